@@ -1,0 +1,6 @@
+//! `watchbill`: see `watchbill --help`.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    shared::main("watchbill", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,182 @@
+//! Which boards there are, exactly as Hermes resolves paths, environment and slugs (0.19 `kanban_db.py`).
+
+use std::path::{Path, PathBuf};
+
+use super::BoardId;
+use crate::error::{Error, Kind, Result};
+
+/// The environment, handed in so that resolution can be tested without touching the process's own.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What the command line and the configuration say about which boards to use.
+#[derive(Debug, Clone, Default)]
+pub struct Which {
+    /// `--db`: these files and no others.
+    pub db: Vec<PathBuf>,
+    /// `--board`: these slugs under the root.
+    pub board: Vec<String>,
+    /// `--hermes-root`, or the configured one.
+    pub root: Option<PathBuf>,
+    /// A board from the configuration, watched beside those of the root.
+    pub configured: Option<PathBuf>,
+}
+
+/// Whether a slug is one Hermes accepts: 1 to 64 of `a-z 0-9 - _`, not starting with `-` or `_`.
+pub fn is_slug(s: &str) -> bool {
+    let ok = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    (1..=64).contains(&s.len()) && s.bytes().all(ok) && !s.starts_with(['-', '_'])
+}
+
+/// The folder that holds boards and profiles: `HERMES_KANBAN_HOME`, else the root behind `HERMES_HOME` (its grandparent
+/// when that is `<root>/profiles/<name>`), else `~/.hermes`.
+pub fn root(given: Option<&Path>, env: Env<'_>) -> Option<PathBuf> {
+    if let Some(given) = given {
+        return Some(given.to_path_buf());
+    }
+    let set = |name: &str| env(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+    if let Some(home) = set("HERMES_KANBAN_HOME") {
+        return Some(expanded(&home, env));
+    }
+    let native = env("HOME").filter(|h| !h.is_empty()).map(|h| PathBuf::from(h).join(".hermes"));
+    let Some(home) = env("HERMES_HOME").filter(|v| !v.is_empty()).map(PathBuf::from) else { return native };
+    let real = |p: &Path| p.canonicalize().unwrap_or_else(|_| p.to_path_buf());
+    if let Some(native) = native.filter(|n| real(&home).starts_with(real(n))) {
+        return Some(native);
+    }
+    match home.parent() {
+        Some(parent) if parent.file_name().is_some_and(|n| n == "profiles") => {
+            parent.parent().map(Path::to_path_buf)
+        }
+        _ => Some(home),
+    }
+}
+
+fn expanded(path: &str, env: Env<'_>) -> PathBuf {
+    match (path.strip_prefix("~/"), env("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// The file of a board under a root.
+pub fn db_path(root: &Path, slug: &str) -> PathBuf {
+    if slug == "default" { root.join("kanban.db") } else { boards(root).join(slug).join("kanban.db") }
+}
+
+fn boards(root: &Path) -> PathBuf {
+    root.join("kanban").join("boards")
+}
+
+/// The folder of a board's worker logs. `None` for a board outside any Hermes root.
+pub fn logs_dir(id: &BoardId) -> Option<PathBuf> {
+    match (&id.root, id.slug.as_deref()) {
+        (Some(root), Some("default")) => Some(root.join("kanban").join("logs")),
+        (Some(root), Some(slug)) => Some(boards(root).join(slug).join("logs")),
+        _ => None,
+    }
+}
+
+/// The root and slug a file belongs to, by where it lies: so a board named by `--db` still finds its logs.
+fn placed(path: &Path) -> BoardId {
+    let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let name =
+        |p: Option<&Path>| p.and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or("").to_owned();
+    let folder = full.parent();
+    let up = |n: usize| full.ancestors().nth(n);
+    let alone = BoardId { path: path.to_path_buf(), slug: None, root: None };
+    if name(Some(&full)) != "kanban.db" {
+        return alone;
+    }
+    if name(up(2)) == "boards" && name(up(3)) == "kanban" {
+        let slug = name(folder);
+        return BoardId { slug: Some(slug), root: up(4).map(Path::to_path_buf), ..alone };
+    }
+    // Hermes makes `kanban/` beside the default board on first use; without it this may be anybody's file.
+    match folder {
+        Some(root) if root.join("kanban").is_dir() => {
+            BoardId { slug: Some("default".into()), root: Some(root.to_path_buf()), ..alone }
+        }
+        _ => alone,
+    }
+}
+
+/// The boards to use, in a fixed order: default first, the rest by name.
+///
+/// # Errors
+/// `NoInput` where there is none at all: a cron job without `HERMES_HOME` must not watch nothing in silence.
+/// `Usage` for a slug Hermes would refuse.
+pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
+    if !which.db.is_empty() {
+        return Ok(which.db.iter().map(|p| placed(p)).collect());
+    }
+    let root = root(which.root.as_deref(), env);
+    if !which.board.is_empty() {
+        let root = root.ok_or_else(|| no_root("--board needs one"))?;
+        return which.board.iter().map(|s| named(&root, s)).collect();
+    }
+    // As a Hermes worker is told where its board is: the same variables pin us to the same file.
+    if which.root.is_none() {
+        let set = |name: &str| env(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        if let Some(path) = set("HERMES_KANBAN_DB") {
+            return Ok(vec![placed(&expanded(&path, env))]);
+        }
+        let slug = set("HERMES_KANBAN_BOARD").map(|s| s.to_lowercase()).filter(|s| is_slug(s));
+        if let (Some(root), Some(slug)) = (&root, slug) {
+            let there = slug == "default" || db_path(root, &slug).exists();
+            // Hermes falls back in silence when that board does not exist; so do we, to the whole root.
+            if there {
+                return Ok(vec![named(root, &slug)?]);
+            }
+        }
+    }
+    let mut found = root.as_deref().map(all_under).unwrap_or_default();
+    found.extend(which.configured.as_deref().map(placed));
+    if found.is_empty() {
+        let at = root.map_or_else(|| "no Hermes root".to_owned(), |r| r.display().to_string());
+        return Err(Error::new(Kind::NoInput, at, "no board found")
+            .hint("set HERMES_HOME or --hermes-root, or name a board with --db"));
+    }
+    Ok(found)
+}
+
+fn no_root(why: &str) -> Error {
+    Error::new(Kind::NoInput, "no Hermes root", why).hint("set HERMES_HOME or --hermes-root")
+}
+
+fn named(root: &Path, slug: &str) -> Result<BoardId> {
+    let slug = slug.trim().to_lowercase();
+    if !is_slug(&slug) {
+        return Err(Error::new(Kind::Usage, format!("--board {slug}"), "not a board slug")
+            .hint("1 to 64 of a-z, 0-9, - and _, starting with a letter or digit"));
+    }
+    Ok(BoardId { path: db_path(root, &slug), root: Some(root.to_path_buf()), slug: Some(slug) })
+}
+
+/// Every board of a root that has a file with something in it; archived ones are left out.
+fn all_under(root: &Path) -> Vec<BoardId> {
+    let has_board = |p: &Path| std::fs::metadata(p).is_ok_and(|m| m.is_file() && m.len() > 0);
+    let mut slugs: Vec<String> = std::fs::read_dir(boards(root))
+        .map(|entries| {
+            entries
+                .flatten()
+                .filter_map(|e| e.file_name().into_string().ok())
+                .filter(|n| is_slug(n))
+                .collect()
+        })
+        .unwrap_or_default();
+    slugs.retain(|s| s != "default" && !is_archived(&boards(root).join(s).join("board.json")));
+    slugs.sort();
+    slugs.insert(0, "default".into());
+    let id = |slug: String| BoardId {
+        path: db_path(root, &slug),
+        root: Some(root.to_path_buf()),
+        slug: Some(slug),
+    };
+    slugs.into_iter().map(id).filter(|id| has_board(&id.path)).collect()
+}
+
+fn is_archived(board_json: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(board_json) else { return false };
+    let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    parsed.get("archived").and_then(serde_json::Value::as_bool).unwrap_or(false)
+}

@@ -1,0 +1,519 @@
+//! What each Hermes operation leaves behind on a board, as pure code over [`Change`].
+//!
+//! Hermes and its dashboard go on working on every row we touch, so a requeue of ours must leave the same columns,
+//! run row and event as Hermes' own (`hermes_cli/kanban_db.py` of 0.19.0 is what these functions mirror).
+
+use serde_json::{Map, Value, json};
+
+use super::{Change, Detail, Event, RunRef, Status, Task};
+use crate::cause::{self, Cause};
+use crate::time::Time;
+
+/// Failures at which Hermes' breaker blocks a task when nothing else is configured.
+pub const FAILURE_LIMIT: i64 = 2;
+/// Same-kind blocks at which Hermes sends a task to triage.
+pub const BLOCK_RECURRENCE_LIMIT: i64 = 2;
+/// Error text of a death we found. It must not match Hermes' respawn guard, and holds no number: `pid 429 not
+/// alive` jams that guard.
+pub const WORKER_GONE: &str = "worker gone (heal)";
+
+/// Most bytes of our part of an event.
+const MOST_TRAIL: usize = 4096;
+
+/// Who changes something, and why: our part of every event.
+#[derive(Debug, Clone)]
+pub struct Trail<'a> {
+    /// The program.
+    pub by: &'a str,
+    /// The pass it happened in.
+    pub pass: &'a str,
+    /// The clock was given on the command line, not read.
+    pub clock_given: bool,
+    /// Which rule.
+    pub case: &'a str,
+    /// Why the worker ended, where known.
+    pub cause: Option<Cause>,
+    /// One line.
+    pub because: &'a str,
+    /// More facts a later pass reads back (`reset`, `uncounted`, `hold`, ...).
+    pub more: Map<String, Value>,
+}
+
+impl<'a> Trail<'a> {
+    /// The payload of the event that `changes` to `task` deserve: Hermes' own keys, `by`, and our part with the
+    /// images of what changed, which an undo needs.
+    fn payload(&self, hermes: Value, task: Option<&Task>, changes: &[Change]) -> Value {
+        let mut payload = match hermes {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        let mut ours = Map::new();
+        ours.insert("v".into(), json!(1));
+        ours.insert("pass".into(), json!(self.pass));
+        ours.insert("case".into(), json!(self.case));
+        if let Some(cause) = self.cause {
+            ours.insert("cause".into(), json!(cause));
+        }
+        ours.insert("because".into(), json!(short(self.because, 300)));
+        if self.clock_given {
+            ours.insert("clock".into(), json!("given"));
+        }
+        for (k, v) in &self.more {
+            ours.insert(k.clone(), v.clone());
+        }
+        if let Some(task) = task {
+            let (before, after) = images(task, changes);
+            ours.insert("before".into(), Value::Object(before));
+            ours.insert("after".into(), Value::Object(after));
+        }
+        if Value::Object(ours.clone()).to_string().len() > MOST_TRAIL {
+            // Only an absurdly long claim or failure text gets here; without images it cannot be undone, which is
+            // better than an event nobody can read.
+            ours.remove("before");
+            ours.remove("after");
+            ours.insert("images".into(), json!("left out: too long"));
+        }
+        payload.insert("by".into(), json!(self.by));
+        payload.insert("watchbill".into(), Value::Object(ours));
+        Value::Object(payload)
+    }
+}
+
+/// The first `most` characters.
+pub fn short(s: &str, most: usize) -> String {
+    s.chars().take(most).collect()
+}
+
+/// Columns that `changes` alter, before and after.
+fn images(task: &Task, changes: &[Change]) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut before, mut after) = (Map::new(), Map::new());
+    let mut note = |column: &str, was: Value, is: Value| {
+        if was != is {
+            before.entry(column.to_owned()).or_insert(was);
+            after.insert(column.to_owned(), is);
+        }
+    };
+    let seconds = |t: Option<Time>| t.map(|t| t.0);
+    for change in changes {
+        match change {
+            Change::SetStatus(s) => note("status", json!(task.status), json!(s)),
+            Change::ReleaseClaim => {
+                note("claim_lock", json!(task.claim_lock), Value::Null);
+                note("claim_expires", json!(seconds(task.claim_expires)), Value::Null);
+                note("worker_pid", json!(task.worker_pid), Value::Null);
+            }
+            Change::EndRun { .. } | Change::ForgetRun => {
+                note("current_run_id", json!(task.current_run), Value::Null);
+            }
+            Change::SetFailures { count, error } => {
+                note("consecutive_failures", json!(task.failures), json!(count));
+                note("last_failure_error", json!(task.last_failure_error), json!(error));
+            }
+            Change::Assign(to) => note("assignee", json!(task.assignee), json!(to)),
+            Change::SetBlock { kind, recurrences } => {
+                note("block_kind", json!(task.block_kind), json!(kind));
+                note("block_recurrences", json!(task.block_recurrences), json!(recurrences));
+            }
+            _ => {}
+        }
+    }
+    (before, after)
+}
+
+/// The breaker limit that counts for a task, and Hermes' word for where it comes from.
+pub fn breaker(task: &Task, board_limit: i64) -> (i64, &'static str) {
+    match task.max_retries {
+        Some(own) => (own, "task"),
+        None => (board_limit, "dispatcher"),
+    }
+}
+
+/// Where a task returns to when its claim is taken back: `review` if it was claimed from there, else `ready`.
+pub fn origin(seen: &Detail) -> Status {
+    let claimed = seen.events.iter().rev().find(|e| e.kind == "claimed");
+    match claimed.and_then(|e| e.payload.get("source_status")).and_then(Value::as_str) {
+        Some("review") => Status::Review,
+        _ => Status::Ready,
+    }
+}
+
+/// Where an unblocked task goes: as Hermes, `todo` while any parent is not `done` (archived does not count here).
+pub fn unblocked_to(seen: &Detail) -> Status {
+    if seen.parents.iter().any(|p| p.status != Status::Done) { Status::Todo } else { origin(seen) }
+}
+
+fn event(kind: &str, payload: Value, run: Option<i64>) -> Change {
+    Change::AddEvent { kind: kind.into(), payload, run: run.map(RunRef::Id) }
+}
+
+/// Closes the open run if there is one: the row's pointer, or a run that was left open under no pointer.
+fn end_run(seen: &Detail, status: &str, error: &str, metadata: Value) -> Option<Change> {
+    let run = seen.task.current_run?;
+    Some(Change::EndRun {
+        run,
+        status: status.into(),
+        outcome: status.into(),
+        summary: None,
+        error: Some(error.into()),
+        metadata: Some(metadata),
+    })
+}
+
+/// A worker's death, counted like Hermes' own crash: ready again, or blocked with `gave_up` at the breaker's limit.
+pub fn crashed(seen: &Detail, pid: Option<i64>, board_limit: i64, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let failures = t.failures + 1;
+    let (limit, limit_source) = breaker(t, board_limit);
+    let trips = failures >= limit;
+    let back = origin(seen);
+    let mut keys = json!({"pid": pid, "claimer": t.claim_lock});
+    if back == Status::Review {
+        keys["retry_status"] = json!("review");
+    }
+    let mut changes = vec![
+        Change::SetStatus(if trips { Status::Blocked } else { back }),
+        Change::ReleaseClaim,
+        Change::SetFailures { count: failures, error: Some(WORKER_GONE.into()) },
+    ];
+    changes.extend(end_run(seen, "crashed", WORKER_GONE, keys.clone()));
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.push(event("crashed", payload, t.current_run));
+    if trips {
+        let gave_up = json!({
+            "failures": failures, "effective_limit": limit, "limit_source": limit_source,
+            "error": WORKER_GONE, "trigger_outcome": "crashed", "pid": pid, "claimer": t.claim_lock,
+        });
+        changes.push(event("gave_up", trail.payload(gave_up, None, &[]), None));
+    }
+    changes
+}
+
+/// A claim taken back without counting it against the task, like Hermes' release of a stale claim.
+pub fn reclaimed(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let back = origin(seen);
+    let mut keys = json!({
+        "stale_lock": t.claim_lock, "worker_pid": t.worker_pid,
+        "claim_expires": t.claim_expires.map(|x| x.0), "last_heartbeat_at": t.last_heartbeat_at.map(|x| x.0),
+        "termination_attempted": false,
+    });
+    if back == Status::Review {
+        keys["retry_status"] = json!("review");
+    }
+    let mut changes = vec![Change::SetStatus(back), Change::ReleaseClaim];
+    changes.extend(end_run(seen, "reclaimed", WORKER_GONE, json!({"by": trail.by})));
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.push(event("reclaimed", payload, t.current_run));
+    changes
+}
+
+/// A dead claim freed and the task parked in one go, because its worker's log says that going on would only hit the
+/// same wall. The run is closed as `rate_limited` for provider pressure (which Hermes does not count), else as a crash.
+pub fn parked(seen: &Detail, cause: Cause, until: Time, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
+    let mut changes = vec![Change::SetStatus(Status::Scheduled), Change::ReleaseClaim];
+    changes.extend(end_run(seen, outcome, WORKER_GONE, json!({"by": trail.by, "cause": cause})));
+    let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.push(event("scheduled", payload, t.current_run));
+    changes
+}
+
+/// A dead claim freed and the task handed to a person, after its holds were used up. Sticky, as an explicit block is.
+pub fn handed_to_person(seen: &Detail, cause: Cause, why: &str, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
+    let mut changes = vec![Change::SetStatus(Status::Blocked), Change::ReleaseClaim];
+    changes.extend(end_run(seen, outcome, WORKER_GONE, json!({"by": trail.by, "cause": cause})));
+    let keys = json!({"reason": trail.because, "kind": Value::Null, "recurrences": t.block_recurrences, "cause": why});
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.push(event("blocked", payload, t.current_run));
+    changes
+}
+
+/// A claim that leaked onto a row that is not running.
+pub fn leak_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let mut changes = vec![Change::ReleaseClaim];
+    changes.extend(end_run(seen, "reclaimed", WORKER_GONE, json!({"by": trail.by})));
+    let keys = json!({"prev_lock": t.claim_lock, "worker_pid": t.worker_pid, "termination_attempted": false});
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.push(event("reclaimed", payload, t.current_run));
+    changes
+}
+
+/// What `hermes kanban unblock` does, plus the claim it forgets to clear.
+pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let to = unblocked_to(seen);
+    let mut changes = vec![Change::SetStatus(to.clone())];
+    if t.claim_lock.is_some() {
+        changes.push(Change::ReleaseClaim);
+    }
+    match end_run(seen, "reclaimed", WORKER_GONE, json!({"by": trail.by})) {
+        Some(end) => changes.push(end),
+        None => changes.push(Change::ForgetRun),
+    }
+    changes.push(Change::SetFailures { count: 0, error: None });
+    let keys = if to == Status::Ready { json!({}) } else { json!({"status": to}) };
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.push(event("unblocked", payload, None));
+    changes
+}
+
+/// The failure text that jams Hermes' respawn guard, taken away. An own event kind: Hermes' `edited` would clear its
+/// hallucination diagnostics as well.
+pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let mut changes = vec![Change::SetFailures { count: t.failures, error: None }];
+    let payload = trail.payload(json!({"was": t.last_failure_error}), Some(t), &changes);
+    changes.push(event("watchbill_guard_cleared", payload, None));
+    changes
+}
+
+/// The one event that says we are done with a task: from here on it is somebody else's.
+pub fn escalated(trail: &Trail<'_>) -> Vec<Change> {
+    vec![event("watchbill_escalated", trail.payload(json!({"reason": trail.because}), None, &[]), None)]
+}
+
+/// A `todo` task whose parents are all done, on a board where nobody else promotes it.
+pub fn promoted(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let mut changes = vec![Change::SetStatus(Status::Ready)];
+    let payload = trail.payload(json!({}), Some(&seen.task), &changes);
+    changes.push(event("promoted", payload, None));
+    changes
+}
+
+/// A comment and its event. Pull-request addresses are rewritten: one in a comment parks a task for 24 h in Hermes.
+pub fn commented(author: &str, body: &str) -> Vec<Change> {
+    let body = without_pull_urls(body.trim());
+    let len = body.chars().count();
+    vec![
+        Change::AddComment { author: author.into(), body },
+        Change::AddEvent {
+            kind: "commented".into(),
+            payload: json!({"author": author, "len": len}),
+            run: None,
+        },
+    ]
+}
+
+/// Rewrites `https://github.com/owner/repo/pull/12` as `owner/repo#12`.
+pub fn without_pull_urls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    loop {
+        let lower = rest.to_ascii_lowercase();
+        let Some(at) =
+            ["https://github.com/", "http://github.com/"].iter().filter_map(|p| lower.find(p)).min()
+        else {
+            out.push_str(rest);
+            return out;
+        };
+        let path_at = at + lower[at..].find(".com/").map_or(0, |n| n + 5);
+        out.push_str(&rest[..at]);
+        let path = &rest[path_at..];
+        let mut parts = path.splitn(4, '/');
+        let (owner, repo, word, number) = (parts.next(), parts.next(), parts.next(), parts.next());
+        let digits = number.map_or(0, |n| n.bytes().take_while(u8::is_ascii_digit).count());
+        match (owner, repo, word, number) {
+            (Some(o), Some(r), Some(w), Some(n)) if w.eq_ignore_ascii_case("pull") && digits > 0 => {
+                out.push_str(&format!("{o}/{r}#{}", &n[..digits]));
+                rest = &n[digits..];
+            }
+            _ => {
+                out.push_str(&rest[at..path_at]);
+                rest = path;
+            }
+        }
+    }
+}
+
+// ---- what a worker's or a person's hand does (the `board` program) ----
+
+/// A claim by hand: running, a run opened, `claimed`.
+pub fn claimed(
+    seen: &Detail,
+    lock: &str,
+    expires: Time,
+    pid: Option<i64>,
+    profile: Option<String>,
+    trail: &Trail<'_>,
+) -> Vec<Change> {
+    let mut changes = Vec::new();
+    changes.extend(end_run(
+        seen,
+        "reclaimed",
+        "left open, closed on the next claim",
+        json!({"by": trail.by}),
+    ));
+    changes.push(Change::SetStatus(Status::Running));
+    changes.push(Change::TakeClaim { lock: lock.into(), expires, pid });
+    changes.push(Change::StartRun { profile });
+    let keys = json!({"lock": lock, "expires": expires.0});
+    let payload = trail.payload(keys, None, &[]);
+    changes.push(Change::AddEvent { kind: "claimed".into(), payload, run: Some(RunRef::New) });
+    changes
+}
+
+/// A sign of life that extends the claim.
+pub fn heartbeat(seen: &Detail, expires: Time, note: Option<&str>) -> Vec<Change> {
+    let payload = note.map_or(Value::Null, |n| json!({"note": short(n, 500)}));
+    vec![Change::Heartbeat { expires }, event("heartbeat", payload, seen.task.current_run)]
+}
+
+/// Completion, with its children promoted in the same transaction: without a dispatcher nobody else would.
+pub fn completed(
+    seen: &Detail,
+    result: Option<&str>,
+    summary: Option<&str>,
+    trail: &Trail<'_>,
+) -> Vec<Change> {
+    let t = &seen.task;
+    let handed_on = summary.or(result);
+    let mut changes = vec![
+        Change::SetStatus(Status::Done),
+        Change::ReleaseClaim,
+        Change::SetResult(result.map(str::to_owned)),
+        Change::SetBlock { kind: None, recurrences: 0 },
+        Change::SetFailures { count: 0, error: None },
+    ];
+    let run = match t.current_run {
+        Some(run) => {
+            changes.push(Change::EndRun {
+                run,
+                status: "done".into(),
+                outcome: "completed".into(),
+                summary: handed_on.map(str::to_owned),
+                error: None,
+                metadata: None,
+            });
+            Some(RunRef::Id(run))
+        }
+        None if handed_on.is_some() => {
+            changes
+                .push(Change::PastRun { outcome: "completed".into(), summary: handed_on.map(str::to_owned) });
+            Some(RunRef::New)
+        }
+        None => None,
+    };
+    let first_line = handed_on.and_then(|s| s.trim().lines().next()).map(|l| short(l, 400));
+    let keys = json!({"result_len": result.map_or(0, |r| r.chars().count()), "summary": first_line});
+    let payload = trail.payload(keys, None, &[]);
+    changes.push(Change::AddEvent { kind: "completed".into(), payload, run });
+    changes.push(Change::PromoteChildren { payload: trail.payload(json!({}), None, &[]) });
+    changes
+}
+
+/// A block by hand. `dependency` waits in `todo`; the second block of one kind goes to triage, as in Hermes 0.18+.
+pub fn blocked(seen: &Detail, reason: &str, kind: Option<&str>, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let dependency = kind == Some("dependency");
+    let recurrences = if t.block_kind.as_deref() == kind { t.block_recurrences + 1 } else { 1 };
+    let (to, word) = match () {
+        () if dependency => (Status::Todo, "dependency_wait"),
+        () if recurrences >= BLOCK_RECURRENCE_LIMIT => (Status::Triage, "block_loop_detected"),
+        () => (Status::Blocked, "blocked"),
+    };
+    let mut keys = json!({"reason": reason, "kind": kind});
+    if !dependency {
+        keys["recurrences"] = json!(recurrences);
+    }
+    if to == Status::Triage {
+        keys["limit"] = json!(BLOCK_RECURRENCE_LIMIT);
+    }
+    let recurrences = if dependency { t.block_recurrences } else { recurrences };
+    let mut changes = vec![
+        Change::SetStatus(to),
+        Change::ReleaseClaim,
+        Change::SetBlock { kind: kind.map(str::to_owned), recurrences },
+    ];
+    let run = match t.current_run {
+        Some(run) => {
+            changes.push(Change::EndRun {
+                run,
+                status: "blocked".into(),
+                outcome: "blocked".into(),
+                summary: Some(reason.into()),
+                error: None,
+                metadata: None,
+            });
+            RunRef::Id(run)
+        }
+        None => {
+            changes.push(Change::PastRun { outcome: "blocked".into(), summary: Some(reason.into()) });
+            RunRef::New
+        }
+    };
+    let payload = trail.payload(keys, None, &[]);
+    changes.push(Change::AddEvent { kind: word.into(), payload, run: Some(run) });
+    changes
+}
+
+/// A new task's row and its `created` event.
+pub fn created(status: Status, task: super::NewTask, parents: &[String], trail: &Trail<'_>) -> Vec<Change> {
+    let keys = json!({
+        "assignee": task.assignee, "status": status, "parents": parents, "tenant": task.tenant,
+        "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null,
+    });
+    let payload = trail.payload(keys, None, &[]);
+    let mut changes = vec![Change::AddTask { status, task: Box::new(task) }];
+    changes.extend(parents.iter().map(|p| Change::Link { parent: p.clone() }));
+    changes.push(event("created", payload, None));
+    changes
+}
+
+/// A dependency added later; a ready child goes back to `todo` while its new parent is not done.
+pub fn linked(child: &Detail, parent: &super::Kin, trail: &Trail<'_>) -> Vec<Change> {
+    let mut changes = vec![Change::Link { parent: parent.id.clone() }];
+    if child.task.status == Status::Ready && parent.status != Status::Done {
+        changes.push(Change::SetStatus(Status::Todo));
+    }
+    let keys = json!({"parent": parent.id, "child": child.task.id});
+    let payload = trail.payload(keys, Some(&child.task), &changes);
+    changes.push(event("linked", payload, None));
+    changes
+}
+
+// ---- what the history says ----
+
+/// Whether the newest explicit block still stands. A breaker's `gave_up` is none (Hermes 0.15+ `_has_sticky_block`).
+pub fn is_sticky(events: &[Event]) -> bool {
+    let newest = events.iter().rev().find(|e| e.kind == "blocked" || e.kind == "unblocked");
+    newest.is_some_and(|e| e.kind == "blocked")
+}
+
+/// Whether Hermes' respawn guard holds this ready task back because of its failure text.
+pub fn is_guard_jammed(seen: &Detail) -> bool {
+    let text = seen.task.last_failure_error.as_deref();
+    // After a `rate_limited` run Hermes looks at its cool-down only and never reaches the text.
+    let newest_ended = seen.runs.iter().filter(|r| r.ended_at.is_some()).max_by_key(|r| r.ended_at);
+    let cooling = newest_ended.is_some_and(|r| r.outcome.as_deref() == Some("rate_limited"));
+    !cooling && text.is_some_and(cause::hermes_guard_matches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pull_urls_become_references() {
+        let cases = [
+            ("see https://github.com/a/b/pull/12 now", "see a/b#12 now"),
+            ("HTTPS://GitHub.com/a/b/Pull/7/files", "a/b#7/files"),
+            ("https://github.com/a/b/issues/7", "https://github.com/a/b/issues/7"),
+            ("two http://github.com/a/b/pull/1, https://github.com/c/d/pull/22.", "two a/b#1, c/d#22."),
+            ("https://github.com/", "https://github.com/"),
+            ("ünïcödé https://github.com/a/b/pull/x", "ünïcödé https://github.com/a/b/pull/x"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(without_pull_urls(text), want);
+        }
+    }
+
+    #[test]
+    fn our_error_text_does_not_jam_the_guard() {
+        assert!(!cause::hermes_guard_matches(WORKER_GONE));
+    }
+}

@@ -1,0 +1,355 @@
+//! What a board is, in no engine's terms: tasks, runs, events, links, comments, and the primitives of change.
+//!
+//! Tables and words are those of the Hermes Kanban. Engines (`sqlite`, the memory board of the test kit) implement
+//! [`Board`]; what a Hermes operation leaves behind is pure code over [`Change`] in [`hermes`].
+
+pub mod change;
+pub mod discover;
+pub mod hermes;
+pub mod sqlite;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::time::Time;
+pub use change::{Change, Expect, NewTask, Outcome, RunRef, Step};
+
+/// Where a task stands. Words of Hermes 0.13 to 0.21; an unknown word is kept and never acted on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Status {
+    /// Waits to be specified.
+    Triage,
+    /// Waits for its parents.
+    Todo,
+    /// Parked until somebody ends it; nothing in Hermes does so by time.
+    Scheduled,
+    /// Waits for a worker.
+    Ready,
+    /// Claimed by a worker.
+    Running,
+    /// Stopped, by a worker, a person or the failure breaker.
+    Blocked,
+    /// Waits for a reviewer.
+    Review,
+    /// Finished.
+    Done,
+    /// Put away.
+    Archived,
+    /// A word this version does not know.
+    Other(String),
+}
+
+impl Status {
+    /// The word on the board.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Status::Triage => "triage",
+            Status::Todo => "todo",
+            Status::Scheduled => "scheduled",
+            Status::Ready => "ready",
+            Status::Running => "running",
+            Status::Blocked => "blocked",
+            Status::Review => "review",
+            Status::Done => "done",
+            Status::Archived => "archived",
+            Status::Other(s) => s,
+        }
+    }
+
+    /// Whether a parent in this state lets its children run (Hermes: `done` or `archived`).
+    pub fn frees_children(&self) -> bool {
+        matches!(self, Status::Done | Status::Archived)
+    }
+}
+
+impl From<String> for Status {
+    fn from(s: String) -> Status {
+        match s.as_str() {
+            "triage" => Status::Triage,
+            "todo" => Status::Todo,
+            "scheduled" => Status::Scheduled,
+            "ready" => Status::Ready,
+            "running" => Status::Running,
+            "blocked" => Status::Blocked,
+            "review" => Status::Review,
+            "done" => Status::Done,
+            "archived" => Status::Archived,
+            _ => Status::Other(s),
+        }
+    }
+}
+
+impl From<Status> for String {
+    fn from(s: Status) -> String {
+        s.as_str().to_owned()
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One row of the board's task table, without its body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// `t_` and at least 8 hex digits.
+    pub id: String,
+    /// One line.
+    pub title: String,
+    /// The profile that works on it, lower case; `None` is unassigned.
+    pub assignee: Option<String>,
+    /// Where it stands.
+    pub status: Status,
+    /// Dispatch order: higher first.
+    pub priority: i64,
+    /// When it was made.
+    pub created_at: Time,
+    /// When its *first* attempt began.
+    pub started_at: Option<Time>,
+    /// `<hostname>:<pid>` of the claimer, which is a dispatcher or a command line, not the worker.
+    pub claim_lock: Option<String>,
+    /// When the claim runs out unless it is extended.
+    pub claim_expires: Option<Time>,
+    /// The worker's process id on the claimer's host.
+    pub worker_pid: Option<i64>,
+    /// The newest sign of life.
+    pub last_heartbeat_at: Option<Time>,
+    /// The open run; `None` exactly when there is none.
+    pub current_run: Option<i64>,
+    /// Hermes' unified failure counter.
+    pub failures: i64,
+    /// Text of the newest failure; steers Hermes' respawn guard.
+    pub last_failure_error: Option<String>,
+    /// A breaker limit set by hand for this task; wins over the board's.
+    pub max_retries: Option<i64>,
+    /// Why it was blocked, as Hermes 0.18 and later type it.
+    pub block_kind: Option<String>,
+    /// How often it was blocked again for the same kind.
+    pub block_recurrences: i64,
+    /// The newest Hermes' fingerprint of the worker process: `<boot epoch>|<start ticks>`.
+    pub worker_started_at: Option<String>,
+    /// Key under which a repeated creation finds this task again.
+    pub idempotency_key: Option<String>,
+}
+
+impl Task {
+    /// The host part of the claim: everything up to the first colon (some branches write `host:pid:uuid`).
+    pub fn claim_host(&self) -> Option<&str> {
+        self.claim_lock.as_deref().map(|l| l.split(':').next().unwrap_or(l))
+    }
+
+    /// The process id part of the claim.
+    pub fn claimer_pid(&self) -> Option<i64> {
+        claimer_pid(self.claim_lock.as_deref()?)
+    }
+
+    /// Whether this is a distress card rather than work.
+    pub fn is_card(&self) -> bool {
+        self.title.starts_with("[BLOCKED]")
+            || self.idempotency_key.as_deref().is_some_and(|k| k.starts_with("distress:"))
+    }
+}
+
+/// The process id in a claim `<host>:<pid>[:<uuid>]`.
+pub fn claimer_pid(lock: &str) -> Option<i64> {
+    lock.split(':').nth(1)?.parse().ok()
+}
+
+/// Whether this looks like a task id: `t_` and at least 8 hex digits (Hermes writes 8, its docs mention 12).
+pub fn is_task_id(s: &str) -> bool {
+    let hex = |d: &str| d.len() >= 8 && d.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    s.strip_prefix("t_").is_some_and(hex)
+}
+
+/// One attempt at a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Unique on its board.
+    pub id: i64,
+    /// Who worked.
+    pub profile: Option<String>,
+    /// `running`, or how it ended.
+    pub status: String,
+    /// How it ended; `None` while it is open.
+    pub outcome: Option<String>,
+    /// When it was claimed.
+    pub started_at: Time,
+    /// When it was closed.
+    pub ended_at: Option<Time>,
+    /// The claim it ran under; Hermes clears it on close.
+    pub claim_lock: Option<String>,
+    /// The worker's process id; Hermes clears it on close.
+    pub worker_pid: Option<i64>,
+    /// Newest sign of life in this attempt.
+    pub last_heartbeat_at: Option<Time>,
+    /// Error text of a bad end.
+    pub error: Option<String>,
+    /// What the worker handed on.
+    pub summary: Option<String>,
+}
+
+/// One entry of a task's history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// What happened.
+    pub kind: String,
+    /// When.
+    pub at: Time,
+    /// In which run, where it belongs to one.
+    pub run: Option<i64>,
+    /// Details; `Null` where there are none or where the stored text is not JSON (boards hold such rows).
+    pub payload: Value,
+}
+
+impl Event {
+    /// The watcher that wrote this event, or `None` where it was somebody else.
+    pub fn by(&self) -> Option<&str> {
+        self.payload.get("by")?.as_str()
+    }
+
+    /// Our own part of the payload.
+    pub fn trail(&self) -> Option<&Value> {
+        self.payload.get("watchbill")
+    }
+}
+
+/// A note on a task, shown to its next worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comment {
+    /// Who wrote it.
+    pub author: String,
+    /// Its text.
+    pub body: String,
+    /// When.
+    pub at: Time,
+}
+
+/// The other end of a dependency.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kin {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its state.
+    pub status: Status,
+}
+
+/// All that a decision on one task may need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Detail {
+    /// The row, from the same snapshot as everything else here.
+    pub task: Task,
+    /// The card's text.
+    pub body: String,
+    /// Newest attempts first, at most [`MOST_RUNS`].
+    pub runs: Vec<Run>,
+    /// Oldest first; at most [`MOST_EVENTS`] newest, heartbeats and guard notices left out.
+    pub events: Vec<Event>,
+    /// Oldest first, at most [`MOST_COMMENTS`] newest.
+    pub comments: Vec<Comment>,
+    /// Tasks this one waits for.
+    pub parents: Vec<Kin>,
+    /// Open distress cards whose source is this task.
+    pub cards: Vec<String>,
+    /// Opaque token of the newest event that matters; a different token means that somebody did something.
+    pub mark: String,
+}
+
+impl Detail {
+    /// The open run, where the row points at one.
+    pub fn current_run(&self) -> Option<&Run> {
+        let id = self.task.current_run?;
+        self.runs.iter().find(|r| r.id == id)
+    }
+
+    /// The newest attempt, open or closed.
+    pub fn newest_run(&self) -> Option<&Run> {
+        self.runs.first()
+    }
+}
+
+/// Most attempts read for one task.
+pub const MOST_RUNS: usize = 30;
+/// Most events read for one task.
+pub const MOST_EVENTS: usize = 400;
+/// Most comments read for one task: what Hermes itself shows a worker, and a few more.
+pub const MOST_COMMENTS: usize = 50;
+
+/// Event kinds that are noise: they repeat on every tick and never mean that a task was touched.
+pub const NOISE: [&str; 4] = ["heartbeat", "claim_extended", "respawn_guarded", "reclaim_deferred"];
+
+/// Who a board is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoardId {
+    /// The file, as it was named or found.
+    pub path: PathBuf,
+    /// `default`, a slug, or `None` for a file named directly.
+    pub slug: Option<String>,
+    /// Where its logs and profiles live: the Hermes root; `None` for a board that stands alone.
+    pub root: Option<PathBuf>,
+}
+
+impl BoardId {
+    /// What to call it in a report.
+    pub fn name(&self) -> String {
+        match &self.slug {
+            Some(slug) => slug.clone(),
+            None => self.path.display().to_string(),
+        }
+    }
+
+    /// The folder that holds it.
+    pub fn folder(&self) -> PathBuf {
+        self.path.parent().map(PathBuf::from).unwrap_or_default()
+    }
+}
+
+/// A task board, in domain terms. Synchronous; one pass uses one board at a time.
+pub trait Board {
+    /// Who it is.
+    fn id(&self) -> &BoardId;
+
+    /// Whether it was made by `board init`: no dispatcher belongs to it, so nobody else promotes what becomes free.
+    fn is_own(&self) -> bool;
+
+    /// Every row in one of these states, from one snapshot, in dispatch order.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>>;
+
+    /// The whole story of some tasks, from one snapshot; unknown ids are left out.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>>;
+
+    /// Newest events of the whole board, oldest first, none before `since` and at most `most`.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>>;
+
+    /// Whether it may be written: schema, rights, and a file nobody else lost.
+    ///
+    /// # Errors
+    /// Why it must not be.
+    fn writable(&mut self) -> Result<()>;
+
+    /// Carries out steps, each whole or not at all, each guarded by what it expects.
+    ///
+    /// All of them share one short write transaction, split above [`change::MOST_STEPS`]. `patience` is the longest wait
+    /// for another writer.
+    ///
+    /// # Errors
+    /// The board is busy or failed; nothing of the unfinished transaction remains.
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>>;
+}

@@ -1,0 +1,835 @@
+//! The SQLite engine: every SQL text of Watchbill's boards, and how their files are handled.
+//!
+//! The file belongs to somebody else. Measured on Hermes 0.19: after each commit it opens and closes the file, which
+//! by POSIX drops its own locks, so the next closing process could unlink a live WAL. Hence SQLite >= 3.51 (bundled,
+//! its guard notices that), no checkpoint and no WAL removal on our close, and never a raw open of the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::types::{ToSql, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, Transaction, TransactionBehavior, params};
+use serde_json::Value;
+
+use super::change::MOST_STEPS;
+use super::{
+    Board, BoardId, Change, Comment, Detail, Event, Kin, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, NOISE,
+    Outcome, Run, RunRef, Status, Step, Task,
+};
+use crate::error::{Error, Kind, Result};
+use crate::time::Time;
+
+/// `application_id` of boards made by `board init` ("WBIL"). Hermes leaves it 0.
+const OUR_APPLICATION: i64 = 0x5742_494C;
+
+/// Tables and columns as Hermes 0.19 makes them, in our own words; so Hermes itself can open a board of ours.
+const SCHEMA: &str = include_str!("schema.sql");
+
+const Q_COLUMNS: &str = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c \
+     WHERE m.type = 'table' AND m.name IN ('tasks','task_runs','task_events','task_links','task_comments')";
+const Q_KIN: &str = "SELECT t.id, t.title, t.status FROM task_links l JOIN tasks t ON t.id = l.parent_id \
+     WHERE l.child_id = ?1 ORDER BY t.id";
+const Q_CARDS: &str = "SELECT id FROM tasks WHERE idempotency_key >= ?1 AND idempotency_key < ?2 \
+     AND status NOT IN ('done', 'archived') ORDER BY id";
+const Q_COMMENTS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 \
+     ORDER BY created_at DESC, id DESC LIMIT ?2";
+const Q_CHILDREN: &str = "SELECT child_id FROM task_links WHERE parent_id = ?1";
+const Q_FREE_CHILDREN: &str = "SELECT c.id FROM task_links l JOIN tasks c ON c.id = l.child_id \
+     WHERE l.parent_id = ?1 AND c.status = 'todo' AND NOT EXISTS (SELECT 1 FROM task_links m \
+     JOIN tasks p ON p.id = m.parent_id WHERE m.child_id = c.id AND p.status NOT IN ('done', 'archived')) \
+     ORDER BY c.id";
+const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status != 'archived' LIMIT 1";
+const W_EVENT: &str =
+    "INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+const W_COMMENT: &str =
+    "INSERT INTO task_comments (task_id, author, body, created_at) VALUES (?1, ?2, ?3, ?4)";
+const W_LINK: &str = "INSERT OR IGNORE INTO task_links (parent_id, child_id) VALUES (?1, ?2)";
+const W_END_RUN: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), error = ?5, \
+     metadata = ?6, ended_at = ?7, claim_lock = NULL, claim_expires = NULL, worker_pid = NULL \
+     WHERE id = ?1 AND ended_at IS NULL";
+const W_START_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, claim_lock, claim_expires, worker_pid, \
+     max_runtime_seconds, started_at) SELECT id, COALESCE(?2, assignee), 'running', claim_lock, claim_expires, \
+     worker_pid, max_runtime_seconds, ?3 FROM tasks WHERE id = ?1";
+const W_PAST_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, outcome, summary, started_at, ended_at) \
+     SELECT id, assignee, CASE ?2 WHEN 'completed' THEN 'done' ELSE ?2 END, ?2, ?3, ?4, ?4 FROM tasks WHERE id = ?1";
+const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbeat_at = ?3 \
+     WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
+
+/// Columns every known Hermes has; without one of these the file is no board.
+const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
+
+/// Task columns in the order [`task`] reads them; those a board lacks are read as NULL.
+const TASK_COLUMNS: [&str; 20] = [
+    "id",
+    "title",
+    "assignee",
+    "status",
+    "priority",
+    "created_at",
+    "started_at",
+    "claim_lock",
+    "claim_expires",
+    "worker_pid",
+    "last_heartbeat_at",
+    "current_run_id",
+    "consecutive_failures",
+    "last_failure_error",
+    "max_retries",
+    "block_kind",
+    "block_recurrences",
+    "worker_started_at",
+    "idempotency_key",
+    "body",
+];
+
+const RUN_COLUMNS: [&str; 11] = [
+    "id",
+    "profile",
+    "status",
+    "outcome",
+    "started_at",
+    "ended_at",
+    "claim_lock",
+    "worker_pid",
+    "last_heartbeat_at",
+    "error",
+    "summary",
+];
+
+/// How a board is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Looking only: the connection cannot write.
+    Look,
+    /// Looking and changing.
+    Change,
+}
+
+/// A board in a SQLite file.
+pub struct SqliteBoard {
+    id: BoardId,
+    conn: Connection,
+    columns: BTreeMap<String, BTreeSet<String>>,
+    own: bool,
+    mode: Mode,
+    /// Longest wait for another writer, in milliseconds; shared with the connection's busy handler.
+    patience: Arc<AtomicU64>,
+}
+
+impl SqliteBoard {
+    /// Opens an existing board; never makes one.
+    ///
+    /// # Errors
+    /// `NoInput` for a missing or empty file, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
+    pub fn open(id: BoardId, mode: Mode, busy: Duration) -> Result<SqliteBoard> {
+        check_file(&id.path)?;
+        let at = id.path.display().to_string();
+        let flags = match mode {
+            Mode::Look => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Mode::Change => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        };
+        let patience = Arc::new(AtomicU64::new(millis(busy)));
+        let conn = connect(&id.path, flags, &patience)?;
+        let own =
+            conn.query_row("PRAGMA application_id", [], |r| r.get::<_, i64>(0)).map_err(|e| told(&at, &e))?
+                == OUR_APPLICATION;
+        settle(&conn, own, mode).map_err(|e| told(&at, &e))?;
+        let columns = columns(&conn).map_err(|e| told(&at, &e))?;
+        let tasks = columns.get("tasks");
+        if let Some(missing) = NEEDED.iter().find(|c| !tasks.is_some_and(|t| t.contains(**c))) {
+            let what = match tasks {
+                None => "not a task board: it has no table `tasks`".to_owned(),
+                Some(_) => format!("not a task board we know: `tasks` has no column `{missing}`"),
+            };
+            return Err(Error::new(Kind::Data, at, what));
+        }
+        Ok(SqliteBoard { id, conn, columns, own, mode, patience })
+    }
+
+    /// Makes a board of our own in a new file, with the tables of Hermes 0.19.
+    ///
+    /// # Errors
+    /// `Usage`-free: `Partial` where something is already there, `Permission` or `Io` where it cannot be made.
+    pub fn create(path: &Path, busy: Duration) -> Result<()> {
+        let at = path.display().to_string();
+        if std::fs::symlink_metadata(path).is_ok_and(|m| m.len() > 0 || !m.is_file()) {
+            return Err(Error::new(Kind::Partial, at, "already exists; nothing was changed"));
+        }
+        if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| Error::io(folder.display(), &e))?;
+        }
+        let patience = Arc::new(AtomicU64::new(millis(busy)));
+        let conn =
+            connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, &patience)?;
+        // One transaction: whoever looks at the file in between sees no board rather than half of one.
+        let sql = format!(
+            "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA}; PRAGMA application_id = {OUR_APPLICATION}; COMMIT;"
+        );
+        conn.execute_batch(&sql).map_err(|e| told(&at, &e))
+    }
+
+    /// The task that has this idempotency key, unless it is archived.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    pub fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        let read = || -> rusqlite::Result<Option<String>> {
+            let mut statement = self.conn.prepare_cached(Q_KEY)?;
+            let mut rows = statement.query([key])?;
+            Ok(rows.next()?.and_then(|r| text(r, 0)))
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    /// The reading statements this board uses, by name, for checks of their query plans.
+    pub fn reads(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("glance", self.q_glance()),
+            ("task", self.q_task()),
+            ("runs", self.q_runs()),
+            ("task events", self.q_task_events()),
+            ("mark", self.q_mark()),
+            ("board events", self.q_board_events()),
+            ("parents", Q_KIN.into()),
+            ("cards", Q_CARDS.into()),
+            ("comments", Q_COMMENTS.into()),
+            ("children", Q_CHILDREN.into()),
+            ("free children", Q_FREE_CHILDREN.into()),
+            ("key", Q_KEY.into()),
+        ]
+    }
+
+    fn has(&self, table: &str, column: &str) -> bool {
+        self.columns.get(table).is_some_and(|t| t.contains(column))
+    }
+
+    fn list(&self, table: &str, wanted: &[&str]) -> String {
+        let one = |c: &&str| if self.has(table, c) { (*c).to_owned() } else { format!("NULL AS {c}") };
+        wanted.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    fn q_glance(&self) -> String {
+        // Bodies stay out: a pass looks at every open row, and a body may be long.
+        let columns = self.list("tasks", &TASK_COLUMNS[..TASK_COLUMNS.len() - 1]);
+        format!("SELECT {columns}, NULL FROM tasks WHERE status = ?1")
+    }
+
+    fn q_task(&self) -> String {
+        format!("SELECT {} FROM tasks WHERE id = ?1", self.list("tasks", &TASK_COLUMNS))
+    }
+
+    fn q_runs(&self) -> String {
+        let columns = self.list("task_runs", &RUN_COLUMNS);
+        // By start, not by end or id: that is what the index holds.
+        format!(
+            "SELECT {columns} FROM task_runs WHERE task_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2"
+        )
+    }
+
+    fn noise() -> String {
+        NOISE.map(|k| format!("'{k}'")).join(", ")
+    }
+
+    fn q_task_events(&self) -> String {
+        let run = if self.has("task_events", "run_id") { "run_id" } else { "NULL" };
+        format!(
+            "SELECT kind, created_at, {run}, payload, id FROM task_events WHERE task_id = ?1 AND kind NOT IN ({}) \
+             ORDER BY created_at DESC, id DESC LIMIT ?2",
+            Self::noise()
+        )
+    }
+
+    fn q_mark(&self) -> String {
+        format!(
+            "SELECT id FROM task_events WHERE task_id = ?1 AND kind NOT IN ({}) \
+             ORDER BY created_at DESC, id DESC LIMIT 1",
+            Self::noise()
+        )
+    }
+
+    fn q_board_events(&self) -> String {
+        let run = if self.has("task_events", "run_id") { "run_id" } else { "NULL" };
+        format!(
+            "SELECT kind, created_at, {run}, payload, id, task_id FROM task_events \
+             WHERE id > (SELECT max(id) FROM task_events) - ?1 AND created_at >= ?2 ORDER BY id"
+        )
+    }
+
+    fn fault(&self, e: &rusqlite::Error) -> Error {
+        told(&self.id.path.display().to_string(), e)
+    }
+
+    fn mark(&self, conn: &Connection, task: &str) -> rusqlite::Result<String> {
+        if !self.columns.contains_key("task_events") {
+            return Ok("e0".into());
+        }
+        let mut statement = conn.prepare_cached(&self.q_mark())?;
+        let mut rows = statement.query([task])?;
+        let id = rows.next()?.and_then(|r| int(r, 0));
+        Ok(format!("e{}", id.unwrap_or(0)))
+    }
+
+    fn detail(&self, conn: &Connection, id: &str) -> rusqlite::Result<Option<Detail>> {
+        let mut statement = conn.prepare_cached(&self.q_task())?;
+        let mut rows = statement.query([id])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let (task, body) = (task(row), text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
+
+        let mut runs = Vec::new();
+        if self.columns.contains_key("task_runs") {
+            let mut statement = conn.prepare_cached(&self.q_runs())?;
+            let mut rows = statement.query(params![id, MOST_RUNS as i64])?;
+            while let Some(row) = rows.next()? {
+                runs.push(run(row));
+            }
+        }
+        let mut events = Vec::new();
+        if self.columns.contains_key("task_events") {
+            let mut statement = conn.prepare_cached(&self.q_task_events())?;
+            let mut rows = statement.query(params![id, MOST_EVENTS as i64])?;
+            while let Some(row) = rows.next()? {
+                events.push((int(row, 4), event(row)));
+            }
+        }
+        // Read by time (the index), told by id (the order in which things really happened).
+        events.sort_by_key(|(id, _)| *id);
+        let mut comments = Vec::new();
+        if self.columns.contains_key("task_comments") {
+            let mut statement = conn.prepare_cached(Q_COMMENTS)?;
+            let mut rows = statement.query(params![id, MOST_COMMENTS as i64])?;
+            while let Some(row) = rows.next()? {
+                comments.push(Comment {
+                    author: text(row, 0).unwrap_or_default(),
+                    body: text(row, 1).unwrap_or_default(),
+                    at: Time(int(row, 2).unwrap_or(0)),
+                });
+            }
+            comments.reverse();
+        }
+        let mut parents = Vec::new();
+        if self.columns.contains_key("task_links") {
+            let mut statement = conn.prepare_cached(Q_KIN)?;
+            let mut rows = statement.query([id])?;
+            while let Some(row) = rows.next()? {
+                parents.push(Kin {
+                    id: text(row, 0).unwrap_or_default(),
+                    title: text(row, 1).unwrap_or_default(),
+                    status: Status::from(text(row, 2).unwrap_or_default()),
+                });
+            }
+        }
+        let mut cards = Vec::new();
+        if self.has("tasks", "idempotency_key") {
+            let mut statement = conn.prepare_cached(Q_CARDS)?;
+            // `;` is the byte after `:`, so this is every key with the prefix, by index.
+            let mut rows = statement.query([format!("distress:{id}:"), format!("distress:{id};")])?;
+            while let Some(row) = rows.next()? {
+                cards.extend(text(row, 0));
+            }
+        }
+        for kin in &parents {
+            if kin.title.starts_with("[BLOCKED]") && !kin.status.frees_children() && !cards.contains(&kin.id)
+            {
+                cards.push(kin.id.clone());
+            }
+        }
+        let mark = self.mark(conn, id)?;
+        let events = events.into_iter().map(|(_, e)| e).collect();
+        Ok(Some(Detail { task, body, runs, events, comments, parents, cards, mark }))
+    }
+
+    /// Updates columns of one task; those this board does not have are left out.
+    fn set(&self, tx: &Connection, id: &str, sets: &[(&str, &dyn ToSql)]) -> rusqlite::Result<()> {
+        let sets: Vec<_> = sets.iter().filter(|(c, _)| self.has("tasks", c)).collect();
+        let list: Vec<_> = sets.iter().enumerate().map(|(i, (c, _))| format!("{c} = ?{}", i + 2)).collect();
+        if list.is_empty() {
+            return Ok(());
+        }
+        let mut statement =
+            tx.prepare_cached(&format!("UPDATE tasks SET {} WHERE id = ?1", list.join(", ")))?;
+        let mut values: Vec<&dyn ToSql> = vec![&id];
+        values.extend(sets.iter().map(|(_, v)| *v));
+        statement.execute(values.as_slice())?;
+        Ok(())
+    }
+
+    fn step_in(&self, tx: &Connection, now: Time, step: &Step) -> rusqlite::Result<Outcome> {
+        if let Some(expect) = &step.expect {
+            let mut statement = tx.prepare_cached(&self.q_task())?;
+            let mut rows = statement.query([&step.task])?;
+            let Some(row) = rows.next()? else {
+                return Ok(Outcome::Moved { what: "the task is gone".into() });
+            };
+            // A look under the write lock is as good as a guard in the UPDATE, and can say what moved.
+            if let Some(what) = expect.differs(&task(row), &self.mark(tx, &step.task)?) {
+                return Ok(Outcome::Moved { what: what.into() });
+            }
+        }
+        let mut opened = None;
+        for change in &step.changes {
+            if let Err(why) = self.change(tx, now, &step.task, change, &mut opened)? {
+                return Ok(Outcome::Refused { why });
+            }
+        }
+        Ok(Outcome::Applied { run: opened })
+    }
+
+    /// Carries out one primitive; the inner error is a refusal that undoes the whole step.
+    fn change(
+        &self,
+        tx: &Connection,
+        now: Time,
+        id: &str,
+        change: &Change,
+        opened: &mut Option<i64>,
+    ) -> rusqlite::Result<std::result::Result<(), String>> {
+        match change {
+            Change::AddTask { status, task } => return self.add_task(tx, now, id, status, task),
+            Change::SetStatus(status) => self.set(tx, id, &[("status", &status.as_str())])?,
+            Change::ReleaseClaim => self.set(
+                tx,
+                id,
+                &[
+                    ("claim_lock", &None::<String>),
+                    ("claim_expires", &None::<i64>),
+                    ("worker_pid", &None::<i64>),
+                    ("worker_started_at", &None::<String>),
+                ],
+            )?,
+            Change::TakeClaim { lock, expires, pid } => {
+                self.set(
+                    tx,
+                    id,
+                    &[("claim_lock", lock), ("claim_expires", &expires.0), ("worker_pid", pid)],
+                )?;
+                tx.prepare_cached("UPDATE tasks SET started_at = COALESCE(started_at, ?2) WHERE id = ?1")?
+                    .execute(params![id, now.0])?;
+            }
+            Change::Heartbeat { expires } => {
+                self.set(tx, id, &[("claim_expires", &expires.0), ("last_heartbeat_at", &now.0)])?;
+                tx.prepare_cached(W_BEAT_RUN)?.execute(params![id, expires.0, now.0])?;
+            }
+            Change::StartRun { profile } => {
+                tx.prepare_cached(W_START_RUN)?.execute(params![id, profile, now.0])?;
+                let run = tx.last_insert_rowid();
+                *opened = Some(run);
+                self.set(tx, id, &[("current_run_id", &run)])?;
+            }
+            Change::PastRun { outcome, summary } => {
+                tx.prepare_cached(W_PAST_RUN)?.execute(params![id, outcome, summary, now.0])?;
+                *opened = Some(tx.last_insert_rowid());
+            }
+            Change::EndRun { run, status, outcome, summary, error, metadata } => {
+                let metadata = metadata.as_ref().map(Value::to_string);
+                tx.prepare_cached(W_END_RUN)?
+                    .execute(params![run, status, outcome, summary, error, metadata, now.0])?;
+                self.set(tx, id, &[("current_run_id", &None::<i64>)])?;
+            }
+            Change::ForgetRun => self.set(tx, id, &[("current_run_id", &None::<i64>)])?,
+            Change::SetFailures { count, error } => {
+                self.set(tx, id, &[("consecutive_failures", count), ("last_failure_error", error)])?;
+            }
+            Change::Assign(to) => self.set(tx, id, &[("assignee", to)])?,
+            Change::SetBlock { kind, recurrences } => {
+                self.set(tx, id, &[("block_kind", kind), ("block_recurrences", recurrences)])?;
+            }
+            Change::SetResult(result) => {
+                self.set(tx, id, &[("result", result), ("completed_at", &now.0)])?;
+            }
+            Change::AddEvent { kind, payload, run } => {
+                let run = run.and_then(|r| match r {
+                    RunRef::Id(id) => Some(id),
+                    RunRef::New => *opened,
+                });
+                add_event(tx, now, id, kind, payload, run)?;
+            }
+            Change::AddComment { author, body } => {
+                tx.prepare_cached(W_COMMENT)?.execute(params![id, author, body, now.0])?;
+            }
+            Change::Link { parent } => return self.link(tx, parent, id),
+            Change::PromoteChildren { payload } => {
+                let mut statement = tx.prepare_cached(Q_FREE_CHILDREN)?;
+                let children: Vec<String> =
+                    statement.query_map([id], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
+                for child in children {
+                    self.set(tx, &child, &[("status", &"ready")])?;
+                    add_event(tx, now, &child, "promoted", payload, None)?;
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn add_task(
+        &self,
+        tx: &Connection,
+        now: Time,
+        id: &str,
+        status: &Status,
+        task: &super::NewTask,
+    ) -> rusqlite::Result<std::result::Result<(), String>> {
+        if let Some(key) = &task.idempotency_key {
+            let mut statement = tx.prepare_cached(Q_KEY)?;
+            let mut rows = statement.query([key])?;
+            // Inside the transaction, unlike Hermes, so that two makers at once cannot both win.
+            if let Some(row) = rows.next()? {
+                return Ok(Err(format!("{} already has this key", text(row, 0).unwrap_or_default())));
+            }
+        }
+        let kind = task.workspace_kind.as_deref().unwrap_or("scratch");
+        let all: [(&str, &dyn ToSql); 14] = [
+            ("id", &id),
+            ("title", &task.title),
+            ("body", &task.body),
+            ("assignee", &task.assignee),
+            ("status", &status.as_str()),
+            ("priority", &task.priority),
+            ("created_by", &task.created_by),
+            ("created_at", &now.0),
+            ("workspace_kind", &kind),
+            ("workspace_path", &task.workspace_path),
+            ("tenant", &task.tenant),
+            ("idempotency_key", &task.idempotency_key),
+            ("max_retries", &task.max_retries),
+            ("max_runtime_seconds", &task.max_runtime_seconds),
+        ];
+        let all: Vec<_> = all.iter().filter(|(c, _)| self.has("tasks", c)).collect();
+        let names: Vec<_> = all.iter().map(|(c, _)| *c).collect();
+        let marks: Vec<_> = (1..=all.len()).map(|n| format!("?{n}")).collect();
+        let sql = format!("INSERT INTO tasks ({}) VALUES ({})", names.join(", "), marks.join(", "));
+        let values: Vec<&dyn ToSql> = all.iter().map(|(_, v)| *v).collect();
+        match tx.prepare_cached(&sql)?.execute(values.as_slice()) {
+            Ok(_) => Ok(Ok(())),
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Ok(Err(format!("{id} exists already")))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn link(
+        &self,
+        tx: &Connection,
+        parent: &str,
+        child: &str,
+    ) -> rusqlite::Result<std::result::Result<(), String>> {
+        let known: bool = tx
+            .prepare_cached("SELECT count(*) FROM tasks WHERE id = ?1")?
+            .query_row([parent], |r| r.get(0))?;
+        if !known {
+            return Ok(Err(format!("{parent}: no such task")));
+        }
+        let mut statement = tx.prepare_cached(Q_CHILDREN)?;
+        let (mut seen, mut next) = (BTreeSet::new(), vec![child.to_owned()]);
+        while let Some(id) = next.pop() {
+            if id == parent {
+                return Ok(Err(format!("{parent} already waits for {child}: this would close a circle")));
+            }
+            if seen.insert(id.clone()) {
+                let children = statement.query_map([&id], |r| r.get::<_, String>(0))?;
+                next.extend(children.collect::<rusqlite::Result<Vec<_>>>()?);
+            }
+        }
+        tx.prepare_cached(W_LINK)?.execute([parent, child])?;
+        Ok(Ok(()))
+    }
+}
+
+impl Board for SqliteBoard {
+    fn id(&self) -> &BoardId {
+        &self.id
+    }
+
+    fn is_own(&self) -> bool {
+        self.own
+    }
+
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        let read = || -> rusqlite::Result<Vec<Task>> {
+            let tx = self.conn.unchecked_transaction()?;
+            let mut tasks = Vec::new();
+            {
+                let mut statement = tx.prepare_cached(&self.q_glance())?;
+                for status in of {
+                    let mut rows = statement.query([status.as_str()])?;
+                    while let Some(row) = rows.next()? {
+                        tasks.push(task(row));
+                    }
+                }
+            }
+            tx.finish()?;
+            Ok(tasks)
+        };
+        let mut tasks = read().map_err(|e| self.fault(&e))?;
+        tasks.sort_by(|a, b| (b.priority, a.created_at, &a.id).cmp(&(a.priority, b.created_at, &b.id)));
+        Ok(tasks)
+    }
+
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        let read = || -> rusqlite::Result<Vec<Detail>> {
+            let tx = self.conn.unchecked_transaction()?;
+            let mut all = Vec::with_capacity(ids.len());
+            for id in ids {
+                all.extend(self.detail(&tx, id)?);
+            }
+            tx.finish()?;
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        if !self.columns.contains_key("task_events") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<(String, Event)>> {
+            let mut statement = self.conn.prepare_cached(&self.q_board_events())?;
+            let mut rows = statement.query(params![most, since.0])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                all.push((text(row, 5).unwrap_or_default(), event(row)));
+            }
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn writable(&mut self) -> Result<()> {
+        let at = self.id.path.display();
+        if !self.has("tasks", "current_run_id") || !self.columns.contains_key("task_runs") {
+            let hint = "open it once with a newer Hermes (0.13 or later), which migrates it";
+            return Err(Error::new(
+                Kind::Data,
+                at,
+                "too old to write: it has no runs (Hermes 0.12 or earlier)",
+            )
+            .hint(hint));
+        }
+        if !self.has("task_events", "run_id") || !self.has("tasks", "consecutive_failures") {
+            return Err(Error::new(
+                Kind::Data,
+                at,
+                "too old to write: its events or failures have no columns we know",
+            )
+            .hint("open it once with a newer Hermes (0.13 or later), which migrates it"));
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+        if steps.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.mode == Mode::Look {
+            return Err(Error::new(
+                Kind::Bug,
+                self.id.path.display(),
+                "a write on a board opened for looking",
+            ));
+        }
+        self.writable()?;
+        self.patience.store(millis(patience), Ordering::Relaxed);
+        let write = || -> rusqlite::Result<Vec<Outcome>> {
+            let mut outcomes = Vec::with_capacity(steps.len());
+            for part in steps.chunks(MOST_STEPS) {
+                // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy
+                // timeout says.
+                let mut tx = Transaction::new_unchecked(&self.conn, TransactionBehavior::Immediate)?;
+                for step in part {
+                    let save = tx.savepoint()?;
+                    let outcome = self.step_in(&save, now, step)?;
+                    match outcome {
+                        Outcome::Applied { .. } => save.commit()?,
+                        // Dropped: whatever the step did before it was refused is undone.
+                        _ => save.finish()?,
+                    }
+                    outcomes.push(outcome);
+                }
+                tx.commit()?;
+            }
+            Ok(outcomes)
+        };
+        write().map_err(|e| self.fault(&e))
+    }
+}
+
+/// A path that may hold a board: there, a file, not empty. Only looks at the folder entry, never opens the file.
+fn check_file(path: &Path) -> Result<()> {
+    let at = path.display();
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Error::new(Kind::NoInput, at, "no such board"));
+        }
+        Err(e) => return Err(Error::io(at, &e)),
+    };
+    if !meta.is_file() {
+        return Err(Error::new(Kind::Data, at, "not a file"));
+    }
+    if meta.len() == 0 {
+        return Err(Error::new(Kind::NoInput, at, "empty file, no board in it yet"));
+    }
+    Ok(())
+}
+
+fn connect(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) -> Result<Connection> {
+    let at = path.display().to_string();
+    let mut conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|e| told(&at, &e))?;
+    conn.busy_handler(Some(jittered(Arc::clone(patience)))).map_err(|e| told(&at, &e))?;
+    Ok(conn)
+}
+
+/// Settings of one connection. On somebody else's board the WAL is never moved back or removed by us.
+fn settle(conn: &Connection, own: bool, mode: Mode) -> rusqlite::Result<()> {
+    if !own {
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        conn.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
+    }
+    conn.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")?;
+    if mode == Mode::Look {
+        conn.execute_batch("PRAGMA query_only = ON")?;
+    }
+    Ok(())
+}
+
+fn columns(conn: &Connection) -> rusqlite::Result<BTreeMap<String, BTreeSet<String>>> {
+    let mut statement = conn.prepare(Q_COLUMNS)?;
+    let mut rows = statement.query([])?;
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        all.entry(row.get(0)?).or_default().insert(row.get(1)?);
+    }
+    Ok(all)
+}
+
+/// Waits 100 to 500 microseconds between tries, `patience` milliseconds in all. SQLite's own ladder (up to 100 ms a step)
+/// waits 330 to 430 ms at the 99th percentile beside a busy writer; this one 7 to 14 ms.
+fn jittered(patience: Arc<AtomicU64>) -> impl FnMut(i32) -> bool + Send + 'static {
+    let mut since = Instant::now();
+    move |tries| {
+        if tries == 0 {
+            since = Instant::now();
+        }
+        if since.elapsed() >= Duration::from_millis(patience.load(Ordering::Relaxed)) {
+            return false;
+        }
+        // Cheap scatter so that two waiters do not march in step; quality does not matter.
+        let seed = u64::from(tries.unsigned_abs()).wrapping_mul(0x9E37_79B9) ^ u64::from(std::process::id());
+        std::thread::sleep(Duration::from_micros(100 + seed % 400));
+        true
+    }
+}
+
+fn millis(d: Duration) -> u64 {
+    u64::try_from(d.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Turns an engine's failure into ours: what kind it is decides what the next pass can do about it.
+fn told(at: &str, e: &rusqlite::Error) -> Error {
+    let kind = match e.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Kind::Busy,
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Kind::Data,
+        Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Kind::Permission,
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => Kind::Io,
+        _ => Kind::Data,
+    };
+    let (what, hint) = match kind {
+        Kind::Busy => ("busy: somebody else is writing".to_owned(), Some("the next pass will do")),
+        Kind::Permission => (
+            "cannot be opened or written".to_owned(),
+            Some("the program needs to write in the board's folder, for its -wal and -shm files"),
+        ),
+        _ => (e.to_string(), None),
+    };
+    Error { kind, at: at.into(), what, hint: hint.map(str::to_owned) }
+}
+
+// ---- rows ----
+
+fn int(row: &Row<'_>, i: usize) -> Option<i64> {
+    match row.get_ref(i).ok()? {
+        ValueRef::Integer(n) => Some(n),
+        // Boards hold times written as floats or text; what is not a number is as good as missing.
+        ValueRef::Real(f) => Some(f as i64),
+        ValueRef::Text(t) => std::str::from_utf8(t).ok()?.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+fn text(row: &Row<'_>, i: usize) -> Option<String> {
+    match row.get_ref(i).ok()? {
+        ValueRef::Text(t) | ValueRef::Blob(t) => Some(String::from_utf8_lossy(t).into_owned()),
+        ValueRef::Integer(n) => Some(n.to_string()),
+        ValueRef::Real(f) => Some(f.to_string()),
+        ValueRef::Null => None,
+    }
+}
+
+fn task(row: &Row<'_>) -> Task {
+    let time = |i| int(row, i).map(Time);
+    Task {
+        id: text(row, 0).unwrap_or_default(),
+        title: text(row, 1).unwrap_or_default(),
+        assignee: text(row, 2),
+        status: Status::from(text(row, 3).unwrap_or_default()),
+        priority: int(row, 4).unwrap_or(0),
+        created_at: Time(int(row, 5).unwrap_or(0)),
+        started_at: time(6),
+        claim_lock: text(row, 7),
+        claim_expires: time(8),
+        worker_pid: int(row, 9),
+        last_heartbeat_at: time(10),
+        current_run: int(row, 11).filter(|n| *n != 0),
+        failures: int(row, 12).unwrap_or(0),
+        last_failure_error: text(row, 13),
+        max_retries: int(row, 14),
+        block_kind: text(row, 15),
+        block_recurrences: int(row, 16).unwrap_or(0),
+        worker_started_at: text(row, 17),
+        idempotency_key: text(row, 18),
+    }
+}
+
+fn run(row: &Row<'_>) -> Run {
+    Run {
+        id: int(row, 0).unwrap_or(0),
+        profile: text(row, 1),
+        status: text(row, 2).unwrap_or_default(),
+        outcome: text(row, 3),
+        started_at: Time(int(row, 4).unwrap_or(0)),
+        ended_at: int(row, 5).map(Time),
+        claim_lock: text(row, 6),
+        worker_pid: int(row, 7),
+        last_heartbeat_at: int(row, 8).map(Time),
+        error: text(row, 9),
+        summary: text(row, 10),
+    }
+}
+
+fn event(row: &Row<'_>) -> Event {
+    Event {
+        kind: text(row, 0).unwrap_or_default(),
+        at: Time(int(row, 1).unwrap_or(0)),
+        run: int(row, 2),
+        // Parsed here and not by SQLite: one malformed payload must not fail the query.
+        payload: text(row, 3).and_then(|t| serde_json::from_str(&t).ok()).unwrap_or(Value::Null),
+    }
+}
+
+fn add_event(
+    tx: &Connection,
+    now: Time,
+    task: &str,
+    kind: &str,
+    payload: &Value,
+    run: Option<i64>,
+) -> rusqlite::Result<()> {
+    let payload = (!payload.is_null()).then(|| payload.to_string());
+    tx.prepare_cached(W_EVENT)?.execute(params![task, run, kind, payload, now.0])?;
+    Ok(())
+}

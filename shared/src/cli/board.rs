@@ -1,0 +1,670 @@
+//! The command line of `board`: one small transaction a call, guarded by what was seen.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::{BoardArgs, Common, Here, env, print, random_hex};
+use crate::board::hermes::{self, Trail};
+use crate::board::sqlite::{Mode, SqliteBoard};
+use crate::board::{Board, BoardId, Detail, Expect, Kin, NewTask, Outcome, Status, Step, Task};
+use crate::config::Config;
+use crate::error::{Error, Kind, Result};
+use crate::report::printable;
+use crate::scope::{self, Scope};
+use crate::time::words;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Make a board of our own in a new file, with the tables of Hermes
+    Init {
+        /// The file [default: the one given by --db]
+        path: Option<PathBuf>,
+    },
+    /// Add a task
+    Add(Add),
+    /// List tasks in dispatch order
+    List {
+        /// Only this state (may be repeated) [default: every open one]
+        #[arg(long, value_name = "STATE")]
+        status: Vec<String>,
+        /// Only this profile's
+        #[arg(long, value_name = "PROFILE")]
+        assignee: Option<String>,
+    },
+    /// Show one task with its attempts, history and comments
+    Show {
+        /// The task
+        id: String,
+    },
+    /// Take a task: the one named, or the next ready one for this worker
+    Claim(Claim),
+    /// Say that the work goes on, and extend the claim
+    Heartbeat {
+        /// The task
+        id: String,
+        /// What is being done
+        #[arg(long)]
+        note: Option<String>,
+        /// Extend the claim by this much [default: board.claim_ttl, 15m]
+        #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
+        ttl: Option<Duration>,
+        /// Only if this is still the open run
+        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
+        run: Option<i64>,
+    },
+    /// Leave a note for whoever works on it next
+    Comment {
+        /// The task
+        id: String,
+        /// The text
+        text: String,
+        /// Who speaks
+        #[arg(long, env = "HERMES_PROFILE", value_name = "NAME")]
+        author: Option<String>,
+    },
+    /// Stop the work and say why; only a person or an orchestrator takes it up again
+    Block {
+        /// The task
+        id: String,
+        /// Why
+        reason: String,
+        /// What kind of block: dependency, needs_input, capability or transient
+        #[arg(long, value_parser = ["dependency", "needs_input", "capability", "transient"])]
+        kind: Option<String>,
+        /// Only if this is still the open run
+        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
+        run: Option<i64>,
+    },
+    /// Finish a task, and let those run that waited for it
+    Complete {
+        /// The task
+        id: String,
+        /// What came of it
+        #[arg(long)]
+        result: Option<String>,
+        /// What the next worker should know
+        #[arg(long)]
+        summary: Option<String>,
+        /// Only if this is still the open run
+        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
+        run: Option<i64>,
+    },
+    /// Make one task wait for another
+    Link {
+        /// The task that must be done first
+        parent: String,
+        /// The task that waits
+        child: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Add {
+    /// One line
+    title: String,
+    /// The task's text
+    #[arg(long, conflicts_with = "body_file")]
+    body: Option<String>,
+    /// Read the text from a file (- is standard input)
+    #[arg(long, value_name = "FILE")]
+    body_file: Option<PathBuf>,
+    /// Who is to do it
+    #[arg(long, value_name = "PROFILE")]
+    assignee: Option<String>,
+    /// Higher goes first
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    priority: i64,
+    /// It waits for this task (may be repeated)
+    #[arg(long, value_name = "ID")]
+    parent: Vec<String>,
+    /// Add it only once: a second call with the same key finds the first task
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Failures after which it is given up [default: the board's]
+    #[arg(long, value_name = "N")]
+    max_retries: Option<i64>,
+    /// Scope: its one concern
+    #[arg(long, value_name = "TEXT")]
+    concern: Option<String>,
+    /// Scope: a glob, path or package it may touch (may be repeated)
+    #[arg(long, value_name = "GLOB")]
+    in_scope: Vec<String>,
+    /// Scope: what it must not touch (may be repeated)
+    #[arg(long, value_name = "GLOB")]
+    out_of_scope: Vec<String>,
+    /// Scope: most files it may change
+    #[arg(long, value_name = "N")]
+    max_files: Option<u32>,
+    /// Scope: expected number of agent iterations
+    #[arg(long, value_name = "N")]
+    iterations: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Claim {
+    /// The task [default: the next ready one that is this worker's or nobody's]
+    id: Option<String>,
+    /// The profile that works
+    #[arg(long, env = "HERMES_PROFILE", value_name = "PROFILE")]
+    worker: Option<String>,
+    /// The worker's process, which heal then watches; without it the claim is a lease that heartbeats keep
+    #[arg(long)]
+    pid: Option<i64>,
+    /// How long the claim holds without a heartbeat [default: board.claim_ttl, 15m]
+    #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
+    ttl: Option<Duration>,
+}
+
+fn parse_ttl(s: &str) -> std::result::Result<Duration, String> {
+    let ttl = humantime::parse_duration(s).map_err(|e| e.to_string())?;
+    let ok = (Duration::from_secs(10)..=Duration::from_secs(86_400)).contains(&ttl);
+    if ok { Ok(ttl) } else { Err("must be between 10s and 24h".into()) }
+}
+
+/// One call: the board, the clock, and how to answer.
+struct Hand<'a> {
+    board: SqliteBoard,
+    here: Here,
+    config: &'a Config,
+    common: &'a Common,
+    pass: String,
+}
+
+pub(super) fn run(args: &BoardArgs) -> Result<u8> {
+    let common = &args.common;
+    let config = common.load()?.config;
+    if let Command::Init { path } = &args.command {
+        let path = path.as_ref().or_else(|| common.db.first()).ok_or_else(|| {
+            Error::new(Kind::Usage, "board init", "no file named").hint("board init PATH, or --db PATH")
+        })?;
+        SqliteBoard::create(path, config.board.busy_timeout)?;
+        let text =
+            format!("made {}; use it with --db, or set board.db in the configuration\n", path.display());
+        return print(&if common.json { format!("{}\n", json!({"made": path})) } else { text });
+    }
+    let id = the_board(common, &config)?;
+    let reads = matches!(args.command, Command::List { .. } | Command::Show { .. });
+    if common.now.is_some() && !reads && common.db.is_empty() {
+        return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db"));
+    }
+    let here = Here::look(common, &config)?;
+    if !reads {
+        crate::pass::refuse_split(&here.host, &id)?;
+    }
+    let mode = if reads { Mode::Look } else { Mode::Change };
+    let board = SqliteBoard::open(id, mode, config.board.busy_timeout)?;
+    let pass = super::pass_id("board", here.now);
+    let mut hand = Hand { board, here, config: &config, common, pass };
+    match &args.command {
+        Command::Init { .. } => Ok(0),
+        Command::Add(add) => hand.add(add),
+        Command::List { status, assignee } => hand.list(status, assignee.as_deref()),
+        Command::Show { id } => hand.show(id),
+        Command::Claim(claim) => hand.claim(claim),
+        Command::Heartbeat { id, note, ttl, run } => hand.heartbeat(id, note.as_deref(), *ttl, *run),
+        Command::Comment { id, text, author } => hand.comment(id, text, author.as_deref()),
+        Command::Block { id, reason, kind, run } => hand.block(id, reason, kind.as_deref(), *run),
+        Command::Complete { id, result, summary, run } => {
+            hand.complete(id, result.as_deref(), summary.as_deref(), *run)
+        }
+        Command::Link { parent, child } => hand.link(parent, child),
+    }
+}
+
+/// The one board a hand works on: named, or the one `hermes kanban boards switch` chose.
+fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
+    let mut found = common.boards(config)?;
+    if found.len() > 1 {
+        let root = found.iter().find_map(|b| b.root.clone());
+        let current = root.and_then(|r| std::fs::read_to_string(r.join("kanban").join("current")).ok());
+        let slug = current.map_or_else(|| "default".to_owned(), |c| c.trim().to_lowercase());
+        let named = common.db.len() > 1 || common.board.len() > 1;
+        found.retain(|b| !named && b.slug.as_deref() == Some(slug.as_str()));
+    }
+    found.into_iter().next().ok_or_else(|| {
+        Error::new(Kind::Usage, "board", "several boards").hint("name one with --board or --db")
+    })
+}
+
+fn refused(at: &str, why: impl std::fmt::Display) -> Error {
+    Error::new(Kind::Partial, at, why)
+}
+
+impl Hand<'_> {
+    fn look(&mut self, id: &str) -> Result<Detail> {
+        if !crate::board::is_task_id(id) && !id.starts_with("t_") {
+            return Err(refused(id, "not a task id").hint("they look like t_1a2b3c4d"));
+        }
+        self.board.look(&[id.to_owned()])?.pop().ok_or_else(|| refused(id, "no such task on this board"))
+    }
+
+    fn trail<'t>(&'t self, case: &'t str) -> Trail<'t> {
+        Trail {
+            by: "board",
+            pass: &self.pass,
+            clock_given: self.here.clock_given,
+            case,
+            cause: None,
+            because: case,
+            more: Map::new(),
+        }
+    }
+
+    /// Applies one step; a lost race is a refusal here, because a hand wants to know.
+    fn apply(
+        &mut self,
+        id: &str,
+        seen: Option<&Detail>,
+        changes: Vec<crate::board::Change>,
+    ) -> Result<Outcome> {
+        let step = Step {
+            task: id.to_owned(),
+            action: "hand".into(),
+            case: "hand".into(),
+            cause: None,
+            because: String::new(),
+            expect: seen.map(Expect::of),
+            proof: None,
+            changes,
+        };
+        let patience = self.config.board.busy_timeout;
+        let outcome = self.board.apply(self.here.now, &[step], patience)?.pop();
+        outcome.ok_or_else(|| Error::new(Kind::Bug, id, "a step without an outcome"))
+    }
+
+    fn must(
+        &mut self,
+        id: &str,
+        seen: Option<&Detail>,
+        changes: Vec<crate::board::Change>,
+    ) -> Result<Option<i64>> {
+        match self.apply(id, seen, changes)? {
+            Outcome::Applied { run } => Ok(run),
+            Outcome::Moved { what } => {
+                Err(refused(id, format!("changed while we looked ({what}); nothing was done"))
+                    .hint("try again"))
+            }
+            Outcome::Refused { why } => Err(refused(id, why)),
+            Outcome::Planned => Err(Error::new(Kind::Bug, id, "planned by a hand")),
+        }
+    }
+
+    fn answer(&self, json: &Value, text: &str) -> Result<u8> {
+        match (self.common.json, self.common.quiet) {
+            (true, _) => print(&format!("{json:#}\n")),
+            (false, true) => Ok(0),
+            (false, false) => print(text),
+        }
+    }
+
+    fn add(&mut self, add: &Add) -> Result<u8> {
+        let title = add.title.trim();
+        if title.is_empty() {
+            return Err(refused("title", "blank; say in one line what is to be done"));
+        }
+        if title.contains('\n') {
+            return Err(refused("title", "has more than one line").hint("put the rest into --body"));
+        }
+        let body = self.body(add)?;
+        let mut parents = Vec::new();
+        for id in &add.parent {
+            parents.push(self.look(id)?.task);
+        }
+        if let Some(there) = add.key.as_deref().map(|k| self.by_key(k)).transpose()?.flatten() {
+            return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));
+        }
+        let waits = parents.iter().any(|p| p.status != Status::Done);
+        let status = if waits { Status::Todo } else { Status::Ready };
+        let task = NewTask {
+            title: title.into(),
+            body: Some(body).filter(|b| !b.is_empty()),
+            assignee: add.assignee.as_deref().map(|a| a.trim().to_lowercase()).filter(|a| !a.is_empty()),
+            priority: add.priority,
+            created_by: Some(speaker(None)),
+            idempotency_key: add.key.clone(),
+            max_retries: add.max_retries,
+            ..NewTask::default()
+        };
+        let parents: Vec<String> = parents.into_iter().map(|p| p.id).collect();
+        let changes = hermes::created(status.clone(), task, &parents, &self.trail("add"));
+        for _ in 0..4 {
+            let id = format!("t_{}", random_hex());
+            match self.apply(&id, None, changes.clone())? {
+                Outcome::Applied { .. } => {
+                    let json = json!({"task": id, "added": true, "status": status});
+                    return self.answer(&json, &format!("{id}\n"));
+                }
+                // An id that is taken by chance: another one. A key that was taken meanwhile: that task.
+                _ => {
+                    if let Some(there) = add.key.as_deref().map(|k| self.by_key(k)).transpose()?.flatten() {
+                        return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));
+                    }
+                }
+            }
+        }
+        Err(Error::new(Kind::Bug, "board add", "found no free task id"))
+    }
+
+    fn body(&self, add: &Add) -> Result<String> {
+        let text = match &add.body_file {
+            Some(file) if file.as_os_str() == "-" => {
+                std::io::read_to_string(std::io::stdin()).map_err(|e| Error::io("standard input", &e))?
+            }
+            Some(file) => std::fs::read_to_string(file).map_err(|e| Error::io(file.display(), &e))?,
+            None => add.body.clone().unwrap_or_default(),
+        };
+        let scope = Scope {
+            concern: add.concern.clone(),
+            in_scope: add.in_scope.clone(),
+            out_of_scope: add.out_of_scope.clone(),
+            max_files: add.max_files,
+            iterations: add.iterations,
+            ..Scope::default()
+        };
+        Ok(if scope == Scope::default() { text } else { scope::put(&text, &scope) })
+    }
+
+    fn by_key(&mut self, key: &str) -> Result<Option<String>> {
+        self.board.with_key(key)
+    }
+
+    fn list(&mut self, status: &[String], assignee: Option<&str>) -> Result<u8> {
+        let open = ["triage", "todo", "scheduled", "ready", "running", "blocked", "review"];
+        let known = |s: &String| -> Result<Status> {
+            match Status::from(s.to_lowercase()) {
+                Status::Other(s) => Err(Error::new(Kind::Usage, format!("--status {s}"), "no such state")
+                    .hint(format!("one of {}, done, archived", open.join(", ")))),
+                known => Ok(known),
+            }
+        };
+        let wanted: Vec<Status> = if status.is_empty() {
+            open.iter().map(|s| Status::from((*s).to_owned())).collect()
+        } else {
+            status.iter().map(known).collect::<Result<_>>()?
+        };
+        let mut tasks = self.board.glance(&wanted)?;
+        tasks.retain(|t| assignee.is_none_or(|a| t.assignee.as_deref() == Some(a)));
+        let rows: Vec<Value> = tasks.iter().map(|t| self.row(t)).collect();
+        let text = table(&tasks, self.here.now);
+        self.answer(&json!(rows), &text)
+    }
+
+    fn row(&self, t: &Task) -> Value {
+        json!({
+            "task": t.id, "title": t.title, "status": t.status, "assignee": t.assignee, "priority": t.priority,
+            "created_at": t.created_at, "claim_lock": t.claim_lock, "claim_expires": t.claim_expires,
+            "worker_pid": t.worker_pid, "run": t.current_run, "failures": t.failures,
+            "last_failure_error": t.last_failure_error,
+        })
+    }
+
+    fn show(&mut self, id: &str) -> Result<u8> {
+        let d = self.look(id)?;
+        let mut all = self.row(&d.task);
+        all["body"] = json!(d.body);
+        all["runs"] = json!(d.runs);
+        all["events"] = json!(d.events);
+        all["comments"] = json!(d.comments);
+        all["parents"] = json!(d.parents);
+        all["scope"] = json!(Scope::parse(&d.body));
+        let text = story(&d, self.here.now);
+        self.answer(&all, &text)
+    }
+
+    fn claim(&mut self, claim: &Claim) -> Result<u8> {
+        let worker = claim.worker.as_deref().map(|w| w.trim().to_lowercase()).filter(|w| !w.is_empty());
+        let Some(id) = &claim.id else { return self.claim_next(claim, worker.as_deref()) };
+        let seen = self.look(id)?;
+        self.may_claim(&seen).map_err(|why| refused(id, why))?;
+        let run = self.take(&seen, claim, worker.as_deref())?;
+        match run {
+            Ok(run) => self.claimed(&seen, run),
+            Err(what) => Err(refused(id, format!("somebody else was faster ({what})"))),
+        }
+    }
+
+    fn claim_next(&mut self, claim: &Claim, worker: Option<&str>) -> Result<u8> {
+        let ready = self.board.glance(&[Status::Ready, Status::Todo])?;
+        let mine = |t: &&Task| t.assignee.is_none() || (worker.is_some() && t.assignee.as_deref() == worker);
+        for task in ready.iter().filter(mine) {
+            let seen = self.look(&task.id)?;
+            if self.may_claim(&seen).is_err() {
+                continue;
+            }
+            // Lost to another worker: the next one will do.
+            if let Ok(run) = self.take(&seen, claim, worker)? {
+                return self.claimed(&seen, run);
+            }
+        }
+        self.answer(&json!({"task": null}), "")
+    }
+
+    fn may_claim(&self, seen: &Detail) -> std::result::Result<(), String> {
+        let t = &seen.task;
+        let free = seen.parents.iter().find(|p| !p.status.frees_children());
+        match &t.status {
+            Status::Ready | Status::Todo if free.is_some() => {
+                let waits = free.map_or("", |p| p.id.as_str());
+                Err(format!("waits for {waits}"))
+            }
+            // On a board with a dispatcher, `todo` is the dispatcher's to promote.
+            Status::Todo if !self.board.is_own() || seen.parents.is_empty() => {
+                Err("is todo, not ready".to_owned())
+            }
+            Status::Ready | Status::Todo => match &t.claim_lock {
+                Some(lock) => Err(format!("is claimed by {lock}")),
+                None => Ok(()),
+            },
+            other => Err(format!("is {other}, not ready")),
+        }
+    }
+
+    fn take(
+        &mut self,
+        seen: &Detail,
+        claim: &Claim,
+        worker: Option<&str>,
+    ) -> Result<std::result::Result<Option<i64>, String>> {
+        let ttl = self.seconds(claim.ttl);
+        // The caller outlives this process; its pid tells people who claimed.
+        let claimer =
+            claim.pid.or_else(|| rustix::process::getppid().map(|p| i64::from(p.as_raw_nonzero().get())));
+        let lock = format!("{}:{}", self.here.host.facts().hostname, claimer.unwrap_or(0));
+        let expires = self.here.now.plus(ttl);
+        let mut trail = self.trail("claim");
+        if let Some(pid) = claim.pid {
+            let birth = self.here.host.birth_of(pid).ok_or_else(|| {
+                refused(&format!("--pid {pid}"), "no such process")
+                    .hint("give the pid of the worker that starts now")
+            })?;
+            trail.more.insert("birth".into(), json!(birth));
+            trail.more.insert("pid".into(), json!(pid));
+            trail.more.insert("namespace".into(), json!(self.here.host.facts().pid_namespace));
+        }
+        let profile = worker.map(str::to_owned);
+        let mut changes = Vec::new();
+        if seen.task.status == Status::Todo {
+            changes.extend(hermes::promoted(seen, &trail));
+        }
+        changes.extend(hermes::claimed(seen, &lock, expires, claim.pid, profile, &trail));
+        match self.apply(&seen.task.id, Some(seen), changes)? {
+            Outcome::Applied { run } => Ok(Ok(run)),
+            Outcome::Moved { what } => Ok(Err(what)),
+            other => Err(Error::new(Kind::Bug, &seen.task.id, format!("a claim was {}", other.word()))),
+        }
+    }
+
+    fn claimed(&mut self, seen: &Detail, run: Option<i64>) -> Result<u8> {
+        let t = &seen.task;
+        let json =
+            json!({"task": t.id, "title": t.title, "run": run, "body": seen.body, "comments": seen.comments});
+        self.answer(&json, &format!("{}\n", t.id))
+    }
+
+    fn seconds(&self, ttl: Option<Duration>) -> i64 {
+        i64::try_from(ttl.unwrap_or(self.config.board.claim_ttl).as_secs()).unwrap_or(i64::MAX)
+    }
+
+    fn heartbeat(
+        &mut self,
+        id: &str,
+        note: Option<&str>,
+        ttl: Option<Duration>,
+        run: Option<i64>,
+    ) -> Result<u8> {
+        let seen = self.look(id)?;
+        if seen.task.status != Status::Running {
+            let why = format!("is {}, not running: the claim is gone", seen.task.status);
+            return Err(refused(id, why).hint("stop working on it, or claim it again"));
+        }
+        same_run(&seen, run)?;
+        let expires = self.here.now.plus(self.seconds(ttl));
+        self.must(id, Some(&seen), hermes::heartbeat(&seen, expires, note))?;
+        self.answer(&json!({"task": id, "claim_expires": expires}), "")
+    }
+
+    fn comment(&mut self, id: &str, text: &str, author: Option<&str>) -> Result<u8> {
+        if text.trim().is_empty() {
+            return Err(refused(id, "a blank comment says nothing"));
+        }
+        // Only that the task exists: a comment rests on nothing else that was seen.
+        self.look(id)?;
+        self.must(id, None, hermes::commented(&speaker(author), text))?;
+        self.answer(&json!({"task": id, "commented": true}), "")
+    }
+
+    fn block(&mut self, id: &str, reason: &str, kind: Option<&str>, run: Option<i64>) -> Result<u8> {
+        if reason.trim().is_empty() {
+            return Err(refused(id, "a block without a reason helps nobody"));
+        }
+        let seen = self.look(id)?;
+        if !matches!(seen.task.status, Status::Running | Status::Ready) {
+            return Err(refused(
+                id,
+                format!("is {}; only running or ready work can be blocked", seen.task.status),
+            ));
+        }
+        same_run(&seen, run)?;
+        let changes = hermes::blocked(&seen, reason.trim(), kind, &self.trail("block"));
+        self.must(id, Some(&seen), changes)?;
+        let now = self.look(id)?.task.status;
+        let text = if now == Status::Blocked { String::new() } else { format!("{id} is {now} now\n") };
+        self.answer(&json!({"task": id, "status": now}), &text)
+    }
+
+    fn complete(
+        &mut self,
+        id: &str,
+        result: Option<&str>,
+        summary: Option<&str>,
+        run: Option<i64>,
+    ) -> Result<u8> {
+        let seen = self.look(id)?;
+        if !matches!(seen.task.status, Status::Running | Status::Ready | Status::Blocked) {
+            return Err(refused(id, format!("is {}, not running, ready or blocked", seen.task.status)));
+        }
+        if let Some(parent) = seen.parents.iter().find(|p| !p.status.frees_children()) {
+            return Err(refused(id, format!("waits for {}, which is {}", parent.id, parent.status)));
+        }
+        same_run(&seen, run)?;
+        let changes = hermes::completed(&seen, result, summary, &self.trail("complete"));
+        self.must(id, Some(&seen), changes)?;
+        self.answer(&json!({"task": id, "status": "done"}), "")
+    }
+
+    fn link(&mut self, parent: &str, child: &str) -> Result<u8> {
+        if parent == child {
+            return Err(refused(child, "a task cannot wait for itself"));
+        }
+        let first = self.look(parent)?.task;
+        let seen = self.look(child)?;
+        if seen.parents.iter().any(|p| p.id == parent) {
+            return self.answer(&json!({"parent": parent, "child": child, "linked": false}), "");
+        }
+        let kin = Kin { id: first.id, title: first.title, status: first.status };
+        let changes = hermes::linked(&seen, &kin, &self.trail("link"));
+        self.must(child, Some(&seen), changes)?;
+        self.answer(&json!({"parent": parent, "child": child, "linked": true}), "")
+    }
+}
+
+fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
+    match run {
+        Some(run) if seen.task.current_run != Some(run) => {
+            let why = format!("run {run} is not its open run any more: somebody else has this task");
+            Err(refused(&seen.task.id, why).hint("stop working on it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn speaker(given: Option<&str>) -> String {
+    let given = given.map(str::to_owned).or_else(|| env("HERMES_PROFILE")).or_else(|| env("USER"));
+    given.map(|g| g.trim().to_owned()).filter(|g| !g.is_empty()).unwrap_or_else(|| "user".into())
+}
+
+/// Tasks as aligned columns.
+fn table(tasks: &[Task], now: crate::time::Time) -> String {
+    let wide = |f: &dyn Fn(&Task) -> usize| tasks.iter().map(f).max().unwrap_or(0);
+    let who = |t: &Task| printable(t.assignee.as_deref().unwrap_or("-"));
+    let (a, b, c) =
+        (wide(&|t| t.id.len()), wide(&|t| t.status.as_str().len()), wide(&|t| who(t).chars().count()));
+    let mut text = String::new();
+    for t in tasks {
+        let title: String = printable(&t.title).chars().take(80).collect();
+        let age = words(now.since(t.created_at));
+        let _ = writeln!(text, "{:a$}  {:b$}  {:c$}  {:>6}  {title}", t.id, t.status.as_str(), who(t), age);
+    }
+    text
+}
+
+/// One task as a person reads it.
+fn story(d: &Detail, now: crate::time::Time) -> String {
+    let t = &d.task;
+    let mut s = String::new();
+    let _ = writeln!(s, "{}  {}", t.id, printable(&t.title));
+    let _ = writeln!(
+        s,
+        "{}, {}, priority {}, made {} ago",
+        t.status,
+        printable(t.assignee.as_deref().unwrap_or("unassigned")),
+        t.priority,
+        words(now.since(t.created_at))
+    );
+    if let Some(lock) = &t.claim_lock {
+        let until = t.claim_expires.map_or_else(|| "no end".to_owned(), |e| e.to_string());
+        let pid = t.worker_pid.map_or_else(|| "none known".to_owned(), |p| p.to_string());
+        let _ = writeln!(s, "claimed by {} until {until}, worker process {pid}", printable(lock));
+    }
+    if let Some(e) = &t.last_failure_error {
+        let _ = writeln!(s, "{} failures, the last: {}", t.failures, printable(e));
+    }
+    for p in &d.parents {
+        let _ = writeln!(s, "waits for {} ({}) {}", p.id, p.status, printable(&p.title));
+    }
+    if !d.body.trim().is_empty() {
+        let _ = writeln!(s, "\n{}", d.body.lines().map(printable).collect::<Vec<_>>().join("\n"));
+    }
+    for r in d.runs.iter().rev() {
+        let end = r
+            .ended_at
+            .map_or_else(|| "still open".to_owned(), |e| format!("{} long", words(e.since(r.started_at))));
+        let who = printable(r.profile.as_deref().unwrap_or("-"));
+        let how = r.outcome.as_deref().unwrap_or(&r.status);
+        let note = r.error.as_deref().or(r.summary.as_deref()).unwrap_or("");
+        let _ = writeln!(s, "run {}  {}  {who}  {how}, {end}  {}", r.id, r.started_at, printable(note));
+    }
+    for e in &d.events {
+        let by = e.by().map_or_else(String::new, |b| format!(" by {}", printable(b)));
+        let because = e.trail().and_then(|t| t.get("because")).and_then(Value::as_str).unwrap_or("");
+        let _ = writeln!(s, "{}  {}{by}  {}", e.at, printable(&e.kind), printable(because));
+    }
+    for c in &d.comments {
+        let _ = writeln!(s, "{}  {}: {}", c.at, printable(&c.author), printable(&c.body));
+    }
+    s
+}

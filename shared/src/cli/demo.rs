@@ -1,0 +1,391 @@
+//! `watchbill demo`: breaks a board in a temporary folder with real processes, heals it with the real program, and
+//! shows both in a table. Ends by itself and leaves nothing behind.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{DemoArgs, env, print};
+use crate::board::hermes::{self, Trail};
+use crate::board::sqlite::{Mode, SqliteBoard};
+use crate::board::{Board, BoardId, Change, Expect, NewTask, Status, Step, Task};
+use crate::error::{Error, Kind, Result};
+use crate::report::printable;
+use crate::time::Time;
+
+/// The workers of the demo end by themselves should the demo be killed, in seconds.
+const WORKER_LIFE: &str = "30";
+
+/// How one task of the demo is broken.
+struct Scene {
+    id: &'static str,
+    title: &'static str,
+    who: &'static str,
+    what: &'static str,
+}
+
+const SCENES: [Scene; 9] = [
+    Scene { id: "t_0000da01", title: "Port the parser", who: "luna", what: "worker killed -9" },
+    Scene { id: "t_0000da02", title: "Write the migration", who: "nova", what: "worker killed -9" },
+    Scene { id: "t_0000da03", title: "Fix the flaky test", who: "luna", what: "pid taken by a stranger" },
+    Scene { id: "t_0000da04", title: "Update the README", who: "nova", what: "still claimed" },
+    Scene { id: "t_0000da05", title: "Tidy the imports", who: "luna", what: "jammed by the number 429" },
+    Scene { id: "t_0000da06", title: "Add an index", who: "nova", what: "crashed twice, given up" },
+    Scene { id: "t_0000da07", title: "Translate the docs", who: "luna", what: "died of a rate limit" },
+    Scene { id: "t_0000da08", title: "Choose a licence", who: "nova", what: "blocked by a person" },
+    Scene { id: "t_0000da09", title: "Review the design", who: "luna", what: "healthy" },
+];
+
+/// Processes of the demo, ended when it ends.
+struct Crew(Vec<Child>);
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+pub(super) fn run(args: &DemoArgs) -> Result<u8> {
+    let dir = tempfile::Builder::new().prefix("watchbill-demo-").tempdir();
+    let dir = dir.map_err(|e| Error::io("temporary folder", &e))?;
+    let mut stage = Stage::new(dir.path())?;
+    for scene in &SCENES {
+        stage.set(scene)?;
+    }
+    let before = stage.tasks()?;
+    let first = stage.heal()?;
+    let after = stage.tasks()?;
+    let second = stage.heal()?;
+    let untouched = stage.stranger_lives();
+    if args.common.json {
+        let all = json!({
+            "before": before.iter().map(brief).collect::<Vec<_>>(), "heal": first,
+            "after": after.iter().map(brief).collect::<Vec<_>>(), "again": second, "stranger_lives": untouched,
+        });
+        return print(&format!("{all:#}\n"));
+    }
+    print(&text(&before, &after, &first, &second, untouched))
+}
+
+fn brief(t: &Task) -> Value {
+    json!({"task": t.id, "title": t.title, "status": t.status, "claim_lock": t.claim_lock, "failures": t.failures})
+}
+
+struct Stage {
+    db: PathBuf,
+    dir: PathBuf,
+    host: String,
+    crew: Crew,
+    now: Time,
+    stranger: Option<usize>,
+}
+
+impl Stage {
+    fn new(dir: &Path) -> Result<Stage> {
+        let io = |e: std::io::Error| Error::io(dir.display(), &e);
+        std::fs::create_dir_all(dir.join("kanban/logs")).map_err(io)?;
+        // The demo's workers run where the demo runs, also inside a container.
+        std::fs::write(dir.join("watchbill.toml"), "[host]\npid_namespace = \"same\"\n").map_err(io)?;
+        let db = dir.join("kanban.db");
+        SqliteBoard::create(&db, Duration::from_secs(2))?;
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Ok(Stage { db, dir: dir.into(), host, crew: Crew(Vec::new()), now: Time::of_clock(), stranger: None })
+    }
+
+    fn board(&self) -> Result<SqliteBoard> {
+        let id =
+            BoardId { path: self.db.clone(), slug: Some("default".into()), root: Some(self.dir.clone()) };
+        SqliteBoard::open(id, Mode::Change, Duration::from_secs(2))
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>> {
+        let all = [Status::Running, Status::Ready, Status::Blocked, Status::Scheduled];
+        let mut tasks = self.board()?.glance(&all)?;
+        tasks.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(tasks)
+    }
+
+    /// A real process that carries the marks of a worker, as Hermes starts them.
+    fn worker(&mut self, scene: &Scene, run: i64) -> Result<usize> {
+        let mut command = Command::new("sleep");
+        command.arg(WORKER_LIFE).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if run > 0 {
+            command.env("HERMES_KANBAN_TASK", scene.id).env("HERMES_KANBAN_RUN_ID", run.to_string());
+        }
+        let child = command.spawn().map_err(|e| Error::io("sleep", &e))?;
+        self.crew.0.push(child);
+        Ok(self.crew.0.len() - 1)
+    }
+
+    fn pid(&self, nth: usize) -> i64 {
+        self.crew.0.get(nth).map_or(0, |c| i64::from(c.id()))
+    }
+
+    fn kill(&mut self, nth: usize) {
+        if let Some(child) = self.crew.0.get_mut(nth) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn stranger_lives(&mut self) -> bool {
+        let stranger = self.stranger.and_then(|n| self.crew.0.get_mut(n));
+        stranger.is_some_and(|c| matches!(c.try_wait(), Ok(None)))
+    }
+
+    fn write(
+        &self,
+        at: Time,
+        id: &str,
+        new: bool,
+        changes: impl FnOnce(&crate::board::Detail) -> Vec<Change>,
+    ) -> Result<Option<i64>> {
+        let mut board = self.board()?;
+        let seen = board.look(&[id.to_owned()])?.pop();
+        let changes = match &seen {
+            Some(seen) => changes(seen),
+            None if new => changes(&blank(id)),
+            None => return Err(Error::new(Kind::Bug, id, "the demo lost a task")),
+        };
+        let expect = seen.as_ref().map(Expect::of);
+        let step = Step {
+            task: id.into(),
+            action: "demo".into(),
+            case: "demo".into(),
+            cause: None,
+            because: String::new(),
+            expect,
+            proof: None,
+            changes,
+        };
+        match board.apply(at, &[step], Duration::from_secs(2))?.pop() {
+            Some(crate::board::Outcome::Applied { run }) => Ok(run),
+            other => Err(Error::new(Kind::Bug, id, format!("the demo could not set its scene: {other:?}"))),
+        }
+    }
+
+    /// Sets one scene: everything happened some time ago, by hands the board knows.
+    fn set(&mut self, scene: &Scene) -> Result<()> {
+        let trail = trail();
+        let (old, then, now) = (self.now.plus(-7_200), self.now.plus(-1_020), self.now);
+        self.write(old, scene.id, true, |_| {
+            let task = NewTask {
+                title: scene.title.into(),
+                assignee: Some(scene.who.into()),
+                created_by: Some("demo".into()),
+                ..NewTask::default()
+            };
+            hermes::created(Status::Ready, task, &[], &trail)
+        })?;
+        match scene.id {
+            "t_0000da04" => {
+                let lock = format!("{}:1", self.host);
+                let expires = then.plus(300);
+                self.write(then, scene.id, false, |_| vec![Change::TakeClaim { lock, expires, pid: None }])?;
+            }
+            "t_0000da05" => {
+                self.write(then, scene.id, false, |_| {
+                    vec![Change::SetFailures { count: 1, error: Some("pid 429 not alive".into()) }]
+                })?;
+            }
+            "t_0000da06" => {
+                self.write(then, scene.id, false, |_| gave_up())?;
+            }
+            "t_0000da08" => {
+                self.write(then, scene.id, false, |seen| {
+                    hermes::blocked(seen, "needs a decision", Some("needs_input"), &trail)
+                })?;
+            }
+            _ => self.running(scene, then, now)?,
+        }
+        Ok(())
+    }
+
+    fn running(&mut self, scene: &Scene, then: Time, now: Time) -> Result<()> {
+        let trail = trail();
+        // A claimer that is gone: the pid is above every pid this kernel gives.
+        let lock = format!("{}:4194305", self.host);
+        let run = self.write(then, scene.id, false, |seen| {
+            hermes::claimed(seen, &lock, now.plus(300), None, Some(scene.who.into()), &trail)
+        })?;
+        let is_stranger = scene.id == "t_0000da03";
+        let nth = self.worker(scene, if is_stranger { 0 } else { run.unwrap_or(0) })?;
+        let pid = self.pid(nth);
+        let lock = format!("{}:4194305", self.host);
+        self.write(then, scene.id, false, |_| {
+            vec![Change::TakeClaim { lock, expires: now.plus(300), pid: Some(pid) }]
+        })?;
+        match scene.id {
+            "t_0000da03" => self.stranger = Some(nth),
+            "t_0000da09" => {}
+            _ => self.kill(nth),
+        }
+        if scene.id == "t_0000da07" {
+            let log = self.dir.join("kanban/logs").join(format!("{}.log", scene.id));
+            std::fs::write(&log, RATE_LIMITED.replace("TASK", scene.id))
+                .map_err(|e| Error::io(log.display(), &e))?;
+            // The worker wrote its last line when it died, not when the demo was set up.
+            let file =
+                std::fs::File::options().write(true).open(&log).map_err(|e| Error::io(log.display(), &e))?;
+            let at = std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(then.0 + 60).unwrap_or(0));
+            file.set_modified(at).map_err(|e| Error::io(log.display(), &e))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the real program, as cron would.
+    fn heal(&self) -> Result<Value> {
+        let exe = std::env::current_exe().map_err(|e| Error::io("this program", &e))?;
+        let mut command = Command::new(&exe);
+        // Whatever this program was called as, the executable answers to `watchbill heal`.
+        if exe.file_name().is_some_and(|n| n == "watchbill") {
+            command.arg("heal");
+        }
+        let path = env("PATH").unwrap_or_default();
+        let out = command
+            .args(["--json", "-v", "--db"])
+            .arg(&self.db)
+            .arg("--config")
+            .arg(self.dir.join("watchbill.toml"))
+            .env_clear()
+            .env("PATH", path)
+            .env("XDG_STATE_HOME", self.dir.join("state"))
+            .output()
+            .map_err(|e| Error::io(exe.display(), &e))?;
+        told(&out)
+    }
+}
+
+fn told(out: &Output) -> Result<Value> {
+    serde_json::from_slice(&out.stdout).map_err(|_| {
+        let said = String::from_utf8_lossy(&out.stderr);
+        Error::new(Kind::Bug, "heal", format!("said nothing the demo understands: {}", said.trim()))
+    })
+}
+
+fn trail() -> Trail<'static> {
+    let more = Map::new();
+    Trail { by: "demo", pass: "demo", clock_given: true, case: "demo", cause: None, because: "demo", more }
+}
+
+fn gave_up() -> Vec<Change> {
+    let error = "pid 4194304 not alive";
+    vec![
+        Change::SetStatus(Status::Blocked),
+        Change::SetFailures { count: 2, error: Some(error.into()) },
+        Change::AddEvent {
+            kind: "gave_up".into(),
+            payload: json!({"failures": 2, "effective_limit": 2, "limit_source": "dispatcher", "error": error,
+                            "trigger_outcome": "crashed"}),
+            run: None,
+        },
+    ]
+}
+
+/// A row that is not there yet, for changes that look at none.
+fn blank(id: &str) -> crate::board::Detail {
+    crate::board::Detail {
+        task: Task {
+            id: id.into(),
+            title: String::new(),
+            assignee: None,
+            status: Status::Ready,
+            priority: 0,
+            created_at: Time(0),
+            started_at: None,
+            claim_lock: None,
+            claim_expires: None,
+            worker_pid: None,
+            last_heartbeat_at: None,
+            current_run: None,
+            failures: 0,
+            last_failure_error: None,
+            max_retries: None,
+            block_kind: None,
+            block_recurrences: 0,
+            worker_started_at: None,
+            idempotency_key: None,
+        },
+        body: String::new(),
+        runs: Vec::new(),
+        events: Vec::new(),
+        comments: Vec::new(),
+        parents: Vec::new(),
+        cards: Vec::new(),
+        mark: String::new(),
+    }
+}
+
+/// How a Hermes worker's log ends on a rate limit.
+const RATE_LIMITED: &str = "\
+Query: work kanban task TASK
+Initializing agent...
+⚠️  API call failed (attempt 1/2): RateLimitError [HTTP 429]
+⚠️  API call failed (attempt 2/2): RateLimitError [HTTP 429]
+❌ Rate limited after 2 retries — HTTP 429: Rate limit reached for requests per min (RPM)
+   💀 Final error: HTTP 429: Rate limit reached for requests per min (RPM)
+
+Duration:       8s
+Messages:       1 (1 user, 0 tool calls)
+";
+
+fn text(before: &[Task], after: &[Task], first: &Value, second: &Value, untouched: bool) -> String {
+    let mut s = String::from("A board at 3 am, as its workers left it, and after one pass of heal:\n\n");
+    let rows: Vec<[String; 4]> = SCENES
+        .iter()
+        .map(|scene| {
+            let state = |all: &[Task]| {
+                all.iter().find(|t| t.id == scene.id).map_or_else(|| "?".to_owned(), |t| t.status.to_string())
+            };
+            [
+                scene.title.to_owned(),
+                format!("{}, {}", state(before), scene.what),
+                state(after),
+                said(first, scene.id),
+            ]
+        })
+        .collect();
+    let wide =
+        |n: usize, head: &str| rows.iter().map(|r| r[n].chars().count()).max().unwrap_or(0).max(head.len());
+    let heads = ["task", "before", "after"];
+    let w: Vec<usize> = heads.iter().enumerate().map(|(n, head)| wide(n, head)).collect();
+    let _ =
+        writeln!(s, "  {:a$}  {:b$}  {:c$}  why", heads[0], heads[1], heads[2], a = w[0], b = w[1], c = w[2]);
+    let _ =
+        writeln!(s, "  {}  {}  {}  {}", "-".repeat(w[0]), "-".repeat(w[1]), "-".repeat(w[2]), "-".repeat(3));
+    for [title, was, is, why] in &rows {
+        let _ = writeln!(s, "  {title:a$}  {was:b$}  {is:c$}  {why}", a = w[0], b = w[1], c = w[2]);
+    }
+    let again = steps(second).len();
+    let _ = write!(
+        s,
+        "\nA second pass right after it changed {}. The stranger who has the recycled pid {}.\n\
+         Every change is an event on the board, with its reason and what it was before.\n\
+         On your own board: `heal --dry-run` shows what it would do, and `heal -v` also what it leaves alone.\n",
+        if again == 0 { "nothing".to_owned() } else { format!("{again} tasks") },
+        if untouched { "was left in peace" } else { "is gone" },
+    );
+    s
+}
+
+fn steps(report: &Value) -> &[Value] {
+    report["boards"][0]["steps"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// What the report says about one task: a step, or why it was left alone.
+fn said(report: &Value, id: &str) -> String {
+    let about = |all: &Value| {
+        let found = all.as_array()?.iter().find(|s| s["task"] == id)?;
+        Some(printable(found["because"].as_str()?))
+    };
+    let board = &report["boards"][0];
+    let said = ["steps", "skipped", "unknown"].iter().find_map(|k| about(&board[*k]));
+    // A hand-made block is not even looked at closely: it is nobody's business but theirs.
+    said.unwrap_or_else(|| "not heal's business: a person's word stands".into())
+}

@@ -1,0 +1,209 @@
+//! The command line of `heal`.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Common, HealArgs, Here, env};
+use crate::board::BoardId;
+use crate::cache::Cache;
+use crate::error::{Error, Kind, Result};
+use crate::pass::{self, Tools};
+use crate::report::{self, BoardReport, PLAN_SCHEMA, Plan, PlanBoard};
+use crate::time::words;
+use crate::watch::heal::Heal;
+use crate::watch::heal::seen::Seen;
+use crate::watch::{Pass, Watcher};
+
+pub(super) const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 done but something could not be looked at or changed, 2 usage, 65 not a board or not to be
+written, 66 no such board, 70 a bug, 74 disk or output, 75 busy or paused, 77 not permitted, 78 configuration.
+
+A task is left alone when its body has the line `watchbill: no-heal`, or a comment by a person begins with it.";
+
+/// A plan older than this describes a board that is gone, in seconds.
+const PLAN_MAX_AGE: i64 = 86_400;
+
+pub(super) fn run(args: &HealArgs, version: &str) -> Result<u8> {
+    let common = &args.common;
+    let flags = &args.watcher;
+    let dry = flags.dry_run || flags.facts.is_some();
+    if common.now.is_some() && !dry && common.db.is_empty() {
+        return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db")
+            .hint("add --dry-run to look only"));
+    }
+    let config = common.load()?.config;
+    let here = Here::look(common, &config)?;
+    let pass = here.pass(Heal::NAME, flags.task.clone(), dry);
+    if let Some(file) = &flags.facts {
+        return facts(file, &pass, &config, version, common);
+    }
+    let mut cache = Cache::open(Cache::place(&env));
+    let mut tools = Tools {
+        pass: &pass,
+        host: &here.host,
+        config: &config,
+        cache: &mut cache,
+        clock_offset: here.clock_offset,
+        keep_seen: common.json && common.verbose,
+    };
+    let boards = match &flags.plan {
+        Some(file) => planned(file, &mut tools)?,
+        None => {
+            let ids = common.boards(&config)?;
+            let boards: Vec<_> = ids.iter().map(|id| pass::run(&Heal, id, &mut tools)).collect();
+            known(&pass, &boards)?;
+            boards
+        }
+    };
+    let forgot = if dry { None } else { cache.save() };
+    let plan = dry.then(|| plan(&pass, &here.host.facts().hostname, &boards));
+    let code = show(&pass, version, &boards, plan.as_ref(), common)?;
+    if let Some(warning) = forgot {
+        let _ = report::say(&mut std::io::stderr().lock(), '4', Heal::NAME, &warning);
+    }
+    Ok(code)
+}
+
+/// Refuses a `--task` that names nothing at all, which would otherwise look like a healthy task.
+fn known(pass: &Pass, boards: &[BoardReport]) -> Result<()> {
+    let Some(only) = &pass.only else { return Ok(()) };
+    if crate::board::is_task_id(only) || boards.iter().any(|b| b.error.is_some()) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Usage, format!("--task {only}"), "not a task id").hint("they look like t_1a2b3c4d"))
+}
+
+fn show(
+    pass: &Pass,
+    version: &str,
+    boards: &[BoardReport],
+    plan: Option<&Plan>,
+    common: &Common,
+) -> Result<u8> {
+    let codes: Vec<u8> = boards.iter().map(BoardReport::code).collect();
+    let code = report::common_code(&codes);
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut err = std::io::stderr().lock();
+    let written = report::write(&mut out, &mut err, pass, version, boards, plan, common.loudness());
+    match written.and_then(|()| out.flush()) {
+        Ok(()) => Ok(code),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
+            // What is still buffered has nowhere to go, and trying again would only fail again.
+            drop(out.into_parts());
+            Ok(code)
+        }
+        Err(e) => {
+            drop(out.into_parts());
+            Err(Error::new(Kind::Io, "stdout", e))
+        }
+    }
+}
+
+fn plan(pass: &Pass, host: &str, boards: &[BoardReport]) -> Plan {
+    let board = |b: &BoardReport| PlanBoard {
+        path: real(&b.path),
+        steps: b.steps.iter().map(|(step, _)| step.clone()).collect(),
+    };
+    Plan {
+        schema: PLAN_SCHEMA.into(),
+        program: pass.program.into(),
+        host: host.into(),
+        pass: pass.id.clone(),
+        now: pass.now,
+        boards: boards.iter().filter(|b| !b.steps.is_empty()).map(board).collect(),
+    }
+}
+
+fn real(path: &str) -> String {
+    std::fs::canonicalize(path).map_or_else(|_| path.to_owned(), |p| p.display().to_string())
+}
+
+/// Applies a saved plan: on the machine and the boards it was made for, within a day.
+fn planned(file: &Path, tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
+    let at = file.display();
+    let whole: Value = read(file)?;
+    // Both the report of a dry run and the plan inside it will do.
+    let inner = whole.get("plan").cloned().unwrap_or(whole);
+    let refuse = |what: String| {
+        Error::new(Kind::Data, at.to_string(), what).hint("make a new one with --dry-run --json")
+    };
+    let plan: Plan = serde_json::from_value(inner).map_err(|e| refuse(format!("not a plan: {e}")))?;
+    if plan.schema != PLAN_SCHEMA || plan.program != tools.pass.program {
+        return Err(refuse(format!(
+            "a {} of {}, not a {PLAN_SCHEMA} of {}",
+            plan.schema, plan.program, tools.pass.program
+        )));
+    }
+    let host = tools.host.facts().hostname;
+    if plan.host != host {
+        return Err(refuse(format!("made on {}, and this is {host}", plan.host)));
+    }
+    let age = tools.pass.now.since(plan.now);
+    if !(-120..=PLAN_MAX_AGE).contains(&age) {
+        return Err(refuse(format!("made {} ago, which is not within a day", words(age))));
+    }
+    let one = |b: PlanBoard, tools: &mut Tools<'_>| {
+        let id = BoardId { path: b.path.clone().into(), slug: None, root: None };
+        if real(&b.path) != b.path {
+            let mut report = BoardReport::new(b.path.clone(), b.path.clone());
+            report.error = Some(refuse(format!("made for {}, which is another board now", b.path)));
+            return report;
+        }
+        pass::apply_plan(&id, b.steps, tools)
+    };
+    Ok(plan.boards.into_iter().map(|b| one(b, tools)).collect())
+}
+
+/// Decides again on what an earlier pass saw.
+fn facts(
+    file: &Path,
+    pass: &Pass,
+    config: &crate::config::Config,
+    version: &str,
+    common: &Common,
+) -> Result<u8> {
+    let whole: Value = read(file)?;
+    let at = file.display().to_string();
+    let bad = |e: serde_json::Error| Error::new(Kind::Data, &at, format!("not what heal saw: {e}"));
+    let boards = whole.get("boards").and_then(Value::as_array);
+    let all: Vec<(String, Value)> = match boards {
+        Some(boards) => boards
+            .iter()
+            .filter_map(|b| Some((b.get("board")?.as_str()?.to_owned(), b.get("seen")?.clone())))
+            .collect(),
+        None => vec![(at.clone(), whole.clone())],
+    };
+    if all.is_empty() {
+        return Err(
+            Error::new(Kind::Data, &at, "holds nothing that was seen").hint("make it with heal -n -v --json")
+        );
+    }
+    let mut reports = Vec::new();
+    for (name, seen) in all {
+        let seen: Seen = serde_json::from_value(seen).map_err(bad)?;
+        let decision = Heal.decide(&seen, &Pass { now: seen.now, ..pass.clone() }, config);
+        let mut report = BoardReport::new(name, at.clone());
+        report.steps = decision.steps.into_iter().map(|s| (s, crate::board::Outcome::Planned)).collect();
+        report.glanced = Some(seen.glanced);
+        report.left = decision.left;
+        report.findings = decision.findings;
+        reports.push(report);
+    }
+    show(pass, version, &reports, None, common)
+}
+
+fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
+    let at = file.display();
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin()).map_err(|e| Error::io(at, &e))?
+    } else {
+        std::fs::read_to_string(file).map_err(|e| match e.kind() {
+            std::io::ErrorKind::InvalidData => Error::new(Kind::Data, at, "not text"),
+            _ => Error::io(at, &e),
+        })?
+    };
+    serde_json::from_str(&text).map_err(|e| Error::new(Kind::Data, file.display(), format!("not JSON: {e}")))
+}

@@ -1,0 +1,279 @@
+//! The command line: one vocabulary of flags, one place that reads environment and clock, one that ends the program.
+
+mod board;
+mod demo;
+mod heal;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use serde_json::json;
+
+use crate::board::BoardId;
+use crate::board::discover::{self, Which};
+use crate::config::{Config, Loaded};
+use crate::error::{Error, Kind, Result};
+use crate::host::Host;
+use crate::report::{self, Loudness};
+use crate::time::Time;
+use crate::watch::Pass;
+
+/// Flags every program has.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Common options")]
+struct Common {
+    /// Use this board file and no other (may be repeated)
+    #[arg(long, value_name = "PATH", global = true)]
+    db: Vec<PathBuf>,
+    /// Use this board of the Hermes root (may be repeated) [default: all of them]
+    #[arg(long, value_name = "SLUG", global = true)]
+    board: Vec<String>,
+    /// Hermes root [default: as Hermes itself finds it from HERMES_KANBAN_HOME, HERMES_HOME, HOME]
+    #[arg(long, value_name = "DIR", global = true)]
+    hermes_root: Option<PathBuf>,
+    /// Configuration file, instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml
+    #[arg(long, value_name = "FILE", env = "WATCHBILL_CONFIG", global = true)]
+    config: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
+    /// Also say what was left alone, and why
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// Print errors only
+    #[arg(short, long, conflicts_with = "verbose", global = true)]
+    quiet: bool,
+    /// Take this as the present time (RFC 3339 or epoch seconds)
+    #[arg(long, value_name = "TIME", value_parser = parse_time, global = true)]
+    now: Option<Time>,
+}
+
+/// Flags every watcher has.
+#[derive(Debug, Clone, Args)]
+struct WatcherFlags {
+    /// Look and say what would be done, and change nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Look at this task only
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// Apply the steps of a plan made by --dry-run --json, under the same guards
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "facts", "task", "now"])]
+    plan: Option<PathBuf>,
+    /// Decide on what an earlier pass saw (from --json -v), and change nothing
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+}
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "heal",
+    about = "Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims",
+    after_help = heal::AFTER_HELP
+)]
+struct HealArgs {
+    #[command(flatten)]
+    watcher: WatcherFlags,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "board", about = "The hand of a worker or a person on a task board")]
+struct BoardArgs {
+    #[command(subcommand)]
+    command: board::Command,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "demo", about = "Break a board in a temporary folder, with real processes, and heal it")]
+struct DemoArgs {
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "watchbill",
+    about = "One-pass programs that keep a board of AI-agent tasks moving while nobody looks"
+)]
+struct WatchbillArgs {
+    #[command(subcommand)]
+    program: Program,
+}
+
+#[derive(Debug, Subcommand)]
+enum Program {
+    /// Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims
+    #[command(after_help = heal::AFTER_HELP)]
+    Heal(HealArgs),
+    /// The hand of a worker or a person on a task board
+    Board(BoardArgs),
+    /// Break a board in a temporary folder, with real processes, and heal it
+    Demo(DemoArgs),
+}
+
+/// Runs one of the programs, as its `main`. `program` is the name it was built under.
+pub fn main(program: &str, version: &'static str) -> ExitCode {
+    std::panic::set_hook(Box::new(|info| {
+        let what = report::printable(&info.to_string());
+        let _ = writeln!(
+            std::io::stderr(),
+            "a bug in watchbill: {what}; please report it with the command you ran"
+        );
+        std::process::exit(i32::from(Kind::Bug.code()));
+    }));
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let code = match parse(program, version, &arguments) {
+        Ok(called) => called.run(version),
+        Err(code) => code,
+    };
+    ExitCode::from(code)
+}
+
+fn parse(program: &str, version: &'static str, arguments: &[OsString]) -> std::result::Result<Program, u8> {
+    fn read<P: CommandFactory + FromArgMatches>(
+        version: &'static str,
+        arguments: &[OsString],
+    ) -> clap::error::Result<P> {
+        let command = P::command().version(version).max_term_width(100);
+        P::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
+    let parsed = match program {
+        "heal" => read(version, arguments).map(Program::Heal),
+        "board" => read(version, arguments).map(Program::Board),
+        _ => read::<WatchbillArgs>(version, arguments).map(|w| w.program),
+    };
+    parsed.map_err(|e| {
+        let shown = e.print();
+        match (e.use_stderr(), shown) {
+            (true, _) => Kind::Usage.code(),
+            (false, Ok(())) => 0,
+            (false, Err(io)) => output_code(&io),
+        }
+    })
+}
+
+impl Program {
+    fn run(self, version: &'static str) -> u8 {
+        #[cfg(debug_assertions)]
+        if std::env::var_os("WATCHBILL_TEST_BUG").is_some() {
+            let empty: [u8; 0] = [];
+            let _ = empty[std::env::args_os().count()];
+        }
+        let (name, json, done) = match self {
+            Program::Heal(args) => ("heal", args.common.json, heal::run(&args, version)),
+            Program::Board(args) => ("board", args.common.json, board::run(&args)),
+            Program::Demo(args) => ("watchbill demo", args.common.json, demo::run(&args)),
+        };
+        done.unwrap_or_else(|e| {
+            let _ = report::say(&mut std::io::stderr().lock(), '3', name, &e.to_string());
+            // Whoever asked for JSON gets one object, whatever happens; not where stdout itself is what failed.
+            if json && e.kind != Kind::Io {
+                let whole = json!({
+                    "schema": report::REPORT_SCHEMA, "program": name, "version": version, "boards": [],
+                    "exit": e.kind.code(), "error": e.to_string(),
+                });
+                let _ = print(&format!("{whole:#}\n"));
+            }
+            e.kind.code()
+        })
+    }
+}
+
+impl Common {
+    fn loudness(&self) -> Loudness {
+        Loudness { json: self.json, verbose: self.verbose, quiet: self.quiet }
+    }
+
+    fn load(&self) -> Result<Loaded> {
+        Config::load(self.config.as_deref(), &std::env::vars_os().collect())
+    }
+
+    fn boards(&self, config: &Config) -> Result<Vec<BoardId>> {
+        let which = Which {
+            db: self.db.clone(),
+            board: self.board.clone(),
+            root: self.hermes_root.clone().or_else(|| config.board.hermes_root.clone()),
+            configured: config.board.db.clone(),
+        };
+        discover::find(&which, &env)
+    }
+}
+
+/// One reading of the clock, and this machine as it is now.
+struct Here {
+    now: Time,
+    clock_given: bool,
+    host: Host,
+    clock_offset: i64,
+}
+
+impl Here {
+    fn look(common: &Common, config: &Config) -> Result<Here> {
+        let clock = Time::of_clock();
+        // Processes started by the real clock, whatever time a test or a post-mortem asks about.
+        let host = Host::here(&config.host, clock)?;
+        let clock_offset = host.wall_minus_boot(clock);
+        Ok(Here { now: common.now.unwrap_or(clock), clock_given: common.now.is_some(), host, clock_offset })
+    }
+
+    fn pass(&self, program: &'static str, only: Option<String>, dry: bool) -> Pass {
+        Pass {
+            id: pass_id(program, self.now),
+            program,
+            now: self.now,
+            clock_given: self.clock_given,
+            only,
+            dry,
+        }
+    }
+}
+
+/// `20261121T031205Z-heal-7f3a`; tests fix it with `WATCHBILL_PASS`.
+fn pass_id(program: &str, now: Time) -> String {
+    if let Some(given) = env("WATCHBILL_PASS") {
+        return given;
+    }
+    format!("{}-{program}-{}", now.compact(), &random_hex()[..4])
+}
+
+/// Eight hex digits nobody can guess twice.
+fn random_hex() -> String {
+    let mut bytes = [0_u8; 4];
+    // Where the kernel gives no randomness, pid and clock still differ between two calls.
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
+        bytes =
+            (std::process::id() ^ u32::try_from(Time::of_clock().0 & 0xffff_ffff).unwrap_or(0)).to_le_bytes();
+    }
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+fn parse_time(s: &str) -> std::result::Result<Time, String> {
+    Time::parse(s).ok_or_else(|| "not RFC 3339 or epoch seconds, such as 2026-11-21T03:12:05Z".to_owned())
+}
+
+/// What a failed write of our own output means: a closed pipe is nobody's fault (`heal | head -1`), a full disk is.
+fn output_code(e: &std::io::Error) -> u8 {
+    if e.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { Kind::Io.code() }
+}
+
+/// Writes a finished text to stdout.
+fn print(text: &str) -> Result<u8> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(0),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+        Err(e) => Err(Error::new(Kind::Io, "stdout", e)),
+    }
+}

@@ -1,0 +1,402 @@
+use std::fs::{create_dir_all, write};
+
+use super::*;
+
+/// A home folder, a system file beside it, and an environment.
+struct Desk {
+    dir: tempfile::TempDir,
+    env: Env,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::from([("HOME".into(), dir.path().join("home").into())]);
+        Desk { dir, env }
+    }
+
+    fn file(self, name: &str, text: &str) -> Desk {
+        let path = self.path(name);
+        create_dir_all(path.parent().unwrap()).unwrap();
+        write(path, text).unwrap();
+        self
+    }
+
+    fn var(mut self, name: &str, value: impl Into<OsString>) -> Desk {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn load(&self, given: Option<&str>) -> Result<Loaded> {
+        load_over(&self.path("etc.toml"), given.map(|n| self.path(n)).as_deref(), &self.env)
+    }
+
+    /// The error as one line, the folder's name taken out.
+    #[track_caller]
+    fn told(&self, given: Option<&str>) -> String {
+        let e = self.load(given).unwrap_err();
+        assert_eq!((e.kind, e.kind.code()), (Kind::Config, 78));
+        let told = e.to_string();
+        assert!(!told.contains('\n'), "{told}");
+        told.replace(&format!("{}/", self.dir.path().display()), "")
+    }
+}
+
+const USER: &str = "home/.config/watchbill/config.toml";
+
+#[track_caller]
+fn told_of(text: &str) -> String {
+    Desk::new().file("c.toml", text).told(Some("c.toml"))
+}
+
+#[test]
+fn nothing_set_is_the_defaults() {
+    let loaded = Desk::new().load(None).unwrap();
+    assert_eq!(loaded.config, Config::default());
+    assert_eq!(loaded.origin.len(), keys().len());
+    assert!(loaded.origin.values().all(|o| o == "default"));
+}
+
+#[test]
+fn layers_merge_key_by_key() {
+    let desk = Desk::new()
+        .file("etc.toml", "[heal]\ngrace = '4m'\ndecay = '5h'\nmax_resets = 1\n[host]\naliases = ['old']")
+        .file(USER, "[heal]\ngrace = '5m'\nmax_resets = 2")
+        .file("given.toml", "heal.grace = '7m'")
+        .var("WATCHBILL_HEAL_MAX_RESETS", "4")
+        .var("WATCHBILL_HOST_ALIASES", "a, b,,");
+    let both = desk.load(None).unwrap();
+    let heal = &both.config.heal;
+    assert_eq!((heal.grace, heal.decay, heal.max_resets), (minutes(5), minutes(300), 4));
+    assert_eq!(both.config.host.aliases, ["a", "b"]);
+    for (key, origin) in [
+        ("heal.grace", desk.path(USER).display().to_string()),
+        ("heal.decay", desk.path("etc.toml").display().to_string()),
+        ("heal.max_resets", "WATCHBILL_HEAL_MAX_RESETS".into()),
+        ("host.aliases", "WATCHBILL_HOST_ALIASES".into()),
+        ("heal.hold", "default".into()),
+    ] {
+        assert_eq!(both.origin[key], origin, "{key}");
+    }
+
+    let given = desk.load(Some("given.toml")).unwrap().config;
+    assert_eq!(
+        (given.heal.grace, given.heal.decay),
+        (minutes(7), minutes(360)),
+        "a given file replaces both"
+    );
+}
+
+#[test]
+fn the_files_are_where_they_should_be() {
+    let file = |n: u32| format!("heal.max_resets = {n}");
+    let desk = || {
+        Desk::new()
+            .file(USER, &file(1))
+            .file("xdg/watchbill/config.toml", &file(2))
+            .file("a.toml", &file(3))
+            .file("b.toml", &file(4))
+    };
+    let resets = |desk: &Desk, given| desk.load(given).unwrap().config.heal.max_resets;
+    let xdg = |d: Desk| {
+        let path = d.path("xdg");
+        d.var("XDG_CONFIG_HOME", path)
+    };
+    let named = |d: Desk| {
+        let path = d.path("a.toml");
+        d.var("WATCHBILL_CONFIG", path)
+    };
+    assert_eq!(resets(&desk(), None), 1);
+    assert_eq!(resets(&xdg(desk()), None), 2);
+    assert_eq!(resets(&desk().var("XDG_CONFIG_HOME", ""), None), 1);
+    assert_eq!(resets(&desk().var("XDG_CONFIG_HOME", "xdg"), None), 1);
+    assert_eq!(resets(&named(xdg(desk())), None), 3);
+    assert_eq!(resets(&named(desk()), Some("b.toml")), 4);
+    assert_eq!(resets(&desk().var("WATCHBILL_CONFIG", ""), None), 1);
+    assert_eq!(resets(&desk().var("HOME", ""), None), 3, "no home, no file, the default");
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    let hint = "give --config or WATCHBILL_CONFIG a file that exists";
+    assert_eq!(Desk::new().told(Some("no.toml")), format!("no.toml: no such configuration file; {hint}"));
+    let told = Desk::new().var("WATCHBILL_CONFIG", "/no/such.toml").told(None);
+    assert_eq!(told, format!("/no/such.toml: no such configuration file; {hint}"));
+}
+
+#[test]
+fn refusals_name_place_value_and_range() {
+    let span = "allowed is a length of time from 1m to 6h";
+    let count = "allowed is a whole number from 0 to 20";
+    for (text, want) in [
+        (
+            "[heal]\nmax_resetz = 1",
+            "2:1: unknown key `heal.max_resetz`; did you mean `max_resets`?".to_owned(),
+        ),
+        ("[heal]\nmax-resets = 1", "2:1: unknown key `heal.max-resets`; did you mean `max_resets`?".into()),
+        ("[board]\n grace = '5m'", "2:2: unknown key `board.grace`; did you mean `grace` of [heal]?".into()),
+        (
+            "[host]\nzzz = 1",
+            "2:1: unknown key `host.zzz`; known keys of [host]: aliases, pid_namespace".into(),
+        ),
+        ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
+        ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
+        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal".into()),
+        (
+            "\"a\\nb\" = 1",
+            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal".into(),
+        ),
+        ("heal = 3", "1:8: heal is a number, must be a table; write [heal] on its own line".into()),
+        ("[[heal]]", "1:1: heal is a list, must be a table; write [heal] on its own line".into()),
+        (
+            "[heal]\ngrace = '15M'",
+            format!("2:9: heal.grace = \"15M\" counts months or years, and minutes are a small `m`; {span}"),
+        ),
+        (
+            "[heal]\ngrace = '90'",
+            format!("2:9: heal.grace = \"90\" has no unit: write 90s, 90m or 90h; {span}"),
+        ),
+        ("[heal]\ngrace = 90", format!("2:9: heal.grace is a number; {span}")),
+        (
+            "heal.grace = '-5m'",
+            format!("1:14: heal.grace = \"-5m\" is no length of time like 90s, 15m, 2h or 3d; {span}"),
+        ),
+        ("heal.grace = '59s'", format!("1:14: heal.grace = \"59s\" is out of range; {span}")),
+        ("heal.grace = '361m'", format!("1:14: heal.grace = \"361m\" is out of range; {span}")),
+        ("heal.max_resets = 21", format!("1:19: heal.max_resets = 21 is out of range; {count}")),
+        ("heal.max_resets = -1", format!("1:19: heal.max_resets = -1 is out of range; {count}")),
+        ("heal.max_resets = 3.0", format!("1:19: heal.max_resets is a fraction; {count}")),
+        ("heal.max_resets = '3'", format!("1:19: heal.max_resets is a text; {count}")),
+        (
+            "heal.max_resets = 99999999999999999999",
+            format!("1:19: heal.max_resets = \"99999999999999999999\" is no whole number; {count}"),
+        ),
+        ("host.aliases = 'a'", "1:16: host.aliases is a text; allowed is a list of host names".into()),
+        (
+            "host.aliases = [1]",
+            "1:16: host.aliases holds more than words; allowed is a list of host names".into(),
+        ),
+        (
+            "host.aliases = ['a:1']",
+            "1:16: host.aliases holds \"a:1\", no host name; allowed is a list of host names".into(),
+        ),
+        (
+            "host.aliases = [\"a\\u0007\"]",
+            "1:16: host.aliases holds \"a\u{fffd}\", no host name; allowed is a list of host names".into(),
+        ),
+        (
+            "host.pid_namespace = 'Same'",
+            "1:22: host.pid_namespace = \"Same\" is unknown; allowed is \"auto\" or \"same\"".into(),
+        ),
+        (
+            "board.db = 'k.db'",
+            "1:12: board.db = \"k.db\" is not absolute; allowed is an absolute path".into(),
+        ),
+        ("board.db = ''", "1:12: board.db = \"\" is not absolute; allowed is an absolute path".into()),
+        ("[heal]\nhold = ", "2:8: string values must be quoted, expected literal string".into()),
+        ("heal.hold = '1h'\nheal.hold = '2h'", "2:6: duplicate key".into()),
+    ] {
+        assert_eq!(told_of(text), format!("c.toml:{want}"), "{text:?}");
+    }
+}
+
+#[test]
+fn both_ends_of_a_range_are_in_it() {
+    for text in ["heal.grace = '1m'", "heal.grace = '6h'", "heal.max_resets = 0", "heal.max_resets = 20"] {
+        assert!(Desk::new().file("c.toml", text).load(Some("c.toml")).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn columns_count_characters() {
+    assert!(told_of("host = { aliases = ['\u{fc}'], x = 1 }").starts_with("c.toml:1:27: "));
+}
+
+#[test]
+fn variables_are_held_to_the_same() {
+    let told = |name: &str, value: &str| Desk::new().var(name, value).told(None);
+    for (name, value, want) in [
+        ("WATCHBILL_HEAL_GRCE", "5m", "unknown key; did you mean `WATCHBILL_HEAL_GRACE`?"),
+        (
+            "WATCHBILL_HEAL_",
+            "5m",
+            "unknown key; known keys of [heal]: grace, lonely_grace, max_resets, backoff, \
+            backoff_max, decay, max_uncounted, storm_tasks, storm_window, storm_probe, storm_probe_max, \
+             orphan_wait, hold, \
+             hold_max, claim_ceiling",
+        ),
+        (
+            "WATCHBILL_HEAL_GRACE",
+            "",
+            "heal.grace = \"\" is no length of time like 90s, 15m, 2h or 3d; allowed is a \
+            length of time from 1m to 6h",
+        ),
+        (
+            "WATCHBILL_HEAL_MAX_RESETS",
+            "3x",
+            "heal.max_resets = \"3x\" is no whole number; allowed is a whole number \
+            from 0 to 20",
+        ),
+        (
+            "WATCHBILL_HEAL_MAX_RESETS",
+            "21",
+            "heal.max_resets = 21 is out of range; allowed is a whole number from 0 \
+            to 20",
+        ),
+        (
+            "WATCHBILL_HOST_ALIASES",
+            "a b",
+            "host.aliases holds \"a b\", no host name; allowed is a list of host names",
+        ),
+        ("WATCHBILL_BOARD_DB", "k.db", "board.db = \"k.db\" is not absolute; allowed is an absolute path"),
+    ] {
+        assert_eq!(told(name, value), format!("{name}: {want}"));
+    }
+    let odd = std::os::unix::ffi::OsStrExt::from_bytes(b"/\xff");
+    let odd: &OsStr = odd;
+    let told = Desk::new().var("WATCHBILL_HEAL_GRACE", odd).told(None);
+    assert!(told.starts_with("WATCHBILL_HEAL_GRACE: heal.grace is not UTF-8; "), "{told}");
+    let path = Desk::new().var("WATCHBILL_BOARD_DB", odd).load(None).unwrap();
+    assert_eq!(path.config.board.db.as_deref(), Some(Path::new(odd)), "a path need not be text");
+}
+
+#[test]
+fn other_variables_are_not_ours() {
+    let desk = Desk::new()
+        .var("WATCHBILL_PASS", "x")
+        .var("WATCHBILL_BOARD", "x")
+        .var("WATCHBILL_HEALTH_X", "x")
+        .var("watchbill_heal_grace", "x")
+        .var("HEAL_GRACE", "x");
+    assert_eq!(desk.load(None).unwrap().config, Config::default());
+}
+
+#[test]
+fn values_that_contradict_each_other_are_refused() {
+    let told = told_of("[heal]\nbackoff = '3h'");
+    assert_eq!(
+        told,
+        "c.toml: heal.backoff is 3h, longer than heal.backoff_max, which is 2h; \
+         lower heal.backoff (c.toml) or raise heal.backoff_max (default)"
+    );
+    for text in [
+        "heal.backoff_max = '5m'",
+        "heal.storm_probe_max = '9m'",
+        "heal.hold = '7h'",
+        "heal.claim_ceiling = '1h'\nboard.claim_ttl = '2h'",
+    ] {
+        assert!(told_of(text).starts_with("c.toml: "), "{text}");
+    }
+    // A contradiction is judged after all layers, not within one.
+    let desk = Desk::new().file("c.toml", "heal.backoff = '3h'").var("WATCHBILL_HEAL_BACKOFF_MAX", "3h");
+    assert_eq!(desk.load(Some("c.toml")).unwrap().config.heal.backoff, minutes(180));
+}
+
+#[test]
+fn a_value_that_is_overridden_is_still_checked() {
+    let desk = Desk::new().file("c.toml", "heal.grace = '1s'").var("WATCHBILL_HEAL_GRACE", "5m");
+    assert!(desk.told(Some("c.toml")).starts_with("c.toml:1:14: heal.grace = \"1s\" is out of range"));
+}
+
+#[test]
+fn a_file_others_can_write_is_refused_wherever_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    for name in ["etc.toml", USER, "c.toml"] {
+        let desk = Desk::new().file(name, "");
+        std::fs::set_permissions(desk.path(name), std::fs::Permissions::from_mode(0o666)).unwrap();
+        let told = desk.told((name == "c.toml").then_some(name));
+        assert!(told.starts_with(&format!("{name}: every user can write it (mode 0666)")), "{told}");
+    }
+}
+
+#[test]
+fn every_field_has_one_key_and_a_default_in_its_range() {
+    let shape = serde_json::to_value(Config::default()).unwrap();
+    let mut fields = Vec::new();
+    for (section, table) in shape.as_object().unwrap() {
+        fields.extend(table.as_object().unwrap().keys().map(|k| format!("{section}.{k}")));
+    }
+    let mut names: Vec<_> = keys().iter().map(KeyInfo::name).collect();
+    fields.sort();
+    names.sort();
+    assert_eq!(names, fields);
+
+    // Each slot must lead to its own field: set one key, and exactly that one differs.
+    for info in keys() {
+        let other = match info.slot {
+            keys::Slot::Path(_) => "\"/x\"".to_owned(),
+            keys::Slot::Span { max, .. } => format!("{:?}", span::words(Duration::from_secs(max - 1))),
+            keys::Slot::Count { max, .. } => max.to_string(),
+            keys::Slot::Names(_) => "[\"x\"]".into(),
+            keys::Slot::Namespace(_) => "\"same\"".into(),
+        };
+        let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
+        layer::toml(&mut loaded, Path::new("c"), &format!("{} = {other}", info.name())).unwrap();
+        assert_eq!(info.value(&loaded.config), Some(other), "{}", info.name());
+        for rest in keys().iter().filter(|k| k.name() != info.name()) {
+            assert_eq!(rest.value(&loaded.config), rest.default(), "{} by {}", rest.name(), info.name());
+        }
+        let section = |c: &Config| serde_json::to_value(c).unwrap()[info.section][info.key].clone();
+        assert_ne!(section(&loaded.config), section(&Config::default()), "{}", info.name());
+
+        if let Some(default) = info.default() {
+            let text = format!("{} = {default}", info.name());
+            layer::toml(&mut loaded, Path::new("c"), &text).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_written_can_be_loaded() {
+    let mut config = Config::default();
+    config.board.db = Some("/srv/k.db".into());
+    config.host = HostPolicy { aliases: vec!["a".into()], pid_namespace: PidNamespace::Same };
+    config.heal.grace = Duration::from_secs(61);
+    config.heal.max_resets = 0;
+    let desk = Desk::new().file("c.toml", &toml::to_string(&config).unwrap());
+    assert_eq!(desk.load(Some("c.toml")).unwrap().config, config);
+}
+
+#[test]
+fn the_sample_is_the_table() {
+    let sample = sample();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../contrib/watchbill.toml");
+    if std::env::var_os("WATCHBILL_BLESS").is_some() {
+        write(path, &sample).unwrap();
+    }
+    let shipped = std::fs::read_to_string(path).unwrap();
+    assert_eq!(shipped, sample, "write it anew: WATCHBILL_BLESS=1 cargo test -p watchbill-core the_sample");
+
+    let desk = Desk::new().file("as-is.toml", &sample);
+    assert_eq!(desk.load(Some("as-is.toml")).unwrap().config, Config::default());
+
+    // With every key switched on it says the same, and leaves no key out.
+    let on: String = sample
+        .lines()
+        .map(|l| if l.starts_with('#') && !l.starts_with("# ") && l != "#" { &l[1..] } else { l })
+        .map(|l| format!("{l}\n"))
+        .collect();
+    let loaded = Desk::new().file("on.toml", &on).load(Some("on.toml")).unwrap();
+    assert!(loaded.origin.values().all(|o| o.ends_with("on.toml")), "{:?}", loaded.origin);
+    let set = Some(PathBuf::from("/path/to/it"));
+    let board = Board { db: set.clone(), hermes_root: set, ..Board::default() };
+    assert_eq!(loaded.config, Config { board, ..Config::default() });
+    assert!(sample.lines().all(|l| l.chars().count() <= 110));
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_loaded_or_refused_in_one_line(text in "\\PC{0,80}") {
+        let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
+        for text in [text.clone(), format!("[heal]\n{text}"), format!("[heal]\ngrace = {text}")] {
+            if let Err(e) = layer::toml(&mut loaded, Path::new("c"), &text) {
+                proptest::prop_assert_eq!(e.kind, Kind::Config);
+                proptest::prop_assert!(!e.to_string().contains('\n'));
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Recorded births, and attempts older than the boot.
+
+use super::*;
+use Life::{Alive, Gone, Unknown};
+
+#[test]
+fn a_recorded_birth() {
+    check(&[
+        ("same", |w| (w.born(id("b1"), 1), w.present(process(PID, 1))).1, Alive, "recorded start"),
+        ("same, late", |w| (w.born(id("b1"), 900), w.present(veiled(PID, 900))).1, Alive, "recorded start"),
+        (
+            "same by epoch",
+            |w| (w.born(epoch(BOOT + 60), 1), w.present(process(PID, 1))).1,
+            Alive,
+            "recorded start",
+        ),
+        ("other ticks", |w| (w.born(id("b1"), 1), w.present(process(PID, 2))).1, Gone, "another"),
+        ("other ticks, veiled", |w| (w.born(id("b1"), 1), w.present(veiled(PID, 2))).1, Gone, "another"),
+        (
+            "other ticks, nothing else",
+            |w| (w.born(id("b1"), 1), w.present(Process { command: None, ..veiled(PID, 2) })).1,
+            Unknown,
+            "cannot tell",
+        ),
+        (
+            "other ticks, but the marks",
+            |w| (w.born(id("b1"), 1), w.present(marked(PID, 2, "t_1", Some("7")))).1,
+            Alive,
+            "",
+        ),
+        (
+            "other boot",
+            |w| (w.born(id("b0"), 1), w.present(Process { command: None, ..veiled(PID, 1) })).1,
+            Gone,
+            "another",
+        ),
+        (
+            "other boot by epoch",
+            |w| (w.born(epoch(BOOT - 61), 1), w.present(process(PID, 2))).1,
+            Gone,
+            "another",
+        ),
+        (
+            "other boot by epoch alone",
+            |w| (w.born(epoch(BOOT - 61), 1), w.present(Process { command: None, ..veiled(PID, 2) })).1,
+            Unknown,
+            "cannot tell",
+        ),
+        (
+            "a clock that was stepped",
+            |w| (w.born(epoch(BOOT - 9_000), 900), w.present(process(PID, 900))).1,
+            Unknown,
+            "cannot tell",
+        ),
+        ("ended", |w| (w.born(id("b1"), 1), w.recorded = Some(Probe::Exited)).0, Gone, "collected"),
+    ]);
+}
+
+#[test]
+fn an_attempt_older_than_the_boot() {
+    check(&[
+        ("absent", |w| w.ask.since = Time(BOOT - 61), Gone, "reboot"),
+        ("at the edge it is not", |w| w.ask.since = Time(BOOT - 60), Gone, "pid 500 does not exist"),
+        (
+            "claimer unknown",
+            |w| (w.ask.since, w.claimer, w.ask.hermes_spawned) = (Time(0), None, false),
+            Gone,
+            "reboot",
+        ),
+        ("recorded as of another boot", |w| (w.ask.since = Time(0), w.born(id("b0"), 3)).1, Gone, "reboot"),
+        ("by epoch", |w| (w.ask.since = Time(0), w.born(epoch(BOOT + 60), 3)).1, Gone, "pid 500 does not"),
+        ("by epoch, another", |w| (w.ask.since = Time(0), w.born(epoch(BOOT - 61), 3)).1, Gone, "reboot"),
+        ("stranger", |w| (w.ask.since = Time(0), w.present(process(PID, 0))).1, Gone, "reboot"),
+        (
+            "somebody who might be it after all",
+            |w| (w.ask.since = Time(0), w.present(Process { command: None, ..veiled(PID, 0) })).1,
+            Unknown,
+            "cannot tell",
+        ),
+        (
+            "worker found all the same",
+            |w| (w.ask.since, w.scan.marked) = (Time(0), vec![by_command(9, 0)]),
+            Alive,
+            "9",
+        ),
+        (
+            "recorded as of this boot",
+            |w| (w.ask.since = Time(0), w.born(id("b1"), 3)).1,
+            Gone,
+            "pid 500 does not",
+        ),
+        ("no claim", |w| (w.no_claim(), w.ask.since = Time(0)).0, Gone, "reboot"),
+        (
+            "in a namespace",
+            |w| (w.ask.since, w.facts.initial_pid_namespace) = (Time(0), false),
+            Unknown,
+            "pid_namespace",
+        ),
+    ]);
+}

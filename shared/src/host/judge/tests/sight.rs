@@ -1,0 +1,183 @@
+//! Namespaces, claimers, orphans, and rows without a pid.
+
+use super::*;
+use Life::{Alive, Gone, Unknown};
+
+#[test]
+fn namespaces() {
+    check(&[
+        (
+            "not the first",
+            |w| w.facts.initial_pid_namespace = false,
+            Unknown,
+            "host.pid_namespace = \"same\"",
+        ),
+        ("not the first, same", |w| (w.facts.initial_pid_namespace, w.same) = (false, true), Gone, ""),
+        (
+            "not the first, worker seen",
+            |w| (w.facts.initial_pid_namespace, w.scan.marked) = (false, vec![by_command(6, 0)]),
+            Alive,
+            "6",
+        ),
+        ("claimer dead", |w| w.claimer = Some(Probe::Absent), Gone, ""),
+        (
+            "claimer dead, not Hermes",
+            |w| (w.claimer, w.ask.hermes_spawned) = (Some(Probe::Absent), false),
+            Unknown,
+            "claimer",
+        ),
+        ("claimer alive, not Hermes", |w| w.ask.hermes_spawned = false, Gone, ""),
+        (
+            "claimer dead, /proc hides",
+            |w| (w.claimer, w.facts.sees_all) = (Some(Probe::Exited), false),
+            Unknown,
+            "claimer",
+        ),
+        (
+            "claimer dead, one refused",
+            |w| (w.claimer, w.scan.denied) = (Some(Probe::Exited), true),
+            Unknown,
+            "claimer",
+        ),
+        ("claimer alive, /proc hides", |w| w.facts.sees_all = false, Gone, ""),
+        ("no claimer, /proc hides", |w| (w.claimer, w.facts.sees_all) = (None, false), Unknown, "claimer"),
+        (
+            "claimer recycled, not Hermes",
+            |w| {
+                w.ask.hermes_spawned = false;
+                w.claimer = Some(Probe::Present(process(400, 6)));
+            },
+            Unknown,
+            "claimer",
+        ),
+        (
+            "claimer recycled, not Hermes, same",
+            |w| {
+                (w.ask.hermes_spawned, w.same) = (false, true);
+                w.claimer = Some(Probe::Present(process(400, 6)));
+            },
+            Gone,
+            "",
+        ),
+        ("no claim", World::no_claim, Gone, "no process carries"),
+        ("no claim, /proc hides", |w| (w.no_claim(), w.facts.sees_all = false).1, Unknown, "no claim"),
+        (
+            "no claim, /proc hides, same",
+            |w| (w.no_claim(), w.facts.sees_all = false, w.same = true).0,
+            Gone,
+            "",
+        ),
+    ]);
+}
+
+#[test]
+fn nobody_recorded() {
+    check(&[
+        ("nobody", World::nobody_recorded, Gone, "no process carries"),
+        (
+            "somebody with the marks",
+            |w| (w.nobody_recorded(), w.scan.marked = vec![marked(600, 1, "t_1", Some("7"))]).0,
+            Unknown,
+            "pid 600 carries",
+        ),
+        (
+            "somebody with the marks who started us",
+            |w| {
+                w.nobody_recorded();
+                w.scan.marked = vec![marked(600, 1, "t_1", Some("7"))];
+                w.scan.own.insert(600);
+            },
+            Unknown,
+            "pid 600 carries",
+        ),
+        (
+            "another run's tool",
+            |w| (w.nobody_recorded(), w.scan.marked = vec![marked(600, 1, "t_1", Some("6"))]).0,
+            Gone,
+            "",
+        ),
+        ("a veiled one", |w| (w.nobody_recorded(), w.scan.veiled = vec![(6, ticks(0))]).0, Unknown, "pid 6"),
+        ("an old veiled one", |w| (w.nobody_recorded(), w.scan.veiled = vec![(6, ticks(-6))]).0, Gone, ""),
+        (
+            "by command line",
+            |w| (w.nobody_recorded(), w.scan.marked = vec![by_command(600, 1)]).0,
+            Alive,
+            "600",
+        ),
+    ]);
+}
+
+#[test]
+fn claimers() {
+    type Case = (&'static str, fn(&mut World), Life);
+    let cases: [Case; 10] = [
+        ("alive", |_| {}, Alive),
+        ("alive within slack", |w| w.claimer = Some(Probe::Present(process(400, 5))), Alive),
+        ("recycled", |w| w.claimer = Some(Probe::Present(process(400, 6))), Gone),
+        ("absent", |w| w.claimer = Some(Probe::Absent), Gone),
+        ("zombie", |w| w.claimer = Some(Probe::Exited), Gone),
+        ("errno", |w| w.claimer = Some(Probe::Unclear("x".into())), Unknown),
+        ("none recorded", |w| w.claimer = None, Unknown),
+        (
+            "no start",
+            |w| w.claimer = Some(Probe::Present(Process { ticks: None, ..process(400, 0) })),
+            Unknown,
+        ),
+        ("in a namespace", |w| w.facts.initial_pid_namespace = false, Unknown),
+        ("of another host", |w| w.here = false, Unknown),
+    ];
+    for (name, change, life) in cases {
+        let mut w = world();
+        change(&mut w);
+        assert_eq!(w.judge().claimer, life, "{name}");
+    }
+}
+
+#[test]
+fn who_is_an_orphan() {
+    let mut w = world();
+    w.scan.own = [601, 602].into();
+    w.scan.marked = vec![
+        marked(600, 9, "t_1", Some("7")),
+        marked(601, 9, "t_1", Some("7")),
+        marked(603, 9, "t_1", Some("6")),
+        marked(604, 9, "t_1", None),
+        marked(605, 9, "t_2", Some("7")),
+        marked(PID, 9, "t_1", Some("7")),
+        Process { zombie: true, ..marked(606, 9, "t_1", Some("7")) },
+        Process {
+            command: Some(format!("a\u{1b}[31m\nb{}", "é".repeat(80))),
+            ..marked(607, 9, "t_1", Some("7"))
+        },
+        Process { command: None, ..marked(608, 9, "t_1", Some("7")) },
+    ];
+    let look = w.judge();
+    let pids: Vec<i64> = look.orphans.iter().map(|o| o.pid).collect();
+    assert_eq!((look.life, pids), (Gone, vec![600, 607, 608]));
+    assert_eq!(look.orphans[1].command, format!("a[31mb{}", "é".repeat(54)));
+    let proof = Proof {
+        task: "t_1".into(),
+        run: Some(7),
+        pid: Some(PID),
+        start_ticks: None,
+        boot_id: "b1".into(),
+        namespace: None,
+    };
+    assert_eq!(look.proof, Some(proof));
+
+    // Another worker of the same run is no orphan either.
+    let mut twice = w.clone();
+    twice.scan.marked.push(Process { command: Some(WORKER.into()), ..marked(610, 1, "t_1", Some("7")) });
+    assert!(twice.judge().orphans.iter().all(|o| o.pid != 610));
+
+    // The worker's own shell is not an orphan, and the worker above us is still the worker.
+    w.scan.marked.push(Process { command: Some(WORKER.into()), ..marked(602, 1, "t_1", Some("7")) });
+    assert_eq!((w.judge().life, w.judge().worker_pid), (Alive, Some(602)));
+}
+
+#[test]
+fn a_stranger_is_part_of_the_proof() {
+    let mut w = world();
+    w.present(process(PID, 900));
+    assert_eq!(w.judge().proof.unwrap().start_ticks, Some(ticks(900)));
+}

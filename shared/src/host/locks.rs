@@ -1,0 +1,178 @@
+//! Who holds a lock, by one read of `/proc/locks`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Holders, Host, proc};
+
+/// A file as `/proc/locks` and `stat` name it. The two may disagree on the device on btrfs and overlay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inode {
+    pub(super) major: u32,
+    pub(super) minor: u32,
+    pub(super) number: u64,
+}
+
+impl Inode {
+    pub(super) fn of(path: &Path) -> io::Result<Inode> {
+        let meta = fs::metadata(path)?;
+        let device = meta.dev();
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        Ok(Inode { major, minor, number: meta.ino() })
+    }
+
+    fn same_device(self, other: Inode) -> bool {
+        (self.major, self.minor) == (other.major, other.minor)
+    }
+
+    /// Whether both can lie on one device: a file system without a block device (major 0) may show one
+    /// file under two numbers.
+    pub(super) fn maybe_same_device(self, other: Inode) -> bool {
+        self.same_device(other) || (self.major == 0 && other.major == 0)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Flock,
+    Posix,
+}
+
+/// One lock that is held; waiters are left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lock {
+    pub(super) kind: Kind,
+    pub(super) write: bool,
+    /// -1 or 0 where the kernel names nobody.
+    pub(super) pid: i64,
+    pub(super) inode: Inode,
+    pub(super) start: u64,
+    /// `None` is the end of the file.
+    pub(super) end: Option<u64>,
+}
+
+/// Reads `/proc/locks` (proc_locks(5)). Leases and open-file-description locks are left out.
+///
+/// # Errors
+/// The first line of a lock kind we judge that has another shape.
+pub(super) fn parse(text: &str) -> Result<Vec<Lock>, String> {
+    let mut locks = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let kind = match words.first() {
+            Some(&"FLOCK") => Kind::Flock,
+            Some(&"POSIX") => Kind::Posix,
+            // Among them "->", which is how a waiter begins.
+            _ => continue,
+        };
+        if words.get(4).is_some_and(|place| place.starts_with("<none>")) {
+            continue;
+        }
+        locks.push(
+            lock(kind, &words).ok_or_else(|| format!("a line of unknown shape in /proc/locks: {line}"))?,
+        );
+    }
+    Ok(locks)
+}
+
+fn lock(kind: Kind, words: &[&str]) -> Option<Lock> {
+    let mut place = words.get(4)?.split(':');
+    let major = u32::from_str_radix(place.next()?, 16).ok()?;
+    let minor = u32::from_str_radix(place.next()?, 16).ok()?;
+    let number = place.next()?.parse().ok()?;
+    let write = match *words.get(2)? {
+        "WRITE" => true,
+        "READ" => false,
+        _ => return None,
+    };
+    let end = match *words.get(6)? {
+        "EOF" => None,
+        n => Some(n.parse().ok()?),
+    };
+    let inode = Inode { major, minor, number };
+    Some(Lock {
+        kind,
+        write,
+        pid: words.get(3)?.parse().ok()?,
+        inode,
+        start: words.get(5)?.parse().ok()?,
+        end,
+    })
+}
+
+impl Host {
+    /// Who holds a `flock` on `path` (Hermes' `.dispatcher.lock` and `.dispatch.lock` are such). The file is
+    /// not opened, let alone locked: a gateway that starts meanwhile would take that for another gateway.
+    pub fn flock_holders(&self, path: &Path) -> Holders {
+        if !self.sees_namespace() {
+            return Holders::Unknown("in a pid namespace, where foreign locks do not show".into());
+        }
+        let file = match Inode::of(path) {
+            Ok(file) => file,
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Holders::Nobody;
+            }
+            Err(e) => return Holders::Unknown(format!("{}: {e}", path.display())),
+        };
+        let locks = match self.locks() {
+            Ok(locks) => locks,
+            Err(why) => return Holders::Unknown(why),
+        };
+        let mut pids = BTreeSet::new();
+        let mut doubt = None;
+        for lock in locks.iter().filter(|l| l.kind == Kind::Flock) {
+            match self.holds(lock, file, path) {
+                Ok(true) => _ = pids.insert(lock.pid),
+                Ok(false) => {}
+                Err(why) => doubt = Some(why),
+            }
+        }
+        match doubt {
+            Some(why) => Holders::Unknown(why),
+            None if pids.is_empty() => Holders::Nobody,
+            None => Holders::Pids(pids.into_iter().collect()),
+        }
+    }
+
+    /// All POSIX and BSD locks that are held and visible.
+    pub(super) fn locks(&self) -> Result<Vec<Lock>, String> {
+        let path = self.proc.join("locks");
+        parse(&fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?)
+    }
+
+    fn holds(&self, lock: &Lock, file: Inode, path: &Path) -> Result<bool, String> {
+        if lock.inode.number != file.number || !lock.inode.maybe_same_device(file) {
+            return Ok(false);
+        }
+        if lock.pid <= 0 {
+            return Err(format!("{}: locked by a process that cannot be seen", path.display()));
+        }
+        if lock.inode.same_device(file) {
+            return Ok(true);
+        }
+        // Two files can share a number on two such file systems: ask the process which one it has open.
+        let open = self.open_files(lock.pid);
+        let open = open.map_err(|e| format!("{}: files of pid {}: {e}", path.display(), lock.pid))?;
+        Ok(open.iter().any(|(fd, _)| Inode::of(fd).is_ok_and(|i| i == file)))
+    }
+
+    /// The descriptors of a process: the magic link, and what it says.
+    pub(super) fn open_files(&self, pid: i64) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(self.proc.join(pid.to_string()).join("fd"))? {
+            let fd = entry?.path();
+            match fs::read_link(&fd) {
+                Ok(target) => files.push((fd, target)),
+                Err(e) if proc::vanished(&e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(files)
+    }
+}
+
+#[cfg(test)]
+mod tests;

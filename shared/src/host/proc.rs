@@ -1,0 +1,259 @@
+//! Reading processes: one scan of `/proc`, and one close look at a single pid through a pidfd.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_process};
+
+/// `PF_KTHREAD` in field 9 of `/proc/PID/stat` (linux/sched.h).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// What one process shows of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: i64,
+    pub(super) parent: i64,
+    /// Also true of a process whose first thread ended while others run on.
+    pub(super) zombie: bool,
+    pub(super) kernel: bool,
+    /// Start in clock ticks after boot; `None` where nothing of the process was readable.
+    pub(super) ticks: Option<u64>,
+    /// The arguments joined by blanks; `None` where there are none to be read.
+    pub(super) command: Option<String>,
+    pub(super) marks: Marks,
+}
+
+/// The two variables Hermes gives a worker, out of an environment of which nothing else is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Marks {
+    Unreadable,
+    Read { task: Option<String>, run: Option<String> },
+}
+
+/// How a process' environment stands to an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kin {
+    Unreadable,
+    Stranger,
+    /// The same task, and no run id that could be compared.
+    SameTask,
+    OtherRun,
+    ThisRun,
+}
+
+impl Process {
+    /// The task whose Hermes worker this is by its command line, which ends `kanban task <id>`.
+    pub(super) fn worker_of(&self) -> Option<&str> {
+        let mut words = self.command.as_deref()?.split_whitespace().rev();
+        let id = words.next()?;
+        (words.next() == Some("task") && words.next() == Some("kanban")).then_some(id)
+    }
+
+    pub(super) fn kin(&self, task: &str, run: Option<i64>) -> Kin {
+        let Marks::Read { task: its_task, run: its_run } = &self.marks else { return Kin::Unreadable };
+        if its_task.as_deref() != Some(task) {
+            return Kin::Stranger;
+        }
+        let Some(run) = run else { return Kin::ThisRun };
+        match its_run.as_deref().and_then(|r| r.trim().parse::<i64>().ok()) {
+            Some(its) if its == run => Kin::ThisRun,
+            Some(_) => Kin::OtherRun,
+            None => Kin::SameTask,
+        }
+    }
+
+    fn opaque(pid: i64) -> Process {
+        let marks = Marks::Unreadable;
+        Process { pid, parent: 0, zombie: false, kernel: false, ticks: None, command: None, marks }
+    }
+}
+
+/// What a single pid is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Probe {
+    /// No process has this id.
+    Absent,
+    /// It ended and only waits to be collected.
+    Exited,
+    Present(Process),
+    Unclear(String),
+}
+
+/// What one walk over `/proc` found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Scan {
+    /// Everybody alive who carries the marks or the command line of a task asked about.
+    pub(super) marked: Vec<Process>,
+    /// We ourselves and our ancestors.
+    pub(super) own: BTreeSet<i64>,
+    /// Pid and start of processes of our own user whose environment could not be read.
+    pub(super) veiled: Vec<(i64, u64)>,
+    /// Whether some process refused to be looked at at all.
+    pub(super) denied: bool,
+    /// Why the walk is not complete.
+    pub(super) gap: Option<String>,
+}
+
+/// Walks over all processes once, keeping what belongs to one of `tasks`.
+pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
+    let mut scan = Scan::default();
+    let mut parents = BTreeMap::new();
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
+    };
+    for entry in entries {
+        let name = match entry {
+            Ok(entry) => entry.file_name(),
+            Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
+        };
+        let Some(pid) = name.to_str().and_then(|n| n.parse::<i64>().ok()) else { continue };
+        match read(root, pid) {
+            Ok(process) => {
+                parents.insert(pid, process.parent);
+                scan.take(root, process, tasks);
+            }
+            Err(e) if vanished(&e) => {}
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => scan.denied = true,
+            Err(e) => scan.gap = Some(format!("pid {pid} cannot be read: {e}")),
+        }
+    }
+    let mut next = Some(i64::from(getpid().as_raw_nonzero().get()));
+    while let Some(pid) = next.filter(|p| scan.own.insert(*p)) {
+        next = parents.get(&pid).copied();
+    }
+    scan
+}
+
+impl Scan {
+    fn take(&mut self, root: &Path, process: Process, tasks: &BTreeSet<&str>) {
+        if process.zombie || process.kernel {
+            return;
+        }
+        let by_command = process.worker_of().is_some_and(|t| tasks.contains(t));
+        let by_marks = match &process.marks {
+            Marks::Read { task, .. } => task.as_deref().is_some_and(|t| tasks.contains(t)),
+            Marks::Unreadable => {
+                if let Some(ticks) = process.ticks.filter(|_| is_ours(root, process.pid)) {
+                    self.veiled.push((process.pid, ticks));
+                }
+                false
+            }
+        };
+        if by_command || by_marks {
+            self.marked.push(process);
+        }
+    }
+}
+
+/// Looks at one pid. The pidfd is what makes it one look: while it says "not ended", the number cannot have
+/// been given to somebody else, so all that was read in between belongs to one process.
+pub(super) fn probe(root: &Path, pid: i64) -> Probe {
+    let id = i32::try_from(pid).ok().filter(|p| *p > 0).and_then(Pid::from_raw);
+    let Some(id) = id else { return Probe::Unclear(format!("{pid} is no process id")) };
+    let fd = match pidfd_open(id, PidfdFlags::empty()) {
+        Ok(fd) => fd,
+        Err(Errno::SRCH) => return Probe::Absent,
+        Err(Errno::INVAL | Errno::NOENT) => return leaderless(root, pid, id),
+        Err(e) => return Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
+    };
+    let before = ended(&fd);
+    let process = read(root, pid);
+    match (before, ended(&fd)) {
+        (Ok(false), Ok(false)) => Probe::Present(process.unwrap_or_else(|_| Process::opaque(pid))),
+        (Ok(_), Ok(_)) => Probe::Exited,
+        (Err(e), _) | (_, Err(e)) => Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
+    }
+}
+
+/// A number that is in use but leads no process: a thread's, or that of a session or group whose leader died
+/// and whose members live on (the children of a killed worker). Older kernels say EINVAL to both.
+fn leaderless(root: &Path, pid: i64, id: Pid) -> Probe {
+    // Signal 0 is never delivered; unlike /proc, this answer does not depend on what we are allowed to see.
+    if test_kill_process(id) == Err(Errno::SRCH) {
+        return Probe::Absent;
+    }
+    let status = fs::read_to_string(root.join(pid.to_string()).join("status")).unwrap_or_default();
+    match status_number(&status, "Tgid:") {
+        Some(process) if process != pid => Probe::Absent,
+        _ => Probe::Unclear(format!("pid {pid} is neither a process nor free")),
+    }
+}
+
+fn ended(fd: &OwnedFd) -> Result<bool, Errno> {
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    Ok(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
+}
+
+fn read(root: &Path, pid: i64) -> io::Result<Process> {
+    let dir = root.join(pid.to_string());
+    let stat = fs::read(dir.join("stat"))?;
+    let stat = parse_stat(&String::from_utf8_lossy(&stat))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))?;
+    let command = command(&fs::read(dir.join("cmdline"))?);
+    let marks = fs::read(dir.join("environ")).map_or(Marks::Unreadable, |bytes| marks(&bytes));
+    let Stat { zombie, parent, kernel, ticks } = stat;
+    Ok(Process { pid, parent, zombie, kernel, ticks: Some(ticks), command, marks })
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    zombie: bool,
+    parent: i64,
+    kernel: bool,
+    ticks: u64,
+}
+
+fn parse_stat(text: &str) -> Option<Stat> {
+    // The name in brackets is the process' own choice and may hold brackets and blanks itself.
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let number = |n: usize| fields.get(n - 3)?.parse::<u64>().ok();
+    Some(Stat {
+        zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
+        parent: i64::try_from(number(4)?).ok()?,
+        kernel: number(9)? & KERNEL_THREAD != 0,
+        ticks: number(22)?,
+    })
+}
+
+fn command(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes).replace('\0', " ");
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn marks(bytes: &[u8]) -> Marks {
+    // An empty environment is what a process shows in the middle of exec: it says nothing.
+    if bytes.is_empty() {
+        return Marks::Unreadable;
+    }
+    let value = |name: &[u8]| {
+        let hit = bytes.split(|b| *b == 0).find_map(|v| v.strip_prefix(name))?;
+        Some(String::from_utf8_lossy(hit).into_owned())
+    };
+    Marks::Read { task: value(b"HERMES_KANBAN_TASK="), run: value(b"HERMES_KANBAN_RUN_ID=") }
+}
+
+fn is_ours(root: &Path, pid: i64) -> bool {
+    // Not the owner of the folder: that is root for every process that may not be dumped.
+    let status = fs::read_to_string(root.join(pid.to_string()).join("status")).unwrap_or_default();
+    status_number(&status, "Uid:") == Some(i64::from(getuid().as_raw()))
+}
+
+fn status_number(status: &str, key: &str) -> Option<i64> {
+    status.lines().find_map(|l| l.strip_prefix(key))?.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether an error only says that the process ended meanwhile.
+pub(super) fn vanished(e: &io::Error) -> bool {
+    e.kind() == io::ErrorKind::NotFound || Errno::from_io_error(e) == Some(Errno::SRCH)
+}
+
+#[cfg(test)]
+mod tests;

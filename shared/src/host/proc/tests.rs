@@ -1,0 +1,200 @@
+use std::process::{Child, Command};
+
+use super::*;
+
+#[test]
+fn stat_lines() {
+    let line = |name: &str, state: &str, flags: u64| {
+        format!("42 ({name}) {state} 7 42 42 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 147908 299 39 1844 1 1\n")
+    };
+    let stat = |zombie, kernel| Some(Stat { zombie, parent: 7, kernel, ticks: 147_908 });
+    for (text, expected) in [
+        (line("head", "R", 4_194_304), stat(false, false)),
+        (line("a) R 1 (b", "S", 0), stat(false, false)),
+        (line("x", "Z", 0), stat(true, false)),
+        (line("x", "X", 0), stat(true, false)),
+        (line("x", "T", 0), stat(false, false)),
+        (line("kworker/0:1", "I", 0x0420_8060), stat(false, true)),
+        ("42 (x) R 7 42".into(), None),
+        ("42 (x) R seven 42 42 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 147908".into(), None),
+        ("".into(), None),
+        ("42 x R".into(), None),
+    ] {
+        assert_eq!(parse_stat(&text), expected, "{text}");
+    }
+}
+
+fn shown(cmdline: &[u8], environ: &[u8]) -> Process {
+    Process { command: command(cmdline), marks: marks(environ), ..Process::opaque(9) }
+}
+
+#[test]
+fn command_lines() {
+    for (cmdline, task) in [
+        (&b"python\0hermes\0chat\0-q\0work kanban task t_1\0"[..], Some("t_1")),
+        (b"hermes\0kanban\0task\0t_1", Some("t_1")),
+        (b"kanban task t_1\n", Some("t_1")),
+        (b"hermes\0chat\0-q\0work kanban task t_1\0--again\0", None),
+        (b"heal\0--task\0t_1\0", None),
+        (b"xkanban task t_1", None),
+        (b"task t_1", None),
+        (b"\0\0", None),
+        (b"", None),
+    ] {
+        assert_eq!(shown(cmdline, b"").worker_of(), task, "{}", cmdline.escape_ascii());
+    }
+}
+
+#[test]
+fn environments() {
+    for (environ, run, kin) in [
+        (&b""[..], Some(7), Kin::Unreadable),
+        (b"A=1\0", Some(7), Kin::Stranger),
+        (b"XHERMES_KANBAN_TASK=t_1\0", Some(7), Kin::Stranger),
+        (b"HERMES_KANBAN_TASK=t_12\0HERMES_KANBAN_RUN_ID=7\0", Some(7), Kin::Stranger),
+        (b"HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=7\0", Some(7), Kin::ThisRun),
+        (b"HERMES_KANBAN_RUN_ID=7\0HERMES_KANBAN_TASK=t_1", Some(7), Kin::ThisRun),
+        (b"HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=71\0", Some(7), Kin::OtherRun),
+        (b"HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=\0", Some(7), Kin::SameTask),
+        (b"HERMES_KANBAN_TASK=t_1\0", Some(7), Kin::SameTask),
+        (b"HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=71\0", None, Kin::ThisRun),
+    ] {
+        assert_eq!(shown(b"x", environ).kin("t_1", run), kin, "{}", environ.escape_ascii());
+    }
+}
+
+fn pid(child: &Child) -> i64 {
+    i64::from(child.id())
+}
+
+fn root() -> &'static Path {
+    Path::new("/proc")
+}
+
+#[test]
+fn probes_of_real_processes() {
+    let mut child = Command::new("sleep").arg("600").env("HERMES_KANBAN_TASK", "t_probe").spawn().unwrap();
+    // Until exec the child still shows this test's own command line.
+    let shown = (0..5_000).find_map(|_| match probe(root(), pid(&child)) {
+        Probe::Present(p) if p.command.as_deref() == Some("sleep 600") => Some(p),
+        _ => None,
+    });
+    assert_eq!(shown.unwrap().kin("t_probe", None), Kin::ThisRun);
+
+    child.kill().unwrap();
+    wait_for(|| probe(root(), pid(&child)) == Probe::Exited);
+    child.wait().unwrap();
+    assert_eq!(probe(root(), pid(&child)), Probe::Absent);
+}
+
+#[test]
+fn numbers_that_lead_no_process() {
+    for odd in [0, -1, -500, i64::from(i32::MAX) + 1, i64::MAX, i64::MIN] {
+        assert!(matches!(probe(root(), odd), Probe::Unclear(_)), "{odd}");
+    }
+    // Above the largest pid_max a kernel allows.
+    assert_eq!(probe(root(), 4_194_305), Probe::Absent);
+
+    // A thread's number, which kill(0) takes for a living process.
+    let (tell, told) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let itself = fs::read_link("/proc/thread-self").unwrap();
+        tell.send(itself.file_name().unwrap().to_str().unwrap().parse::<i64>().unwrap()).unwrap();
+        ended.recv().ok();
+    });
+    assert_eq!(probe(root(), told.recv().unwrap()), Probe::Absent);
+    drop(end);
+    thread.join().unwrap();
+
+    // A session's number whose leader is dead while a member lives on.
+    let script =
+        "import os,subprocess\nos.setsid()\nprint(subprocess.Popen(['sleep','600'],stdout=2).pid,flush=True)";
+    let leader =
+        Command::new("python3").args(["-c", script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let leader_pid = pid(&leader);
+    let member = String::from_utf8(leader.wait_with_output().unwrap().stdout).unwrap();
+    let free = probe(root(), leader_pid);
+    let member = Pid::from_raw(member.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(member, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(free, Probe::Absent);
+}
+
+/// Waits for the kernel to do what it was told, for at most ten seconds.
+fn wait_for(mut done: impl FnMut() -> bool) {
+    for _ in 0..10_000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("waited in vain");
+}
+
+/// A folder that looks like `/proc` with these processes: pid, parent, command line, environment.
+fn fake(processes: &[(i64, i64, &str, Option<&str>)]) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (pid, parent, command, environ) in processes {
+        let dir = root.path().join(pid.to_string());
+        fs::create_dir(&dir).unwrap();
+        let stat = format!("{pid} (x) S {parent} 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 900 1 1");
+        fs::write(dir.join("stat"), stat).unwrap();
+        fs::write(dir.join("cmdline"), command).unwrap();
+        fs::write(dir.join("status"), format!("Name:\tx\nTgid:\t{pid}\nUid:\t{0}\t{0}\n", getuid().as_raw()))
+            .unwrap();
+        match environ {
+            Some(environ) => fs::write(dir.join("environ"), environ).unwrap(),
+            // A folder cannot be read as a file, whoever we are.
+            None => fs::create_dir(dir.join("environ")).unwrap(),
+        }
+    }
+    root
+}
+
+#[test]
+fn a_scan_keeps_what_was_asked_for() {
+    let me = i64::from(getpid().as_raw_nonzero().get());
+    // Numbers above the largest pid_max, so that none can be ours.
+    let root = fake(&[
+        (5_000_021, 0, "init", Some("A=1")),
+        (5_000_011, 5_000_021, "sleep 1", Some("HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=7")),
+        (5_000_012, 5_000_021, "hermes work kanban task t_1", None),
+        (5_000_013, 5_000_021, "hermes work kanban task t_2", None),
+        (5_000_014, 5_000_021, "sleep 2", None),
+        (me, 5_000_011, "heal", Some("HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=7")),
+    ]);
+    fs::create_dir(root.path().join("5000077")).unwrap();
+    // A zombie, and a thread of the kernel that runs as we do.
+    for (pid, state, flags) in [(5_000_015, 'Z', 0), (5_000_016, 'I', KERNEL_THREAD)] {
+        let dir = root.path().join(pid.to_string());
+        fs::create_dir(&dir).unwrap();
+        let stat = format!("{pid} (x) {state} 1 1 1 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 900 1 1");
+        fs::write(dir.join("stat"), stat).unwrap();
+        fs::write(dir.join("cmdline"), "").unwrap();
+        fs::write(dir.join("environ"), "").unwrap();
+        fs::write(dir.join("status"), format!("Uid:\t{0}\t{0}\n", getuid().as_raw())).unwrap();
+    }
+    fs::create_dir(root.path().join("sys")).unwrap();
+    let found = scan(root.path(), &BTreeSet::from(["t_1"]));
+    let mut pids: Vec<i64> = found.marked.iter().map(|p| p.pid).collect();
+    pids.sort_unstable();
+    let expected = vec![me, 5_000_011, 5_000_012];
+    assert_eq!(pids, expected);
+    assert_eq!(found.own, BTreeSet::from([me, 0, 5_000_011, 5_000_021]));
+    let veiled: BTreeSet<i64> = found.veiled.iter().map(|v| v.0).collect();
+    assert_eq!(veiled, BTreeSet::from([5_000_012, 5_000_013, 5_000_014]));
+    assert_eq!((found.gap, found.denied), (None, false));
+}
+
+#[test]
+fn a_scan_says_where_it_failed() {
+    let gap = |root: &Path| scan(root, &BTreeSet::from(["t_1"])).gap;
+    let root = fake(&[(11, 1, "sleep", Some("A=1"))]);
+    assert!(gap(&root.path().join("nowhere")).unwrap().contains("nowhere"));
+    fs::write(root.path().join("11/stat"), "11 (x").unwrap();
+    assert!(gap(root.path()).unwrap().contains("unknown shape"));
+    fs::remove_file(root.path().join("11/stat")).unwrap();
+    assert_eq!(gap(root.path()), None, "a process that ended meanwhile is no gap");
+    fs::write(root.path().join("11/stat"), "").unwrap();
+    assert!(gap(root.path()).is_some());
+}

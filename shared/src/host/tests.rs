@@ -1,0 +1,207 @@
+//! Real processes, judged by the real kernel.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::*;
+
+struct Killed(Child);
+
+impl Killed {
+    fn pid(&self) -> i64 {
+        i64::from(self.0.id())
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// The policy says "same", so that these tests also hold inside a container.
+fn host() -> Host {
+    let policy = HostPolicy { pid_namespace: PidNamespace::Same, ..HostPolicy::default() };
+    Host::here(&policy, Time::of_clock()).unwrap()
+}
+
+/// Everybody's own task, since tests of one program run at once and scan one another.
+fn ask(host: &Host, name: &str, pid: Option<i64>) -> Ask {
+    Ask {
+        task: format!("t_{name}_{}", std::process::id()),
+        run: Some(7),
+        pid,
+        claim_host: Some(host.facts().hostname),
+        claimer_pid: Some(i64::from(std::process::id())),
+        since: Time::of_clock(),
+        hermes_spawned: false,
+        birth: None,
+        namespace: None,
+    }
+}
+
+fn marked(ask: &Ask, program: &str, args: &[&str]) -> Killed {
+    let mut command = Command::new(program);
+    command.args(args).env("HERMES_KANBAN_TASK", &ask.task).env("HERMES_KANBAN_RUN_ID", "7");
+    Killed(command.stdin(Stdio::null()).spawn().unwrap())
+}
+
+/// Looks until the kernel shows what was done (a child runs exec in its own time), for at most ten seconds.
+fn look(host: &Host, ask: &Ask, mut seen: impl FnMut(&Look) -> bool) -> Look {
+    for _ in 0..1_000 {
+        let look = host.look(std::slice::from_ref(ask)).remove(0);
+        if seen(&look) {
+            return look;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("never seen: {:?}", host.look(std::slice::from_ref(ask)))
+}
+
+#[test]
+fn a_worker_lives_and_dies() {
+    let host = host();
+    let mut ask = ask(&host, "life", None);
+    let mut worker = marked(&ask, "sleep", &["600"]);
+    ask.pid = Some(worker.pid());
+    let alive = look(&host, &ask, |l| l.life == Life::Alive);
+    assert_eq!((alive.worker_pid, alive.claimer, alive.orphans), (Some(worker.pid()), Life::Alive, vec![]));
+
+    let Probe::Present(seen) = proc::probe(&host.proc, worker.pid()) else { panic!("no worker") };
+    let boot_id = host.facts().boot_id;
+    let wrong = Proof {
+        task: ask.task.clone(),
+        run: ask.run,
+        pid: ask.pid,
+        start_ticks: seen.ticks,
+        boot_id,
+        namespace: None,
+    };
+    assert!(!host.still_gone(&wrong), "a stranger that turns out to be the worker ends the proof");
+
+    worker.0.kill().unwrap();
+    let zombie = look(&host, &ask, |l| l.life == Life::Gone);
+    assert!(zombie.because.contains("collected"), "{}", zombie.because);
+    assert!(host.still_gone(&zombie.proof.unwrap()));
+
+    worker.0.wait().unwrap();
+    let gone = look(&host, &ask, |l| l.because.contains("does not exist"));
+    let proof = gone.proof.unwrap();
+    assert!(host.still_gone(&proof));
+    assert!(!host.still_gone(&Proof { boot_id: "another boot".into(), ..proof.clone() }));
+    let mut inner = host.clone();
+    (inner.same_namespace, inner.facts.initial_pid_namespace) = (false, false);
+    assert!(!inner.still_gone(&proof));
+}
+
+#[test]
+fn a_worker_by_its_command_line() {
+    let host = host();
+    let ask = ask(&host, "command", Some(4_194_305));
+    let gone = look(&host, &ask, |l| l.life == Life::Gone);
+    let script = "import sys; print('up', flush=True); sys.stdin.read()";
+    let mut command = Command::new("python3");
+    command.args(["-c", script, "chat", "-q", &format!("work kanban task {}", ask.task)]);
+    let worker = Killed(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+    let alive = look(&host, &ask, |l| l.life == Life::Alive && l.worker_pid == Some(worker.pid()));
+    assert!(alive.because.contains("command line"), "{}", alive.because);
+    assert!(!host.still_gone(&gone.proof.unwrap()), "a worker that came back ends the proof");
+}
+
+#[test]
+fn a_recycled_pid() {
+    let host = host();
+    let sleep = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+    let stranger = Killed(sleep);
+    let mut ask = ask(&host, "recycled", Some(stranger.pid()));
+    ask.since = host.facts().boot_time;
+    let gone = look(&host, &ask, |l| l.life == Life::Gone);
+    assert!(gone.because.contains("another process"), "{}", gone.because);
+    let proof = gone.proof.unwrap();
+    assert!(proof.start_ticks.is_some() && host.still_gone(&proof));
+    assert!(!host.still_gone(&Proof { start_ticks: None, ..proof.clone() }), "the pid is in use again");
+    assert!(!host.still_gone(&Proof { start_ticks: proof.start_ticks.map(|t| t + 1), ..proof.clone() }));
+
+    // Claimed just now, the same process cannot be told from a worker.
+    let fresh = Ask { since: Time::of_clock(), ..ask.clone() };
+    assert_eq!(look(&host, &fresh, |_| true).life, Life::Unknown);
+    let birth = Birth { boot: Boot::Id(host.facts().boot_id), ticks: proof.start_ticks.unwrap() };
+    let born = Ask { birth: Some(birth), ..ask };
+    assert_eq!(look(&host, &born, |_| true).life, Life::Alive);
+}
+
+#[test]
+fn tools_outlive_a_killed_worker() {
+    let host = host();
+    let mut ask = ask(&host, "orphan", None);
+    let tool = "import subprocess,time\n\
+        subprocess.Popen(['sleep','601'], start_new_session=True)\ntime.sleep(600)";
+    let mut worker = marked(&ask, "python3", &["-c", tool]);
+    ask.pid = Some(worker.pid());
+    let sleeps = |l: &Look| l.orphans.iter().any(|o| o.command == "sleep 601");
+    let alive = look(&host, &ask, sleeps);
+    assert_eq!(alive.life, Life::Alive);
+    worker.0.kill().unwrap();
+    worker.0.wait().unwrap();
+    let gone = look(&host, &ask, |l| l.life == Life::Gone);
+    assert_eq!(gone.orphans, alive.orphans);
+    assert!(host.still_gone(&gone.proof.unwrap()), "orphans are waited for elsewhere");
+
+    // With no pid on record the same process might be the worker.
+    let blind = Ask { pid: None, ..ask.clone() };
+    let doubt = look(&host, &blind, |_| true);
+    assert_eq!(doubt.life, Life::Unknown, "{}", doubt.because);
+    let proof = Proof {
+        task: ask.task,
+        run: ask.run,
+        pid: None,
+        start_ticks: None,
+        boot_id: host.facts().boot_id,
+        namespace: None,
+    };
+    assert!(!host.still_gone(&proof));
+
+    let orphan = rustix::process::Pid::from_raw(i32::try_from(gone.orphans[0].pid).unwrap()).unwrap();
+    rustix::process::kill_process(orphan, rustix::process::Signal::KILL).unwrap();
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_questions() {
+    let host = host();
+    let mine = ask(&host, "order", Some(4_194_305));
+    let theirs = Ask { claim_host: Some("elsewhere".into()), ..mine.clone() };
+    let lives: Vec<Life> = host.look(&[theirs, mine]).iter().map(|l| l.life).collect();
+    assert_eq!(lives, [Life::Unknown, Life::Gone]);
+    assert_eq!(host.look(&[]), vec![]);
+}
+
+/// A worker in a container with our hostname: gone from inside another namespace, found from the first.
+#[test]
+fn a_worker_in_another_pid_namespace() {
+    let host = Host::here(&HostPolicy::default(), Time::of_clock()).unwrap();
+    let mut ask = ask(&host, "container", Some(2));
+    (ask.hermes_spawned, ask.claimer_pid) = (true, Some(4_194_305));
+    if !host.facts().initial_pid_namespace || !host.facts().sees_all {
+        return;
+    }
+    let mut command = Command::new("unshare");
+    // Only the shell inside ends in the worker's three words.
+    let inside = "exec sh -c 'read x; :' kanban task \"$0\"";
+    command.args(["--user", "--pid", "--fork", "--kill-child", "sh", "-c", inside, &ask.task]);
+    let Ok(container) = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn() else { return };
+    let mut container = Killed(container);
+    let mut refused = false;
+    let alive = look(&host, &ask, |l| {
+        refused = container.0.try_wait().unwrap().is_some();
+        refused || l.life == Life::Alive
+    });
+    if refused {
+        return; // No right to make namespaces here.
+    }
+    assert!(!matches!(alive.worker_pid, Some(2) | None), "{}", alive.because);
+    drop(container);
+    // Pid 2 of the first namespace is a kernel thread as old as the boot: it can be nobody's proof.
+    let after = look(&host, &ask, |l| l.life != Life::Alive);
+    assert_eq!(after.life, Life::Unknown, "{}", after.because);
+}

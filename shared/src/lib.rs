@@ -1,0 +1,23 @@
+//! Watchbill: mechanical recovery loops for a board of AI-agent tasks.
+//!
+//! A *board* holds *tasks*; a *run* is one attempt by a *worker*. A *watcher* is one of our programs, a *pass* one
+//! execution of it: observe ([`watch::World`]), decide (pure), apply ([`board::Board::apply`], guarded by what was seen),
+//! report ([`report`]). What is decided is a [`board::Step`]; what became of it a [`board::Outcome`]. A worker is
+//! *alive*, *gone* or *unknown* ([`host::Life`]), and unknown never leads to an action.
+
+pub mod board;
+pub mod cache;
+pub mod cause;
+mod cli;
+pub mod config;
+pub mod error;
+pub mod host;
+pub mod logs;
+pub mod pass;
+pub mod report;
+pub mod runtime;
+pub mod scope;
+pub mod time;
+pub mod watch;
+
+pub use cli::main;

@@ -1,0 +1,215 @@
+//! One pass of a watcher over one board: observe, decide, apply, report.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, Mode as FileMode, OFlags};
+
+use crate::board::sqlite::{Mode, SqliteBoard};
+use crate::board::{Board, BoardId, Outcome, Step};
+use crate::cache::Cache;
+use crate::config::Config;
+use crate::error::{Error, Kind, Result};
+use crate::host::{Holders, Host, Split};
+use crate::report::BoardReport;
+use crate::runtime::{self, LogFiles};
+use crate::time::{Time, words};
+use crate::watch::{Pass, Watcher, World};
+
+/// How long a held dispatch lock is waited for. A tick of Hermes takes well under a second.
+const LOCK_WAIT: Duration = Duration::from_millis(1_500);
+/// The longest wait for the board itself while we hold the dispatch lock: a dispatcher loses one tick at most.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A process that holds the dispatch lock for this many seconds is stuck in it.
+const WEDGED: i64 = 300;
+
+/// Everything a pass needs that does not belong to one board.
+pub struct Tools<'a> {
+    /// The pass.
+    pub pass: &'a Pass,
+    /// This machine.
+    pub host: &'a Host,
+    /// Configuration.
+    pub config: &'a Config,
+    /// Memory between passes.
+    pub cache: &'a mut Cache,
+    /// Wall clock minus boot clock, in seconds.
+    pub clock_offset: i64,
+    /// Keep what was seen for the report.
+    pub keep_seen: bool,
+}
+
+/// Runs one pass over one board. Never fails as a whole: the report says what happened.
+pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> BoardReport {
+    let mut report = BoardReport::new(id.name(), id.path.display().to_string());
+    if let Err(e) = pass(watcher, id, tools, &mut report) {
+        report.error = Some(e);
+    }
+    report
+}
+
+fn pass<W: Watcher>(
+    watcher: &W,
+    id: &BoardId,
+    tools: &mut Tools<'_>,
+    report: &mut BoardReport,
+) -> Result<()> {
+    let mut board = open(id, tools, report)?;
+    let own = board.is_own();
+    let (host, config) = (tools.host, tools.config);
+    let runtime = || runtime::of(id, own, host);
+    let mut world = World {
+        board: &mut board,
+        host,
+        logs: &LogFiles,
+        cache: tools.cache,
+        runtime: &runtime,
+        clock_offset: tools.clock_offset,
+        config,
+    };
+    let seen = watcher.observe(&mut world, tools.pass)?;
+    let decision = watcher.decide(&seen, tools.pass, config);
+    if tools.keep_seen {
+        report.seen = serde_json::to_value(&seen).ok();
+    }
+    report.glanced = Some(W::glanced(&seen));
+    report.left = decision.left;
+    report.findings.extend(decision.findings);
+    carry_out(&mut board, id, tools, decision.steps, report)
+}
+
+/// Applies steps that were planned earlier, exactly as they stand.
+pub fn apply_plan(id: &BoardId, steps: Vec<Step>, tools: &mut Tools<'_>) -> BoardReport {
+    let mut report = BoardReport::new(id.name(), id.path.display().to_string());
+    let done = open(id, tools, &mut report)
+        .and_then(|mut board| carry_out(&mut board, id, tools, steps, &mut report));
+    report.error = done.err();
+    report
+}
+
+/// Opens a board for this pass, unless it is paused or split.
+fn open(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<SqliteBoard> {
+    paused(id, tools, report)?;
+    let mode = if tools.pass.dry { Mode::Look } else { Mode::Change };
+    let board = SqliteBoard::open(id.clone(), mode, tools.config.board.busy_timeout)?;
+    refuse_split(tools.host, id)?;
+    Ok(board)
+}
+
+/// Refuses a board of which a deleted copy is still written to: whatever is done here would be seen by half of its users.
+///
+/// # Errors
+/// `Data`, naming the processes and what to do.
+pub(crate) fn refuse_split(host: &Host, id: &BoardId) -> Result<()> {
+    let Split::Split { pids } = host.split(&id.path) else { return Ok(()) };
+    let pids: Vec<_> = pids.iter().map(ToString::to_string).collect();
+    let what = format!(
+        "this board is split: process {} writes into a deleted copy of it, and that is lost",
+        pids.join(", ")
+    );
+    Err(Error::new(Kind::Data, id.path.display(), what)
+        .hint("stop that process, then start it again; nothing is written here until it is gone"))
+}
+
+/// The red switch: a plain file beside the board, which works even when the board does not.
+fn paused(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<()> {
+    let file = id.folder().join("watchbill.pause");
+    let key = format!("pause:{}", id.path.display());
+    if std::fs::symlink_metadata(&file).is_err() {
+        tools.cache.forget(&key, &BTreeSet::new());
+        return Ok(());
+    }
+    report.muted = tools.cache.was_sighted(&key);
+    tools.cache.sight(&key, tools.pass.now);
+    Err(Error::new(Kind::Busy, file.display(), "paused").hint("remove this file to go on"))
+}
+
+fn carry_out(
+    board: &mut dyn Board,
+    id: &BoardId,
+    tools: &mut Tools<'_>,
+    steps: Vec<Step>,
+    report: &mut BoardReport,
+) -> Result<()> {
+    if tools.pass.dry {
+        report.steps = steps.into_iter().map(|s| (s, Outcome::Planned)).collect();
+        return Ok(());
+    }
+    if steps.is_empty() {
+        return Ok(());
+    }
+    board.writable()?;
+    // Before the lock: a scan of all processes is slow.
+    let proofs: Vec<_> = steps.iter().map(|s| s.proof.clone()).collect();
+    let holds: Vec<bool> = tools.host.still_gone_all(&proofs);
+    let lock = dispatch_lock(&id.path, tools, report)?;
+    let doable: Vec<Step> = steps.iter().zip(&holds).filter(|(_, ok)| **ok).map(|(s, _)| s.clone()).collect();
+    let outcomes = board.apply(tools.pass.now, &doable, PATIENCE);
+    drop(lock);
+    let mut outcomes = outcomes?.into_iter();
+    report.steps = steps
+        .into_iter()
+        .zip(holds)
+        .map(|(step, ok)| {
+            let moved = || Outcome::Moved { what: "its worker is there after all".into() };
+            let outcome = if ok { outcomes.next().unwrap_or_else(moved) } else { moved() };
+            (step, outcome)
+        })
+        .collect();
+    Ok(())
+}
+
+/// Takes `<board>.dispatch.lock` around the write, so that a dispatcher's tick and ours do not interleave. The file is
+/// Hermes': it is opened, never made, and a board without one is written under its guards alone.
+fn dispatch_lock(db: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<Option<File>> {
+    let path = lock_path(db);
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let Ok(fd) = rustix::fs::open(&path, flags, FileMode::empty()) else { return Ok(None) };
+    let file = File::from(fd);
+    let began = Instant::now();
+    while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if began.elapsed() >= LOCK_WAIT {
+            return held(&path, tools, report).map(|()| None);
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    tools.cache.forget(&format!("lock:{}:", path.display()), &BTreeSet::new());
+    Ok(Some(file))
+}
+
+/// Somebody holds the dispatch lock. For a while that is a reason to come back later; a process that never lets go is a
+/// finding, and then we go on without it (Hermes itself prints zeros with exit 0 all night).
+fn held(path: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<()> {
+    let prefix = format!("lock:{}:", path.display());
+    let busy = |who: String| {
+        Error::new(Kind::Busy, path.display(), format!("the dispatcher is at work ({who})"))
+            .hint("the next pass will do")
+    };
+    let pids = match tools.host.flock_holders(path) {
+        Holders::Pids(pids) => pids,
+        Holders::Nobody => return Err(busy("it just let go".into())),
+        Holders::Unknown(why) => return Err(busy(why)),
+    };
+    let keys: BTreeSet<String> = pids.iter().map(|p| format!("{prefix}{p}")).collect();
+    tools.cache.forget(&prefix, &keys);
+    let now: Time = tools.pass.now;
+    let since = keys.iter().map(|k| tools.cache.sight(k, now)).min().unwrap_or(now);
+    let who = pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if now.since(since) < WEDGED {
+        return Err(busy(format!("process {who}")));
+    }
+    report.findings.push(format!(
+        "dispatcher-wedged: process {who} has held {} for {}; look at it, and restart it if it does nothing",
+        path.display(),
+        words(now.since(since))
+    ));
+    Ok(())
+}
+
+fn lock_path(db: &Path) -> PathBuf {
+    let mut name = db.file_name().unwrap_or_default().to_owned();
+    name.push(".dispatch.lock");
+    db.with_file_name(name)
+}

@@ -1,0 +1,285 @@
+//! What a pass did, as lines for people and as one JSON object for programs. Nothing to say prints nothing.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::board::{Outcome, Step};
+use crate::error::{Error, Kind};
+use crate::time::Time;
+use crate::watch::{Left, Pass};
+
+/// What became of one board in one pass.
+#[derive(Debug, Clone)]
+pub struct BoardReport {
+    /// What to call it.
+    pub board: String,
+    /// Its file.
+    pub path: String,
+    /// Steps and their outcomes.
+    pub steps: Vec<(Step, Outcome)>,
+    /// How many open tasks were glanced at; `None` where the pass did not come so far.
+    pub glanced: Option<usize>,
+    /// What was left alone.
+    pub left: Vec<Left>,
+    /// Things somebody should know; they never fail the pass by themselves.
+    pub warnings: Vec<String>,
+    /// Findings that make the pass end with exit 1.
+    pub findings: Vec<String>,
+    /// Why the pass on this board ended early.
+    pub error: Option<Error>,
+    /// Said once already: only `-v` repeats it.
+    pub muted: bool,
+    /// What was seen, for `-v --json`.
+    pub seen: Option<Value>,
+}
+
+impl BoardReport {
+    /// An empty report.
+    pub fn new(board: String, path: String) -> BoardReport {
+        BoardReport {
+            board,
+            path,
+            steps: Vec::new(),
+            glanced: None,
+            left: Vec::new(),
+            warnings: Vec::new(),
+            findings: Vec::new(),
+            error: None,
+            muted: false,
+            seen: None,
+        }
+    }
+
+    /// The exit code of the pass on this board.
+    pub fn code(&self) -> u8 {
+        match &self.error {
+            Some(e) => e.kind.code(),
+            None => u8::from(!self.findings.is_empty() || self.steps.iter().any(|(_, o)| is_refused(o))),
+        }
+    }
+}
+
+fn is_refused(o: &Outcome) -> bool {
+    matches!(o, Outcome::Refused { .. })
+}
+
+/// One code for several boards: the common one; 0 where some passed and the rest were only busy; else 1.
+pub fn common_code(codes: &[u8]) -> u8 {
+    let kinds: BTreeSet<u8> = codes.iter().copied().collect();
+    let busy = Kind::Busy.code();
+    match kinds.len() {
+        0 => 0,
+        1 => codes[0],
+        2 if kinds.contains(&0) && kinds.contains(&busy) => 0,
+        _ => Kind::Partial.code(),
+    }
+}
+
+/// How much to say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Loudness {
+    /// One JSON object instead of lines.
+    pub json: bool,
+    /// Also what was left alone, and why.
+    pub verbose: bool,
+    /// Errors only.
+    pub quiet: bool,
+}
+
+/// A saved plan: exactly these steps, under the same guards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`PLAN_SCHEMA`].
+    pub schema: String,
+    /// The program that made it.
+    pub program: String,
+    /// The machine it was made on: a plan rests on what its processes looked like.
+    pub host: String,
+    /// The pass that made it.
+    pub pass: String,
+    /// When.
+    pub now: Time,
+    /// Its steps, board by board.
+    pub boards: Vec<PlanBoard>,
+}
+
+/// The steps for one board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanBoard {
+    /// The board's file, with links resolved.
+    pub path: String,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// The schema of a plan.
+pub const PLAN_SCHEMA: &str = "watchbill.plan/1";
+/// The schema of a report.
+pub const REPORT_SCHEMA: &str = "watchbill.report/1";
+
+/// Writes the report.
+///
+/// # Errors
+/// Whatever the output says.
+pub fn write(
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    pass: &Pass,
+    version: &str,
+    boards: &[BoardReport],
+    plan: Option<&Plan>,
+    loud: Loudness,
+) -> std::io::Result<()> {
+    if loud.json {
+        let all = json(pass, version, boards, plan, loud);
+        serde_json::to_writer_pretty(&mut *out, &all)?;
+        writeln!(out)?;
+    } else if !loud.quiet {
+        for board in boards {
+            lines(out, board, boards.len() > 1, loud)?;
+        }
+    }
+    for board in boards {
+        for finding in &board.findings {
+            say(err, '4', pass.program, &format!("{}: {finding}", board.path))?;
+        }
+        for warning in &board.warnings {
+            say(err, '4', pass.program, &format!("{}: {warning}", board.path))?;
+        }
+        if let Some(e) = board.error.as_ref().filter(|_| !board.muted || loud.verbose) {
+            say(err, '3', pass.program, &e.to_string())?;
+        }
+    }
+    out.flush()?;
+    err.flush()
+}
+
+fn lines(out: &mut dyn Write, board: &BoardReport, many: bool, loud: Loudness) -> std::io::Result<()> {
+    let prefix = if many { format!("[{}] ", board.board) } else { String::new() };
+    for (step, outcome) in &board.steps {
+        let tail = match outcome {
+            Outcome::Applied { .. } => String::new(),
+            Outcome::Planned => " (planned)".to_owned(),
+            Outcome::Moved { what } => format!(" (moved meanwhile: {what})"),
+            Outcome::Refused { why } => format!(" (refused: {why})"),
+        };
+        writeln!(
+            out,
+            "{prefix}{} {}: {}{tail}",
+            printable(&step.task),
+            step.action,
+            printable(&step.because)
+        )?;
+    }
+    if loud.verbose {
+        for left in &board.left {
+            let word = if left.unknown { "unknown" } else { "left alone" };
+            writeln!(out, "{prefix}{} {word}: {}", printable(&left.task), printable(&left.because))?;
+        }
+        if let Some(n) = board.glanced {
+            writeln!(out, "{prefix}looked at {n} open tasks of {}", printable(&board.path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Text from a board without control characters: it must not steer the terminal of whoever reads the report.
+pub fn printable(s: &str) -> String {
+    s.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn json(pass: &Pass, version: &str, boards: &[BoardReport], plan: Option<&Plan>, loud: Loudness) -> Value {
+    let board = |b: &BoardReport| {
+        let steps: Vec<Value> = b.steps.iter().map(|(s, o)| step(s, o)).collect();
+        let (unknown, skipped): (Vec<_>, Vec<_>) = b.left.iter().partition(|l| l.unknown);
+        let plain = |all: Vec<&Left>| -> Vec<Value> {
+            all.iter().map(|l| json!({"task": l.task, "because": l.because})).collect()
+        };
+        let mut one = json!({
+            "board": b.board, "path": b.path, "exit": b.code(), "glanced": b.glanced, "steps": steps,
+            "skipped": plain(skipped), "unknown": plain(unknown),
+            "warnings": b.findings.iter().chain(&b.warnings).collect::<Vec<_>>(),
+            "error": b.error.as_ref().map(ToString::to_string),
+        });
+        if let Some(seen) = b.seen.as_ref().filter(|_| loud.verbose) {
+            one["seen"] = seen.clone();
+        }
+        one
+    };
+    let mut all = json!({
+        "schema": REPORT_SCHEMA, "program": pass.program, "version": version, "pass": pass.id, "now": pass.now,
+        "dry_run": pass.dry, "boards": boards.iter().map(board).collect::<Vec<_>>(),
+    });
+    if pass.clock_given {
+        all["clock"] = json!("given");
+    }
+    if let Some(plan) = plan {
+        all["plan"] = json!(plan);
+    }
+    all
+}
+
+fn step(s: &Step, o: &Outcome) -> Value {
+    let mut one = json!({
+        "task": s.task, "action": s.action, "case": s.case, "cause": s.cause, "because": s.because,
+        "expect": s.expect, "outcome": o.word(),
+    });
+    match o {
+        Outcome::Moved { what } => one["moved"] = json!(what),
+        Outcome::Refused { why } => one["refused"] = json!(why),
+        _ => {}
+    }
+    one
+}
+
+/// Writes one line of warning (`4`) or error (`3`), with the level in front where the journal reads it.
+///
+/// # Errors
+/// Whatever the output says.
+pub fn say(err: &mut dyn Write, level: char, program: &str, what: &str) -> std::io::Result<()> {
+    let line = printable(what);
+    if journal_reads_stderr() {
+        writeln!(err, "<{level}>{program}: {line}")
+    } else {
+        writeln!(err, "{program}: {line}")
+    }
+}
+
+/// Whether stderr goes straight to the journal: `JOURNAL_STREAM` then names its device and inode (systemd.exec(5)).
+fn journal_reads_stderr() -> bool {
+    let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };
+    let Ok(stat) = rustix::fs::fstat(std::io::stderr()) else { return false };
+    stream == format!("{}:{}", stat.st_dev, stat.st_ino)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_boards_have_one_code() {
+        let cases: [(&[u8], u8); 8] = [
+            (&[], 0),
+            (&[0, 0], 0),
+            (&[75], 75),
+            (&[75, 75], 75),
+            (&[0, 75], 0),
+            (&[0, 65], 1),
+            (&[66, 66], 66),
+            (&[0, 75, 1], 1),
+        ];
+        for (codes, want) in cases {
+            assert_eq!(common_code(codes), want, "{codes:?}");
+        }
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_a_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\nc"), "a [31mb c");
+    }
+}

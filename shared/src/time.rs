@@ -1,0 +1,136 @@
+//! One time type: seconds since the epoch inside, RFC 3339 UTC in every machine output.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A moment, in whole seconds since 1970-01-01 UTC, as the board stores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub i64);
+
+impl Time {
+    /// The wall clock. Only the command line reads it, once; everything else is handed the answer.
+    pub fn of_clock() -> Time {
+        Time(chrono::Utc::now().timestamp())
+    }
+
+    /// Reads RFC 3339 or epoch seconds.
+    pub fn parse(s: &str) -> Option<Time> {
+        let s = s.trim();
+        if let Ok(n) = s.parse::<i64>() {
+            return Some(Time(n));
+        }
+        chrono::DateTime::parse_from_rfc3339(s).ok().map(|t| Time(t.timestamp()))
+    }
+
+    /// Seconds from `earlier` to this moment; negative where this one is the earlier.
+    pub fn since(self, earlier: Time) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// This moment moved by `seconds`.
+    #[must_use]
+    pub fn plus(self, seconds: i64) -> Time {
+        Time(self.0.saturating_add(seconds))
+    }
+
+    /// `20261121T031205Z`: the compact UTC form used in pass ids.
+    pub fn compact(self) -> String {
+        self.utc().map_or_else(|| self.0.to_string(), |t| t.format("%Y%m%dT%H%M%SZ").to_string())
+    }
+
+    /// `03:12` on the clock of whoever reads it; only for human text.
+    pub fn local_clock(self) -> String {
+        self.utc().map_or_else(
+            || self.0.to_string(),
+            |t| t.with_timezone(&chrono::Local).format("%H:%M").to_string(),
+        )
+    }
+
+    fn utc(self) -> Option<chrono::DateTime<chrono::Utc>> {
+        chrono::DateTime::from_timestamp(self.0, 0)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.utc() {
+            Some(t) => f.write_str(&t.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)),
+            // Outside the calendar chrono knows; a board with such a value is still readable.
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Time, D::Error> {
+        struct V;
+        impl serde::de::Visitor<'_> for V {
+            type Value = Time;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an RFC 3339 time or epoch seconds")
+            }
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Time, E> {
+                Ok(Time(n))
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<Time, E> {
+                i64::try_from(n).map(Time).map_err(E::custom)
+            }
+            fn visit_str<E: serde::de::Error>(self, s: &str) -> Result<Time, E> {
+                Time::parse(s).ok_or_else(|| E::custom(format!("not a time: {s:?}")))
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+/// A length of time in words, short and exact to two units: `17m`, `1h 5m`, `3d`, `42s`.
+pub fn words(seconds: i64) -> String {
+    let s = seconds.max(0);
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
+    let Some(first) = units.iter().position(|(n, _)| s >= *n) else { return "0s".into() };
+    let (n, u) = units[first];
+    let rest = s % n;
+    match units.get(first + 1) {
+        // Minutes and seconds together say more than anybody needs.
+        Some((m, v)) if *m > 1 && rest >= *m => format!("{}{u} {}{v}", s / n, rest / m),
+        _ => format!("{}{u}", s / n),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_short() {
+        for (n, w) in [
+            (0, "0s"),
+            (42, "42s"),
+            (60, "1m"),
+            (1_039, "17m"),
+            (3_900, "1h 5m"),
+            (259_200, "3d"),
+            (-4, "0s"),
+        ] {
+            assert_eq!(words(n), w);
+        }
+    }
+
+    #[test]
+    fn reads_both_forms_and_writes_utc() {
+        let t = Time::parse("2026-11-21T03:12:05+01:00").unwrap();
+        assert_eq!(t.to_string(), "2026-11-21T02:12:05Z");
+        assert_eq!(Time::parse(&t.0.to_string()), Some(t));
+        assert_eq!(t.compact(), "20261121T021205Z");
+        assert_eq!(Time::parse("yesterday"), None);
+        let j = serde_json::to_string(&t).unwrap();
+        assert_eq!(serde_json::from_str::<Time>(&j).unwrap(), t);
+    }
+}

@@ -1,0 +1,207 @@
+//! What a task's own history says: how often it was helped, who said hands off, how a storm of deaths goes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::seen::{Recent, Seen};
+use crate::board::{Detail, Event, Run};
+use crate::cause::{self, Cause};
+use crate::time::Time;
+
+/// Programs whose events are ours; everybody else's word starts the counters afresh.
+pub(super) const OURS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
+
+fn is_ours(e: &Event) -> bool {
+    e.by().is_some_and(|by| OURS.contains(&by))
+}
+
+/// How often `heal` helped a task in its present episode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Counted resets.
+    pub(super) resets: i64,
+    /// Requeues that were proven not the task's fault.
+    pub(super) uncounted: i64,
+    /// Times it was parked.
+    pub(super) holds: i64,
+    /// We said we are done with it.
+    pub(super) escalated: bool,
+}
+
+/// Counts within the present episode, which began at the last word of somebody else or after `decay` seconds of
+/// proven healthy work, whichever is later.
+pub(super) fn tally(seen: &Detail, decay: i64) -> Tally {
+    let healthy = seen.runs.iter().filter(|r| lived(r) >= decay).map(|r| r.started_at.plus(decay)).max();
+    let began = seen.events.iter().rposition(is_fresh_start).map_or(0, |i| i + 1);
+    let mut tally = Tally::default();
+    for e in &seen.events[began..] {
+        if e.by() != Some("heal") || healthy.is_some_and(|h| e.at < h) {
+            continue;
+        }
+        let has = |key: &str| e.trail().is_some_and(|t| t.get(key).is_some_and(|v| !v.is_null()));
+        tally.resets += i64::from(has("reset"));
+        tally.uncounted += i64::from(has("uncounted"));
+        tally.holds += i64::from(has("hold"));
+        tally.escalated |= e.kind == "watchbill_escalated" || has("handed_over");
+    }
+    tally
+}
+
+/// A person, an orchestrator or the work itself said: from the top.
+fn is_fresh_start(e: &Event) -> bool {
+    let by_hand = match e.kind.as_str() {
+        "unblocked" | "promoted_manual" | "completed" => true,
+        // The dispatcher filling in its default is nobody's decision.
+        "assigned" => e.payload.get("source").is_none(),
+        "reclaimed" => e.payload.get("manual").and_then(Value::as_bool) == Some(true),
+        _ => false,
+    };
+    by_hand && !is_ours(e)
+}
+
+/// Seconds an attempt is proven to have worked. A row that merely stayed open proves nothing.
+fn lived(r: &Run) -> i64 {
+    let finished = matches!(r.outcome.as_deref(), Some("completed" | "blocked"));
+    let last = r.last_heartbeat_at.max(r.ended_at.filter(|_| finished));
+    last.map_or(0, |t| t.since(r.started_at))
+}
+
+/// Whether somebody who may say so wants this task left alone: a body line `watchbill: no-heal`, or a comment that
+/// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back.
+pub(super) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
+    let mut out = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
+    let workers: BTreeSet<&str> = seen
+        .runs
+        .iter()
+        .filter_map(|r| r.profile.as_deref())
+        .chain(seen.task.assignee.as_deref())
+        .chain(profiles.iter().map(String::as_str))
+        // `default` is what Hermes calls a person at the command line as well; their word must be heard.
+        .filter(|name| *name != "default")
+        .collect();
+    for c in seen.comments.iter().filter(|c| !workers.contains(c.author.as_str())) {
+        match c.body.lines().next().map(str::trim_end) {
+            Some("watchbill: no-heal") => out = true,
+            Some("watchbill: heal") => out = false,
+            _ => {}
+        }
+    }
+    out
+}
+
+/// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task
+/// gets the same answer in every pass, and sixty tasks do not come back in one second.
+pub(super) fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
+    let doubled =
+        base.saturating_mul(1_i64.checked_shl(u32::try_from(n.clamp(0, 30)).unwrap_or(0)).unwrap_or(1));
+    let wait = doubled.min(most);
+    // FNV-1a: stable across versions and machines, which std's hasher is not.
+    let hash = task
+        .bytes()
+        .chain(n.to_le_bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let scatter = i64::try_from(hash >> 40).unwrap_or(0) % 20;
+    wait + wait * scatter / 100
+}
+
+/// The newest breaker event of a task that still counts, and the cause it names.
+pub(super) fn gave_up(seen: &Detail) -> Option<&Event> {
+    let newest = seen.events.iter().rev().find(|e| {
+        matches!(
+            e.kind.as_str(),
+            "gave_up" | "blocked" | "unblocked" | "promoted" | "promoted_manual" | "claimed"
+        )
+    })?;
+    (newest.kind == "gave_up").then_some(newest)
+}
+
+/// How a storm of deaths of one cause stands, and what may be reset in this pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Brake {
+    /// Few died; each goes at its own pace.
+    Off,
+    /// Many died: this many may go now, as probes or as a step of the release.
+    Slow {
+        /// How many resets this pass may still do.
+        allowed: usize,
+        /// When the next one may go, for the report.
+        next: Time,
+    },
+}
+
+/// Numbers of the storm brake, in seconds and tasks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StormPolicy {
+    pub(super) tasks: usize,
+    pub(super) window: i64,
+    pub(super) probe: i64,
+    pub(super) probe_max: i64,
+}
+
+/// Whether deaths of `cause` came as a storm, and how far its release has come.
+///
+/// `waiting` are the deaths of tasks still blocked by it. Tasks that were reset within the window count too, so that
+/// the release itself does not end the storm.
+pub(super) fn brake(cause: Cause, waiting: &[(&str, Time)], seen: &Seen, p: StormPolicy) -> Brake {
+    let now = seen.now;
+    let resets: Vec<&Recent> = seen.recent.iter().filter(|r| reset_cause(&r.event) == Some(cause)).collect();
+    let mut deaths: Vec<Time> = waiting.iter().map(|(_, at)| *at).collect();
+    let still: BTreeSet<&str> = waiting.iter().map(|(t, _)| *t).collect();
+    let released =
+        resets.iter().filter(|r| now.since(r.event.at) < p.window && !still.contains(r.task.as_str()));
+    deaths.extend(released.map(|r| r.event.trail().and_then(died_at).unwrap_or(r.event.at)));
+    deaths.sort_unstable();
+    let crowded = deaths.windows(p.tasks.max(1)).any(|w| w[w.len() - 1].since(w[0]) <= p.window);
+    if !crowded {
+        return Brake::Off;
+    }
+    let probes: Vec<&&Recent> =
+        resets.iter().filter(|r| r.event.trail().is_some_and(|t| t.get("storm").is_some())).collect();
+    let Some(last) = probes.last() else { return Brake::Slow { allowed: 1, next: now } };
+    let held_up = probes.iter().filter_map(|r| healthy_since(seen, r, p.probe)).min();
+    if let Some(healthy) = held_up {
+        // Two at first, doubling with every healthy stretch.
+        let steps = u32::try_from((now.since(healthy) / p.probe).clamp(0, 16)).unwrap_or(16);
+        let budget = 2_usize.saturating_mul(2_usize.saturating_pow(steps));
+        let done = probes.iter().filter(|r| r.event.at >= healthy).count();
+        let next = healthy.plus(p.probe * (i64::from(steps) + 1));
+        return Brake::Slow { allowed: budget.saturating_sub(done), next };
+    }
+    let n = i64::try_from(probes.len()).unwrap_or(1).max(1) - 1;
+    let wait = p.probe.saturating_mul(1 << n.min(10)).min(p.probe_max);
+    let next = last.event.at.plus(wait);
+    Brake::Slow { allowed: usize::from(now >= next), next }
+}
+
+fn reset_cause(e: &Event) -> Option<Cause> {
+    if e.by() != Some("heal") || e.kind != "unblocked" {
+        return None;
+    }
+    serde_json::from_value(e.trail()?.get("cause")?.clone()).ok()
+}
+
+fn died_at(trail: &Value) -> Option<Time> {
+    trail.get("died")?.as_i64().map(Time)
+}
+
+/// Since when a probe counts as healthy: it worked for `long_enough` seconds, or finished.
+fn healthy_since(seen: &Seen, probe: &Recent, long_enough: i64) -> Option<Time> {
+    let detail = seen.probes.iter().find(|d| d.task.id == probe.task)?;
+    let run = detail.runs.iter().rfind(|r| r.started_at >= probe.event.at)?;
+    let finished = run.outcome.as_deref() == Some("completed");
+    match (finished, run.ended_at) {
+        (true, Some(end)) => Some(end),
+        (false, None) => {
+            let proven = run.started_at.plus(long_enough);
+            let heard = run.last_heartbeat_at.unwrap_or(run.started_at);
+            (seen.now >= proven && heard >= proven).then_some(proven)
+        }
+        _ => None,
+    }
+}
+
+/// The cause a board's own failure text names.
+pub(super) fn cause_of(text: Option<&str>) -> Option<Cause> {
+    cause::of_text(text?)
+}

@@ -1,0 +1,225 @@
+//! Two looks: at every open row, then closely at the few that may be stuck.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
+use super::{history, seconds};
+use crate::board::{Detail, Event, Status, claimer_pid, hermes};
+use crate::error::Result;
+use crate::host::{Ask, Birth, Life, Look};
+use crate::logs::LogEnd;
+use crate::time::Time;
+use crate::watch::{Dispatcher, Pass, Runtime, World};
+
+/// How far back deaths, resets and dispatcher ticks are read, in seconds.
+const RECENT: i64 = 2 * 3_600;
+/// Most events read for that.
+const MOST_RECENT: u32 = 4_000;
+/// A dispatcher that did something within these seconds is taken for alive.
+const TICKED: i64 = 600;
+/// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
+const FUTURE: i64 = 120;
+const MOVED: i64 = 60;
+
+/// Events that only a dispatcher's tick writes, or a hand that does its work.
+const TICKS: [&str; 12] = [
+    "claimed",
+    "spawned",
+    "claim_extended",
+    "respawn_guarded",
+    "crashed",
+    "protocol_violation",
+    "rate_limited",
+    "timed_out",
+    "stale",
+    "gave_up",
+    "promoted",
+    "reclaimed",
+];
+
+pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
+    let (now, policy) = (pass.now, &world.config.heal);
+    let own_board = world.board.is_own();
+    let quiet_enough = seconds(policy.grace.min(policy.lonely_grace));
+    let rows = world.board.glance(&GLANCED)?;
+    let wanted = |id: &str| pass.only.as_deref().is_none_or(|only| only == id);
+    let ids: Vec<String> = rows
+        .iter()
+        .filter(|t| wanted(&t.id) && suspect(t, now, quiet_enough, own_board))
+        .map(|t| t.id.clone())
+        .collect();
+    let mut seen = Seen {
+        now,
+        host: None,
+        runtime: None,
+        glanced: rows.len(),
+        own_board,
+        clock_fault: None,
+        tasks: Vec::new(),
+        recent: Vec::new(),
+        probes: Vec::new(),
+    };
+    if ids.is_empty() {
+        return Ok(seen);
+    }
+    let details = world.board.look(&ids)?;
+    let events = world.board.events(now.plus(-RECENT), MOST_RECENT)?;
+    let newest = events.iter().map(|(_, e)| e.at).max();
+    seen.clock_fault = clock_fault(world, pass, newest);
+    seen.runtime = Some(runtime(world, &events, now));
+    seen.recent = recent(events);
+    seen.probes = probes(world, &seen.recent)?;
+    seen.host = Some(world.host.facts());
+    seen.tasks = closer(world, details, now);
+    Ok(seen)
+}
+
+/// Why time cannot be trusted in this pass, if so: a board from the future, or a wall clock that jumped.
+fn clock_fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
+    // A given clock has nothing to do with this machine's, and must not be remembered as if it had.
+    let moved = if pass.clock_given {
+        None
+    } else {
+        let boot = world.host.facts().boot_id;
+        world.cache.clock_moved(&boot, world.clock_offset).filter(|by| by.abs() > MOVED)
+    };
+    if let Some(newest) = newest.filter(|n| n.since(pass.now) > FUTURE) {
+        return Some(format!("the board has an event at {newest}, in the future"));
+    }
+    moved.map(|by| format!("the wall clock moved by {by} s since the last pass"))
+}
+
+fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime {
+    let mut runtime = (world.runtime)();
+    let tick = |e: &Event| e.by().is_none() && TICKS.contains(&e.kind.as_str()) && now.since(e.at) <= TICKED;
+    if runtime.dispatcher == Dispatcher::Absent
+        && !world.board.is_own()
+        && events.iter().any(|(_, e)| tick(e))
+    {
+        runtime.dispatcher = Dispatcher::Ticked;
+    }
+    runtime
+}
+
+/// What the storm brake needs: our resets.
+fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
+    let ours = |e: &Event| e.by().is_some_and(|by| history::OURS.contains(&by)) && e.kind == "unblocked";
+    events.into_iter().filter(|(_, e)| ours(e)).map(|(task, event)| Recent { task, event }).collect()
+}
+
+fn probes(world: &mut World<'_>, recent: &[Recent]) -> Result<Vec<Detail>> {
+    let storm = |e: &Event| e.trail().is_some_and(|t| t.get("storm").is_some());
+    let ids: BTreeSet<String> = recent.iter().filter(|r| storm(&r.event)).map(|r| r.task.clone()).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    world.board.look(&ids.into_iter().collect::<Vec<_>>())
+}
+
+/// Processes and logs, for the candidates only.
+fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSeen> {
+    let asks: Vec<Option<Ask>> = details.iter().map(ask).collect();
+    let asked: Vec<Ask> = asks.iter().flatten().cloned().collect();
+    // One scan of /proc answers for all; none is made where nobody asks.
+    let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) }.into_iter();
+    let board = world.board.id().clone();
+    let mut still_gone = BTreeSet::new();
+    let mut tasks = Vec::new();
+    for (detail, ask) in details.into_iter().zip(asks) {
+        let worker = ask.and_then(|_| looks.next());
+        let (log, log_at) = match reads_log(&detail, worker.as_ref()) {
+            Some(since) => world.logs.end_of(&board, &detail.task.id, since),
+            None => (LogEnd::NoEvidence, None),
+        };
+        let gone_since = waits(&detail, worker.as_ref()).map(|key| {
+            let key = format!("gone:{}:{key}", board.path.display());
+            let since = world.cache.sight(&key, now);
+            still_gone.insert(key);
+            since
+        });
+        let claim_here = detail.task.claim_host().is_some_and(|h| world.host.is_here(h));
+        tasks.push(TaskSeen { detail, claim_here, worker, log, log_at, gone_since });
+    }
+    world.cache.forget(&format!("gone:{}:", board.path.display()), &still_gone);
+    tasks
+}
+
+/// The attempt whose gone worker still has children at work, as a name to remember it by.
+fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
+    let look = worker.filter(|w| w.life == Life::Gone && !w.orphans.is_empty())?;
+    let run = detail.task.current_run.or(detail.task.worker_pid).unwrap_or(0);
+    (detail.task.status == Status::Running)
+        .then(|| format!("{}:{run}:{}", detail.task.id, look.orphans[0].pid))
+}
+
+/// From when on the log matters, where its end decides anything.
+fn reads_log(detail: &Detail, worker: Option<&Look>) -> Option<Time> {
+    let newest = detail.newest_run().map(|r| r.started_at);
+    match detail.task.status {
+        Status::Running => {
+            let alive = worker.is_some_and(|w| w.life == Life::Alive);
+            let run = detail.current_run().map(|r| r.started_at).or(newest).or(detail.task.started_at);
+            (!alive).then(|| run.unwrap_or(detail.task.created_at))
+        }
+        Status::Blocked if hermes::is_sticky(&detail.events) => None,
+        Status::Blocked | Status::Ready => newest,
+        _ => None,
+    }
+}
+
+fn ask(detail: &Detail) -> Option<Ask> {
+    let t = &detail.task;
+    let in_run = |e: &&Event| e.run.is_some() && e.run == t.current_run;
+    let claimed = detail.events.iter().rev().find(|e| e.kind == "claimed");
+    match t.status {
+        Status::Running => {
+            let run = detail.current_run();
+            let spawned =
+                detail.events.iter().rev().filter(in_run).find(|e| e.kind == "spawned" && e.by().is_none());
+            // The pid is written right after the worker is started, so this is never before its start.
+            let since =
+                spawned.map(|e| e.at).or(run.map(|r| r.started_at)).or(t.started_at).unwrap_or(t.created_at);
+            Some(Ask {
+                task: t.id.clone(),
+                run: t.current_run,
+                pid: t.worker_pid,
+                claim_host: t.claim_host().map(str::to_owned),
+                claimer_pid: t.claimer_pid(),
+                since,
+                hermes_spawned: spawned.is_some(),
+                birth: birth(t.worker_started_at.as_deref(), claimed),
+                namespace: recorded(claimed, "namespace").and_then(|v| v.as_str().map(str::to_owned)),
+            })
+        }
+        Status::Blocked | Status::Ready | Status::Todo => {
+            // A leaked claim, or the newest claimer of a crash loop.
+            let lock = t.claim_lock.clone().or_else(|| {
+                claimed.and_then(|e| e.payload.get("lock")).and_then(Value::as_str).map(str::to_owned)
+            })?;
+            Some(Ask {
+                task: t.id.clone(),
+                run: t.current_run,
+                pid: t.worker_pid,
+                claim_host: lock.split(':').next().map(str::to_owned),
+                claimer_pid: claimer_pid(&lock),
+                since: claimed.map_or(t.created_at, |e| e.at),
+                hermes_spawned: false,
+                birth: None,
+                namespace: None,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// What was recorded of the worker's start: by the newest Hermes in the row, by `board claim` in its event.
+fn birth(row: Option<&str>, claimed: Option<&Event>) -> Option<Birth> {
+    row.and_then(Birth::parse_hermes)
+        .or_else(|| serde_json::from_value(recorded(claimed, "birth")?.clone()).ok())
+}
+
+fn recorded<'a>(claimed: Option<&'a Event>, key: &str) -> Option<&'a Value> {
+    claimed.and_then(Event::trail).and_then(|t| t.get(key))
+}

@@ -1,0 +1,209 @@
+//! Running rows: dead workers, recycled pids, orphaned rows, claims that ran out.
+
+use serde_json::json;
+
+use super::seen::TaskSeen;
+use super::{Rules, Verb, Verdict, history, hold, seconds};
+use crate::board::hermes;
+use crate::cause::{Cause, Owner};
+use crate::host::{Life, Look};
+use crate::logs::LogEnd;
+use crate::time::{Time, words};
+
+/// What is dead about a running row.
+struct Death<'a> {
+    case: &'a str,
+    /// The sentence about the worker, without how long ago.
+    what: String,
+    /// Proven to be no fault of the task.
+    excused: Option<&'a str>,
+    look: &'a Look,
+}
+
+impl Rules<'_> {
+    pub(super) fn running(&self, t: &TaskSeen) -> Verdict {
+        let row = &t.detail.task;
+        let Some(look) = &t.worker else {
+            return Verdict::Unknown("its worker could not be looked at".into());
+        };
+        if look.life == Life::Alive {
+            return Verdict::Leave(format!("worker alive: {}", look.because));
+        }
+        if row.worker_pid.is_none() && row.claim_lock.is_some() {
+            return self.lease_ran_out(t, look);
+        }
+        match look.life {
+            Life::Gone => {}
+            _ => return Verdict::Unknown(format!("worker unknown: {}", look.because)),
+        }
+        let quiet = self.quiet(t);
+        if quiet < self.grace() {
+            return Verdict::Leave(format!(
+                "worker gone, but only quiet for {}: {}",
+                words(quiet),
+                look.because
+            ));
+        }
+        let started = self.started(t);
+        let rebooted = self.seen.host.as_ref().is_some_and(|h| started.plus(60) < h.boot_time);
+        let orphan_row = row.claim_lock.is_none();
+        let excused = match () {
+            () if rebooted => Some("the machine was restarted since"),
+            () if orphan_row => Some("the row had lost its claim"),
+            () if look.claimer == Life::Gone => Some("its dispatcher is gone too"),
+            () => None,
+        };
+        let case = match () {
+            () if orphan_row => "orphan-row",
+            () if look.proof.as_ref().is_some_and(|p| p.start_ticks.is_some()) => "recycled-pid",
+            () => "dead-worker",
+        };
+        let what = match row.worker_pid {
+            Some(pid) if case == "recycled-pid" => {
+                format!("worker {pid} gone, its pid is another process now")
+            }
+            Some(pid) => format!("worker {pid} gone"),
+            None => "no worker".to_owned(),
+        };
+        self.bury(t, Death { case, what, excused, look })
+    }
+
+    /// A claim without a known worker is a lease: it is void once it ran out. A dead claimer proves nothing, since a
+    /// command line that claims is gone by nature.
+    fn lease_ran_out(&self, t: &TaskSeen, look: &Look) -> Verdict {
+        let row = &t.detail.task;
+        if !t.claim_here {
+            return Verdict::Unknown(format!("worker unknown: {}", look.because));
+        }
+        let started = self.started(t);
+        let ceiling = started.max(t.detail.task.last_heartbeat_at.unwrap_or(started));
+        let ends = row.claim_expires.unwrap_or(started).min(ceiling.plus(seconds(self.policy.claim_ceiling)));
+        let over = self.seen.now.since(ends);
+        if over < 60 || self.quiet(t) < self.grace() {
+            return Verdict::Leave(format!("no worker known; the claim runs until {}", ends.local_clock()));
+        }
+        let what = format!("no worker known, claim ran out {} ago", words(over));
+        self.bury(t, Death { case: "no-pid", what, excused: Some("its worker was never recorded"), look })
+    }
+
+    /// Decides what becomes of the work of a worker that is gone.
+    fn bury(&self, t: &TaskSeen, death: Death<'_>) -> Verdict {
+        let quiet = self.quiet(t);
+        if let Some(wait) = self.orphans(t, death.look) {
+            return Verdict::Leave(wait);
+        }
+        let mut because = format!("{}, last heard from {} ago", death.what, words(quiet));
+        match &t.log {
+            LogEnd::Unreadable(why) => {
+                return Verdict::Unknown(format!("{}, but its log cannot be read: {why}", death.what));
+            }
+            LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
+                return self.park(t, &death, e.cause, &because);
+            }
+            _ => {}
+        }
+        if !death.look.orphans.is_empty() {
+            let pids: Vec<_> = death.look.orphans.iter().map(|o| o.pid.to_string()).collect();
+            because.push_str(&format!("; its children still run: {}", pids.join(", ")));
+        }
+        let tally = history::tally(&t.detail, seconds(self.policy.decay));
+        // A limit set by hand means that every attempt counts.
+        let by_hand = t.detail.task.max_retries.is_some();
+        let excused =
+            death.excused.filter(|_| !by_hand && tally.uncounted < i64::from(self.policy.max_uncounted));
+        let verb = |because| {
+            Verb::new("requeue", death.case, because)
+                .cause(Some(Cause::WorkerGone))
+                .proof(death.look.proof.clone())
+        };
+        match excused {
+            Some(excuse) => {
+                let verb =
+                    verb(format!("{because} ({excuse})")).fact("uncounted", json!(tally.uncounted + 1));
+                self.step(t, verb, |trail| hermes::reclaimed(&t.detail, trail))
+            }
+            None => {
+                let (failures, limit) =
+                    (t.detail.task.failures + 1, hermes::breaker(&t.detail.task, self.failure_limit()).0);
+                let mut verb = verb(format!("{because} (failure {failures} of {limit})"));
+                if failures >= limit {
+                    verb.action = "block";
+                }
+                let pid = t.detail.task.worker_pid;
+                self.step(t, verb, |trail| hermes::crashed(&t.detail, pid, self.failure_limit(), trail))
+            }
+        }
+    }
+
+    /// A killed worker's tool child lives on in a session of its own and may still edit the tree. It is waited for,
+    /// but not for ever.
+    fn orphans(&self, t: &TaskSeen, look: &Look) -> Option<String> {
+        let first = look.orphans.first()?;
+        let waited = t.gone_since.map_or(0, |since| self.seen.now.since(since));
+        let most = seconds(self.policy.orphan_wait);
+        if waited >= most {
+            return None;
+        }
+        Some(format!(
+            "worker gone, waiting up to {} for its child {} ({}) to end",
+            words(most - waited),
+            first.pid,
+            first.command
+        ))
+    }
+
+    /// The log says that the work would only hit the same wall again: free the claim, park the task, both at once.
+    fn park(&self, t: &TaskSeen, death: &Death<'_>, cause: Cause, because: &str) -> Verdict {
+        let (verb, until) = self.hold_words(t, cause, because, death.case);
+        let verb = verb.proof(death.look.proof.clone());
+        match until {
+            Some(until) => self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail)),
+            None => self.step(t, verb, |trail| hermes::handed_to_person(&t.detail, cause, "hold-cap", trail)),
+        }
+    }
+
+    /// The words of a hold and its end; no end where the task was held too often already and goes to a person.
+    pub(super) fn hold_words<'b>(
+        &self,
+        t: &TaskSeen,
+        cause: Cause,
+        because: &str,
+        case: &'b str,
+    ) -> (Verb<'b>, Option<Time>) {
+        let tally = history::tally(&t.detail, seconds(self.policy.decay));
+        let said = format!("{because}; its log ends on {}", cause.as_str());
+        if tally.holds >= i64::from(self.policy.max_resets) {
+            let because = format!("{said}; held {} times already, a person must look", tally.holds);
+            let verb =
+                Verb::new("hand over", case, because).cause(Some(cause)).fact("handed_over", json!(true));
+            return (verb, None);
+        }
+        let wait = history::backoff(
+            seconds(self.policy.hold),
+            tally.holds,
+            seconds(self.policy.hold_max),
+            &t.detail.task.id,
+        );
+        let until = self.seen.now.plus(wait);
+        let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
+        let verb = Verb::new("park", case, format!("{said}; held until {}", until.local_clock()))
+            .cause(Some(cause))
+            .fact("hold", hold(cause, &key, self.seen.now, until));
+        (verb, Some(until))
+    }
+
+    /// When the present attempt began.
+    fn started(&self, t: &TaskSeen) -> Time {
+        let run = t.detail.current_run().map(|r| r.started_at);
+        run.or(t.detail.task.started_at).unwrap_or(t.detail.task.created_at)
+    }
+
+    /// Seconds since the newest sign of life of the present attempt.
+    fn quiet(&self, t: &TaskSeen) -> i64 {
+        let started = self.started(t);
+        let run_beat = t.detail.current_run().and_then(|r| r.last_heartbeat_at);
+        let signs = [Some(started), run_beat, t.detail.task.last_heartbeat_at, t.log_at];
+        let newest = signs.into_iter().flatten().filter(|s| *s >= started).max().unwrap_or(started);
+        self.seen.now.since(newest)
+    }
+}

@@ -1,0 +1,85 @@
+//! What `heal` sees: plain data, so that a pass can be shown, saved and decided again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::{Detail, Event, Status, Task};
+use crate::host::{HostFacts, Look};
+use crate::logs::LogEnd;
+use crate::time::Time;
+use crate::watch::Runtime;
+
+/// Everything one pass of `heal` rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The one reading of the clock.
+    pub now: Time,
+    /// This machine; `None` where nothing needed it.
+    pub host: Option<HostFacts>,
+    /// The board's runtime; `None` where nothing needed it.
+    pub runtime: Option<Runtime>,
+    /// How many open rows were glanced at.
+    pub glanced: usize,
+    /// The board was made by `board init` and has no dispatcher.
+    pub own_board: bool,
+    /// Why no case that rests on time may act, if so.
+    pub clock_fault: Option<String>,
+    /// Candidates, in dispatch order.
+    pub tasks: Vec<TaskSeen>,
+    /// Newest events of the whole board, oldest first: deaths and resets of the last two hours.
+    pub recent: Vec<Recent>,
+    /// Tasks of earlier storm probes, to see how they fared.
+    pub probes: Vec<Detail>,
+}
+
+/// One candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskSeen {
+    /// Its whole story.
+    pub detail: Detail,
+    /// The claim names this machine.
+    pub claim_here: bool,
+    /// What became of its worker.
+    pub worker: Option<Look>,
+    /// How the newest attempt's log ends.
+    pub log: LogEnd,
+    /// When that log was last written.
+    pub log_at: Option<Time>,
+    /// When an earlier pass first saw this attempt's worker gone.
+    pub gone_since: Option<Time>,
+}
+
+/// An event and its task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recent {
+    /// The task.
+    pub task: String,
+    /// The event.
+    pub event: Event,
+}
+
+/// States `heal` glances at.
+pub const GLANCED: [Status; 5] =
+    [Status::Running, Status::Ready, Status::Blocked, Status::Todo, Status::Scheduled];
+
+/// Whether a row is worth a closer look, from the row alone. `quiet_enough` is the shortest grace in seconds: no
+/// worker that was heard from since can be dead for long enough to matter.
+pub fn suspect(t: &Task, now: Time, quiet_enough: i64, own_board: bool) -> bool {
+    match t.status {
+        Status::Running => {
+            let heard = t.last_heartbeat_at.or(t.started_at).unwrap_or(t.created_at);
+            // A start in the future is a clock fault, which the closer look then names.
+            let quiet = now.since(heard);
+            quiet >= quiet_enough || quiet < 0
+        }
+        Status::Ready => t.claim_lock.is_some() || t.last_failure_error.as_deref().is_some_and(jams),
+        // A worker's or a person's block leaves no failure behind and is nobody's business but theirs.
+        Status::Blocked => t.claim_lock.is_some() || t.last_failure_error.is_some(),
+        Status::Todo => t.claim_lock.is_some() || own_board,
+        Status::Scheduled => true,
+        _ => false,
+    }
+}
+
+fn jams(error: &str) -> bool {
+    crate::cause::hermes_guard_matches(error)
+}

@@ -1,0 +1,323 @@
+//! Rows that are not running and do not move: leaked claims, crash loops, the guard's jam, holds that ended.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::history::{self, Brake, StormPolicy};
+use super::seen::TaskSeen;
+use super::{Rules, Verb, Verdict, seconds};
+use crate::board::{Status, claimer_pid, hermes};
+use crate::cause::{Cause, Owner};
+use crate::host::Life;
+use crate::logs::LogEnd;
+use crate::time::{Time, words};
+
+/// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
+const RECENT_SUCCESS: i64 = 3_600;
+
+/// Tasks that died of one cause, and when.
+type Deaths<'a> = (Cause, Vec<(&'a str, Time)>);
+
+/// How far the resets of this pass may go, cause by cause.
+pub(super) struct Resets {
+    brakes: BTreeMap<&'static str, (Brake, usize)>,
+}
+
+impl Resets {
+    /// Looks at every crash loop at once: whether they are a storm can only be seen together.
+    pub(super) fn plan(rules: &Rules<'_>) -> Resets {
+        let mut waiting: BTreeMap<&'static str, Deaths<'_>> = BTreeMap::new();
+        for t in &rules.seen.tasks {
+            if let Some((cause, died)) = rules.crash_loop(t) {
+                waiting
+                    .entry(cause.as_str())
+                    .or_insert((cause, Vec::new()))
+                    .1
+                    .push((&t.detail.task.id, died));
+            }
+        }
+        let policy = StormPolicy {
+            tasks: usize::try_from(rules.policy.storm_tasks).unwrap_or(usize::MAX),
+            window: seconds(rules.policy.storm_window),
+            probe: seconds(rules.policy.storm_probe),
+            probe_max: seconds(rules.policy.storm_probe_max),
+        };
+        let brake = |(word, (cause, deaths)): (&'static str, Deaths<'_>)| {
+            (word, (history::brake(cause, &deaths, rules.seen, policy), 0))
+        };
+        Resets { brakes: waiting.into_iter().map(brake).collect() }
+    }
+
+    /// Takes one reset of a cause; what it may be, or why it must wait.
+    fn take(&mut self, cause: Cause) -> Result<Option<usize>, Time> {
+        match self.brakes.get_mut(cause.as_str()) {
+            Some((Brake::Slow { allowed, next }, taken)) if *taken >= *allowed => Err(*next),
+            Some((Brake::Slow { .. }, taken)) => {
+                *taken += 1;
+                Ok(Some(*taken))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Rules<'_> {
+    /// Whether a blocked row is an infrastructure crash loop: its cause and when it gave up.
+    fn crash_loop(&self, t: &TaskSeen) -> Option<(Cause, Time)> {
+        let d = &t.detail;
+        if d.task.status != Status::Blocked || d.task.claim_lock.is_some() || hermes::is_sticky(&d.events) {
+            return None;
+        }
+        let event = history::gave_up(d)?;
+        if matches!(t.log, LogEnd::Unreadable(_)) || !d.cards.is_empty() {
+            return None;
+        }
+        let text =
+            event.payload.get("error").and_then(|v| v.as_str()).or(d.task.last_failure_error.as_deref());
+        let cause = match &t.log {
+            LogEnd::Ended(e) => e.cause,
+            _ => history::cause_of(text)?,
+        };
+        (cause.owner() == Owner::Heal).then_some((cause, event.at))
+    }
+
+    pub(super) fn gave_up(&self, t: &TaskSeen, resets: &mut Resets) -> Verdict {
+        let d = &t.detail;
+        if hermes::is_sticky(&d.events) {
+            return Verdict::Leave("blocked by hand; only a person lifts that".into());
+        }
+        let Some(event) = history::gave_up(d) else {
+            return Verdict::Leave("blocked, but not by the failure breaker".into());
+        };
+        if event.payload.get("limit_source").and_then(|v| v.as_str()) == Some("task")
+            || d.task.max_retries.is_some()
+        {
+            return Verdict::Leave("gave up at a limit set by hand for this task".into());
+        }
+        if let Some(card) = d.cards.first() {
+            return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
+        }
+        if let LogEnd::Unreadable(why) = &t.log {
+            return Verdict::Unknown(format!("gave up, but its log cannot be read: {why}"));
+        }
+        let Some((cause, died)) = self.crash_loop(t) else {
+            let owner = match &t.log {
+                LogEnd::Ended(e) => format!("its log ends on {}", e.cause.as_str()),
+                _ => "its failure is not one of the infrastructure".to_owned(),
+            };
+            return Verdict::Leave(format!("gave up: {owner}; not heal's to reset"));
+        };
+        let tally = history::tally(d, seconds(self.policy.decay));
+        if tally.escalated {
+            return Verdict::Leave("escalated; a person or an orchestrator decides".into());
+        }
+        if tally.resets >= i64::from(self.policy.max_resets) {
+            return self.escalate(t, "crash-loop", Some(cause), tally.resets);
+        }
+        let wait = history::backoff(
+            seconds(self.policy.backoff),
+            tally.resets + tally.uncounted,
+            seconds(self.policy.backoff_max),
+            &d.task.id,
+        );
+        let waited = self.seen.now.since(died);
+        if waited < wait {
+            return Verdict::Leave(format!(
+                "gave up {} ago; next reset in {}",
+                words(waited),
+                words(wait - waited)
+            ));
+        }
+        let storm = match resets.take(cause) {
+            Ok(storm) => storm,
+            Err(next) => {
+                let because =
+                    format!("many died of {} at once; next probe at {}", cause.as_str(), next.local_clock());
+                return Verdict::Leave(because);
+            }
+        };
+        let restarted = self.dispatcher_restarted(t);
+        let uncounted = restarted && tally.uncounted < i64::from(self.policy.max_uncounted);
+        let case = if restarted { "dispatcher-restart" } else { "crash-loop" };
+        let count = if uncounted { String::new() } else { format!(", reset {}", tally.resets + 1) };
+        let because = format!("gave up {} ago on {}{count}", words(waited), cause.as_str());
+        let mut verb = Verb::new("reset", case, because).cause(Some(cause)).fact("died", json!(died.0));
+        verb = if uncounted {
+            verb.fact("uncounted", json!(tally.uncounted + 1))
+        } else {
+            verb.fact("reset", json!(tally.resets + 1))
+        };
+        if let Some(n) = storm {
+            verb = verb.fact("storm", json!(n));
+        }
+        let note = format!(
+            "Put back into the queue by heal: the last attempt ended on {}, which is not the task's own fault as far as \
+             can be seen. Check what is already there before you start over.",
+            cause.as_str()
+        );
+        self.step(t, verb, |trail| {
+            let mut changes = hermes::unblocked(d, trail);
+            changes.extend(hermes::commented("heal", &note));
+            changes
+        })
+    }
+
+    /// Whether the attempts that failed were claimed by a dispatcher that is gone: their deaths were its restart. A
+    /// command line that dispatches from cron is gone by nature and proves nothing.
+    fn dispatcher_restarted(&self, t: &TaskSeen) -> bool {
+        if !self.seen.runtime.as_ref().is_some_and(|r| r.is_daemon) {
+            return false;
+        }
+        let claimed = t.detail.events.iter().rev().find(|e| e.kind == "claimed");
+        let lock = claimed.and_then(|e| e.payload.get("lock")).and_then(|v| v.as_str());
+        let gone = t.worker.as_ref().is_some_and(|w| w.claimer == Life::Gone);
+        lock.and_then(claimer_pid).is_some() && gone
+    }
+
+    fn escalate(&self, t: &TaskSeen, case: &'static str, cause: Option<Cause>, resets: i64) -> Verdict {
+        let because = format!("reset {resets} times and failed again; left to a person or an orchestrator");
+        let verb = Verb::new("escalate", case, because).cause(cause);
+        self.step(t, verb, hermes::escalated)
+    }
+
+    /// A claim on a row that is not running: Hermes never dispatches it and never says so (#22926, #67839).
+    pub(super) fn leaked_claim(&self, t: &TaskSeen) -> Verdict {
+        let d = &t.detail;
+        if let Some(look) = &t.worker {
+            if look.life == Life::Alive {
+                return Verdict::Leave(format!("a claim on a {} row, but {}", d.task.status, look.because));
+            }
+            if d.task.worker_pid.is_some() && look.life == Life::Unknown {
+                return Verdict::Unknown(format!("a claim on a {} row: {}", d.task.status, look.because));
+            }
+        }
+        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        let ends =
+            d.task.claim_expires.unwrap_or(touched).min(touched.plus(seconds(self.policy.claim_ceiling)));
+        let over = self.seen.now.since(ends);
+        if over <= 0 || self.seen.now.since(touched) < self.grace() {
+            return Verdict::Leave(format!("a claim on a {} row, not run out for long", d.task.status));
+        }
+        let finished = |r: &crate::board::Run| {
+            r.outcome.as_deref() == Some("completed")
+                && r.ended_at.is_some_and(|e| self.seen.now.since(e) < RECENT_SUCCESS)
+        };
+        if d.runs.iter().any(finished) {
+            return Verdict::Leave("a leaked claim, but it was completed within the hour".into());
+        }
+        let because = format!("a claim on a {} row, run out {} ago", d.task.status, words(over));
+        if d.task.status == Status::Ready {
+            match &t.log {
+                LogEnd::Unreadable(why) => {
+                    return Verdict::Unknown(format!("{because}, but its log cannot be read: {why}"));
+                }
+                LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
+                    return self.park_ready(t, e.cause, &because);
+                }
+                _ => {}
+            }
+        }
+        self.step(t, Verb::new("release", "leaked-claim", because), |trail| hermes::leak_cleared(d, trail))
+    }
+
+    /// Clearing the claim of a ready row sets it free to run; where that would only hit the same wall, it is parked.
+    fn park_ready(&self, t: &TaskSeen, cause: Cause, because: &str) -> Verdict {
+        let (verb, until) = self.hold_words(t, cause, because, "leaked-claim");
+        match until {
+            Some(until) => self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail)),
+            None => self.step(t, verb, |trail| hermes::handed_to_person(&t.detail, cause, "hold-cap", trail)),
+        }
+    }
+
+    /// A ready row that Hermes' respawn guard holds for ever because of a word in its failure text (#73369, #117009).
+    pub(super) fn jammed(&self, t: &TaskSeen) -> Verdict {
+        let d = &t.detail;
+        if !hermes::is_guard_jammed(d) {
+            return Verdict::Fine;
+        }
+        if let Some(card) = d.cards.first() {
+            return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
+        }
+        match &t.log {
+            LogEnd::Unreadable(why) => {
+                return Verdict::Unknown(format!("held by Hermes' guard, but its log cannot be read: {why}"));
+            }
+            LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
+                let because = format!("held by Hermes' guard, and its log ends on {}", e.cause.as_str());
+                return Verdict::Leave(because);
+            }
+            _ => {}
+        }
+        let named = history::cause_of(d.task.last_failure_error.as_deref());
+        if let Some(cause) = named.filter(|c| c.owner() == Owner::Distress) {
+            return Verdict::Leave(format!("held by Hermes' guard for a reason: {}", cause.as_str()));
+        }
+        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        let since = d.newest_run().and_then(|r| r.ended_at).unwrap_or(touched);
+        let jammed = self.seen.now.since(since);
+        if jammed < self.grace() {
+            return Verdict::Leave(format!("held by Hermes' guard for only {}", words(jammed)));
+        }
+        let tally = history::tally(d, seconds(self.policy.decay));
+        if tally.escalated {
+            return Verdict::Leave("escalated; a person or an orchestrator decides".into());
+        }
+        if tally.resets >= i64::from(self.policy.max_resets) {
+            return self.escalate(t, "guard-jam", named, tally.resets);
+        }
+        let because =
+            format!("held by Hermes' guard for {} over a text that is no credential error", words(jammed));
+        let verb =
+            Verb::new("clear", "guard-jam", because).cause(named).fact("reset", json!(tally.resets + 1));
+        let note = "The failure text of the last attempt was cleared by heal: it only looked like a credential error, \
+                    and kept the dispatcher from starting this task.";
+        self.step(t, verb, |trail| {
+            let mut changes = hermes::guard_cleared(d, trail);
+            changes.extend(hermes::commented("heal", note));
+            changes
+        })
+    }
+
+    /// On a board without a dispatcher a crash between completion and promotion would leave a child waiting for ever.
+    pub(super) fn unpromoted(&self, t: &TaskSeen) -> Verdict {
+        let d = &t.detail;
+        if !self.seen.own_board || d.parents.iter().any(|p| !p.status.frees_children()) {
+            return Verdict::Fine;
+        }
+        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        if self.seen.now.since(touched) < self.grace() {
+            return Verdict::Fine;
+        }
+        // A dependency wait without a recorded parent is somebody's word: there is nothing to see done.
+        if d.parents.is_empty() {
+            return Verdict::Leave("waits in todo without a parent".into());
+        }
+        let verb = Verb::new("promote", "unpromoted", "everything it waits for is done".into());
+        self.step(t, verb, |trail| hermes::promoted(d, trail))
+    }
+
+    /// Ends a hold of our own when it is over. Anybody else's schedule is their word.
+    pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
+        let d = &t.detail;
+        let newest =
+            d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"));
+        let ours = newest.filter(|e| e.kind == "scheduled" && e.by() == Some(Self::NAME));
+        let Some(hold) = ours.and_then(|e| e.trail()?.get("hold").map(|h| (e, h))) else {
+            return Verdict::Leave("scheduled by somebody else".into());
+        };
+        let (event, hold) = hold;
+        let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(event.at, Time);
+        // Whatever the row says, no hold lasts longer than its kind may.
+        let until = until.min(event.at.plus(seconds(self.policy.hold_max) * 6 / 5));
+        if self.seen.now < until {
+            return Verdict::Leave(format!("held until {}", until.local_clock()));
+        }
+        if let Some(card) = d.cards.first() {
+            return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
+        }
+        let held = words(self.seen.now.since(event.at));
+        let verb = Verb::new("resume", "hold-over", format!("held for {held}, the hold is over"));
+        self.step(t, verb, |trail| hermes::unblocked(d, trail))
+    }
+}

@@ -1,0 +1,802 @@
+//! The table of cases: facts in, verb and reason out.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::seen::{Recent, Seen, TaskSeen, suspect};
+use super::{Policy, decide, history};
+use crate::board::{Change, Comment, Detail, Event, Kin, Run, Status, Task};
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::host::{HostFacts, Life, Look, Orphan, Proof};
+use crate::logs::{Evidence, LogEnd};
+use crate::time::Time;
+use crate::watch::{Decision, Dispatcher, Pass, Runtime};
+
+const NOW: Time = Time(1_800_000_000);
+
+fn policy() -> Policy {
+    Config::default().heal
+}
+
+fn pass() -> Pass {
+    Pass { id: "p".into(), program: "heal", now: NOW, clock_given: false, only: None, dry: false }
+}
+
+fn ago(seconds: i64) -> Time {
+    NOW.plus(-seconds)
+}
+
+fn event(kind: &str, seconds: i64, payload: Value) -> Event {
+    Event { kind: kind.into(), at: ago(seconds), run: None, payload }
+}
+
+fn ours(kind: &str, seconds: i64, trail: Value) -> Event {
+    event(kind, seconds, json!({"by": "heal", "watchbill": trail}))
+}
+
+fn run(id: i64, began: i64, ended: Option<i64>, outcome: Option<&str>) -> Run {
+    Run {
+        id,
+        profile: Some("luna".into()),
+        status: outcome.unwrap_or("running").into(),
+        outcome: outcome.map(str::to_owned),
+        started_at: ago(began),
+        ended_at: ended.map(ago),
+        claim_lock: None,
+        worker_pid: None,
+        last_heartbeat_at: None,
+        error: None,
+        summary: None,
+    }
+}
+
+fn blank(status: Status) -> TaskSeen {
+    let task = Task {
+        id: "t_00000001".into(),
+        title: "A task".into(),
+        assignee: Some("luna".into()),
+        status,
+        priority: 0,
+        created_at: ago(90_000),
+        started_at: None,
+        claim_lock: None,
+        claim_expires: None,
+        worker_pid: None,
+        last_heartbeat_at: None,
+        current_run: None,
+        failures: 0,
+        last_failure_error: None,
+        max_retries: None,
+        block_kind: None,
+        block_recurrences: 0,
+        worker_started_at: None,
+        idempotency_key: None,
+    };
+    let detail = Detail {
+        task,
+        body: String::new(),
+        runs: Vec::new(),
+        events: vec![event("created", 90_000, json!({"status": "ready"}))],
+        comments: Vec::new(),
+        parents: Vec::new(),
+        cards: Vec::new(),
+        mark: "e1".into(),
+    };
+    TaskSeen { detail, claim_here: true, worker: None, log: LogEnd::Absent, log_at: None, gone_since: None }
+}
+
+fn look(life: Life) -> Look {
+    let proof = Proof {
+        task: "t_00000001".into(),
+        run: Some(1),
+        pid: Some(42),
+        start_ticks: None,
+        boot_id: "b".into(),
+        namespace: None,
+    };
+    Look {
+        life,
+        because: "as seen".into(),
+        worker_pid: None,
+        orphans: Vec::new(),
+        claimer: Life::Alive,
+        proof: (life == Life::Gone).then_some(proof),
+    }
+}
+
+/// Claimed and spawned `began` seconds ago by a claimer that still lives.
+fn running(life: Life, began: i64) -> TaskSeen {
+    let mut t = blank(Status::Running);
+    t.detail.task.claim_lock = Some("host:7".into());
+    t.detail.task.claim_expires = Some(NOW.plus(600));
+    t.detail.task.worker_pid = Some(42);
+    t.detail.task.current_run = Some(1);
+    t.detail.task.started_at = Some(ago(began));
+    t.detail.runs = vec![run(1, began, None, None)];
+    t.detail.events.push(event("claimed", began, json!({"lock": "host:7"})));
+    t.worker = Some(look(life));
+    t
+}
+
+/// Given up `since` seconds ago with this text.
+fn given_up(error: &str, since: i64) -> TaskSeen {
+    let mut t = blank(Status::Blocked);
+    t.detail.task.failures = 2;
+    t.detail.task.last_failure_error = Some(error.into());
+    t.detail.runs = vec![run(1, since + 60, Some(since), Some("crashed"))];
+    t.detail.events.push(event("claimed", since + 60, json!({"lock": "host:7"})));
+    t.detail.events.push(event(
+        "gave_up",
+        since,
+        json!({"failures": 2, "effective_limit": 2, "limit_source": "dispatcher", "error": error}),
+    ));
+    t.worker = Some(look(Life::Gone));
+    t
+}
+
+fn jammed(error: &str) -> TaskSeen {
+    let mut t = blank(Status::Ready);
+    t.detail.task.failures = 1;
+    t.detail.task.last_failure_error = Some(error.into());
+    t.detail.runs = vec![run(1, 4_000, Some(3_900), Some("crashed"))];
+    t
+}
+
+fn ended(cause: Cause) -> LogEnd {
+    LogEnd::Ended(Evidence { cause, http: None, offset: 0, endpoint_host: None })
+}
+
+fn seen(tasks: Vec<TaskSeen>) -> Seen {
+    Seen {
+        now: NOW,
+        host: Some(HostFacts {
+            hostname: "host".into(),
+            boot_id: "b".into(),
+            boot_time: ago(500_000),
+            initial_pid_namespace: true,
+            pid_namespace: "pid:[1]".into(),
+            sees_all: true,
+        }),
+        runtime: Some(Runtime {
+            dispatcher: Dispatcher::Absent,
+            is_daemon: false,
+            failure_limit: 2,
+            interval: 60,
+            profiles: vec!["luna".into(), "nova".into()],
+        }),
+        glanced: 1,
+        own_board: false,
+        clock_fault: None,
+        tasks,
+        recent: Vec::new(),
+        probes: Vec::new(),
+    }
+}
+
+fn decided(t: TaskSeen) -> Decision {
+    decide(&seen(vec![t]), &pass(), &policy())
+}
+
+/// `verb case: because`, or `- because`, or `? because` for what is unknown, or nothing at all.
+#[track_caller]
+fn line(d: &Decision) -> String {
+    assert!(d.steps.len() + d.left.len() <= 1, "{d:?}");
+    if let Some(s) = d.steps.first() {
+        return format!("{} {}: {}", s.action, s.case, s.because);
+    }
+    let left = d.left.first().map(|l| format!("{} {}", if l.unknown { "?" } else { "-" }, l.because));
+    left.unwrap_or_default()
+}
+
+#[track_caller]
+fn says(t: TaskSeen, want: &str) {
+    let got = line(&decided(t));
+    assert!(got.starts_with(want) && (want.is_empty() == got.is_empty()), "wanted {want:?}\n   got {got:?}");
+}
+
+fn kinds(d: &Decision) -> String {
+    let event = |c: &Change| match c {
+        Change::AddEvent { kind, .. } => Some(kind.clone()),
+        _ => None,
+    };
+    d.steps.iter().flat_map(|s| s.changes.iter().filter_map(event)).collect::<Vec<_>>().join(" ")
+}
+
+fn status_after(d: &Decision) -> Option<Status> {
+    d.steps.first()?.changes.iter().find_map(|c| match c {
+        Change::SetStatus(s) => Some(s.clone()),
+        _ => None,
+    })
+}
+
+macro_rules! with {
+    ($make:expr, |$t:ident| $($edit:tt)*) => {{ let mut $t = $make; { $($edit)* } $t }};
+}
+
+#[test]
+fn dead_workers() {
+    says(running(Life::Alive, 900), "- worker alive");
+    says(running(Life::Unknown, 900), "? worker unknown: as seen");
+    says(
+        running(Life::Gone, 900),
+        "requeue dead-worker: worker 42 gone, last heard from 15m ago (failure 1 of 2)",
+    );
+    says(running(Life::Gone, 20), "- worker gone, but only quiet for 20s");
+    let beat = with!(running(Life::Gone, 900), |t| t.detail.task.last_heartbeat_at = Some(ago(10)));
+    says(beat, "- worker gone, but only quiet for 10s");
+    let wrote = with!(running(Life::Gone, 900), |t| t.log_at = Some(ago(5)));
+    says(wrote, "- worker gone, but only quiet for 5s");
+    // A heartbeat of an earlier attempt is no sign of life of this one.
+    let older = with!(running(Life::Gone, 900), |t| t.detail.task.last_heartbeat_at = Some(ago(5_000)));
+    says(older, "requeue dead-worker: worker 42 gone, last heard from 15m ago");
+    let none = with!(running(Life::Gone, 900), |t| t.worker = None);
+    says(none, "? its worker could not be looked at");
+}
+
+#[test]
+fn a_living_dispatcher_goes_first() {
+    let at = |dispatcher: Dispatcher, interval: i64, quiet: i64| {
+        let mut s = seen(vec![running(Life::Gone, quiet)]);
+        s.runtime = s.runtime.map(|r| Runtime { dispatcher, interval, ..r });
+        line(&decide(&s, &pass(), &policy())).starts_with("requeue")
+    };
+    assert!(at(Dispatcher::Absent, 60, 31));
+    assert!(!at(Dispatcher::Absent, 60, 29));
+    for d in [Dispatcher::Alive(9), Dispatcher::Ticked, Dispatcher::Unknown("?".into())] {
+        assert!(!at(d.clone(), 60, 179));
+        assert!(at(d.clone(), 60, 181));
+        assert!(!at(d, 300, 899));
+    }
+}
+
+#[test]
+fn the_breaker_trips_as_hermes_would() {
+    let second = with!(running(Life::Gone, 900), |t| t.detail.task.failures = 1);
+    let d = decided(second);
+    assert_eq!(line(&d), "block dead-worker: worker 42 gone, last heard from 15m ago (failure 2 of 2)");
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("crashed gave_up", Some(Status::Blocked)));
+
+    let by_hand = with!(running(Life::Gone, 900), |t| t.detail.task.max_retries = Some(1));
+    let d = decided(by_hand);
+    assert_eq!(status_after(&d), Some(Status::Blocked));
+    // Also where it would be excused: a limit set by hand means run once.
+    let excused = with!(running(Life::Gone, 900), |t| {
+        t.detail.task.max_retries = Some(1);
+        t.worker.as_mut().unwrap().claimer = Life::Gone;
+    });
+    assert_eq!(status_after(&decided(excused)), Some(Status::Blocked));
+}
+
+#[test]
+fn what_is_no_fault_of_the_task_is_not_counted() {
+    let claimer = with!(running(Life::Gone, 900), |t| t.worker.as_mut().unwrap().claimer = Life::Gone);
+    let d = decided(claimer.clone());
+    assert_eq!(
+        line(&d),
+        "requeue dead-worker: worker 42 gone, last heard from 15m ago (its dispatcher is gone too)"
+    );
+    assert_eq!(kinds(&d), "reclaimed");
+    says(
+        running(Life::Gone, 600_000),
+        "requeue dead-worker: worker 42 gone, last heard from 6d 22h ago (the machine",
+    );
+    // But not for ever: after five in a row they count.
+    let often = with!(claimer, |t| {
+        for n in 1..=5 {
+            t.detail.events.push(ours("reclaimed", 5_000 - n, json!({"uncounted": n})));
+        }
+    });
+    says(often, "requeue dead-worker: worker 42 gone, last heard from 15m ago (failure 1 of 2)");
+}
+
+#[test]
+fn recycled_pid_orphan_row_and_lease() {
+    let recycled = with!(running(Life::Gone, 900), |t| {
+        t.worker.as_mut().unwrap().proof.as_mut().unwrap().start_ticks = Some(99);
+    });
+    says(recycled, "requeue recycled-pid: worker 42 gone, its pid is another process now");
+    let orphan = with!(running(Life::Gone, 90_000), |t| {
+        t.detail.task.claim_lock = None;
+        t.detail.task.claim_expires = None;
+        t.detail.task.worker_pid = None;
+    });
+    let d = decided(orphan);
+    assert!(line(&d).starts_with("requeue orphan-row: no worker, last heard from"), "{}", line(&d));
+    assert_eq!(kinds(&d), "reclaimed");
+
+    let lease = |expires: i64, life: Life| {
+        with!(running(life, 4_000), |t| {
+            t.detail.task.worker_pid = None;
+            t.detail.task.claim_expires = Some(ago(expires));
+        })
+    };
+    says(lease(-60, Life::Gone), "- no worker known; the claim runs until");
+    says(lease(59, Life::Gone), "- no worker known; the claim runs until");
+    says(lease(61, Life::Unknown), "requeue no-pid: no worker known, claim ran out 1m ago");
+    says(lease(61, Life::Alive), "- worker alive");
+    let foreign = with!(lease(61, Life::Unknown), |t| t.claim_here = false);
+    says(foreign, "? worker unknown");
+    // A claim that says it holds for years is cut to its ceiling.
+    let years = with!(lease(-900_000_000, Life::Gone), |t| {
+        t.detail.task.started_at = Some(ago(100_000));
+        t.detail.runs = vec![run(1, 100_000, None, None)];
+    });
+    says(years, "requeue no-pid");
+}
+
+#[test]
+fn children_of_a_dead_worker_are_waited_for() {
+    let orphan = Orphan { pid: 77, command: "cargo test".into() };
+    let waiting = with!(running(Life::Gone, 900), |t| {
+        t.worker.as_mut().unwrap().orphans = vec![orphan];
+        t.gone_since = Some(ago(60));
+    });
+    says(waiting.clone(), "- worker gone, waiting up to 14m for its child 77 (cargo test) to end");
+    let over = with!(waiting, |t| t.gone_since = Some(ago(901)));
+    says(
+        over,
+        "requeue dead-worker: worker 42 gone, last heard from 15m ago; its children still run: 77 (failure",
+    );
+}
+
+#[test]
+fn a_log_that_ends_on_a_provider_parks_the_task() {
+    for (cause, outcome) in [
+        (Cause::RateLimit, "rate_limited"),
+        (Cause::Quota, "rate_limited"),
+        (Cause::Overloaded, "rate_limited"),
+        (Cause::Credential, "crashed"),
+        (Cause::ModelMissing, "crashed"),
+        (Cause::Misconfigured, "crashed"),
+        (Cause::IterationBudget, "crashed"),
+    ] {
+        let d = decided(with!(running(Life::Gone, 900), |t| t.log = ended(cause)));
+        assert!(line(&d).starts_with("park dead-worker: worker 42 gone"), "{}", line(&d));
+        assert_eq!((kinds(&d).as_str(), status_after(&d)), ("scheduled", Some(Status::Scheduled)));
+        let closed =
+            d.steps[0].changes.iter().any(|c| matches!(c, Change::EndRun { outcome: o, .. } if o == outcome));
+        assert!(closed, "{cause:?}");
+        let counted = d.steps[0].changes.iter().any(|c| matches!(c, Change::SetFailures { .. }));
+        assert!(!counted, "a hold is no failure of the task");
+    }
+    says(with!(running(Life::Gone, 900), |t| t.log = ended(Cause::ConnectionRefused)), "requeue dead-worker");
+    says(with!(running(Life::Gone, 900), |t| t.log = LogEnd::NoEvidence), "requeue dead-worker");
+    says(
+        with!(running(Life::Gone, 900), |t| t.log = LogEnd::Unreadable("a FIFO".into())),
+        "? worker 42 gone, but its log",
+    );
+}
+
+#[test]
+fn holds_grow_end_and_are_bounded() {
+    let held = |n: i64| {
+        with!(running(Life::Gone, 900), |t| {
+            t.log = ended(Cause::RateLimit);
+            for k in 0..n {
+                t.detail.events.push(ours("scheduled", 9_000 - k, json!({"hold": {"until": 1}})));
+            }
+        })
+    };
+    let until = |n: i64| {
+        let d = decided(held(n));
+        let Change::AddEvent { payload, .. } = d.steps[0].changes.last().unwrap().clone() else { panic!() };
+        payload["until"].as_i64().unwrap() - NOW.0
+    };
+    assert!((900..=1_080).contains(&until(0)), "{}", until(0));
+    assert!((1_800..=2_160).contains(&until(1)), "{}", until(1));
+    let d = decided(held(3));
+    assert!(line(&d).starts_with("hand over dead-worker"), "{}", line(&d));
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("blocked", Some(Status::Blocked)));
+
+    let hold = |until: i64, by: &str| {
+        with!(blank(Status::Scheduled), |t| {
+            let hold = json!({"by": by, "watchbill": {"hold": {"until": until}}});
+            t.detail.events.push(event("scheduled", 1_000, hold));
+        })
+    };
+    says(hold(NOW.0 - 1, "heal"), "resume hold-over: held for 16m, the hold is over");
+    says(hold(NOW.0 + 60, "heal"), "- held until");
+    says(hold(NOW.0 - 1, "somebody"), "- scheduled by somebody else");
+    says(blank(Status::Scheduled), "- scheduled by somebody else");
+    // A person scheduled it again after our hold: theirs counts.
+    let again = with!(hold(NOW.0 - 1, "heal"), |t| t.detail.events.push(event("scheduled", 10, Value::Null)));
+    says(again, "- scheduled by somebody else");
+    // An end far in the future is cut.
+    let far = with!(hold(NOW.0 + 900_000, "heal"), |t| t.detail.events[1].at = ago(100_000));
+    says(far, "resume hold-over");
+}
+
+#[test]
+fn crash_loops_are_reset_and_then_escalated_once() {
+    says(given_up("pid 4 not alive", 1_200), "reset crash-loop: gave up 20m ago on worker_gone, reset 1");
+    says(given_up("pid 4 not alive", 599), "- gave up 9m ago; next reset in");
+    says(given_up("worker gone (heal)", 1_200), "reset crash-loop");
+    let resets = |n: i64, extra: Option<Event>| {
+        with!(given_up("pid 4 not alive", 90_000), |t| {
+            let at = t.detail.events.len() - 2;
+            for k in 1..=n {
+                t.detail.events.insert(at, ours("unblocked", 95_000 - k, json!({"reset": k})));
+            }
+            t.detail.events.extend(extra);
+        })
+    };
+    says(resets(2, None), "reset crash-loop: gave up 1d 1h ago on worker_gone, reset 3");
+    let d = decided(resets(3, None));
+    assert_eq!(
+        line(&d),
+        "escalate crash-loop: reset 3 times and failed again; left to a person or an orchestrator"
+    );
+    assert_eq!(kinds(&d), "watchbill_escalated");
+    says(resets(3, Some(ours("watchbill_escalated", 80_000, json!({})))), "- escalated");
+    // Somebody took it up again: from the top.
+    let again = with!(resets(3, None), |t| {
+        let gave_up = t.detail.events.iter().position(|e| e.kind == "gave_up").unwrap();
+        t.detail.events.insert(gave_up, ours("watchbill_escalated", 94_000, json!({})));
+        let gave_up = gave_up + 1;
+        t.detail.events.insert(gave_up, event("unblocked", 93_000, Value::Null));
+    });
+    says(again, "reset crash-loop: gave up 1d 1h ago on worker_gone, reset 1");
+}
+
+#[test]
+fn the_reset_is_an_unblock_and_says_so() {
+    let d = decided(given_up("pid 4 not alive", 1_200));
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("unblocked commented", Some(Status::Ready)));
+    let waits = with!(given_up("pid 4 not alive", 1_200), |t| {
+        t.detail.parents = vec![Kin { id: "t_p".into(), title: "p".into(), status: Status::Archived }];
+    });
+    // As `hermes kanban unblock`: an archived parent still means todo.
+    assert_eq!(status_after(&decided(waits)), Some(Status::Todo));
+}
+
+#[test]
+fn what_is_not_heals_to_reset() {
+    let blocked_by_hand = with!(given_up("pid 4 not alive", 9_000), |t| t
+        .detail
+        .events
+        .insert(1, event("blocked", 20_000, json!({}))));
+    says(blocked_by_hand, "- blocked by hand");
+    let task_limit = with!(given_up("pid 4 not alive", 9_000), |t| {
+        t.detail.events.last_mut().unwrap().payload["limit_source"] = json!("task");
+    });
+    says(task_limit, "- gave up at a limit set by hand");
+    let card = with!(given_up("pid 4 not alive", 9_000), |t| t.detail.cards = vec!["t_c".into()]);
+    says(card, "- its distress card t_c is open");
+    let raw = with!(blank(Status::Blocked), |t| t.detail.task.last_failure_error = Some("x".into()));
+    says(raw, "- blocked, but not by the failure breaker");
+    for text in [
+        "HTTP 429: Too Many Requests",
+        "Iteration budget exhausted (6/6)",
+        "worker exited cleanly (rc=0) without calling kanban_complete or kanban_block",
+        "pid 9 exited with code 1",
+        "something else",
+    ] {
+        says(given_up(text, 9_000), "- gave up: its failure is not one of the infrastructure");
+    }
+    let log = with!(given_up("pid 4 not alive", 9_000), |t| t.log = ended(Cause::RateLimit));
+    says(log, "- gave up: its log ends on rate_limit; not heal's to reset");
+    let unreadable =
+        with!(given_up("pid 4 not alive", 9_000), |t| t.log = LogEnd::Unreadable("denied".into()));
+    says(unreadable, "? gave up, but its log cannot be read: denied");
+}
+
+#[test]
+fn the_guards_jam() {
+    says(jammed("pid 429 not alive"), "clear guard-jam: held by Hermes' guard for 1h");
+    says(jammed("Permission denied: '/srv/x'"), "clear guard-jam");
+    says(jammed("the author left"), "clear guard-jam");
+    says(jammed("pid 17 not alive"), "");
+    says(jammed("HTTP 401: invalid api key"), "- held by Hermes' guard for a reason: credential");
+    says(
+        with!(jammed("pid 429 not alive"), |t| t.log = ended(Cause::Quota)),
+        "- held by Hermes' guard, and its log",
+    );
+    says(
+        with!(jammed("pid 429 not alive"), |t| t.detail.runs[0].ended_at = Some(ago(9))),
+        "- held by Hermes' guard for only",
+    );
+    let cooling =
+        with!(jammed("pid 429 not alive"), |t| t.detail.runs[0].outcome = Some("rate_limited".into()));
+    says(cooling, "");
+    let third = with!(jammed("pid 429 not alive"), |t| {
+        for n in 1..=3 {
+            t.detail.events.push(ours("watchbill_guard_cleared", 9_000, json!({"reset": n})));
+        }
+    });
+    says(third, "escalate guard-jam: reset 3 times");
+}
+
+#[test]
+fn leaked_claims() {
+    let leak = |status: Status, expires: Option<i64>| {
+        with!(blank(status), |t| {
+            t.detail.task.claim_lock = Some("host:7".into());
+            t.detail.task.claim_expires = expires.map(ago);
+            t.detail.events.push(event("claimed", 2_000, json!({"lock": "host:7"})));
+        })
+    };
+    for status in [Status::Ready, Status::Blocked, Status::Todo] {
+        let d = decided(leak(status.clone(), Some(300)));
+        assert_eq!(line(&d), format!("release leaked-claim: a claim on a {status} row, run out 5m ago"));
+        assert_eq!((kinds(&d).as_str(), status_after(&d)), ("reclaimed", None));
+    }
+    says(leak(Status::Ready, Some(-5)), "- a claim on a ready row, not run out");
+    says(leak(Status::Ready, None), "release leaked-claim: a claim on a ready row, run out 33m ago");
+    let fresh = with!(leak(Status::Ready, Some(300)), |t| {
+        t.detail.runs = vec![run(1, 2_000, Some(1_000), Some("completed"))];
+    });
+    says(fresh, "- a leaked claim, but it was completed within the hour");
+    let limited = with!(leak(Status::Ready, Some(300)), |t| t.log = ended(Cause::RateLimit));
+    says(limited, "park leaked-claim");
+    let alive = with!(leak(Status::Ready, Some(300)), |t| t.worker = Some(look(Life::Alive)));
+    says(alive, "- a claim on a ready row, but");
+}
+
+#[test]
+fn a_persons_word_stands() {
+    let comment =
+        |author: &str, body: &str| Comment { author: author.into(), body: body.into(), at: ago(10) };
+    let marked = |comments: Vec<Comment>, body: &str| {
+        with!(running(Life::Gone, 900), |t| {
+            t.detail.comments = comments;
+            t.detail.body = body.into();
+        })
+    };
+    says(marked(vec![], "do it\nwatchbill: no-heal\n"), "- marked `watchbill: no-heal`");
+    says(marked(vec![comment("maria", "watchbill: no-heal\nI look at it")], ""), "- marked");
+    says(marked(vec![comment("default", "watchbill: no-heal")], ""), "- marked");
+    says(marked(vec![comment("luna", "watchbill: no-heal")], ""), "requeue");
+    says(marked(vec![comment("nova", "watchbill: no-heal")], ""), "requeue");
+    says(marked(vec![comment("maria", "please watchbill: no-heal")], ""), "requeue");
+    let back = vec![comment("maria", "watchbill: no-heal"), comment("maria", "watchbill: heal")];
+    says(marked(back, ""), "requeue");
+}
+
+#[test]
+fn a_clock_that_jumped_stops_everything() {
+    let mut s = seen(vec![running(Life::Gone, 900), given_up("pid 4 not alive", 9_000)]);
+    s.clock_fault = Some("the wall clock moved by 3600 s since the last pass".into());
+    let d = decide(&s, &pass(), &policy());
+    assert!(d.steps.is_empty() && d.findings.len() == 1, "{d:?}");
+}
+
+#[test]
+fn own_boards_promote_what_is_free() {
+    let child = |status: Status| {
+        with!(blank(Status::Todo), |t| {
+            t.detail.parents = vec![Kin { id: "t_p".into(), title: "p".into(), status }];
+        })
+    };
+    let on = |own: bool, t: TaskSeen| {
+        let s = Seen { own_board: own, ..seen(vec![t]) };
+        line(&decide(&s, &pass(), &policy()))
+    };
+    assert_eq!(on(true, child(Status::Done)), "promote unpromoted: everything it waits for is done");
+    assert_eq!(on(false, child(Status::Done)), "");
+    assert_eq!(on(true, child(Status::Running)), "");
+    assert_eq!(on(true, blank(Status::Todo)), "- waits in todo without a parent");
+}
+
+// ---- many at once ----
+
+fn storm(n: usize, died: i64) -> Seen {
+    let tasks = (0..n)
+        .map(|k| {
+            with!(given_up("pid 4 not alive", died + i64::try_from(k).unwrap()), |t| {
+                t.detail.task.id = format!("t_{k:08x}");
+            })
+        })
+        .collect();
+    seen(tasks)
+}
+
+fn resets(s: &Seen) -> usize {
+    decide(s, &pass(), &policy()).steps.iter().filter(|s| s.action == "reset").count()
+}
+
+fn probe(s: &mut Seen, task: &str, at: i64, run_of: Option<Run>) {
+    let trail = json!({"reset": 1, "storm": 1, "cause": "worker_gone", "died": ago(at + 900).0});
+    s.recent.push(Recent { task: task.into(), event: ours("unblocked", at, trail) });
+    let mut d = blank(Status::Running).detail;
+    d.task.id = task.into();
+    d.runs = run_of.into_iter().collect();
+    s.probes.push(d);
+}
+
+#[test]
+fn a_storm_is_slowed_not_stopped() {
+    assert_eq!(resets(&storm(4, 2_000)), 4, "four are no storm");
+    assert_eq!(resets(&storm(20, 2_000)), 1, "the first probe");
+    let mut waiting = storm(20, 2_000);
+    probe(&mut waiting, "t_probe", 300, None);
+    assert_eq!(resets(&waiting), 0, "one probe per ten minutes");
+    let mut second = storm(20, 2_000);
+    probe(&mut second, "t_probe", 601, None);
+    assert_eq!(resets(&second), 1);
+    let mut third = storm(20, 9_000);
+    probe(&mut third, "t_a", 1_300, None);
+    probe(&mut third, "t_b", 700, None);
+    assert_eq!(resets(&third), 0, "the wait doubles");
+    let mut healthy = storm(20, 9_000);
+    let lives = Run { last_heartbeat_at: Some(ago(1)), ..run(9, 700, None, None) };
+    probe(&mut healthy, "t_a", 710, Some(lives));
+    assert_eq!(resets(&healthy), 2, "a probe lived ten minutes: two at first");
+    let mut finished = storm(20, 9_000);
+    probe(&mut finished, "t_a", 1_000, Some(run(9, 990, Some(650), Some("completed"))));
+    assert_eq!(resets(&finished), 4, "and twice as many ten minutes later");
+}
+
+#[test]
+fn requeues_are_not_braked() {
+    let tasks = (0..30)
+        .map(|k| with!(running(Life::Gone, 900), |t| t.detail.task.id = format!("t_{k:08x}")))
+        .collect();
+    assert_eq!(decide(&seen(tasks), &pass(), &policy()).steps.len(), 30);
+}
+
+#[test]
+fn backoff_doubles_to_its_end_and_scatters_the_same_way_every_time() {
+    for n in 0..40 {
+        let b = history::backoff(600, n, 7_200, "t_1");
+        let plain = (600_i64 << n.min(10)).min(7_200);
+        assert!(b >= plain && b <= plain + plain / 5, "{n}: {b}");
+        assert_eq!(b, history::backoff(600, n, 7_200, "t_1"));
+    }
+    let all: std::collections::BTreeSet<i64> =
+        (0..50).map(|k| history::backoff(600, 0, 7_200, &format!("t_{k}"))).collect();
+    assert!(all.len() > 8, "sixty tasks must not come back in one second: {all:?}");
+}
+
+#[test]
+fn healthy_work_decays_the_count() {
+    let mut t = given_up("pid 4 not alive", 1_200);
+    t.detail.events.insert(1, ours("unblocked", 60_000, json!({"reset": 3})));
+    let tally = |t: &TaskSeen| history::tally(&t.detail, 21_600).resets;
+    assert_eq!(tally(&t), 1);
+    // A row that merely stayed open for a day proves nothing.
+    t.detail.runs.push(run(2, 59_000, Some(2_000), Some("crashed")));
+    assert_eq!(tally(&t), 1);
+    t.detail.runs[1].last_heartbeat_at = Some(ago(30_000));
+    assert_eq!(tally(&t), 0);
+}
+
+#[test]
+fn rows_worth_a_closer_look() {
+    let row = |status: Status, edit: &dyn Fn(&mut Task)| {
+        let mut t = blank(status).detail.task;
+        edit(&mut t);
+        t
+    };
+    let s = |t: &Task| suspect(t, NOW, 30, false);
+    assert!(s(&row(Status::Running, &|t| t.started_at = Some(ago(31)))));
+    assert!(!s(&row(Status::Running, &|t| t.started_at = Some(ago(29)))));
+    assert!(!s(&row(Status::Running, &|t| t.last_heartbeat_at = Some(ago(3)))));
+    assert!(
+        s(&row(Status::Running, &|t| t.started_at = Some(NOW.plus(500)))),
+        "a start in the future is a finding"
+    );
+    assert!(!s(&row(Status::Ready, &|_| ())));
+    assert!(s(&row(Status::Ready, &|t| t.claim_lock = Some("h:1".into()))));
+    assert!(s(&row(Status::Ready, &|t| t.last_failure_error = Some("pid 429 not alive".into()))));
+    assert!(!s(&row(Status::Ready, &|t| t.last_failure_error = Some("pid 42 not alive".into()))));
+    assert!(!s(&row(Status::Blocked, &|_| ())));
+    assert!(!s(&row(Status::Todo, &|_| ())));
+    for status in [Status::Review, Status::Triage, Status::Done, Status::Archived, Status::Other("x".into())]
+    {
+        assert!(!s(&row(status, &|t| t.claim_lock = Some("h:1".into()))));
+    }
+}
+
+// ---- properties ----
+
+fn any_life() -> impl Strategy<Value = Life> {
+    prop_oneof![Just(Life::Alive), Just(Life::Gone), Just(Life::Unknown)]
+}
+
+fn any_status() -> impl Strategy<Value = Status> {
+    prop_oneof![
+        Just(Status::Triage),
+        Just(Status::Todo),
+        Just(Status::Scheduled),
+        Just(Status::Ready),
+        Just(Status::Running),
+        Just(Status::Blocked),
+        Just(Status::Review),
+        Just(Status::Done),
+        Just(Status::Archived),
+    ]
+}
+
+prop_compose! {
+    fn any_task()(
+        life in any_life(), status in any_status(), began in -400_i64..200_000, expires in -9_000_i64..9_000,
+        pid in proptest::option::of(1_i64..99_999), lock in any::<bool>(), failures in 0_i64..5,
+        error in proptest::option::of("(pid 429 not alive|pid 4 not alive|HTTP 401|author|boom)"),
+        log in prop_oneof![Just(LogEnd::Absent), Just(LogEnd::NoEvidence), Just(LogEnd::Unreadable("x".into())),
+            Just(ended(Cause::RateLimit)), Just(ended(Cause::ConnectionRefused))],
+        sticky in any::<bool>(), hand in any::<bool>(), claimer in any_life(), here in any::<bool>(),
+    ) -> TaskSeen {
+        let mut t = running(life, began);
+        t.detail.task.status = status;
+        t.detail.task.worker_pid = pid;
+        t.detail.task.claim_expires = Some(ago(expires));
+        t.detail.task.failures = failures;
+        t.detail.task.last_failure_error = error.clone();
+        t.detail.task.max_retries = hand.then_some(1);
+        if !lock { t.detail.task.claim_lock = None; }
+        t.detail.events.push(event("gave_up", began - 5, json!({"error": error})));
+        if sticky { t.detail.events.push(event("blocked", 5, json!({"reason": "mine"}))); }
+        t.worker.as_mut().unwrap().claimer = claimer;
+        t.log = log;
+        t.claim_here = here;
+        t
+    }
+}
+
+proptest! {
+    #[test]
+    fn never_acts_on_doubt_and_never_on_a_persons_word(t in any_task()) {
+        let d = decided(t.clone());
+        prop_assert!(d.steps.len() <= 1);
+        let Some(step) = d.steps.first() else { return Ok(()) };
+        let row = &t.detail.task;
+        let life = t.worker.as_ref().unwrap().life;
+        if row.status == Status::Running {
+            prop_assert!(life != Life::Alive);
+            // The one exception is a lease: no worker was ever recorded, and its claim ran out here.
+            let lease = row.worker_pid.is_none() && row.claim_lock.is_some() && t.claim_here;
+            prop_assert!(life == Life::Gone || lease, "{step:?}");
+        }
+        prop_assert!(!matches!(row.status, Status::Review | Status::Triage | Status::Done | Status::Archived));
+        let lifts = row.status == Status::Blocked
+            && step.changes.iter().any(|c| matches!(c, Change::SetStatus(_)));
+        if lifts {
+            prop_assert!(!crate::board::hermes::is_sticky(&t.detail.events));
+            prop_assert!(row.max_retries.is_none());
+        }
+        if matches!(t.log, LogEnd::Unreadable(_)) {
+            prop_assert!(matches!(row.status, Status::Blocked | Status::Todo) && row.claim_lock.is_some(), "{step:?}");
+        }
+        let frees = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready | Status::Review)));
+        if frees && matches!(&t.log, LogEnd::Ended(e) if e.cause == Cause::RateLimit) {
+            prop_assert!(row.status == Status::Scheduled, "rate-limited work is not set free: {step:?}");
+        }
+        prop_assert!(step.expect.is_some());
+    }
+
+    #[test]
+    fn order_does_not_matter_and_the_same_facts_give_the_same_steps(
+        mut tasks in proptest::collection::vec(any_task(), 1..6)
+    ) {
+        for (n, t) in tasks.iter_mut().enumerate() {
+            t.detail.task.id = format!("t_{n:08x}");
+        }
+        let there = decide(&seen(tasks.clone()), &pass(), &policy());
+        tasks.reverse();
+        let mut back = decide(&seen(tasks), &pass(), &policy());
+        back.steps.reverse();
+        // The storm brake hands out its few probes in order; below it order is nothing.
+        prop_assert_eq!(there.steps, back.steps);
+    }
+
+    #[test]
+    fn what_was_seen_survives_being_saved(t in any_task()) {
+        let s = seen(vec![t]);
+        let text = serde_json::to_string(&s).unwrap();
+        let again: Seen = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(&again, &s);
+        prop_assert_eq!(decide(&again, &pass(), &policy()), decide(&s, &pass(), &policy()));
+    }
+}
+
+#[test]
+fn the_defaults_are_the_documented_ones() {
+    let p = policy();
+    assert_eq!(p.grace, Duration::from_secs(180));
+    assert_eq!(p.max_resets, 3);
+    assert_eq!(p.backoff, Duration::from_secs(600));
+    assert_eq!(p.decay, Duration::from_secs(6 * 3_600));
+}

@@ -1,0 +1,150 @@
+//! What a watcher is: it observes through one value, decides purely, and returns steps with their reasons.
+
+pub mod heal;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::board::{Board, BoardId, Step};
+use crate::cache::Cache;
+use crate::config::Config;
+use crate::error::Result;
+use crate::host::{Ask, Host, HostFacts, Look, Proof};
+use crate::logs::LogEnd;
+use crate::time::Time;
+
+/// Who is carrying out which pass, and when. Handed to everything that decides or writes.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    /// `20261121T031205Z-heal-7f3a`.
+    pub id: String,
+    /// The program.
+    pub program: &'static str,
+    /// The one reading of the clock.
+    pub now: Time,
+    /// It came from the command line.
+    pub clock_given: bool,
+    /// Only this task.
+    pub only: Option<String>,
+    /// Nothing may be written anywhere.
+    pub dry: bool,
+}
+
+/// A task that was looked at and not changed, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Left {
+    /// Which.
+    pub task: String,
+    /// The reason in one line.
+    pub because: String,
+    /// The reason is that we do not know.
+    pub unknown: bool,
+}
+
+/// What a watcher makes of what it saw.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What to change, at most one step a task.
+    pub steps: Vec<Step>,
+    /// What was looked at and left alone.
+    pub left: Vec<Left>,
+    /// Findings about the board or the host that somebody should see; they make the pass end with exit 1.
+    pub findings: Vec<String>,
+}
+
+/// Who can be asked about processes; the real one reads `/proc`.
+pub trait Witness {
+    /// What is known of this machine.
+    fn facts(&self) -> HostFacts;
+    /// Whether a claim's host is this machine, under its present or a former name.
+    fn is_here(&self, host: &str) -> bool;
+    /// Looks at the workers of some attempts.
+    fn look(&self, asks: &[Ask]) -> Vec<Look>;
+    /// Whether what was seen of a gone worker still holds.
+    fn still_gone(&self, proof: &Proof) -> bool;
+}
+
+impl Witness for Host {
+    fn facts(&self) -> HostFacts {
+        Host::facts(self)
+    }
+    fn is_here(&self, host: &str) -> bool {
+        Host::is_here(self, host)
+    }
+    fn look(&self, asks: &[Ask]) -> Vec<Look> {
+        Host::look(self, asks)
+    }
+    fn still_gone(&self, proof: &Proof) -> bool {
+        Host::still_gone(self, proof)
+    }
+}
+
+/// Who can be asked how a worker's log ends; the real one reads files.
+pub trait LogReader {
+    /// The end of a task's newest attempt, and when the log was last written.
+    fn end_of(&self, board: &BoardId, task: &str, since: Time) -> (LogEnd, Option<Time>);
+}
+
+/// Who dispatches on a board, as far as anybody can see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dispatcher {
+    /// It holds its lock right now.
+    Alive(i64),
+    /// No process is known, but it did something lately.
+    Ticked,
+    /// Nothing of one can be seen.
+    Absent,
+    /// Cannot be told; treated as alive.
+    Unknown(String),
+}
+
+/// The runtime around a board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Runtime {
+    /// Its dispatcher's process.
+    pub dispatcher: Dispatcher,
+    /// A long-lived dispatcher works here, rather than one-shot command lines.
+    pub is_daemon: bool,
+    /// Failures at which its breaker blocks.
+    pub failure_limit: i64,
+    /// Seconds between two dispatcher ticks.
+    pub interval: i64,
+    /// Profiles that exist; empty where the board knows none.
+    pub profiles: Vec<String>,
+}
+
+/// Everything of the world that a watcher may touch while it observes.
+pub struct World<'a> {
+    /// The board.
+    pub board: &'a mut dyn Board,
+    /// Processes.
+    pub host: &'a dyn Witness,
+    /// Logs.
+    pub logs: &'a dyn LogReader,
+    /// What we remember between passes; never the ground of a bolder action.
+    pub cache: &'a mut Cache,
+    /// The board's runtime.
+    pub runtime: &'a dyn Fn() -> Runtime,
+    /// Wall clock minus boot clock, in seconds.
+    pub clock_offset: i64,
+    /// Configuration.
+    pub config: &'a Config,
+}
+
+/// One of the four programs that keep a board moving.
+pub trait Watcher {
+    /// What it sees.
+    type Seen: Serialize + DeserializeOwned;
+    /// Its program name.
+    const NAME: &'static str;
+    /// Looks, and changes nothing on the board.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Self::Seen>;
+    /// Decides, touching nothing.
+    fn decide(&self, seen: &Self::Seen, pass: &Pass, config: &Config) -> Decision;
+    /// How many open tasks the pass glanced at.
+    fn glanced(seen: &Self::Seen) -> usize;
+}

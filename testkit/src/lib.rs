@@ -1,0 +1,1 @@
+//! Boards in memory and generated ones, for tests and benchmarks only.

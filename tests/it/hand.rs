@@ -1,0 +1,239 @@
+//! `board`: enough for any agent that can run a command to work from the ready queue, and for a person to see it.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::support::{Kept, TestBoard, dead_pid, now, program, ran, stranger};
+
+fn id(b: &TestBoard, args: &[&str]) -> String {
+    let mut all = vec!["add"];
+    all.extend(args);
+    b.hand(&all).ok().trim().to_owned()
+}
+
+#[test]
+fn a_day_of_work_from_the_ready_queue() {
+    let b = TestBoard::own();
+    let first = id(&b, &["Write the parser", "--assignee", "Luna", "--priority", "5", "--body", "Small."]);
+    let second = id(&b, &["Use the parser", "--assignee", "luna", "--priority", "1", "--parent", &first]);
+    let third = id(&b, &["Anybody's"]);
+    assert_eq!(b.task(&second, "status"), "todo");
+    assert_eq!(b.task(&first, "assignee"), "luna");
+
+    assert_eq!(b.hand(&["claim", "--worker", "luna"]).ok().trim(), first);
+    assert_eq!(
+        b.task(&first, "status || ' ' || (worker_pid IS NULL) || ' ' || (claim_expires > 0)"),
+        "running 1 1"
+    );
+    b.hand(&["heartbeat", &first, "--note", "half way", "--ttl", "30m"]).ok();
+    assert!(b.task(&first, "claim_expires").parse::<i64>().unwrap() > now() + 1_700);
+    b.hand(&["comment", &first, "see https://github.com/a/b/pull/9"]).ok();
+    assert_eq!(
+        b.value("SELECT body FROM task_comments"),
+        "see a/b#9",
+        "an address would park the task in Hermes"
+    );
+    b.hand(&["complete", &first, "--summary", "parser done\nmore"]).ok();
+    assert_eq!(b.kinds(&first), "created claimed heartbeat commented completed");
+    // Promoted in the same transaction: there is no dispatcher to do it.
+    assert_eq!(b.task(&second, "status"), "ready");
+    assert_eq!(b.kinds(&second), "created promoted");
+
+    let claimed = b.hand(&["claim", "--worker", "luna", "--json"]).json();
+    assert_eq!((&claimed["task"], claimed["run"].is_i64()), (&json!(second), true));
+    b.hand(&["block", &second, "no key", "--kind", "needs_input"]).ok();
+    assert_eq!(b.task(&second, "status || block_kind"), "blockedneeds_input");
+    assert_eq!(b.hand(&["claim", "--worker", "luna"]).ok().trim(), third);
+    assert_eq!(b.hand(&["claim", "--worker", "luna"]).ok(), "", "nothing left says nothing");
+    let list = b.hand(&["list"]).ok();
+    assert!(
+        list.contains("blocked") && list.contains("Use the parser") && !list.contains("Write the parser"),
+        "{list}"
+    );
+    assert_eq!(b.hand(&["list", "--status", "done", "--json"]).json()[0]["task"], json!(first));
+    let story = b.hand(&["show", &first]).ok();
+    assert!(story.contains("completed") && story.contains("parser done"), "{story}");
+    assert_eq!(b.value("SELECT count(*) FROM task_runs WHERE ended_at IS NULL"), "1");
+    assert_eq!(b.value("PRAGMA integrity_check"), "ok");
+}
+
+#[test]
+fn the_scope_section_is_written_and_read_back() {
+    let b = TestBoard::own();
+    let task = id(
+        &b,
+        &[
+            "Port it",
+            "--body",
+            "Some text.",
+            "--concern",
+            "the parser",
+            "--in-scope",
+            "src/parse/**",
+            "--in-scope",
+            "Cargo.toml",
+            "--out-of-scope",
+            "src/net/**",
+            "--max-files",
+            "4",
+            "--iterations",
+            "40",
+        ],
+    );
+    let body = b.task(&task, "body");
+    assert!(body.starts_with("Some text.\n") && body.contains("## Scope\n- Concern: the parser\n"), "{body}");
+    let scope = &b.hand(&["show", &task, "--json"]).json()["scope"];
+    assert_eq!(scope["in_scope"], json!(["src/parse/**", "Cargo.toml"]));
+    assert_eq!((&scope["max_files"], &scope["iterations"]), (&json!(4), &json!(40)));
+}
+
+#[test]
+fn bad_input_is_one_line_and_changes_nothing() {
+    let b = TestBoard::own();
+    let a = id(&b, &["A"]);
+    let c = id(&b, &["C", "--parent", &a]);
+    let done = id(&b, &["D"]);
+    b.hand(&["complete", &done]).ok();
+    let before = b.dump();
+    let refused = |args: &[&str], says: &str| {
+        let said = b.hand(args).fails(1);
+        assert!(said.contains(says), "{args:?}: {said}");
+    };
+    refused(&["show", "t_ffffffff"], "no such task");
+    refused(&["claim", "t_ffffffff"], "no such task");
+    refused(&["show", "everything"], "not a task id");
+    refused(&["comment", "t_ffffffff", "hello"], "no such task");
+    refused(&["add", "   "], "blank");
+    refused(&["add", "two\nlines"], "more than one line");
+    refused(&["add", "x", "--parent", "t_ffffffff"], "no such task");
+    refused(&["comment", &a, "  "], "blank");
+    refused(&["link", &c, &a], "circle");
+    refused(&["link", &a, &a], "itself");
+    refused(&["link", "t_ffffffff", &a], "no such task");
+    refused(&["claim", &c], "waits for");
+    refused(&["complete", &c], "todo");
+    refused(&["claim", &done], "done");
+    refused(&["heartbeat", &a], "not running");
+    refused(&["block", &done, "why"], "done");
+    refused(&["block", &a, " "], "reason");
+    refused(&["claim", &a, "--pid", &dead_pid().to_string()], "no such process");
+    assert_eq!(b.hand(&["list", "--status", "asleep"]).code, 2);
+    assert_eq!(b.hand(&["claim", &a, "--ttl", "1M"]).code, 2);
+    assert_eq!(b.dump(), before);
+}
+
+#[test]
+fn a_run_that_is_not_ones_own_any_more_is_refused() {
+    let b = TestBoard::own();
+    let task = id(&b, &["A"]);
+    let run = b.hand(&["claim", &task, "--json"]).json()["run"].as_i64().unwrap();
+    let other = (run + 1).to_string();
+    for args in [
+        &["complete", &task, "--run", &other][..],
+        &["heartbeat", &task, "--run", &other],
+        &["block", &task, "x", "--run", &other],
+    ] {
+        assert!(b.hand(args).fails(1).contains("somebody else"), "{args:?}");
+    }
+    b.hand(&["complete", &task, "--run", &run.to_string()]).ok();
+}
+
+#[test]
+fn the_same_key_adds_once() {
+    let b = TestBoard::own();
+    let one = id(&b, &["A", "--key", "nightly"]);
+    assert_eq!(id(&b, &["A again", "--key", "nightly"]), one);
+    let second = b.hand(&["add", "B", "--key", "nightly", "--json"]).json();
+    assert_eq!((&second["task"], &second["added"]), (&json!(one), &json!(false)));
+    assert_eq!(b.value("SELECT count(*) FROM tasks"), "1");
+}
+
+#[test]
+fn twenty_workers_at_once_take_twenty_different_tasks() {
+    let b = TestBoard::own();
+    for n in 0..20 {
+        id(&b, &[&format!("Task {n}")]);
+    }
+    let mut crew: Vec<_> = (0..20)
+        .map(|_| {
+            let mut command = b.command("board");
+            command
+                .arg("--db")
+                .arg(&b.db)
+                .args(["claim", "--worker", "luna"])
+                .stdout(std::process::Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    let taken: BTreeSet<String> = crew
+        .drain(..)
+        .map(|c| String::from_utf8(c.wait_with_output().unwrap().stdout).unwrap().trim().to_owned())
+        .filter(|t| !t.is_empty())
+        .collect();
+    assert_eq!(taken.len(), 20);
+    assert_eq!(b.value("SELECT count(*) FROM task_runs WHERE ended_at IS NULL"), "20");
+    assert_eq!(b.value("SELECT count(DISTINCT task_id) FROM task_runs"), "20");
+}
+
+#[test]
+fn a_claim_with_a_pid_is_watched_by_heal() {
+    // With the default rules about namespaces: the claim itself says in which one the pid was read.
+    let b = TestBoard { config: String::new(), ..TestBoard::own() };
+    let task = id(&b, &["A"]);
+    let mut worker: Kept = stranger();
+    b.hand(&["claim", &task, "--pid", &worker.pid().to_string()]).ok();
+    let db = b.db.to_str().unwrap();
+    let later = (now() + 600).to_string();
+    let said = b.heal(&["--db", db, "--now", &later, "-v"]).ok();
+    assert!(said.contains("worker alive"), "its recorded start proves it without any mark: {said}");
+    worker.kill();
+    let said = b.heal(&["--db", db, "--now", &later]).ok();
+    assert!(said.contains("requeue"), "{said}");
+}
+
+#[test]
+fn a_lease_without_heartbeats_runs_out() {
+    let b = TestBoard::own();
+    let task = id(&b, &["A"]);
+    b.hand(&["claim", &task, "--ttl", "10m"]).ok();
+    let db = b.db.to_str().unwrap();
+    let at = |seconds: i64| b.heal(&["--db", db, "--now", &(now() + seconds).to_string()]).ok();
+    assert_eq!(at(640), "");
+    assert!(at(680).contains("requeue: no worker known, claim ran out"));
+    assert_eq!(b.task(&task, "status"), "ready");
+}
+
+#[test]
+fn a_child_left_in_todo_by_a_crash_is_promoted_by_heal() {
+    let b = TestBoard::own();
+    let a = id(&b, &["A"]);
+    let c = id(&b, &["C", "--parent", &a]);
+    // As a foreign hand that completes without promoting.
+    b.sql(&format!("UPDATE tasks SET status = 'done' WHERE id = '{a}'"));
+    let later = (now() + 60).to_string();
+    assert!(b.heal(&["--db", b.db.to_str().unwrap(), "--now", &later]).ok().contains("promote"));
+    assert_eq!(b.task(&c, "status"), "ready");
+    // And `claim` need not wait for it.
+    b.sql(&format!("UPDATE tasks SET status = 'todo' WHERE id = '{c}'"));
+    assert_eq!(b.hand(&["claim", &c]).ok().trim(), c);
+    assert_eq!(b.task(&c, "status"), "running");
+}
+
+#[test]
+fn init_makes_a_board_once_and_never_over_something() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/er/board.db");
+    let run = |args: &[&str]| {
+        ran(std::process::Command::new(program("board")).env_clear().env("HOME", dir.path()).args(args))
+    };
+    assert!(run(&["init", path.to_str().unwrap()]).ok().contains("made"));
+    let before = std::fs::read(&path).unwrap();
+    assert!(run(&["init", path.to_str().unwrap()]).fails(1).contains("already exists"));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(run(&["init"]).code, 2);
+    assert_eq!(run(&["list", "--db", path.to_str().unwrap()]).ok(), "");
+    assert!(run(&["list"]).fails(66).contains("no board"), "our own board is used only when it is named");
+    let full = run(&["init", "/proc/nothing/board.db"]);
+    assert!(matches!(full.code, 66 | 74 | 77), "{full:?}");
+}

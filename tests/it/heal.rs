@@ -1,0 +1,333 @@
+//! What one pass leaves on the board: rows, events, comments, counters; and what it leaves alone.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::{TestBoard, dead_pid, hostname, now, ran};
+
+#[test]
+fn a_requeue_leaves_the_row_run_and_event_hermes_would() {
+    let b = TestBoard::new();
+    b.add("t_00000f01", "ready");
+    let pid = dead_pid();
+    let run = b.run_it("t_00000f01", Some(pid), 0);
+    let lock = b.task("t_00000f01", "claim_lock");
+    assert_eq!(
+        b.later(900, &[]).ok(),
+        format!("t_00000f01 requeue: worker {pid} gone, last heard from 15m ago (failure 1 of 2)\n")
+    );
+    let run_row = b.value(&format!(
+        "SELECT json_object('status', status, 'outcome', outcome, 'error', error, 'lock', claim_lock, 'pid', worker_pid,
+         'expires', claim_expires, 'ended', ended_at IS NOT NULL) FROM task_runs WHERE id = {run}"
+    ));
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&run_row).unwrap(),
+        json!({"status": "crashed", "outcome": "crashed", "error": "worker gone (heal)", "lock": null, "pid": null,
+               "expires": null, "ended": 1})
+    );
+    assert_eq!(b.task("t_00000f01", "current_run_id"), "NULL");
+    assert_eq!(b.task("t_00000f01", "last_failure_error"), "worker gone (heal)");
+    let payload = b.payload("t_00000f01", "crashed");
+    assert_eq!(
+        (&payload["pid"], &payload["claimer"], &payload["by"]),
+        (&json!(pid), &json!(lock), &json!("heal"))
+    );
+    let ours = &payload["watchbill"];
+    assert_eq!(
+        (&ours["v"], &ours["case"], &ours["cause"]),
+        (&json!(1), &json!("dead-worker"), &json!("worker_gone"))
+    );
+    assert_eq!(ours["before"]["status"], "running");
+    assert_eq!(ours["after"]["status"], "ready");
+    assert_eq!(ours["before"]["claim_lock"], json!(lock));
+    assert!(ours["pass"].as_str().unwrap().contains("-heal-"));
+}
+
+#[test]
+fn the_second_death_blocks_and_a_pass_right_after_changes_nothing() {
+    let b = TestBoard::new();
+    b.add("t_00000f02", "ready");
+    b.sql("UPDATE tasks SET consecutive_failures = 1");
+    b.run_it("t_00000f02", Some(dead_pid()), 0);
+    assert!(b.later(900, &[]).ok().contains("t_00000f02 block: "));
+    assert_eq!(b.kinds("t_00000f02"), "created claimed spawned crashed gave_up");
+    assert_eq!(b.task("t_00000f02", "status"), "blocked");
+    let gave_up = b.payload("t_00000f02", "gave_up");
+    assert_eq!((&gave_up["failures"], &gave_up["limit_source"]), (&json!(2), &json!("dispatcher")));
+    let before = b.dump();
+    assert_eq!(b.later(900, &[]).ok(), "");
+    assert_eq!(b.dump(), before);
+}
+
+#[test]
+fn hermes_failure_limit_is_read_from_its_configuration() {
+    let b = TestBoard::new();
+    fs::write(b.path().join("config.yaml"), "kanban:\n  failure_limit: 5\n").unwrap();
+    b.add("t_00000f03", "ready");
+    b.sql("UPDATE tasks SET consecutive_failures = 1");
+    b.run_it("t_00000f03", Some(dead_pid()), 0);
+    assert!(b.later(900, &[]).ok().contains("(failure 2 of 5)"));
+    assert_eq!(b.task("t_00000f03", "status"), "ready");
+}
+
+#[test]
+fn a_crash_loop_is_reset_three_times_and_escalated_once() {
+    let b = TestBoard::new();
+    b.give_up("t_00000f04", "pid 4 not alive", 900);
+    let db = b.db.to_str().unwrap().to_owned();
+    let mut at = now();
+    for n in 1..=3 {
+        let said = b.heal(&["--db", &db, "--now", &at.to_string()]).ok();
+        assert!(said.contains(&format!("reset {n}")), "{said}");
+        assert_eq!(b.task("t_00000f04", "status"), "ready");
+        assert_eq!(b.payload("t_00000f04", "unblocked")["watchbill"]["reset"], json!(n));
+        assert_eq!(b.payload("t_00000f04", "unblocked")["watchbill"]["clock"], "given");
+        // It dies again, and Hermes gives up again.
+        at += 60;
+        b.sql(&format!(
+            "UPDATE tasks SET status = 'blocked', consecutive_failures = 2, last_failure_error = 'pid 5 not alive';
+             INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000f04', 'gave_up',
+             '{{\"limit_source\":\"dispatcher\",\"error\":\"pid 5 not alive\"}}', {at});"
+        ));
+        if n < 3 {
+            assert_eq!(b.heal(&["--db", &db, "--now", &at.to_string()]).ok(), "", "the wait doubles");
+        }
+        at += 7_200 * 2;
+    }
+    let said = b.heal(&["--db", &db, "--now", &at.to_string()]).ok();
+    assert!(said.contains("t_00000f04 escalate: reset 3 times"), "{said}");
+    let before = b.dump();
+    for _ in 0..3 {
+        at += 90_000;
+        assert_eq!(b.heal(&["--db", &db, "--now", &at.to_string()]).ok(), "");
+    }
+    assert_eq!(b.dump(), before);
+    assert_eq!(b.kinds("t_00000f04").matches("watchbill_escalated").count(), 1);
+    // A person takes it up again: the counters start afresh.
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, created_at) VALUES ('t_00000f04', 'unblocked', {at});
+         INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000f04', 'gave_up',
+         '{{\"limit_source\":\"dispatcher\",\"error\":\"pid 6 not alive\"}}', {at});"
+    ));
+    at += 900;
+    assert!(b.heal(&["--db", &db, "--now", &at.to_string()]).ok().contains("reset 1"));
+}
+
+#[test]
+fn a_reset_tells_the_next_worker() {
+    let b = TestBoard::new();
+    b.give_up("t_00000f05", "pid 4 not alive", 900);
+    b.heal(&[]).ok();
+    assert_eq!(b.value("SELECT author FROM task_comments"), "heal");
+    assert_eq!(b.value("SELECT count(*) FROM task_comments"), "1");
+    assert!(b.kinds("t_00000f05").ends_with("gave_up unblocked commented"));
+    assert_eq!(b.task("t_00000f05", "consecutive_failures"), "0");
+    assert_eq!(b.task("t_00000f05", "last_failure_error"), "NULL");
+}
+
+#[test]
+fn rate_limited_work_is_parked_and_resumed_once_its_hold_is_over() {
+    let b = TestBoard::new();
+    b.add("t_00000f06", "ready");
+    b.run_it("t_00000f06", Some(dead_pid()), 0);
+    let recording = include_str!("../fixtures/hermes-logs/r429.t_79a491c3.log");
+    b.log("t_00000f06", &recording.replace("t_79a491c3", "t_00000f06"));
+    // Just written: still quiet for too short a time.
+    assert_eq!(b.heal(&[]).ok(), "");
+    let db = b.db.to_str().unwrap().to_owned();
+    let later = now() + 300;
+    let said = b.heal(&["--db", &db, "--now", &later.to_string()]).ok();
+    assert!(said.contains("t_00000f06 park: ") && said.contains("rate_limit"), "{said}");
+    assert_eq!(b.task("t_00000f06", "status"), "scheduled");
+    assert_eq!(b.value("SELECT outcome FROM task_runs"), "rate_limited");
+    assert_eq!(b.task("t_00000f06", "consecutive_failures"), "0", "a hold is no failure");
+    let hold = b.payload("t_00000f06", "scheduled");
+    assert_eq!(hold["watchbill"]["hold"]["owner"], "heal");
+    let until = hold["until"].as_i64().unwrap();
+    assert!((later + 900..=later + 1_080).contains(&until));
+    for at in [later, until - 1] {
+        assert_eq!(b.heal(&["--db", &db, "--now", &at.to_string()]).ok(), "");
+    }
+    let said = b.heal(&["--db", &db, "--now", &until.to_string()]).ok();
+    assert!(said.contains("t_00000f06 resume: "), "{said}");
+    assert_eq!(b.task("t_00000f06", "status"), "ready");
+    assert!(b.kinds("t_00000f06").ends_with("scheduled unblocked"));
+}
+
+#[test]
+fn a_log_that_cannot_be_read_means_hands_off() {
+    let b = TestBoard::new();
+    for id in ["t_00000f07", "t_00000f08"] {
+        b.add(id, "ready");
+        b.run_it(id, Some(dead_pid()), 0);
+    }
+    let logs = b.path().join("kanban/logs");
+    std::os::unix::fs::symlink("/etc/hostname", logs.join("t_00000f07.log")).unwrap();
+    fs::create_dir(logs.join("t_00000f08.log")).unwrap();
+    let before = b.dump();
+    let said = b.later(900, &["-v"]).ok();
+    assert_eq!(said.matches("its log cannot be read").count(), 2, "{said}");
+    assert_eq!(b.dump(), before);
+}
+
+#[test]
+fn what_a_person_said_stands() {
+    let b = TestBoard::new();
+    for (n, id) in ["t_00000f10", "t_00000f11", "t_00000f12"].iter().enumerate() {
+        b.add(id, "ready");
+        b.run_it(id, Some(dead_pid()), i64::try_from(n).unwrap());
+    }
+    b.sql("UPDATE tasks SET body = 'Do it.' || char(10) || 'watchbill: no-heal' WHERE id = 't_00000f10'");
+    b.hand(&["comment", "t_00000f11", "watchbill: no-heal", "--author", "maria"]).ok();
+    b.hand(&["comment", "t_00000f12", "watchbill: no-heal", "--author", "luna"]).ok();
+    b.give_up("t_00000f13", "pid 4 not alive", 9_000);
+    b.sql(
+        "UPDATE task_events SET payload = json_set(payload, '$.limit_source', 'task') WHERE kind = 'gave_up'",
+    );
+    b.give_up("t_00000f14", "pid 4 not alive", 9_000);
+    b.sql("INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000f14', 'blocked', '{}', 5)");
+    b.add("t_00000f15", "scheduled");
+    b.sql("INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000f15', 'scheduled', '{}', 5)");
+    let said = b.later(900, &["-v"]).ok();
+    let about = |id: &str| said.lines().find(|l| l.starts_with(id)).unwrap_or("").to_owned();
+    assert!(about("t_00000f10").contains("no-heal") && about("t_00000f11").contains("no-heal"), "{said}");
+    assert!(about("t_00000f12").contains("requeue"), "a worker cannot opt out: {said}");
+    assert!(about("t_00000f13").contains("limit set by hand"), "{said}");
+    assert!(about("t_00000f14").contains("blocked by hand"), "{said}");
+    assert!(about("t_00000f15").contains("scheduled by somebody else"), "{said}");
+}
+
+#[test]
+fn a_clock_that_jumped_or_a_board_from_the_future_stops_it() {
+    let b = TestBoard::new();
+    b.add("t_00000f20", "ready");
+    b.run_it("t_00000f20", Some(dead_pid()), 900);
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, created_at) VALUES ('t_00000f20', 'edited', {})",
+        now() + 500
+    ));
+    let before = b.dump();
+    let r = b.heal(&[]);
+    assert_eq!(r.code, 1, "{r:?}");
+    assert!(r.err.contains("in the future"), "{r:?}");
+    assert_eq!(b.dump(), before);
+    b.sql("DELETE FROM task_events WHERE kind = 'edited'");
+    let before = b.dump();
+
+    // The clock is remembered from the pass above; somebody sets it back by a day in the cache's eyes.
+    let cache = rusqlite::Connection::open(b.path().join("state/watchbill/state.db")).unwrap();
+    cache.execute_batch("UPDATE clock SET offset = offset + 86400").unwrap();
+    drop(cache);
+    let r = b.heal(&[]);
+    assert_eq!(r.code, 1, "{r:?}");
+    assert!(r.err.contains("the wall clock moved"), "{r:?}");
+    assert_eq!(b.dump(), before);
+    // Noticed once, and then the new clock is the clock.
+    assert!(b.heal(&[]).ok().contains("requeue"));
+}
+
+#[test]
+fn an_idle_pass_remembers_nothing() {
+    let b = TestBoard::new();
+    b.add("t_00000f21", "ready");
+    assert_eq!(b.heal(&[]).ok(), "");
+    assert!(!b.path().join("state").exists());
+}
+
+#[test]
+fn losing_the_cache_changes_no_decision() {
+    let b = TestBoard::new();
+    b.give_up("t_00000f22", "pid 4 not alive", 900);
+    b.heal(&[]).ok();
+    let first = b.payload("t_00000f22", "unblocked")["watchbill"]["reset"].clone();
+    let _ = fs::remove_dir_all(b.path().join("state"));
+    b.sql(&format!(
+        "UPDATE tasks SET status = 'blocked', consecutive_failures = 2, last_failure_error = 'pid 5 not alive';
+         INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000f22', 'gave_up',
+         '{{\"limit_source\":\"dispatcher\",\"error\":\"pid 5 not alive\"}}', {});",
+        now()
+    ));
+    let later = (now() + 3_000).to_string();
+    b.heal(&["--db", b.db.to_str().unwrap(), "--now", &later]).ok();
+    assert_eq!(
+        (first, b.payload("t_00000f22", "unblocked")["watchbill"]["reset"].clone()),
+        (json!(1), json!(2))
+    );
+}
+
+#[test]
+fn json_is_one_object_also_when_there_is_nothing_to_say() {
+    let b = TestBoard::new();
+    let report = b.heal(&["--json"]).json();
+    assert_eq!(report["schema"], "watchbill.report/1");
+    assert_eq!(report["boards"][0]["steps"], json!([]));
+    assert_eq!(report["boards"][0]["board"], "default");
+    assert_eq!(report["dry_run"], false);
+    assert!(report["now"].as_str().unwrap().ends_with('Z'));
+}
+
+#[test]
+fn pass_ids_can_be_fixed_and_terminals_are_not_steered() {
+    let b = TestBoard::new();
+    b.add("t_00000f30", "ready");
+    b.run_it("t_00000f30", Some(dead_pid()), 900);
+    b.sql("UPDATE tasks SET claim_lock = 'other' || char(27) || '[31mhost:5'");
+    let r = ran(b.command("heal").args(["-v", "--json"]).env("WATCHBILL_PASS", "P1"));
+    assert_eq!(r.json()["pass"], "P1");
+    assert!(!b.heal(&["-v"]).ok().contains('\u{1b}'));
+}
+
+#[test]
+fn every_board_of_the_root_gets_its_pass() {
+    let b = TestBoard::new();
+    b.add("t_00000f40", "ready");
+    b.run_it("t_00000f40", Some(dead_pid()), 900);
+    for slug in ["alpha", "beta", "put-away", "Not A Slug"] {
+        let folder = b.path().join("kanban/boards").join(slug);
+        fs::create_dir_all(&folder).unwrap();
+        fs::copy(&b.db, folder.join("kanban.db")).unwrap();
+    }
+    fs::write(b.path().join("kanban/boards/put-away/board.json"), "{\"archived\": true}").unwrap();
+    let report = b.heal(&["-n", "--json"]).json();
+    let names: Vec<_> = report["boards"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["board"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["default", "alpha", "beta"]);
+    let text = b.heal(&["-n"]).ok();
+    assert!(text.contains("[alpha] t_00000f40 requeue"), "{text}");
+    assert_eq!(b.heal(&["-n", "--board", "beta", "--json"]).json()["boards"].as_array().unwrap().len(), 1);
+    let pinned = ran(b.command("heal").args(["-n", "--json"]).env("HERMES_KANBAN_BOARD", "alpha"));
+    assert_eq!(pinned.json()["boards"][0]["board"], "alpha");
+    let pinned =
+        ran(b.command("heal").args(["-n", "--json"]).env("HERMES_HOME", b.path().join("profiles/luna")));
+    assert_eq!(pinned.json()["boards"].as_array().unwrap().len(), 3, "a profile's home is the root's");
+}
+
+#[test]
+fn a_storm_is_probed_one_at_a_time() {
+    let b = TestBoard::new();
+    for n in 0..12 {
+        b.give_up(&format!("t_0000e{n:03}"), "pid 4 not alive", 1_500 + n);
+    }
+    assert_eq!(b.heal(&[]).ok().matches(" reset: ").count(), 1);
+    assert_eq!(b.heal(&[]).ok(), "", "the next probe is ten minutes away");
+    let later = (now() + 601).to_string();
+    let said = b.heal(&["--db", b.db.to_str().unwrap(), "--now", &later]).ok();
+    assert_eq!(said.matches(" reset: ").count(), 1, "{said}");
+}
+
+#[test]
+fn claims_of_this_host_only() {
+    let b = TestBoard::new();
+    b.add("t_00000f50", "ready");
+    let past = now() - 5_000;
+    b.sql(&format!("UPDATE tasks SET claim_lock = '{}:1', claim_expires = {past}", hostname()));
+    let said = b.heal(&[]).ok();
+    assert!(said.contains("t_00000f50 release: a claim on a ready row"), "{said}");
+    assert_eq!(b.task("t_00000f50", "claim_lock"), "NULL");
+    assert_eq!(b.payload("t_00000f50", "reclaimed")["prev_lock"], json!(format!("{}:1", hostname())));
+}

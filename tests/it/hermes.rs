@@ -1,0 +1,18 @@
+//! `heal` against the real Hermes from its package: boards are made, claimed and spawned by its own command line and
+//! its own workers, then broken as they are found broken in the field.
+//!
+//! `WATCHBILL_HERMES=skip` leaves all of it out and says so.
+
+mod accepts; // what Hermes must accept of every row we touched
+mod home; // a home of its own for it, and hands on it
+mod provider; // a stand-in for a model provider
+mod python; // the Python environment with the real Hermes in it
+
+mod beside; // a Hermes process that has lost its locks
+mod boards; // which boards, and boards of older versions
+mod dead; // work that dead workers left behind
+mod left; // what is somebody else's word or business
+mod limited; // workers that died of a provider's limit
+mod loops; // crash loops and the jam of the respawn guard
+#[cfg(feature = "real")]
+mod race; // the real dispatcher and `heal` at once

@@ -1,0 +1,251 @@
+//! A home of its own for the real Hermes, and hands on it.
+
+use std::fs::File;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+
+use super::python::python_home;
+use crate::support::{Ran, TestBoard, ran};
+
+/// The longest a real worker may take to do what it was started for.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A private Hermes home whose default board the real Hermes made, with all of [`TestBoard`]'s hands on it.
+pub struct Home {
+    board: TestBoard,
+    python: PathBuf,
+}
+
+impl Deref for Home {
+    type Target = TestBoard;
+    fn deref(&self) -> &TestBoard {
+        &self.board
+    }
+}
+
+impl Home {
+    /// `None` where the real Hermes is to be left out.
+    pub fn new() -> Option<Home> {
+        let python = python_home()?;
+        let dir = tempfile::tempdir().unwrap();
+        let db = dir.path().join("kanban.db");
+        let board = TestBoard { dir, db, config: "[host]\npid_namespace = \"same\"\n".into() };
+        let home = Home { board, python };
+        home.hermes(&["init"]).ok();
+        home.profile("luna", "http://127.0.0.1:9/nobody/v1");
+        Some(home)
+    }
+
+    /// Makes or changes a profile that talks to this endpoint.
+    pub fn profile(&self, name: &str, endpoint: &str) {
+        let folder = self.path().join("profiles").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = format!(
+            "model: {{provider: fake, default: m1}}\n\
+             providers:\n  fake: {{base_url: '{endpoint}', api_key: sk-fake, default_model: m1}}\n\
+             agent: {{api_max_retries: 2, max_turns: 6}}\n"
+        );
+        std::fs::write(folder.join("config.yaml"), config).unwrap();
+    }
+
+    /// A program of Hermes' environment in this home, with nothing of this machine's variables.
+    pub fn run(&self, program: &str) -> Command {
+        let bin = self.python.join("bin");
+        let mut command = Command::new(bin.join(program));
+        command
+            .env_clear()
+            .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
+            .env("HOME", self.path())
+            .env("HERMES_HOME", self.path())
+            .env("TZ", "UTC")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `hermes kanban ...`.
+    pub fn hermes(&self, args: &[&str]) -> Ran {
+        ran(self.run("hermes").arg("kanban").args(args))
+    }
+
+    /// `hermes kanban ... --json`.
+    #[track_caller]
+    pub fn ask(&self, args: &[&str]) -> Value {
+        ran(self.run("hermes").arg("kanban").args(args).arg("--json")).json()
+    }
+
+    /// Makes a task with `hermes kanban create` and returns its id.
+    #[track_caller]
+    pub fn create(&self, args: &[&str]) -> String {
+        let assign: &[&str] = if args.contains(&"--assignee") { &[] } else { &["--assignee", "luna"] };
+        let made = self.ask(&[&["create", "Count the lanterns"], args, assign].concat());
+        made["id"].as_str().unwrap().to_owned()
+    }
+
+    /// A task claimed with `hermes kanban claim`, with `pid` recorded as its worker by Hermes' own code.
+    #[track_caller]
+    pub fn claimed(&self, args: &[&str], pid: Option<i64>) -> String {
+        let task = self.create(args);
+        self.hermes(&["claim", &task]).ok();
+        if let Some(pid) = pid {
+            let code = "import sys; from hermes_cli import kanban_db as kb; c = kb.connect(); \
+                        kb._set_worker_pid(c, sys.argv[1], int(sys.argv[2])); c.close()";
+            ran(self.run("python").args(["-c", code, &task, &pid.to_string()])).ok();
+        }
+        task
+    }
+
+    /// Two attempts by the real dispatcher, each with a worker that dies at once: Hermes' breaker gives the task up.
+    #[track_caller]
+    pub fn give_up_for_real(&self, task: &str) {
+        for _ in 0..3 {
+            ran(self.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", "/bin/false")).ok();
+            self.age(60);
+        }
+        assert_eq!(self.task(task, "status"), "blocked");
+        assert!(self.kinds(task).ends_with("crashed gave_up"), "{}", self.kinds(task));
+    }
+
+    /// Lets this many seconds pass: everything on the board and in the logs happened that much earlier.
+    pub fn age(&self, seconds: i64) {
+        let mut sql = String::new();
+        for (table, columns) in [
+            ("tasks", "created_at started_at completed_at last_heartbeat_at claim_expires"),
+            ("task_runs", "started_at ended_at last_heartbeat_at claim_expires"),
+            ("task_events", "created_at"),
+            ("task_comments", "created_at"),
+        ] {
+            let set: Vec<_> = columns.split(' ').map(|c| format!("{c} = {c} - {seconds}")).collect();
+            sql.push_str(&format!("UPDATE {table} SET {};", set.join(", ")));
+        }
+        // What our own trail says about time ages with it.
+        for path in [
+            "$.watchbill.hold.until",
+            "$.watchbill.hold.next",
+            "$.watchbill.hold.since",
+            "$.watchbill.died",
+            "$.until",
+        ] {
+            sql.push_str(&format!(
+                "UPDATE task_events SET payload = json_set(payload, '{path}', json_extract(payload, '{path}') - {seconds})
+                   WHERE json_valid(payload) AND json_extract(payload, '{path}') IS NOT NULL;"
+            ));
+        }
+        self.sql(&sql);
+        let logs = std::fs::read_dir(self.path().join("kanban/logs")).into_iter().flatten();
+        for log in logs.map(Result::unwrap) {
+            let file = File::options().append(true).open(log.path()).unwrap();
+            let at: SystemTime = file.metadata().unwrap().modified().unwrap();
+            file.set_modified(at - Duration::from_secs(seconds.unsigned_abs())).unwrap();
+        }
+    }
+
+    /// One pass of `heal` over the default board, and what it says of it.
+    #[track_caller]
+    pub fn pass(&self) -> Said {
+        Said(self.heal(&["--json", "-v"]).json()["boards"][0].clone())
+    }
+
+    /// Waits until a task has this status.
+    #[track_caller]
+    pub fn await_status(&self, task: &str, status: &str) {
+        self.wait(&format!("{task} to be {status}"), || self.task(task, "status") == status);
+    }
+
+    /// Waits until a process has ended, or is a zombie.
+    #[track_caller]
+    pub fn await_end(&self, pid: i64) {
+        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        self.wait(&format!("process {pid} to end"), || {
+            state().rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+        });
+    }
+
+    #[track_caller]
+    fn wait(&self, what: &str, mut done: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !done() {
+            assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// `kill -9` for the worker of a task and everything in its process group.
+    #[track_caller]
+    pub fn kill_worker(&self, task: &str) -> i64 {
+        let pid: i64 = self.task(task, "worker_pid").parse().unwrap();
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        assert!(command.contains(&format!("kanban task {task}")), "not our worker: {command}");
+        let group = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        rustix::process::kill_process_group(group, Signal::KILL).unwrap();
+        self.await_end(pid);
+        pid
+    }
+
+    /// Kinds of a task's events, oldest first, without those that come with every real worker.
+    pub fn way(&self, task: &str) -> String {
+        let noise = ["tip_scratch_workspace", "heartbeat", "claim_extended"];
+        self.kinds(task).split(' ').filter(|k| !noise.contains(k)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Everything the board says of a task, to compare before and after.
+    pub fn rows(&self, task: &str) -> String {
+        let conn = self.open();
+        let mut all = String::new();
+        for (table, key) in [
+            ("tasks", "id"),
+            ("task_runs", "task_id"),
+            ("task_events", "task_id"),
+            ("task_comments", "task_id"),
+        ] {
+            let mut statement = conn.prepare(&format!("SELECT * FROM {table} WHERE {key} = ?")).unwrap();
+            let n = statement.column_count();
+            let mut rows = statement.query([task]).unwrap();
+            while let Some(row) = rows.next().unwrap() {
+                let values: Vec<_> =
+                    (0..n).map(|i| row.get::<_, rusqlite::types::Value>(i).unwrap()).collect();
+                all.push_str(&format!("{table}: {values:?}\n"));
+            }
+        }
+        all
+    }
+
+    /// The tasks that the real dispatcher would start now.
+    #[track_caller]
+    pub fn would_start(&self) -> Vec<String> {
+        let plan = self.ask(&["dispatch", "--dry-run"]);
+        plan["spawned"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["task_id"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+/// What `heal` said about one board.
+pub struct Said(pub Value);
+
+impl Said {
+    /// What became of a task, in one line: `requeue dead-worker: ...`, `left: ...`, `unknown: ...`, or nothing.
+    pub fn of(&self, task: &str) -> String {
+        let find = |list: &str| self.0[list].as_array().unwrap().iter().find(|s| s["task"] == task).cloned();
+        let text = |v: &Value, key: &str| v[key].as_str().unwrap_or("").to_owned();
+        if let Some(s) = find("steps") {
+            assert_eq!(s["outcome"], "applied", "{s}");
+            return format!("{} {}: {}", text(&s, "action"), text(&s, "case"), text(&s, "because"));
+        }
+        let left = find("skipped").map(|s| format!("left: {}", text(&s, "because")));
+        left.or_else(|| find("unknown").map(|s| format!("unknown: {}", text(&s, "because"))))
+            .unwrap_or_default()
+    }
+
+    /// How many steps were carried out.
+    pub fn steps(&self) -> usize {
+        self.0["steps"].as_array().unwrap().len()
+    }
+}

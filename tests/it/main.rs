@@ -1,0 +1,12 @@
+//! Every test that runs the real programs, in one binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
+#![allow(unreachable_pub, missing_docs, reason = "a test's name is its documentation")]
+
+mod support; // a board in a temporary folder, the programs run against it, and facts back out
+
+mod exits; // every exit code and every bad board
+mod hand; // `board`, the hand of a worker or a person
+mod heal; // acts, acts once, doubts, and leaves alone what is not its own
+mod hermes; // against the real Hermes from its package
+mod life; // real processes: killed, recycled, orphaned, in another namespace
+mod plans; // plan and apply

@@ -1,0 +1,335 @@
+//! A board in a temporary folder, the programs run against it with nothing of this machine's environment, and facts
+//! back out.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+/// The path of a built program.
+pub fn program(name: &str) -> &'static str {
+    match name {
+        "heal" => env!("CARGO_BIN_EXE_heal"),
+        "board" => env!("CARGO_BIN_EXE_board"),
+        "watchbill" => env!("CARGO_BIN_EXE_watchbill"),
+        other => panic!("no program {other}"),
+    }
+}
+
+/// Seconds since the epoch, now.
+pub fn now() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
+}
+
+/// This machine's name, as Hermes writes it into claims.
+pub fn hostname() -> String {
+    rustix::system::uname().nodename().to_str().unwrap().to_owned()
+}
+
+/// What a program said and how it ended.
+#[must_use = "look at the exit code, or call ok()"]
+#[derive(Debug, Clone)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    /// Stdout of a program that ended with 0.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{self:?}");
+        self.out
+    }
+
+    /// Stdout of a program that ended with 0, as JSON.
+    #[track_caller]
+    pub fn json(self) -> Value {
+        let text = self.ok();
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+    }
+
+    /// The stderr of a program that ended with this code: exactly one line.
+    #[track_caller]
+    pub fn fails(self, code: i32) -> String {
+        assert_eq!(self.code, code, "{self:?}");
+        assert_eq!(self.err.trim_end().lines().count(), 1, "one clear line, not: {self:?}");
+        self.err.trim_end().to_owned()
+    }
+}
+
+/// A process that ends with the test that started it.
+pub struct Kept(pub Child);
+
+impl Kept {
+    pub fn pid(&self) -> i64 {
+        i64::from(self.0.id())
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+
+    /// `kill -9`, and reaped.
+    pub fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A real process that carries the marks of the worker of a run, as Hermes starts them. Ends by itself in a minute.
+pub fn worker(task: &str, run: i64) -> Kept {
+    let mut command = Command::new("sleep");
+    command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("HERMES_KANBAN_TASK", task).env("HERMES_KANBAN_RUN_ID", run.to_string());
+    Kept(command.spawn().unwrap())
+}
+
+/// A real process that has nothing to do with any task.
+pub fn stranger() -> Kept {
+    let mut command = Command::new("sleep");
+    command.arg("60").env_clear().env("PATH", "/usr/bin:/bin");
+    Kept(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+/// A pid that was real and is gone now.
+pub fn dead_pid() -> i64 {
+    let mut child = stranger();
+    child.kill();
+    child.pid()
+}
+
+/// A Hermes root in a temporary folder, with a board of Hermes' shape (tables of 0.19, no mark of ours).
+pub struct TestBoard {
+    pub dir: tempfile::TempDir,
+    pub db: PathBuf,
+    pub config: String,
+}
+
+impl TestBoard {
+    /// A board as Hermes makes it; no dispatcher is known.
+    pub fn new() -> TestBoard {
+        let board = TestBoard::own();
+        board.sql("PRAGMA application_id = 0");
+        board
+    }
+
+    /// A board as `board init` makes it, at the place of a Hermes default board.
+    pub fn own() -> TestBoard {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("kanban/logs")).unwrap();
+        let db = dir.path().join("kanban.db");
+        let board = TestBoard { dir, db, config: "[host]\npid_namespace = \"same\"\n".into() };
+        board.hand(&["init", board.db.to_str().unwrap()]).ok();
+        board
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Runs SQL on the board, as somebody who breaks it.
+    #[track_caller]
+    pub fn sql(&self, sql: &str) {
+        self.open().execute_batch(sql).unwrap();
+    }
+
+    /// A connection of somebody else.
+    pub fn open(&self) -> Connection {
+        let conn = Connection::open(&self.db).unwrap();
+        conn.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+        conn
+    }
+
+    /// One value, as text (`NULL` for none).
+    #[track_caller]
+    pub fn value(&self, sql: &str) -> String {
+        self.open()
+            .query_row(sql, [], |r| {
+                Ok(match r.get_ref(0)? {
+                    rusqlite::types::ValueRef::Null => "NULL".to_owned(),
+                    rusqlite::types::ValueRef::Integer(n) => n.to_string(),
+                    rusqlite::types::ValueRef::Real(f) => f.to_string(),
+                    rusqlite::types::ValueRef::Text(t) | rusqlite::types::ValueRef::Blob(t) => {
+                        String::from_utf8_lossy(t).into_owned()
+                    }
+                })
+            })
+            .unwrap()
+    }
+
+    /// A column of a task.
+    #[track_caller]
+    pub fn task(&self, id: &str, column: &str) -> String {
+        self.value(&format!("SELECT {column} FROM tasks WHERE id = '{id}'"))
+    }
+
+    /// Kinds of a task's events, oldest first, separated by spaces.
+    pub fn kinds(&self, id: &str) -> String {
+        self.value(&format!(
+            "SELECT coalesce(group_concat(kind, ' '), '') FROM (SELECT kind FROM task_events WHERE task_id = '{id}' ORDER BY id)"
+        ))
+    }
+
+    /// The payload of a task's newest event of a kind.
+    #[track_caller]
+    pub fn payload(&self, id: &str, kind: &str) -> Value {
+        let text = self.value(&format!(
+            "SELECT payload FROM task_events WHERE task_id = '{id}' AND kind = '{kind}' ORDER BY id DESC LIMIT 1"
+        ));
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Every row of every table, as text: equal before and after where nothing may change.
+    pub fn dump(&self) -> String {
+        let conn = self.open();
+        let mut all = String::new();
+        for table in
+            ["tasks", "task_runs", "task_events", "task_comments", "task_links", "kanban_notify_subs"]
+        {
+            let mut statement = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
+            let n = statement.column_count();
+            let mut rows = statement.query([]).unwrap();
+            while let Some(row) = rows.next().unwrap() {
+                let values: Vec<String> = (0..n).map(|i| format!("{:?}", row.get_ref(i).unwrap())).collect();
+                all.push_str(&format!("{table}: {}\n", values.join(" | ")));
+            }
+        }
+        all
+    }
+
+    /// A task in a state, made an hour ago.
+    pub fn add(&self, id: &str, status: &str) {
+        let at = now() - 3_600;
+        self.sql(&format!(
+            "INSERT INTO tasks (id, title, assignee, status, created_at) VALUES ('{id}', 'Task {id}', 'luna', '{status}', {at});
+             INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('{id}', 'created', '{{\"status\":\"ready\"}}', {at});"
+        ));
+    }
+
+    /// Puts a task into the state a claim and a spawn leave it in, `ago` seconds ago; returns the run.
+    pub fn run_it(&self, id: &str, pid: Option<i64>, ago: i64) -> i64 {
+        let at = now() - ago;
+        let expires = now() + 600;
+        let pid_sql = pid.map_or("NULL".to_owned(), |p| p.to_string());
+        let lock = format!("{}:{}", hostname(), std::process::id());
+        let conn = self.open();
+        conn.execute_batch(&format!(
+            "INSERT INTO task_runs (task_id, profile, status, claim_lock, claim_expires, worker_pid, started_at)
+               VALUES ('{id}', 'luna', 'running', '{lock}', {expires}, {pid_sql}, {at});
+             UPDATE tasks SET status = 'running', claim_lock = '{lock}', claim_expires = {expires}, worker_pid = {pid_sql},
+               started_at = coalesce(started_at, {at}), current_run_id = last_insert_rowid() WHERE id = '{id}';"
+        ))
+        .unwrap();
+        let run: i64 = conn.query_row("SELECT max(id) FROM task_runs", [], |r| r.get(0)).unwrap();
+        conn.execute_batch(&format!(
+            "INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+               VALUES ('{id}', {run}, 'claimed', '{{\"lock\":\"{lock}\",\"expires\":{expires},\"run_id\":{run}}}', {at});"
+        ))
+        .unwrap();
+        if let Some(pid) = pid {
+            conn.execute_batch(&format!(
+                "INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+                   VALUES ('{id}', {run}, 'spawned', '{{\"pid\":{pid}}}', {at});"
+            ))
+            .unwrap();
+        }
+        run
+    }
+
+    /// A task that Hermes' breaker gave up `ago` seconds ago with this error text.
+    pub fn give_up(&self, id: &str, error: &str, ago: i64) {
+        let at = now() - ago;
+        self.add(id, "blocked");
+        self.sql(&format!(
+            "UPDATE tasks SET consecutive_failures = 2, last_failure_error = '{error}' WHERE id = '{id}';
+             INSERT INTO task_runs (task_id, profile, status, outcome, error, started_at, ended_at)
+               VALUES ('{id}', 'luna', 'crashed', 'crashed', '{error}', {at} - 60, {at});
+             INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES
+               ('{id}', last_insert_rowid(), 'claimed', '{{\"lock\":\"{host}:{pid}\"}}', {at} - 60),
+               ('{id}', last_insert_rowid(), 'crashed', '{{\"pid\":1}}', {at}),
+               ('{id}', NULL, 'gave_up', '{{\"failures\":2,\"effective_limit\":2,\"limit_source\":\"dispatcher\",\"error\":\"{error}\",\"trigger_outcome\":\"crashed\"}}', {at});",
+            host = hostname(),
+            pid = std::process::id(),
+        ));
+    }
+
+    /// Writes a task's worker log.
+    pub fn log(&self, id: &str, text: &str) {
+        std::fs::write(self.path().join(format!("kanban/logs/{id}.log")), text).unwrap();
+    }
+
+    /// A program on this board, in an environment of its own.
+    pub fn command(&self, name: &str) -> Command {
+        let config = self.path().join("watchbill.toml");
+        std::fs::write(&config, &self.config).unwrap();
+        let mut command = Command::new(program(name));
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.path())
+            .env("XDG_STATE_HOME", self.path().join("state"))
+            .env("HERMES_HOME", self.path())
+            .env("WATCHBILL_CONFIG", config)
+            .env("TZ", "UTC")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// The environment [`TestBoard::command`] gives, for programs that start ours.
+    pub fn environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+        let command = self.command("heal");
+        command.get_envs().filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned()))).collect()
+    }
+
+    /// Runs `heal` on this root.
+    pub fn heal(&self, args: &[&str]) -> Ran {
+        ran(self.command("heal").args(args))
+    }
+
+    /// Runs `heal` on this board as it will be in `seconds`. Processes keep their real starts, so rows made now are old
+    /// by then also on a machine that was started a minute ago.
+    pub fn later(&self, seconds: i64, args: &[&str]) -> Ran {
+        let at = (now() + seconds).to_string();
+        ran(self.command("heal").arg("--db").arg(&self.db).args(["--now", &at]).args(args))
+    }
+
+    /// Runs `board` on this board.
+    pub fn hand(&self, args: &[&str]) -> Ran {
+        ran(self.command("board").arg("--db").arg(&self.db).args(args))
+    }
+}
+
+/// Runs a command to its end.
+pub fn ran(command: &mut Command) -> Ran {
+    let out = command.output().unwrap();
+    Ran {
+        code: out.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&out.stdout).into_owned(),
+        err: String::from_utf8_lossy(&out.stderr).into_owned(),
+    }
+}
+
+impl TestBoard {
+    /// Like [`TestBoard::dump`] for boards that have no table of runs.
+    pub fn dump_without_runs(&self) -> String {
+        let conn = self.open();
+        let rows = |sql: &str| -> Vec<String> {
+            let mut statement = conn.prepare(sql).unwrap();
+            statement.query_map([], |r| r.get::<_, String>(0)).unwrap().map(Result::unwrap).collect()
+        };
+        let tasks =
+            rows("SELECT id || status || ifnull(claim_lock, '-') || ifnull(worker_pid, 0) FROM tasks");
+        let events = rows("SELECT id || kind || ifnull(payload, '-') FROM task_events");
+        format!("{tasks:?} {events:?}")
+    }
+}
