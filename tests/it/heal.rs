@@ -305,6 +305,10 @@ fn every_board_of_the_root_gets_its_pass() {
     let pinned =
         ran(b.command("heal").args(["-n", "--json"]).env("HERMES_HOME", b.path().join("profiles/luna")));
     assert_eq!(pinned.json()["boards"].as_array().unwrap().len(), 3, "a profile's home is the root's");
+    // A board that is announced but not there yet pins all the same, as in Hermes: not every board of the root.
+    fs::create_dir_all(b.path().join("kanban/boards/gamma")).unwrap();
+    fs::write(b.path().join("kanban/boards/gamma/board.json"), "{}").unwrap();
+    assert!(ran(b.command("heal").env("HERMES_KANBAN_BOARD", "gamma")).fails(66).contains("gamma"));
 }
 
 #[test]

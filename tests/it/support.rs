@@ -153,18 +153,7 @@ impl TestBoard {
     /// One value, as text (`NULL` for none).
     #[track_caller]
     pub fn value(&self, sql: &str) -> String {
-        self.open()
-            .query_row(sql, [], |r| {
-                Ok(match r.get_ref(0)? {
-                    rusqlite::types::ValueRef::Null => "NULL".to_owned(),
-                    rusqlite::types::ValueRef::Integer(n) => n.to_string(),
-                    rusqlite::types::ValueRef::Real(f) => f.to_string(),
-                    rusqlite::types::ValueRef::Text(t) | rusqlite::types::ValueRef::Blob(t) => {
-                        String::from_utf8_lossy(t).into_owned()
-                    }
-                })
-            })
-            .unwrap()
+        self.open().query_row(sql, [], |r| Ok(shown(r.get_ref(0)?))).unwrap()
     }
 
     /// A column of a task.
@@ -200,7 +189,7 @@ impl TestBoard {
             let n = statement.column_count();
             let mut rows = statement.query([]).unwrap();
             while let Some(row) = rows.next().unwrap() {
-                let values: Vec<String> = (0..n).map(|i| format!("{:?}", row.get_ref(i).unwrap())).collect();
+                let values: Vec<String> = (0..n).map(|i| shown(row.get_ref(i).unwrap())).collect();
                 all.push_str(&format!("{table}: {}\n", values.join(" | ")));
             }
         }
@@ -306,6 +295,17 @@ impl TestBoard {
     /// Runs `board` on this board.
     pub fn hand(&self, args: &[&str]) -> Ran {
         ran(self.command("board").arg("--db").arg(&self.db).args(args))
+    }
+}
+
+/// A value as SQLite's own shell would show it, `NULL` for none.
+fn shown(value: rusqlite::types::ValueRef<'_>) -> String {
+    use rusqlite::types::ValueRef::{Blob, Integer, Null, Real, Text};
+    match value {
+        Null => "NULL".to_owned(),
+        Integer(n) => n.to_string(),
+        Real(f) => f.to_string(),
+        Text(t) | Blob(t) => String::from_utf8_lossy(t).into_owned(),
     }
 }
 

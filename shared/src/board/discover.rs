@@ -122,7 +122,8 @@ pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
         }
         let slug = set("HERMES_KANBAN_BOARD").map(|s| s.to_lowercase()).filter(|s| is_slug(s));
         if let (Some(root), Some(slug)) = (&root, slug) {
-            let there = slug == "default" || db_path(root, &slug).exists();
+            let known = |file: &str| boards(root).join(&slug).join(file).exists();
+            let there = slug == "default" || known("kanban.db") || known("board.json");
             // Hermes falls back in silence when that board does not exist; so do we, to the whole root.
             if there {
                 return Ok(vec![named(root, &slug)?]);

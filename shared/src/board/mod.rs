@@ -149,12 +149,6 @@ impl Task {
     pub fn claimer_pid(&self) -> Option<i64> {
         claimer_pid(self.claim_lock.as_deref()?)
     }
-
-    /// Whether this is a distress card rather than work.
-    pub fn is_card(&self) -> bool {
-        self.title.starts_with("[BLOCKED]")
-            || self.idempotency_key.as_deref().is_some_and(|k| k.starts_with("distress:"))
-    }
 }
 
 /// The process id in a claim `<host>:<pid>[:<uuid>]`.

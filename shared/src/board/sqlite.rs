@@ -153,7 +153,7 @@ impl SqliteBoard {
     /// Makes a board of our own in a new file, with the tables of Hermes 0.19.
     ///
     /// # Errors
-    /// `Usage`-free: `Partial` where something is already there, `Permission` or `Io` where it cannot be made.
+    /// `Partial` where something is already there, `Permission` or `Io` where it cannot be made.
     pub fn create(path: &Path, busy: Duration) -> Result<()> {
         let at = path.display().to_string();
         if std::fs::symlink_metadata(path).is_ok_and(|m| m.len() > 0 || !m.is_file()) {

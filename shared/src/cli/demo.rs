@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{DemoArgs, env, print};
 use crate::board::hermes::{self, Trail};
 use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Change, Expect, NewTask, Status, Step, Task};
+use crate::board::{Board, BoardId, Change, Detail, Expect, NewTask, Outcome, Status, Step, Task};
 use crate::error::{Error, Kind, Result};
 use crate::report::printable;
 use crate::time::Time;
@@ -139,21 +139,19 @@ impl Stage {
         stranger.is_some_and(|c| matches!(c.try_wait(), Ok(None)))
     }
 
-    fn write(
+    /// Changes a task as somebody did it at another time.
+    fn change(
         &self,
         at: Time,
         id: &str,
-        new: bool,
-        changes: impl FnOnce(&crate::board::Detail) -> Vec<Change>,
+        changes: impl FnOnce(&Detail) -> Vec<Change>,
     ) -> Result<Option<i64>> {
-        let mut board = self.board()?;
-        let seen = board.look(&[id.to_owned()])?.pop();
-        let changes = match &seen {
-            Some(seen) => changes(seen),
-            None if new => changes(&blank(id)),
-            None => return Err(Error::new(Kind::Bug, id, "the demo lost a task")),
-        };
-        let expect = seen.as_ref().map(Expect::of);
+        let lost = || Error::new(Kind::Bug, id, "the demo lost a task");
+        let seen = self.board()?.look(&[id.to_owned()])?.pop().ok_or_else(lost)?;
+        self.write(at, id, Some(Expect::of(&seen)), changes(&seen))
+    }
+
+    fn write(&self, at: Time, id: &str, expect: Option<Expect>, changes: Vec<Change>) -> Result<Option<i64>> {
         let step = Step {
             task: id.into(),
             action: "demo".into(),
@@ -164,8 +162,8 @@ impl Stage {
             proof: None,
             changes,
         };
-        match board.apply(at, &[step], Duration::from_secs(2))?.pop() {
-            Some(crate::board::Outcome::Applied { run }) => Ok(run),
+        match self.board()?.apply(at, &[step], Duration::from_secs(2))?.pop() {
+            Some(Outcome::Applied { run }) => Ok(run),
             other => Err(Error::new(Kind::Bug, id, format!("the demo could not set its scene: {other:?}"))),
         }
     }
@@ -174,31 +172,29 @@ impl Stage {
     fn set(&mut self, scene: &Scene) -> Result<()> {
         let trail = trail();
         let (old, then, now) = (self.now.plus(-7_200), self.now.plus(-1_020), self.now);
-        self.write(old, scene.id, true, |_| {
-            let task = NewTask {
-                title: scene.title.into(),
-                assignee: Some(scene.who.into()),
-                created_by: Some("demo".into()),
-                ..NewTask::default()
-            };
-            hermes::created(Status::Ready, task, &[], &trail)
-        })?;
+        let task = NewTask {
+            title: scene.title.into(),
+            assignee: Some(scene.who.into()),
+            created_by: Some("demo".into()),
+            ..NewTask::default()
+        };
+        self.write(old, scene.id, None, hermes::created(Status::Ready, task, &[], &trail))?;
         match scene.id {
             "t_0000da04" => {
                 let lock = format!("{}:1", self.host);
                 let expires = then.plus(300);
-                self.write(then, scene.id, false, |_| vec![Change::TakeClaim { lock, expires, pid: None }])?;
+                self.change(then, scene.id, |_| vec![Change::TakeClaim { lock, expires, pid: None }])?;
             }
             "t_0000da05" => {
-                self.write(then, scene.id, false, |_| {
+                self.change(then, scene.id, |_| {
                     vec![Change::SetFailures { count: 1, error: Some("pid 429 not alive".into()) }]
                 })?;
             }
             "t_0000da06" => {
-                self.write(then, scene.id, false, |_| gave_up())?;
+                self.change(then, scene.id, |_| gave_up())?;
             }
             "t_0000da08" => {
-                self.write(then, scene.id, false, |seen| {
+                self.change(then, scene.id, |seen| {
                     hermes::blocked(seen, "needs a decision", Some("needs_input"), &trail)
                 })?;
             }
@@ -211,14 +207,14 @@ impl Stage {
         let trail = trail();
         // A claimer that is gone: the pid is above every pid this kernel gives.
         let lock = format!("{}:4194305", self.host);
-        let run = self.write(then, scene.id, false, |seen| {
+        let run = self.change(then, scene.id, |seen| {
             hermes::claimed(seen, &lock, now.plus(300), None, Some(scene.who.into()), &trail)
         })?;
         let is_stranger = scene.id == "t_0000da03";
         let nth = self.worker(scene, if is_stranger { 0 } else { run.unwrap_or(0) })?;
         let pid = self.pid(nth);
         let lock = format!("{}:4194305", self.host);
-        self.write(then, scene.id, false, |_| {
+        self.change(then, scene.id, |_| {
             vec![Change::TakeClaim { lock, expires: now.plus(300), pid: Some(pid) }]
         })?;
         match scene.id {
@@ -286,40 +282,6 @@ fn gave_up() -> Vec<Change> {
             run: None,
         },
     ]
-}
-
-/// A row that is not there yet, for changes that look at none.
-fn blank(id: &str) -> crate::board::Detail {
-    crate::board::Detail {
-        task: Task {
-            id: id.into(),
-            title: String::new(),
-            assignee: None,
-            status: Status::Ready,
-            priority: 0,
-            created_at: Time(0),
-            started_at: None,
-            claim_lock: None,
-            claim_expires: None,
-            worker_pid: None,
-            last_heartbeat_at: None,
-            current_run: None,
-            failures: 0,
-            last_failure_error: None,
-            max_retries: None,
-            block_kind: None,
-            block_recurrences: 0,
-            worker_started_at: None,
-            idempotency_key: None,
-        },
-        body: String::new(),
-        runs: Vec::new(),
-        events: Vec::new(),
-        comments: Vec::new(),
-        parents: Vec::new(),
-        cards: Vec::new(),
-        mark: String::new(),
-    }
 }
 
 /// How a Hermes worker's log ends on a rate limit.
