@@ -4,21 +4,25 @@
 //! by POSIX drops its own locks, so the next closing process could unlink a live WAL. Hence SQLite >= 3.51 (bundled,
 //! its guard notices that), no checkpoint and no WAL removal on our close, and never a raw open of the file.
 
+mod file;
+mod rows;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSql, ValueRef};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row, Transaction, TransactionBehavior, params};
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 
+use self::file::{check_file, columns, connect, millis, settle, told};
+use self::rows::{event, int, run, task, text};
 use super::change::MOST_STEPS;
 use super::{
     Board, BoardId, Change, Comment, Detail, Event, Kin, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, NOISE,
-    Outcome, Run, RunRef, Status, Step, Task,
+    Outcome, RunRef, Status, Step, Task,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -654,170 +658,6 @@ impl Board for SqliteBoard {
             Ok(outcomes)
         };
         write().map_err(|e| self.fault(&e))
-    }
-}
-
-/// A path that may hold a board: there, a file, not empty. Only looks at the folder entry, never opens the file.
-fn check_file(path: &Path) -> Result<()> {
-    let at = path.display();
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::new(Kind::NoInput, at, "no such board"));
-        }
-        Err(e) => return Err(Error::io(at, &e)),
-    };
-    if !meta.is_file() {
-        return Err(Error::new(Kind::Data, at, "not a file"));
-    }
-    if meta.len() == 0 {
-        return Err(Error::new(Kind::NoInput, at, "empty file, no board in it yet"));
-    }
-    Ok(())
-}
-
-fn connect(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) -> Result<Connection> {
-    let at = path.display().to_string();
-    let mut conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .map_err(|e| told(&at, &e))?;
-    conn.busy_handler(Some(jittered(Arc::clone(patience)))).map_err(|e| told(&at, &e))?;
-    Ok(conn)
-}
-
-/// Settings of one connection. On somebody else's board the WAL is never moved back or removed by us.
-fn settle(conn: &Connection, own: bool, mode: Mode) -> rusqlite::Result<()> {
-    if !own {
-        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        conn.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
-    }
-    conn.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")?;
-    if mode == Mode::Look {
-        conn.execute_batch("PRAGMA query_only = ON")?;
-    }
-    Ok(())
-}
-
-fn columns(conn: &Connection) -> rusqlite::Result<BTreeMap<String, BTreeSet<String>>> {
-    let mut statement = conn.prepare(Q_COLUMNS)?;
-    let mut rows = statement.query([])?;
-    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    while let Some(row) = rows.next()? {
-        all.entry(row.get(0)?).or_default().insert(row.get(1)?);
-    }
-    Ok(all)
-}
-
-/// Waits 100 to 500 microseconds between tries, `patience` milliseconds in all. SQLite's own ladder (up to 100 ms a step)
-/// waits 330 to 430 ms at the 99th percentile beside a busy writer; this one 7 to 14 ms.
-fn jittered(patience: Arc<AtomicU64>) -> impl FnMut(i32) -> bool + Send + 'static {
-    let mut since = Instant::now();
-    move |tries| {
-        if tries == 0 {
-            since = Instant::now();
-        }
-        if since.elapsed() >= Duration::from_millis(patience.load(Ordering::Relaxed)) {
-            return false;
-        }
-        // Cheap scatter so that two waiters do not march in step; quality does not matter.
-        let seed = u64::from(tries.unsigned_abs()).wrapping_mul(0x9E37_79B9) ^ u64::from(std::process::id());
-        std::thread::sleep(Duration::from_micros(100 + seed % 400));
-        true
-    }
-}
-
-fn millis(d: Duration) -> u64 {
-    u64::try_from(d.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Turns an engine's failure into ours: what kind it is decides what the next pass can do about it.
-fn told(at: &str, e: &rusqlite::Error) -> Error {
-    let kind = match e.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Kind::Busy,
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Kind::Data,
-        Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Kind::Permission,
-        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => Kind::Io,
-        _ => Kind::Data,
-    };
-    let (what, hint) = match kind {
-        Kind::Busy => ("busy: somebody else is writing".to_owned(), Some("the next pass will do")),
-        Kind::Permission => (
-            "cannot be opened or written".to_owned(),
-            Some("the program needs to write in the board's folder, for its -wal and -shm files"),
-        ),
-        _ => (e.to_string(), None),
-    };
-    Error { kind, at: at.into(), what, hint: hint.map(str::to_owned) }
-}
-
-// ---- rows ----
-
-fn int(row: &Row<'_>, i: usize) -> Option<i64> {
-    match row.get_ref(i).ok()? {
-        ValueRef::Integer(n) => Some(n),
-        // Boards hold times written as floats or text; what is not a number is as good as missing.
-        ValueRef::Real(f) => Some(f as i64),
-        ValueRef::Text(t) => std::str::from_utf8(t).ok()?.trim().parse().ok(),
-        _ => None,
-    }
-}
-
-fn text(row: &Row<'_>, i: usize) -> Option<String> {
-    match row.get_ref(i).ok()? {
-        ValueRef::Text(t) | ValueRef::Blob(t) => Some(String::from_utf8_lossy(t).into_owned()),
-        ValueRef::Integer(n) => Some(n.to_string()),
-        ValueRef::Real(f) => Some(f.to_string()),
-        ValueRef::Null => None,
-    }
-}
-
-fn task(row: &Row<'_>) -> Task {
-    let time = |i| int(row, i).map(Time);
-    Task {
-        id: text(row, 0).unwrap_or_default(),
-        title: text(row, 1).unwrap_or_default(),
-        assignee: text(row, 2),
-        status: Status::from(text(row, 3).unwrap_or_default()),
-        priority: int(row, 4).unwrap_or(0),
-        created_at: Time(int(row, 5).unwrap_or(0)),
-        started_at: time(6),
-        claim_lock: text(row, 7),
-        claim_expires: time(8),
-        worker_pid: int(row, 9),
-        last_heartbeat_at: time(10),
-        current_run: int(row, 11).filter(|n| *n != 0),
-        failures: int(row, 12).unwrap_or(0),
-        last_failure_error: text(row, 13),
-        max_retries: int(row, 14),
-        block_kind: text(row, 15),
-        block_recurrences: int(row, 16).unwrap_or(0),
-        worker_started_at: text(row, 17),
-        idempotency_key: text(row, 18),
-    }
-}
-
-fn run(row: &Row<'_>) -> Run {
-    Run {
-        id: int(row, 0).unwrap_or(0),
-        profile: text(row, 1),
-        status: text(row, 2).unwrap_or_default(),
-        outcome: text(row, 3),
-        started_at: Time(int(row, 4).unwrap_or(0)),
-        ended_at: int(row, 5).map(Time),
-        claim_lock: text(row, 6),
-        worker_pid: int(row, 7),
-        last_heartbeat_at: int(row, 8).map(Time),
-        error: text(row, 9),
-        summary: text(row, 10),
-    }
-}
-
-fn event(row: &Row<'_>) -> Event {
-    Event {
-        kind: text(row, 0).unwrap_or_default(),
-        at: Time(int(row, 1).unwrap_or(0)),
-        run: int(row, 2),
-        // Parsed here and not by SQLite: one malformed payload must not fail the query.
-        payload: text(row, 3).and_then(|t| serde_json::from_str(&t).ok()).unwrap_or(Value::Null),
     }
 }
 

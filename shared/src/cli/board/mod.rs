@@ -1,11 +1,14 @@
 //! The command line of `board`: one small transaction a call, guarded by what was seen.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+mod args;
+mod show;
+
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
+
+pub(super) use args::Command;
+use args::{Add, Claim};
 
 use super::{BoardArgs, Common, Here, env, print, random_hex};
 use crate::board::hermes::{self, Trail};
@@ -13,157 +16,7 @@ use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Detail, Expect, Kin, NewTask, Outcome, Status, Step, Task};
 use crate::config::Config;
 use crate::error::{Error, Kind, Result};
-use crate::report::printable;
 use crate::scope::{self, Scope};
-use crate::time::words;
-
-#[derive(Debug, Subcommand)]
-pub(super) enum Command {
-    /// Make a board of our own in a new file, with the tables of Hermes
-    Init {
-        /// The file [default: the one given by --db]
-        path: Option<PathBuf>,
-    },
-    /// Add a task
-    Add(Add),
-    /// List tasks in dispatch order
-    List {
-        /// Only this state (may be repeated) [default: every open one]
-        #[arg(long, value_name = "STATE")]
-        status: Vec<String>,
-        /// Only this profile's
-        #[arg(long, value_name = "PROFILE")]
-        assignee: Option<String>,
-    },
-    /// Show one task with its attempts, history and comments
-    Show {
-        /// The task
-        id: String,
-    },
-    /// Take a task: the one named, or the next ready one for this worker
-    Claim(Claim),
-    /// Say that the work goes on, and extend the claim
-    Heartbeat {
-        /// The task
-        id: String,
-        /// What is being done
-        #[arg(long)]
-        note: Option<String>,
-        /// Extend the claim by this much [default: board.claim_ttl, 15m]
-        #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
-        ttl: Option<Duration>,
-        /// Only if this is still the open run
-        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
-        run: Option<i64>,
-    },
-    /// Leave a note for whoever works on it next
-    Comment {
-        /// The task
-        id: String,
-        /// The text
-        text: String,
-        /// Who speaks
-        #[arg(long, env = "HERMES_PROFILE", value_name = "NAME")]
-        author: Option<String>,
-    },
-    /// Stop the work and say why; only a person or an orchestrator takes it up again
-    Block {
-        /// The task
-        id: String,
-        /// Why
-        reason: String,
-        /// What kind of block: dependency, needs_input, capability or transient
-        #[arg(long, value_parser = ["dependency", "needs_input", "capability", "transient"])]
-        kind: Option<String>,
-        /// Only if this is still the open run
-        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
-        run: Option<i64>,
-    },
-    /// Finish a task, and let those run that waited for it
-    Complete {
-        /// The task
-        id: String,
-        /// What came of it
-        #[arg(long)]
-        result: Option<String>,
-        /// What the next worker should know
-        #[arg(long)]
-        summary: Option<String>,
-        /// Only if this is still the open run
-        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
-        run: Option<i64>,
-    },
-    /// Make one task wait for another
-    Link {
-        /// The task that must be done first
-        parent: String,
-        /// The task that waits
-        child: String,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Add {
-    /// One line
-    title: String,
-    /// The task's text
-    #[arg(long, conflicts_with = "body_file")]
-    body: Option<String>,
-    /// Read the text from a file (- is standard input)
-    #[arg(long, value_name = "FILE")]
-    body_file: Option<PathBuf>,
-    /// Who is to do it
-    #[arg(long, value_name = "PROFILE")]
-    assignee: Option<String>,
-    /// Higher goes first
-    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
-    priority: i64,
-    /// It waits for this task (may be repeated)
-    #[arg(long, value_name = "ID")]
-    parent: Vec<String>,
-    /// Add it only once: a second call with the same key finds the first task
-    #[arg(long, value_name = "KEY")]
-    key: Option<String>,
-    /// Failures after which it is given up [default: the board's]
-    #[arg(long, value_name = "N")]
-    max_retries: Option<i64>,
-    /// Scope: its one concern
-    #[arg(long, value_name = "TEXT")]
-    concern: Option<String>,
-    /// Scope: a glob, path or package it may touch (may be repeated)
-    #[arg(long, value_name = "GLOB")]
-    in_scope: Vec<String>,
-    /// Scope: what it must not touch (may be repeated)
-    #[arg(long, value_name = "GLOB")]
-    out_of_scope: Vec<String>,
-    /// Scope: most files it may change
-    #[arg(long, value_name = "N")]
-    max_files: Option<u32>,
-    /// Scope: expected number of agent iterations
-    #[arg(long, value_name = "N")]
-    iterations: Option<u32>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Claim {
-    /// The task [default: the next ready one that is this worker's or nobody's]
-    id: Option<String>,
-    /// The profile that works
-    #[arg(long, env = "HERMES_PROFILE", value_name = "PROFILE")]
-    worker: Option<String>,
-    /// The worker's process, which heal then watches; without it the claim is a lease that heartbeats keep
-    #[arg(long)]
-    pid: Option<i64>,
-    /// How long the claim holds without a heartbeat [default: board.claim_ttl, 15m]
-    #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
-    ttl: Option<Duration>,
-}
-
-fn parse_ttl(s: &str) -> std::result::Result<Duration, String> {
-    let ttl = humantime::parse_duration(s).map_err(|e| e.to_string())?;
-    let ok = (Duration::from_secs(10)..=Duration::from_secs(86_400)).contains(&ttl);
-    if ok { Ok(ttl) } else { Err("must be between 10s and 24h".into()) }
-}
 
 /// One call: the board, the clock, and how to answer.
 struct Hand<'a> {
@@ -389,7 +242,7 @@ impl Hand<'_> {
         let mut tasks = self.board.glance(&wanted)?;
         tasks.retain(|t| assignee.is_none_or(|a| t.assignee.as_deref() == Some(a)));
         let rows: Vec<Value> = tasks.iter().map(|t| self.row(t)).collect();
-        let text = table(&tasks, self.here.now);
+        let text = show::table(&tasks, self.here.now);
         self.answer(&json!(rows), &text)
     }
 
@@ -411,7 +264,7 @@ impl Hand<'_> {
         all["comments"] = json!(d.comments);
         all["parents"] = json!(d.parents);
         all["scope"] = json!(Scope::parse(&d.body));
-        let text = story(&d, self.here.now);
+        let text = show::story(&d, self.here.now);
         self.answer(&all, &text)
     }
 
@@ -605,66 +458,4 @@ fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
 fn speaker(given: Option<&str>) -> String {
     let given = given.map(str::to_owned).or_else(|| env("HERMES_PROFILE")).or_else(|| env("USER"));
     given.map(|g| g.trim().to_owned()).filter(|g| !g.is_empty()).unwrap_or_else(|| "user".into())
-}
-
-/// Tasks as aligned columns.
-fn table(tasks: &[Task], now: crate::time::Time) -> String {
-    let wide = |f: &dyn Fn(&Task) -> usize| tasks.iter().map(f).max().unwrap_or(0);
-    let who = |t: &Task| printable(t.assignee.as_deref().unwrap_or("-"));
-    let (a, b, c) =
-        (wide(&|t| t.id.len()), wide(&|t| t.status.as_str().len()), wide(&|t| who(t).chars().count()));
-    let mut text = String::new();
-    for t in tasks {
-        let title: String = printable(&t.title).chars().take(80).collect();
-        let age = words(now.since(t.created_at));
-        let _ = writeln!(text, "{:a$}  {:b$}  {:c$}  {:>6}  {title}", t.id, t.status.as_str(), who(t), age);
-    }
-    text
-}
-
-/// One task as a person reads it.
-fn story(d: &Detail, now: crate::time::Time) -> String {
-    let t = &d.task;
-    let mut s = String::new();
-    let _ = writeln!(s, "{}  {}", t.id, printable(&t.title));
-    let _ = writeln!(
-        s,
-        "{}, {}, priority {}, made {} ago",
-        t.status,
-        printable(t.assignee.as_deref().unwrap_or("unassigned")),
-        t.priority,
-        words(now.since(t.created_at))
-    );
-    if let Some(lock) = &t.claim_lock {
-        let until = t.claim_expires.map_or_else(|| "no end".to_owned(), |e| e.to_string());
-        let pid = t.worker_pid.map_or_else(|| "none known".to_owned(), |p| p.to_string());
-        let _ = writeln!(s, "claimed by {} until {until}, worker process {pid}", printable(lock));
-    }
-    if let Some(e) = &t.last_failure_error {
-        let _ = writeln!(s, "{} failures, the last: {}", t.failures, printable(e));
-    }
-    for p in &d.parents {
-        let _ = writeln!(s, "waits for {} ({}) {}", p.id, p.status, printable(&p.title));
-    }
-    if !d.body.trim().is_empty() {
-        let _ = writeln!(s, "\n{}", d.body.lines().map(printable).collect::<Vec<_>>().join("\n"));
-    }
-    for r in d.runs.iter().rev() {
-        let end = r
-            .ended_at
-            .map_or_else(|| "still open".to_owned(), |e| format!("{} long", words(e.since(r.started_at))));
-        let who = printable(r.profile.as_deref().unwrap_or("-"));
-        let how = r.outcome.as_deref().unwrap_or(&r.status);
-        let note = r.error.as_deref().or(r.summary.as_deref()).unwrap_or("");
-        let _ = writeln!(s, "run {}  {}  {who}  {how}, {end}  {}", r.id, r.started_at, printable(note));
-    }
-    for e in &d.events {
-        let by = e.by().map_or_else(String::new, |b| format!(" by {}", printable(b)));
-        let because = e.trail().and_then(|t| t.get("because")).and_then(Value::as_str).unwrap_or("");
-        let _ = writeln!(s, "{}  {}{by}  {}", e.at, printable(&e.kind), printable(because));
-    }
-    for c in &d.comments {
-        let _ = writeln!(s, "{}  {}: {}", c.at, printable(&c.author), printable(&c.body));
-    }
-    s
 }

@@ -1,0 +1,78 @@
+//! Rows as the board has them, read tolerantly: a wrong type or a NULL in one column must not lose the row.
+
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use serde_json::Value;
+
+use crate::board::{Event, Run, Status, Task};
+use crate::time::Time;
+
+pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
+    match row.get_ref(i).ok()? {
+        ValueRef::Integer(n) => Some(n),
+        // Boards hold times written as floats or text; what is not a number is as good as missing.
+        ValueRef::Real(f) => Some(f as i64),
+        ValueRef::Text(t) => std::str::from_utf8(t).ok()?.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
+    match row.get_ref(i).ok()? {
+        ValueRef::Text(t) | ValueRef::Blob(t) => Some(String::from_utf8_lossy(t).into_owned()),
+        ValueRef::Integer(n) => Some(n.to_string()),
+        ValueRef::Real(f) => Some(f.to_string()),
+        ValueRef::Null => None,
+    }
+}
+
+pub(super) fn task(row: &Row<'_>) -> Task {
+    let time = |i| int(row, i).map(Time);
+    Task {
+        id: text(row, 0).unwrap_or_default(),
+        title: text(row, 1).unwrap_or_default(),
+        assignee: text(row, 2),
+        status: Status::from(text(row, 3).unwrap_or_default()),
+        priority: int(row, 4).unwrap_or(0),
+        created_at: Time(int(row, 5).unwrap_or(0)),
+        started_at: time(6),
+        claim_lock: text(row, 7),
+        claim_expires: time(8),
+        worker_pid: int(row, 9),
+        last_heartbeat_at: time(10),
+        current_run: int(row, 11).filter(|n| *n != 0),
+        failures: int(row, 12).unwrap_or(0),
+        last_failure_error: text(row, 13),
+        max_retries: int(row, 14),
+        block_kind: text(row, 15),
+        block_recurrences: int(row, 16).unwrap_or(0),
+        worker_started_at: text(row, 17),
+        idempotency_key: text(row, 18),
+    }
+}
+
+pub(super) fn run(row: &Row<'_>) -> Run {
+    Run {
+        id: int(row, 0).unwrap_or(0),
+        profile: text(row, 1),
+        status: text(row, 2).unwrap_or_default(),
+        outcome: text(row, 3),
+        started_at: Time(int(row, 4).unwrap_or(0)),
+        ended_at: int(row, 5).map(Time),
+        claim_lock: text(row, 6),
+        worker_pid: int(row, 7),
+        last_heartbeat_at: int(row, 8).map(Time),
+        error: text(row, 9),
+        summary: text(row, 10),
+    }
+}
+
+pub(super) fn event(row: &Row<'_>) -> Event {
+    Event {
+        kind: text(row, 0).unwrap_or_default(),
+        at: Time(int(row, 1).unwrap_or(0)),
+        run: int(row, 2),
+        // Parsed here and not by SQLite: one malformed payload must not fail the query.
+        payload: text(row, 3).and_then(|t| serde_json::from_str(&t).ok()).unwrap_or(Value::Null),
+    }
+}
