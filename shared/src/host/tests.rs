@@ -44,7 +44,8 @@ fn ask(host: &Host, name: &str, pid: Option<i64>) -> Ask {
 fn marked(ask: &Ask, program: &str, args: &[&str]) -> Killed {
     let mut command = Command::new(program);
     command.args(args).env("HERMES_KANBAN_TASK", &ask.task).env("HERMES_KANBAN_RUN_ID", "7");
-    Killed(command.stdin(Stdio::null()).spawn().unwrap())
+    // Nothing of ours is handed down: a tool that outlives a failed test would keep its output open.
+    Killed(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
 /// Looks until the kernel shows what was done (a child runs exec in its own time), for at most ten seconds.
@@ -90,6 +91,8 @@ fn a_worker_lives_and_dies() {
     let proof = gone.proof.unwrap();
     assert!(host.still_gone(&proof));
     assert!(!host.still_gone(&Proof { boot_id: "another boot".into(), ..proof.clone() }));
+    let blind = Host { proc: host.proc.join("no-such-folder"), ..host.clone() };
+    assert!(!blind.still_gone(&proof), "who cannot look around cannot say that nobody is there");
     let mut inner = host.clone();
     (inner.same_namespace, inner.facts.initial_pid_namespace) = (false, false);
     assert!(!inner.still_gone(&proof));
@@ -136,10 +139,10 @@ fn tools_outlive_a_killed_worker() {
     let host = host();
     let mut ask = ask(&host, "orphan", None);
     let tool = "import subprocess,time\n\
-        subprocess.Popen(['sleep','601'], start_new_session=True)\ntime.sleep(600)";
+        subprocess.Popen(['sleep','61'], start_new_session=True)\ntime.sleep(600)";
     let mut worker = marked(&ask, "python3", &["-c", tool]);
     ask.pid = Some(worker.pid());
-    let sleeps = |l: &Look| l.orphans.iter().any(|o| o.command == "sleep 601");
+    let sleeps = |l: &Look| l.orphans.iter().any(|o| o.command == "sleep 61");
     let alive = look(&host, &ask, sleeps);
     assert_eq!(alive.life, Life::Alive);
     worker.0.kill().unwrap();
@@ -189,7 +192,10 @@ fn a_worker_in_another_pid_namespace() {
     // Only the shell inside ends in the worker's three words.
     let inside = "exec sh -c 'read x; :' kanban task \"$0\"";
     command.args(["--user", "--pid", "--fork", "--kill-child", "sh", "-c", inside, &ask.task]);
-    let Ok(container) = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn() else { return };
+    let Ok(container) = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    else {
+        return;
+    };
     let mut container = Killed(container);
     let mut refused = false;
     let alive = look(&host, &ask, |l| {

@@ -108,8 +108,8 @@ fn numbers_that_lead_no_process() {
     thread.join().unwrap();
 
     // A session's number whose leader is dead while a member lives on.
-    let script =
-        "import os,subprocess\nos.setsid()\nprint(subprocess.Popen(['sleep','600'],stdout=2).pid,flush=True)";
+    let script = "import os,subprocess\nos.setsid()\n\
+        print(subprocess.Popen(['sleep','60'],stdout=-3,stderr=-3).pid,flush=True)";
     let leader =
         Command::new("python3").args(["-c", script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let leader_pid = pid(&leader);

@@ -163,6 +163,9 @@ fn holders_that_cannot_be_asked() {
     let both = lock(6, elsewhere, "128 128", device) + &lock(7, elsewhere, "128 128", device);
     fs::write(proc.path().join("locks"), both).unwrap();
     assert_eq!(host.split(&db), Split::Split { pids: vec![7] }, "better knowledge wins");
+    // Without a log there is no dead-man switch, only the lock page of the board file itself.
+    fs::write(proc.path().join("locks"), lock(7, elsewhere, "1073741826 1073742335", device)).unwrap();
+    assert_eq!(host.split(&db), Split::Split { pids: vec![7] });
     assert!(unknown(&host.split(&dir.path().join("no/such/folder.db"))));
     host.facts.initial_pid_namespace = false;
     assert!(unknown(&host.split(&db)));
