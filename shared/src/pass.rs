@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode as FileMode, OFlags};
 
+use crate::board::change::MOST_STEPS;
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Outcome, Step};
 use crate::cache::Cache;
@@ -121,6 +122,11 @@ fn paused(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport) -> Resu
         tools.cache.forget(&key, &BTreeSet::new());
         return Ok(());
     }
+    if tools.pass.dry {
+        // Looking is what a pause is for.
+        report.warnings.push("paused: nothing is changed until watchbill.pause is removed".into());
+        return Ok(());
+    }
     report.muted = tools.cache.was_sighted(&key);
     tools.cache.sight(&key, tools.pass.now);
     Err(Error::new(Kind::Busy, file.display(), "paused").hint("remove this file to go on"))
@@ -146,19 +152,27 @@ fn carry_out(
     let holds: Vec<bool> = tools.host.still_gone_all(&proofs);
     let lock = dispatch_lock(&id.path, tools, report)?;
     let doable: Vec<Step> = steps.iter().zip(&holds).filter(|(_, ok)| **ok).map(|(s, _)| s.clone()).collect();
-    let outcomes = board.apply(tools.pass.now, &doable, PATIENCE);
+    let (mut outcomes, mut fault) = (Vec::with_capacity(doable.len()), None);
+    // One transaction a call: what an earlier one did is reported even where a later one fails.
+    for part in doable.chunks(MOST_STEPS) {
+        match board.apply(tools.pass.now, part, PATIENCE) {
+            Ok(done) => outcomes.extend(done),
+            Err(e) => {
+                fault = Some(e);
+                break;
+            }
+        }
+    }
     drop(lock);
-    let mut outcomes = outcomes?.into_iter();
-    report.steps = steps
-        .into_iter()
-        .zip(holds)
-        .map(|(step, ok)| {
-            let moved = || Outcome::Moved { what: "its worker is there after all".into() };
-            let outcome = if ok { outcomes.next().unwrap_or_else(moved) } else { moved() };
-            (step, outcome)
-        })
-        .collect();
-    Ok(())
+    let mut outcomes = outcomes.into_iter();
+    let became = |(step, ok): (Step, bool)| {
+        let moved = Outcome::Moved { what: "its worker is there after all".into() };
+        // What was never tried has no outcome; the error says why.
+        let outcome = if ok { outcomes.next()? } else { moved };
+        Some((step, outcome))
+    };
+    report.steps = steps.into_iter().zip(holds).filter_map(became).collect();
+    fault.map_or(Ok(()), Err)
 }
 
 /// Takes `<board>.dispatch.lock` around the write, so that a dispatcher's tick and ours do not interleave. The file is

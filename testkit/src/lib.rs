@@ -1,1 +1,4 @@
-//! Boards in memory and generated ones, for tests and benchmarks only.
+//! What Watchbill's own tests and benchmarks share: a board in memory, and generated boards of any size.
+
+pub mod generate;
+pub mod memory;

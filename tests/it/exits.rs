@@ -178,6 +178,11 @@ fn a_pause_is_75_and_said_once() {
     let again = b.heal(&[]);
     assert_eq!((again.code, again.err.as_str()), (75, ""));
     assert!(b.heal(&["-v"]).fails(75).contains("paused"));
+    let looked = b.heal(&["-n"]);
+    assert!(
+        looked.code == 0 && looked.out.contains("requeue") && looked.err.contains("paused"),
+        "{looked:?}"
+    );
     assert_eq!(b.dump(), before);
     fs::remove_file(&pause).unwrap();
     b.heal(&[]).ok();

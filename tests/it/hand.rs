@@ -237,3 +237,17 @@ fn init_makes_a_board_once_and_never_over_something() {
     let full = run(&["init", "/proc/nothing/board.db"]);
     assert!(matches!(full.code, 66 | 74 | 77), "{full:?}");
 }
+
+#[test]
+fn the_configured_board_is_the_one_to_work_on() {
+    let b = TestBoard::new();
+    let own = b.path().join("own.db");
+    ran(b.command("board").args(["init", own.to_str().unwrap()])).ok();
+    let with = TestBoard { config: format!("[board]\ndb = \"{}\"\n", own.display()), ..b };
+    let task = ran(with.command("board").args(["add", "Here"])).ok();
+    let listed = ran(with.command("board").args(["list", "--db", own.to_str().unwrap()])).ok();
+    assert!(listed.contains(task.trim()), "{listed}");
+    assert_eq!(with.value("SELECT count(*) FROM tasks"), "0", "not on the Hermes board");
+    // heal watches both.
+    assert_eq!(with.heal(&["--json"]).json()["boards"].as_array().unwrap().len(), 2);
+}

@@ -1,9 +1,8 @@
 //! Real processes: killed, recycled, orphaned, in another namespace. No stranger is harmed, no live worker called gone.
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::support::{Kept, TestBoard, dead_pid, hostname, now, stranger, worker};
+use crate::support::{Kept, TestBoard, dead_pid, hostname, now, stranger, until, worker};
 
 /// A board with this machine's real rules about namespaces, not the ones that make tests portable.
 fn strict() -> TestBoard {
@@ -12,16 +11,6 @@ fn strict() -> TestBoard {
 
 fn is_initial_namespace() -> bool {
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|l| l.to_str() == Some("pid:[4026531836]"))
-}
-
-/// Waits until something is so; a process needs a moment to be what it was started as.
-#[track_caller]
-fn until(what: &str, so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !so() {
-        assert!(began.elapsed() < Duration::from_secs(10), "never became so: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -203,4 +192,21 @@ fn a_dead_worker_of_hermes_is_seen_without_any_configuration() {
     b.add("t_000000e9", "ready");
     b.run_it("t_000000e9", Some(dead_pid()), 60);
     assert!(b.later(900, &[]).ok().contains("t_000000e9 requeue"));
+}
+
+/// From a user namespace no environment of the workers can be read: systemd's `PrivateUsers=`, which sandbox options
+/// imply in user units from 254 on. What a dead worker left running cannot be seen then.
+#[test]
+fn from_inside_a_user_namespace_nobody_is_called_gone() {
+    let board = TestBoard::new();
+    board.add("t_1", "ready");
+    let run = board.run_it("t_1", Some(dead_pid()), 3_600);
+    let _orphan = worker("t_1", run);
+    let mut inside = Command::new("unshare");
+    inside.args(["--user", "--map-root-user", crate::support::program("heal"), "-v"]);
+    let outer = board.command("heal");
+    inside.env_clear().envs(outer.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let said = crate::support::ran(&mut inside).ok();
+    assert!(said.starts_with("t_1 unknown: "), "{said}");
+    assert_eq!(board.task("t_1", "status"), "running");
 }

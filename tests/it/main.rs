@@ -4,9 +4,14 @@
 
 mod support; // a board in a temporary folder, the programs run against it, and facts back out
 
+mod contract; // one story, told to every board engine
+mod contrib; // units, crontab, sample configuration, and that every flag is documented
+mod demo; // the demo shows what it says and leaves nothing behind
+mod dry; // looking never writes
 mod exits; // every exit code and every bad board
 mod hand; // `board`, the hand of a worker or a person
 mod heal; // acts, acts once, doubts, and leaves alone what is not its own
 mod hermes; // against the real Hermes from its package
 mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod plans; // plan and apply
+mod scale; // a pass costs what is active, not what is stored

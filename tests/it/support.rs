@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
 use serde_json::Value;
@@ -26,6 +26,16 @@ pub fn now() -> i64 {
 /// This machine's name, as Hermes writes it into claims.
 pub fn hostname() -> String {
     rustix::system::uname().nodename().to_str().unwrap().to_owned()
+}
+
+/// Waits until something is so; a process needs a moment to be what it was started as.
+#[track_caller]
+pub fn until(what: &str, so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < Duration::from_secs(10), "never became so: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// What a program said and how it ended.

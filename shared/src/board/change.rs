@@ -34,6 +34,15 @@ pub struct Step {
     pub changes: Vec<Change>,
 }
 
+impl Step {
+    /// Whether it touches no row that is there already: it makes its task, or only says something about one. Anything
+    /// else needs a guard.
+    pub fn only_adds(&self) -> bool {
+        let says = |c: &Change| matches!(c, Change::AddEvent { .. } | Change::AddComment { .. });
+        matches!(self.changes.first(), Some(Change::AddTask { .. })) || self.changes.iter().all(says)
+    }
+}
+
 /// The guard of a step: every column a decision rests on, and the newest event of the task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -63,7 +63,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
     let after = stage.tasks()?;
     let second = stage.heal()?;
     let untouched = stage.stranger_lives();
-    if args.common.json {
+    if args.json {
         let all = json!({
             "before": before.iter().map(brief).collect::<Vec<_>>(), "heal": first,
             "after": after.iter().map(brief).collect::<Vec<_>>(), "again": second, "stranger_lives": untouched,

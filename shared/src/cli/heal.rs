@@ -18,10 +18,20 @@ use crate::watch::heal::seen::Seen;
 use crate::watch::{Pass, Watcher};
 
 pub(super) const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 done but something could not be looked at or changed, 2 usage, 65 not a board or not to be
-written, 66 no such board, 70 a bug, 74 disk or output, 75 busy or paused, 77 not permitted, 78 configuration.
+Exit codes:
+  0   done, whether or not anything changed
+  1   done, but something could not be looked at or changed
+  2   wrong usage
+  65  not a board we can read, or one we must not write
+  66  no such board
+  70  a bug of ours
+  74  disk or output failed
+  75  busy or paused: the next pass will do
+  77  not permitted
+  78  bad configuration
 
-A task is left alone when its body has the line `watchbill: no-heal`, or a comment by a person begins with it.";
+A task is left alone when its body has the line `watchbill: no-heal`,
+or when a comment by a person begins with it.";
 
 /// A plan older than this describes a board that is gone, in seconds.
 const PLAN_MAX_AGE: i64 = 86_400;

@@ -94,8 +94,9 @@ struct BoardArgs {
 #[derive(Debug, Parser)]
 #[command(name = "demo", about = "Break a board in a temporary folder, with real processes, and heal it")]
 struct DemoArgs {
-    #[command(flatten)]
-    common: Common,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Parser)]
@@ -170,7 +171,7 @@ impl Program {
         let (name, json, done) = match self {
             Program::Heal(args) => ("heal", args.common.json, heal::run(&args, version)),
             Program::Board(args) => ("board", args.common.json, board::run(&args)),
-            Program::Demo(args) => ("watchbill demo", args.common.json, demo::run(&args)),
+            Program::Demo(args) => ("watchbill demo", args.json, demo::run(&args)),
         };
         done.unwrap_or_else(|e| {
             let _ = report::say(&mut std::io::stderr().lock(), '3', name, &e.to_string());

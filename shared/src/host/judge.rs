@@ -86,6 +86,11 @@ fn verdict(ask: &Ask, sight: &Sight, claimer: Life) -> Verdict {
     if let Err(why) = within_sight(ask, sight, claimer, reboot) {
         return Verdict::Unknown(why);
     }
+    if let Some(pid) = perhaps_an_orphan(ask, sight) {
+        return Verdict::Unknown(format!(
+            "{fate}, but the environment of pid {pid} cannot be read from here: it may be what the worker left running"
+        ));
+    }
     if reboot {
         return Verdict::Gone(ticks, format!("reboot: the attempt is older than this boot; {fate}"));
     }
@@ -229,6 +234,13 @@ fn claimer(ask: &Ask, sight: &Sight) -> Life {
         },
         Some(Probe::Unclear(_)) | None => Life::Unknown,
     }
+}
+
+/// A process that might carry the attempt's marks, where we stand so that none could be read.
+fn perhaps_an_orphan(ask: &Ask, sight: &Sight) -> Option<i64> {
+    let blind = sight.scan.short_sighted;
+    let veiled = sight.scan.veiled.iter().filter(|(pid, _)| blind && !sight.scan.own.contains(pid));
+    veiled.filter(|(_, ticks)| !earlier(*ticks, ask, sight)).map(|(pid, _)| *pid).next()
 }
 
 fn orphans(ask: &Ask, scan: &Scan) -> Vec<Orphan> {

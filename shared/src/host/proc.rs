@@ -93,6 +93,8 @@ pub(super) struct Scan {
     pub(super) own: BTreeSet<i64>,
     /// Pid and start of processes of our own user whose environment could not be read.
     pub(super) veiled: Vec<(i64, u64)>,
+    /// Whether those may be anybody's: we stand where the kernel shows us no environment of our own user's processes.
+    pub(super) short_sighted: bool,
     /// Whether some process refused to be looked at at all.
     pub(super) denied: bool,
     /// Why the walk is not complete.
@@ -123,6 +125,7 @@ pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
             Err(e) => scan.gap = Some(format!("pid {pid} cannot be read: {e}")),
         }
     }
+    scan.short_sighted = !scan.veiled.is_empty() && is_short_sighted(root);
     let mut next = Some(i64::from(getpid().as_raw_nonzero().get()));
     while let Some(pid) = next.filter(|p| scan.own.insert(*p)) {
         next = parents.get(&pid).copied();
@@ -244,6 +247,27 @@ fn is_ours(root: &Path, pid: i64) -> bool {
     // Not the owner of the folder: that is root for every process that may not be dumped.
     let status = fs::read_to_string(root.join(pid.to_string()).join("status")).unwrap_or_default();
     status_number(&status, "Uid:") == Some(i64::from(getuid().as_raw()))
+}
+
+/// The first user namespace always has this inode (`PROC_USER_INIT_INO`, linux/proc_ns.h).
+const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
+/// `CAP_SYS_PTRACE` (linux/capability.h).
+const PTRACE: u32 = 19;
+
+/// Whether the kernel refuses us environments of processes that have our own user id: from a user namespace of our own
+/// (systemd's `PrivateUsers=`, which sandbox options imply in user units from 254 on), and as root with fewer
+/// capabilities than they have (ptrace(2), "Ptrace access mode checking").
+fn is_short_sighted(root: &Path) -> bool {
+    let itself = root.join("self");
+    let first = fs::read_link(itself.join("ns/user")).is_ok_and(|l| l == Path::new(INITIAL_USER_NAMESPACE));
+    if !first {
+        return true;
+    }
+    let status = fs::read_to_string(itself.join("status")).unwrap_or_default();
+    let capable = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let capable =
+        capable.and_then(|c| u64::from_str_radix(c.trim(), 16).ok()).is_some_and(|c| c >> PTRACE & 1 == 1);
+    getuid().is_root() && !capable
 }
 
 fn status_number(status: &str, key: &str) -> Option<i64> {

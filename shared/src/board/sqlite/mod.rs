@@ -36,16 +36,15 @@ const SCHEMA: &str = include_str!("schema.sql");
 const Q_COLUMNS: &str = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c \
      WHERE m.type = 'table' AND m.name IN ('tasks','task_runs','task_events','task_links','task_comments')";
 const Q_KIN: &str = "SELECT t.id, t.title, t.status FROM task_links l JOIN tasks t ON t.id = l.parent_id \
-     WHERE l.child_id = ?1 ORDER BY t.id";
+     WHERE l.child_id = ?1";
 const Q_CARDS: &str = "SELECT id FROM tasks WHERE idempotency_key >= ?1 AND idempotency_key < ?2 \
-     AND status NOT IN ('done', 'archived') ORDER BY id";
+     AND status NOT IN ('done', 'archived')";
 const Q_COMMENTS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 \
      ORDER BY created_at DESC, id DESC LIMIT ?2";
 const Q_CHILDREN: &str = "SELECT child_id FROM task_links WHERE parent_id = ?1";
 const Q_FREE_CHILDREN: &str = "SELECT c.id FROM task_links l JOIN tasks c ON c.id = l.child_id \
      WHERE l.parent_id = ?1 AND c.status = 'todo' AND NOT EXISTS (SELECT 1 FROM task_links m \
-     JOIN tasks p ON p.id = m.parent_id WHERE m.child_id = c.id AND p.status NOT IN ('done', 'archived')) \
-     ORDER BY c.id";
+     JOIN tasks p ON p.id = m.parent_id WHERE m.child_id = c.id AND p.status NOT IN ('done', 'archived'))";
 const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status != 'archived' LIMIT 1";
 const W_EVENT: &str =
     "INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -54,7 +53,7 @@ const W_COMMENT: &str =
 const W_LINK: &str = "INSERT OR IGNORE INTO task_links (parent_id, child_id) VALUES (?1, ?2)";
 const W_END_RUN: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), error = ?5, \
      metadata = ?6, ended_at = ?7, claim_lock = NULL, claim_expires = NULL, worker_pid = NULL \
-     WHERE id = ?1 AND ended_at IS NULL";
+     WHERE id = ?1 AND task_id = ?8 AND ended_at IS NULL";
 const W_START_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, claim_lock, claim_expires, worker_pid, \
      max_runtime_seconds, started_at) SELECT id, COALESCE(?2, assignee), 'running', claim_lock, claim_expires, \
      worker_pid, max_runtime_seconds, ?3 FROM tasks WHERE id = ?1";
@@ -249,8 +248,8 @@ impl SqliteBoard {
 
     fn q_mark(&self) -> String {
         format!(
-            "SELECT id FROM task_events WHERE task_id = ?1 AND kind NOT IN ({}) \
-             ORDER BY created_at DESC, id DESC LIMIT 1",
+            // The highest id and not the latest time: what somebody writes under a slow clock is news too.
+            "SELECT max(id) FROM task_events WHERE task_id = ?1 AND kind NOT IN ({})",
             Self::noise()
         )
     }
@@ -299,7 +298,9 @@ impl SqliteBoard {
                 events.push((int(row, 4), event(row)));
             }
         }
-        // Read by time (the index), told by id (the order in which things really happened).
+        // Read by time (the index), told by id (the order in which things really happened). Ids that are texts (Hermes
+        // 0.12) say nothing; then it is the order of time, from the oldest.
+        events.reverse();
         events.sort_by_key(|(id, _)| *id);
         let mut comments = Vec::new();
         if self.columns.contains_key("task_comments") {
@@ -325,6 +326,8 @@ impl SqliteBoard {
                     status: Status::from(text(row, 2).unwrap_or_default()),
                 });
             }
+            // Sorted here: no index holds this order, and SQLite would build one for every task looked at.
+            parents.sort_by(|a, b| a.id.cmp(&b.id));
         }
         let mut cards = Vec::new();
         if self.has("tasks", "idempotency_key") {
@@ -334,6 +337,7 @@ impl SqliteBoard {
             while let Some(row) = rows.next()? {
                 cards.extend(text(row, 0));
             }
+            cards.sort();
         }
         for kin in &parents {
             if kin.title.starts_with("[BLOCKED]") && !kin.status.frees_children() && !cards.contains(&kin.id)
@@ -372,6 +376,9 @@ impl SqliteBoard {
             if let Some(what) = expect.differs(&task(row), &self.mark(tx, &step.task)?) {
                 return Ok(Outcome::Moved { what: what.into() });
             }
+        } else if !step.only_adds() {
+            // A plan comes from a file that anybody may have edited.
+            return Ok(Outcome::Refused { why: "a step that expects nothing may only add something".into() });
         }
         let mut opened = None;
         for change in &step.changes {
@@ -430,7 +437,7 @@ impl SqliteBoard {
             Change::EndRun { run, status, outcome, summary, error, metadata } => {
                 let metadata = metadata.as_ref().map(Value::to_string);
                 tx.prepare_cached(W_END_RUN)?
-                    .execute(params![run, status, outcome, summary, error, metadata, now.0])?;
+                    .execute(params![run, status, outcome, summary, error, metadata, now.0, id])?;
                 self.set(tx, id, &[("current_run_id", &None::<i64>)])?;
             }
             Change::ForgetRun => self.set(tx, id, &[("current_run_id", &None::<i64>)])?,
@@ -457,8 +464,9 @@ impl SqliteBoard {
             Change::Link { parent } => return self.link(tx, parent, id),
             Change::PromoteChildren { payload } => {
                 let mut statement = tx.prepare_cached(Q_FREE_CHILDREN)?;
-                let children: Vec<String> =
+                let mut children: Vec<String> =
                     statement.query_map([id], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
+                children.sort();
                 for child in children {
                     self.set(tx, &child, &[("status", &"ready")])?;
                     add_event(tx, now, &child, "promoted", payload, None)?;

@@ -71,6 +71,11 @@ pub(super) fn run(args: &BoardArgs) -> Result<u8> {
 /// The one board a hand works on: named, or the one `hermes kanban boards switch` chose.
 fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
     let mut found = common.boards(config)?;
+    // A board in the configuration is there to be worked on; Hermes' own are only watched beside it.
+    let configured = found.iter().position(|b| Some(&b.path) == config.board.db.as_ref());
+    if let Some(nth) = configured.filter(|_| common.db.is_empty() && common.board.is_empty()) {
+        return Ok(found.swap_remove(nth));
+    }
     if found.len() > 1 {
         let root = found.iter().find_map(|b| b.root.clone());
         let current = root.and_then(|r| std::fs::read_to_string(r.join("kanban").join("current")).ok());

@@ -1,0 +1,400 @@
+//! A board in memory, for tests and simulations: what `SqliteBoard` does, in maps. One contract test is told to both.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::Value;
+use shared::board::{
+    Board, BoardId, Change, Comment, Detail, Event, Kin, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, NOISE,
+    NewTask, Outcome, Run, RunRef, Status, Step, Task,
+};
+use shared::error::Result;
+use shared::time::Time;
+
+/// A board in memory. A clone is a second connection to the same rows.
+#[derive(Debug, Clone)]
+pub struct MemoryBoard {
+    id: BoardId,
+    own: bool,
+    rows: Rc<RefCell<Rows>>,
+}
+
+/// The tables. Columns that no part of [`Detail`] shows are not kept.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// Tasks and their bodies.
+    pub tasks: BTreeMap<String, (Task, String)>,
+    /// Runs, each with its task.
+    pub runs: BTreeMap<i64, (String, Run)>,
+    /// Events, each with its task.
+    pub events: BTreeMap<i64, (String, Event)>,
+    /// Comments, each with its task.
+    pub comments: BTreeMap<i64, (String, Comment)>,
+    /// Parent and child.
+    pub links: BTreeSet<(String, String)>,
+}
+
+impl MemoryBoard {
+    /// An empty board; `own` as [`Board::is_own`] tells it.
+    pub fn new(own: bool) -> MemoryBoard {
+        let id = BoardId { path: "memory".into(), slug: None, root: None };
+        MemoryBoard { id, own, rows: Rc::default() }
+    }
+
+    /// The rows as they are now. Let go of them before the board is used again.
+    pub fn rows(&self) -> Ref<'_, Rows> {
+        self.rows.borrow()
+    }
+
+    /// The rows, to be changed by somebody who asks nobody. Let go of them before the board is used again.
+    pub fn rows_mut(&self) -> RefMut<'_, Rows> {
+        self.rows.borrow_mut()
+    }
+}
+
+impl Board for MemoryBoard {
+    fn id(&self) -> &BoardId {
+        &self.id
+    }
+
+    fn is_own(&self) -> bool {
+        self.own
+    }
+
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        let rows = self.rows();
+        let mut tasks: Vec<Task> =
+            rows.tasks.values().map(|(t, _)| t).filter(|t| of.contains(&t.status)).cloned().collect();
+        tasks.sort_by(|a, b| (b.priority, a.created_at, &a.id).cmp(&(a.priority, b.created_at, &b.id)));
+        Ok(tasks)
+    }
+
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        let rows = self.rows();
+        Ok(ids.iter().filter_map(|id| rows.detail(id)).collect())
+    }
+
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        let rows = self.rows();
+        let last = rows.events.keys().next_back().copied().unwrap_or(0);
+        let window = rows.events.range(last - i64::from(most) + 1..);
+        Ok(window.map(|(_, e)| e.clone()).filter(|(_, e)| e.at >= since).collect())
+    }
+
+    fn writable(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn apply(&mut self, now: Time, steps: &[Step], _patience: Duration) -> Result<Vec<Outcome>> {
+        let mut rows = self.rows_mut();
+        Ok(steps.iter().map(|step| rows.step(now, step)).collect())
+    }
+}
+
+impl Rows {
+    /// Adds an event, whoever writes it; returns its id.
+    pub fn add_event(&mut self, task: &str, event: Event) -> i64 {
+        let id = next(&self.events);
+        self.events.insert(id, (task.to_owned(), event));
+        id
+    }
+
+    fn detail(&self, id: &str) -> Option<Detail> {
+        let (task, body) = self.tasks.get(id)?.clone();
+        let mut runs: Vec<Run> = of(&self.runs, id).map(|(_, r)| r.clone()).collect();
+        runs.sort_by_key(|r| std::cmp::Reverse((r.started_at, r.id)));
+        runs.truncate(MOST_RUNS);
+        // Newest by time, then told in the order in which they were written.
+        let mut events: Vec<(i64, &Event)> = self.telling(id).collect();
+        events.sort_by_key(|(n, e)| std::cmp::Reverse((e.at, *n)));
+        events.truncate(MOST_EVENTS);
+        events.sort_by_key(|(n, _)| *n);
+        let mut comments: Vec<(i64, &Comment)> = of(&self.comments, id).collect();
+        comments.sort_by_key(|(n, c)| (c.at, *n));
+        let comments = comments.iter().rev().take(MOST_COMMENTS).rev().map(|(_, c)| (*c).clone()).collect();
+        let parents: Vec<Kin> = self.parents(id).map(kin).collect();
+        let mut cards: Vec<String> =
+            self.tasks.values().filter(|(t, _)| is_card_of(t, id)).map(|(t, _)| t.id.clone()).collect();
+        let open = parents.iter().filter(|k| k.title.starts_with("[BLOCKED]") && !k.status.frees_children());
+        for kin in open {
+            if !cards.contains(&kin.id) {
+                cards.push(kin.id.clone());
+            }
+        }
+        let events = events.into_iter().map(|(_, e)| e.clone()).collect();
+        Some(Detail { task, body, runs, events, comments, parents, cards, mark: self.mark(id) })
+    }
+
+    /// Events that are no noise.
+    fn telling<'a>(&'a self, id: &'a str) -> impl Iterator<Item = (i64, &'a Event)> {
+        of(&self.events, id).filter(|(_, e)| !NOISE.contains(&e.kind.as_str()))
+    }
+
+    fn mark(&self, id: &str) -> String {
+        format!("e{}", self.telling(id).map(|(n, _)| n).max().unwrap_or(0))
+    }
+
+    fn parents<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Task> {
+        let ids = self.links.iter().filter(move |(_, child)| child == id).map(|(parent, _)| parent);
+        ids.filter_map(|p| self.tasks.get(p)).map(|(t, _)| t)
+    }
+
+    fn children<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a String> {
+        self.links.iter().filter(move |(parent, _)| parent == id).map(|(_, child)| child)
+    }
+
+    fn step(&mut self, now: Time, step: &Step) -> Outcome {
+        if let Some(expect) = &step.expect {
+            let Some((task, _)) = self.tasks.get(&step.task) else {
+                return Outcome::Moved { what: "the task is gone".into() };
+            };
+            if let Some(what) = expect.differs(task, &self.mark(&step.task)) {
+                return Outcome::Moved { what: what.into() };
+            }
+        } else if !only_adds(&step.changes) {
+            return Outcome::Refused { why: "a step that expects nothing may only add something".into() };
+        }
+        let refusable = |c: &Change| matches!(c, Change::AddTask { .. } | Change::Link { .. });
+        // A copy is dear on a large board, and most steps cannot be refused.
+        let before = step.changes.iter().any(refusable).then(|| self.clone());
+        let mut opened = None;
+        for change in &step.changes {
+            if let Err(why) = self.change(now, &step.task, change, &mut opened) {
+                if let Some(before) = before {
+                    *self = before;
+                }
+                return Outcome::Refused { why };
+            }
+        }
+        Outcome::Applied { run: opened }
+    }
+
+    fn change(
+        &mut self,
+        now: Time,
+        id: &str,
+        change: &Change,
+        opened: &mut Option<i64>,
+    ) -> std::result::Result<(), String> {
+        match change {
+            Change::AddTask { status, task } => return self.add_task(now, id, status, task),
+            Change::Link { parent } => return self.link(parent, id),
+            Change::AddEvent { kind, payload, run } => {
+                let run = run.and_then(|r| match r {
+                    RunRef::Id(id) => Some(id),
+                    RunRef::New => *opened,
+                });
+                self.add_event(id, event(kind, now, run, payload));
+            }
+            Change::AddComment { author, body } => {
+                let comment = Comment { author: author.clone(), body: body.clone(), at: now };
+                self.comments.insert(next(&self.comments), (id.to_owned(), comment));
+            }
+            Change::PromoteChildren { payload } => self.promote_children(now, id, payload),
+            Change::StartRun { profile } => *opened = self.start_run(now, id, profile.as_ref()),
+            Change::PastRun { outcome, summary } => {
+                *opened = self.past_run(now, id, outcome, summary.as_ref())
+            }
+            Change::EndRun { run, status, outcome, summary, error, .. } => {
+                if let Some((_, r)) =
+                    self.runs.get_mut(run).filter(|(task, r)| task == id && r.ended_at.is_none())
+                {
+                    let summary = summary.clone().or(r.summary.take());
+                    let (status, outcome) = (status.clone(), Some(outcome.clone()));
+                    let (ended_at, error) = (Some(now), error.clone());
+                    *r = Run {
+                        status,
+                        outcome,
+                        summary,
+                        error,
+                        ended_at,
+                        claim_lock: None,
+                        worker_pid: None,
+                        ..r.clone()
+                    };
+                }
+                self.on_task(id, |t| t.current_run = None);
+            }
+            Change::Heartbeat { expires } => {
+                self.on_task(id, |t| (t.claim_expires, t.last_heartbeat_at) = (Some(*expires), Some(now)));
+                let run = self.tasks.get(id).and_then(|(t, _)| t.current_run);
+                let run = run.and_then(|r| self.runs.get_mut(&r)).filter(|(_, r)| r.ended_at.is_none());
+                if let Some((_, r)) = run {
+                    r.last_heartbeat_at = Some(now);
+                }
+            }
+            simple => self.on_task(id, |t| set(t, now, simple)),
+        }
+        Ok(())
+    }
+
+    fn on_task(&mut self, id: &str, edit: impl FnOnce(&mut Task)) {
+        if let Some((task, _)) = self.tasks.get_mut(id) {
+            edit(task);
+        }
+    }
+
+    fn add_task(
+        &mut self,
+        now: Time,
+        id: &str,
+        status: &Status,
+        new: &NewTask,
+    ) -> std::result::Result<(), String> {
+        let same_key = |t: &&Task| new.idempotency_key.is_some() && t.idempotency_key == new.idempotency_key;
+        let mut there = self.tasks.values().map(|(t, _)| t).filter(same_key);
+        if let Some(t) = there.find(|t| t.status != Status::Archived) {
+            return Err(format!("{} already has this key", t.id));
+        }
+        if self.tasks.contains_key(id) {
+            return Err(format!("{id} exists already"));
+        }
+        let task = Task {
+            id: id.to_owned(),
+            title: new.title.clone(),
+            assignee: new.assignee.clone(),
+            status: status.clone(),
+            priority: new.priority,
+            created_at: now,
+            started_at: None,
+            claim_lock: None,
+            claim_expires: None,
+            worker_pid: None,
+            last_heartbeat_at: None,
+            current_run: None,
+            failures: 0,
+            last_failure_error: None,
+            max_retries: new.max_retries,
+            block_kind: None,
+            block_recurrences: 0,
+            worker_started_at: None,
+            idempotency_key: new.idempotency_key.clone(),
+        };
+        self.tasks.insert(id.to_owned(), (task, new.body.clone().unwrap_or_default()));
+        Ok(())
+    }
+
+    fn link(&mut self, parent: &str, child: &str) -> std::result::Result<(), String> {
+        if !self.tasks.contains_key(parent) {
+            return Err(format!("{parent}: no such task"));
+        }
+        let (mut seen, mut next) = (BTreeSet::new(), vec![child.to_owned()]);
+        while let Some(id) = next.pop() {
+            if id == parent {
+                return Err(format!("{parent} already waits for {child}: this would close a circle"));
+            }
+            if seen.insert(id.clone()) {
+                next.extend(self.children(&id).cloned());
+            }
+        }
+        self.links.insert((parent.to_owned(), child.to_owned()));
+        Ok(())
+    }
+
+    fn promote_children(&mut self, now: Time, id: &str, payload: &Value) {
+        let waits = |c: &&String| self.tasks.get(*c).is_some_and(|(t, _)| t.status == Status::Todo);
+        let free = |c: &&String| self.parents(c).all(|p| p.status.frees_children());
+        let children: Vec<String> = self.children(id).filter(waits).filter(free).cloned().collect();
+        for child in children {
+            self.on_task(&child, |t| t.status = Status::Ready);
+            self.add_event(&child, event("promoted", now, None, payload));
+        }
+    }
+
+    fn start_run(&mut self, now: Time, id: &str, profile: Option<&String>) -> Option<i64> {
+        let n = next(&self.runs);
+        let (task, _) = self.tasks.get_mut(id)?;
+        task.current_run = Some(n);
+        let run = Run {
+            profile: profile.or(task.assignee.as_ref()).cloned(),
+            status: "running".into(),
+            claim_lock: task.claim_lock.clone(),
+            worker_pid: task.worker_pid,
+            ..empty_run(n, now)
+        };
+        self.runs.insert(n, (id.to_owned(), run));
+        Some(n)
+    }
+
+    fn past_run(&mut self, now: Time, id: &str, outcome: &str, summary: Option<&String>) -> Option<i64> {
+        let n = next(&self.runs);
+        let (task, _) = self.tasks.get(id)?;
+        let run = Run {
+            profile: task.assignee.clone(),
+            status: if outcome == "completed" { "done" } else { outcome }.into(),
+            outcome: Some(outcome.to_owned()),
+            ended_at: Some(now),
+            summary: summary.cloned(),
+            ..empty_run(n, now)
+        };
+        self.runs.insert(n, (id.to_owned(), run));
+        Some(n)
+    }
+}
+
+/// Whether no row that is there already is touched.
+fn only_adds(changes: &[Change]) -> bool {
+    let says = |c: &Change| matches!(c, Change::AddEvent { .. } | Change::AddComment { .. });
+    matches!(changes.first(), Some(Change::AddTask { .. })) || changes.iter().all(says)
+}
+
+/// The changes that touch nothing but the row of the task.
+fn set(t: &mut Task, now: Time, change: &Change) {
+    match change {
+        Change::SetStatus(status) => t.status = status.clone(),
+        Change::ReleaseClaim => {
+            (t.claim_lock, t.claim_expires, t.worker_pid, t.worker_started_at) = (None, None, None, None);
+        }
+        Change::TakeClaim { lock, expires, pid } => {
+            (t.claim_lock, t.claim_expires, t.worker_pid) = (Some(lock.clone()), Some(*expires), *pid);
+            t.started_at = t.started_at.or(Some(now));
+        }
+        Change::ForgetRun => t.current_run = None,
+        Change::SetFailures { count, error } => (t.failures, t.last_failure_error) = (*count, error.clone()),
+        Change::Assign(to) => t.assignee.clone_from(to),
+        Change::SetBlock { kind, recurrences } => {
+            (t.block_kind, t.block_recurrences) = (kind.clone(), *recurrences);
+        }
+        // Result and time of completion are columns no pass reads; everything else is no change of one row.
+        _ => {}
+    }
+}
+
+fn next<T>(rows: &BTreeMap<i64, T>) -> i64 {
+    rows.keys().next_back().map_or(1, |n| n + 1)
+}
+
+fn of<'a, T>(rows: &'a BTreeMap<i64, (String, T)>, id: &'a str) -> impl Iterator<Item = (i64, &'a T)> {
+    rows.iter().filter(move |(_, (task, _))| task == id).map(|(n, (_, row))| (*n, row))
+}
+
+fn kin(t: &Task) -> Kin {
+    Kin { id: t.id.clone(), title: t.title.clone(), status: t.status.clone() }
+}
+
+fn is_card_of(t: &Task, source: &str) -> bool {
+    let prefix = format!("distress:{source}:");
+    t.idempotency_key.as_deref().is_some_and(|k| k.starts_with(&prefix)) && !t.status.frees_children()
+}
+
+fn event(kind: &str, at: Time, run: Option<i64>, payload: &Value) -> Event {
+    Event { kind: kind.to_owned(), at, run, payload: payload.clone() }
+}
+
+fn empty_run(id: i64, started_at: Time) -> Run {
+    Run {
+        id,
+        profile: None,
+        status: String::new(),
+        outcome: None,
+        started_at,
+        ended_at: None,
+        claim_lock: None,
+        worker_pid: None,
+        last_heartbeat_at: None,
+        error: None,
+        summary: None,
+    }
+}

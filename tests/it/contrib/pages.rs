@@ -1,0 +1,234 @@
+//! What the pages say is so.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use super::{place, programs, text, watchers};
+use crate::support::{TestBoard, dead_pid, now, program, ran};
+
+/// The exit codes of every program.
+const CODES: [u8; 10] = [0, 1, 2, 65, 66, 70, 74, 75, 77, 78];
+
+fn help(name: &str, args: &[&str]) -> String {
+    ran(Command::new(program(name)).args(args).arg("--help")).ok()
+}
+
+/// The flags a help text shows: what stands at the beginning of an indented line.
+fn flags(help: &str) -> BTreeSet<String> {
+    let lines = help.lines().map(str::trim_start).filter(|l| l.starts_with('-'));
+    let words = lines
+        .flat_map(|l| l.split("  ").next().unwrap().split([' ', ',']).map(str::to_owned).collect::<Vec<_>>());
+    words.filter(|w| w.starts_with('-')).collect()
+}
+
+/// Every flag of `name` and its subcommands.
+fn all_flags(name: &str) -> BTreeSet<String> {
+    let top = help(name, &[]);
+    let commands = top.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    let mut all = flags(&top);
+    for command in commands.filter(|l| l.starts_with("  ") && !l.starts_with("   ")) {
+        let command = command.split_whitespace().next().unwrap();
+        // `watchbill heal` and `board` have pages of their own.
+        if command != "help" && !programs().iter().any(|p| p == command) {
+            all.extend(flags(&help(name, &[command])));
+        }
+    }
+    all
+}
+
+/// Whether a page shows a flag as code: `--run` is not shown by `--runs`.
+fn shows(page: &str, flag: &str) -> bool {
+    page.split(&format!("`{flag}")).skip(1).any(|rest| rest.starts_with(['`', ' ']))
+}
+
+#[test]
+fn every_flag_is_on_its_page() {
+    for name in programs() {
+        let page = text(&format!("docs/{name}.md"));
+        let flags = all_flags(&name);
+        assert!(flags.contains("--help"), "{name}: {flags:?}");
+        let missing: Vec<_> = flags.iter().filter(|f| !shows(&page, f)).collect();
+        assert!(missing.is_empty(), "docs/{name}.md does not show {missing:?}");
+    }
+    assert!(all_flags("board").contains("--out-of-scope"), "the flags of subcommands were looked at");
+}
+
+#[test]
+fn every_flag_a_page_shows_exists() {
+    for name in programs() {
+        let page = text(&format!("docs/{name}.md"));
+        let options = page.split("## Options").nth(1).unwrap().split("\n## ").next().unwrap();
+        let flags = all_flags(&name);
+        for word in options.split('`').skip(1).step_by(2).filter(|w| w.starts_with('-') && *w != "-") {
+            let flag = word.split(' ').next().unwrap();
+            assert!(flags.contains(flag), "docs/{name}.md shows {flag}, and {name} has {flags:?}");
+        }
+    }
+}
+
+#[test]
+fn every_program_has_its_page_and_row() {
+    let readme = text("README.md");
+    let headings = [
+        "Purpose",
+        "Usage",
+        "What it looks at",
+        "What it changes",
+        "Options",
+        "Exit codes",
+        "Examples",
+        "Notes",
+    ];
+    for name in programs() {
+        assert!(readme.contains(&format!("\n| `{name}` | ")), "no row for {name} in the README");
+        let page = text(&format!("docs/{name}.md"));
+        let found: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("## ")).collect();
+        assert_eq!(found, headings, "docs/{name}.md");
+        assert!(page.starts_with(&format!("# {name}\n")), "docs/{name}.md");
+    }
+}
+
+#[test]
+fn every_exit_code_is_on_the_pages() {
+    for page in ["README.md", "docs/heal.md", "docs/board.md"] {
+        let text = text(page);
+        for code in CODES {
+            assert!(text.contains(&format!("\n| {code} | ")), "{page} does not tell of {code}");
+        }
+    }
+    let help = help("heal", &[]);
+    for code in CODES {
+        let told = help.split(|c: char| !c.is_ascii_digit()).any(|w| w == code.to_string());
+        assert!(told, "heal --help does not tell of {code}");
+    }
+}
+
+#[test]
+fn readme_begins_with_two_commands() {
+    let readme = text("README.md");
+    let block = readme.split("```").nth(1).unwrap();
+    let commands: Vec<&str> = block.lines().skip(1).collect();
+    assert_eq!(commands, ["cargo run --release -- demo", "cargo test"]);
+    assert!(readme[..readme.find("```").unwrap()].lines().count() <= 8, "they are on the first screen");
+}
+
+#[test]
+fn readme_says_what_to_do_during_an_incident() {
+    let readme = text("README.md");
+    let section = readme.split("\n## During an incident\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let board = TestBoard::new();
+    for name in watchers() {
+        let row = section
+            .lines()
+            .find(|l| l.starts_with(&format!("| `{name}` | ")))
+            .unwrap_or_else(|| panic!("{name}"));
+        let command: Vec<&str> = row.split('`').nth(3).unwrap().split(' ').collect();
+        assert_eq!(command[0], name);
+        ran(board.command(&name).args(&command[1..])).ok();
+    }
+}
+
+#[test]
+fn every_key_is_on_the_configuration_page() {
+    let page = text("docs/configuration.md");
+    for key in shared::config::keys() {
+        let default = key.default().map_or("none".to_owned(), |d| format!("`{d}`"));
+        let row = format!("| `{}` | `{}` | {default} | {} |", key.name(), key.variable(), key.allowed());
+        assert!(page.lines().any(|l| l == row), "docs/configuration.md lacks this row:\n{row}");
+    }
+}
+
+#[test]
+fn every_field_is_on_the_json_page() {
+    let board = TestBoard::new();
+    board.add("t_1", "ready");
+    board.run_it("t_1", Some(dead_pid()), 3_600);
+    let report = board.heal(&["--dry-run", "--json", "-v", "--now", &now().to_string()]).json();
+    let (one, plan) = (&report["boards"][0], &report["plan"]);
+    let planned = &plan["boards"][0]["steps"][0];
+    let objects =
+        [&report, one, &one["steps"][0], &one["steps"][0]["expect"], plan, planned, &planned["proof"]];
+    let page = text("docs/json.md");
+    for object in objects {
+        let fields = object.as_object().unwrap_or_else(|| panic!("no object: {object}"));
+        let missing: Vec<_> = fields.keys().filter(|k| !page.contains(&format!("`{k}`"))).collect();
+        assert!(missing.is_empty(), "docs/json.md does not tell of {missing:?}");
+    }
+}
+
+#[test]
+fn the_changelog_begins_with_this_version() {
+    let log = text("CHANGELOG.md");
+    let first = log.lines().find_map(|l| l.strip_prefix("## ")).unwrap();
+    assert_eq!(first, env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn promises_name_tests_that_exist() {
+    let page = text("docs/safety.md");
+    let mut named = 0;
+    for name in page.split('`').skip(1).step_by(2).filter(|w| w.contains("::")) {
+        let (module, test) = name.rsplit_once("::").unwrap();
+        let file = &*module.replace("::", "/");
+        let folder = if file == "unit" { place("shared/src") } else { place("tests/it") };
+        let mut found = false;
+        files(&folder, &mut |path| {
+            let here = path.strip_prefix(&folder).unwrap();
+            let is_file = file == "unit" || here.with_extension("").starts_with(file);
+            found |=
+                is_file && std::fs::read_to_string(path).is_ok_and(|t| t.contains(&format!("fn {test}(")));
+        });
+        assert!(found, "docs/safety.md names {name}, which is not there");
+        named += 1;
+    }
+    assert!(named >= 20, "only {named} tests are named");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut pages = vec![place("README.md"), place("CHANGELOG.md")];
+    files(&place("docs"), &mut |p| pages.push(p.to_path_buf()));
+    let mut links = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).map(|l| l.split(')').next().unwrap()) {
+            if link.starts_with("https://") {
+                continue;
+            }
+            let target = page.parent().unwrap().join(link.split('#').next().unwrap());
+            assert!(target.exists(), "{} leads to {link}", page.display());
+            links += 1;
+        }
+    }
+    assert!(links >= 10, "only {links} links were found");
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Written apart, so that this file does not find itself.
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
+    let mut looked = 0;
+    files(&place(""), &mut |path| {
+        let Ok(text) = std::fs::read_to_string(path) else { return };
+        looked += 1;
+        for mark in marks {
+            let line = text.lines().position(|l| l.contains(mark));
+            assert!(line.is_none(), "{}:{}: {mark}", path.display(), line.unwrap_or(0) + 1);
+        }
+    });
+    assert!(looked > 40, "only {looked} files were looked at");
+}
+
+/// Walks over the files of a folder, but for what is built or git's own.
+fn files(folder: &Path, each: &mut dyn FnMut(&Path)) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() && name != "target" && name != ".git" {
+            files(&path, each);
+        } else if kind.is_file() {
+            each(&path);
+        }
+    }
+}

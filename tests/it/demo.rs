@@ -1,0 +1,122 @@
+//! `watchbill demo`: shows what it says, and leaves nothing behind.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Ran, program};
+
+/// Runs the demo in this temporary folder. It is killed after a time no healthy one needs.
+fn demo(tmp: &Path, args: &[&str]) -> Ran {
+    let mut command = Command::new(program("watchbill"));
+    command
+        .arg("demo")
+        .args(args)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("TMPDIR", tmp)
+        .env("TZ", "UTC");
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(60) {
+            let _ = child.kill();
+            panic!("the demo does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let out = child.wait_with_output().unwrap();
+    Ran {
+        code: out.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&out.stdout).into_owned(),
+        err: String::from_utf8_lossy(&out.stderr).into_owned(),
+    }
+}
+
+/// Processes that were started with this temporary folder in their environment.
+fn processes_of(tmp: &Path) -> Vec<String> {
+    let mark = format!("TMPDIR={}", tmp.display());
+    let of = |pid: &str| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ.split(|b| *b == 0).any(|e| e == mark.as_bytes())
+    };
+    let names =
+        std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().into_string().ok());
+    names.filter(|n| n.parse::<u32>().is_ok() && of(n)).collect()
+}
+
+fn left_in(tmp: &Path) -> Vec<String> {
+    std::fs::read_dir(tmp).unwrap().flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn state<'a>(tasks: &'a Value, id: &str) -> &'a str {
+    let task = tasks.as_array().unwrap().iter().find(|t| t["task"] == id);
+    task.unwrap_or_else(|| panic!("no {id}"))["status"].as_str().unwrap()
+}
+
+#[test]
+fn shows_what_it_says_and_leaves_nothing_behind() {
+    let tmp = tempfile::tempdir().unwrap();
+    // The look at processes must be able to see one: this one counts, and then is gone.
+    let mut seen = Command::new("sleep").arg("60").env("TMPDIR", tmp.path()).spawn().unwrap();
+    crate::support::until("the process is seen", || processes_of(tmp.path()) == [seen.id().to_string()]);
+    seen.kill().unwrap();
+    seen.wait().unwrap();
+
+    let ran = demo(tmp.path(), &[]);
+    assert_eq!((ran.code, &*ran.err), (0, ""), "{ran:?}");
+    for said in [
+        "before",
+        "after",
+        "Port the parser",
+        "running, worker killed -9",
+        "pid taken by a stranger",
+        "its log ends on rate_limit; held until",
+        "a person's word stands",
+        "A second pass right after it changed nothing.",
+        "The stranger who has the recycled pid was left in peace.",
+    ] {
+        assert!(ran.out.contains(said), "{said:?} is missing:\n{}", ran.out);
+    }
+    assert_eq!(left_in(tmp.path()), [""; 0], "the folder is removed");
+    assert_eq!(processes_of(tmp.path()), [""; 0], "no process is left");
+}
+
+#[test]
+fn json_has_before_and_after() {
+    let tmp = tempfile::tempdir().unwrap();
+    let all: Value = serde_json::from_str(&demo(tmp.path(), &["--json"]).ok()).unwrap();
+    let (before, after) = (&all["before"], &all["after"]);
+    // (task, as its workers left it, after one pass)
+    let cases = [
+        ("t_0000da01", "running", "ready"),
+        ("t_0000da02", "running", "ready"),
+        ("t_0000da03", "running", "ready"),
+        ("t_0000da04", "ready", "ready"),
+        ("t_0000da05", "ready", "ready"),
+        ("t_0000da06", "blocked", "ready"),
+        ("t_0000da07", "running", "scheduled"),
+        ("t_0000da08", "blocked", "blocked"),
+        ("t_0000da09", "running", "running"),
+    ];
+    for (id, was, is) in cases {
+        assert_eq!((state(before, id), state(after, id)), (was, is), "{id}");
+    }
+    assert_eq!(after.as_array().unwrap().len(), cases.len());
+    let claim = |tasks: &Value, n: usize| tasks[n]["claim_lock"].clone();
+    assert!(claim(before, 3).is_string() && claim(after, 3).is_null(), "the leaked claim is released");
+    let steps = |report: &Value| report["boards"][0]["steps"].as_array().unwrap().clone();
+    assert_eq!(steps(&all["heal"]).len(), 7, "{all:#}");
+    assert!(steps(&all["heal"]).iter().all(|s| s["outcome"] == "applied"), "{all:#}");
+    assert_eq!(steps(&all["again"]), [Value::Null; 0], "a second pass changes nothing");
+    assert_eq!(all["stranger_lives"], true);
+}
+
+#[test]
+fn without_a_temporary_folder_it_says_so() {
+    let ran = demo(Path::new("/nonexistent"), &[]);
+    assert!(ran.fails(66).contains("temporary folder"));
+}

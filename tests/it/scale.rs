@@ -1,0 +1,177 @@
+//! A pass costs what is active, not what is stored.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, StatementStatus, ToSql};
+use serde_json::Value;
+use shared::board::sqlite::{Mode, SqliteBoard};
+use shared::board::{BoardId, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS};
+use shared::time::Time;
+use testkit::generate::{Sizes, generate};
+
+use crate::support::{TestBoard, now};
+
+/// A thousand open tasks, however many there are in all.
+fn sizes(tasks: usize) -> Sizes {
+    Sizes { tasks, running: 400, blocked: 300, ready: 300, todo: 0 }
+}
+
+/// Ten of the four hundred workers are dead.
+const DEAD_SHARE: f64 = 0.025;
+
+fn board(tasks: usize, now: i64) -> TestBoard {
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("kanban.db");
+    generate(&db, sizes(tasks), 7, Time(now), DEAD_SHARE).unwrap();
+    TestBoard { dir, db, config: "[host]\npid_namespace = \"same\"\n".into() }
+}
+
+fn reads(b: &TestBoard) -> Vec<(&'static str, String)> {
+    let id = BoardId { path: b.db.clone(), slug: None, root: None };
+    SqliteBoard::open(id, Mode::Look, std::time::Duration::from_secs(5)).unwrap().reads()
+}
+
+#[test]
+fn no_statement_scans_a_table_or_sorts_one() {
+    let b = TestBoard::new();
+    assert!(reads(&b).len() >= 12, "{:?}", reads(&b));
+    assert_eq!(scans(&b), [""; 0]);
+    // Hermes 0.19 has one more index than a board of ours; it must not lead anybody astray.
+    b.sql("CREATE INDEX IF NOT EXISTS idx_events_run ON task_events(run_id, id)");
+    assert_eq!(scans(&b), [""; 0]);
+}
+
+/// What the plans of all reading statements scan or sort.
+fn scans(b: &TestBoard) -> Vec<String> {
+    let conn = b.open();
+    let mut bad = Vec::new();
+    for (name, sql) in reads(b) {
+        let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        // Nothing bound: every parameter is NULL, and the plan is the same.
+        let mut rows = statement.raw_query();
+        let mut steps = 0;
+        while let Some(row) = rows.next().unwrap() {
+            let detail: String = row.get("detail").unwrap();
+            steps += 1;
+            if detail.contains("SCAN") || detail.contains("TEMP B-TREE") || detail.contains("AUTOMATIC") {
+                bad.push(format!("{name}: {detail}"));
+            }
+        }
+        assert!(steps > 0, "{name}: no plan");
+    }
+    bad
+}
+
+/// What SQLite did for one statement, run to its end.
+#[derive(Debug, PartialEq, Eq)]
+struct Cost {
+    rows: usize,
+    steps: i32,
+    scanned: i32,
+    sorted: i32,
+}
+
+fn cost(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> Cost {
+    let mut statement = conn.prepare(sql).unwrap();
+    let mut rows = statement.query(values).unwrap();
+    let mut n = 0;
+    while rows.next().unwrap().is_some() {
+        n += 1;
+    }
+    drop(rows);
+    Cost {
+        rows: n,
+        steps: statement.get_status(StatementStatus::VmStep),
+        scanned: statement.get_status(StatementStatus::FullscanStep),
+        sorted: statement.get_status(StatementStatus::Sort)
+            + statement.get_status(StatementStatus::AutoIndex),
+    }
+}
+
+/// The cost of every reading statement, with values a pass uses, for one running task.
+fn costs(b: &TestBoard, now: i64) -> BTreeMap<String, Cost> {
+    let conn = b.open();
+    let running = b.value("SELECT id FROM tasks WHERE status = 'running' ORDER BY id LIMIT 1");
+    let (from, to) = (format!("distress:{running}:"), format!("distress:{running};"));
+    let (since, window) = (now - 7_200, 4_000);
+    let mut all = BTreeMap::new();
+    for (name, sql) in reads(b) {
+        if name == "glance" {
+            for status in ["running", "blocked", "ready", "todo", "scheduled"] {
+                all.insert(format!("glance {status}"), cost(&conn, &sql, &[&status]));
+            }
+            continue;
+        }
+        let values: &[&dyn ToSql] = match name {
+            "runs" => &[&running, &(MOST_RUNS as i64)],
+            "task events" => &[&running, &(MOST_EVENTS as i64)],
+            "comments" => &[&running, &(MOST_COMMENTS as i64)],
+            "board events" => &[&window, &since],
+            "cards" => &[&from, &to],
+            "key" => &[&"distress:t_00000000:rate_limit:1"],
+            _ => &[&running],
+        };
+        all.insert(name.to_owned(), cost(&conn, &sql, values));
+    }
+    all
+}
+
+#[test]
+fn a_pass_over_a_hundred_thousand_tasks_reads_only_what_is_active() {
+    let now = now();
+    let (small, large) = (board(10_000, now), board(100_000, now));
+    let (few, many) = (costs(&small, now), costs(&large, now));
+    for (name, cost) in few.iter().chain(&many) {
+        assert_eq!((cost.scanned, cost.sorted), (0, 0), "{name}: {cost:?}");
+    }
+    for (state, n) in [("running", 400), ("blocked", 300), ("ready", 300), ("todo", 0), ("scheduled", 0)] {
+        let name = format!("glance {state}");
+        assert_eq!(few[&name].rows, n, "{name}");
+        assert_eq!(few[&name], many[&name], "{name}: ten times the board, and not one step more");
+    }
+    for (name, cost) in &many {
+        // What one task has, and for the board's events a window of fixed width.
+        let most = if name == "board events" || name.starts_with("glance") { 80_000 } else { 2_000 };
+        assert!(cost.steps < most, "{name}: {cost:?}");
+    }
+
+    // A pass looks closely at the ten dead and at the hundred that the breaker gave up, and changes the ten.
+    let before: i64 = large.value("SELECT max(id) FROM task_events").parse().unwrap();
+    let dead: Vec<String> = ids(&large, "SELECT id FROM tasks WHERE worker_pid >= 5000000 ORDER BY id");
+    let at = now.to_string();
+    let args = ["--db", large.db.to_str().unwrap(), "--now", &at, "--json"];
+    let looked = large.heal(&[&args[..], &["-n", "-v"]].concat()).json();
+    assert_eq!(looked["boards"][0]["seen"]["tasks"].as_array().unwrap().len(), 110);
+    let report = large.heal(&args).json();
+    let steps = report["boards"][0]["steps"].as_array().unwrap();
+    let mut healed: Vec<&str> =
+        steps.iter().filter(|s| outcome(s) == "applied").filter_map(|s| s["task"].as_str()).collect();
+    healed.sort_unstable();
+    assert_eq!((healed, steps.len()), (dead.iter().map(String::as_str).collect(), 10));
+
+    assert_eq!(large.value("SELECT count(*) FROM tasks WHERE status = 'running'"), "390");
+    assert_eq!(
+        ids(
+            &large,
+            "SELECT DISTINCT id FROM tasks WHERE status = 'ready' AND id IN
+        (SELECT task_id FROM task_runs WHERE error = 'worker gone (heal)') ORDER BY id"
+        ),
+        dead
+    );
+    let touched = format!("SELECT DISTINCT task_id FROM task_events WHERE id > {before} ORDER BY 1");
+    assert_eq!(ids(&large, &touched), dead, "nobody else's history grew");
+    assert_eq!(large.value("SELECT count(*) FROM task_runs WHERE ended_at IS NULL"), "390");
+    assert_eq!(large.value("SELECT count(*) FROM tasks"), "100000");
+    assert!(large.heal(&args).json()["boards"][0]["steps"].as_array().unwrap().is_empty());
+}
+
+/// The word of a step's outcome, which a report gives as a word or under its name.
+fn outcome(step: &Value) -> &str {
+    step["outcome"].as_str().or(step["outcome"]["outcome"].as_str()).unwrap_or("none")
+}
+
+fn ids(b: &TestBoard, sql: &str) -> Vec<String> {
+    let conn = b.open();
+    let mut statement = conn.prepare(sql).unwrap();
+    statement.query_map([], |r| r.get(0)).unwrap().map(Result::unwrap).collect()
+}
