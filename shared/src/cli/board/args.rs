@@ -40,8 +40,8 @@ pub(crate) enum Command {
         /// Extend the claim by this much [default: board.claim_ttl, 15m]
         #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
         ttl: Option<Duration>,
-        /// Only if this is still the open run
-        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
+        /// Only if this is still the open run [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]
+        #[arg(long, value_name = "RUN")]
         run: Option<i64>,
     },
     /// Leave a note for whoever works on it next
@@ -63,8 +63,8 @@ pub(crate) enum Command {
         /// What kind of block: dependency, needs_input, capability or transient
         #[arg(long, value_parser = ["dependency", "needs_input", "capability", "transient"])]
         kind: Option<String>,
-        /// Only if this is still the open run
-        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
+        /// Only if this is still the open run [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]
+        #[arg(long, value_name = "RUN")]
         run: Option<i64>,
     },
     /// Finish a task, and let those run that waited for it
@@ -77,8 +77,8 @@ pub(crate) enum Command {
         /// What the next worker should know
         #[arg(long)]
         summary: Option<String>,
-        /// Only if this is still the open run
-        #[arg(long, value_name = "RUN", env = "HERMES_KANBAN_RUN_ID")]
+        /// Only if this is still the open run [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]
+        #[arg(long, value_name = "RUN")]
         run: Option<i64>,
     },
     /// Make one task wait for another

@@ -450,8 +450,11 @@ impl Hand<'_> {
     }
 }
 
+/// Refuses a hand whose run was taken away meanwhile. A Hermes worker is told its run in its environment, which says
+/// nothing about any other task it may touch.
 fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
-    match run {
+    let is_mine = env("HERMES_KANBAN_TASK").as_deref() == Some(&seen.task.id);
+    match run.or_else(|| env("HERMES_KANBAN_RUN_ID").filter(|_| is_mine)?.parse().ok()) {
         Some(run) if seen.task.current_run != Some(run) => {
             let why = format!("run {run} is not its open run any more: somebody else has this task");
             Err(refused(&seen.task.id, why).hint("stop working on it"))

@@ -175,7 +175,7 @@ impl Rules<'_> {
         if tally.holds >= i64::from(self.policy.max_resets) {
             let because = format!("{said}; held {} times already, a person must look", tally.holds);
             let verb =
-                Verb::new("hand over", case, because).cause(Some(cause)).fact("handed_over", json!(true));
+                Verb::new("hand-over", case, because).cause(Some(cause)).fact("handed_over", json!(true));
             return (verb, None);
         }
         let wait = history::backoff(

@@ -388,7 +388,7 @@ fn holds_grow_end_and_are_bounded() {
     assert!((900..=1_080).contains(&until(0)), "{}", until(0));
     assert!((1_800..=2_160).contains(&until(1)), "{}", until(1));
     let d = decided(held(3));
-    assert!(line(&d).starts_with("hand over dead-worker"), "{}", line(&d));
+    assert!(line(&d).starts_with("hand-over dead-worker"), "{}", line(&d));
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("blocked", Some(Status::Blocked)));
 
     let hold = |until: i64, by: &str| {
