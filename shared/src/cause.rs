@@ -368,6 +368,31 @@ pub fn hermes_guard_matches(error: &str) -> bool {
     })
 }
 
+/// Whether Hermes' guard holds a task back over a text that provably is no provider's or credential's word: what was
+/// recognised belongs to the infrastructure, or all that matched is a word such as `author` or an OS permission error.
+/// A text that is not understood is no proof.
+pub fn guard_misreads(error: &str) -> bool {
+    if !hermes_guard_matches(error) {
+        return false;
+    }
+    if let Some(cause) = of_text(error) {
+        return cause.owner() == Owner::Heal;
+    }
+    let lower = error.to_lowercase();
+    let mut rest: Vec<&str> = lower.split(|c: char| !is_word(c)).filter(|w| !w.is_empty()).collect();
+    if rest.iter().any(|w| ACCOUNT_WORDS.contains(w)) {
+        return false;
+    }
+    rest.retain(|w| !AUTHOR_WORDS.contains(w));
+    !hermes_guard_matches(&rest.join(" ").replace("permission denied", ""))
+}
+
+/// Words the guard's `auth\w*` takes for authentication (#117009).
+const AUTHOR_WORDS: [&str; 5] = ["author", "authors", "authored", "authoring", "authorship"];
+/// Words that make a refused permission a matter of an account rather than of a file.
+const ACCOUNT_WORDS: [&str; 9] =
+    ["account", "api", "credential", "credentials", "key", "model", "organization", "provider", "token"];
+
 /// In these, a blank stands for one of `[\s_]`, `?` for an optional one of `[\s_-]`, a closing `*` for `\w*`.
 const GUARD: &[&str] = &[
     "quota",
@@ -419,6 +444,36 @@ mod tests {
     use proptest::strategy::ValueTree;
 
     use super::*;
+
+    #[test]
+    fn the_guard_misreads_only_what_is_proven_harmless() {
+        for text in [
+            "pid 429 not alive",
+            "the author left",
+            "Permission denied",
+            "[Errno 13] Permission denied: '/srv/x'",
+            "workspace: permission_denied on /srv/author",
+        ] {
+            assert!(guard_misreads(text), "{text}");
+        }
+        for text in [
+            "boom",
+            "Unauthorized",
+            "invalid api key",
+            "403 Forbidden",
+            "429 Too Many Requests",
+            "rate limit reached",
+            "You have hit your quota",
+            "billing: card declined",
+            "OAuth token expired; run hermes auth",
+            "HTTP 403: permission denied",
+            "permission denied for model m1",
+            "authorization failed for author",
+            "access denied",
+        ] {
+            assert!(!guard_misreads(text), "{text}");
+        }
+    }
 
     #[test]
     fn names_agree_with_serde_and_are_unique() {

@@ -70,6 +70,9 @@ fn pass<W: Watcher>(
         clock_offset: tools.clock_offset,
         config,
     };
+    if let Some(only) = &tools.pass.only {
+        report.knows = Some(!world.board.look(std::slice::from_ref(only))?.is_empty());
+    }
     let seen = watcher.observe(&mut world, tools.pass)?;
     let decision = watcher.decide(&seen, tools.pass, config);
     if tools.keep_seen {

@@ -20,6 +20,8 @@ pub struct BoardReport {
     pub path: String,
     /// Steps and their outcomes.
     pub steps: Vec<(Step, Outcome)>,
+    /// Whether the one task asked for is on this board; `None` where none was.
+    pub knows: Option<bool>,
     /// How many open tasks were glanced at; `None` where the pass did not come so far.
     pub glanced: Option<usize>,
     /// What was left alone.
@@ -43,6 +45,7 @@ impl BoardReport {
             board,
             path,
             steps: Vec::new(),
+            knows: None,
             glanced: None,
             left: Vec::new(),
             warnings: Vec::new(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use shared::board::{
-    Board, BoardId, Change, Comment, Detail, Event, Kin, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, NOISE,
-    NewTask, Outcome, Run, RunRef, Status, Step, Task,
+    Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
+    NOISE, NewTask, Outcome, Run, RunRef, Status, Step, Task,
 };
 use shared::error::Result;
 use shared::time::Time;
@@ -110,10 +110,15 @@ impl Rows {
         let mut events: Vec<(i64, &Event)> = self.telling(id).collect();
         events.sort_by_key(|(n, e)| std::cmp::Reverse((e.at, *n)));
         events.truncate(MOST_EVENTS);
+        let is_truncated = events.len() >= MOST_EVENTS;
         events.sort_by_key(|(n, _)| *n);
         let mut comments: Vec<(i64, &Comment)> = of(&self.comments, id).collect();
         comments.sort_by_key(|(n, c)| (c.at, *n));
-        let comments = comments.iter().rev().take(MOST_COMMENTS).rev().map(|(_, c)| (*c).clone()).collect();
+        let late = comments.len().saturating_sub(MOST_COMMENTS);
+        let kept = |(nth, c): (usize, &(i64, &Comment))| {
+            (nth >= late || c.1.body.to_lowercase().starts_with(MARKER)).then(|| c.1.clone())
+        };
+        let comments = comments.iter().enumerate().filter_map(kept).collect();
         let parents: Vec<Kin> = self.parents(id).map(kin).collect();
         let mut cards: Vec<String> =
             self.tasks.values().filter(|(t, _)| is_card_of(t, id)).map(|(t, _)| t.id.clone()).collect();
@@ -124,7 +129,7 @@ impl Rows {
             }
         }
         let events = events.into_iter().map(|(_, e)| e.clone()).collect();
-        Some(Detail { task, body, runs, events, comments, parents, cards, mark: self.mark(id) })
+        Some(Detail { task, body, runs, events, is_truncated, comments, parents, cards, mark: self.mark(id) })
     }
 
     /// Events that are no noise.

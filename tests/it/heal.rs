@@ -335,3 +335,84 @@ fn claims_of_this_host_only() {
     assert_eq!(b.task("t_00000f50", "claim_lock"), "NULL");
     assert_eq!(b.payload("t_00000f50", "reclaimed")["prev_lock"], json!(format!("{}:1", hostname())));
 }
+
+#[test]
+fn a_hands_off_is_heard_through_any_number_of_comments() {
+    let b = TestBoard::new();
+    b.add("t_00000f60", "ready");
+    b.run_it("t_00000f60", Some(dead_pid()), 0);
+    b.hand(&["comment", "t_00000f60", "watchbill: no-heal", "--author", "maria"]).ok();
+    let conn = b.open();
+    for n in 0..60 {
+        conn.execute(
+            "INSERT INTO task_comments (task_id, author, body, created_at) VALUES ('t_00000f60', 'luna', ?1, ?2)",
+            (format!("note {n}"), now() + 1),
+        )
+        .unwrap();
+    }
+    let said = b.later(900, &["-v"]).ok();
+    assert!(said.contains("t_00000f60 left alone: marked"), "{said}");
+}
+
+#[test]
+fn another_hosts_row_that_lost_its_claim_is_still_another_hosts() {
+    let b = TestBoard::new();
+    b.add("t_00000f61", "ready");
+    b.run_it("t_00000f61", Some(dead_pid()), 0);
+    b.sql(
+        "UPDATE task_runs SET claim_lock = 'otherhost:77';
+         UPDATE tasks SET claim_lock = NULL, claim_expires = NULL, worker_pid = NULL;
+         UPDATE task_events SET payload = '{\"lock\":\"otherhost:77\"}' WHERE kind = 'claimed'",
+    );
+    let before = b.dump();
+    let said = b.later(900, &["-v"]).ok();
+    assert!(said.contains("t_00000f61 unknown") && said.contains("otherhost"), "{said}");
+    assert_eq!(b.dump(), before);
+}
+
+#[test]
+fn a_board_that_lies_outside_its_root_keeps_its_logs() {
+    let b = TestBoard::new();
+    b.add("t_00000f62", "ready");
+    b.run_it("t_00000f62", Some(dead_pid()), 0);
+    let recording = include_str!("../fixtures/hermes-logs/r429.t_79a491c3.log");
+    b.log("t_00000f62", &recording.replace("t_79a491c3", "t_00000f62"));
+    let elsewhere = b.path().join("data");
+    fs::create_dir(&elsewhere).unwrap();
+    let moved = elsewhere.join("kanban.db");
+    b.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    fs::rename(&b.db, &moved).unwrap();
+    let at = (now() + 900).to_string();
+    let pinned = ran(b.command("heal").args(["-n", "--now", &at]).env("HERMES_KANBAN_DB", &moved));
+    assert!(pinned.clone().ok().contains("t_00000f62 park"), "{pinned:?}");
+    // A link in the root, named as it lies there.
+    std::os::unix::fs::symlink(&moved, &b.db).unwrap();
+    assert!(b.later(900, &["-n"]).ok().contains("t_00000f62 park"));
+    let root = b.path().to_str().unwrap();
+    let named = ["-n", "--now", &at, "--db", moved.to_str().unwrap(), "--hermes-root", root];
+    assert!(b.heal(&named).ok().contains("t_00000f62 park"));
+}
+
+#[test]
+fn a_crash_loop_whose_worker_still_runs_is_left() {
+    let b = TestBoard::new();
+    b.give_up("t_00000f63", "pid 4 not alive", 900);
+    let mut child = crate::support::worker("t_00000f63", 1);
+    let said = b.heal(&["-v"]).ok();
+    assert!(said.contains("t_00000f63 left alone: worker gone, waiting"), "{said}");
+    assert!(child.is_running());
+    child.kill();
+    assert!(b.heal(&[]).ok().contains("t_00000f63 reset"));
+}
+
+#[test]
+fn an_odd_counter_does_not_cost_its_neighbour_the_pass() {
+    let b = TestBoard::new();
+    for id in ["t_00000f64", "t_00000f65"] {
+        b.add(id, "ready");
+        b.run_it(id, Some(dead_pid()), 900);
+    }
+    b.sql(&format!("UPDATE tasks SET consecutive_failures = {} WHERE id = 't_00000f64'", i64::MAX));
+    assert_eq!(b.heal(&[]).ok().lines().count(), 2);
+    assert_eq!(b.task("t_00000f65", "status"), "ready");
+}

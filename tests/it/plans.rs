@@ -109,8 +109,23 @@ fn a_worker_that_came_back_after_the_plan_is_left_alone() {
 }
 
 #[test]
+fn a_plan_names_its_own_boards_and_tasks() {
+    let b = board();
+    let (file, _) = plan(&b);
+    for args in
+        [&["--db", "/no/such.db"][..], &["--board", "x"], &["--hermes-root", "/"], &["--task", "t_000000c1"]]
+    {
+        let mut all = vec!["--plan", &file];
+        all.extend(args);
+        assert_eq!(b.heal(&all).code, 2, "{args:?}");
+    }
+    assert_eq!(b.task("t_000000c1", "status"), "running");
+}
+
+#[test]
 fn task_narrows_to_one() {
     let b = board();
+    assert!(b.heal(&["--task", "t_ffffffff"]).fails(1).contains("no such task"));
     assert_eq!(b.heal(&["--task", "t_000000c2"]).ok().lines().count(), 1);
     assert_eq!(b.task("t_000000c2", "status"), "ready");
     assert_eq!(b.task("t_000000c1", "status"), "running");

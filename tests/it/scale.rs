@@ -106,6 +106,7 @@ fn costs(b: &TestBoard, now: i64) -> BTreeMap<String, Cost> {
             "runs" => &[&running, &(MOST_RUNS as i64)],
             "task events" => &[&running, &(MOST_EVENTS as i64)],
             "comments" => &[&running, &(MOST_COMMENTS as i64)],
+            "markers" => &[&running, &"watchbill:%"],
             "board events" => &[&window, &since],
             "cards" => &[&from, &to],
             "key" => &[&"distress:t_00000000:rate_limit:1"],

@@ -76,28 +76,38 @@ pub fn logs_dir(id: &BoardId) -> Option<PathBuf> {
     }
 }
 
-/// The root and slug a file belongs to, by where it lies: so a board named by `--db` still finds its logs.
-fn placed(path: &Path) -> BoardId {
-    let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let name =
-        |p: Option<&Path>| p.and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or("").to_owned();
-    let folder = full.parent();
-    let up = |n: usize| full.ancestors().nth(n);
+/// The root and slug a file belongs to, by where it lies, first as it was named and then with links resolved: so a board
+/// named by `--db` still finds its logs. Elsewhere it is the default board of a root that was named with it.
+fn placed(path: &Path, named_root: Option<&Path>) -> BoardId {
     let alone = BoardId { path: path.to_path_buf(), slug: None, root: None };
-    if name(Some(&full)) != "kanban.db" {
-        return alone;
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let real = path.canonicalize().unwrap_or_else(|_| whole.clone());
+    let found = [whole, real].iter().find_map(|p| home_of(p));
+    let found = found.or_else(|| named_root.map(|r| ("default".to_owned(), r.to_path_buf())));
+    match found {
+        Some((slug, root)) => BoardId { slug: Some(slug), root: Some(root), ..alone },
+        None => alone,
     }
-    if name(up(2)) == "boards" && name(up(3)) == "kanban" {
-        let slug = name(folder);
-        return BoardId { slug: Some(slug), root: up(4).map(Path::to_path_buf), ..alone };
+}
+
+fn home_of(db: &Path) -> Option<(String, PathBuf)> {
+    let name = |n: usize| db.ancestors().nth(n).and_then(Path::file_name).and_then(|n| n.to_str());
+    if name(0) != Some("kanban.db") {
+        return None;
+    }
+    if name(2) == Some("boards") && name(3) == Some("kanban") {
+        return Some((name(1)?.to_owned(), db.ancestors().nth(4)?.to_path_buf()));
     }
     // Hermes makes `kanban/` beside the default board on first use; without it this may be anybody's file.
-    match folder {
-        Some(root) if root.join("kanban").is_dir() => {
-            BoardId { slug: Some("default".into()), root: Some(root.to_path_buf()), ..alone }
-        }
-        _ => alone,
-    }
+    let root = db.parent().filter(|root| root.join("kanban").is_dir())?;
+    Some(("default".into(), root.to_path_buf()))
+}
+
+/// The slug Hermes works on where none is named: `HERMES_KANBAN_BOARD`, else what `boards switch` chose.
+fn current(root: &Path, env: Env<'_>) -> String {
+    let switched = || std::fs::read_to_string(root.join("kanban").join("current")).ok();
+    let slug = env("HERMES_KANBAN_BOARD").or_else(switched).map(|s| s.trim().to_lowercase());
+    slug.filter(|s| is_slug(s)).unwrap_or_else(|| "default".into())
 }
 
 /// The boards to use, in a fixed order: default first, the rest by name.
@@ -107,7 +117,7 @@ fn placed(path: &Path) -> BoardId {
 /// `Usage` for a slug Hermes would refuse.
 pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     if !which.db.is_empty() {
-        return Ok(which.db.iter().map(|p| placed(p)).collect());
+        return Ok(which.db.iter().map(|p| placed(p, which.root.as_deref())).collect());
     }
     let root = root(which.root.as_deref(), env);
     if !which.board.is_empty() {
@@ -118,7 +128,10 @@ pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     if which.root.is_none() {
         let set = |name: &str| env(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         if let Some(path) = set("HERMES_KANBAN_DB") {
-            return Ok(vec![placed(&expanded(&path, env))]);
+            // The file may lie anywhere; logs and profiles are where root and slug say.
+            let path = expanded(&path, env);
+            let slug = root.as_deref().map(|r| current(r, env));
+            return Ok(vec![BoardId { path, slug, root }]);
         }
         let slug = set("HERMES_KANBAN_BOARD").map(|s| s.to_lowercase()).filter(|s| is_slug(s));
         if let (Some(root), Some(slug)) = (&root, slug) {
@@ -131,7 +144,7 @@ pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
         }
     }
     let mut found = root.as_deref().map(all_under).unwrap_or_default();
-    found.extend(which.configured.as_deref().map(placed));
+    found.extend(which.configured.as_deref().map(|p| placed(p, None)));
     if found.is_empty() {
         let at = root.map_or_else(|| "no Hermes root".to_owned(), |r| r.display().to_string());
         return Err(Error::new(Kind::NoInput, at, "no board found")

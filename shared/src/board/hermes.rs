@@ -146,23 +146,27 @@ fn event(kind: &str, payload: Value, run: Option<i64>) -> Change {
     Change::AddEvent { kind: kind.into(), payload, run: run.map(RunRef::Id) }
 }
 
-/// Closes the open run if there is one: the row's pointer, or a run that was left open under no pointer.
-fn end_run(seen: &Detail, status: &str, error: &str, metadata: Value) -> Option<Change> {
-    let run = seen.task.current_run?;
-    Some(Change::EndRun {
+/// Closes every run of the task that is still open: the one the row points at, and any that was left open under no
+/// pointer, which Hermes itself would show as running for ever.
+fn end_runs(seen: &Detail, status: &str, error: &str, metadata: &Value) -> Vec<Change> {
+    let open = seen.runs.iter().filter(|r| r.ended_at.is_none()).map(|r| r.id);
+    let mut runs: Vec<i64> = seen.task.current_run.into_iter().chain(open).collect();
+    runs.dedup();
+    let end = |run| Change::EndRun {
         run,
         status: status.into(),
         outcome: status.into(),
         summary: None,
         error: Some(error.into()),
-        metadata: Some(metadata),
-    })
+        metadata: Some(metadata.clone()),
+    };
+    runs.into_iter().map(end).collect()
 }
 
 /// A worker's death, counted like Hermes' own crash: ready again, or blocked with `gave_up` at the breaker's limit.
 pub fn crashed(seen: &Detail, pid: Option<i64>, board_limit: i64, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
-    let failures = t.failures + 1;
+    let failures = t.failures.saturating_add(1);
     let (limit, limit_source) = breaker(t, board_limit);
     let trips = failures >= limit;
     let back = origin(seen);
@@ -175,7 +179,7 @@ pub fn crashed(seen: &Detail, pid: Option<i64>, board_limit: i64, trail: &Trail<
         Change::ReleaseClaim,
         Change::SetFailures { count: failures, error: Some(WORKER_GONE.into()) },
     ];
-    changes.extend(end_run(seen, "crashed", WORKER_GONE, keys.clone()));
+    changes.extend(end_runs(seen, "crashed", WORKER_GONE, &keys));
     let payload = trail.payload(keys, Some(t), &changes);
     changes.push(event("crashed", payload, t.current_run));
     if trips {
@@ -201,7 +205,7 @@ pub fn reclaimed(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
         keys["retry_status"] = json!("review");
     }
     let mut changes = vec![Change::SetStatus(back), Change::ReleaseClaim];
-    changes.extend(end_run(seen, "reclaimed", WORKER_GONE, json!({"by": trail.by})));
+    changes.extend(end_runs(seen, "reclaimed", WORKER_GONE, &json!({"by": trail.by})));
     let payload = trail.payload(keys, Some(t), &changes);
     changes.push(event("reclaimed", payload, t.current_run));
     changes
@@ -213,7 +217,7 @@ pub fn parked(seen: &Detail, cause: Cause, until: Time, trail: &Trail<'_>) -> Ve
     let t = &seen.task;
     let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
     let mut changes = vec![Change::SetStatus(Status::Scheduled), Change::ReleaseClaim];
-    changes.extend(end_run(seen, outcome, WORKER_GONE, json!({"by": trail.by, "cause": cause})));
+    changes.extend(end_runs(seen, outcome, WORKER_GONE, &json!({"by": trail.by, "cause": cause})));
     let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
     let payload = trail.payload(keys, Some(t), &changes);
     changes.push(event("scheduled", payload, t.current_run));
@@ -225,7 +229,7 @@ pub fn handed_to_person(seen: &Detail, cause: Cause, why: &str, trail: &Trail<'_
     let t = &seen.task;
     let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
     let mut changes = vec![Change::SetStatus(Status::Blocked), Change::ReleaseClaim];
-    changes.extend(end_run(seen, outcome, WORKER_GONE, json!({"by": trail.by, "cause": cause})));
+    changes.extend(end_runs(seen, outcome, WORKER_GONE, &json!({"by": trail.by, "cause": cause})));
     let keys = json!({"reason": trail.because, "kind": Value::Null, "recurrences": t.block_recurrences, "cause": why});
     let payload = trail.payload(keys, Some(t), &changes);
     changes.push(event("blocked", payload, t.current_run));
@@ -236,7 +240,7 @@ pub fn handed_to_person(seen: &Detail, cause: Cause, why: &str, trail: &Trail<'_
 pub fn leak_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let mut changes = vec![Change::ReleaseClaim];
-    changes.extend(end_run(seen, "reclaimed", WORKER_GONE, json!({"by": trail.by})));
+    changes.extend(end_runs(seen, "reclaimed", WORKER_GONE, &json!({"by": trail.by})));
     let keys = json!({"prev_lock": t.claim_lock, "worker_pid": t.worker_pid, "termination_attempted": false});
     let payload = trail.payload(keys, Some(t), &changes);
     changes.push(event("reclaimed", payload, t.current_run));
@@ -251,9 +255,9 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     if t.claim_lock.is_some() {
         changes.push(Change::ReleaseClaim);
     }
-    match end_run(seen, "reclaimed", WORKER_GONE, json!({"by": trail.by})) {
-        Some(end) => changes.push(end),
-        None => changes.push(Change::ForgetRun),
+    match end_runs(seen, "reclaimed", WORKER_GONE, &json!({"by": trail.by})) {
+        none if none.is_empty() => changes.push(Change::ForgetRun),
+        ends => changes.extend(ends),
     }
     changes.push(Change::SetFailures { count: 0, error: None });
     let keys = if to == Status::Ready { json!({}) } else { json!({"status": to}) };
@@ -342,11 +346,11 @@ pub fn claimed(
     trail: &Trail<'_>,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
-    changes.extend(end_run(
+    changes.extend(end_runs(
         seen,
         "reclaimed",
         "left open, closed on the next claim",
-        json!({"by": trail.by}),
+        &json!({"by": trail.by}),
     ));
     changes.push(Change::SetStatus(Status::Running));
     changes.push(Change::TakeClaim { lock: lock.into(), expires, pid });
@@ -410,7 +414,7 @@ pub fn completed(
 pub fn blocked(seen: &Detail, reason: &str, kind: Option<&str>, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let dependency = kind == Some("dependency");
-    let recurrences = if t.block_kind.as_deref() == kind { t.block_recurrences + 1 } else { 1 };
+    let recurrences = if t.block_kind.as_deref() == kind { t.block_recurrences.saturating_add(1) } else { 1 };
     let (to, word) = match () {
         () if dependency => (Status::Todo, "dependency_wait"),
         () if recurrences >= BLOCK_RECURRENCE_LIMIT => (Status::Triage, "block_loop_detected"),

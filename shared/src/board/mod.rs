@@ -245,9 +245,12 @@ pub struct Detail {
     pub body: String,
     /// Newest attempts first, at most [`MOST_RUNS`].
     pub runs: Vec<Run>,
-    /// Oldest first; at most [`MOST_EVENTS`] newest, heartbeats and guard notices left out.
+    /// Oldest first; at most [`MOST_EVENTS`] newest, [`NOISE`] left out.
     pub events: Vec<Event>,
-    /// Oldest first, at most [`MOST_COMMENTS`] newest.
+    /// There are more events than that: what was counted from them may be too little.
+    #[serde(default)]
+    pub is_truncated: bool,
+    /// Oldest first: at most [`MOST_COMMENTS`] newest, and every older one that begins with [`MARKER`].
     pub comments: Vec<Comment>,
     /// Tasks this one waits for.
     pub parents: Vec<Kin>,
@@ -273,9 +276,12 @@ impl Detail {
 /// Most attempts read for one task.
 pub const MOST_RUNS: usize = 30;
 /// Most events read for one task.
-pub const MOST_EVENTS: usize = 400;
+pub const MOST_EVENTS: usize = 1_000;
 /// Most comments read for one task: what Hermes itself shows a worker, and a few more.
 pub const MOST_COMMENTS: usize = 50;
+
+/// How a comment begins that speaks to us.
+pub const MARKER: &str = "watchbill:";
 
 /// Event kinds that are noise: they repeat on every tick and never mean that a task was touched.
 pub const NOISE: [&str; 4] = ["heartbeat", "claim_extended", "respawn_guarded", "reclaim_deferred"];

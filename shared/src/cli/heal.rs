@@ -80,10 +80,14 @@ pub(super) fn run(args: &HealArgs, version: &str) -> Result<u8> {
 /// Refuses a `--task` that names nothing at all, which would otherwise look like a healthy task.
 fn known(pass: &Pass, boards: &[BoardReport]) -> Result<()> {
     let Some(only) = &pass.only else { return Ok(()) };
-    if crate::board::is_task_id(only) || boards.iter().any(|b| b.error.is_some()) {
-        return Ok(());
+    let at = format!("--task {only}");
+    if !only.starts_with("t_") {
+        return Err(Error::new(Kind::Usage, at, "not a task id").hint("they look like t_1a2b3c4d"));
     }
-    Err(Error::new(Kind::Usage, format!("--task {only}"), "not a task id").hint("they look like t_1a2b3c4d"))
+    if boards.iter().all(|b| b.knows == Some(false)) {
+        return Err(Error::new(Kind::Partial, at, "no such task on any of these boards"));
+    }
+    Ok(())
 }
 
 fn show(

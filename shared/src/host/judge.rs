@@ -255,8 +255,11 @@ fn orphans(ask: &Ask, scan: &Scan) -> Vec<Orphan> {
     scan.marked.iter().filter(orphan).map(|p| Orphan { pid: p.pid, command: short(p) }).collect()
 }
 
+/// The program's bare name. Arguments stay out: people put keys there.
 fn short(p: &Process) -> String {
-    p.command.iter().flat_map(|c| c.chars()).filter(|c| !c.is_control()).take(60).collect()
+    let program = p.command.as_deref().and_then(|c| c.split_whitespace().next()).unwrap_or("?");
+    let name = program.rsplit('/').next().unwrap_or(program);
+    name.chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
 fn later(ticks: u64, ask: &Ask, sight: &Sight) -> bool {

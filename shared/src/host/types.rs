@@ -135,7 +135,7 @@ pub struct Look {
 pub struct Orphan {
     /// Its pid.
     pub pid: i64,
-    /// The first 60 characters of its command line, control characters removed. Not redacted.
+    /// The bare name of its program: arguments may hold keys.
     pub command: String,
 }
 

@@ -21,8 +21,8 @@ use self::file::{check_file, columns, connect, millis, settle, told};
 use self::rows::{event, int, run, task, text};
 use super::change::MOST_STEPS;
 use super::{
-    Board, BoardId, Change, Comment, Detail, Event, Kin, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, NOISE,
-    Outcome, RunRef, Status, Step, Task,
+    Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
+    NOISE, Outcome, RunRef, Status, Step, Task,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -41,6 +41,8 @@ const Q_CARDS: &str = "SELECT id FROM tasks WHERE idempotency_key >= ?1 AND idem
      AND status NOT IN ('done', 'archived')";
 const Q_COMMENTS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 \
      ORDER BY created_at DESC, id DESC LIMIT ?2";
+const Q_MARKERS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 AND body LIKE ?2 \
+     ORDER BY created_at DESC, id DESC";
 const Q_CHILDREN: &str = "SELECT child_id FROM task_links WHERE parent_id = ?1";
 const Q_FREE_CHILDREN: &str = "SELECT c.id FROM task_links l JOIN tasks c ON c.id = l.child_id \
      WHERE l.parent_id = ?1 AND c.status = 'todo' AND NOT EXISTS (SELECT 1 FROM task_links m \
@@ -200,6 +202,7 @@ impl SqliteBoard {
             ("parents", Q_KIN.into()),
             ("cards", Q_CARDS.into()),
             ("comments", Q_COMMENTS.into()),
+            ("markers", Q_MARKERS.into()),
             ("children", Q_CHILDREN.into()),
             ("free children", Q_FREE_CHILDREN.into()),
             ("key", Q_KEY.into()),
@@ -240,8 +243,8 @@ impl SqliteBoard {
     fn q_task_events(&self) -> String {
         let run = if self.has("task_events", "run_id") { "run_id" } else { "NULL" };
         format!(
-            "SELECT kind, created_at, {run}, payload, id FROM task_events WHERE task_id = ?1 AND kind NOT IN ({}) \
-             ORDER BY created_at DESC, id DESC LIMIT ?2",
+            "SELECT kind, created_at, {run}, payload, id FROM task_events WHERE task_id = ?1 \
+             AND kind NOT IN ({}) ORDER BY created_at DESC, id DESC LIMIT ?2",
             Self::noise()
         )
     }
@@ -304,14 +307,12 @@ impl SqliteBoard {
         events.sort_by_key(|(id, _)| *id);
         let mut comments = Vec::new();
         if self.columns.contains_key("task_comments") {
-            let mut statement = conn.prepare_cached(Q_COMMENTS)?;
-            let mut rows = statement.query(params![id, MOST_COMMENTS as i64])?;
-            while let Some(row) = rows.next()? {
-                comments.push(Comment {
-                    author: text(row, 0).unwrap_or_default(),
-                    body: text(row, 1).unwrap_or_default(),
-                    at: Time(int(row, 2).unwrap_or(0)),
-                });
+            comments = comments_of(conn, Q_COMMENTS, params![id, MOST_COMMENTS as i64])?;
+            if comments.len() >= MOST_COMMENTS {
+                // A marker counts however many comments came after it.
+                let markers = comments_of(conn, Q_MARKERS, params![id, format!("{MARKER}%")])?;
+                let older: Vec<_> = markers.into_iter().filter(|m| !comments.contains(m)).collect();
+                comments.extend(older);
             }
             comments.reverse();
         }
@@ -346,8 +347,9 @@ impl SqliteBoard {
             }
         }
         let mark = self.mark(conn, id)?;
+        let is_truncated = events.len() >= MOST_EVENTS;
         let events = events.into_iter().map(|(_, e)| e).collect();
-        Ok(Some(Detail { task, body, runs, events, comments, parents, cards, mark }))
+        Ok(Some(Detail { task, body, runs, events, is_truncated, comments, parents, cards, mark }))
     }
 
     /// Updates columns of one task; those this board does not have are left out.
@@ -667,6 +669,20 @@ impl Board for SqliteBoard {
         };
         write().map_err(|e| self.fault(&e))
     }
+}
+
+fn comments_of(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<Vec<Comment>> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(Comment {
+            author: text(row, 0).unwrap_or_default(),
+            body: text(row, 1).unwrap_or_default(),
+            at: Time(int(row, 2).unwrap_or(0)),
+        });
+    }
+    Ok(all)
 }
 
 fn add_event(

@@ -113,7 +113,7 @@ pub(crate) struct Add {
     #[arg(long, value_name = "KEY")]
     pub(super) key: Option<String>,
     /// Failures after which it is given up [default: the board's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1000))]
     pub(super) max_retries: Option<i64>,
     /// Scope: its one concern
     #[arg(long, value_name = "TEXT")]

@@ -71,7 +71,7 @@ fn lived(r: &Run) -> i64 {
 /// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back.
 pub(super) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
     let mut out = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
-    let workers: BTreeSet<&str> = seen
+    let workers: BTreeSet<String> = seen
         .runs
         .iter()
         .filter_map(|r| r.profile.as_deref())
@@ -79,8 +79,9 @@ pub(super) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
         .chain(profiles.iter().map(String::as_str))
         // `default` is what Hermes calls a person at the command line as well; their word must be heard.
         .filter(|name| *name != "default")
+        .map(str::to_lowercase)
         .collect();
-    for c in seen.comments.iter().filter(|c| !workers.contains(c.author.as_str())) {
+    for c in seen.comments.iter().filter(|c| !workers.contains(&c.author.to_lowercase())) {
         match c.body.lines().next().map(str::trim_end) {
             Some("watchbill: no-heal") => out = true,
             Some("watchbill: heal") => out = false,

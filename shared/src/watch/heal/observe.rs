@@ -120,7 +120,7 @@ fn probes(world: &mut World<'_>, recent: &[Recent]) -> Result<Vec<Detail>> {
 
 /// Processes and logs, for the candidates only.
 fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSeen> {
-    let asks: Vec<Option<Ask>> = details.iter().map(ask).collect();
+    let asks: Vec<Option<Ask>> = details.iter().map(|d| ask(d).map(|a| from_abroad(a, d, world))).collect();
     let asked: Vec<Ask> = asks.iter().flatten().cloned().collect();
     // One scan of /proc answers for all; none is made where nobody asks.
     let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) }.into_iter();
@@ -146,12 +146,23 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     tasks
 }
 
-/// The attempt whose gone worker still has children at work, as a name to remember it by.
+/// A row that lost its claim still says in its run or history whose it was. Another host's stays another host's.
+fn from_abroad(ask: Ask, detail: &Detail, world: &World<'_>) -> Ask {
+    if ask.claim_host.is_some() {
+        return ask;
+    }
+    let claimed = detail.events.iter().rev().find(|e| e.kind == "claimed");
+    let told = claimed.and_then(|e| e.payload.get("lock")).and_then(Value::as_str);
+    let lock = detail.newest_run().and_then(|r| r.claim_lock.as_deref()).or(told);
+    let host = lock.and_then(|l| l.split(':').next()).filter(|h| !world.host.is_here(h));
+    Ask { claim_host: host.map(str::to_owned), ..ask }
+}
+
+/// The attempt whose worker is not there any more but whose children are, as a name to remember it by.
 fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
-    let look = worker.filter(|w| w.life == Life::Gone && !w.orphans.is_empty())?;
-    let run = detail.task.current_run.or(detail.task.worker_pid).unwrap_or(0);
-    (detail.task.status == Status::Running)
-        .then(|| format!("{}:{run}:{}", detail.task.id, look.orphans[0].pid))
+    worker.filter(|w| w.life != Life::Alive && !w.orphans.is_empty())?;
+    let run = detail.task.current_run.or(detail.newest_run().map(|r| r.id)).unwrap_or(0);
+    Some(format!("{}:{run}", detail.task.id))
 }
 
 /// From when on the log matters, where its end decides anything.
@@ -165,6 +176,8 @@ fn reads_log(detail: &Detail, worker: Option<&Look>) -> Option<Time> {
         }
         Status::Blocked if hermes::is_sticky(&detail.events) => None,
         Status::Blocked | Status::Ready => newest,
+        // Freed of its claim it is promoted as soon as its parents are done.
+        Status::Todo if detail.task.claim_lock.is_some() => newest,
         _ => None,
     }
 }

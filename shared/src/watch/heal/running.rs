@@ -98,9 +98,14 @@ impl Rules<'_> {
                 return Verdict::Unknown(format!("{}, but its log cannot be read: {why}", death.what));
             }
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
+                because.push_str(&format!("; its log ends on {}", e.cause.as_str()));
                 return self.park(t, &death, e.cause, &because);
             }
             _ => {}
+        }
+        if let Some(card) = t.detail.cards.first() {
+            because.push_str(&format!("; its distress card {card} is open"));
+            return self.park(t, &death, Cause::WorkerGone, &because);
         }
         if !death.look.orphans.is_empty() {
             let pids: Vec<_> = death.look.orphans.iter().map(|o| o.pid.to_string()).collect();
@@ -109,8 +114,10 @@ impl Rules<'_> {
         let tally = history::tally(&t.detail, seconds(self.policy.decay));
         // A limit set by hand means that every attempt counts.
         let by_hand = t.detail.task.max_retries.is_some();
+        // A history that is too long to count in excuses nothing.
+        let may_excuse = !by_hand && !t.detail.is_truncated;
         let excused =
-            death.excused.filter(|_| !by_hand && tally.uncounted < i64::from(self.policy.max_uncounted));
+            death.excused.filter(|_| may_excuse && tally.uncounted < i64::from(self.policy.max_uncounted));
         let verb = |because| {
             Verb::new("requeue", death.case, because)
                 .cause(Some(Cause::WorkerGone))
@@ -123,8 +130,10 @@ impl Rules<'_> {
                 self.step(t, verb, |trail| hermes::reclaimed(&t.detail, trail))
             }
             None => {
-                let (failures, limit) =
-                    (t.detail.task.failures + 1, hermes::breaker(&t.detail.task, self.failure_limit()).0);
+                let (failures, limit) = (
+                    t.detail.task.failures.saturating_add(1),
+                    hermes::breaker(&t.detail.task, self.failure_limit()).0,
+                );
                 let mut verb = verb(format!("{because} (failure {failures} of {limit})"));
                 if failures >= limit {
                     verb.action = "block";
@@ -137,11 +146,15 @@ impl Rules<'_> {
 
     /// A killed worker's tool child lives on in a session of its own and may still edit the tree. It is waited for,
     /// but not for ever.
-    fn orphans(&self, t: &TaskSeen, look: &Look) -> Option<String> {
+    pub(super) fn orphans(&self, t: &TaskSeen, look: &Look) -> Option<String> {
         let first = look.orphans.first()?;
         let waited = t.gone_since.map_or(0, |since| self.seen.now.since(since));
         let most = seconds(self.policy.orphan_wait);
-        if waited >= most {
+        // The second bound rests on the board alone: what we remember may be lost in every pass.
+        let started = self.started(t);
+        let heard =
+            t.detail.task.last_heartbeat_at.filter(|s| self.is_sane(*s)).map_or(started, |s| s.max(started));
+        if waited >= most || self.seen.now.since(heard) >= most.saturating_mul(4) {
             return None;
         }
         Some(format!(
@@ -171,7 +184,7 @@ impl Rules<'_> {
         case: &'b str,
     ) -> (Verb<'b>, Option<Time>) {
         let tally = history::tally(&t.detail, seconds(self.policy.decay));
-        let said = format!("{because}; its log ends on {}", cause.as_str());
+        let said = because.to_owned();
         if tally.holds >= i64::from(self.policy.max_resets) {
             let because = format!("{said}; held {} times already, a person must look", tally.holds);
             let verb =
@@ -192,9 +205,9 @@ impl Rules<'_> {
         (verb, Some(until))
     }
 
-    /// When the present attempt began.
+    /// When the present attempt began, or the newest one where none is open.
     fn started(&self, t: &TaskSeen) -> Time {
-        let run = t.detail.current_run().map(|r| r.started_at);
+        let run = t.detail.current_run().or(t.detail.newest_run()).map(|r| r.started_at);
         run.or(t.detail.task.started_at).unwrap_or(t.detail.task.created_at)
     }
 
@@ -203,7 +216,18 @@ impl Rules<'_> {
         let started = self.started(t);
         let run_beat = t.detail.current_run().and_then(|r| r.last_heartbeat_at);
         let signs = [Some(started), run_beat, t.detail.task.last_heartbeat_at, t.log_at];
-        let newest = signs.into_iter().flatten().filter(|s| *s >= started).max().unwrap_or(started);
+        let newest = signs
+            .into_iter()
+            .flatten()
+            .filter(|s| *s >= started && self.is_sane(*s))
+            .max()
+            .unwrap_or(started);
         self.seen.now.since(newest)
+    }
+
+    /// Whether a sign of life can be one: a heartbeat in milliseconds, or a log touched by a wrong clock, would hold a
+    /// dead worker's task for years.
+    fn is_sane(&self, sign: Time) -> bool {
+        sign.since(self.seen.now) <= 120
     }
 }

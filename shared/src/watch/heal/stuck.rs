@@ -108,6 +108,9 @@ impl Rules<'_> {
             };
             return Verdict::Leave(format!("gave up: {owner}; not heal's to reset"));
         };
+        if let Some(verdict) = self.still_at_work(t) {
+            return verdict;
+        }
         let tally = history::tally(d, seconds(self.policy.decay));
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
@@ -142,7 +145,9 @@ impl Rules<'_> {
         let case = if restarted { "dispatcher-restart" } else { "crash-loop" };
         let count = if uncounted { String::new() } else { format!(", reset {}", tally.resets + 1) };
         let because = format!("gave up {} ago on {}{count}", words(waited), cause.as_str());
-        let mut verb = Verb::new("reset", case, because).cause(Some(cause)).fact("died", json!(died.0));
+        let proof = t.worker.as_ref().and_then(|w| w.proof.clone());
+        let mut verb =
+            Verb::new("reset", case, because).cause(Some(cause)).proof(proof).fact("died", json!(died.0));
         verb = if uncounted {
             verb.fact("uncounted", json!(tally.uncounted + 1))
         } else {
@@ -175,6 +180,19 @@ impl Rules<'_> {
         lock.and_then(claimer_pid).is_some() && gone
     }
 
+    /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work, or its
+    /// history is too long to count in.
+    fn still_at_work(&self, t: &TaskSeen) -> Option<Verdict> {
+        if t.detail.is_truncated {
+            return Some(Verdict::Unknown("its history is too long to count its resets".into()));
+        }
+        let look = t.worker.as_ref()?;
+        if look.life == Life::Alive {
+            return Some(Verdict::Leave(format!("worker alive: {}", look.because)));
+        }
+        self.orphans(t, look).map(Verdict::Leave)
+    }
+
     fn escalate(&self, t: &TaskSeen, case: &'static str, cause: Option<Cause>, resets: i64) -> Verdict {
         let because = format!("reset {resets} times and failed again; left to a person or an orchestrator");
         let verb = Verb::new("escalate", case, because).cause(cause);
@@ -187,6 +205,9 @@ impl Rules<'_> {
         if let Some(look) = &t.worker {
             if look.life == Life::Alive {
                 return Verdict::Leave(format!("a claim on a {} row, but {}", d.task.status, look.because));
+            }
+            if let Some(wait) = self.orphans(t, look) {
+                return Verdict::Leave(wait);
             }
             if d.task.worker_pid.is_some() && look.life == Life::Unknown {
                 return Verdict::Unknown(format!("a claim on a {} row: {}", d.task.status, look.because));
@@ -207,15 +228,21 @@ impl Rules<'_> {
             return Verdict::Leave("a leaked claim, but it was completed within the hour".into());
         }
         let because = format!("a claim on a {} row, run out {} ago", d.task.status, words(over));
-        if d.task.status == Status::Ready {
+        // Without its claim a ready row runs, and a todo row as soon as its parents are done; a blocked one stays.
+        if d.task.status != Status::Blocked {
             match &t.log {
                 LogEnd::Unreadable(why) => {
                     return Verdict::Unknown(format!("{because}, but its log cannot be read: {why}"));
                 }
                 LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
+                    let because = format!("{because}; its log ends on {}", e.cause.as_str());
                     return self.park_ready(t, e.cause, &because);
                 }
                 _ => {}
+            }
+            if let Some(card) = d.cards.first() {
+                let because = format!("{because}; its distress card {card} is open");
+                return self.park_ready(t, Cause::WorkerGone, &because);
             }
         }
         self.step(t, Verb::new("release", "leaked-claim", because), |trail| hermes::leak_cleared(d, trail))
@@ -249,9 +276,15 @@ impl Rules<'_> {
             }
             _ => {}
         }
-        let named = history::cause_of(d.task.last_failure_error.as_deref());
-        if let Some(cause) = named.filter(|c| c.owner() == Owner::Distress) {
-            return Verdict::Leave(format!("held by Hermes' guard for a reason: {}", cause.as_str()));
+        let text = d.task.last_failure_error.as_deref().unwrap_or_default();
+        let named = history::cause_of(Some(text));
+        // Only what is proven harmless is cleared; a text that is not understood may well be a credential's.
+        if !crate::cause::guard_misreads(text) {
+            let what = named.map_or("a text that may be a credential's or a provider's", Cause::as_str);
+            return Verdict::Leave(format!("held by Hermes' guard for a reason: {what}"));
+        }
+        if let Some(verdict) = self.still_at_work(t) {
+            return verdict;
         }
         let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
         let since = d.newest_run().and_then(|r| r.ended_at).unwrap_or(touched);

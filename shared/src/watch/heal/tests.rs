@@ -80,6 +80,7 @@ fn blank(status: Status) -> TaskSeen {
         body: String::new(),
         runs: Vec::new(),
         events: vec![event("created", 90_000, json!({"status": "ready"}))],
+        is_truncated: false,
         comments: Vec::new(),
         parents: Vec::new(),
         cards: Vec::new(),
@@ -536,6 +537,110 @@ fn leaked_claims() {
 }
 
 #[test]
+fn what_still_runs_is_not_started_again() {
+    let orphan = || Orphan { pid: 77, command: "cargo".into() };
+    let at_work = |mut t: TaskSeen, life: Life, orphans: Vec<Orphan>| {
+        t.worker = Some(Look { orphans, ..look(life) });
+        t.gone_since = Some(ago(60));
+        t
+    };
+    let recent = || given_up("pid 4 not alive", 1_200);
+    says(at_work(recent(), Life::Alive, vec![]), "- worker alive");
+    says(
+        at_work(recent(), Life::Unknown, vec![orphan()]),
+        "- worker gone, waiting up to 14m for its child 77",
+    );
+    says(at_work(recent(), Life::Unknown, vec![]), "reset crash-loop");
+    assert!(decided(recent()).steps[0].proof.is_some(), "looked at again before the write");
+    let jam = with!(jammed("pid 429 not alive"), |t| {
+        (t.detail.runs[0].started_at, t.detail.runs[0].ended_at) = (ago(3_000), Some(ago(2_900)));
+    });
+    says(at_work(jam.clone(), Life::Alive, vec![]), "- worker alive");
+    says(at_work(jam, Life::Unknown, vec![orphan()]), "- worker gone, waiting");
+    let leak = with!(blank(Status::Ready), |t| {
+        t.detail.task.claim_lock = Some("host:7".into());
+        t.detail.task.claim_expires = Some(ago(300));
+        t.detail.task.started_at = Some(ago(3_000));
+        t.detail.events.push(event("claimed", 3_000, json!({"lock": "host:7"})));
+    });
+    says(at_work(leak, Life::Unknown, vec![orphan()]), "- worker gone, waiting");
+    // Even where nothing is remembered between passes, not for ever.
+    let forgetful = with!(running(Life::Gone, 3_700), |t| {
+        t.worker.as_mut().unwrap().orphans = vec![orphan()];
+        t.gone_since = Some(NOW);
+    });
+    says(forgetful, "requeue dead-worker");
+}
+
+#[test]
+fn a_source_with_an_open_card_is_never_set_free() {
+    let card = vec!["t_cccccccc".to_owned()];
+    let d = decided(with!(running(Life::Gone, 900), |t| t.detail.cards = card.clone()));
+    assert_eq!(
+        (kinds(&d).as_str(), status_after(&d)),
+        ("scheduled", Some(Status::Scheduled)),
+        "{}",
+        line(&d)
+    );
+    for status in [Status::Ready, Status::Todo] {
+        let leak = with!(blank(status), |t| {
+            t.detail.task.claim_lock = Some("host:7".into());
+            t.detail.task.claim_expires = Some(ago(300));
+            t.detail.events.push(event("claimed", 3_000, json!({"lock": "host:7"})));
+        });
+        let carded = with!(leak.clone(), |t| t.detail.cards = card.clone());
+        assert_eq!(status_after(&decided(carded)), Some(Status::Scheduled));
+        let limited = with!(leak, |t| t.log = ended(Cause::Quota));
+        assert_eq!(status_after(&decided(limited)), Some(Status::Scheduled));
+    }
+}
+
+#[test]
+fn a_history_too_long_to_count_in_makes_nothing_bolder() {
+    let t = with!(given_up("pid 4 not alive", 9_000), |t| t.detail.is_truncated = true);
+    says(t, "? its history is too long");
+    let t = with!(running(Life::Gone, 900), |t| {
+        t.detail.is_truncated = true;
+        t.worker.as_mut().unwrap().claimer = Life::Gone;
+    });
+    says(t, "requeue dead-worker: worker 42 gone, last heard from 15m ago (failure 1 of 2)");
+}
+
+#[test]
+fn signs_of_life_from_the_future_are_none() {
+    let millis =
+        with!(running(Life::Gone, 900), |t| t.detail.task.last_heartbeat_at = Some(Time(NOW.0 * 1_000)));
+    says(millis, "requeue dead-worker: worker 42 gone, last heard from 15m ago");
+    says(with!(running(Life::Gone, 900), |t| t.log_at = Some(NOW.plus(9_000))), "requeue dead-worker");
+}
+
+#[test]
+fn every_open_run_is_closed() {
+    let t = with!(running(Life::Gone, 900), |t| {
+        t.detail.task.claim_lock = None;
+        t.detail.task.worker_pid = None;
+        t.detail.task.current_run = None;
+        t.detail.runs = vec![run(4, 900, None, None), run(3, 9_000, Some(8_000), Some("crashed"))];
+    });
+    let d = decided(t);
+    let ends: Vec<i64> = d.steps[0]
+        .changes
+        .iter()
+        .filter_map(|c| match c {
+            Change::EndRun { run, .. } => Some(*run),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends, [4]);
+}
+
+#[test]
+fn a_counter_at_its_end_stays_there() {
+    let t = with!(running(Life::Gone, 900), |t| t.detail.task.failures = i64::MAX);
+    says(t, "block dead-worker");
+}
+
+#[test]
 fn a_persons_word_stands() {
     let comment =
         |author: &str, body: &str| Comment { author: author.into(), body: body.into(), at: ago(10) };
@@ -550,6 +655,8 @@ fn a_persons_word_stands() {
     says(marked(vec![comment("default", "watchbill: no-heal")], ""), "- marked");
     says(marked(vec![comment("luna", "watchbill: no-heal")], ""), "requeue");
     says(marked(vec![comment("nova", "watchbill: no-heal")], ""), "requeue");
+    let by_worker = vec![comment("maria", "watchbill: no-heal"), comment("Luna", "watchbill: heal")];
+    says(marked(by_worker, ""), "- marked");
     says(marked(vec![comment("maria", "please watchbill: no-heal")], ""), "requeue");
     let back = vec![comment("maria", "watchbill: no-heal"), comment("maria", "watchbill: heal")];
     says(marked(back, ""), "requeue");

@@ -146,7 +146,7 @@ fn who_is_an_orphan() {
         marked(PID, 9, "t_1", Some("7")),
         Process { zombie: true, ..marked(606, 9, "t_1", Some("7")) },
         Process {
-            command: Some(format!("a\u{1b}[31m\nb{}", "é".repeat(80))),
+            command: Some(format!("/opt/a\u{1b}[31m{} --api-key=sk-secret", "é".repeat(80))),
             ..marked(607, 9, "t_1", Some("7"))
         },
         Process { command: None, ..marked(608, 9, "t_1", Some("7")) },
@@ -154,7 +154,7 @@ fn who_is_an_orphan() {
     let look = w.judge();
     let pids: Vec<i64> = look.orphans.iter().map(|o| o.pid).collect();
     assert_eq!((look.life, pids), (Gone, vec![600, 607, 608]));
-    assert_eq!(look.orphans[1].command, format!("a[31mb{}", "é".repeat(54)));
+    assert_eq!(look.orphans[1].command, format!("a[31m{}", "é".repeat(55)));
     let proof = Proof {
         task: "t_1".into(),
         run: Some(7),
