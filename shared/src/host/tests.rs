@@ -191,24 +191,26 @@ fn a_worker_in_another_pid_namespace() {
     let mut ask = ask(&host, "container", Some(2));
     (ask.hermes_spawned, ask.claimer_pid) = (true, Some(4_194_305));
     if !host.facts().initial_pid_namespace || !host.facts().sees_all {
+        // From here nobody is ever called gone.
+        assert_eq!(look(&host, &ask, |_| true).life, Life::Unknown);
         return;
     }
     let mut command = Command::new("unshare");
     // Only the shell inside ends in the worker's three words.
     let inside = "exec sh -c 'read x; :' kanban task \"$0\"";
     command.args(["--user", "--pid", "--fork", "--kill-child", "sh", "-c", inside, &ask.task]);
-    let Ok(container) = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
-    else {
-        return;
-    };
-    let mut container = Killed(container);
+    let container = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut container = Killed(container.unwrap());
     let mut refused = false;
     let alive = look(&host, &ask, |l| {
         refused = container.0.try_wait().unwrap().is_some();
         refused || l.life == Life::Alive
     });
     if refused {
-        return; // No right to make namespaces here.
+        let left_out = std::env::var("WATCHBILL_UNSHARE").is_ok_and(|v| v == "skip");
+        assert!(left_out, "no right to make a pid namespace (WATCHBILL_UNSHARE=skip leaves this out)");
+        eprintln!("left out: WATCHBILL_UNSHARE=skip");
+        return;
     }
     assert!(!matches!(alive.worker_pid, Some(2) | None), "{}", alive.because);
     drop(container);
