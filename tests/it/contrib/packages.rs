@@ -1,7 +1,7 @@
 //! Everything that is built in, asked of cargo itself and judged by `deny.toml`. (Building cargo-deny for the same
 //! answer takes minutes.)
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
@@ -58,15 +58,18 @@ fn dependencies_are_few_free_and_from_one_place() {
 
     let (allowed, denied) = (listed("allow"), listed("deny"));
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut sources: BTreeSet<&str> = BTreeSet::new();
     for package in packages {
         let (name, licence) = (package["name"].as_str().unwrap(), package["license"].as_str().unwrap_or(""));
         *versions.entry(name).or_default() += 1;
         assert!(is_allowed(licence, &allowed), "{name}: licence {licence:?} is not in deny.toml");
         assert!(!denied.iter().any(|d| d == name), "{name} is banned by deny.toml");
         let source = package["source"].as_str();
-        let from_registry = source == Some("registry+https://github.com/rust-lang/crates.io-index");
-        assert!(from_registry || source.is_none(), "{name} comes from {source:?}");
+        sources.extend(source);
+        let from_registry = source.is_none_or(|s| s.starts_with("registry+"));
+        assert!(from_registry, "{name} comes from {source:?}");
     }
+    assert!(sources.len() <= 1, "packages come from several places: {sources:?}");
     let twice: Vec<_> = versions.iter().filter(|(_, n)| **n > 1).collect();
     assert!(twice.is_empty(), "more than one version of {twice:?}");
     let locked = text("Cargo.lock").matches("\n[[package]]").count();
