@@ -317,8 +317,9 @@ fn a_storm_is_probed_one_at_a_time() {
     for n in 0..12 {
         b.give_up(&format!("t_0000e{n:03}"), "pid 4 not alive", 1_500 + n);
     }
-    assert_eq!(b.heal(&[]).ok().matches(" reset: ").count(), 1);
+    assert_eq!(b.heal(&["--task", "t_0000e003"]).ok().matches(" reset: ").count(), 1);
     assert_eq!(b.heal(&[]).ok(), "", "the next probe is ten minutes away");
+    assert_eq!(b.heal(&["--task", "t_0000e004"]).ok(), "", "asking one by one does not get round it");
     let later = (now() + 601).to_string();
     let said = b.heal(&["--db", b.db.to_str().unwrap(), "--now", &later]).ok();
     assert_eq!(said.matches(" reset: ").count(), 1, "{said}");

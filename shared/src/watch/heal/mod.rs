@@ -74,7 +74,8 @@ pub fn decide(seen: &Seen, pass: &Pass, policy: &Policy) -> Decision {
         return decision;
     }
     let mut resets = stuck::Resets::plan(&rules);
-    for t in &seen.tasks {
+    let asked = |t: &&TaskSeen| pass.only.as_ref().is_none_or(|only| *only == t.detail.task.id);
+    for t in seen.tasks.iter().filter(asked) {
         let (because, unknown) = match rules.one(t, &mut resets) {
             Verdict::Act(step) => {
                 decision.steps.push(*step);

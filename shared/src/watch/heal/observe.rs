@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use super::{history, seconds};
-use crate::board::{Detail, Event, Status, claimer_pid, hermes};
+use crate::board::{Detail, Event, Status, Task, claimer_pid, hermes};
 use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look};
 use crate::logs::LogEnd;
@@ -44,10 +44,13 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let own_board = world.board.is_own();
     let quiet_enough = seconds(policy.grace.min(policy.lonely_grace));
     let rows = world.board.glance(&GLANCED)?;
-    let wanted = |id: &str| pass.only.as_deref().is_none_or(|only| only == id);
+    // One blocked task is judged among all of them: whether they are a storm cannot be seen from one.
+    let asked = rows.iter().find(|t| Some(&t.id) == pass.only.as_ref()).map(|t| t.status.clone());
+    let among = |t: &Task| asked == Some(Status::Blocked) && t.status == Status::Blocked;
+    let wanted = |t: &Task| pass.only.as_ref().is_none_or(|only| *only == t.id) || among(t);
     let ids: Vec<String> = rows
         .iter()
-        .filter(|t| wanted(&t.id) && suspect(t, now, quiet_enough, own_board))
+        .filter(|t| wanted(t) && suspect(t, now, quiet_enough, own_board))
         .map(|t| t.id.clone())
         .collect();
     let mut seen = Seen {
