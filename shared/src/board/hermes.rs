@@ -130,8 +130,7 @@ pub fn breaker(task: &Task, board_limit: i64) -> (i64, &'static str) {
 
 /// Where a task returns to when its claim is taken back: `review` if it was claimed from there, else `ready`.
 pub fn origin(seen: &Detail) -> Status {
-    let claimed = seen.events.iter().rev().find(|e| e.kind == "claimed");
-    match claimed.and_then(|e| e.payload.get("source_status")).and_then(Value::as_str) {
+    match seen.newest_claim().and_then(|e| e.payload.get("source_status")).and_then(Value::as_str) {
         Some("review") => Status::Review,
         _ => Status::Ready,
     }
@@ -149,9 +148,8 @@ fn event(kind: &str, payload: Value, run: Option<i64>) -> Change {
 /// Closes every run of the task that is still open: the one the row points at, and any that was left open under no
 /// pointer, which Hermes itself would show as running for ever.
 fn end_runs(seen: &Detail, status: &str, error: &str, metadata: &Value) -> Vec<Change> {
-    let open = seen.runs.iter().filter(|r| r.ended_at.is_none()).map(|r| r.id);
-    let mut runs: Vec<i64> = seen.task.current_run.into_iter().chain(open).collect();
-    runs.dedup();
+    let pointed = seen.task.current_run;
+    let left_open = seen.runs.iter().filter(|r| r.ended_at.is_none() && Some(r.id) != pointed).map(|r| r.id);
     let end = |run| Change::EndRun {
         run,
         status: status.into(),
@@ -160,7 +158,7 @@ fn end_runs(seen: &Detail, status: &str, error: &str, metadata: &Value) -> Vec<C
         error: Some(error.into()),
         metadata: Some(metadata.clone()),
     };
-    runs.into_iter().map(end).collect()
+    pointed.into_iter().chain(left_open).map(end).collect()
 }
 
 /// A worker's death, counted like Hermes' own crash: ready again, or blocked with `gave_up` at the breaker's limit.

@@ -142,13 +142,18 @@ pub struct Task {
 impl Task {
     /// The host part of the claim: everything up to the first colon (some branches write `host:pid:uuid`).
     pub fn claim_host(&self) -> Option<&str> {
-        self.claim_lock.as_deref().map(|l| l.split(':').next().unwrap_or(l))
+        self.claim_lock.as_deref().map(claim_host)
     }
 
     /// The process id part of the claim.
     pub fn claimer_pid(&self) -> Option<i64> {
         claimer_pid(self.claim_lock.as_deref()?)
     }
+}
+
+/// The host in a claim `<host>:<pid>[:<uuid>]`.
+pub fn claim_host(lock: &str) -> &str {
+    lock.split(':').next().unwrap_or(lock)
 }
 
 /// The process id in a claim `<host>:<pid>[:<uuid>]`.
@@ -265,6 +270,16 @@ impl Detail {
     pub fn current_run(&self) -> Option<&Run> {
         let id = self.task.current_run?;
         self.runs.iter().find(|r| r.id == id)
+    }
+
+    /// The event of the newest claim.
+    pub fn newest_claim(&self) -> Option<&Event> {
+        self.events.iter().rev().find(|e| e.kind == "claimed")
+    }
+
+    /// The lock of the newest claim, which the history keeps after rows and runs have lost it.
+    pub fn newest_lock(&self) -> Option<&str> {
+        self.newest_claim()?.payload.get("lock")?.as_str()
     }
 
     /// The newest attempt, open or closed.

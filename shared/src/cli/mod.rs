@@ -62,7 +62,11 @@ struct WatcherFlags {
     #[arg(long, value_name = "ID")]
     task: Option<String>,
     /// Apply the steps of a plan made by --dry-run --json, under the same guards
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "facts", "task", "now", "db", "board", "hermes_root"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["dry_run", "facts", "task", "now", "db", "board", "hermes_root"]
+    )]
     plan: Option<PathBuf>,
     /// Decide on what an earlier pass saw (from --json -v), and change nothing
     #[arg(long, value_name = "FILE")]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use super::{history, seconds};
-use crate::board::{Detail, Event, Status, Task, claimer_pid, hermes};
+use crate::board::{Detail, Event, Status, Task, claim_host, claimer_pid, hermes};
 use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look};
 use crate::logs::LogEnd;
@@ -20,7 +20,7 @@ const MOST_RECENT: u32 = 4_000;
 /// A dispatcher that did something within these seconds is taken for alive.
 const TICKED: i64 = 600;
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
-const FUTURE: i64 = 120;
+pub(super) const FUTURE: i64 = 120;
 const MOVED: i64 = 60;
 
 /// Events that only a dispatcher's tick writes, or a hand that does its work.
@@ -45,8 +45,9 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let quiet_enough = seconds(policy.grace.min(policy.lonely_grace));
     let rows = world.board.glance(&GLANCED)?;
     // One blocked task is judged among all of them: whether they are a storm cannot be seen from one.
-    let asked = rows.iter().find(|t| Some(&t.id) == pass.only.as_ref()).map(|t| t.status.clone());
-    let among = |t: &Task| asked == Some(Status::Blocked) && t.status == Status::Blocked;
+    let asked = pass.only.as_ref().and_then(|only| rows.iter().find(|t| t.id == *only));
+    let is_blocked = |t: &Task| t.status == Status::Blocked;
+    let among = |t: &Task| asked.is_some_and(is_blocked) && is_blocked(t);
     let wanted = |t: &Task| pass.only.as_ref().is_none_or(|only| *only == t.id) || among(t);
     let ids: Vec<String> = rows
         .iter()
@@ -154,10 +155,8 @@ fn from_abroad(ask: Ask, detail: &Detail, world: &World<'_>) -> Ask {
     if ask.claim_host.is_some() {
         return ask;
     }
-    let claimed = detail.events.iter().rev().find(|e| e.kind == "claimed");
-    let told = claimed.and_then(|e| e.payload.get("lock")).and_then(Value::as_str);
-    let lock = detail.newest_run().and_then(|r| r.claim_lock.as_deref()).or(told);
-    let host = lock.and_then(|l| l.split(':').next()).filter(|h| !world.host.is_here(h));
+    let lock = detail.newest_run().and_then(|r| r.claim_lock.as_deref()).or(detail.newest_lock());
+    let host = lock.map(claim_host).filter(|h| !world.host.is_here(h));
     Ask { claim_host: host.map(str::to_owned), ..ask }
 }
 
@@ -188,7 +187,7 @@ fn reads_log(detail: &Detail, worker: Option<&Look>) -> Option<Time> {
 fn ask(detail: &Detail) -> Option<Ask> {
     let t = &detail.task;
     let in_run = |e: &&Event| e.run.is_some() && e.run == t.current_run;
-    let claimed = detail.events.iter().rev().find(|e| e.kind == "claimed");
+    let claimed = detail.newest_claim();
     match t.status {
         Status::Running => {
             let run = detail.current_run();
@@ -211,15 +210,13 @@ fn ask(detail: &Detail) -> Option<Ask> {
         }
         Status::Blocked | Status::Ready | Status::Todo => {
             // A leaked claim, or the newest claimer of a crash loop.
-            let lock = t.claim_lock.clone().or_else(|| {
-                claimed.and_then(|e| e.payload.get("lock")).and_then(Value::as_str).map(str::to_owned)
-            })?;
+            let lock = t.claim_lock.as_deref().or(detail.newest_lock())?;
             Some(Ask {
                 task: t.id.clone(),
                 run: t.current_run,
                 pid: t.worker_pid,
-                claim_host: lock.split(':').next().map(str::to_owned),
-                claimer_pid: claimer_pid(&lock),
+                claim_host: Some(claim_host(lock).to_owned()),
+                claimer_pid: claimer_pid(lock),
                 since: claimed.map_or(t.created_at, |e| e.at),
                 hermes_spawned: false,
                 birth: None,

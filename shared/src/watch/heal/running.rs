@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::seen::TaskSeen;
-use super::{Rules, Verb, Verdict, history, hold, seconds};
+use super::{Rules, Verb, Verdict, history, hold, observe, seconds};
 use crate::board::hermes;
 use crate::cause::{Cause, Owner};
-use crate::host::{Life, Look};
+use crate::host::{Life, Look, Proof};
 use crate::logs::LogEnd;
 use crate::time::{Time, words};
 
@@ -99,13 +99,13 @@ impl Rules<'_> {
             }
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
                 because.push_str(&format!("; its log ends on {}", e.cause.as_str()));
-                return self.park(t, &death, e.cause, &because);
+                return self.park(t, death.case, death.look.proof.clone(), e.cause, &because);
             }
             _ => {}
         }
         if let Some(card) = t.detail.cards.first() {
             because.push_str(&format!("; its distress card {card} is open"));
-            return self.park(t, &death, Cause::WorkerGone, &because);
+            return self.park(t, death.case, death.look.proof.clone(), Cause::WorkerGone, &because);
         }
         if !death.look.orphans.is_empty() {
             let pids: Vec<_> = death.look.orphans.iter().map(|o| o.pid.to_string()).collect();
@@ -165,44 +165,35 @@ impl Rules<'_> {
         ))
     }
 
-    /// The log says that the work would only hit the same wall again: free the claim, park the task, both at once.
-    fn park(&self, t: &TaskSeen, death: &Death<'_>, cause: Cause, because: &str) -> Verdict {
-        let (verb, until) = self.hold_words(t, cause, because, death.case);
-        let verb = verb.proof(death.look.proof.clone());
-        match until {
-            Some(until) => self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail)),
-            None => self.step(t, verb, |trail| hermes::handed_to_person(&t.detail, cause, "hold-cap", trail)),
-        }
-    }
-
-    /// The words of a hold and its end; no end where the task was held too often already and goes to a person.
-    pub(super) fn hold_words<'b>(
+    /// Set free, the work would only hit the same wall, or get in its card's way: free the claim and park the task, both
+    /// at once. Where it was held too often already, it goes to a person.
+    pub(super) fn park(
         &self,
         t: &TaskSeen,
+        case: &str,
+        proof: Option<Proof>,
         cause: Cause,
         because: &str,
-        case: &'b str,
-    ) -> (Verb<'b>, Option<Time>) {
-        let tally = history::tally(&t.detail, seconds(self.policy.decay));
-        let said = because.to_owned();
-        if tally.holds >= i64::from(self.policy.max_resets) {
-            let because = format!("{said}; held {} times already, a person must look", tally.holds);
-            let verb =
-                Verb::new("hand-over", case, because).cause(Some(cause)).fact("handed_over", json!(true));
-            return (verb, None);
+    ) -> Verdict {
+        let held = history::tally(&t.detail, seconds(self.policy.decay)).holds;
+        if held >= i64::from(self.policy.max_resets) {
+            let because = format!("{because}; held {held} times already, a person must look");
+            let verb = Verb::new("hand-over", case, because).cause(Some(cause)).proof(proof);
+            let verb = verb.fact("handed_over", json!(true));
+            return self.step(t, verb, |trail| hermes::handed_to_person(&t.detail, cause, "hold-cap", trail));
         }
         let wait = history::backoff(
             seconds(self.policy.hold),
-            tally.holds,
+            held,
             seconds(self.policy.hold_max),
             &t.detail.task.id,
         );
         let until = self.seen.now.plus(wait);
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
-        let verb = Verb::new("park", case, format!("{said}; held until {}", until.local_clock()))
-            .cause(Some(cause))
-            .fact("hold", hold(cause, &key, self.seen.now, until));
-        (verb, Some(until))
+        let because = format!("{because}; held until {}", until.local_clock());
+        let verb = Verb::new("park", case, because).cause(Some(cause)).proof(proof);
+        let verb = verb.fact("hold", hold(cause, &key, self.seen.now, until));
+        self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail))
     }
 
     /// When the present attempt began, or the newest one where none is open.
@@ -228,6 +219,6 @@ impl Rules<'_> {
     /// Whether a sign of life can be one: a heartbeat in milliseconds, or a log touched by a wrong clock, would hold a
     /// dead worker's task for years.
     fn is_sane(&self, sign: Time) -> bool {
-        sign.since(self.seen.now) <= 120
+        sign.since(self.seen.now) <= observe::FUTURE
     }
 }

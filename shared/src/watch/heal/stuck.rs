@@ -174,10 +174,8 @@ impl Rules<'_> {
         if !self.seen.runtime.as_ref().is_some_and(|r| r.is_daemon) {
             return false;
         }
-        let claimed = t.detail.events.iter().rev().find(|e| e.kind == "claimed");
-        let lock = claimed.and_then(|e| e.payload.get("lock")).and_then(|v| v.as_str());
         let gone = t.worker.as_ref().is_some_and(|w| w.claimer == Life::Gone);
-        lock.and_then(claimer_pid).is_some() && gone
+        t.detail.newest_lock().and_then(claimer_pid).is_some() && gone
     }
 
     /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work, or its
@@ -236,25 +234,16 @@ impl Rules<'_> {
                 }
                 LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
                     let because = format!("{because}; its log ends on {}", e.cause.as_str());
-                    return self.park_ready(t, e.cause, &because);
+                    return self.park(t, "leaked-claim", None, e.cause, &because);
                 }
                 _ => {}
             }
             if let Some(card) = d.cards.first() {
                 let because = format!("{because}; its distress card {card} is open");
-                return self.park_ready(t, Cause::WorkerGone, &because);
+                return self.park(t, "leaked-claim", None, Cause::WorkerGone, &because);
             }
         }
         self.step(t, Verb::new("release", "leaked-claim", because), |trail| hermes::leak_cleared(d, trail))
-    }
-
-    /// Clearing the claim of a ready row sets it free to run; where that would only hit the same wall, it is parked.
-    fn park_ready(&self, t: &TaskSeen, cause: Cause, because: &str) -> Verdict {
-        let (verb, until) = self.hold_words(t, cause, because, "leaked-claim");
-        match until {
-            Some(until) => self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail)),
-            None => self.step(t, verb, |trail| hermes::handed_to_person(&t.detail, cause, "hold-cap", trail)),
-        }
     }
 
     /// A ready row that Hermes' respawn guard holds for ever because of a word in its failure text (#73369, #117009).

@@ -616,22 +616,25 @@ fn signs_of_life_from_the_future_are_none() {
 
 #[test]
 fn every_open_run_is_closed() {
-    let t = with!(running(Life::Gone, 900), |t| {
-        t.detail.task.claim_lock = None;
-        t.detail.task.worker_pid = None;
-        t.detail.task.current_run = None;
-        t.detail.runs = vec![run(4, 900, None, None), run(3, 9_000, Some(8_000), Some("crashed"))];
-    });
-    let d = decided(t);
-    let ends: Vec<i64> = d.steps[0]
-        .changes
-        .iter()
-        .filter_map(|c| match c {
+    let ended = |pointed: Option<i64>| -> Vec<i64> {
+        let t = with!(running(Life::Gone, 900), |t| {
+            t.detail.task.claim_lock = None;
+            t.detail.task.worker_pid = None;
+            t.detail.task.current_run = pointed;
+            t.detail.runs = vec![
+                run(4, 900, None, None),
+                run(3, 9_000, Some(8_000), Some("crashed")),
+                run(2, 900, None, None),
+            ];
+        });
+        let ends = |c: &Change| match c {
             Change::EndRun { run, .. } => Some(*run),
             _ => None,
-        })
-        .collect();
-    assert_eq!(ends, [4]);
+        };
+        decided(t).steps[0].changes.iter().filter_map(ends).collect()
+    };
+    assert_eq!(ended(None), [4, 2]);
+    assert_eq!(ended(Some(2)), [2, 4], "each of them once");
 }
 
 #[test]
