@@ -12,7 +12,17 @@ use crate::time::Time;
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, offset INTEGER NOT NULL);
      CREATE TABLE IF NOT EXISTS sightings (key TEXT PRIMARY KEY, since INTEGER NOT NULL);
-     PRAGMA user_version = 1;";
+     CREATE TABLE IF NOT EXISTS logs (key TEXT PRIMARY KEY, offset INTEGER NOT NULL, used INTEGER NOT NULL, body TEXT NOT NULL);
+     PRAGMA user_version = 2;";
+
+/// The layout above. A file with another one is made anew.
+const VERSION: i64 = 2;
+
+/// Seconds after which the cursor of a log that was not looked at is forgotten: Hermes itself deletes a log by then.
+const LOG_AGE: i64 = 30 * 86_400;
+
+/// Most cursors that are kept.
+const MOST_LOGS: i64 = 5_000;
 
 /// The cache, held in memory during a pass and written back afterwards, only where something changed.
 #[derive(Debug, Default)]
@@ -23,6 +33,27 @@ pub struct Cache {
     sightings: BTreeMap<String, Time>,
     noted: BTreeMap<String, Time>,
     forgotten: BTreeSet<String>,
+    logs: BTreeMap<String, LogCursor>,
+    /// Open for the whole pass: a pass may ask for the cursors of many logs.
+    reading: Option<Connection>,
+}
+
+/// How far a log was read, as its reader wrote it down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogRow {
+    /// When it was last noted that the cursor is in use.
+    pub(crate) used: Time,
+    /// The cursor.
+    pub(crate) body: String,
+}
+
+#[derive(Debug)]
+struct LogCursor {
+    /// The offset in the file as it was read; another pass may have moved it since. `None`: there was none.
+    stored: Option<i64>,
+    /// What this pass leaves, where it differs.
+    new: Option<(i64, LogRow)>,
+    old: Option<LogRow>,
 }
 
 impl Cache {
@@ -45,10 +76,38 @@ impl Cache {
     pub fn open(path: Option<PathBuf>) -> Cache {
         let mut cache = Cache { path, ..Cache::default() };
         let there = cache.path.as_deref().filter(|p| p.is_file());
-        if let Some((clock, sightings)) = there.and_then(|p| read(p).ok()) {
-            (cache.clock, cache.sightings) = (clock, sightings);
+        if let Some((clock, sightings, conn)) = there.and_then(|p| read(p).ok()) {
+            (cache.clock, cache.sightings, cache.reading) = (clock, sightings, Some(conn));
         }
         cache
+    }
+
+    /// How far a log was read, by this pass or else by an earlier one.
+    pub(crate) fn log(&mut self, key: &str) -> Option<LogRow> {
+        if self.reading.is_none() {
+            self.reading = self.path.as_deref().filter(|p| p.is_file()).and_then(|p| reader(p).ok());
+        }
+        let known = self.logs.entry(key.to_owned()).or_insert_with(|| {
+            let found = self.reading.as_ref().and_then(|conn| log_row(conn, key).ok());
+            let (stored, old) = found.map_or((None, None), |(offset, row)| (Some(offset), Some(row)));
+            LogCursor { stored, new: None, old }
+        });
+        known.new.as_ref().map(|(_, row)| row).or(known.old.as_ref()).cloned()
+    }
+
+    /// Notes how far a log was read, to be saved with the rest.
+    pub(crate) fn put_log(&mut self, key: &str, offset: u64, body: String, now: Time) {
+        let Ok(offset) = i64::try_from(offset) else { return };
+        self.log(key);
+        if let Some(known) = self.logs.get_mut(key) {
+            known.new = Some((offset, LogRow { used: now, body }));
+        }
+    }
+
+    /// Forgets how far logs were read in this pass: what was made of them did not reach the board, so the next pass must see
+    /// it again.
+    pub fn drop_logs(&mut self) {
+        self.logs.clear();
     }
 
     /// Seconds by which wall clock minus boot clock changed since the last pass that remembered it; `None` on the first
@@ -98,14 +157,18 @@ impl Cache {
     /// Writes back what changed; after the board's own commit, never in a dry run. Returns a warning where it could not.
     pub fn save(&mut self) -> Option<String> {
         let path = self.path.clone()?;
-        if self.new_clock.is_none() && self.noted.is_empty() && self.forgotten.is_empty() {
+        let read_on = self.logs.values().any(|c| c.new.is_some());
+        if self.new_clock.is_none() && self.noted.is_empty() && self.forgotten.is_empty() && !read_on {
             return None;
         }
+        self.reading = None;
         let done = self.write(&path).or_else(|_| {
             // A damaged cache is made anew; a cache is not worth a failed pass.
             let _ = std::fs::remove_file(&path);
             self.write(&path)
         });
+        // What comes after rests on what is stored now.
+        self.logs.clear();
         done.err().map(|e| format!("{}: {e}; nothing is remembered until the next pass", path.display()))
     }
 
@@ -116,6 +179,9 @@ impl Cache {
         }
         let mut conn = Connection::open(path)?;
         conn.busy_timeout(Duration::from_secs(2))?;
+        if !matches!(version(&conn)?, 0 | VERSION) {
+            return Err("it has another layout".into());
+        }
         conn.execute_batch(SCHEMA)?;
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if let Some((boot, offset)) = &self.new_clock {
@@ -131,21 +197,70 @@ impl Cache {
                 params![key, since.0],
             )?;
         }
+        self.write_logs(&tx)?;
         tx.commit()?;
+        Ok(())
+    }
+
+    fn write_logs(&self, tx: &Connection) -> rusqlite::Result<()> {
+        let mut newest = None;
+        for (key, cursor) in &self.logs {
+            let Some((offset, row)) = &cursor.new else { continue };
+            newest = newest.max(Some(row.used.0));
+            // Another pass that read on meanwhile has seen more; it keeps the word.
+            if let Some(stored) = cursor.stored {
+                tx.execute(
+                    "UPDATE logs SET offset = ?2, used = ?3, body = ?4 WHERE key = ?1 AND offset = ?5",
+                    params![key, offset, row.used.0, row.body, stored],
+                )?;
+            } else {
+                tx.execute(
+                    "INSERT OR IGNORE INTO logs (key, offset, used, body) VALUES (?1, ?2, ?3, ?4)",
+                    params![key, offset, row.used.0, row.body],
+                )?;
+            }
+        }
+        let Some(now) = newest else { return Ok(()) };
+        tx.execute("DELETE FROM logs WHERE used < ?1", [now.saturating_sub(LOG_AGE)])?;
+        tx.execute(
+            "DELETE FROM logs WHERE key IN (SELECT key FROM logs ORDER BY used DESC, key LIMIT -1 OFFSET ?1)",
+            [MOST_LOGS],
+        )?;
         Ok(())
     }
 }
 
-type Remembered = (Option<(String, i64)>, BTreeMap<String, Time>);
+type Remembered = (Option<(String, i64)>, BTreeMap<String, Time>, Connection);
 
-fn read(path: &Path) -> rusqlite::Result<Remembered> {
+fn version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.query_row("PRAGMA user_version", [], |r| r.get(0))
+}
+
+fn log_row(conn: &Connection, key: &str) -> rusqlite::Result<(i64, LogRow)> {
+    conn.query_row("SELECT offset, used, body FROM logs WHERE key = ?1", [key], |r| {
+        Ok((r.get(0)?, LogRow { used: Time(r.get(1)?), body: r.get(2)? }))
+    })
+}
+
+/// Opens a cache of the present layout to look things up.
+fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     conn.busy_timeout(Duration::from_secs(2))?;
+    match version(&conn)? {
+        VERSION => Ok(conn),
+        _ => Err(rusqlite::Error::InvalidQuery),
+    }
+}
+
+fn read(path: &Path) -> rusqlite::Result<Remembered> {
+    let conn = reader(path)?;
     let clock =
         conn.query_row("SELECT boot, offset FROM clock LIMIT 1", [], |r| Ok((r.get(0)?, r.get(1)?))).ok();
     let mut statement = conn.prepare("SELECT key, since FROM sightings")?;
     let rows = statement.query_map([], |r| Ok((r.get(0)?, Time(r.get(1)?))))?;
-    Ok((clock, rows.collect::<rusqlite::Result<_>>()?))
+    let sightings = rows.collect::<rusqlite::Result<_>>()?;
+    drop(statement);
+    Ok((clock, sightings, conn))
 }
 
 #[cfg(test)]
@@ -177,6 +292,87 @@ mod tests {
         c.sight("b", Time(1));
         assert_eq!(c.save(), None);
         assert!(Cache::open(Some(path)).was_sighted("b"));
+    }
+
+    fn log_of(path: &Path, key: &str) -> Option<String> {
+        Cache::open(Some(path.to_owned())).log(key).map(|row| row.body)
+    }
+
+    #[test]
+    fn a_log_is_read_on_only_from_where_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let mut first = Cache::open(Some(path.clone()));
+        first.put_log("a", 10, "ten".into(), Time(100));
+        assert_eq!(first.log("a").unwrap().body, "ten", "the same pass knows it at once");
+        first.drop_logs();
+        assert_eq!(first.log("a"), None);
+        assert_eq!(first.save(), None);
+        assert!(!path.exists(), "nothing is left to be saved");
+        first.put_log("a", 10, "ten".into(), Time(100));
+        assert_eq!(first.save(), None);
+
+        // Two passes at once: the one that saves first has the word.
+        let [mut one, mut two] = [(); 2].map(|()| Cache::open(Some(path.clone())));
+        for key in ["a", "b"] {
+            assert_eq!(one.log(key), two.log(key));
+        }
+        for (cache, offset, body) in [(&mut one, 20, "twenty"), (&mut two, 15, "fifteen")] {
+            assert_eq!(cache.log("a").unwrap().body, "ten");
+            cache.put_log("a", offset, body.into(), Time(200));
+            cache.put_log("b", offset, body.into(), Time(200));
+            assert_eq!(cache.save(), None);
+        }
+        assert_eq!(log_of(&path, "a").as_deref(), Some("twenty"));
+        assert_eq!(log_of(&path, "b").as_deref(), Some("twenty"));
+        assert_eq!(two.log("a").unwrap().body, "twenty", "after its save a pass goes on from what is stored");
+        two.put_log("a", 30, "thirty".into(), Time(300));
+        assert_eq!(two.save(), None);
+        assert_eq!(log_of(&path, "a").as_deref(), Some("thirty"));
+    }
+
+    #[test]
+    fn old_cursors_are_forgotten_and_their_number_is_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let mut c = Cache::open(Some(path.clone()));
+        c.put_log("old", 1, "x".into(), Time(0));
+        for i in 0..MOST_LOGS {
+            c.put_log(&format!("k{i:05}"), 1, "x".into(), Time(LOG_AGE));
+        }
+        assert_eq!(c.save(), None);
+        let count = |path: &Path| {
+            let conn = Connection::open(path).unwrap();
+            conn.query_row("SELECT count(*) FROM logs", [], |r| r.get::<_, i64>(0)).unwrap()
+        };
+        assert_eq!((count(&path), log_of(&path, "old")), (MOST_LOGS, None));
+        let mut c = Cache::open(Some(path.clone()));
+        c.put_log("new", 1, "x".into(), Time(LOG_AGE + 1));
+        assert_eq!(c.save(), None);
+        assert!(log_of(&path, "new").is_some() && log_of(&path, "k00000").is_some());
+        let mut c = Cache::open(Some(path.clone()));
+        c.put_log("later", 1, "x".into(), Time(2 * LOG_AGE + 1));
+        assert_eq!(c.save(), None);
+        assert_eq!(count(&path), 2);
+    }
+
+    #[test]
+    fn a_file_of_another_layout_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch(
+            "CREATE TABLE sightings (key TEXT PRIMARY KEY, since INTEGER NOT NULL);
+             INSERT INTO sightings VALUES ('a', 1); PRAGMA user_version = 1;",
+        )
+        .unwrap();
+        drop(conn);
+        let mut c = Cache::open(Some(path.clone()));
+        assert!(!c.was_sighted("a"));
+        c.put_log("k", 1, "x".into(), Time(5));
+        assert_eq!(c.save(), None);
+        assert_eq!(log_of(&path, "k").as_deref(), Some("x"));
+        assert!(!Cache::open(Some(path)).was_sighted("a"));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::distress::Blocker;
+
 /// Why an attempt at a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -32,6 +34,8 @@ pub enum Cause {
     ProtocolViolation,
     /// The model sent calls or answers the runtime cannot use.
     MalformedCall,
+    /// A tool failed. What tools do is the task's own business: it never ends an attempt, and there is no card for it.
+    ToolError,
     /// The worker is dead and nothing says why.
     WorkerGone,
     /// The worker or its workspace could not be started.
@@ -57,7 +61,7 @@ pub enum Owner {
 
 impl Cause {
     /// Every cause, in declaration order.
-    pub const ALL: [Cause; 16] = [
+    pub const ALL: [Cause; 17] = [
         Cause::RateLimit,
         Cause::Quota,
         Cause::Overloaded,
@@ -69,6 +73,7 @@ impl Cause {
         Cause::IterationBudget,
         Cause::ProtocolViolation,
         Cause::MalformedCall,
+        Cause::ToolError,
         Cause::WorkerGone,
         Cause::SpawnError,
         Cause::ExitCode,
@@ -90,6 +95,7 @@ impl Cause {
             Cause::IterationBudget => "iteration_budget",
             Cause::ProtocolViolation => "protocol_violation",
             Cause::MalformedCall => "malformed_call",
+            Cause::ToolError => "tool_error",
             Cause::WorkerGone => "worker_gone",
             Cause::SpawnError => "spawn_error",
             Cause::ExitCode => "exit_code",
@@ -112,6 +118,7 @@ impl Cause {
             | Cause::IterationBudget
             | Cause::ProtocolViolation
             | Cause::MalformedCall
+            | Cause::ToolError
             | Cause::ExitCode
             | Cause::TimedOut
             | Cause::Unknown => Owner::Distress,
@@ -124,10 +131,12 @@ impl Cause {
     }
 
     /// The blocker type of a distress card; `None` where no card is made.
-    pub fn blocker_type(self) -> Option<&'static str> {
+    pub fn blocker_type(self) -> Option<Blocker> {
         match self {
-            Cause::RateLimit | Cause::Quota | Cause::Overloaded | Cause::ServerError => Some("rate_limited"),
-            Cause::Credential => Some("credential_failure"),
+            Cause::RateLimit | Cause::Quota | Cause::Overloaded | Cause::ServerError => {
+                Some(Blocker::RateLimited)
+            }
+            Cause::Credential => Some(Blocker::CredentialFailure),
             Cause::ModelMissing
             | Cause::ConnectionRefused
             | Cause::Misconfigured
@@ -135,9 +144,9 @@ impl Cause {
             | Cause::MalformedCall
             | Cause::SpawnError
             | Cause::ExitCode
-            | Cause::Unknown => Some("env_blocker"),
-            Cause::IterationBudget | Cause::TimedOut => Some("iteration_budget"),
-            Cause::WorkerGone => None,
+            | Cause::Unknown => Some(Blocker::EnvBlocker),
+            Cause::IterationBudget | Cause::TimedOut => Some(Blocker::IterationBudget),
+            Cause::WorkerGone | Cause::ToolError => None,
         }
     }
 }
@@ -489,12 +498,13 @@ mod tests {
         let heal: Vec<_> = Cause::ALL.into_iter().filter(|c| c.owner() == Owner::Heal).collect();
         assert_eq!(heal, [Cause::ConnectionRefused, Cause::WorkerGone, Cause::SpawnError]);
         for c in Cause::ALL {
-            assert_eq!(c.is_provider_pressure(), c.blocker_type() == Some("rate_limited"), "{c}");
-            assert!(c.owner() == Owner::Heal || c.blocker_type().is_some(), "{c} has no card to go on");
+            assert_eq!(c.is_provider_pressure(), c.blocker_type() == Some(Blocker::RateLimited), "{c}");
+            let has_way_on = c.owner() == Owner::Heal || c.blocker_type().is_some() || c == Cause::ToolError;
+            assert!(has_way_on, "{c} has no card to go on");
             assert!(!(c.is_provider_pressure() && c.owner() == Owner::Heal), "{c}");
         }
-        assert_eq!(Cause::Credential.blocker_type(), Some("credential_failure"));
-        assert_eq!(Cause::IterationBudget.blocker_type(), Some("iteration_budget"));
+        assert_eq!(Cause::Credential.blocker_type(), Some(Blocker::CredentialFailure));
+        assert_eq!(Cause::IterationBudget.blocker_type(), Some(Blocker::IterationBudget));
         assert_eq!(Cause::WorkerGone.blocker_type(), None);
     }
 

@@ -37,6 +37,48 @@ pub struct Config {
     pub host: HostPolicy,
     /// How long `heal` waits and how often it tries.
     pub heal: Heal,
+    /// When `synthesize-distress` writes a card, and how many.
+    pub distress: Distress,
+    /// Who takes the cards.
+    pub orchestrator: Orchestrator,
+    /// Who decides what no program may.
+    pub people: People,
+}
+
+/// `[distress]`: when `synthesize-distress` writes a card, and how many.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Distress {
+    /// The profile that takes the cards; `None` is Hermes' own `kanban.orchestrator_profile`, else `tuesday`.
+    pub orchestrator: Option<String>,
+    /// Failures of a provider within `window` that count as repeated while a worker still lives.
+    pub repeat: u32,
+    /// The window repeated failures are counted in.
+    #[serde(serialize_with = "span::serialize")]
+    pub window: Duration,
+    /// Cards for one task within a day, archived ones included.
+    pub max_cards: u32,
+    /// Cards that may wait for the orchestrator or be worked on at once; further ones queue.
+    pub max_open_cards: u32,
+    /// How long a worker's own block for want of a capability or a dependency waits before it gets a card.
+    #[serde(serialize_with = "span::serialize")]
+    pub block_wait: Duration,
+    /// Whether many tasks stuck for one reason share one card.
+    #[serde(serialize_with = "on_or_off")]
+    pub storm: bool,
+}
+
+/// `[orchestrator]`: who takes the cards where the profile of `distress.orchestrator` cannot.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Orchestrator {
+    /// Profiles in the order they are tried.
+    pub fallbacks: Vec<String>,
+}
+
+/// `[people]`: who decides what no program may.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct People {
+    /// The assignee of a task that needs a person; `None` leaves it as it is.
+    pub assignee: Option<String>,
 }
 
 /// `[board]`: which boards, and how they are opened.
@@ -102,6 +144,10 @@ pub struct Heal {
     pub claim_ceiling: Duration,
 }
 
+fn on_or_off<S: serde::Serializer>(switch: &bool, s: S) -> std::result::Result<S::Ok, S::Error> {
+    s.serialize_str(if *switch { "on" } else { "off" })
+}
+
 const fn minutes(n: u64) -> Duration {
     Duration::from_secs(n * 60)
 }
@@ -112,6 +158,9 @@ impl Default for Config {
             board: Board::default(),
             host: HostPolicy { aliases: Vec::new(), pid_namespace: PidNamespace::Auto },
             heal: Heal::default(),
+            distress: Distress::default(),
+            orchestrator: Orchestrator::default(),
+            people: People::default(),
         }
     }
 }
@@ -119,6 +168,20 @@ impl Default for Config {
 impl Default for Board {
     fn default() -> Board {
         Board { db: None, hermes_root: None, claim_ttl: minutes(15), busy_timeout: Duration::from_secs(5) }
+    }
+}
+
+impl Default for Distress {
+    fn default() -> Distress {
+        Distress {
+            orchestrator: None,
+            repeat: 3,
+            window: minutes(15),
+            max_cards: 3,
+            max_open_cards: 2,
+            block_wait: minutes(15),
+            storm: true,
+        }
     }
 }
 

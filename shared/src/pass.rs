@@ -18,6 +18,7 @@ use crate::report::BoardReport;
 use crate::runtime::{self, LogFiles};
 use crate::time::{Time, words};
 use crate::watch::{Pass, Watcher, World};
+use crate::{provider, tree};
 
 /// How long a held dispatch lock is waited for. A tick of Hermes takes well under a second.
 const LOCK_WAIT: Duration = Duration::from_millis(1_500);
@@ -61,12 +62,16 @@ fn pass<W: Watcher>(
     let own = board.is_own();
     let (host, config) = (tools.host, tools.config);
     let runtime = || runtime::of(id, own, host);
+    let profile =
+        |name: &str| id.root.as_deref().filter(|_| !own).map(|root| provider::of_profile(root, name));
     let mut world = World {
         board: &mut board,
         host,
         logs: &LogFiles,
         cache: tools.cache,
         runtime: &runtime,
+        profile: &profile,
+        tree: &tree::look,
         clock_offset: tools.clock_offset,
         config,
     };

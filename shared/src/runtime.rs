@@ -1,14 +1,16 @@
 //! The runtime around a Hermes board: its dispatcher, and the few settings that change what a death means.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use saphyr::{LoadableYamlNode, Yaml};
 
 use crate::board::{BoardId, discover, hermes};
+use crate::cache::Cache;
 use crate::host::{Holders, Host};
-use crate::logs::{self, LogEnd};
-use crate::time::Time;
-use crate::watch::{Dispatcher, LogReader, Runtime};
+use crate::logs::file::{self, Of};
+use crate::logs::{Evidence, LogEnd, Reading};
+use crate::provider;
+use crate::watch::{Dispatcher, LogAsk, LogReader, Runtime};
 
 /// Seconds between two ticks of a gateway's dispatcher unless configured.
 const INTERVAL: i64 = 60;
@@ -21,6 +23,7 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
         failure_limit: hermes::FAILURE_LIMIT,
         interval: INTERVAL,
         profiles: Vec::new(),
+        orchestrator: None,
     };
     let Some(root) = id.root.as_deref().filter(|_| !own) else { return runtime };
     // A gateway holds this lock for its whole life (Hermes >= 0.17). It is only looked at: taking it, even shared,
@@ -36,6 +39,7 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
     runtime.failure_limit = kanban.failure_limit.filter(|n| *n >= 1).unwrap_or(hermes::FAILURE_LIMIT);
     runtime.interval = kanban.interval.map_or(INTERVAL, |s| s.clamp(1.0, 86_400.0) as i64);
     runtime.profiles = profiles(root);
+    runtime.orchestrator = kanban.orchestrator;
     runtime
 }
 
@@ -44,12 +48,12 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
 struct Kanban {
     failure_limit: Option<i64>,
     interval: Option<f64>,
+    orchestrator: Option<String>,
 }
 
 /// Reads Hermes' configuration; its defaults count where there is none or none we can read.
 fn settings(path: &Path) -> Kanban {
-    let small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() < 1 << 20);
-    let text = if small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+    let text = yaml_text(path);
     let documents = Yaml::load_from_str(&text).unwrap_or_default();
     let kanban = documents.first().and_then(|d| d.as_mapping_get("kanban"));
     let number = |key: &str| {
@@ -59,7 +63,18 @@ fn settings(path: &Path) -> Kanban {
     Kanban {
         failure_limit: number("failure_limit").map(|n| n as i64),
         interval: number("dispatch_interval_seconds"),
+        orchestrator: kanban
+            .and_then(|k| k.as_mapping_get("orchestrator_profile"))
+            .and_then(|v| v.as_str())
+            .map(|name| name.trim().to_lowercase())
+            .filter(|name| !name.is_empty()),
     }
+}
+
+/// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.
+pub(crate) fn yaml_text(path: &Path) -> String {
+    let small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() < 1 << 20);
+    if small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
 }
 
 fn profiles(root: &Path) -> Vec<String> {
@@ -81,19 +96,57 @@ fn profiles(root: &Path) -> Vec<String> {
 pub struct LogFiles;
 
 impl LogReader for LogFiles {
-    fn end_of(&self, board: &BoardId, task: &str, since: Time) -> (LogEnd, Option<Time>) {
-        let Some(folder) = discover::logs_dir(board) else { return (LogEnd::Absent, None) };
-        // The id comes from a row that anybody may have written: it must not lead out of the folder.
-        if task.is_empty() || task.contains(['/', '\0']) || task.starts_with('.') {
-            return (LogEnd::Unreadable("the task id is no file name".into()), None);
+    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading {
+        let unreadable = |why: &str| Reading::of(LogEnd::Unreadable(why.to_owned()), None);
+        let ask_for = |path, of| file::Ask { path, of, since: ask.since, now: ask.now };
+        if let Some(named) = ask.file.map(Path::new) {
+            if !named.is_absolute() {
+                return unreadable("the log its claim names is no absolute path");
+            }
+            return file::read(&ask_for(named, Of::Named), cache);
         }
-        logs::end_of(&folder.join(format!("{task}.log")), task, since)
+        let Some(folder) = discover::logs_dir(ask.board) else { return Reading::of(LogEnd::Absent, None) };
+        // The id comes from a row that anybody may have written: it must not lead out of the folder.
+        if ask.task.is_empty() || ask.task.contains(['/', '\0']) || ask.task.starts_with('.') {
+            return unreadable("the task id is no file name");
+        }
+        let worker_log = folder.join(format!("{}.log", ask.task));
+        let own = file::read(&ask_for(&worker_log, Of::Task(ask.task)), cache);
+        if !matches!(own.end, LogEnd::NoEvidence | LogEnd::Absent) {
+            return own;
+        }
+        // Hermes keeps back what it tries again until it gives up: of a worker that is killed meanwhile, or lives and is
+        // refused again and again, only its profile's log tells.
+        let Some(log) = profile_log(ask) else { return own };
+        let second = file::read(&ask_for(&log, Of::ProfileOf(ask.task)), cache);
+        // That log is written to by others too: when it last was says nothing about this worker.
+        let modified = own.modified;
+        of_this_attempt(second, ask).map(|r| Reading { modified, ..r }).unwrap_or(own)
     }
+}
+
+/// The log of the profile that worked on a task.
+fn profile_log(ask: &LogAsk<'_>) -> Option<PathBuf> {
+    let (root, name) = (ask.board.root.as_deref()?, ask.profile?);
+    Some(provider::home(root, name)?.join("logs/agent.log"))
+}
+
+/// What a profile's log says, as far as it says it of the attempt asked about: it holds those before it too.
+fn of_this_attempt(mut second: Reading, ask: &LogAsk<'_>) -> Option<Reading> {
+    let within = |e: &Evidence| e.at.is_some_and(|at| at >= ask.since.plus(-2) && at <= ask.now.plus(120));
+    second.signals.retain(|s| within(&s.evidence));
+    if matches!(&second.end, LogEnd::Ended(e) if !within(e)) {
+        second.end = LogEnd::NoEvidence;
+    }
+    // A profile's log that cannot be read is no reason to doubt the worker's own.
+    let tells = matches!(second.end, LogEnd::Ended(_)) || !second.signals.is_empty();
+    tells.then_some(second)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Time;
 
     #[test]
     fn reads_the_two_settings_and_survives_the_rest() {
@@ -112,5 +165,87 @@ mod tests {
             assert_eq!((kanban.failure_limit, kanban.interval), (limit, interval), "{text}");
         }
         assert_eq!(settings(&dir.path().join("none")).failure_limit, None);
+    }
+
+    #[test]
+    fn a_worker_killed_between_two_tries_is_told_by_its_profiles_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let (logs, home) = (dir.path().join("kanban/logs"), dir.path().join("profiles/luna/logs"));
+        std::fs::create_dir_all(&logs).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(logs.join("t_1.log"), "Query: work kanban task t_1\nInitializing agent...\n").unwrap();
+        let at = chrono::Local::now();
+        let line = |session: &str, level: &str, rest: &str| {
+            format!("{},678 {level} [{session}] {rest}\n", at.format("%Y-%m-%d %H:%M:%S"))
+        };
+        let begins = |session: &str, task: &str| {
+            let said = "conversation turn: session=x model=m1 provider=custom platform=cli history=0";
+            line(session, "INFO", &format!("agent.turn_context: {said} msg='work kanban task {task}'"))
+        };
+        let refused = |session: &str| {
+            let said = "API call failed (attempt 2/12) error_type=RateLimitError thread=t provider=custom \
+                        base_url=http://api.example/v1 model=m1 summary=HTTP 429: Rate limit reached";
+            line(session, "WARNING", &format!("agent.conversation_loop: {said}"))
+        };
+        let worked =
+            line("a", "INFO", "agent.conversation_loop: API call #2: model=m1 provider=custom in=10");
+        let board = BoardId {
+            path: dir.path().join("kanban.db"),
+            slug: Some("default".into()),
+            root: Some(dir.path().into()),
+        };
+        let now = Time(at.timestamp());
+        let read = |log: String, since: Time| {
+            std::fs::write(home.join("agent.log"), log).unwrap();
+            let ask = LogAsk { board: &board, task: "t_1", profile: Some("luna"), since, now, file: None };
+            let reading = LogFiles.read(&ask, &mut Cache::in_memory());
+            (matches!(reading.end, LogEnd::Ended(_)), reading.signals.len())
+        };
+        let (mine, other) = (begins("a", "t_1"), begins("b", "t_2"));
+        let many = |session: &str, n: usize| refused(session).repeat(n);
+        assert_eq!(read(format!("{mine}{}", many("a", 3)), now), (true, 3));
+        assert_eq!(read(format!("{mine}{}", many("a", 2)), now), (false, 2), "not repeated");
+        assert!(!read(format!("{mine}{}{worked}", many("a", 3)), now).0, "it went on");
+        assert_eq!(read(format!("{mine}{other}{}", many("b", 3)), now), (false, 0), "another task's");
+        assert_eq!(
+            read(format!("{mine}{}", many("a", 3)), now.plus(60)),
+            (false, 0),
+            "an attempt before this one"
+        );
+        assert_eq!(read(many("a", 3), now), (false, 0), "nobody says whose session it is");
+    }
+
+    #[test]
+    fn a_log_is_found_by_its_task_or_by_its_name_and_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let logs = dir.path().join("kanban/logs");
+        std::fs::create_dir_all(&logs).unwrap();
+        let text = "Query: work kanban task t_1\n❌ API failed after 2 retries — HTTP 503: busy\n";
+        std::fs::write(logs.join("t_1.log"), text).unwrap();
+        std::fs::write(dir.path().join("kanban/x.log"), text).unwrap();
+        let named = logs.join("t_1.log");
+        let root = Some(dir.path().to_owned());
+        let board = BoardId { path: dir.path().join("kanban.db"), slug: Some("default".into()), root };
+        let alone = BoardId { path: dir.path().join("b.db"), slug: None, root: None };
+        for (board, task, file, end) in [
+            (&board, "t_1", None, "ended"),
+            (&board, "t_2", None, "absent"),
+            (&board, "../x", None, "the task id is no file name"),
+            (&board, "", None, "the task id is no file name"),
+            (&board, ".t_1", None, "the task id is no file name"),
+            (&alone, "t_1", None, "absent"),
+            (&alone, "t_9", named.to_str(), "ended"),
+            (&alone, "t_9", Some("t_1.log"), "the log its claim names is no absolute path"),
+        ] {
+            let ask = LogAsk { board, task, profile: None, since: Time(0), now: Time(4_000_000_000), file };
+            let reading = LogFiles.read(&ask, &mut Cache::in_memory());
+            let seen = match reading.end {
+                LogEnd::Ended(_) => "ended".to_owned(),
+                LogEnd::Absent => "absent".to_owned(),
+                LogEnd::Unreadable(why) => why,
+                LogEnd::NoEvidence => "nothing".to_owned(),
+            };
+            assert_eq!(seen, end, "{task} {file:?}");
+        }
     }
 }

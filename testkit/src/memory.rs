@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use shared::board::{
-    Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
-    NOISE, NewTask, Outcome, Run, RunRef, Status, Step, Task,
+    Board, BoardId, CardMade, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
+    MOST_RUNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status, Step, Task, open_cards,
 };
 use shared::error::Result;
 use shared::time::Time;
@@ -34,6 +34,8 @@ pub struct Rows {
     pub comments: BTreeMap<i64, (String, Comment)>,
     /// Parent and child.
     pub links: BTreeSet<(String, String)>,
+    /// Where tasks are worked on; no entry where none is said.
+    pub places: BTreeMap<String, Place>,
 }
 
 impl MemoryBoard {
@@ -120,16 +122,26 @@ impl Rows {
         };
         let comments = comments.iter().enumerate().filter_map(kept).collect();
         let parents: Vec<Kin> = self.parents(id).map(kin).collect();
-        let mut cards: Vec<String> =
-            self.tasks.values().filter(|(t, _)| is_card_of(t, id)).map(|(t, _)| t.id.clone()).collect();
-        let open = parents.iter().filter(|k| k.title.starts_with("[BLOCKED]") && !k.status.frees_children());
-        for kin in open {
-            if !cards.contains(&kin.id) {
-                cards.push(kin.id.clone());
-            }
-        }
+        let mut cards_made: Vec<CardMade> =
+            self.tasks.values().filter_map(|(t, _)| card_made(t, id)).collect();
+        cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        let cards = open_cards(&cards_made, &parents);
         let events = events.into_iter().map(|(_, e)| e.clone()).collect();
-        Some(Detail { task, body, runs, events, is_truncated, comments, parents, cards, mark: self.mark(id) })
+        let place = self.places.get(id).cloned().unwrap_or_default();
+        let mark = self.mark(id);
+        Some(Detail {
+            task,
+            body,
+            runs,
+            events,
+            is_truncated,
+            comments,
+            parents,
+            cards,
+            cards_made,
+            place,
+            mark,
+        })
     }
 
     /// Events that are no noise.
@@ -161,7 +173,9 @@ impl Rows {
         } else if !only_adds(&step.changes) {
             return Outcome::Refused { why: "a step that expects nothing may only add something".into() };
         }
-        let refusable = |c: &Change| matches!(c, Change::AddTask { .. } | Change::Link { .. });
+        let refusable = |c: &Change| {
+            matches!(c, Change::AddTask { .. } | Change::AddAnother { .. } | Change::Link { .. })
+        };
         // A copy is dear on a large board, and most steps cannot be refused.
         let before = step.changes.iter().any(refusable).then(|| self.clone());
         let mut opened = None;
@@ -185,6 +199,12 @@ impl Rows {
     ) -> std::result::Result<(), String> {
         match change {
             Change::AddTask { status, task } => return self.add_task(now, id, status, task),
+            Change::AddAnother { id, status, task, events } => {
+                self.add_task(now, id, status, task)?;
+                for first in events {
+                    self.add_event(id, event(&first.kind, now, None, &first.payload));
+                }
+            }
             Change::Link { parent } => return self.link(parent, id),
             Change::AddEvent { kind, payload, run } => {
                 let run = run.and_then(|r| match r {
@@ -278,6 +298,13 @@ impl Rows {
             idempotency_key: new.idempotency_key.clone(),
         };
         self.tasks.insert(id.to_owned(), (task, new.body.clone().unwrap_or_default()));
+        let place = Place {
+            kind: Some(new.workspace_kind.clone().unwrap_or_else(|| "scratch".into())),
+            path: new.workspace_path.clone(),
+            branch: None,
+            tenant: new.tenant.clone(),
+        };
+        self.places.insert(id.to_owned(), place);
         Ok(())
     }
 
@@ -379,9 +406,9 @@ fn kin(t: &Task) -> Kin {
     Kin { id: t.id.clone(), title: t.title.clone(), status: t.status.clone() }
 }
 
-fn is_card_of(t: &Task, source: &str) -> bool {
-    let prefix = format!("distress:{source}:");
-    t.idempotency_key.as_deref().is_some_and(|k| k.starts_with(&prefix)) && !t.status.frees_children()
+fn card_made(t: &Task, source: &str) -> Option<CardMade> {
+    let key = t.idempotency_key.clone().filter(|k| k.starts_with(&format!("distress:{source}:")))?;
+    Some(CardMade { id: t.id.clone(), key, status: t.status.clone(), created_at: t.created_at })
 }
 
 fn event(kind: &str, at: Time, run: Option<i64>, payload: &Value) -> Event {

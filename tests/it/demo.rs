@@ -1,5 +1,6 @@
 //! `watchbill demo`: shows what it says, and leaves nothing behind.
 
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,8 +9,12 @@ use serde_json::Value;
 
 use crate::support::{Ran, program};
 
+/// Two demos at once would take each other's workers for their own: they give their tasks the same names.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 /// Runs the demo in this temporary folder. It is killed after a time no healthy one needs.
 fn demo(tmp: &Path, args: &[&str]) -> Ran {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut command = Command::new(program("watchbill"));
     command
         .arg("demo")
@@ -20,6 +25,12 @@ fn demo(tmp: &Path, args: &[&str]) -> Ran {
         .env("TZ", "UTC");
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // More than a pipe holds: somebody must read while it runs.
+    let mut pipe = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut out = String::new();
+        pipe.read_to_string(&mut out).map(|_| out)
+    });
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if began.elapsed() > Duration::from_secs(60) {
@@ -31,7 +42,7 @@ fn demo(tmp: &Path, args: &[&str]) -> Ran {
     let out = child.wait_with_output().unwrap();
     Ran {
         code: out.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&out.stdout).into_owned(),
+        out: reader.join().unwrap().unwrap(),
         err: String::from_utf8_lossy(&out.stderr).into_owned(),
     }
 }
@@ -77,6 +88,9 @@ fn shows_what_it_says_and_leaves_nothing_behind() {
         "its log ends on rate_limit; held until",
         "a person's word stands",
         "A second pass right after it changed nothing.",
+        "[BLOCKED] t_0000da07 rate_limited",
+        "- Blocker type: rate_limited",
+        "A second pass wrote no more cards.",
         "The stranger who has the recycled pid was left in peace.",
     ] {
         assert!(ran.out.contains(said), "{said:?} is missing:\n{}", ran.out);
@@ -101,6 +115,7 @@ fn json_has_before_and_after() {
         ("t_0000da07", "running", "scheduled"),
         ("t_0000da08", "blocked", "blocked"),
         ("t_0000da09", "running", "running"),
+        ("t_0000da0a", "blocked", "blocked"),
     ];
     for (id, was, is) in cases {
         assert_eq!((state(before, id), state(after, id)), (was, is), "{id}");
@@ -113,6 +128,19 @@ fn json_has_before_and_after() {
     assert!(steps(&all["heal"]).iter().all(|s| s["outcome"] == "applied"), "{all:#}");
     assert_eq!(steps(&all["again"]), [Value::Null; 0], "a second pass changes nothing");
     assert_eq!(all["stranger_lives"], true);
+    let cards: Vec<_> = all["cards"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| (&c["title"], &c["status"], &c["assignee"]))
+        .collect();
+    assert_eq!(
+        format!("{cards:?}"),
+        "[(String(\"[BLOCKED] t_0000da07 rate_limited\"), String(\"ready\"), String(\"tuesday\")), \
+         (String(\"[BLOCKED] t_0000da0a credential_failure\"), String(\"ready\"), String(\"tuesday\"))]"
+    );
+    assert_eq!(steps(&all["synthesize_distress"]).len(), 2, "{all:#}");
+    assert_eq!(steps(&all["later"]), [Value::Null; 0], "and a second pass none");
 }
 
 #[test]

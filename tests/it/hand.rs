@@ -115,11 +115,41 @@ fn bad_input_is_one_line_and_changes_nothing() {
     refused(&["complete", &c], "todo");
     refused(&["claim", &done], "done");
     refused(&["heartbeat", &a], "not running");
-    refused(&["block", &done, "why"], "done");
-    refused(&["block", &a, " "], "reason");
+    refused(&["block", &done, "why", "--kind", "needs_input"], "done");
+    refused(&["block", &a, " ", "--kind", "needs_input"], "reason");
+    refused(&["block", &a, "--kind", "needs_input"], "reason");
+    refused(&["block", "t_ffffffff", "--type", "dependency"], "no such task");
+    refused(&["block", &done, "--type", "dependency"], "done");
+    refused(&["block", &c, "--type", "dependency"], "todo");
+    refused(&["reassign", "t_ffffffff", "nova"], "no such task");
+    refused(&["reassign", &a, "No Va"], "not the name of a profile");
+    refused(&["reassign", &a, ""], "not the name of a profile");
+    refused(&["unblock", "t_ffffffff"], "no such task");
+    refused(&["unblock", &a], "ready, not blocked or scheduled");
+    refused(&["unblock", &done], "done, not blocked or scheduled");
+    refused(&["complete", &a, "--metadata", "{}"], "no open run");
     refused(&["claim", &a, "--pid", &dead_pid().to_string()], "no such process");
     assert_eq!(b.hand(&["list", "--status", "asleep"]).code, 2);
     assert_eq!(b.hand(&["claim", &a, "--ttl", "1M"]).code, 2);
+    let wrong = |args: &[&str], says: &[&str]| {
+        let said = b.hand(args).fails(2);
+        assert!(says.iter().all(|s| said.contains(s)), "{args:?}: {said}");
+    };
+    let types = [
+        "scope_boundary",
+        "env_blocker",
+        "credential_failure",
+        "dependency",
+        "iteration_budget",
+        "rate_limited",
+    ];
+    wrong(&["block", &a, "why"], &[&types[..], &["--kind"]].concat());
+    wrong(&["block", &a, "why", "--type", "tired"], &types);
+    wrong(&["block", &a, "why", "--type", "dependency", "--kind", "dependency"], &["both"]);
+    wrong(&["complete", &a, "--metadata", "[1]"], &["not an object"]);
+    wrong(&["complete", &a, "--metadata", "{"], &["not JSON"]);
+    assert_eq!(b.hand(&["block", &a, "why", "--kind", "needs_input", "--needs", "x"]).code, 2);
+    assert_eq!(b.hand(&["protocol", "manager"]).code, 2);
     assert_eq!(b.dump(), before);
 }
 
@@ -132,7 +162,8 @@ fn a_run_that_is_not_ones_own_any_more_is_refused() {
     for args in [
         &["complete", &task, "--run", &other][..],
         &["heartbeat", &task, "--run", &other],
-        &["block", &task, "x", "--run", &other],
+        &["block", &task, "x", "--kind", "needs_input", "--run", &other],
+        &["block", &task, "x", "--type", "rate_limited", "--run", &other],
     ] {
         assert!(b.hand(args).fails(1).contains("somebody else"), "{args:?}");
     }
@@ -258,4 +289,99 @@ fn the_configured_board_is_the_one_to_work_on() {
     assert_eq!(with.value("SELECT count(*) FROM tasks"), "0", "not on the Hermes board");
     // heal watches both.
     assert_eq!(with.heal(&["--json"]).json()["boards"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn reassign_gives_a_task_to_somebody_who_starts_afresh() {
+    let b = TestBoard::own();
+    b.give_up("t_0000000a", "pid 7 not alive", 600);
+    b.hand(&["reassign", "t_0000000a", "Luna"]).ok();
+    assert_eq!(b.task("t_0000000a", "consecutive_failures"), "2", "the same one keeps its failures");
+    let said = b.hand(&["reassign", "t_0000000a", "NOVA", "--reason", "luna is limited", "--json"]).json();
+    assert_eq!(said, json!({"task": "t_0000000a", "assignee": "nova", "from": "luna", "status": "blocked"}));
+    assert_eq!(
+        b.task("t_0000000a", "assignee || consecutive_failures || ifnull(last_failure_error, '-')"),
+        "nova0-"
+    );
+    let event = b.payload("t_0000000a", "assigned");
+    assert_eq!(
+        (&event["assignee"], &event["from"], &event["by"]),
+        (&json!("nova"), &json!("luna"), &json!("board"))
+    );
+    assert_eq!(event["watchbill"]["because"], "luna is limited");
+    assert_eq!(event["watchbill"]["before"]["consecutive_failures"], 2);
+
+    let running = id(&b, &["A"]);
+    b.hand(&["claim", &running, "--worker", "luna"]).ok();
+    let before = b.dump();
+    assert!(b.hand(&["reassign", &running, "nova"]).fails(1).contains("is running, claimed by"));
+    assert_eq!(b.dump(), before);
+
+    // A profile that Hermes does not know would never be started.
+    let hermes = TestBoard::new();
+    std::fs::create_dir_all(hermes.path().join("profiles/luna")).unwrap();
+    hermes.add("t_0000000a", "ready");
+    assert!(hermes.hand(&["reassign", "t_0000000a", "nova"]).ok().contains("no such profile"));
+    assert_eq!(hermes.hand(&["reassign", "t_0000000a", "luna"]).ok(), "");
+}
+
+#[test]
+fn unblock_sets_free_what_waits_for_nobody() {
+    let b = TestBoard::own();
+    let parent = id(&b, &["First"]);
+    let child = id(&b, &["Second", "--parent", &parent]);
+    for (from, to) in [("blocked", "ready"), ("scheduled", "ready")] {
+        let task = id(&b, &["A"]);
+        b.sql(&format!(
+            "UPDATE tasks SET status = '{from}', consecutive_failures = 2, last_failure_error = 'x',
+               claim_lock = 'h:1', claim_expires = 1, worker_pid = 1 WHERE id = '{task}'"
+        ));
+        b.hand(&["unblock", &task, "--reason", "use the second key"]).ok();
+        assert_eq!(
+            b.task(
+                &task,
+                "status || consecutive_failures || ifnull(last_failure_error, '-') || ifnull(claim_lock, '-')"
+            ),
+            format!("{to}0--"),
+            "{from}"
+        );
+        assert_eq!(b.kinds(&task), "created commented unblocked");
+        assert_eq!(
+            b.value(&format!("SELECT body FROM task_comments WHERE task_id = '{task}'")),
+            "UNBLOCK: use the second key"
+        );
+    }
+    b.sql(&format!("UPDATE tasks SET status = 'blocked' WHERE id = '{child}'"));
+    assert!(b.hand(&["unblock", &child]).ok().contains(&format!("waits for {parent}")));
+    assert_eq!(b.task(&child, "status"), "todo");
+    assert_eq!(b.payload(&child, "unblocked")["status"], "todo");
+    b.hand(&["complete", &parent]).ok();
+    assert_eq!(b.task(&child, "status"), "ready");
+}
+
+#[test]
+fn a_claim_names_the_log_of_its_agent() {
+    let b = TestBoard::own();
+    let log = |task: &str| b.payload(task, "claimed")["watchbill"]["log"].clone();
+    let (one, two, three) = (id(&b, &["A"]), id(&b, &["B"]), id(&b, &["C"]));
+    b.hand(&["claim", &one, "--log", "/srv/agent/./session.jsonl"]).ok();
+    assert_eq!(log(&one), json!("/srv/agent/session.jsonl"));
+    let mut command = b.command("board");
+    command.current_dir(b.path()).arg("--db").arg(&b.db).args(["claim", &two, "--log", "session.jsonl"]);
+    ran(&mut command).ok();
+    let here = b.path().canonicalize().unwrap().join("session.jsonl");
+    assert_eq!(log(&two), json!(here.to_str().unwrap()), "the agent's folder, not the reader's");
+    b.hand(&["claim", &three]).ok();
+    assert_eq!(log(&three), json!(null));
+}
+
+#[test]
+fn a_completion_keeps_its_details() {
+    let b = TestBoard::own();
+    let task = id(&b, &["A"]);
+    b.hand(&["claim", &task, "--worker", "tuesday"]).ok();
+    let decision = r#"{"route":{"task":"t_1a2b3c4d","action":"reassign","assignee":"nova"}}"#;
+    b.hand(&["complete", &task, "--summary", "s", "--metadata", decision]).ok();
+    let kept: serde_json::Value = serde_json::from_str(&b.value("SELECT metadata FROM task_runs")).unwrap();
+    assert_eq!(kept, serde_json::from_str::<serde_json::Value>(decision).unwrap());
 }

@@ -11,6 +11,8 @@ mod python; // the Python environment with the real Hermes in it
 mod beside; // a Hermes process that has lost its locks
 mod boards; // which boards, and boards of older versions
 mod dead; // work that dead workers left behind
+mod distress; // the full loop: a real death, its card, the orchestrator, the work done elsewhere
+mod hand; // what `board` wrote: a card by hand, reassign, unblock
 mod left; // what is somebody else's word or business
 mod limited; // workers that died of a provider's limit
 mod loops; // crash loops and the jam of the respawn guard

@@ -4,14 +4,17 @@
 
 mod support; // a board in a temporary folder, the programs run against it, and facts back out
 
+mod card; // a worker's own card, from its stop to its decision
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented
 mod demo; // the demo shows what it says and leaves nothing behind
+mod distress; // one card for one cause, whatever happens around it
 mod dry; // looking never writes
 mod exits; // every exit code and every bad board
 mod hand; // `board`, the hand of a worker or a person
 mod heal; // acts, acts once, doubts, and leaves alone what is not its own
 mod hermes; // against the real Hermes from its package
 mod life; // real processes: killed, recycled, orphaned, in another namespace
+mod match_log; // what is read out of a log, line by line
 mod plans; // plan and apply
 mod scale; // a pass costs what is active, not what is stored

@@ -12,6 +12,7 @@ use serde_json::Value;
 pub fn program(name: &str) -> &'static str {
     match name {
         "heal" => env!("CARGO_BIN_EXE_heal"),
+        "synthesize-distress" => env!("CARGO_BIN_EXE_synthesize-distress"),
         "board" => env!("CARGO_BIN_EXE_board"),
         "watchbill" => env!("CARGO_BIN_EXE_watchbill"),
         other => panic!("no program {other}"),

@@ -138,6 +138,16 @@ pub struct NewTask {
     pub max_runtime_seconds: Option<i64>,
 }
 
+/// An event a task is born with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstEvent {
+    /// What happened.
+    pub kind: String,
+    /// An object, or null.
+    pub payload: Value,
+}
+
 /// One primitive of change. Engines implement these and know no watcher.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -148,6 +158,17 @@ pub enum Change {
         status: Status,
         /// The rest.
         task: Box<NewTask>,
+    },
+    /// Creates another task beside the step's own, with events of its own; fails the step as [`Change::AddTask`] does.
+    AddAnother {
+        /// Its id.
+        id: String,
+        /// Its state.
+        status: Status,
+        /// The rest.
+        task: Box<NewTask>,
+        /// Its first events, in order.
+        events: Vec<FirstEvent>,
     },
     /// Moves the task to another state.
     SetStatus(Status),

@@ -332,6 +332,114 @@ pub fn without_pull_urls(text: &str) -> String {
     }
 }
 
+// ---- distress cards ----
+
+/// What a card is about, for its first event.
+#[derive(Debug, Clone, Copy)]
+pub struct CardAbout<'a> {
+    /// The stuck task.
+    pub source: &'a str,
+    /// The blocker type.
+    pub blocker: &'a str,
+    /// The run it is about; 0 where there never was one.
+    pub run: i64,
+}
+
+/// Makes a distress card beside the step's own task: `ready`, or parked until `held` ends, with the reason of the wait.
+pub fn card_made(
+    id: &str,
+    task: super::NewTask,
+    about: CardAbout<'_>,
+    held: Option<(&str, Time)>,
+    trail: &Trail<'_>,
+) -> Change {
+    let status = if held.is_some() { Status::Scheduled } else { Status::Ready };
+    let keys = json!({
+        "assignee": task.assignee, "status": status, "parents": [], "tenant": task.tenant,
+        "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null,
+        "source_task": about.source, "blocker_type": about.blocker, "run_id": about.run,
+    });
+    let mut events =
+        vec![super::FirstEvent { kind: "created".into(), payload: trail.payload(keys, None, &[]) }];
+    if let Some((why, until)) = held {
+        let mut trail = trail.clone();
+        let hold = json!({"owner": trail.by, "cause": why, "key": id, "next": until.0, "until": until.0});
+        trail.more.insert("hold".into(), hold);
+        let payload = trail.payload(json!({"reason": why, "until": until.0}), None, &[]);
+        events.push(super::FirstEvent { kind: "scheduled".into(), payload });
+    }
+    Change::AddAnother { id: id.into(), status, task: Box::new(task), events }
+}
+
+/// How a stuck task is tied to its card.
+#[derive(Debug, Clone, Copy)]
+pub struct Tie<'a> {
+    /// The card.
+    pub card: &'a str,
+    /// It becomes a parent: the task waits for it, and its next worker reads what was decided.
+    pub link: bool,
+    /// The task is parked until then, because it would be set free.
+    pub park: Option<Time>,
+    /// The word for why.
+    pub cause: &'a str,
+}
+
+/// What ties a stuck task to its card. The card is the parent: the other way round it would wait for the task it is to
+/// free.
+pub fn tied(seen: &Detail, tie: Tie<'_>, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let mut changes = Vec::new();
+    if tie.link {
+        changes.push(Change::Link { parent: tie.card.into() });
+        let keys = json!({"parent": tie.card, "child": t.id});
+        changes.push(event("linked", trail.payload(keys, None, &[]), None));
+    }
+    if let Some(until) = tie.park {
+        let park = [Change::SetStatus(Status::Scheduled)];
+        let keys = json!({"until": until.0, "cause": tie.cause, "reason": trail.because});
+        changes.push(event("scheduled", trail.payload(keys, Some(t), &park), None));
+        changes.extend(park);
+    }
+    if !tie.link || trail.cause.is_some_and(Cause::is_provider_pressure) {
+        let keys = json!({"card": tie.card, "reason": trail.because});
+        changes.push(event("watchbill_signal", trail.payload(keys, None, &[]), None));
+    }
+    changes
+}
+
+/// A task without an open run that needs a person: a sticky block that names why.
+pub fn needs_person(seen: &Detail, why: &str, assignee: Option<&str>, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let mut changes = vec![Change::SetStatus(Status::Blocked)];
+    if let Some(to) = assignee.filter(|to| t.assignee.as_deref() != Some(to)) {
+        changes.push(Change::Assign(Some(to.to_owned())));
+    }
+    let keys = json!({"reason": trail.because, "kind": Value::Null, "recurrences": t.block_recurrences, "cause": why});
+    let payload = trail.payload(keys, Some(t), &changes);
+    if changes.len() > 1 {
+        let keys = json!({"assignee": assignee, "from": t.assignee});
+        changes.push(event("assigned", trail.payload(keys, None, &[]), None));
+    }
+    changes.push(event("blocked", payload, None));
+    changes
+}
+
+/// A card that waited in our queue and may go now.
+pub fn card_released(seen: &Detail, assignee: &str, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let mut changes = vec![Change::SetStatus(Status::Ready)];
+    if t.assignee.as_deref() != Some(assignee) {
+        changes.push(Change::Assign(Some(assignee.to_owned())));
+    }
+    let payload = trail.payload(json!({}), Some(t), &changes);
+    if changes.len() > 1 {
+        let keys = json!({"assignee": assignee, "from": t.assignee});
+        changes.push(event("assigned", trail.payload(keys, None, &[]), None));
+    }
+    changes.push(event("unblocked", payload, None));
+    changes
+}
+
 // ---- what a worker's or a person's hand does (the `board` program) ----
 
 /// A claim by hand: running, a run opened, `claimed`.
@@ -431,26 +539,28 @@ pub fn blocked(seen: &Detail, reason: &str, kind: Option<&str>, trail: &Trail<'_
         Change::ReleaseClaim,
         Change::SetBlock { kind: kind.map(str::to_owned), recurrences },
     ];
-    let run = match t.current_run {
-        Some(run) => {
-            changes.push(Change::EndRun {
-                run,
-                status: "blocked".into(),
-                outcome: "blocked".into(),
-                summary: Some(reason.into()),
-                error: None,
-                metadata: None,
-            });
-            RunRef::Id(run)
-        }
-        None => {
-            changes.push(Change::PastRun { outcome: "blocked".into(), summary: Some(reason.into()) });
-            RunRef::New
-        }
-    };
+    let (end, run) = end_blocked(t, reason);
+    changes.push(end);
     let payload = trail.payload(keys, None, &[]);
     changes.push(Change::AddEvent { kind: word.into(), payload, run: Some(run) });
     changes
+}
+
+/// The end of the open run of a task that is blocked; where there is none, a run that keeps the reason.
+fn end_blocked(t: &Task, reason: &str) -> (Change, RunRef) {
+    let Some(run) = t.current_run else {
+        let past = Change::PastRun { outcome: "blocked".into(), summary: Some(reason.into()) };
+        return (past, RunRef::New);
+    };
+    let end = Change::EndRun {
+        run,
+        status: "blocked".into(),
+        outcome: "blocked".into(),
+        summary: Some(reason.into()),
+        error: None,
+        metadata: None,
+    };
+    (end, RunRef::Id(run))
 }
 
 /// A new task's row and its `created` event.
@@ -475,6 +585,70 @@ pub fn linked(child: &Detail, parent: &super::Kin, trail: &Trail<'_>) -> Vec<Cha
     let keys = json!({"parent": parent.id, "child": child.task.id});
     let payload = trail.payload(keys, Some(&child.task), &changes);
     changes.push(event("linked", payload, None));
+    changes
+}
+
+/// Who decides about a task that its worker stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decider<'a> {
+    /// Whoever takes this card. The card becomes a parent of the task.
+    Card(&'a str),
+    /// A person, for this reason, and under this name where there is one.
+    Person {
+        /// The word for why.
+        why: &'a str,
+        /// The new assignee.
+        assignee: Option<&'a str>,
+    },
+}
+
+/// A worker's stop at a wall: a sticky block without a kind. It is not counted as a repetition, because the second one
+/// would send the task to triage (Hermes 0.18 and later), where no card can free it; cards are bounded by their own number.
+pub fn stopped(seen: &Detail, reason: &str, decider: Decider<'_>, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let recurrences = if t.block_kind.is_none() { t.block_recurrences } else { 0 };
+    let mut changes = vec![
+        Change::SetStatus(Status::Blocked),
+        Change::ReleaseClaim,
+        Change::SetBlock { kind: None, recurrences },
+    ];
+    let (end, run) = end_blocked(t, reason);
+    changes.push(end);
+    let mut keys = json!({"reason": reason, "kind": Value::Null, "recurrences": recurrences});
+    let mut before = Vec::new();
+    match decider {
+        Decider::Card(card) if !seen.parents.iter().any(|p| p.id == card) => {
+            before.push(Change::Link { parent: card.into() });
+            let linked = json!({"parent": card, "child": t.id});
+            before.push(event("linked", trail.payload(linked, None, &[]), None));
+        }
+        Decider::Card(_) => {}
+        Decider::Person { why, assignee } => {
+            keys["cause"] = json!(why);
+            if let Some(to) = assignee.filter(|to| t.assignee.as_deref() != Some(to)) {
+                changes.push(Change::Assign(Some(to.to_owned())));
+                let assigned = json!({"assignee": to, "from": t.assignee});
+                before.push(event("assigned", trail.payload(assigned, None, &[]), None));
+            }
+        }
+    }
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.extend(before);
+    changes.push(Change::AddEvent { kind: "blocked".into(), payload, run: Some(run) });
+    changes
+}
+
+/// What `hermes kanban assign` does: another profile starts with no failures. The caller refuses a task that is running
+/// under a claim, as Hermes does.
+pub fn assigned(seen: &Detail, profile: &str, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let mut changes = vec![Change::Assign(Some(profile.to_owned()))];
+    if t.assignee.as_deref() != Some(profile) {
+        changes.push(Change::SetFailures { count: 0, error: None });
+    }
+    let keys = json!({"assignee": profile, "from": t.assignee});
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.push(event("assigned", payload, None));
     changes
 }
 

@@ -14,9 +14,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::distress;
 use crate::error::Result;
 use crate::time::Time;
-pub use change::{Change, Expect, NewTask, Outcome, RunRef, Step};
+pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
 
 /// Where a task stands. Words of Hermes 0.13 to 0.21; an unknown word is kept and never acted on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,6 +242,32 @@ pub struct Kin {
     pub status: Status,
 }
 
+/// Where a task is worked on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// `scratch` (deleted on completion), `dir` or `worktree`.
+    pub kind: Option<String>,
+    /// Its folder.
+    pub path: Option<String>,
+    /// Its branch, where the board names one.
+    pub branch: Option<String>,
+    /// Who the task belongs to, where a board serves several.
+    pub tenant: Option<String>,
+}
+
+/// A distress card that was made for a task, open or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardMade {
+    /// The card.
+    pub id: String,
+    /// Its idempotency key.
+    pub key: String,
+    /// Where it stands.
+    pub status: Status,
+    /// When it was made.
+    pub created_at: Time,
+}
+
 /// All that a decision on one task may need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
@@ -261,6 +288,12 @@ pub struct Detail {
     pub parents: Vec<Kin>,
     /// Open distress cards whose source is this task.
     pub cards: Vec<String>,
+    /// Every card ever made for it under its own key, oldest first.
+    #[serde(default)]
+    pub cards_made: Vec<CardMade>,
+    /// Where it is worked on.
+    #[serde(default)]
+    pub place: Place,
     /// Opaque token of the newest event that matters; a different token means that somebody did something.
     pub mark: String,
 }
@@ -286,6 +319,19 @@ impl Detail {
     pub fn newest_run(&self) -> Option<&Run> {
         self.runs.first()
     }
+}
+
+/// The open cards among those made for a task and those it waits for.
+pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
+    let mut open: Vec<String> =
+        made.iter().filter(|c| !c.status.frees_children()).map(|c| c.id.clone()).collect();
+    open.sort();
+    for kin in parents.iter().filter(|k| distress::is_card_title(&k.title) && !k.status.frees_children()) {
+        if !open.contains(&kin.id) {
+            open.push(kin.id.clone());
+        }
+    }
+    open
 }
 
 /// Most attempts read for one task.

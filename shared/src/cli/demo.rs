@@ -12,6 +12,7 @@ use super::{DemoArgs, env, print};
 use crate::board::hermes::{self, Trail};
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Change, Detail, Expect, NewTask, Outcome, Status, Step, Task};
+use crate::distress;
 use crate::error::{Error, Kind, Result};
 use crate::report::printable;
 use crate::time::Time;
@@ -27,7 +28,7 @@ struct Scene {
     what: &'static str,
 }
 
-const SCENES: [Scene; 9] = [
+const SCENES: [Scene; 10] = [
     Scene { id: "t_0000da01", title: "Port the parser", who: "luna", what: "worker killed -9" },
     Scene { id: "t_0000da02", title: "Write the migration", who: "nova", what: "worker killed -9" },
     Scene { id: "t_0000da03", title: "Fix the flaky test", who: "luna", what: "pid taken by a stranger" },
@@ -37,6 +38,7 @@ const SCENES: [Scene; 9] = [
     Scene { id: "t_0000da07", title: "Translate the docs", who: "luna", what: "died of a rate limit" },
     Scene { id: "t_0000da08", title: "Choose a licence", who: "nova", what: "blocked by a person" },
     Scene { id: "t_0000da09", title: "Review the design", who: "luna", what: "healthy" },
+    Scene { id: "t_0000da0a", title: "Update the licences", who: "nova", what: "key refused, given up" },
 ];
 
 /// Processes of the demo, ended when it ends.
@@ -59,18 +61,32 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
         stage.set(scene)?;
     }
     let before = stage.tasks()?;
-    let first = stage.heal()?;
+    let first = stage.pass("heal")?;
     let after = stage.tasks()?;
-    let second = stage.heal()?;
+    let second = stage.pass("heal")?;
+    let distress = stage.pass("synthesize-distress")?;
+    let cards = stage.cards()?;
+    let later = stage.pass("synthesize-distress")?;
     let untouched = stage.stranger_lives();
     if args.json {
         let all = json!({
             "before": before.iter().map(brief).collect::<Vec<_>>(), "heal": first,
-            "after": after.iter().map(brief).collect::<Vec<_>>(), "again": second, "stranger_lives": untouched,
+            "after": after.iter().map(brief).collect::<Vec<_>>(), "again": second,
+            "synthesize_distress": distress, "cards": cards.iter().map(whole).collect::<Vec<_>>(),
+            "later": later, "stranger_lives": untouched,
         });
         return print(&format!("{all:#}\n"));
     }
-    print(&text(&before, &after, &first, &second, untouched))
+    let mut shown = text(&before, &after, &first, &second, untouched);
+    shown.push_str(&cards_text(&cards, &distress, &later));
+    print(&shown)
+}
+
+fn whole(card: &Detail) -> Value {
+    let mut all = brief(&card.task);
+    all["assignee"] = json!(card.task.assignee);
+    all["body"] = json!(card.body);
+    all
 }
 
 fn brief(t: &Task) -> Value {
@@ -109,6 +125,19 @@ impl Stage {
         let mut tasks = self.board()?.glance(&all)?;
         tasks.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(tasks)
+    }
+
+    /// The distress cards, in the order of their sources.
+    fn cards(&self) -> Result<Vec<Detail>> {
+        let ids: Vec<String> = self
+            .tasks()?
+            .into_iter()
+            .filter(|t| distress::is_card(&t.title, t.idempotency_key.as_deref()))
+            .map(|t| t.id)
+            .collect();
+        let mut cards = self.board()?.look(&ids)?;
+        cards.sort_by(|a, b| a.task.title.cmp(&b.task.title));
+        Ok(cards)
     }
 
     /// A real process that carries the marks of a worker, as Hermes starts them.
@@ -193,6 +222,7 @@ impl Stage {
             "t_0000da06" => {
                 self.change(then, scene.id, |_| gave_up())?;
             }
+            "t_0000da0a" => self.key_refused(scene, then)?,
             "t_0000da08" => {
                 self.change(then, scene.id, |seen| {
                     hermes::blocked(seen, "needs a decision", Some("needs_input"), &trail)
@@ -223,29 +253,40 @@ impl Stage {
             _ => self.kill(nth),
         }
         if scene.id == "t_0000da07" {
-            let log = self.dir.join("kanban/logs").join(format!("{}.log", scene.id));
-            std::fs::write(&log, RATE_LIMITED.replace("TASK", scene.id))
-                .map_err(|e| Error::io(log.display(), &e))?;
-            // The worker wrote its last line when it died, not when the demo was set up.
-            let file =
-                std::fs::File::options().write(true).open(&log).map_err(|e| Error::io(log.display(), &e))?;
-            let at = std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(then.0 + 60).unwrap_or(0));
-            file.set_modified(at).map_err(|e| Error::io(log.display(), &e))?;
+            self.log(scene, RATE_LIMITED, then)?;
         }
         Ok(())
     }
 
+    /// Two attempts that ended on a refused key, which the board only knows as dead workers.
+    fn key_refused(&mut self, scene: &Scene, then: Time) -> Result<()> {
+        let lock = format!("{}:4194305", self.host);
+        let trail = trail();
+        self.change(then, scene.id, |seen| {
+            hermes::claimed(seen, &lock, then.plus(900), None, Some(scene.who.into()), &trail)
+        })?;
+        self.change(then.plus(90), scene.id, |seen| hermes::crashed(seen, Some(4_194_304), 2, &trail))?;
+        self.change(then.plus(90), scene.id, |_| gave_up())?;
+        self.log(scene, KEY_REFUSED, then)
+    }
+
+    /// The worker wrote its last line when it died, not when the demo was set up.
+    fn log(&self, scene: &Scene, text: &str, then: Time) -> Result<()> {
+        let log = self.dir.join("kanban/logs").join(format!("{}.log", scene.id));
+        let io = |e: std::io::Error| Error::io(log.display(), &e);
+        std::fs::write(&log, text.replace("TASK", scene.id)).map_err(io)?;
+        let file = std::fs::File::options().write(true).open(&log).map_err(io)?;
+        let at = std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(then.0 + 60).unwrap_or(0));
+        file.set_modified(at).map_err(io)
+    }
+
     /// Runs the real program, as cron would.
-    fn heal(&self) -> Result<Value> {
+    fn pass(&self, watcher: &str) -> Result<Value> {
         let exe = std::env::current_exe().map_err(|e| Error::io("this program", &e))?;
         let mut command = Command::new(&exe);
-        // Whatever this program was called as, the executable answers to `watchbill heal`.
-        if exe.file_name().is_some_and(|n| n == "watchbill") {
-            command.arg("heal");
-        }
         let path = env("PATH").unwrap_or_default();
         let out = command
-            .args(["--json", "-v", "--db"])
+            .args([watcher, "--json", "-v", "--db"])
             .arg(&self.db)
             .arg("--config")
             .arg(self.dir.join("watchbill.toml"))
@@ -254,14 +295,14 @@ impl Stage {
             .env("XDG_STATE_HOME", self.dir.join("state"))
             .output()
             .map_err(|e| Error::io(exe.display(), &e))?;
-        told(&out)
+        told(watcher, &out)
     }
 }
 
-fn told(out: &Output) -> Result<Value> {
+fn told(watcher: &str, out: &Output) -> Result<Value> {
     serde_json::from_slice(&out.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&out.stderr);
-        Error::new(Kind::Bug, "heal", format!("said nothing the demo understands: {}", said.trim()))
+        Error::new(Kind::Bug, watcher, format!("said nothing the demo understands: {}", said.trim()))
     })
 }
 
@@ -296,6 +337,55 @@ Initializing agent...
 Duration:       8s
 Messages:       1 (1 user, 0 tool calls)
 ";
+
+/// How it ends on a key the provider does not know.
+const KEY_REFUSED: &str = "\
+Query: work kanban task TASK
+Initializing agent...
+⚠️  API call failed (attempt 1/2): AuthenticationError [HTTP 401]
+   🔌 Provider: custom  Model: m1
+   🌐 Endpoint: https://api.example/v1
+❌ Non-retryable error (HTTP 401): HTTP 401: Incorrect API key provided
+❌ Non-retryable client error (HTTP 401). Aborting.
+
+Duration:       2s
+Messages:       1 (1 user, 0 tool calls)
+";
+
+/// What the second watcher made of what the first one could only park or leave.
+fn cards_text(cards: &[Detail], distress: &Value, later: &Value) -> String {
+    let mut s = String::from(
+        "\nNo retry mends a rate limit or a refused key. After one pass of synthesize-distress the orchestrator is asked,\n\
+         once for each, in the place of workers that cannot:\n\n",
+    );
+    for card in cards {
+        let source = distress::read_title(&card.task.title).map_or_else(String::new, |(source, _)| source);
+        let who = card.task.assignee.as_deref().unwrap_or("nobody");
+        let _ = writeln!(
+            s,
+            "  {:42} {:8} {}",
+            printable(&card.task.title),
+            card.task.status.as_str(),
+            said(distress, &source).replace(&format!(" Card {} for {who}", card.task.id), "")
+        );
+    }
+    if let Some(card) = cards.first() {
+        s.push_str(
+            "\nSuch a card begins like this, and ends with the exact commands that carry out a decision:\n\n",
+        );
+        for line in card.body.lines().take_while(|l| !l.starts_with("## Evidence")) {
+            let line = printable(line);
+            let _ = writeln!(s, "{}", format!("  {line}").trim_end());
+        }
+    }
+    let again = steps(later).len();
+    let _ = writeln!(
+        s,
+        "A second pass wrote {} more cards. Try `synthesize-distress --dry-run` on your own board.",
+        if again == 0 { "no".to_owned() } else { again.to_string() }
+    );
+    s
+}
 
 fn text(before: &[Task], after: &[Task], first: &Value, second: &Value, untouched: bool) -> String {
     let mut s = String::from("A board at 3 am, as its workers left it, and after one pass of heal:\n\n");

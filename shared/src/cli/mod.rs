@@ -2,7 +2,8 @@
 
 mod board;
 mod demo;
-mod heal;
+mod match_log;
+mod watcher;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -21,6 +22,8 @@ use crate::host::Host;
 use crate::report::{self, Loudness};
 use crate::time::Time;
 use crate::watch::Pass;
+use crate::watch::distress::SynthesizeDistress;
+use crate::watch::heal::Heal;
 
 /// Flags every program has.
 #[derive(Debug, Clone, Args)]
@@ -73,18 +76,31 @@ struct WatcherFlags {
     facts: Option<PathBuf>,
 }
 
-#[derive(Debug, Parser)]
-#[command(
-    name = "heal",
-    about = "Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims",
-    after_help = heal::AFTER_HELP
-)]
-struct HealArgs {
+#[derive(Debug, Args)]
+struct WatcherArgs {
     #[command(flatten)]
     watcher: WatcherFlags,
     #[command(flatten)]
     common: Common,
 }
+
+#[derive(Debug, Parser)]
+#[command(name = "heal", about = HEAL, after_help = watcher::AFTER_HELP)]
+struct HealArgs {
+    #[command(flatten)]
+    args: WatcherArgs,
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "synthesize-distress", about = DISTRESS, after_help = watcher::AFTER_HELP)]
+struct DistressArgs {
+    #[command(flatten)]
+    args: WatcherArgs,
+}
+
+const HEAL: &str = "Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims";
+const DISTRESS: &str =
+    "Write the [BLOCKED] card for a worker that cannot, with the true cause and the evidence";
 
 #[derive(Debug, Parser)]
 #[command(name = "board", about = "The hand of a worker or a person on a task board")]
@@ -115,13 +131,16 @@ struct WatchbillArgs {
 
 #[derive(Debug, Subcommand)]
 enum Program {
-    /// Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims
-    #[command(after_help = heal::AFTER_HELP)]
-    Heal(HealArgs),
+    #[command(about = HEAL, after_help = watcher::AFTER_HELP)]
+    Heal(WatcherArgs),
+    #[command(about = DISTRESS, after_help = watcher::AFTER_HELP)]
+    SynthesizeDistress(WatcherArgs),
     /// The hand of a worker or a person on a task board
     Board(BoardArgs),
     /// Break a board in a temporary folder, with real processes, and heal it
     Demo(DemoArgs),
+    /// Show line by line what is read out of a worker's log
+    Match(match_log::MatchArgs),
 }
 
 /// Runs one of the programs, as its `main`. `program` is the name it was built under.
@@ -151,7 +170,10 @@ fn parse(program: &str, version: &'static str, arguments: &[OsString]) -> std::r
         P::from_arg_matches(&command.try_get_matches_from(arguments)?)
     }
     let parsed = match program {
-        "heal" => read(version, arguments).map(Program::Heal),
+        "heal" => read(version, arguments).map(|HealArgs { args }| Program::Heal(args)),
+        "synthesize-distress" => {
+            read(version, arguments).map(|DistressArgs { args }| Program::SynthesizeDistress(args))
+        }
         "board" => read(version, arguments).map(Program::Board),
         _ => read::<WatchbillArgs>(version, arguments).map(|w| w.program),
     };
@@ -173,8 +195,13 @@ impl Program {
             let _ = empty[std::env::args_os().count()];
         }
         let (name, json, done) = match self {
-            Program::Heal(args) => ("heal", args.common.json, heal::run(&args, version)),
+            Program::Heal(args) => ("heal", args.common.json, watcher::run(&Heal, &args, version)),
+            Program::SynthesizeDistress(args) => {
+                let done = watcher::run(&SynthesizeDistress, &args, version);
+                ("synthesize-distress", args.common.json, done)
+            }
             Program::Board(args) => ("board", args.common.json, board::run(&args)),
+            Program::Match(args) => ("watchbill match", args.json, match_log::run(&args)),
             Program::Demo(args) => ("watchbill demo", args.json, demo::run(&args)),
         };
         done.unwrap_or_else(|e| {

@@ -16,6 +16,12 @@ pub(super) enum Slot {
     Count { at: fn(&mut Config) -> &mut u32, min: u32, max: u32 },
     /// Names of hosts.
     Names(fn(&mut Config) -> &mut Vec<String>),
+    /// The name of a profile, or none.
+    Profile(fn(&mut Config) -> &mut Option<String>),
+    /// Names of profiles.
+    Profiles(fn(&mut Config) -> &mut Vec<String>),
+    /// On or off.
+    Switch(fn(&mut Config) -> &mut bool),
     /// A [`PidNamespace`] by its name.
     Namespace(fn(&mut Config) -> &mut PidNamespace),
 }
@@ -60,11 +66,21 @@ impl KeyInfo {
             Slot::Path(at) => at(&mut c).as_ref().map(|p| quoted(&p.to_string_lossy())),
             Slot::Span { at, .. } => Some(quoted(&span::words(*at(&mut c)))),
             Slot::Count { at, .. } => Some(at(&mut c).to_string()),
-            Slot::Names(at) => Some(toml::Value::from(at(&mut c).clone()).to_string()),
+            Slot::Names(at) | Slot::Profiles(at) => Some(toml::Value::from(at(&mut c).clone()).to_string()),
+            Slot::Profile(at) => at(&mut c).as_deref().map(quoted),
+            Slot::Switch(at) => Some(quoted(if *at(&mut c) { "on" } else { "off" })),
             Slot::Namespace(at) => {
                 let value = at(&mut c);
                 NAMESPACES.iter().find(|(_, n)| n == value).map(|(name, _)| quoted(name))
             }
+        }
+    }
+
+    /// What stands in the sample where there is no default.
+    fn unset(&self) -> &'static str {
+        match self.slot {
+            Slot::Profile(_) => "\"name\"",
+            _ => "\"/path/to/it\"",
         }
     }
 
@@ -81,6 +97,9 @@ impl KeyInfo {
             }
             Slot::Count { min, max, .. } => format!("{min} to {max}"),
             Slot::Names(_) => "a list of host names".into(),
+            Slot::Profile(_) => "the name of a profile".into(),
+            Slot::Profiles(_) => "a list of profile names".into(),
+            Slot::Switch(_) => "\"on\" or \"off\"".into(),
             Slot::Namespace(_) => NAMESPACES.map(|(name, _)| format!("{name:?}")).join(" or "),
         }
     }
@@ -92,10 +111,13 @@ pub fn keys() -> &'static [KeyInfo] {
 }
 
 /// The sections in their order, with what they are about.
-pub(super) const SECTIONS: [(&str, &str); 3] = [
+pub(super) const SECTIONS: [(&str, &str); 6] = [
     ("board", "Which boards, and how they are opened."),
     ("host", "What this machine is called and which processes it can see."),
     ("heal", "How long heal waits and how often it tries."),
+    ("distress", "When synthesize-distress writes a card, and how many."),
+    ("orchestrator", "Who takes the cards where the profile of distress.orchestrator cannot."),
+    ("people", "Who decides what no program may."),
 ];
 
 const MIN: u64 = 60;
@@ -114,7 +136,7 @@ const fn count(at: fn(&mut Config) -> &mut u32, min: u32, max: u32) -> Slot {
     Slot::Count { at, min, max }
 }
 
-static KEYS: [KeyInfo; 21] = [
+static KEYS: [KeyInfo; 30] = [
     key(
         "board",
         "db",
@@ -237,6 +259,60 @@ static KEYS: [KeyInfo; 21] = [
         time(|c| &mut c.heal.claim_ceiling, HOUR, 7 * DAY),
         "The furthest a claim's expiry may lie ahead before it is cut to this",
     ),
+    key(
+        "distress",
+        "orchestrator",
+        Slot::Profile(|c| &mut c.distress.orchestrator),
+        "The profile that takes the cards; without it Hermes' own kanban.orchestrator_profile, else tuesday",
+    ),
+    key(
+        "distress",
+        "repeat",
+        count(|c| &mut c.distress.repeat, 2, 100),
+        "So many failures of a provider within distress.window are repeated ones, while the worker lives",
+    ),
+    key(
+        "distress",
+        "window",
+        time(|c| &mut c.distress.window, MIN, DAY),
+        "The window repeated failures are counted in",
+    ),
+    key(
+        "distress",
+        "max_cards",
+        count(|c| &mut c.distress.max_cards, 1, 20),
+        "Cards for one task within a day, archived ones included; then it is left to a person",
+    ),
+    key(
+        "distress",
+        "max_open_cards",
+        count(|c| &mut c.distress.max_open_cards, 1, 100),
+        "Cards that may wait for the orchestrator or be worked on at once; further ones queue",
+    ),
+    key(
+        "distress",
+        "block_wait",
+        time(|c| &mut c.distress.block_wait, MIN, DAY),
+        "How long a worker's own block over a capability or dependency waits before it gets a card",
+    ),
+    key(
+        "distress",
+        "storm",
+        Slot::Switch(|c| &mut c.distress.storm),
+        "Whether three and more tasks that are stuck for one reason share one card",
+    ),
+    key(
+        "orchestrator",
+        "fallbacks",
+        Slot::Profiles(|c| &mut c.orchestrator.fallbacks),
+        "Profiles that take the cards where the orchestrator's own does not exist, first one first",
+    ),
+    key(
+        "people",
+        "assignee",
+        Slot::Profile(|c| &mut c.people.assignee),
+        "Who is assigned a task that needs a person; without it the assignee stays",
+    ),
 ];
 
 /// The commented sample that ships as `contrib/watchbill.toml`: every key with its default, all commented
@@ -249,14 +325,12 @@ pub fn sample() -> String {
             out.push_str(&format!("\n# {}.\n# Allowed: {}.", k.meaning, k.allowed()));
             match k.default() {
                 Some(default) => out.push_str(&format!("\n#{} = {default}\n", k.key)),
-                None => out.push_str(&format!(" Not set by default.\n#{} = {UNSET}\n", k.key)),
+                None => out.push_str(&format!(" Not set by default.\n#{} = {}\n", k.key, k.unset())),
             }
         }
     }
     out
 }
-
-const UNSET: &str = "\"/path/to/it\"";
 
 const HEAD: &str = "\
 # Watchbill: every key, what it means, what it may be, and its default.

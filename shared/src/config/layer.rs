@@ -70,7 +70,7 @@ fn split(name: &OsStr) -> Option<(&str, &'static str, &str)> {
 fn from_toml(config: &mut Config, info: &KeyInfo, value: &DeValue<'_>) -> std::result::Result<(), String> {
     match (&info.slot, value) {
         (Slot::Count { .. }, DeValue::Integer(n)) => set_count(config, info, integer(n)),
-        (Slot::Names(at), DeValue::Array(names)) => {
+        (Slot::Names(at) | Slot::Profiles(at), DeValue::Array(names)) => {
             let names =
                 names.iter().map(|v| v.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
             let names =
@@ -78,9 +78,10 @@ fn from_toml(config: &mut Config, info: &KeyInfo, value: &DeValue<'_>) -> std::r
             *at(config) = checked(info, names)?;
             Ok(())
         }
-        (Slot::Path(_) | Slot::Span { .. } | Slot::Namespace(_), DeValue::String(text)) => {
-            from_text(config, info, text)
-        }
+        (
+            Slot::Path(_) | Slot::Span { .. } | Slot::Namespace(_) | Slot::Profile(_) | Slot::Switch(_),
+            DeValue::String(text),
+        ) => from_text(config, info, text),
         _ => Err(format!("{} is {}{}", info.name(), kind(value), must(info))),
     }
 }
@@ -93,7 +94,7 @@ fn from_env(config: &mut Config, info: &KeyInfo, value: &OsStr) -> std::result::
     let text = value.to_str().ok_or_else(|| format!("{} is not UTF-8{}", info.name(), must(info)))?;
     match &info.slot {
         Slot::Count { .. } => set_count(config, info, text.trim().parse().map_err(|_| shown(text))),
-        Slot::Names(at) => {
+        Slot::Names(at) | Slot::Profiles(at) => {
             let names = text.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::to_owned).collect();
             *at(config) = checked(info, names)?;
             Ok(())
@@ -118,7 +119,22 @@ fn from_text(config: &mut Config, info: &KeyInfo, text: &str) -> std::result::Re
             let known = NAMESPACES.iter().find(|(name, _)| *name == text);
             *at(config) = known.map(|(_, n)| *n).ok_or_else(|| refused("is unknown"))?;
         }
-        Slot::Count { .. } | Slot::Names(_) => return Err(refused("is of the wrong kind")),
+        Slot::Profile(at) => {
+            if !is_profile(text) {
+                return Err(refused("is no profile name"));
+            }
+            *at(config) = Some(text.to_owned());
+        }
+        Slot::Switch(at) => {
+            *at(config) = match text {
+                "on" => true,
+                "off" => false,
+                _ => return Err(refused("is neither")),
+            };
+        }
+        Slot::Count { .. } | Slot::Names(_) | Slot::Profiles(_) => {
+            return Err(refused("is of the wrong kind"));
+        }
     }
     Ok(())
 }
@@ -154,15 +170,25 @@ fn absolute(info: &KeyInfo, path: PathBuf) -> std::result::Result<PathBuf, Strin
     Err(format!("{} = {:?} is not absolute{}", info.name(), shown(&path.to_string_lossy()), must(info)))
 }
 
-/// Host names as they stand before the colon of a claim (`host:pid`).
+/// Host names as they stand before the colon of a claim (`host:pid`), or profile names.
 fn checked(info: &KeyInfo, names: Vec<String>) -> std::result::Result<Vec<String>, String> {
-    let bad = |n: &&String| {
-        n.is_empty() || n.chars().any(|c| c.is_whitespace() || c.is_control() || matches!(c, ':' | ','))
+    let profiles = matches!(info.slot, Slot::Profiles(_));
+    let bad = |n: &&String| match profiles {
+        true => !is_profile(n),
+        false => n.is_empty() || n.chars().any(|c| c.is_whitespace() || c.is_control() || ":,".contains(c)),
     };
+    let noun = if profiles { "profile name" } else { "host name" };
     match names.iter().find(bad) {
-        Some(name) => Err(format!("{} holds {:?}, no host name{}", info.name(), shown(name), must(info))),
+        Some(name) => Err(format!("{} holds {:?}, no {noun}{}", info.name(), shown(name), must(info))),
         None => Ok(names),
     }
+}
+
+/// As Hermes 0.19 names profiles; a board without profile folders uses the same.
+fn is_profile(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let rest = |b: u8| plain(b) || b == b'_' || b == b'-';
+    name.len() <= 64 && name.bytes().next().is_some_and(plain) && name.bytes().all(rest)
 }
 
 fn must(info: &KeyInfo) -> String {

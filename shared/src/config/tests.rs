@@ -145,10 +145,10 @@ fn refusals_name_place_value_and_range() {
         ),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
-        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal".into()),
+        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people".into()),
         (
             "\"a\\nb\" = 1",
-            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal".into(),
+            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people".into(),
         ),
         ("heal = 3", "1:8: heal is a number, must be a table; write [heal] on its own line".into()),
         ("[[heal]]", "1:1: heal is a list, must be a table; write [heal] on its own line".into()),
@@ -332,6 +332,9 @@ fn every_field_has_one_key_and_a_default_in_its_range() {
             keys::Slot::Span { max, .. } => format!("{:?}", span::words(Duration::from_secs(max - 1))),
             keys::Slot::Count { max, .. } => max.to_string(),
             keys::Slot::Names(_) => "[\"x\"]".into(),
+            keys::Slot::Profiles(_) => "[\"x\"]".into(),
+            keys::Slot::Profile(_) => "\"x\"".into(),
+            keys::Slot::Switch(_) => "\"off\"".into(),
             keys::Slot::Namespace(_) => "\"same\"".into(),
         };
         let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
@@ -357,6 +360,9 @@ fn what_is_written_can_be_loaded() {
     config.host = HostPolicy { aliases: vec!["a".into()], pid_namespace: PidNamespace::Same };
     config.heal.grace = Duration::from_secs(61);
     config.heal.max_resets = 0;
+    config.distress.orchestrator = Some("monday".into());
+    config.distress.storm = false;
+    config.orchestrator.fallbacks = vec!["wednesday".into()];
     let desk = Desk::new().file("c.toml", &toml::to_string(&config).unwrap());
     assert_eq!(desk.load(Some("c.toml")).unwrap().config, config);
 }
@@ -384,7 +390,10 @@ fn the_sample_is_the_table() {
     assert!(loaded.origin.values().all(|o| o.ends_with("on.toml")), "{:?}", loaded.origin);
     let set = Some(PathBuf::from("/path/to/it"));
     let board = Board { db: set.clone(), hermes_root: set, ..Board::default() };
-    assert_eq!(loaded.config, Config { board, ..Config::default() });
+    let name = Some("name".to_owned());
+    let distress = Distress { orchestrator: name.clone(), ..Distress::default() };
+    let people = People { assignee: name };
+    assert_eq!(loaded.config, Config { board, distress, people, ..Config::default() });
     assert!(sample.lines().all(|l| l.chars().count() <= 110));
 }
 

@@ -1,6 +1,9 @@
 //! What a watcher is: it observes through one value, decides purely, and returns steps with their reasons.
 
+pub(crate) mod clock;
+pub mod distress;
 pub mod heal;
+pub(crate) mod word;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,8 +13,10 @@ use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::Result;
 use crate::host::{Ask, Host, HostFacts, Look, Proof};
-use crate::logs::LogEnd;
+use crate::logs::Reading;
+use crate::provider::Profile;
 use crate::time::Time;
+use crate::tree::Tree;
 
 /// Who is carrying out which pass, and when. Handed to everything that decides or writes.
 #[derive(Debug, Clone)]
@@ -79,10 +84,27 @@ impl Witness for Host {
     }
 }
 
-/// Who can be asked how a worker's log ends; the real one reads files.
+/// Which log to read.
+#[derive(Debug, Clone, Copy)]
+pub struct LogAsk<'a> {
+    /// The board.
+    pub board: &'a BoardId,
+    /// The task.
+    pub task: &'a str,
+    /// Who works on it.
+    pub profile: Option<&'a str>,
+    /// When the attempt asked about began: a log not written since has nothing of it.
+    pub since: Time,
+    /// The one reading of the clock.
+    pub now: Time,
+    /// The file the claim names, for agents that are no Hermes workers; `None` is the board's own worker log.
+    pub file: Option<&'a str>,
+}
+
+/// Who can be asked what a worker's log says; the real one reads files.
 pub trait LogReader {
-    /// The end of a task's newest attempt, and when the log was last written.
-    fn end_of(&self, board: &BoardId, task: &str, since: Time) -> (LogEnd, Option<Time>);
+    /// What the newest attempt's log says. What was read is remembered in `cache`.
+    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading;
 }
 
 /// Who dispatches on a board, as far as anybody can see.
@@ -112,7 +134,13 @@ pub struct Runtime {
     pub interval: i64,
     /// Profiles that exist; empty where the board knows none.
     pub profiles: Vec<String>,
+    /// The profile Hermes' own configuration names as its orchestrator.
+    #[serde(default)]
+    pub orchestrator: Option<String>,
 }
+
+/// Looks at a working tree.
+pub type TreeReader = dyn Fn(&std::path::Path, std::time::Duration) -> std::result::Result<Tree, String>;
 
 /// Everything of the world that a watcher may touch while it observes.
 pub struct World<'a> {
@@ -126,6 +154,10 @@ pub struct World<'a> {
     pub cache: &'a mut Cache,
     /// The board's runtime.
     pub runtime: &'a dyn Fn() -> Runtime,
+    /// Where a profile's requests go; `None` where the board knows no profiles.
+    pub profile: &'a dyn Fn(&str) -> Option<Profile>,
+    /// What is true of a working tree, within a time limit; else why that is not known.
+    pub tree: &'a TreeReader,
     /// Wall clock minus boot clock, in seconds.
     pub clock_offset: i64,
     /// Configuration.
@@ -147,4 +179,6 @@ pub trait Watcher {
     fn decide(&self, seen: &Self::Seen, pass: &Pass, config: &Config) -> Decision;
     /// How many open tasks the pass glanced at.
     fn glanced(seen: &Self::Seen) -> usize;
+    /// When it was seen.
+    fn seen_at(seen: &Self::Seen) -> Time;
 }

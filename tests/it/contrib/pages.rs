@@ -19,7 +19,7 @@ fn flags(help: &str) -> BTreeSet<String> {
     let lines = help.lines().map(str::trim_start).filter(|l| l.starts_with('-'));
     let words = lines
         .flat_map(|l| l.split("  ").next().unwrap().split([' ', ',']).map(str::to_owned).collect::<Vec<_>>());
-    words.filter(|w| w.starts_with('-')).collect()
+    words.filter(|w| w.starts_with('-') && w.len() > 1).collect()
 }
 
 /// Every flag of `name` and its subcommands.

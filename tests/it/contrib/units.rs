@@ -32,7 +32,8 @@ fn jobs() -> Vec<(Vec<String>, String)> {
 /// What `sh` makes of a job in the environment cron gives it.
 fn as_cron(job: &str, board: &TestBoard) -> Ran {
     // cron turns `\%` back into a plain one before it hands the line over.
-    let line = job.replace("\\%", "%");
+    // The job's turn in its round is nothing to wait for here.
+    let line = job.replace("\\%", "%").replace("sleep 20; ", "");
     let mut command = Command::new("/bin/sh");
     command
         .arg("-c")

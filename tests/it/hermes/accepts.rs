@@ -24,8 +24,9 @@ impl Home {
         assert_eq!(self.value("PRAGMA integrity_check"), "ok");
     }
 
+    /// Every column of this task is as Hermes would have written it.
     #[track_caller]
-    fn sound(&self, task: &str, status: &str) {
+    pub fn sound(&self, task: &str, status: &str) {
         let states =
             ["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done", "archived"];
         assert!(states.contains(&status), "{status}");

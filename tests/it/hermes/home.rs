@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,10 +10,24 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use super::python::python_home;
-use crate::support::{Ran, TestBoard, ran};
+use crate::support::{Ran, TestBoard, program, ran};
 
 /// The longest a real worker may take to do what it was started for.
 pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What keeps a worker's end near: few retries, few turns.
+pub const QUICK: &str = "agent: {api_max_retries: 2, max_turns: 6}\n";
+
+/// The API key of every profile. As long as the longest real ones, so that Hermes breaks it over several lines where it
+/// draws a box, and made up here, so that no scanner takes it for one.
+pub fn key() -> String {
+    let letters = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
+    let step = |n: &mut usize| {
+        *n = (*n * 1_103 + 12_345) % 65_537;
+        Some(char::from(letters[*n % letters.len()]))
+    };
+    format!("sk-proj-{}", std::iter::repeat_n((), 156).scan(7, |n, ()| step(n)).collect::<String>())
+}
 
 /// A private Hermes home whose default board the real Hermes made, with all of [`TestBoard`]'s hands on it.
 pub struct Home {
@@ -43,14 +57,46 @@ impl Home {
 
     /// Makes or changes a profile that talks to this endpoint.
     pub fn profile(&self, name: &str, endpoint: &str) {
+        let provider = format!("{{base_url: '{endpoint}', api_key: {}, default_model: m1}}", key());
+        self.configured(
+            name,
+            &format!("model: {{provider: fake, default: m1}}\nproviders:\n  fake: {provider}\n{QUICK}"),
+        );
+    }
+
+    /// Makes or changes a profile with this text as its configuration.
+    pub fn configured(&self, name: &str, text: &str) {
         let folder = self.path().join("profiles").join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        let config = format!(
-            "model: {{provider: fake, default: m1}}\n\
-             providers:\n  fake: {{base_url: '{endpoint}', api_key: sk-fake, default_model: m1}}\n\
-             agent: {{api_max_retries: 2, max_turns: 6}}\n"
-        );
-        std::fs::write(folder.join("config.yaml"), config).unwrap();
+        std::fs::write(folder.join("config.yaml"), text).unwrap();
+    }
+
+    /// Adds to the configuration of our programs.
+    pub fn configure(&mut self, text: &str) {
+        self.board.config.push_str(text);
+    }
+
+    /// Lets login shells, as which Hermes' terminal tool runs commands, find Hermes and the built programs.
+    pub fn login_path(&self) {
+        let ours = Path::new(program("board")).parent().unwrap();
+        let text = format!("PATH={}:{}:$PATH\n", self.python.join("bin").display(), ours.display());
+        std::fs::write(self.path().join(".profile"), text).unwrap();
+    }
+
+    /// One tick of the real dispatcher once nothing of what it started before lives any more, and a minute later.
+    #[track_caller]
+    pub fn tick(&self, args: &[&str]) -> Value {
+        self.await_workers();
+        self.age(60);
+        self.ask(&[&["dispatch"], args].concat())
+    }
+
+    /// Waits until the worker of every running task has ended.
+    #[track_caller]
+    pub fn await_workers(&self) {
+        let pids =
+            self.value("SELECT coalesce(group_concat(worker_pid), '') FROM tasks WHERE status = 'running'");
+        pids.split(',').filter_map(|pid| pid.parse().ok()).for_each(|pid| self.await_end(pid));
     }
 
     /// A program of Hermes' environment in this home, with nothing of this machine's variables.

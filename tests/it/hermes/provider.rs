@@ -28,7 +28,7 @@ impl Provider {
         Provider { _process: process, port, asked }
     }
 
-    /// The endpoint of a mode: `ok`, `slow` or `r429`.
+    /// The endpoint of a mode: `ok`, `slow`, `r429` and whatever else the script knows.
     pub fn mode(&self, mode: &str) -> String {
         format!("http://127.0.0.1:{}/{mode}/v1", self.port)
     }

@@ -18,11 +18,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use serde_json::Value;
 
 use self::file::{check_file, columns, connect, millis, settle, told};
-use self::rows::{event, int, run, task, text};
+use self::rows::{card_made, event, int, place, run, task, text};
 use super::change::MOST_STEPS;
 use super::{
     Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
-    NOISE, Outcome, RunRef, Status, Step, Task,
+    NOISE, Outcome, RunRef, Status, Step, Task, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -37,8 +37,8 @@ const Q_COLUMNS: &str = "SELECT m.name, c.name FROM sqlite_schema m, pragma_tabl
      WHERE m.type = 'table' AND m.name IN ('tasks','task_runs','task_events','task_links','task_comments')";
 const Q_KIN: &str = "SELECT t.id, t.title, t.status FROM task_links l JOIN tasks t ON t.id = l.parent_id \
      WHERE l.child_id = ?1";
-const Q_CARDS: &str = "SELECT id FROM tasks WHERE idempotency_key >= ?1 AND idempotency_key < ?2 \
-     AND status NOT IN ('done', 'archived')";
+const Q_CARDS: &str = "SELECT id, idempotency_key, status, created_at FROM tasks \
+     WHERE idempotency_key >= ?1 AND idempotency_key < ?2";
 const Q_COMMENTS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 \
      ORDER BY created_at DESC, id DESC LIMIT ?2";
 const Q_MARKERS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 AND body LIKE ?2 \
@@ -68,7 +68,7 @@ const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbea
 const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
 
 /// Task columns in the order [`task`] reads them; those a board lacks are read as NULL.
-const TASK_COLUMNS: [&str; 20] = [
+const TASK_COLUMNS: [&str; 24] = [
     "id",
     "title",
     "assignee",
@@ -88,8 +88,15 @@ const TASK_COLUMNS: [&str; 20] = [
     "block_recurrences",
     "worker_started_at",
     "idempotency_key",
+    "workspace_kind",
+    "workspace_path",
+    "branch_name",
+    "tenant",
     "body",
 ];
+
+/// How many of them a glance reads: not where it is worked on, and not the body.
+const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 5;
 
 const RUN_COLUMNS: [&str; 11] = [
     "id",
@@ -220,8 +227,8 @@ impl SqliteBoard {
 
     fn q_glance(&self) -> String {
         // Bodies stay out: a pass looks at every open row, and a body may be long.
-        let columns = self.list("tasks", &TASK_COLUMNS[..TASK_COLUMNS.len() - 1]);
-        format!("SELECT {columns}, NULL FROM tasks WHERE status = ?1")
+        let columns = self.list("tasks", &TASK_COLUMNS[..GLANCE_COLUMNS]);
+        format!("SELECT {columns} FROM tasks WHERE status = ?1")
     }
 
     fn q_task(&self) -> String {
@@ -284,6 +291,7 @@ impl SqliteBoard {
         let mut rows = statement.query([id])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let (task, body) = (task(row), text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
+        let place = place(row, GLANCE_COLUMNS);
 
         let mut runs = Vec::new();
         if self.columns.contains_key("task_runs") {
@@ -330,26 +338,33 @@ impl SqliteBoard {
             // Sorted here: no index holds this order, and SQLite would build one for every task looked at.
             parents.sort_by(|a, b| a.id.cmp(&b.id));
         }
-        let mut cards = Vec::new();
+        let mut cards_made = Vec::new();
         if self.has("tasks", "idempotency_key") {
             let mut statement = conn.prepare_cached(Q_CARDS)?;
             // `;` is the byte after `:`, so this is every key with the prefix, by index.
             let mut rows = statement.query([format!("distress:{id}:"), format!("distress:{id};")])?;
             while let Some(row) = rows.next()? {
-                cards.extend(text(row, 0));
+                cards_made.push(card_made(row));
             }
-            cards.sort();
+            cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         }
-        for kin in &parents {
-            if kin.title.starts_with("[BLOCKED]") && !kin.status.frees_children() && !cards.contains(&kin.id)
-            {
-                cards.push(kin.id.clone());
-            }
-        }
+        let cards = open_cards(&cards_made, &parents);
         let mark = self.mark(conn, id)?;
         let is_truncated = events.len() >= MOST_EVENTS;
         let events = events.into_iter().map(|(_, e)| e).collect();
-        Ok(Some(Detail { task, body, runs, events, is_truncated, comments, parents, cards, mark }))
+        Ok(Some(Detail {
+            task,
+            body,
+            runs,
+            events,
+            is_truncated,
+            comments,
+            parents,
+            cards,
+            cards_made,
+            place,
+            mark,
+        }))
     }
 
     /// Updates columns of one task; those this board does not have are left out.
@@ -402,6 +417,14 @@ impl SqliteBoard {
     ) -> rusqlite::Result<std::result::Result<(), String>> {
         match change {
             Change::AddTask { status, task } => return self.add_task(tx, now, id, status, task),
+            Change::AddAnother { id, status, task, events } => {
+                if let Err(why) = self.add_task(tx, now, id, status, task)? {
+                    return Ok(Err(why));
+                }
+                for first in events {
+                    add_event(tx, now, id, &first.kind, &first.payload, None)?;
+                }
+            }
             Change::SetStatus(status) => self.set(tx, id, &[("status", &status.as_str())])?,
             Change::ReleaseClaim => self.set(
                 tx,

@@ -4,7 +4,7 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use crate::board::{Event, Run, Status, Task};
+use crate::board::{CardMade, Event, Place, Run, Status, Task};
 use crate::time::Time;
 
 pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
@@ -74,5 +74,20 @@ pub(super) fn event(row: &Row<'_>) -> Event {
         run: int(row, 2),
         // Parsed here and not by SQLite: one malformed payload must not fail the query.
         payload: text(row, 3).and_then(|t| serde_json::from_str(&t).ok()).unwrap_or(Value::Null),
+    }
+}
+
+/// Where a task is worked on, from the column at `first` on.
+pub(super) fn place(row: &Row<'_>, first: usize) -> Place {
+    let said = |i| text(row, first + i).filter(|t| !t.is_empty());
+    Place { kind: said(0), path: said(1), branch: said(2), tenant: said(3) }
+}
+
+pub(super) fn card_made(row: &Row<'_>) -> CardMade {
+    CardMade {
+        id: text(row, 0).unwrap_or_default(),
+        key: text(row, 1).unwrap_or_default(),
+        status: Status::from(text(row, 2).unwrap_or_default()),
+        created_at: Time(int(row, 3).unwrap_or(0)),
     }
 }

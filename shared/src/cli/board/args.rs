@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::protocol;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -54,32 +56,36 @@ pub(crate) enum Command {
         #[arg(long, env = "HERMES_PROFILE", value_name = "NAME")]
         author: Option<String>,
     },
-    /// Stop the work and say why; only a person or an orchestrator takes it up again
-    Block {
-        /// The task
-        id: String,
-        /// Why
-        reason: String,
-        /// What kind of block: dependency, needs_input, capability or transient
-        #[arg(long, value_parser = ["dependency", "needs_input", "capability", "transient"])]
-        kind: Option<String>,
-        /// Only if this is still the open run [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]
-        #[arg(long, value_name = "RUN")]
-        run: Option<i64>,
-    },
+    /// Stop the work and ask for help with a card; only an orchestrator or a person takes it up again
+    #[command(after_help = TYPES)]
+    Block(Block),
     /// Finish a task, and let those run that waited for it
-    Complete {
+    Complete(Complete),
+    /// Give a task to another profile
+    Reassign {
         /// The task
         id: String,
-        /// What came of it
+        /// Who is to do it
+        profile: String,
+        /// Why
         #[arg(long)]
-        result: Option<String>,
-        /// What the next worker should know
+        reason: Option<String>,
+    },
+    /// Set a blocked or parked task free: ready, or todo while it waits for another one
+    Unblock {
+        /// The task
+        id: String,
+        /// Why; the next worker reads it
         #[arg(long)]
-        summary: Option<String>,
-        /// Only if this is still the open run [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]
-        #[arg(long, value_name = "RUN")]
-        run: Option<i64>,
+        reason: Option<String>,
+    },
+    /// Print the rules for a worker or an orchestrator, for an AGENTS.md, a system prompt or a skill
+    Protocol {
+        /// Whose rules
+        role: Role,
+        /// As a SKILL.md, with name and description at its head
+        #[arg(long)]
+        skill: bool,
     },
     /// Make one task wait for another
     Link {
@@ -145,6 +151,78 @@ pub(crate) struct Claim {
     /// How long the claim holds without a heartbeat [default: board.claim_ttl, 15m]
     #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
     pub(super) ttl: Option<Duration>,
+    /// The file the agent writes its log or transcript to, for the watchers to read; it may come later
+    #[arg(long, value_name = "FILE")]
+    pub(super) log: Option<PathBuf>,
+}
+
+/// What the six types mean.
+const TYPES: &str = "\
+Types:
+  scope_boundary      the work goes on outside the task's scope
+  env_blocker         something of the environment is missing or broken
+  credential_failure  a key or an account is refused or missing
+  dependency          another task or a person comes first
+  iteration_budget    the task does not fit into the iterations it has
+  rate_limited        the provider refuses more work for now";
+
+#[derive(Debug, Args)]
+pub(crate) struct Block {
+    /// The task
+    pub(super) id: String,
+    /// Why, in one sentence
+    pub(super) reason: Option<String>,
+    /// Ask for help with a card of this type: one of the six below
+    #[arg(long, value_name = "TYPE")]
+    pub(super) r#type: Option<String>,
+    /// On the card: what is done
+    #[arg(long, value_name = "TEXT", requires = "type")]
+    pub(super) completed: Option<String>,
+    /// On the card: what somebody else should do
+    #[arg(long, value_name = "TEXT", requires = "type")]
+    pub(super) needs: Option<String>,
+    /// On the card: what you must not touch [default: what the task's scope says]
+    #[arg(long, value_name = "TEXT", requires = "type")]
+    pub(super) cannot_touch: Option<String>,
+    /// A plain block without a card: dependency, needs_input, capability or transient
+    #[arg(long, value_parser = ["dependency", "needs_input", "capability", "transient"])]
+    pub(super) kind: Option<String>,
+    /// Only if this is still the open run [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]
+    #[arg(long, value_name = "RUN")]
+    pub(super) run: Option<i64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Complete {
+    /// The task
+    pub(super) id: String,
+    /// What came of it
+    #[arg(long)]
+    pub(super) result: Option<String>,
+    /// What the next worker should know
+    #[arg(long)]
+    pub(super) summary: Option<String>,
+    /// Details as a JSON object, such as the decision of a distress card
+    #[arg(long, value_name = "JSON")]
+    pub(super) metadata: Option<String>,
+    /// Only if this is still the open run [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]
+    #[arg(long, value_name = "RUN")]
+    pub(super) run: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Role {
+    Worker,
+    Orchestrator,
+}
+
+impl From<Role> for protocol::Role {
+    fn from(role: Role) -> protocol::Role {
+        match role {
+            Role::Worker => protocol::Role::Worker,
+            Role::Orchestrator => protocol::Role::Orchestrator,
+        }
+    }
 }
 
 fn parse_ttl(s: &str) -> std::result::Result<Duration, String> {

@@ -3,7 +3,31 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 
+use super::words::{BUSY, NUDGE, SETUP};
 use super::*;
+use crate::cause::Cause;
+use crate::logs::{Evidence, SignalKind};
+use crate::time::Time;
+
+/// Feeds whole lines, as the file reader does, with a last one that nobody finished.
+fn feed(reader: &mut Reader, log: &[u8], base: u64, out: &mut Vec<Signal>) {
+    let mut at = base;
+    for raw in log.split_inclusive(|b| *b == b'\n') {
+        let text = String::from_utf8_lossy(raw.strip_suffix(b"\n").unwrap_or(raw));
+        reader.line(&Line { text: &text, offset: at, is_cut: false, seen: Time(50) }, out);
+        at += raw.len() as u64;
+    }
+}
+
+fn last_attempt_end(log: &[u8], base: u64, task: &str) -> Option<Evidence> {
+    let mut reader = Reader::new(task);
+    feed(&mut reader, log, base, &mut Vec::new());
+    match reader.end() {
+        LogEnd::Ended(evidence) => Some(evidence),
+        LogEnd::NoEvidence => None,
+        other => panic!("{other:?}"),
+    }
+}
 
 fn recording(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/hermes-logs").join(name);
@@ -17,6 +41,22 @@ fn task_of(name: &str) -> &str {
 /// Every recording with what its name says: cause, status, endpoint, and how its evidence line begins.
 type Expected = Option<(Cause, Option<u16>, Option<&'static str>, &'static str)>;
 const RECORDINGS: &[(&str, Expected)] = &[
+    ("quoting.t_c440972a.log", None),
+    ("guided.t_956829c2.log", None),
+    ("killed.t_65e86e75.log", None),
+    ("stopped.t_c6a261cf.log", None),
+    ("orchestrator.t_97fa32e6.log", None),
+    ("goalchat.t_895df86b.log", None),
+    ("goalok.t_47eba21c.log", None),
+    ("goalquoting.t_6f522ec4.log", None),
+    ("r403.t_31cb5a80.log", Some((Cause::Credential, Some(403), HOST, "❌ Non-retryable error (HTTP 403)"))),
+    ("r401.t_edb03c05.log", Some((Cause::Credential, Some(401), HOST, "❌ Non-retryable error (HTTP 401)"))),
+    ("r529.t_da3df14d.log", Some((Cause::Overloaded, Some(529), HOST, "❌ API failed after 2 retries"))),
+    ("quota.t_8a4e5bed.log", Some((Cause::Quota, Some(429), HOST, "❌ Rate limited after 2 retries"))),
+    ("goal429.t_21519a94.log", Some((Cause::RateLimit, Some(429), None, "API call failed after 2 retries"))),
+    ("goalquota.t_ffaa5fbd.log", Some((Cause::Quota, Some(429), None, "API call failed after 2 retries"))),
+    ("goal503.t_4b2a2322.log", Some((Cause::Overloaded, Some(503), None, "API call failed after 2 retries"))),
+    ("goal401.t_bef0e0ce.log", Some((Cause::Credential, Some(401), None, "HTTP 401: Invalid API key"))),
     ("ok.t_87fada95.log", None),
     ("block.t_12390583.log", None),
     ("fallback-ok.t_2c0e3226.log", None),
@@ -356,6 +396,23 @@ fn the_endpoint_is_a_host_without_secrets() {
 }
 
 #[test]
+fn the_endpoint_of_an_earlier_failure_is_not_that_of_the_last() {
+    let failed = "❌ API failed after 2 retries — HTTP 503: x\n";
+    for (between, host) in [
+        ("", Some("h")),
+        ("  ┊ 💻 $ ls  0.1s\n", None),
+        ("🔄 Switched to fallback model: m1 via custom → m1 via prov-ok\n", None),
+    ] {
+        let log = format!("{HEAD}   🔌 Provider: x\n   🌐 Endpoint: http://h/v1\n{failed}{between}{failed}");
+        assert_eq!(
+            last_attempt_end(log.as_bytes(), 0, "t_1").unwrap().endpoint_host.as_deref(),
+            host,
+            "{between}"
+        );
+    }
+}
+
+#[test]
 fn long_lines_and_invalid_bytes_cost_nothing() {
     let mut log = HEAD.as_bytes().to_vec();
     log.extend(std::iter::repeat_n(0xff, 200_000));
@@ -364,7 +421,134 @@ fn long_lines_and_invalid_bytes_cost_nothing() {
     assert_eq!(last_attempt_end(&log, 0, "t_1").map(|e| e.cause), Some(Cause::Overloaded));
 }
 
+/// What a reader says after all lines, and all signals on the way.
+fn in_pieces(log: &[u8], cuts: &[usize]) -> (Reader, Vec<Signal>) {
+    let (mut reader, mut out) = (Reader::new("t_1"), Vec::new());
+    let starts =
+        log.split_inclusive(|b| *b == b'\n').scan(0, |at, l| Some(std::mem::replace(at, *at + l.len())));
+    let starts: Vec<usize> = starts.chain([log.len()]).collect();
+    let mut places: Vec<usize> =
+        cuts.iter().map(|c| starts[c % starts.len()]).chain([0, log.len()]).collect();
+    places.sort_unstable();
+    for part in places.windows(2) {
+        feed(&mut reader, &log[part[0]..part[1]], part[0] as u64, &mut out);
+        let json = serde_json::to_string(&reader).unwrap();
+        assert!(json.len() < 16 * 1024, "{} bytes of state", json.len());
+        let again: Reader = serde_json::from_str(&json).unwrap();
+        assert_eq!(again, reader);
+        reader = again;
+    }
+    (reader, out)
+}
+
+#[test]
+fn the_state_stays_small() {
+    let line = format!("❌ API failed after 2 retries — HTTP 503: {}\n", "é".repeat(4_000));
+    let said = format!("  ┊ {}\n", "x".repeat(9_000));
+    let words = format!("     {}\n", "\"".repeat(9_000));
+    let log = format!(
+        "{HEAD}{}{line}{line}{FOOT}{line} ─  ⚕ Hermes  ──── \n{}{EXIT}75\n{said}{said}{said}{said}{said}{words}",
+        words.repeat(30),
+        words.repeat(30)
+    );
+    in_pieces(log.as_bytes(), &[0, 1, 2, 30, 35, 40, 70]);
+}
+
+fn kinds(log: &str) -> Vec<(SignalKind, Cause, Option<u16>, &str)> {
+    let (_, signals) = in_pieces(log.as_bytes(), &[]);
+    let line = |at: u64| log[usize::try_from(at).unwrap()..].lines().next().unwrap_or_default();
+    signals.iter().map(|s| (s.kind, s.evidence.cause, s.evidence.http, line(s.evidence.offset))).collect()
+}
+
+#[test]
+fn an_attempt_with_its_retries() {
+    let log = String::from_utf8(recording("r429.t_79a491c3.log")).unwrap().replace("t_79a491c3", "t_1");
+    let newest = log.rfind(QUERY).unwrap();
+    let (reader, signals) = in_pieces(log.as_bytes(), &[3, 9, 12, 14, 15, 80]);
+    let newest: Vec<_> = signals.iter().filter(|s| s.evidence.offset >= newest as u64).collect();
+    let kinds: Vec<_> = newest.iter().map(|s| s.kind).collect();
+    assert_eq!(kinds, [SignalKind::Retry, SignalKind::Retry, SignalKind::Terminal]);
+    for s in &newest {
+        let e = &s.evidence;
+        assert_eq!((e.cause, e.http, e.endpoint_host.as_deref()), (Cause::RateLimit, Some(429), HOST));
+        assert_eq!((e.attempt, e.at), (reader.attempt(), Some(Time(50))));
+    }
+    assert_eq!(newest[0].evidence.words, "⚠️  API call failed (attempt 1/2): RateLimitError [HTTP 429]");
+    assert_eq!(reader.end(), LogEnd::Ended(newest[2].evidence.clone()));
+}
+
+#[test]
+fn what_is_told_on_the_way() {
+    use SignalKind::{Retry, Terminal, Tool};
+    let retry = "⚠️  API call failed (attempt 1/2): RateLimitError [HTTP 429]";
+    let detail = "   📝 Error: HTTP 429: You exceeded your current quota";
+    let limited = "API call failed after 2 retries: HTTP 429: slow down";
+    for (log, told) in [
+        (
+            format!("{HEAD}{retry}\n   🔌 Provider: x\n   🌐 Endpoint: http://h/v1\n{detail}\n"),
+            vec![(Retry, Cause::Quota, Some(429), retry)],
+        ),
+        (format!("{HEAD}{retry}\nx\n"), vec![(Retry, Cause::RateLimit, Some(429), retry)]),
+        (format!("Working.\n{retry}\n{detail}\nsession_id: x\n"), vec![]),
+        (format!("{HEAD}  ┊ {retry}\n  ┊ {detail}\n+{retry}\n    {retry}\n"), vec![]),
+        (
+            format!("{HEAD}⚠️  Unknown tool 'x' — sending error to model\n"),
+            vec![(Tool, Cause::MalformedCall, None, "⚠️  Unknown tool 'x' — sending error to model")],
+        ),
+        (format!("{HEAD}{NUDGE} — nudging\n"), vec![]),
+        (format!("{HEAD}     HTTP 429: x\n429\nauthor 503\n"), vec![]),
+        (
+            format!("{limited}\n{limited}\n\nsession_id: x\n"),
+            vec![(Terminal, Cause::RateLimit, Some(429), limited); 2],
+        ),
+        (format!("The server said:\n{limited}\nDone.\n"), vec![]),
+        (format!("{}❌ API failed after 2 retries — HTTP 503: x\n", HEAD.replace("t_1", "t_2")), vec![]),
+    ] {
+        assert_eq!(kinds(&log), told, "{log}");
+    }
+}
+
+#[test]
+fn a_wrapped_box_is_quoted_unwrapped() {
+    let log = format!(
+        "{HEAD}{}{FOOT}",
+        boxed("API call failed after 2 retries: HTTP 429: Rate\r\n     limit reached")
+    );
+    let end = last_attempt_end(log.as_bytes(), 0, "t_1").unwrap();
+    assert_eq!(end.words, "API call failed after 2 retries: HTTP 429: Rate limit reached");
+    assert_eq!(in_pieces(log.as_bytes(), &[]).1[0].evidence, end);
+}
+
+#[test]
+fn the_last_words() {
+    let words = |log: &str| in_pieces(log.as_bytes(), &[2, 4, 5]).0.last_words();
+    let tools = "  ┊ 💻 preparing terminal…\n  ┊ 💻 $ ls  0.1s\n";
+    let answer = "╭─ ⚕ Hermes ───╮\n    I did\n⚠️ x\n    this.\n╰──────╯\n";
+    assert_eq!(words(&format!("{HEAD}{tools}{answer}{FOOT}")), ["💻 $ ls  0.1s", "I did this."]);
+    assert_eq!(words(&format!("{HEAD}{}{FOOT}", boxed("Done,\r\n     all of it."))), ["Done, all of it."]);
+    assert_eq!(words(&format!("{HEAD}{}{FOOT}", boxed("HTTP 401: no"))), [""; 0]);
+    assert_eq!(words("Line one.\n\nLine two.\n\nsession_id: x\n"), ["Line one.", "Line two."]);
+    assert_eq!(words(&format!("{HEAD}{}", tools.repeat(9))).len(), 5);
+    assert_eq!(words(&format!("{HEAD}{tools}{HEAD}")), [""; 0]);
+}
+
+#[test]
+fn a_window_within_an_attempt_is_not_sure_that_no_tool_was_used() {
+    let log = format!("x\n{NUDGE} — nudging\nResume this session with:\n{FOOT}");
+    assert_eq!(last_attempt_end(log.as_bytes(), 0, "t_1").map(|e| e.cause), Some(Cause::ProtocolViolation));
+    assert_eq!(last_attempt_end(log.as_bytes(), 9, "t_1"), None);
+}
+
 proptest! {
+    #[test]
+    fn any_pieces_are_the_same_as_one(
+        order in proptest::collection::vec(0..FRAGMENTS.len(), 0..30),
+        cuts in proptest::collection::vec(any::<usize>(), 0..6),
+    ) {
+        let log: String = order.iter().map(|i| FRAGMENTS[*i]).collect();
+        prop_assert_eq!(in_pieces(log.as_bytes(), &cuts), in_pieces(log.as_bytes(), &[]));
+    }
+
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2_000), base in any::<u32>()) {
         let _ = last_attempt_end(&bytes, u64::from(base), "t_1");

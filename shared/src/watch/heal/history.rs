@@ -8,13 +8,7 @@ use super::seen::{Recent, Seen};
 use crate::board::{Detail, Event, Run};
 use crate::cause::{self, Cause};
 use crate::time::Time;
-
-/// Programs whose events are ours; everybody else's word starts the counters afresh.
-pub(super) const OURS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
-
-fn is_ours(e: &Event) -> bool {
-    e.by().is_some_and(|by| OURS.contains(&by))
-}
+use crate::watch::word::is_fresh_start;
 
 /// How often `heal` helped a task in its present episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,62 +42,11 @@ pub(super) fn tally(seen: &Detail, decay: i64) -> Tally {
     tally
 }
 
-/// A person, an orchestrator or the work itself said: from the top.
-fn is_fresh_start(e: &Event) -> bool {
-    let by_hand = match e.kind.as_str() {
-        "unblocked" | "promoted_manual" | "completed" => true,
-        // The dispatcher filling in its default is nobody's decision.
-        "assigned" => e.payload.get("source").is_none(),
-        "reclaimed" => e.payload.get("manual").and_then(Value::as_bool) == Some(true),
-        _ => false,
-    };
-    by_hand && !is_ours(e)
-}
-
 /// Seconds an attempt is proven to have worked. A row that merely stayed open proves nothing.
 fn lived(r: &Run) -> i64 {
     let finished = matches!(r.outcome.as_deref(), Some("completed" | "blocked"));
     let last = r.last_heartbeat_at.max(r.ended_at.filter(|_| finished));
     last.map_or(0, |t| t.since(r.started_at))
-}
-
-/// Whether somebody who may say so wants this task left alone: a body line `watchbill: no-heal`, or a comment that
-/// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back.
-pub(super) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
-    let mut out = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
-    let workers: BTreeSet<String> = seen
-        .runs
-        .iter()
-        .filter_map(|r| r.profile.as_deref())
-        .chain(seen.task.assignee.as_deref())
-        .chain(profiles.iter().map(String::as_str))
-        // `default` is what Hermes calls a person at the command line as well; their word must be heard.
-        .filter(|name| *name != "default")
-        .map(str::to_lowercase)
-        .collect();
-    for c in seen.comments.iter().filter(|c| !workers.contains(&c.author.to_lowercase())) {
-        match c.body.lines().next().map(str::trim_end) {
-            Some("watchbill: no-heal") => out = true,
-            Some("watchbill: heal") => out = false,
-            _ => {}
-        }
-    }
-    out
-}
-
-/// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task
-/// gets the same answer in every pass, and sixty tasks do not come back in one second.
-pub(super) fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
-    let doubled =
-        base.saturating_mul(1_i64.checked_shl(u32::try_from(n.clamp(0, 30)).unwrap_or(0)).unwrap_or(1));
-    let wait = doubled.min(most);
-    // FNV-1a: stable across versions and machines, which std's hasher is not.
-    let hash = task
-        .bytes()
-        .chain(n.to_le_bytes())
-        .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-    let scatter = i64::try_from(hash >> 40).unwrap_or(0) % 20;
-    wait + wait * scatter / 100
 }
 
 /// The newest breaker event of a task that still counts, and the cause it names.

@@ -9,19 +9,21 @@ mod observe;
 mod running;
 pub mod seen;
 mod stuck;
+pub(in crate::watch) use observe::ask;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Map, Value, json};
 
 use self::seen::{Seen, TaskSeen};
-use super::{Decision, Left, Pass, Watcher, World};
+use super::{Decision, Left, Pass, Watcher, World, word};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::config::{Config, Heal as Policy};
 use crate::error::Result;
 use crate::host::Proof;
+use crate::time::Time;
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,6 +43,10 @@ impl Watcher for Heal {
 
     fn glanced(seen: &Seen) -> usize {
         seen.glanced
+    }
+
+    fn seen_at(seen: &Seen) -> Time {
+        seen.now
     }
 }
 
@@ -93,7 +99,7 @@ pub fn decide(seen: &Seen, pass: &Pass, policy: &Policy) -> Decision {
 impl Rules<'_> {
     fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        if history::is_opted_out(&t.detail, profiles) {
+        if word::is_opted_out(&t.detail, profiles) {
             return Verdict::Leave("marked `watchbill: no-heal`".into());
         }
         let row = &t.detail.task;

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::seconds;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
-use super::{history, seconds};
 use crate::board::{Detail, Event, Status, Task, claim_host, claimer_pid, hermes};
 use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look};
 use crate::logs::LogEnd;
 use crate::time::Time;
-use crate::watch::{Dispatcher, Pass, Runtime, World};
+use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, World, clock, word};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
 const RECENT: i64 = 2 * 3_600;
@@ -19,9 +19,6 @@ const RECENT: i64 = 2 * 3_600;
 const MOST_RECENT: u32 = 4_000;
 /// A dispatcher that did something within these seconds is taken for alive.
 const TICKED: i64 = 600;
-/// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
-pub(super) const FUTURE: i64 = 120;
-const MOVED: i64 = 60;
 
 /// Events that only a dispatcher's tick writes, or a hand that does its work.
 const TICKS: [&str; 12] = [
@@ -71,28 +68,13 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let details = world.board.look(&ids)?;
     let events = world.board.events(now.plus(-RECENT), MOST_RECENT)?;
     let newest = events.iter().map(|(_, e)| e.at).max();
-    seen.clock_fault = clock_fault(world, pass, newest);
+    seen.clock_fault = clock::fault(world, pass, newest);
     seen.runtime = Some(runtime(world, &events, now));
     seen.recent = recent(events);
     seen.probes = probes(world, &seen.recent)?;
     seen.host = Some(world.host.facts());
     seen.tasks = closer(world, details, now);
     Ok(seen)
-}
-
-/// Why time cannot be trusted in this pass, if so: a board from the future, or a wall clock that jumped.
-fn clock_fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
-    // A given clock has nothing to do with this machine's, and must not be remembered as if it had.
-    let moved = if pass.clock_given {
-        None
-    } else {
-        let boot = world.host.facts().boot_id;
-        world.cache.clock_moved(&boot, world.clock_offset).filter(|by| by.abs() > MOVED)
-    };
-    if let Some(newest) = newest.filter(|n| n.since(pass.now) > FUTURE) {
-        return Some(format!("the board has an event at {newest}, in the future"));
-    }
-    moved.map(|by| format!("the wall clock moved by {by} s since the last pass"))
 }
 
 fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime {
@@ -109,7 +91,7 @@ fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime 
 
 /// What the storm brake needs: our resets.
 fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
-    let ours = |e: &Event| e.by().is_some_and(|by| history::OURS.contains(&by)) && e.kind == "unblocked";
+    let ours = |e: &Event| e.by().is_some_and(|by| word::OURS.contains(&by)) && e.kind == "unblocked";
     events.into_iter().filter(|(_, e)| ours(e)).map(|(task, event)| Recent { task, event }).collect()
 }
 
@@ -134,7 +116,14 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     for (detail, ask) in details.into_iter().zip(asks) {
         let worker = ask.and_then(|_| looks.next());
         let (log, log_at) = match reads_log(&detail, worker.as_ref()) {
-            Some(since) => world.logs.end_of(&board, &detail.task.id, since),
+            Some(since) => {
+                let file = detail.newest_claim().and_then(Event::trail).and_then(|t| t.get("log")?.as_str());
+                let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
+                let profile = profile.or(detail.task.assignee.as_deref());
+                let ask = LogAsk { board: &board, task: &detail.task.id, profile, since, now, file };
+                let reading = world.logs.read(&ask, world.cache);
+                (reading.end, reading.modified)
+            }
             None => (LogEnd::NoEvidence, None),
         };
         let gone_since = waits(&detail, worker.as_ref()).map(|key| {
@@ -184,7 +173,8 @@ fn reads_log(detail: &Detail, worker: Option<&Look>) -> Option<Time> {
     }
 }
 
-fn ask(detail: &Detail) -> Option<Ask> {
+/// What to ask about the worker of a task.
+pub(in crate::watch) fn ask(detail: &Detail) -> Option<Ask> {
     let t = &detail.task;
     let in_run = |e: &&Event| e.run.is_some() && e.run == t.current_run;
     let claimed = detail.newest_claim();

@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use super::seen::TaskSeen;
-use super::{Rules, Verb, Verdict, history, hold, observe, seconds};
+use super::{Rules, Verb, Verdict, history, hold, seconds};
 use crate::board::hermes;
 use crate::cause::{Cause, Owner};
 use crate::host::{Life, Look, Proof};
 use crate::logs::LogEnd;
 use crate::time::{Time, words};
+use crate::watch::{clock, word};
 
 /// What is dead about a running row.
 struct Death<'a> {
@@ -182,12 +183,8 @@ impl Rules<'_> {
             let verb = verb.fact("handed_over", json!(true));
             return self.step(t, verb, |trail| hermes::handed_to_person(&t.detail, cause, "hold-cap", trail));
         }
-        let wait = history::backoff(
-            seconds(self.policy.hold),
-            held,
-            seconds(self.policy.hold_max),
-            &t.detail.task.id,
-        );
+        let wait =
+            word::backoff(seconds(self.policy.hold), held, seconds(self.policy.hold_max), &t.detail.task.id);
         let until = self.seen.now.plus(wait);
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
         let because = format!("{because}; held until {}", until.local_clock());
@@ -219,6 +216,6 @@ impl Rules<'_> {
     /// Whether a sign of life can be one: a heartbeat in milliseconds, or a log touched by a wrong clock, would hold a
     /// dead worker's task for years.
     fn is_sane(&self, sign: Time) -> bool {
-        sign.since(self.seen.now) <= observe::FUTURE
+        sign.since(self.seen.now) <= clock::FUTURE
     }
 }

@@ -7,11 +7,13 @@ use serde_json::json;
 use super::history::{self, Brake, StormPolicy};
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict, seconds};
-use crate::board::{Status, claimer_pid, hermes};
+use crate::board::{Detail, Event, Status, claimer_pid, hermes};
 use crate::cause::{Cause, Owner};
+use crate::distress::is_card;
 use crate::host::Life;
 use crate::logs::LogEnd;
 use crate::time::{Time, words};
+use crate::watch::word;
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
@@ -118,7 +120,7 @@ impl Rules<'_> {
         if tally.resets >= i64::from(self.policy.max_resets) {
             return self.escalate(t, "crash-loop", Some(cause), tally.resets);
         }
-        let wait = history::backoff(
+        let wait = word::backoff(
             seconds(self.policy.backoff),
             tally.resets + tally.uncounted,
             seconds(self.policy.backoff_max),
@@ -319,12 +321,15 @@ impl Rules<'_> {
         self.step(t, verb, |trail| hermes::promoted(d, trail))
     }
 
-    /// Ends a hold of our own when it is over. Anybody else's schedule is their word.
+    /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
+        if is_card(&d.task.title, d.task.idempotency_key.as_deref()) && d.task.started_at.is_none() {
+            return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
+        }
         let newest =
             d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"));
-        let ours = newest.filter(|e| e.kind == "scheduled" && e.by() == Some(Self::NAME));
+        let ours = newest.filter(|e| e.kind == "scheduled" && word::is_ours(e));
         let Some(hold) = ours.and_then(|e| e.trail()?.get("hold").map(|h| (e, h))) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
@@ -339,7 +344,31 @@ impl Rules<'_> {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
         }
         let held = words(self.seen.now.since(event.at));
+        let cause = hold.get("cause").and_then(|c| serde_json::from_value::<Cause>(c.clone()).ok());
+        // Somebody was asked and said nothing. What a card was written for does not get better by waiting either, unless
+        // it lay with a provider.
+        let by_card = event.by() != Some(Self::NAME);
+        if is_undecided(d, event, hold) || (by_card && !cause.is_some_and(Cause::is_provider_pressure)) {
+            let because =
+                format!("held for {held}, and its card was closed without a decision: needs a person");
+            let verb = Verb::new("hand-over", "no-decision", because).cause(cause);
+            return self.step(t, verb, |trail| hermes::needs_person(d, "no-decision", None, trail));
+        }
         let verb = Verb::new("resume", "hold-over", format!("held for {held}, the hold is over"));
         self.step(t, verb, |trail| hermes::unblocked(d, trail))
     }
+}
+
+/// Whether the card of a hold was completed, and the task is held as before.
+fn is_undecided(d: &Detail, scheduled: &Event, hold: &serde_json::Value) -> bool {
+    let named = hold.get("card").and_then(serde_json::Value::as_str);
+    let since = d.events.iter().rposition(|e| e == scheduled).unwrap_or(0);
+    let linked = |id: &str| {
+        let later = d.events[since..].iter().filter(|e| e.kind == "linked");
+        later.filter_map(|e| e.payload.get("parent")?.as_str()).any(|parent| parent == id)
+    };
+    let made = d.cards_made.iter().map(|c| (c.id.as_str(), &c.status, c.created_at >= scheduled.at));
+    let kin = d.parents.iter().filter(|p| is_card(&p.title, None));
+    let kin = kin.map(|p| (p.id.as_str(), &p.status, linked(&p.id)));
+    made.chain(kin).any(|(id, status, later)| *status == Status::Done && (later || named == Some(id)))
 }

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::seen::{Recent, Seen, TaskSeen, suspect};
 use super::{Policy, decide, history};
-use crate::board::{Change, Comment, Detail, Event, Kin, Run, Status, Task};
+use crate::board::{Change, Comment, Detail, Event, Kin, Place, Run, Status, Task};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::host::{HostFacts, Life, Look, Orphan, Proof};
 use crate::logs::{Evidence, LogEnd};
 use crate::time::Time;
-use crate::watch::{Decision, Dispatcher, Pass, Runtime};
+use crate::watch::{Decision, Dispatcher, Pass, Runtime, word};
 
 const NOW: Time = Time(1_800_000_000);
 
@@ -84,6 +84,8 @@ fn blank(status: Status) -> TaskSeen {
         comments: Vec::new(),
         parents: Vec::new(),
         cards: Vec::new(),
+        cards_made: Vec::new(),
+        place: Place::default(),
         mark: "e1".into(),
     };
     TaskSeen { detail, claim_here: true, worker: None, log: LogEnd::Absent, log_at: None, gone_since: None }
@@ -147,7 +149,7 @@ fn jammed(error: &str) -> TaskSeen {
 }
 
 fn ended(cause: Cause) -> LogEnd {
-    LogEnd::Ended(Evidence { cause, http: None, offset: 0, endpoint_host: None })
+    LogEnd::Ended(Evidence::new(cause, 0))
 }
 
 fn seen(tasks: Vec<TaskSeen>) -> Seen {
@@ -167,6 +169,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
             failure_limit: 2,
             interval: 60,
             profiles: vec!["luna".into(), "nova".into()],
+            orchestrator: None,
         }),
         glanced: 1,
         own_board: false,
@@ -750,13 +753,13 @@ fn requeues_are_not_braked() {
 #[test]
 fn backoff_doubles_to_its_end_and_scatters_the_same_way_every_time() {
     for n in 0..40 {
-        let b = history::backoff(600, n, 7_200, "t_1");
+        let b = word::backoff(600, n, 7_200, "t_1");
         let plain = (600_i64 << n.min(10)).min(7_200);
         assert!(b >= plain && b <= plain + plain / 5, "{n}: {b}");
-        assert_eq!(b, history::backoff(600, n, 7_200, "t_1"));
+        assert_eq!(b, word::backoff(600, n, 7_200, "t_1"));
     }
     let all: std::collections::BTreeSet<i64> =
-        (0..50).map(|k| history::backoff(600, 0, 7_200, &format!("t_{k}"))).collect();
+        (0..50).map(|k| word::backoff(600, 0, 7_200, &format!("t_{k}"))).collect();
     assert!(all.len() > 8, "sixty tasks must not come back in one second: {all:?}");
 }
 

@@ -1,4 +1,4 @@
-//! The command line of `heal`.
+//! The command line that all watchers share: one pass over each board, a saved plan, or what an earlier pass saw.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -6,15 +6,13 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Common, HealArgs, Here, env};
+use super::{Common, Here, WatcherArgs, env};
 use crate::board::BoardId;
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::pass::{self, Tools};
 use crate::report::{self, BoardReport, PLAN_SCHEMA, Plan, PlanBoard};
 use crate::time::words;
-use crate::watch::heal::Heal;
-use crate::watch::heal::seen::Seen;
 use crate::watch::{Pass, Watcher};
 
 pub(super) const AFTER_HELP: &str = "\
@@ -36,7 +34,7 @@ or when a comment by a person begins with it.";
 /// A plan older than this describes a board that is gone, in seconds.
 const PLAN_MAX_AGE: i64 = 86_400;
 
-pub(super) fn run(args: &HealArgs, version: &str) -> Result<u8> {
+pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) -> Result<u8> {
     let common = &args.common;
     let flags = &args.watcher;
     let dry = flags.dry_run || flags.facts.is_some();
@@ -46,9 +44,9 @@ pub(super) fn run(args: &HealArgs, version: &str) -> Result<u8> {
     }
     let config = common.load()?.config;
     let here = Here::look(common, &config)?;
-    let pass = here.pass(Heal::NAME, flags.task.clone(), dry);
+    let pass = here.pass(W::NAME, flags.task.clone(), dry);
     if let Some(file) = &flags.facts {
-        return facts(file, &pass, &config, version, common);
+        return facts(watcher, file, &pass, &config, version, common);
     }
     let mut cache = Cache::open(Cache::place(&env));
     let mut tools = Tools {
@@ -63,16 +61,20 @@ pub(super) fn run(args: &HealArgs, version: &str) -> Result<u8> {
         Some(file) => planned(file, &mut tools)?,
         None => {
             let ids = common.boards(&config)?;
-            let boards: Vec<_> = ids.iter().map(|id| pass::run(&Heal, id, &mut tools)).collect();
+            let boards: Vec<_> = ids.iter().map(|id| pass::run(watcher, id, &mut tools)).collect();
             known(&pass, &boards)?;
             boards
         }
     };
+    // What was read counts as read only where what it led to is on the board.
+    if boards.iter().any(|b| b.error.is_some()) {
+        tools.cache.drop_logs();
+    }
     let forgot = if dry { None } else { cache.save() };
     let plan = dry.then(|| plan(&pass, &here.host.facts().hostname, &boards));
     let code = show(&pass, version, &boards, plan.as_ref(), common)?;
     if let Some(warning) = forgot {
-        let _ = report::say(&mut std::io::stderr().lock(), '4', Heal::NAME, &warning);
+        let _ = report::say(&mut std::io::stderr().lock(), '4', W::NAME, &warning);
     }
     Ok(code)
 }
@@ -172,7 +174,8 @@ fn planned(file: &Path, tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
 }
 
 /// Decides again on what an earlier pass saw.
-fn facts(
+fn facts<W: Watcher>(
+    watcher: &W,
     file: &Path,
     pass: &Pass,
     config: &crate::config::Config,
@@ -181,7 +184,7 @@ fn facts(
 ) -> Result<u8> {
     let whole: Value = read(file)?;
     let at = file.display().to_string();
-    let bad = |e: serde_json::Error| Error::new(Kind::Data, &at, format!("not what heal saw: {e}"));
+    let bad = |e: serde_json::Error| Error::new(Kind::Data, &at, format!("not what {} saw: {e}", W::NAME));
     let boards = whole.get("boards").and_then(Value::as_array);
     let all: Vec<(String, Value)> = match boards {
         Some(boards) => boards
@@ -191,17 +194,16 @@ fn facts(
         None => vec![(at.clone(), whole.clone())],
     };
     if all.is_empty() {
-        return Err(
-            Error::new(Kind::Data, &at, "holds nothing that was seen").hint("make it with heal -n -v --json")
-        );
+        return Err(Error::new(Kind::Data, &at, "holds nothing that was seen")
+            .hint(format!("make it with {} -n -v --json", W::NAME)));
     }
     let mut reports = Vec::new();
     for (name, seen) in all {
-        let seen: Seen = serde_json::from_value(seen).map_err(bad)?;
-        let decision = Heal.decide(&seen, &Pass { now: seen.now, ..pass.clone() }, config);
+        let seen: W::Seen = serde_json::from_value(seen).map_err(bad)?;
+        let decision = watcher.decide(&seen, &Pass { now: W::seen_at(&seen), ..pass.clone() }, config);
         let mut report = BoardReport::new(name, at.clone());
         report.steps = decision.steps.into_iter().map(|s| (s, crate::board::Outcome::Planned)).collect();
-        report.glanced = Some(seen.glanced);
+        report.glanced = Some(W::glanced(&seen));
         report.left = decision.left;
         report.findings = decision.findings;
         reports.push(report);

@@ -1,0 +1,6 @@
+//! `synthesize-distress`: see `synthesize-distress --help`.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    shared::main("synthesize-distress", env!("CARGO_PKG_VERSION"))
+}

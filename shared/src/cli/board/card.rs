@@ -1,0 +1,229 @@
+//! A worker's stop: plain, or with a card that asks for help.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::args::Block;
+use super::{Hand, refused, same_run, speaker};
+use crate::board::hermes;
+use crate::board::{Board, Detail, Outcome, Status};
+use crate::cli::{env, pass_id};
+use crate::distress::{self, Blocker};
+use crate::error::{Error, Kind, Result};
+use crate::logs::{LogEnd, Reading};
+use crate::watch::Pass;
+use crate::watch::distress::by_hand::{self, Asked, HAND, Said};
+use crate::watch::distress::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
+use crate::{provider, runtime, tree};
+
+/// How often a stop is decided anew when somebody else wrote meanwhile.
+const TRIES: usize = 4;
+/// The longest a look at the working tree may take.
+const TREE_LIMIT: Duration = Duration::from_secs(2);
+
+impl Hand<'_> {
+    pub(super) fn block(&mut self, block: &Block) -> Result<u8> {
+        let types = Blocker::ALL.map(Blocker::as_str).join(", ");
+        match (&block.r#type, &block.kind) {
+            (None, None) => Err(Error::new(Kind::Usage, "board block", "needs --type or --kind")
+                .hint(format!("--type is one of {types}; --kind makes a plain block without a card"))),
+            (Some(_), Some(_)) => Err(Error::new(Kind::Usage, "board block", "has both --type and --kind")
+                .hint("--type writes a card, --kind makes a plain block without one")),
+            (None, Some(kind)) => self.block_plainly(block, kind),
+            (Some(word), None) => match Blocker::parse(word) {
+                Some(blocker) => self.ask_for_help(block, blocker),
+                None => Err(Error::new(Kind::Usage, format!("--type {word}"), "no such type")
+                    .hint(format!("one of {types}"))),
+            },
+        }
+    }
+
+    fn block_plainly(&mut self, block: &Block, kind: &str) -> Result<u8> {
+        let id = &block.id;
+        let reason = block.reason.as_deref().unwrap_or_default().trim();
+        if reason.is_empty() {
+            return Err(refused(id, "a block without a reason helps nobody"));
+        }
+        let seen = self.look(id)?;
+        may_stop(&seen, block.run)?;
+        let changes = hermes::blocked(&seen, reason, Some(kind), &self.trail("block"));
+        self.must(id, Some(&seen), changes)?;
+        let now = self.look(id)?.task.status;
+        let text = if now == Status::Blocked { String::new() } else { format!("{id} is {now} now\n") };
+        self.answer(&json!({"task": id, "status": now}), &text)
+    }
+
+    fn ask_for_help(&mut self, block: &Block, blocker: Blocker) -> Result<u8> {
+        let id = &block.id;
+        let said = Said {
+            blocker,
+            reason: given(&block.reason),
+            completed: given(&block.completed),
+            cannot_touch: given(&block.cannot_touch),
+            needs: given(&block.needs),
+            author: speaker(None),
+        };
+        let patience = self.config.board.busy_timeout;
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            let source = self.look(id)?;
+            if let Some(card) = asked_before(&source, block.run) {
+                return self.found_again(&source, card);
+            }
+            may_stop(&source, block.run)?;
+            let (seen, source) = self.all_about(source)?;
+            let pass = Pass {
+                id: pass_id(HAND, self.here.now),
+                program: HAND,
+                now: self.here.now,
+                clock_given: self.here.clock_given,
+                only: None,
+                dry: false,
+            };
+            let (step, asked) = by_hand::stop(&source, &seen, &said, &pass, self.config);
+            match self.board.apply(self.here.now, &[step], patience)?.pop() {
+                Some(Outcome::Applied { .. }) => return self.stopped(&source.detail, &asked),
+                Some(Outcome::Moved { what }) => last = what,
+                Some(Outcome::Refused { why }) => last = why,
+                Some(Outcome::Planned) | None => {
+                    return Err(Error::new(Kind::Bug, id, "a stop without an outcome"));
+                }
+            }
+        }
+        Err(refused(id, format!("changed while we looked ({last}); nothing was done")).hint("try again"))
+    }
+
+    /// What the card is written from.
+    fn all_about(&mut self, detail: Detail) -> Result<(Seen, SourceSeen)> {
+        let open = self.board.glance(&GLANCED)?;
+        let is_card = |t: &&crate::board::Task| distress::is_card(&t.title, t.idempotency_key.as_deref());
+        let cards: Vec<String> = open.iter().filter(is_card).map(|t| t.id.clone()).collect();
+        let cards = self.board.look(&cards)?;
+        let (id, own) = (self.board.id().clone(), self.board.is_own());
+        let names = detail.runs.iter().filter_map(|r| r.profile.clone()).chain(detail.task.assignee.clone());
+        let root = id.root.as_deref().filter(|_| !own);
+        let profiles = root
+            .map(|root| names.map(|name| (name.clone(), provider::of_profile(root, &name))).collect())
+            .unwrap_or_default();
+        let seen = Seen {
+            now: self.here.now,
+            runtime: Some(runtime::of(&id, own, &self.here.host)),
+            glanced: open.len(),
+            own_board: own,
+            slug: id.slug.clone(),
+            db: absolute(&id.path),
+            clock_fault: None,
+            sources: Vec::new(),
+            cards,
+            others: Vec::new(),
+            profiles,
+        };
+        let mut detail = detail;
+        detail.place.path = detail.place.path.or_else(|| own_workspace(&detail.task.id));
+        let tree = match detail.place.path.as_deref() {
+            None => TreeSeen { tree: None, why_not: Some("the board names no folder".into()) },
+            Some(path) => match tree::look(Path::new(path), TREE_LIMIT) {
+                Ok(tree) => TreeSeen { tree: Some(tree), why_not: None },
+                Err(why) => TreeSeen { tree: None, why_not: Some(why) },
+            },
+        };
+        let reading = Reading::of(LogEnd::NoEvidence, None);
+        Ok((seen, SourceSeen { detail, reading, worker: None, tree }))
+    }
+
+    /// Says what was left behind.
+    fn stopped(&self, source: &Detail, asked: &Asked) -> Result<u8> {
+        let id = &source.task.id;
+        let freed = match source.task.current_run {
+            Some(run) => format!("{id} is blocked, run {run} is closed and its claim is free.\n"),
+            None => format!("{id} is blocked.\n"),
+        };
+        let (card, who, text) = match asked {
+            Asked::Card { id: card, orchestrator, wait: None } => (
+                Some(card),
+                Some(orchestrator),
+                format!(
+                    "{freed}Card {card} is ready for {orchestrator}, who decides. Stop working on {id}.\n"
+                ),
+            ),
+            Asked::Card { id: card, orchestrator, wait: Some(why) } => (
+                Some(card),
+                Some(orchestrator),
+                format!(
+                    "{freed}Card {card} for {orchestrator} is scheduled ({why}). Stop working on {id}.\n"
+                ),
+            ),
+            Asked::Joined(card) => (
+                Some(card),
+                None,
+                format!("{freed}Card {card} was open already and decides; no second one was made.\n"),
+            ),
+            Asked::Person(why) if why == "card-blocked" => {
+                (None, None, format!("{freed}It is a card itself, so it gets none: a person must look.\n"))
+            }
+            Asked::Person(_) => (
+                None,
+                None,
+                format!("{freed}Its cards of a day are used up, so it gets none: a person must look.\n"),
+            ),
+        };
+        let parked = matches!(asked, Asked::Card { wait: Some(_), .. });
+        let json = json!({
+            "task": id, "status": "blocked", "card": card, "orchestrator": who,
+            "card_status": card.map(|_| if parked { "scheduled" } else { "ready" }), "added": matches!(asked, Asked::Card { .. }),
+        });
+        self.answer(&json, &text)
+    }
+
+    /// A worker that asks twice in one attempt gets its one card.
+    fn found_again(&self, source: &Detail, card: &str) -> Result<u8> {
+        let id = &source.task.id;
+        if !source.cards.iter().any(|c| c == card) {
+            let why = format!("is blocked, and its card {card} is closed; whoever closed it decides");
+            return Err(refused(id, why).hint("stop working on it"));
+        }
+        let text = format!("{id} is blocked already, and card {card} is open; no second one was made.\n");
+        let json = json!({
+            "task": id, "status": "blocked", "card": card, "orchestrator": null, "card_status": null, "added": false,
+        });
+        self.answer(&json, &text)
+    }
+}
+
+/// A blank value is none: what is known from elsewhere stands in its place.
+fn given(value: &Option<String>) -> Option<String> {
+    value.as_deref().map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned)
+}
+
+/// Only work that runs or waits can be stopped, and only by whoever still holds it.
+fn may_stop(seen: &Detail, run: Option<i64>) -> Result<()> {
+    let t = &seen.task;
+    if !matches!(t.status, Status::Running | Status::Ready) {
+        let why = format!("is {}; only running or ready work can be blocked", t.status);
+        return Err(refused(&t.id, why));
+    }
+    same_run(seen, run)
+}
+
+/// The card with which this attempt of the task was stopped before, where that still stands.
+fn asked_before(seen: &Detail, run: Option<i64>) -> Option<&str> {
+    if seen.task.status != Status::Blocked {
+        return None;
+    }
+    let newest = seen.events.iter().rev().find(|e| matches!(e.kind.as_str(), "blocked" | "unblocked"))?;
+    let stopped = newest.kind == "blocked" && newest.by() == Some(HAND);
+    let mine = super::told_run(&seen.task.id, run).is_none_or(|run| newest.run == Some(run));
+    newest.trail()?.get("card")?.as_str().filter(|_| stopped && mine)
+}
+
+/// Where a Hermes worker was told to work, for its own task only.
+fn own_workspace(task: &str) -> Option<String> {
+    env("HERMES_KANBAN_WORKSPACE").filter(|_| env("HERMES_KANBAN_TASK").as_deref() == Some(task))
+}
+
+/// The board's file as any working folder would name it.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string()
+}

@@ -1,0 +1,92 @@
+//! What an orchestrator or a person decides about a task: who does it, when it goes on, and what comes first.
+
+use serde_json::json;
+
+use super::{Hand, refused, speaker};
+use crate::board::hermes;
+use crate::board::{Board, Kin, Status};
+use crate::error::Result;
+use crate::runtime;
+
+/// Most characters of a profile's name (Hermes 0.19 `profiles.py`).
+const MOST_NAME: usize = 64;
+
+impl Hand<'_> {
+    pub(super) fn link(&mut self, parent: &str, child: &str) -> Result<u8> {
+        if parent == child {
+            return Err(refused(child, "a task cannot wait for itself"));
+        }
+        let first = self.look(parent)?.task;
+        let seen = self.look(child)?;
+        if seen.parents.iter().any(|p| p.id == parent) {
+            return self.answer(&json!({"parent": parent, "child": child, "linked": false}), "");
+        }
+        let kin = Kin { id: first.id, title: first.title, status: first.status };
+        let changes = hermes::linked(&seen, &kin, &self.trail("link"));
+        self.must(child, Some(&seen), changes)?;
+        self.answer(&json!({"parent": parent, "child": child, "linked": true}), "")
+    }
+
+    pub(super) fn reassign(&mut self, id: &str, profile: &str, reason: Option<&str>) -> Result<u8> {
+        let profile = profile.trim().to_lowercase();
+        if !is_profile(&profile) {
+            return Err(
+                refused(&profile, "not the name of a profile").hint("a-z, 0-9, - and _, such as luna")
+            );
+        }
+        let seen = self.look(id)?;
+        let t = &seen.task;
+        if let Some(lock) = t.claim_lock.as_deref().filter(|_| t.status == Status::Running) {
+            return Err(refused(id, format!("is running, claimed by {lock}"))
+                .hint("let it end, or stop its worker and let heal free it"));
+        }
+        let mut trail = self.trail("reassign");
+        let reason = reason.map(str::trim).filter(|r| !r.is_empty());
+        trail.because = reason.unwrap_or(trail.because);
+        let changes = hermes::assigned(&seen, &profile, &trail);
+        self.must(id, Some(&seen), changes)?;
+        let known = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).profiles;
+        let exists = known.is_empty() || profile == "default" || known.contains(&profile);
+        let text = match exists {
+            true => String::new(),
+            // Hermes 0.19 leaves such a task in ready and says so nowhere.
+            false => {
+                format!("{id} is {profile}'s now, but there is no such profile: nobody is started for it\n")
+            }
+        };
+        let json =
+            json!({"task": id, "assignee": profile, "from": seen.task.assignee, "status": seen.task.status});
+        self.answer(&json, &text)
+    }
+
+    pub(super) fn unblock(&mut self, id: &str, reason: Option<&str>) -> Result<u8> {
+        let seen = self.look(id)?;
+        if !matches!(seen.task.status, Status::Blocked | Status::Scheduled) {
+            return Err(refused(id, format!("is {}, not blocked or scheduled", seen.task.status)));
+        }
+        let mut trail = self.trail("unblock");
+        let reason = reason.map(str::trim).filter(|r| !r.is_empty());
+        trail.because = reason.unwrap_or(trail.because);
+        let mut changes = Vec::new();
+        if let Some(reason) = reason {
+            // In Hermes' words, so that its readers know the comment.
+            changes.extend(hermes::commented(&speaker(None), &format!("UNBLOCK: {reason}")));
+        }
+        changes.extend(hermes::unblocked(&seen, &trail));
+        self.must(id, Some(&seen), changes)?;
+        let to = hermes::unblocked_to(&seen);
+        let waits = seen.parents.iter().find(|p| p.status != Status::Done).map_or("", |p| p.id.as_str());
+        let text = if to == Status::Todo {
+            format!("{id} waits for {waits}, then it is ready\n")
+        } else {
+            String::new()
+        };
+        self.answer(&json!({"task": id, "status": to}), &text)
+    }
+}
+
+/// `^[a-z0-9][a-z0-9_-]{0,63}$`, as Hermes names profiles (0.19).
+fn is_profile(name: &str) -> bool {
+    let ok = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    (1..=MOST_NAME).contains(&name.len()) && name.bytes().all(ok) && !name.starts_with(['-', '_'])
+}

@@ -1,0 +1,185 @@
+//! What a worker does with its task while it works on it, up to its good end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::args::{Claim, Complete};
+use super::{Hand, refused, same_run, speaker};
+use crate::board::hermes;
+use crate::board::{Board, Change, Detail, Outcome, Status, Task};
+use crate::error::{Error, Kind, Result};
+
+impl Hand<'_> {
+    pub(super) fn claim(&mut self, claim: &Claim) -> Result<u8> {
+        let worker = claim.worker.as_deref().map(|w| w.trim().to_lowercase()).filter(|w| !w.is_empty());
+        let Some(id) = &claim.id else { return self.claim_next(claim, worker.as_deref()) };
+        let seen = self.look(id)?;
+        self.may_claim(&seen).map_err(|why| refused(id, why))?;
+        let run = self.take(&seen, claim, worker.as_deref())?;
+        match run {
+            Ok(run) => self.claimed(&seen, run),
+            Err(what) => Err(refused(id, format!("somebody else was faster ({what})"))),
+        }
+    }
+
+    fn claim_next(&mut self, claim: &Claim, worker: Option<&str>) -> Result<u8> {
+        let ready = self.board.glance(&[Status::Ready, Status::Todo])?;
+        let mine = |t: &&Task| t.assignee.is_none() || (worker.is_some() && t.assignee.as_deref() == worker);
+        for task in ready.iter().filter(mine) {
+            let seen = self.look(&task.id)?;
+            if self.may_claim(&seen).is_err() {
+                continue;
+            }
+            // Lost to another worker: the next one will do.
+            if let Ok(run) = self.take(&seen, claim, worker)? {
+                return self.claimed(&seen, run);
+            }
+        }
+        self.answer(&json!({"task": null}), "")
+    }
+
+    fn may_claim(&self, seen: &Detail) -> std::result::Result<(), String> {
+        let t = &seen.task;
+        let free = seen.parents.iter().find(|p| !p.status.frees_children());
+        match &t.status {
+            Status::Ready | Status::Todo if free.is_some() => {
+                let waits = free.map_or("", |p| p.id.as_str());
+                Err(format!("waits for {waits}"))
+            }
+            // On a board with a dispatcher, `todo` is the dispatcher's to promote.
+            Status::Todo if !self.board.is_own() || seen.parents.is_empty() => {
+                Err("is todo, not ready".to_owned())
+            }
+            Status::Ready | Status::Todo => match &t.claim_lock {
+                Some(lock) => Err(format!("is claimed by {lock}")),
+                None => Ok(()),
+            },
+            other => Err(format!("is {other}, not ready")),
+        }
+    }
+
+    fn take(
+        &mut self,
+        seen: &Detail,
+        claim: &Claim,
+        worker: Option<&str>,
+    ) -> Result<std::result::Result<Option<i64>, String>> {
+        let ttl = self.seconds(claim.ttl);
+        // The caller outlives this process; its pid tells people who claimed.
+        let claimer =
+            claim.pid.or_else(|| rustix::process::getppid().map(|p| i64::from(p.as_raw_nonzero().get())));
+        let lock = format!("{}:{}", self.here.host.facts().hostname, claimer.unwrap_or(0));
+        let expires = self.here.now.plus(ttl);
+        let mut trail = self.trail("claim");
+        if let Some(pid) = claim.pid {
+            let birth = self.here.host.birth_of(pid).ok_or_else(|| {
+                refused(&format!("--pid {pid}"), "no such process")
+                    .hint("give the pid of the worker that starts now")
+            })?;
+            trail.more.insert("birth".into(), json!(birth));
+            trail.more.insert("pid".into(), json!(pid));
+            trail.more.insert("namespace".into(), json!(self.here.host.facts().pid_namespace));
+        }
+        if let Some(log) = &claim.log {
+            trail.more.insert("log".into(), json!(whole(log)?));
+        }
+        let profile = worker.map(str::to_owned);
+        let mut changes = Vec::new();
+        if seen.task.status == Status::Todo {
+            changes.extend(hermes::promoted(seen, &trail));
+        }
+        changes.extend(hermes::claimed(seen, &lock, expires, claim.pid, profile, &trail));
+        match self.apply(&seen.task.id, Some(seen), changes)? {
+            Outcome::Applied { run } => Ok(Ok(run)),
+            Outcome::Moved { what } => Ok(Err(what)),
+            other => Err(Error::new(Kind::Bug, &seen.task.id, format!("a claim was {}", other.word()))),
+        }
+    }
+
+    fn claimed(&mut self, seen: &Detail, run: Option<i64>) -> Result<u8> {
+        let t = &seen.task;
+        let json =
+            json!({"task": t.id, "title": t.title, "run": run, "body": seen.body, "comments": seen.comments});
+        self.answer(&json, &format!("{}\n", t.id))
+    }
+
+    fn seconds(&self, ttl: Option<Duration>) -> i64 {
+        i64::try_from(ttl.unwrap_or(self.config.board.claim_ttl).as_secs()).unwrap_or(i64::MAX)
+    }
+
+    pub(super) fn heartbeat(
+        &mut self,
+        id: &str,
+        note: Option<&str>,
+        ttl: Option<Duration>,
+        run: Option<i64>,
+    ) -> Result<u8> {
+        let seen = self.look(id)?;
+        if seen.task.status != Status::Running {
+            let why = format!("is {}, not running: the claim is gone", seen.task.status);
+            return Err(refused(id, why).hint("stop working on it, or claim it again"));
+        }
+        same_run(&seen, run)?;
+        let expires = self.here.now.plus(self.seconds(ttl));
+        self.must(id, Some(&seen), hermes::heartbeat(&seen, expires, note))?;
+        self.answer(&json!({"task": id, "claim_expires": expires}), "")
+    }
+
+    pub(super) fn comment(&mut self, id: &str, text: &str, author: Option<&str>) -> Result<u8> {
+        if text.trim().is_empty() {
+            return Err(refused(id, "a blank comment says nothing"));
+        }
+        // Only that the task exists: a comment rests on nothing else that was seen.
+        self.look(id)?;
+        self.must(id, None, hermes::commented(&speaker(author), text))?;
+        self.answer(&json!({"task": id, "commented": true}), "")
+    }
+
+    pub(super) fn complete(&mut self, complete: &Complete) -> Result<u8> {
+        let id = &complete.id;
+        let metadata = complete.metadata.as_deref().map(object).transpose()?;
+        let seen = self.look(id)?;
+        if !matches!(seen.task.status, Status::Running | Status::Ready | Status::Blocked) {
+            return Err(refused(id, format!("is {}, not running, ready or blocked", seen.task.status)));
+        }
+        if let Some(parent) = seen.parents.iter().find(|p| !p.status.frees_children()) {
+            return Err(refused(id, format!("waits for {}, which is {}", parent.id, parent.status)));
+        }
+        same_run(&seen, complete.run)?;
+        if metadata.is_some() && seen.task.current_run.is_none() {
+            return Err(refused(id, "has no open run that could keep --metadata")
+                .hint("claim it first, or leave it out"));
+        }
+        let (result, summary) = (complete.result.as_deref(), complete.summary.as_deref());
+        let mut changes = hermes::completed(&seen, result, summary, &self.trail("complete"));
+        for change in &mut changes {
+            if let Change::EndRun { metadata: kept, .. } = change {
+                kept.clone_from(&metadata);
+            }
+        }
+        self.must(id, Some(&seen), changes)?;
+        self.answer(&json!({"task": id, "status": "done"}), "")
+    }
+}
+
+/// A path that means the same wherever it is read.
+fn whole(path: &Path) -> Result<String> {
+    let at = format!("--log {}", path.display());
+    let whole = std::path::absolute(path).map_err(|e| Error::io(&at, &e))?;
+    whole
+        .to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| refused(&at, "a board cannot hold a name that is no UTF-8"))
+}
+
+/// Details for a run: Hermes keeps an object there.
+fn object(text: &str) -> Result<Value> {
+    let bad = |why: String| Error::new(Kind::Usage, "--metadata", why).hint("give one JSON object");
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => Ok(Value::Object(map)),
+        Ok(_) => Err(bad("not an object".into())),
+        Err(e) => Err(bad(format!("not JSON: {e}"))),
+    }
+}

@@ -1,0 +1,363 @@
+//! `watchbill match`: shows line by line what is read out of a log, so that one we misread can be sent to us.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::output_code;
+use crate::cause::Cause;
+use crate::error::{Error, Kind, Result};
+use crate::logs::{self, Format, Line, LogEnd, Reader, Signal, SignalKind, file};
+use crate::redact::redact;
+use crate::report::printable;
+use crate::time::Time;
+
+mod suspect;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "watchbill.match/1";
+
+/// Most lines in the JSON object; of more, the rest is counted.
+const MOST_LINES: usize = 10_000;
+
+/// Most lines listed that look like failures and are not understood: the newest.
+const MOST_MISSED: usize = 20;
+
+/// Most lines that are remembered for what later lines say of them.
+const MOST_RECENT: usize = 1_000;
+
+/// Most bytes of a line that are shown.
+const MOST_SHOWN: usize = 240;
+
+/// Most bytes of a line that are looked through for secrets before it is cut.
+const MOST_REDACTED: usize = 8 << 10;
+
+#[derive(Debug, Args)]
+pub(super) struct MatchArgs {
+    /// The log
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Take it for this format [default: what its first lines show]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Named>,
+    /// It is a board's log of this task
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// Show every line
+    #[arg(long)]
+    all: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// The formats a log can be taken for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Named {
+    Hermes,
+    Profile,
+    Claude,
+    Codex,
+    Plain,
+}
+
+impl Named {
+    fn reader(self, task: Option<&str>) -> Reader {
+        match self {
+            Named::Hermes => Reader::Hermes(Box::new(logs::hermes::Reader::new(task.unwrap_or_default()))),
+            Named::Profile => Reader::Profile(logs::profile::Reader::new(None)),
+            Named::Claude => Reader::Claude(logs::claude::Reader::new()),
+            Named::Codex => Reader::Codex(logs::codex::Reader::new()),
+            Named::Plain => Reader::Plain(logs::plain::Reader::new()),
+        }
+    }
+
+    fn of(name: &str) -> Named {
+        let named = Named::value_variants()
+            .iter()
+            .find(|n| n.to_possible_value().is_some_and(|v| v.matches(name, false)));
+        named.copied().unwrap_or(Named::Plain)
+    }
+}
+
+pub(super) fn run(args: &MatchArgs) -> Result<u8> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let done = matched(args, &mut out).and_then(|()| out.flush().map_err(Failed::Output));
+    match done {
+        Ok(()) => Ok(0),
+        Err(Failed::Input(e)) => Err(e),
+        Err(Failed::Output(e)) => {
+            // What is still buffered has nowhere to go.
+            drop(out.into_parts());
+            let code = output_code(&e);
+            if code == 0 { Ok(0) } else { Err(Error::new(Kind::Io, "stdout", e)) }
+        }
+    }
+}
+
+enum Failed {
+    Input(Error),
+    Output(std::io::Error),
+}
+
+fn matched(args: &MatchArgs, out: &mut dyn Write) -> std::result::Result<(), Failed> {
+    let at = args.file.display();
+    // Which code it ends with depends on what is wrong with the file; its reader only says so in words.
+    std::fs::symlink_metadata(&args.file).map_err(|e| Failed::Input(Error::io(&at, &e)))?;
+    let mut seen = Seen::new(args);
+    let mut shown = Ok(());
+    let read = file::read_all(&args.file, args.task.as_deref(), Time::of_clock(), &mut |line, _, sniffed| {
+        if shown.is_ok() {
+            shown = seen.line(line, sniffed, out);
+        }
+    });
+    read.map_err(|why| Failed::Input(Error::new(Kind::Data, &at, why)))?;
+    shown.and_then(|()| seen.finish(&args.file, out)).map_err(Failed::Output)
+}
+
+/// What came of the log so far.
+struct Seen<'a> {
+    args: &'a MatchArgs,
+    reader: Option<Reader>,
+    lines: u64,
+    turn: u64,
+    attempts: u64,
+    attempt_line: u64,
+    counts: BTreeMap<Cause, [u64; 3]>,
+    /// Where the newest lines start, and which they are: some are only understood when later ones are read.
+    recent: VecDeque<(u64, u64)>,
+    /// The line on which the newest failure is told that may have ended an attempt.
+    failed: Option<(u64, u64)>,
+    missed: VecDeque<Value>,
+    missed_count: u64,
+    kept: Vec<Value>,
+    left_out: u64,
+}
+
+impl<'a> Seen<'a> {
+    fn new(args: &'a MatchArgs) -> Seen<'a> {
+        Seen {
+            args,
+            reader: None,
+            lines: 0,
+            turn: 0,
+            attempts: 0,
+            attempt_line: 1,
+            counts: BTreeMap::new(),
+            recent: VecDeque::new(),
+            failed: None,
+            missed: VecDeque::new(),
+            missed_count: 0,
+            kept: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>, sniffed: &Reader, out: &mut dyn Write) -> std::io::Result<()> {
+        let args = self.args;
+        let named = args.format;
+        let reader = self.reader.get_or_insert_with(|| {
+            named.unwrap_or_else(|| Named::of(sniffed.name())).reader(args.task.as_deref())
+        });
+        let mut signals = Vec::new();
+        reader.line(line, &mut signals);
+        let name = reader.name();
+        self.lines += 1;
+        self.recent.push_back((line.offset, self.lines));
+        if self.recent.len() > MOST_RECENT {
+            self.recent.pop_front();
+        }
+        let (turn, begun) = (reader.turn(), reader.attempt());
+        if self.attempts == 0 || turn != self.turn {
+            (self.attempts, self.turn, self.attempt_line) = (self.attempts + 1, turn, self.line_at(begun));
+        }
+        if signals.is_empty() && suspect::looks_like_failure(name, line.text) {
+            self.miss(line);
+        }
+        if signals.is_empty() && args.all {
+            self.show(json!({"line": self.lines, "offset": line.offset, "attempt": self.attempts, "words": safe(line.text)}), out)?;
+        }
+        for signal in &signals {
+            self.counts.entry(signal.evidence.cause).or_default()[column(signal.kind)] += 1;
+            let at = signal.evidence.offset;
+            if signal.kind == SignalKind::Terminal {
+                self.failed = Some((at, self.line_at(at)));
+            }
+            let missed = self.missed.len();
+            self.missed.retain(|one| one["offset"] != at);
+            self.missed_count -= (missed - self.missed.len()) as u64;
+            let shown = self.told_by(signal, line);
+            self.show(shown, out)?;
+        }
+        Ok(())
+    }
+
+    fn line_at(&self, offset: u64) -> u64 {
+        self.recent.iter().rev().find(|(at, _)| *at == offset).map_or(self.lines, |(_, line)| *line)
+    }
+
+    fn told_by(&self, signal: &Signal, line: &Line<'_>) -> Value {
+        let e = &signal.evidence;
+        let words = if e.words.is_empty() { line.text } else { &e.words };
+        json!({
+            "line": self.line_at(e.offset), "offset": e.offset, "attempt": self.attempts, "kind": signal.kind, "cause": e.cause,
+            "http": e.http, "endpoint": e.endpoint_host, "at": e.at, "resets": e.resets, "words": safe(words),
+        })
+    }
+
+    fn miss(&mut self, line: &Line<'_>) {
+        self.missed_count += 1;
+        self.missed.push_back(json!({"line": self.lines, "offset": line.offset, "words": safe(line.text)}));
+        if self.missed.len() > MOST_MISSED {
+            self.missed.pop_front();
+        }
+    }
+
+    /// Shows a line now, or keeps it for the one object.
+    fn show(&mut self, one: Value, out: &mut dyn Write) -> std::io::Result<()> {
+        if !self.args.json {
+            return writeln!(out, "{}", in_words(&one));
+        }
+        if self.kept.len() < MOST_LINES {
+            self.kept.push(one);
+        } else {
+            self.left_out += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(self, file: &Path, out: &mut dyn Write) -> std::io::Result<()> {
+        let session = match &self.reader {
+            Some(Reader::Claude(r)) => json!(r.session()),
+            Some(Reader::Codex(r)) => json!(r.session()),
+            _ => Value::Null,
+        };
+        let end = match self.reader.as_ref().map(Format::end) {
+            Some(LogEnd::Ended(e)) => json!({
+                "line": self.failed.filter(|(offset, _)| *offset == e.offset).map(|(_, line)| line),
+                "offset": e.offset, "cause": e.cause, "http": e.http, "endpoint": e.endpoint_host, "at": e.at,
+                "resets": e.resets, "words": safe(&e.words),
+            }),
+            _ => Value::Null,
+        };
+        let last: Vec<Value> =
+            self.reader.iter().flat_map(Format::last_words).map(|w| json!(safe(&w))).collect();
+        let causes: BTreeMap<&str, Value> = self
+            .counts
+            .iter()
+            .map(|(cause, [terminal, retry, tool])| {
+                (cause.as_str(), json!({"terminal": terminal, "retry": retry, "tool": tool}))
+            })
+            .collect();
+        let whole = json!({
+            "schema": SCHEMA, "file": file.display().to_string(), "format": self.reader.as_ref().map(Reader::name),
+            "format_given": self.args.format.is_some(), "line_count": self.lines, "attempts": self.attempts,
+            "last_attempt_line": self.attempt_line, "end": end, "causes": causes, "last_words": last,
+            "not_understood": self.missed, "not_understood_count": self.missed_count, "session": redacted(session),
+            "lines": self.kept, "lines_left_out": self.left_out,
+        });
+        if self.args.json {
+            return writeln!(out, "{whole:#}");
+        }
+        summary(&whole, out)
+    }
+}
+
+fn column(kind: SignalKind) -> usize {
+    match kind {
+        SignalKind::Terminal => 0,
+        SignalKind::Retry => 1,
+        SignalKind::Tool => 2,
+    }
+}
+
+/// Untrusted text without secrets and control characters, short enough for a line.
+fn safe(text: &str) -> String {
+    // Secrets first: one that is cut in half is no longer known for one.
+    let clean = printable(&redact(beginning(text, MOST_REDACTED)));
+    let short = beginning(clean.trim_end(), MOST_SHOWN);
+    if short.len() < clean.trim_end().len() { format!("{short}…") } else { short.to_owned() }
+}
+
+fn beginning(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The same with every text in it.
+fn redacted(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(safe(&text)),
+        Value::Array(all) => all.into_iter().map(redacted).collect(),
+        Value::Object(all) => all.into_iter().map(|(k, v)| (safe(&k), redacted(v))).collect(),
+        other => other,
+    }
+}
+
+/// `12 @4711 attempt 1: terminal rate_limit, HTTP 429, api.example.com, resets ...: the words`.
+fn in_words(one: &Value) -> String {
+    let head = format!("{} @{} attempt {}: ", one["line"], one["offset"], one["attempt"]);
+    match one["kind"].as_str() {
+        None => format!("{head}- | {}", text(&one["words"])),
+        Some(kind) => format!("{head}{kind} {} | {}", meaning(one), text(&one["words"])),
+    }
+}
+
+fn meaning(one: &Value) -> String {
+    let mut all = text(&one["cause"]).to_owned();
+    let parts = [("http", ", HTTP "), ("endpoint", ", "), ("resets", ", resets ")];
+    for (key, before) in parts.iter().filter(|(key, _)| !one[*key].is_null()) {
+        let part = &one[*key];
+        all += &format!("{before}{}", part.as_str().map_or_else(|| part.to_string(), printable));
+    }
+    all
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn summary(whole: &Value, out: &mut dyn Write) -> std::io::Result<()> {
+    let given = if whole["format_given"] == true { " (as given)" } else { "" };
+    let format = whole["format"].as_str().unwrap_or("none: the log is empty");
+    writeln!(out, "\nformat: {format}{given}")?;
+    writeln!(out, "lines: {}", whole["line_count"])?;
+    writeln!(out, "attempts: {}, the last from line {}", whole["attempts"], whole["last_attempt_line"])?;
+    match &whole["end"] {
+        Value::Null => writeln!(out, "end: on no failure that is understood")?,
+        end => {
+            let line = end["line"]
+                .as_u64()
+                .map_or_else(|| format!("at byte {}", end["offset"]), |n| format!("on line {n}"));
+            writeln!(out, "end: {line}, {}", meaning(end))?;
+        }
+    }
+    for (cause, counts) in whole["causes"].as_object().into_iter().flatten() {
+        let (terminal, retry, tool) = (&counts["terminal"], &counts["retry"], &counts["tool"]);
+        writeln!(out, "cause {cause}: {terminal} terminal, {retry} retry, {tool} tool")?;
+    }
+    for (key, value) in whole["session"].as_object().into_iter().flatten() {
+        if !value.is_null() {
+            writeln!(
+                out,
+                "session {key}: {}",
+                value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+            )?;
+        }
+    }
+    for words in whole["last_words"].as_array().into_iter().flatten() {
+        writeln!(out, "last words: {}", text(words))?;
+    }
+    let missed = whole["not_understood"].as_array().map(Vec::as_slice).unwrap_or_default();
+    writeln!(out, "not understood, though like a failure: {}", whole["not_understood_count"])?;
+    for one in missed {
+        writeln!(out, "{} @{} | {}", one["line"], one["offset"], text(&one["words"]))?;
+    }
+    Ok(())
+}

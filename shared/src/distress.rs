@@ -1,0 +1,229 @@
+//! The distress card: one standard way to say that a task is stuck and what somebody should do about it.
+//!
+//! Title, blocker types and template are a contract between workers, watchers and orchestrators: whoever writes such a
+//! card, the same words mean the same thing. Rendering has one form only; reading forgives what a model does to it.
+
+mod annex;
+mod read;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::annex::{Annex, Attempt, Commands};
+use crate::board::is_task_id;
+use crate::quote;
+
+/// How a card's title begins.
+pub const PREFIX: &str = "[BLOCKED]";
+/// How the idempotency key of a card begins.
+pub const KEY: &str = "distress:";
+/// How the key of an incident's card begins: one card for many sources.
+pub const INCIDENT_KEY: &str = "distress:incident:";
+
+/// Most characters of one value of the template.
+const MOST_VALUE: usize = 300;
+
+/// What kind of help is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocker {
+    /// The work goes on outside the task's scope.
+    ScopeBoundary,
+    /// Something of the environment is missing or broken.
+    EnvBlocker,
+    /// A key or an account is refused or missing.
+    CredentialFailure,
+    /// Another task or a person comes first.
+    Dependency,
+    /// The task does not fit into the iterations it has.
+    IterationBudget,
+    /// The provider refuses more work for now.
+    RateLimited,
+}
+
+impl Blocker {
+    /// All six, in the order of the contract.
+    pub const ALL: [Blocker; 6] = [
+        Blocker::ScopeBoundary,
+        Blocker::EnvBlocker,
+        Blocker::CredentialFailure,
+        Blocker::Dependency,
+        Blocker::IterationBudget,
+        Blocker::RateLimited,
+    ];
+
+    /// The word on the card.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Blocker::ScopeBoundary => "scope_boundary",
+            Blocker::EnvBlocker => "env_blocker",
+            Blocker::CredentialFailure => "credential_failure",
+            Blocker::Dependency => "dependency",
+            Blocker::IterationBudget => "iteration_budget",
+            Blocker::RateLimited => "rate_limited",
+        }
+    }
+
+    /// Reads the word, whatever stands between its parts (`Rate-Limited`, `rate limited`).
+    pub fn parse(s: &str) -> Option<Blocker> {
+        let plain = |s: &str| -> String {
+            s.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+        };
+        let said = plain(s);
+        Blocker::ALL.into_iter().find(|b| plain(b.as_str()) == said)
+    }
+}
+
+impl std::fmt::Display for Blocker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// `[BLOCKED] t_1a2b3c4d rate_limited`.
+pub fn title(source: &str, blocker: Blocker) -> String {
+    format!("{PREFIX} {source} {blocker}")
+}
+
+/// Whether a task is a distress card by its title. Such a task never gets a card itself.
+pub fn is_card_title(title: &str) -> bool {
+    title.trim_start().get(..PREFIX.len()).is_some_and(|p| p.eq_ignore_ascii_case(PREFIX))
+}
+
+/// Whether a task is a distress card, by title or key.
+pub fn is_card(title: &str, key: Option<&str>) -> bool {
+    is_card_title(title) || key.is_some_and(|k| k.starts_with(KEY))
+}
+
+/// Reads a card's title: the source, and the blocker type where it is one of the six. Near misses count
+/// (`[blocked] t_1a2b3c4d: rate limited`).
+pub fn read_title(title: &str) -> Option<(String, Option<Blocker>)> {
+    if !is_card_title(title) {
+        return None;
+    }
+    let rest = title.trim_start().get(PREFIX.len()..)?.trim_start_matches([' ', ':', '-']);
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let source = &rest[..end];
+    if !is_task_id(source) {
+        return None;
+    }
+    Some((source.to_owned(), Blocker::parse(&rest[end..])))
+}
+
+/// Where the work of a stuck task is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Everything is committed.
+    Committed,
+    /// The tree has changes that are in no commit.
+    Uncommitted,
+    /// It was put aside under this name.
+    Stashed(String),
+    /// Nobody looked, or it could not be seen.
+    Unknown,
+}
+
+impl State {
+    /// Reads the value of the template.
+    pub fn parse(s: &str) -> State {
+        let word = s.trim().trim_matches('`').to_ascii_lowercase();
+        let inner = s.trim().get(7..).map(|r| r.trim().trim_start_matches('(').trim_end_matches([')', '`']));
+        match word.as_str() {
+            "committed" => State::Committed,
+            "uncommitted" => State::Uncommitted,
+            _ if word.starts_with("stashed") => match inner.map(str::trim).filter(|n| !n.is_empty()) {
+                Some(name) => State::Stashed(name.to_owned()),
+                None => State::Unknown,
+            },
+            _ => State::Unknown,
+        }
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            State::Committed => f.write_str("committed"),
+            State::Uncommitted => f.write_str("uncommitted"),
+            State::Stashed(name) => write!(f, "stashed({name})"),
+            State::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// The template's fields. An absent one is said as `unknown`: a guess on a card sends somebody the wrong way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distress {
+    /// The stuck task.
+    pub source: String,
+    /// The profile that worked on it.
+    pub worker: Option<String>,
+    /// Its branch.
+    pub branch: Option<String>,
+    /// Where it worked.
+    pub workspace: Option<String>,
+    /// What kind of help is needed.
+    pub blocker: Blocker,
+    /// What was done.
+    pub completed: Option<String>,
+    /// What is out of the task's scope.
+    pub cannot_touch: Option<String>,
+    /// What the orchestrator should do.
+    pub needs: Option<String>,
+    /// Where the work is.
+    pub state: State,
+}
+
+/// What may be done by whoever takes the card; word for word the same on every card.
+const SCOPE_GUARD: &str = "## Scope Guard\n\
+     DO NOT touch: anything outside diagnosing and remediating the blocker described above\n\
+     Only fix: assign, split, reassign, or unblock the source task\n";
+
+impl Distress {
+    /// The title that belongs to it.
+    pub fn title(&self) -> String {
+        title(&self.source, self.blocker)
+    }
+
+    /// The template, filled in. Every value is one inert line: no control characters, no secrets, no line breaks.
+    pub fn render(&self) -> String {
+        let value = |v: &Option<String>| {
+            let said = v.as_deref().map(|v| quote::inline(v, MOST_VALUE)).filter(|v| !v.is_empty());
+            said.unwrap_or_else(|| "unknown".to_owned())
+        };
+        let state = match &self.state {
+            State::Stashed(name) => State::Stashed(quote::inline(name, 80)).to_string(),
+            other => other.to_string(),
+        };
+        format!(
+            "## Distress Signal\n\
+             - Blocked task: {}\n\
+             - Worker: {}\n\
+             - Branch: {}\n\
+             - Workspace: {}\n\
+             - Blocker type: {}\n\
+             - Completed: {}\n\
+             - Cannot touch: {}\n\
+             - Needs: {}\n\
+             - State: {state}\n\
+             \n{SCOPE_GUARD}",
+            quote::inline(&self.source, 80),
+            value(&self.worker),
+            value(&self.branch),
+            value(&self.workspace),
+            self.blocker,
+            value(&self.completed),
+            value(&self.cannot_touch),
+            value(&self.needs),
+        )
+    }
+
+    /// Reads the template out of a card's body; `None` where it has no such section or does not name its task and
+    /// blocker type. Other heading levels, bold labels, other bullets and other case are forgiven.
+    pub fn parse(body: &str) -> Option<Distress> {
+        read::read(body)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,317 @@
+//! Counting what a session used and did, line by line.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::line::{Block, Message, Raw};
+use crate::cause::Cause;
+use crate::logs::session::{
+    ApiError, ClaudeSession, MOST_CALLS, MOST_FILES, MOST_KEPT, MOST_OPEN, Millis, Newest, PRICES, Run, cut,
+    percent, price_of, push_newest,
+};
+use crate::time::Time;
+
+/// Longest name, folder or id that is kept, in bytes.
+const MOST_NAME: usize = 400;
+
+/// Size of a model's context, in tokens, and of those whose name ends in `[1m]`.
+const WINDOW: u64 = 200_000;
+const WINDOW_1M: u64 = 1_000_000;
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Tally {
+    session_id: Option<String>,
+    cwd: Option<String>,
+    model: Option<String>,
+    lines: u64,
+    unparseable: u64,
+    last_activity: Option<Millis>,
+    /// Whether the model spoke last, and why it stopped.
+    last: Option<(bool, Option<String>)>,
+    calls: Newest<Call>,
+    api_calls: u64,
+    cut_calls: u64,
+    naive: u64,
+    used: Used,
+    /// In billionths of a US dollar.
+    cost: u64,
+    context: u64,
+    window: u64,
+    open: Newest<Open>,
+    tool_calls: u64,
+    tool_errors: u64,
+    malformed: u64,
+    run: Run,
+    edited: Newest<u64>,
+    reads: Newest<u64>,
+    compactions: u64,
+    before_compactions: VecDeque<u64>,
+    api_errors: VecDeque<ApiError>,
+    synthetic: u64,
+    clean_end: bool,
+}
+
+/// Tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+struct Used {
+    input: u64,
+    write: u64,
+    /// The part of `write` that is kept for an hour.
+    hour: u64,
+    read: u64,
+    output: u64,
+}
+
+/// An API call of which more lines may come.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+struct Call {
+    used: Used,
+    stopped: bool,
+}
+
+/// A tool call without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+struct Open {
+    /// It was no JSON, and is counted already.
+    malformed: bool,
+}
+
+impl Used {
+    /// Field by field the larger: older versions write a low count of output tokens first.
+    fn most(self, other: Used) -> Used {
+        Used {
+            input: self.input.max(other.input),
+            write: self.write.max(other.write),
+            hour: self.hour.max(other.hour),
+            read: self.read.max(other.read),
+            output: self.output.max(other.output),
+        }
+    }
+
+    fn plus(self, more: Used, less: Used) -> Used {
+        let sum = |a: u64, b: u64, c: u64| a.saturating_add(b).saturating_sub(c);
+        Used {
+            input: sum(self.input, more.input, less.input),
+            write: sum(self.write, more.write, less.write),
+            hour: sum(self.hour, more.hour, less.hour),
+            read: sum(self.read, more.read, less.read),
+            output: sum(self.output, more.output, less.output),
+        }
+    }
+
+    fn context(self) -> u64 {
+        self.input.saturating_add(self.write).saturating_add(self.read)
+    }
+
+    fn cost(self, model: &str) -> u64 {
+        price_of(&PRICES, model).of(self.input, self.write, self.hour, self.read, self.output)
+    }
+}
+
+fn kept(text: Option<&str>, before: &mut Option<String>) {
+    let Some(text) = text.map(|t| cut(t, MOST_NAME)) else { return };
+    if before.as_deref() != Some(text) {
+        *before = Some(text.to_owned());
+    }
+}
+
+impl Tally {
+    /// Whether no line was read yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines == 0
+    }
+
+    /// A line that could not be read.
+    pub(super) fn broken(&mut self) {
+        self.lines += 1;
+        self.unparseable += 1;
+        self.clean_end = false;
+    }
+
+    /// Any line. Gives the time it states.
+    pub(super) fn line(&mut self, raw: &Raw<'_>) -> Option<Time> {
+        self.lines += 1;
+        let at = raw.timestamp.get().and_then(Millis::parse);
+        self.last_activity = self.last_activity.max(at);
+        kept(raw.session_of_file.get().or(raw.session_of_stdout.get()), &mut self.session_id);
+        kept(raw.cwd.get(), &mut self.cwd);
+        match raw.kind.or_empty() {
+            "last-prompt" | "result" => self.clean_end = true,
+            "user" | "assistant" | "system" => self.clean_end = false,
+            // What the program writes while it closes down carries no time; a new start does.
+            _ if at.is_some() => self.clean_end = false,
+            _ => {}
+        }
+        at.map(Millis::time)
+    }
+
+    pub(super) fn started(&mut self, model: Option<&str>) {
+        if self.api_calls == 0 {
+            kept(model, &mut self.model);
+        }
+    }
+
+    pub(super) fn spoke(&mut self, is_side: bool, is_model: bool, stop: Option<&str>) {
+        if !is_side {
+            self.last = Some((is_model, stop.map(|s| cut(s, MOST_NAME).to_owned())));
+        }
+    }
+
+    pub(super) fn synthetic(&mut self) {
+        self.synthetic += 1;
+    }
+
+    pub(super) fn failed(&mut self, status: Option<u16>, error: Option<&str>) {
+        let error = error.map(|e| cut(e, MOST_NAME).to_owned());
+        push_newest(&mut self.api_errors, ApiError { status, error }, MOST_KEPT);
+    }
+
+    pub(super) fn compacted(&mut self, before: Option<u64>) {
+        self.compactions += 1;
+        if let Some(tokens) = before {
+            push_newest(&mut self.before_compactions, tokens, MOST_KEPT);
+        }
+    }
+
+    /// A line of an API call's answer.
+    pub(super) fn call(&mut self, raw: &Raw<'_>, message: &Message<'_>, is_side: bool) {
+        let usage = message.usage.0.as_ref();
+        let line = usage.map_or(Used::default(), |u| Used {
+            input: u.input.0.unwrap_or(0),
+            write: u.cache_write.0.unwrap_or(0),
+            hour: u.cache_creation.0.as_ref().and_then(|c| c.hour.0).unwrap_or(0),
+            read: u.cache_read.0.unwrap_or(0),
+            output: u.output.0.unwrap_or(0),
+        });
+        let model = message.model.or_empty();
+        self.naive = self.naive.saturating_add(line.context());
+        if !is_side {
+            kept(message.model.get(), &mut self.model);
+            self.context = line.context();
+            self.window = if model.ends_with("[1m]") { WINDOW_1M } else { WINDOW };
+        }
+        let mut is_new = false;
+        let new = || {
+            is_new = true;
+            Call::default()
+        };
+        let key = message.id.get().or(raw.request.get()).or(raw.uuid.get()).unwrap_or_default();
+        let mut alone = Call::default();
+        let call = match self.calls.touch(key, MOST_CALLS, new) {
+            Some(call) => call,
+            // Without any id each line is a call of its own.
+            None => {
+                is_new = true;
+                &mut alone
+            }
+        };
+        let before = *call;
+        call.used = before.used.most(line);
+        call.stopped |= message.stop_reason.get().is_some();
+        let after = *call;
+        self.used = self.used.plus(after.used, before.used);
+        let dearer = after.used.cost(model).saturating_sub(before.used.cost(model));
+        self.cost = self.cost.saturating_add(dearer);
+        self.api_calls += u64::from(is_new);
+        self.cut_calls += u64::from(is_new);
+        self.cut_calls -= u64::from(after.stopped && !before.stopped);
+    }
+
+    /// A tool call.
+    pub(super) fn tool(&mut self, block: &Block<'_>, is_side: bool) {
+        let id = block.id.or_empty();
+        // Older versions repeat a message's blocks as it grows.
+        if self.open.holds(id) {
+            return;
+        }
+        self.tool_calls += 1;
+        let input = block.input.as_ref().unwrap_or(&Value::Null);
+        let malformed = input.get("__unparsedToolInput").is_some();
+        self.malformed += u64::from(malformed);
+        self.open.touch(id, MOST_OPEN, || Open { malformed });
+        let name = block.name.or_empty();
+        if !is_side {
+            self.run.next([name.as_bytes(), input.to_string().as_bytes()]);
+        }
+        let file = ["file_path", "notebook_path"].iter().find_map(|key| input.get(key)?.as_str());
+        match (name, file) {
+            ("Edit" | "Write" | "NotebookEdit" | "MultiEdit", Some(file)) => {
+                self.reads.take(file);
+                self.edited.touch(file, MOST_FILES, || 0).into_iter().for_each(|n| *n += 1);
+            }
+            ("Read", Some(file)) => {
+                self.reads.touch(file, MOST_FILES, || 0).into_iter().for_each(|n| *n += 1);
+            }
+            _ => {}
+        }
+    }
+
+    /// A tool's result; its cause where it failed.
+    pub(super) fn result(&mut self, block: &Block<'_>) -> Option<Cause> {
+        let open = self.open.take(block.tool_use_id.or_empty());
+        let said = block.result();
+        let was_counted = open.is_some_and(|o| o.malformed);
+        // What a tool printed well may begin with anything.
+        let is_answer = block.is_error.0 != Some(false);
+        let is_malformed =
+            was_counted || (is_answer && MALFORMED.iter().any(|opening| said.starts_with(opening)));
+        if !block.is_error.is_set() && !is_malformed {
+            return None;
+        }
+        self.tool_errors += u64::from(block.is_error.is_set());
+        self.malformed += u64::from(is_malformed && !was_counted);
+        Some(if is_malformed { Cause::MalformedCall } else { Cause::ToolError })
+    }
+
+    pub(super) fn session(&self) -> ClaudeSession {
+        let (last_type, stop) = match &self.last {
+            Some((true, stop)) => (Some("assistant"), stop.clone()),
+            Some((false, _)) => (Some("user"), None),
+            None => (None, None),
+        };
+        ClaudeSession {
+            session_id: self.session_id.clone(),
+            cwd: self.cwd.clone(),
+            model: self.model.clone(),
+            lines: self.lines,
+            unparseable: self.unparseable,
+            last_activity: self.last_activity,
+            last_type: last_type.map(str::to_owned),
+            last_stop_reason: stop,
+            api_calls: self.api_calls,
+            naive_input_tokens: self.naive,
+            input: self.used.input,
+            cache_write: self.used.write,
+            cache_read: self.used.read,
+            output: self.used.output,
+            cost_usd: dollars(self.cost),
+            context_tokens: self.context,
+            context_pct: percent(self.context, self.window),
+            tool_calls: self.tool_calls,
+            tool_errors: self.tool_errors,
+            malformed: self.malformed,
+            max_identical_run: self.run.longest,
+            dangling_tool_use: self.open.len(),
+            edited: self.edited.to_map(),
+            reads_since_edit: self.reads.to_map(),
+            compactions: self.compactions,
+            compact_pre_tokens: self.before_compactions.iter().copied().collect(),
+            api_errors: self.api_errors.iter().cloned().collect(),
+            synthetic: self.synthetic,
+            clean_end: self.clean_end,
+            truncated_calls: self.cut_calls,
+        }
+    }
+}
+
+/// How the runtime answers a call it cannot use; other texts in `<tool_use_error>` are the tool's own errors.
+const MALFORMED: [&str; 2] =
+    ["<tool_use_error>InputValidationError", "<tool_use_error>Error: No such tool available"];
+
+#[expect(clippy::cast_precision_loss, reason = "nine digits behind the point are enough for money")]
+fn dollars(billionths: u64) -> f64 {
+    billionths as f64 / 1e9
+}

@@ -1,0 +1,392 @@
+//! A log as a file: only what is new since the last pass is read, at most the last part of a huge one, and nothing that is no
+//! regular file.
+//!
+//! A log is written by a worker we do not trust and may be anything at all, and somebody may rotate, truncate or replace it
+//! between two passes. A cursor says how far it was read; where it no longer fits, the log is read as if for the first time.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use super::lines::{Piece, lines};
+use super::reader::{Reader, sniff};
+use super::tally::Tally;
+use super::{Line, LogEnd, Reading, plain, profile};
+use crate::cache::Cache;
+use crate::time::Time;
+
+/// Most bytes read of a log at the first look, from its end.
+pub const FIRST_LOOK: u64 = 1 << 20;
+
+/// A log that grew by more than this many bytes since it was read is looked at as if for the first time.
+pub const MOST_GROWTH: u64 = 16 << 20;
+
+/// Bytes of a log's front in which its format must show.
+const HEAD: u64 = 16 * 1024;
+
+/// Bytes before the cursor by which a rewritten file is recognised.
+const PRINT: u64 = 64;
+
+/// How much earlier than the attempt's start a log may have been written last and still belong to it, in
+/// seconds: the board and the file system round to whole seconds, each in its own way.
+const SLACK_SECONDS: i64 = 2;
+
+/// Seconds after which a cursor that did not move is marked as still in use.
+const DAY: i64 = 86_400;
+
+/// Cursors of other versions are not understood: raise it whenever a reader's state or rules change.
+const VERSION: u32 = 1;
+
+/// Whose log it is, which says what may stand in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of<'a> {
+    /// The log a board keeps of this task.
+    Task(&'a str),
+    /// A file that somebody named. It must be our own: to quote another user's on a board would publish it.
+    Named,
+    /// The log of a Hermes profile, of which one session matters, or all.
+    Profile(Option<&'a str>),
+    /// The log of a Hermes profile, of which the sessions of this task matter.
+    ProfileOf(&'a str),
+}
+
+impl Of<'_> {
+    fn task(&self) -> Option<&str> {
+        match self {
+            Of::Task(task) => Some(task),
+            Of::Named | Of::Profile(_) | Of::ProfileOf(_) => None,
+        }
+    }
+
+    fn key(&self, path: &Path) -> Option<String> {
+        // Two names that are no text could look alike.
+        let path = path.to_str()?;
+        Some(match self {
+            Of::Task(task) => format!("task:{task}:{path}"),
+            Of::Named => format!("named:{path}"),
+            Of::Profile(session) => format!("profile:{}:{path}", session.unwrap_or_default()),
+            Of::ProfileOf(task) => format!("profile-of:{task}:{path}"),
+        })
+    }
+}
+
+/// Which log to read, and for which attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// Whose it is.
+    pub of: Of<'a>,
+    /// The start of the attempt asked about: a log not written since then has nothing of it.
+    pub since: Time,
+    /// The time of the pass.
+    pub now: Time,
+}
+
+/// What identifies one state of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// Seconds and nanoseconds of its last write.
+    written: (i64, i64),
+}
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Stamp {
+        let written = (meta.mtime(), meta.mtime_nsec());
+        Stamp { device: meta.dev(), inode: meta.ino(), size: meta.len(), written }
+    }
+
+    fn is_same_file(&self, other: &Stamp) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+/// How far a log was read, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Cursor {
+    version: u32,
+    stamp: Stamp,
+    /// The first byte not read: where the next line starts.
+    offset: u64,
+    /// Hash of the bytes before it.
+    print: u64,
+    /// A line showed the format.
+    sure: bool,
+    /// All whole lines.
+    tally: Tally,
+    /// The same with the last line, where nobody has finished that yet.
+    torn: Option<Tally>,
+}
+
+/// Reads what a log says about the newest attempt. New bytes only where `cache` knows how far it was read; none at all where
+/// the file is as it was then.
+pub fn read(ask: &Ask<'_>, cache: &mut Cache) -> Reading {
+    match try_read(ask, cache) {
+        Ok(reading) => reading,
+        Err(why) => Reading::of(LogEnd::Unreadable(why), None),
+    }
+}
+
+fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
+    let Some(seen) = glance(ask.path, ask.of)? else { return Ok(Reading::of(LogEnd::Absent, None)) };
+    let written = Time(seen.written.0);
+    if written < ask.since.plus(-SLACK_SECONDS) {
+        return Ok(Reading { file: name(ask.path), ..Reading::of(LogEnd::NoEvidence, Some(written)) });
+    }
+    let key = ask.of.key(ask.path);
+    let known = key.as_deref().and_then(|k| cache.log(k));
+    let used = known.as_ref().map(|row| row.used);
+    let old: Option<Cursor> = known.and_then(|row| serde_json::from_str(&row.body).ok());
+    let old = old.filter(|c| c.version == VERSION);
+    let cursor = match old {
+        Some(cursor) if cursor.stamp == seen => {
+            if used.is_none_or(|used| ask.now.since(used) < DAY) {
+                return Ok(cursor.reading(ask.path));
+            }
+            cursor
+        }
+        old => {
+            let Some(file) = open(ask.path)? else { return Ok(Reading::of(LogEnd::Absent, None)) };
+            let stamp = check(&file.metadata().map_err(|e| e.to_string())?, ask.of)?;
+            advance(&file, stamp, old, ask).map_err(|e| e.to_string())?
+        }
+    };
+    let reading = cursor.reading(ask.path);
+    if let (Some(key), Ok(body)) = (key, serde_json::to_string(&cursor)) {
+        cache.put_log(&key, cursor.offset, body, ask.now);
+    }
+    Ok(reading)
+}
+
+/// Reads a whole log from its first byte, in bounded memory, and shows each line with what it said and the reader behind it.
+/// The format is taken from its first lines; text where they do not tell. Gives what a watcher would learn of it.
+///
+/// # Errors
+/// It is missing, no regular file, or cannot be read.
+pub fn read_all(
+    path: &Path,
+    task: Option<&str>,
+    now: Time,
+    each: &mut dyn FnMut(&Line<'_>, &[super::Signal], &Reader),
+) -> Result<Reading, String> {
+    let of = task.map_or(Of::Named, Of::Task);
+    let file = open(path)?.ok_or("there is no such file")?;
+    // A person asks, and the answer goes to nobody else.
+    let stamp = check(&file.metadata().map_err(|e| e.to_string())?, Of::Task(""))?;
+    let reader = format(&file, stamp.size, of).map_err(|e| e.to_string())?.0;
+    let mut tally = Tally::new(reader);
+    let seen = Time(stamp.written.0).min(now);
+    let mut show = |piece: &Piece<'_>| {
+        let text = String::from_utf8_lossy(piece.bytes);
+        let line =
+            Line { text: text.trim_end_matches('\r'), offset: piece.offset, is_cut: piece.is_cut, seen };
+        let said = tally.line(&line);
+        each(&line, &said, tally.reader());
+    };
+    let rest = lines(&file, 0, stamp.size, &mut show).map_err(|e| e.to_string())?;
+    if !rest.bytes.is_empty() {
+        show(&rest.piece());
+    }
+    Ok(tally.reading(Time(stamp.written.0), name(path)))
+}
+
+impl Cursor {
+    fn reading(&self, path: &Path) -> Reading {
+        self.torn.as_ref().unwrap_or(&self.tally).reading(Time(self.stamp.written.0), name(path))
+    }
+
+    /// Whether the file only grew since.
+    fn fits(&self, file: &File, now: &Stamp) -> io::Result<bool> {
+        // A writer that appends never leaves the size as it was.
+        let grown = self.stamp.is_same_file(now) && now.size > self.stamp.size && self.offset <= now.size;
+        Ok(grown && now.size - self.offset <= MOST_GROWTH && print(file, self.offset)? == self.print)
+    }
+}
+
+/// The cursor at the end of what is there now.
+fn advance(file: &File, stamp: Stamp, old: Option<Cursor>, ask: &Ask<'_>) -> io::Result<Cursor> {
+    let seen = Time(stamp.written.0).min(ask.now);
+    if let Some(cursor) = &old
+        && cursor.fits(file, &stamp)?
+        && (cursor.sure || format(file, stamp.size, ask.of)?.1 == cursor.sure)
+    {
+        let (tally, sure) = (cursor.tally.clone(), cursor.sure);
+        return go_on(file, stamp, tally, sure, (cursor.offset, false), seen);
+    }
+    let (reader, sure) = format(file, stamp.size, ask.of)?;
+    let from = stamp.size.saturating_sub(FIRST_LOOK);
+    if from > 0 {
+        // One byte early: where that ends a line, the next one is whole.
+        return go_on(file, stamp, Tally::new(reader), sure, (from - 1, true), seen);
+    }
+    let first = first_line(file, stamp.size)?;
+    // A log that goes on with an attempt may not show by itself what it is.
+    let before = match sure {
+        true if !reader.may_go_on(&first) => None,
+        _ => rotated_away(old.as_ref(), ask),
+    };
+    let fits = |t: &Tally| t.reader().may_go_on(&first) && (!sure || t.reader().name() == reader.name());
+    match before.filter(fits) {
+        Some(before) => go_on(file, stamp, before, true, (0, false), seen),
+        None => go_on(file, stamp, Tally::new(reader), sure, (0, false), seen),
+    }
+}
+
+/// Reads from an offset, which may lie within a line that is then not read, to the end of the file as it was at the stamp.
+fn go_on(
+    file: &File,
+    stamp: Stamp,
+    mut tally: Tally,
+    sure: bool,
+    (from, within): (u64, bool),
+    seen: Time,
+) -> io::Result<Cursor> {
+    let mut skip = within;
+    let rest = lines(file, from, stamp.size, &mut |piece| {
+        if !std::mem::take(&mut skip) {
+            tally.piece(piece, seen);
+        }
+    })?;
+    if skip {
+        return Err(io::Error::other(format!("no line ends in its last {} KiB", FIRST_LOOK / 1024)));
+    }
+    let torn = (!rest.bytes.is_empty()).then(|| {
+        let mut tally = tally.clone();
+        tally.piece(&rest.piece(), seen);
+        tally
+    });
+    let print = print(file, rest.offset)?;
+    Ok(Cursor { version: VERSION, stamp, offset: rest.offset, print, sure, tally, torn })
+}
+
+/// What the file rotated away before this one says of the attempt that may go on here; `None` where there is none.
+fn rotated_away(old: Option<&Cursor>, ask: &Ask<'_>) -> Option<Tally> {
+    let mut name = ask.path.as_os_str().to_owned();
+    name.push(".1");
+    let path = PathBuf::from(name);
+    let file = open(&path).ok()??;
+    let stamp = check(&file.metadata().ok()?, ask.of).ok()?;
+    let written = Time(stamp.written.0);
+    if written < ask.since.plus(-SLACK_SECONDS) {
+        return None;
+    }
+    let known = old.filter(|c| {
+        let rest = stamp.size.checked_sub(c.offset);
+        c.sure
+            && c.stamp.is_same_file(&stamp)
+            && rest.is_some_and(|n| n <= MOST_GROWTH)
+            && print(&file, c.offset).is_ok_and(|p| p == c.print)
+    });
+    let (tally, from) = match known {
+        Some(cursor) => (cursor.tally.clone(), (cursor.offset, false)),
+        None => {
+            let (reader, true) = format(&file, stamp.size, ask.of).ok()? else { return None };
+            let from = stamp.size.saturating_sub(FIRST_LOOK);
+            (Tally::new(reader), (from.saturating_sub(1), from > 0))
+        }
+    };
+    let cursor = go_on(&file, stamp, tally, true, from, written.min(ask.now)).ok()?;
+    // Nobody will finish its last line any more.
+    let mut tally = cursor.torn.unwrap_or(cursor.tally);
+    tally.rotated();
+    Some(tally)
+}
+
+/// The reader for a log, and whether a line showed its format.
+fn format(file: &File, size: u64, of: Of<'_>) -> io::Result<(Reader, bool)> {
+    if let Of::Profile(session) = of {
+        return Ok((Reader::Profile(profile::Reader::new(session)), true));
+    }
+    if let Of::ProfileOf(task) = of {
+        return Ok((Reader::Profile(profile::Reader::of_task(task)), true));
+    }
+    // The front of a huge log may be gone or empty; then its end tells.
+    for from in [0, size.saturating_sub(HEAD)] {
+        let bytes = bytes(file, from, HEAD.min(size - from))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let first: Vec<&str> = text.split('\n').skip(usize::from(from > 0)).collect();
+        if let Some(reader) = sniff(&first, of.task()) {
+            return Ok((reader, true));
+        }
+    }
+    Ok((Reader::Plain(plain::Reader::new()), false))
+}
+
+/// The first line that says something; empty where none does.
+fn first_line(file: &File, size: u64) -> io::Result<String> {
+    let bytes = bytes(file, 0, HEAD.min(size))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().to_owned())
+}
+
+/// FNV-1a with 64 bits: written down here because it is kept on disk, and the hashers of `std` may change.
+fn print(file: &File, offset: u64) -> io::Result<u64> {
+    let from = offset.saturating_sub(PRINT);
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    Ok(bytes(file, from, offset - from)?.iter().fold(0xcbf2_9ce4_8422_2325, fold))
+}
+
+/// Some bytes of the file, fewer where it ends.
+fn bytes(file: &File, from: u64, len: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], from + filled as u64) {
+            // Cut short under our hands; what is left is what there is.
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// Looks at a file without opening it: an unchanged log costs no more than this. `None` where there is none.
+fn glance(path: &Path, of: Of<'_>) -> Result<Option<Stamp>, String> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) => check(&meta, of).map(Some),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// `None` where there is no such file.
+fn open(path: &Path) -> Result<Option<File>, String> {
+    // Without NONBLOCK a FIFO put in the log's place just now would hold the whole pass for ever.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => Ok(Some(File::from(fd))),
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(rustix::io::Errno::LOOP) => Err("a symbolic link".into()),
+        Err(e) => Err(io::Error::from(e).to_string()),
+    }
+}
+
+fn check(meta: &Metadata, of: Of<'_>) -> Result<Stamp, String> {
+    if meta.is_symlink() {
+        return Err("a symbolic link".into());
+    }
+    if !meta.is_file() {
+        return Err("not a regular file".into());
+    }
+    if of == Of::Named && meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err("it belongs to another user".into());
+    }
+    Ok(Stamp::of(meta))
+}
+
+fn name(path: &Path) -> Option<String> {
+    Some(path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! The logs of a Hermes profile (`<profile home>/logs/agent.log`, `errors.log`; Hermes 0.19): dated lines of all its sessions.
+//!
+//! The times are the wall time of the machine that wrote them, without a zone. They are taken as the wall time of
+//! the machine that reads, unless an offset is given; in the hour a clock is set back the earlier reading is taken.
+
+use chrono::{FixedOffset, Local, NaiveDateTime, TimeZone};
+use serde::{Deserialize, Serialize};
+
+use super::hermes::host;
+use super::signal::{Evidence, front};
+use super::when::reset_time;
+use super::{Format, Line, LogEnd, Signal, SignalKind};
+use crate::cause::{Cause, of_api_error};
+use crate::time::Time;
+
+/// Reads a profile's log. An attempt is a session; the newest is the one whose line came last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reader {
+    /// Only this session.
+    only: Option<String>,
+    /// Only sessions that were started for this task; `only` is then the newest of them.
+    task: Option<String>,
+    /// Seconds east of Greenwich; `None` is this machine's own zone.
+    east: Option<i32>,
+    session: Option<String>,
+    start: u64,
+    begun: u64,
+    endpoint: Option<String>,
+    failed: Option<Evidence>,
+    /// Failures tried again since anything last worked.
+    retries: u32,
+    refused: Option<Evidence>,
+}
+
+/// So many failures in a row, with nothing that worked after them, are what an attempt ended on: a worker that is killed while
+/// it waits to try again writes nothing more.
+const REPEATED: u32 = 3;
+
+impl Reader {
+    /// A reader of one session's lines, or of all.
+    pub fn new(session: Option<&str>) -> Reader {
+        Reader { only: session.map(str::to_owned), ..Reader::default() }
+    }
+
+    /// A reader of the sessions that were started for one task of a board.
+    pub fn of_task(task: &str) -> Reader {
+        Reader { task: Some(task.to_owned()), ..Reader::default() }
+    }
+
+    /// The same for a log whose times are `east` seconds ahead of UTC.
+    #[must_use]
+    pub fn in_zone(self, east: i32) -> Reader {
+        Reader { east: Some(east), ..self }
+    }
+
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    pub(crate) fn rotated(&mut self) {
+        self.start = 0;
+    }
+
+    fn time(&self, stated: NaiveDateTime) -> Option<Time> {
+        let at = match self.east {
+            Some(east) => FixedOffset::east_opt(east)?.from_local_datetime(&stated).earliest()?.timestamp(),
+            None => Local.from_local_datetime(&stated).earliest()?.timestamp(),
+        };
+        Some(Time(at))
+    }
+
+    /// Learns from the first line of a session whether it is one of the task's.
+    fn belongs(&mut self, entry: &Entry<'_>, session: &str) {
+        let Some(task) = self.task.as_deref() else { return };
+        let started =
+            entry.logger == "agent.turn_context" && entry.message.starts_with("conversation turn: ");
+        if started && entry.message.contains(&format!("msg='work kanban task {task}'")) {
+            self.only = Some(session.to_owned());
+        }
+    }
+
+    /// Turns to the session of a line; `false` where it is not to be read.
+    fn turn(&mut self, session: &str, at: u64) -> bool {
+        if self.only.as_deref().is_some_and(|only| only != session)
+            || (self.only.is_none() && self.task.is_some())
+        {
+            return false;
+        }
+        if self.session.as_deref() != Some(session) {
+            *self = Reader {
+                only: self.only.take(),
+                task: self.task.take(),
+                east: self.east,
+                session: Some(session.to_owned()),
+                start: at,
+                begun: self.begun + 1,
+                ..Reader::default()
+            };
+        }
+        true
+    }
+
+    fn judge(&mut self, entry: &Entry<'_>, line: &Line<'_>) -> Option<Signal> {
+        let said = entry.message;
+        let (kind, detail, unsaid) = if let Some(rest) = said.strip_prefix("API call failed (attempt ") {
+            self.endpoint = rest.split_once(" base_url=").and_then(|(_, url)| host(url.split(' ').next()?));
+            (SignalKind::Retry, rest.split_once(" summary=")?.1, Cause::Unknown)
+        } else if let Some(rest) = said.strip_prefix("API call failed after ") {
+            let detail = rest.split_once(" retries. ")?.1;
+            let detail = detail.rsplit_once(" | provider=").map_or(detail, |(words, _)| words);
+            (SignalKind::Terminal, detail, Cause::Unknown)
+        } else if let Some(detail) = said.strip_prefix("Non-retryable client error: ") {
+            (SignalKind::Terminal, detail, Cause::Unknown)
+        } else if said.starts_with("Invalid API response after ") {
+            (SignalKind::Terminal, "", Cause::MalformedCall)
+        } else if said.starts_with("Turn ended: reason=max_iterations_reached(") {
+            // A provider that failed comes before the budget it used up.
+            let evidence = self.evidence((Cause::IterationBudget, None), entry, line);
+            self.failed.get_or_insert(evidence.clone());
+            return Some(Signal { kind: SignalKind::Terminal, evidence });
+        } else {
+            if said.starts_with("API call #") || said.starts_with("Turn ended: reason=") {
+                (self.failed, self.retries, self.refused) = (None, 0, None);
+            }
+            return None;
+        };
+        let verdict = of_api_error(detail).unwrap_or((unsaid, None));
+        let evidence = self.evidence(verdict, entry, line);
+        let ends = kind == SignalKind::Terminal;
+        self.failed = ends.then(|| evidence.clone());
+        if !ends && verdict.0 != Cause::Unknown {
+            self.retries += 1;
+            self.refused = Some(evidence.clone());
+        }
+        (ends || verdict.0 != Cause::Unknown).then_some(Signal { kind, evidence })
+    }
+
+    fn evidence(&self, (cause, http): (Cause, Option<u16>), entry: &Entry<'_>, line: &Line<'_>) -> Evidence {
+        let at = self.time(entry.stated).unwrap_or(line.seen);
+        let limits = matches!(cause, Cause::RateLimit | Cause::Quota | Cause::Overloaded);
+        Evidence {
+            http,
+            endpoint_host: self.endpoint.clone().filter(|_| cause != Cause::IterationBudget),
+            at: Some(at),
+            resets: limits.then(|| reset_time(entry.message, at)).flatten(),
+            attempt: self.start,
+            words: front(line.text.trim_end()).to_owned(),
+            ..Evidence::new(cause, line.offset)
+        }
+    }
+}
+
+impl Format for Reader {
+    fn line(&mut self, line: &Line<'_>, out: &mut Vec<Signal>) {
+        let Some(entry) = Entry::of(line.text) else { return };
+        let Some(session) = entry.session else { return };
+        self.belongs(&entry, session);
+        if !self.turn(session, line.offset) || entry.logger != "agent.conversation_loop" {
+            return;
+        }
+        out.extend(self.judge(&entry, line));
+    }
+
+    fn end(&self) -> LogEnd {
+        let refused = || self.refused.clone().filter(|_| self.retries >= REPEATED);
+        self.failed.clone().or_else(refused).map_or(LogEnd::NoEvidence, LogEnd::Ended)
+    }
+
+    fn attempt(&self) -> u64 {
+        self.start
+    }
+}
+
+/// Whether a line is one of a profile's log.
+pub(crate) fn is_line(text: &str) -> bool {
+    Entry::of(text).is_some()
+}
+
+/// `2026-11-21 08:17:34,678 WARNING [<session>] agent.conversation_loop: ...`; without a session where it is the
+/// profile's own.
+struct Entry<'a> {
+    stated: NaiveDateTime,
+    session: Option<&'a str>,
+    logger: &'a str,
+    message: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    fn of(text: &'a str) -> Option<Entry<'a>> {
+        let (stamp, rest) = text.split_at_checked(23)?;
+        if !stamp.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let stated = NaiveDateTime::parse_from_str(stamp, "%Y-%m-%d %H:%M:%S,%3f").ok()?;
+        let (level, rest) = rest.strip_prefix(' ')?.split_once(' ')?;
+        if !["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"].contains(&level) {
+            return None;
+        }
+        let (session, rest) = match rest.strip_prefix('[').and_then(|r| r.split_once("] ")) {
+            Some((session, rest)) => (Some(session), rest),
+            None => (None, rest),
+        };
+        let (logger, message) = rest.split_once(": ")?;
+        Some(Entry { stated, session, logger, message })
+    }
+}
+
+#[cfg(test)]
+mod tests;

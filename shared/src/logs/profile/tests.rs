@@ -1,0 +1,94 @@
+use super::*;
+
+const S: &str = "20261121_135756_e65a62";
+
+fn read(log: &str, only: Option<&str>) -> (LogEnd, Vec<Signal>) {
+    let mut reader = Reader::new(only).in_zone(3_600);
+    let mut out = Vec::new();
+    let mut at = 0;
+    for text in log.split_inclusive('\n') {
+        let line = Line { text: text.trim_end(), offset: at, is_cut: false, seen: Time(5) };
+        reader.line(&line, &mut out);
+        // The state is all there is between two lines.
+        let json = serde_json::to_string(&reader).unwrap();
+        assert!(json.len() < 4_096);
+        reader = serde_json::from_str(&json).unwrap();
+        at += text.len() as u64;
+    }
+    (reader.end(), out)
+}
+
+fn entry(level: &str, session: &str, rest: &str) -> String {
+    format!("2026-11-21 08:17:34,678 {level} [{session}] {rest}\n")
+}
+
+fn retry(summary: &str) -> String {
+    entry(
+        "WARNING",
+        S,
+        &format!(
+            "agent.conversation_loop: API call failed (attempt 1/2) error_type=RateLimitError thread=Thread-5 (run_agent):1 provider=custom base_url=http://u:p@127.0.0.1:18733/r429/v1 model=m1 summary={summary}"
+        ),
+    )
+}
+
+fn failed(detail: &str) -> String {
+    entry("ERROR", S, &format!("agent.conversation_loop: {detail}"))
+}
+
+#[test]
+fn a_failure_with_its_time_and_place() {
+    let end =
+        "API call failed after 2 retries. HTTP 429: Rate limit reached | provider=custom model=m1 msgs=2";
+    let log = format!("{}{}", retry("HTTP 429: Rate limit reached"), failed(end));
+    let (end, signals) = read(&log, None);
+    let LogEnd::Ended(e) = end else { panic!("{end:?}") };
+    assert_eq!(
+        (e.cause, e.http, e.endpoint_host.as_deref()),
+        (Cause::RateLimit, Some(429), Some("127.0.0.1:18733"))
+    );
+    assert_eq!(e.at, Time::parse("2026-11-21T07:17:34Z"));
+    assert_eq!(usize::try_from(e.offset).unwrap(), retry("HTTP 429: Rate limit reached").len());
+    assert!(e.words.starts_with("2026-11-21 08:17:34,678 ERROR"));
+    let kinds: Vec<_> = signals.iter().map(|s| (s.kind, s.evidence.cause)).collect();
+    assert_eq!(kinds, [(SignalKind::Retry, Cause::RateLimit), (SignalKind::Terminal, Cause::RateLimit)]);
+}
+
+#[test]
+fn what_the_lines_mean() {
+    let call = entry("INFO", S, "agent.conversation_loop: API call #2: model=m1 provider=custom in=10");
+    for (log, cause) in [
+        (failed("Non-retryable client error: Error code: 401 - {'error': {}}"), Some(Cause::Credential)),
+        (failed("API call failed after 2 retries. Connection error. | provider=x model=y"), Some(Cause::ConnectionRefused)),
+        (failed("API call failed after 2 retries. odd 429 | provider=x"), Some(Cause::Unknown)),
+        (failed("Invalid API response after 3 retries."), Some(Cause::MalformedCall)),
+        (failed("Turn ended: reason=max_iterations_reached(6/6) model=m1"), Some(Cause::IterationBudget)),
+        (failed("Turn ended: reason=text_response(finish_reason=stop) model=m1"), None),
+        (format!("{}{call}", failed("API call failed after 2 retries. HTTP 503: x | provider=x")), None),
+        (retry("HTTP 503: x"), None),
+        (entry("WARNING", S, "tools.x: API call failed after 2 retries. HTTP 429: x | provider=x"), None),
+        ("2026-11-21 08:17:34,678 ERROR agent.conversation_loop: API call failed after 2 retries. HTTP 429: x\n".into(), None),
+        ("API call failed after 2 retries. HTTP 429: x | provider=x\n".into(), None),
+    ] {
+        let end = read(&log, None).0;
+        let seen = if let LogEnd::Ended(e) = &end { Some(e.cause) } else { None };
+        assert_eq!(seen, cause, "{log}");
+    }
+}
+
+#[test]
+fn sessions_are_kept_apart() {
+    let other = entry("INFO", "other", "agent.turn_context: conversation turn: session=other");
+    let log = format!("{}{other}", failed("API call failed after 2 retries. HTTP 503: x | provider=x"));
+    assert_eq!(read(&log, None).0, LogEnd::NoEvidence, "the newest session is another");
+    assert!(matches!(read(&log, Some(S)).0, LogEnd::Ended(_)));
+    assert_eq!(read(&log, Some("other")), (LogEnd::NoEvidence, vec![]));
+}
+
+#[test]
+fn a_stated_time_that_does_not_exist_is_the_time_it_was_seen() {
+    let reader = Reader::new(None).in_zone(1 << 30);
+    let stated = NaiveDateTime::parse_from_str("2026-11-21 08:00:00", "%Y-%m-%d %H:%M:%S").unwrap();
+    assert_eq!(reader.time(stated), None);
+    assert_eq!(Reader::new(None).in_zone(-3_600).time(stated), Time::parse("2026-11-21T09:00:00Z"));
+}

@@ -1,0 +1,180 @@
+//! Containers that stay small whatever a log holds.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+/// The beginning of a text, at most `most` bytes, never half a character.
+pub(in crate::logs) fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Adds to the newest `most`.
+pub(in crate::logs) fn push_newest<T>(all: &mut VecDeque<T>, one: T, most: usize) {
+    all.push_back(one);
+    while all.len() > most {
+        all.pop_front();
+    }
+}
+
+/// A map of the `most` keys touched last. Longer keys than [`LONGEST_KEY`] are not taken: cut ones would be mixed up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(in crate::logs) struct Newest<V>(VecDeque<(String, V)>);
+
+/// In bytes. Ids are far shorter, and so are the paths of source files.
+const LONGEST_KEY: usize = 1024;
+
+impl<V> Default for Newest<V> {
+    fn default() -> Newest<V> {
+        Newest(VecDeque::new())
+    }
+}
+
+impl<V> Newest<V> {
+    /// The value of `key`, which becomes the newest; a new one where there was none.
+    pub(in crate::logs) fn touch(
+        &mut self,
+        key: &str,
+        most: usize,
+        new: impl FnOnce() -> V,
+    ) -> Option<&mut V> {
+        if key.is_empty() || key.len() > LONGEST_KEY {
+            return None;
+        }
+        let value = self.take(key).unwrap_or_else(new);
+        push_newest(&mut self.0, (key.to_owned(), value), most);
+        self.0.back_mut().map(|(_, v)| v)
+    }
+
+    pub(in crate::logs) fn take(&mut self, key: &str) -> Option<V> {
+        // What is asked for was nearly always touched just before.
+        let place = self.0.iter().rposition(|(k, _)| k == key)?;
+        self.0.remove(place).map(|(_, v)| v)
+    }
+
+    pub(in crate::logs) fn holds(&self, key: &str) -> bool {
+        self.0.iter().rev().any(|(k, _)| k == key)
+    }
+
+    pub(in crate::logs) fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
+impl<V: Clone> Newest<V> {
+    pub(in crate::logs) fn to_map(&self) -> BTreeMap<String, V> {
+        self.0.iter().cloned().collect()
+    }
+}
+
+/// Equal things in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::logs) struct Run {
+    mark: u64,
+    length: u64,
+    /// The longest run so far.
+    pub(in crate::logs) longest: u64,
+}
+
+impl Run {
+    pub(in crate::logs) fn next(&mut self, parts: [&[u8]; 2]) {
+        let mark = mark(parts);
+        self.length = if self.mark == mark { self.length + 1 } else { 1 };
+        self.mark = mark;
+        self.longest = self.longest.max(self.length);
+    }
+}
+
+/// FNV-1a. The standard library's hash may change with the compiler, and this one is kept in a file.
+fn mark(parts: [&[u8]; 2]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for part in parts {
+        for byte in part.iter().chain(&[0xff]) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+/// A text as evidence: without terminal escapes and control characters, at most `most` bytes.
+pub(in crate::logs) fn words(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    // Escapes only make it shorter; twice as much is read so that a coloured line is not cut to nothing.
+    let mut chars = cut(text, most.saturating_mul(2)).trim().chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            c if c.is_control() && c != '\u{7}' => out.push(' '),
+            '\u{7}' => {}
+            c => out.push(c),
+        }
+    }
+    let end = cut(&out, most).len();
+    out.truncate(end);
+    out
+}
+
+fn skip_escape(chars: &mut std::str::Chars<'_>) {
+    match chars.next() {
+        // Colours and cursor moves end at a letter; titles and links at a bell or at `ESC \`.
+        Some('[') => {
+            chars.find(|c| ('@'..='~').contains(c));
+        }
+        Some(']') if chars.find(|c| matches!(c, '\u{7}' | '\u{1b}')) == Some('\u{1b}') => {
+            chars.next();
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_carry_no_escapes() {
+        for (text, want) in [
+            ("  plain \n", "plain"),
+            ("\u{1b}[31mred\u{1b}[0m line\nnext", "red line next"),
+            ("\u{1b}]8;;http://x\u{1b}\\link\u{7}", "link"),
+            ("\u{1b}]0;title\u{7}said", "said"),
+        ] {
+            assert_eq!(words(text, 400), want);
+        }
+        assert_eq!(words("ééé", 5), "éé");
+    }
+
+    #[test]
+    fn only_the_newest_stay() {
+        let mut all = Newest::default();
+        for key in ["a", "b", "a", "c"] {
+            *all.touch(key, 2, || 0).unwrap() += 1;
+        }
+        assert_eq!(all.to_map(), BTreeMap::from([("a".into(), 2), ("c".into(), 1)]));
+        assert_eq!((all.take("c"), all.take("c"), all.len()), (Some(1), None, 1));
+        assert!(all.holds("a") && !all.holds("c"));
+        assert!(all.touch("", 2, || 0).is_none() && all.touch(&"x".repeat(1025), 2, || 0).is_none());
+    }
+
+    #[test]
+    fn runs_are_of_equal_things_only() {
+        let mut run = Run::default();
+        for (name, input) in [("Read", "a"), ("Read", "a"), ("Rea", "da"), ("Read", "a"), ("Read", "b")] {
+            run.next([name.as_bytes(), input.as_bytes()]);
+        }
+        assert_eq!(run.longest, 2);
+        run.next([b"Read", b"b"]);
+        run.next([b"Read", b"b"]);
+        assert_eq!(run.longest, 3);
+    }
+
+    #[test]
+    fn a_cut_text_is_whole_characters() {
+        assert_eq!((cut("aé", 2), cut("aé", 3), cut("aé", 9), cut("é", 0)), ("a", "aé", "aé", ""));
+    }
+}

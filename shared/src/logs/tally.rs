@@ -1,0 +1,105 @@
+//! What a log said so far of its newest attempt: its reader and the newest signals.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::lines::Piece;
+use super::reader::Reader;
+use super::{Evidence, Format, Line, LogEnd, Reading, Signal, SignalKind};
+use crate::redact::redact;
+use crate::time::Time;
+
+/// How many signals of an attempt are kept.
+const SIGNALS: usize = 32;
+
+/// A reader with the newest signals of the newest attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Tally {
+    reader: Reader,
+    turn: u64,
+    signals: Vec<Signal>,
+    /// How many of them stand in the file rotated away before this one.
+    older: usize,
+}
+
+impl Tally {
+    pub(super) fn new(reader: Reader) -> Tally {
+        Tally { turn: reader.turn(), reader, signals: Vec::new(), older: 0 }
+    }
+
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Takes a line as it stands in the file.
+    pub(super) fn piece(&mut self, piece: &Piece<'_>, seen: Time) {
+        let text = String::from_utf8_lossy(piece.bytes);
+        let text = text.trim_end_matches('\r');
+        self.line(&Line { text, offset: piece.offset, is_cut: piece.is_cut, seen });
+    }
+
+    /// Takes a line; gives what it said.
+    pub(super) fn line(&mut self, line: &Line<'_>) -> Vec<Signal> {
+        let mut said = Vec::new();
+        self.reader.line(line, &mut said);
+        let turn = self.reader.turn();
+        if turn != self.turn {
+            self.turn = turn;
+            let start = self.reader.attempt();
+            self.signals.drain(..self.older);
+            self.older = 0;
+            // Where an attempt began is sometimes known only later; what it said since then is its own.
+            self.signals.retain(|s| s.evidence.offset >= start);
+        }
+        self.signals.extend_from_slice(&said);
+        let surplus = self.signals.len().saturating_sub(SIGNALS);
+        self.signals.drain(..surplus);
+        self.older = self.older.saturating_sub(surplus);
+        said
+    }
+
+    /// The file was rotated away, and the attempt goes on in a new one.
+    pub(super) fn rotated(&mut self) {
+        self.reader.rotated();
+        self.turn = self.reader.turn();
+        self.older = self.signals.len();
+    }
+
+    /// What a watcher learns of it.
+    pub(super) fn reading(&self, written: Time, file: Option<String>) -> Reading {
+        let (end, attempt) = (self.reader.end(), self.reader.attempt());
+        let mut signals = self.signals.clone();
+        for signal in &mut signals {
+            signal.evidence.attempt = attempt;
+        }
+        if let LogEnd::Ended(evidence) = &end {
+            // That a line ended the attempt is sometimes known only behind it.
+            match signals.iter_mut().find(|s| s.evidence.offset == evidence.offset) {
+                Some(signal) => signal.kind = SignalKind::Terminal,
+                None => signals.push(Signal { kind: SignalKind::Terminal, evidence: evidence.clone() }),
+            }
+        }
+        let surplus = signals.len().saturating_sub(SIGNALS);
+        signals.drain(..surplus);
+        // From here on it may be shown, saved and written to a board.
+        for signal in &mut signals {
+            without_secrets(&mut signal.evidence);
+        }
+        let end = match end {
+            LogEnd::Ended(mut evidence) => {
+                without_secrets(&mut evidence);
+                LogEnd::Ended(evidence)
+            }
+            other => other,
+        };
+        let last_words = self.reader.last_words().iter().map(|w| redact(w).into_owned()).collect();
+        Reading { end, modified: Some(written), signals, last_words, file }
+    }
+}
+
+fn without_secrets(evidence: &mut Evidence) {
+    if let Cow::Owned(clean) = redact(&evidence.words) {
+        evidence.words = clean;
+    }
+}

@@ -1,0 +1,112 @@
+//! Text from logs, transcripts, git and task bodies, made fit to be quoted on a card.
+//!
+//! Such text is untrusted: it may hold keys, terminal escapes, a heading, a fence, or words that want to be obeyed. What
+//! comes out here is one plain line, or a block of lines that no reader of Markdown, and no reader that goes line by line
+//! without knowing fences, can take for anything but a quotation.
+
+use std::borrow::Cow;
+
+use crate::board::hermes::without_pull_urls;
+use crate::redact::{marker_at, redact, visible};
+
+/// Most characters of a line in a fenced block.
+const MOST_FENCED: usize = 200;
+/// Most bytes of a text that are looked at; a quotation is a few hundred characters.
+const MOST_BYTES: usize = 64 << 10;
+/// Most bytes of one line of a block that are looked at.
+const MOST_LINE_BYTES: usize = 16 << 10;
+/// Rounds until cleaning changes nothing more. Two are the most that was ever seen.
+const MOST_ROUNDS: usize = 6;
+/// Stands for what was cut off.
+const CUT: char = '…';
+
+/// The text as one line of at most `most` characters, `…` included where it was cut: without secrets, terminal escapes,
+/// control characters and invisible characters, blanks folded to one space, and without addresses of GitHub pull
+/// requests, since one in a comment keeps Hermes from spawning the task for 24 h (Hermes 0.19).
+pub fn line(text: &str, most: usize) -> String {
+    let mut now = settle(front(text, MOST_BYTES));
+    for _ in 0..MOST_ROUNDS {
+        let short = cut(&now, most);
+        // A word that was none of a secret's may look like one when its end is gone.
+        now = settle(&short);
+        if now == short {
+            return now;
+        }
+    }
+    cut(&CUT.to_string(), most)
+}
+
+/// The text as the value of a `- Label: value` line, at most `most` characters: [`line`] that opens no code block
+/// either. It has no line end, so it cannot begin a field of its own.
+pub fn inline(text: &str, most: usize) -> String {
+    let mut line = line(text, most);
+    while line.contains("```") {
+        line = line.replace("```", "'''");
+    }
+    line
+}
+
+/// The lines as a fenced block that ends with a line end: each as [`line`] makes it, at most 200 characters, behind `> `,
+/// so that none begins a heading, a fence or a `watchbill:` marker even for a reader that knows no fences. Secrets that
+/// are spread over several of the lines are found.
+pub fn fenced(lines: &[String]) -> String {
+    let one = |l: &String| visible(front(l, MOST_LINE_BYTES)).replace('\n', " ");
+    let all = lines.iter().map(one).collect::<Vec<_>>().join("\n");
+    let quoted: Vec<String> = match lines {
+        [] => Vec::new(),
+        _ => redact(&all).split('\n').map(|l| format!("> {}", line(l, MOST_FENCED))).collect(),
+    };
+    let ticks = quoted.iter().map(|l| longest_run(l, '`')).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(ticks + 1));
+    let inside: String = quoted.iter().map(|l| format!("{}\n", l.trim_end())).collect();
+    format!("{fence}text\n{inside}{fence}\n")
+}
+
+/// Cleans until nothing changes: what one step takes out can bring together what another must take out.
+fn settle(text: &str) -> String {
+    let mut now = text.to_owned();
+    for _ in 0..MOST_ROUNDS {
+        let next = without_pull_urls(&redact(&fold(&redact(&now))));
+        if next == now {
+            return now;
+        }
+        now = next;
+    }
+    String::new()
+}
+
+/// All on one line, one space between words.
+fn fold(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most `most` bytes, ending before a blank where it was cut, so that no key is cut into something unknown.
+fn front(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let end = (0..=most).rev().find(|n| text.is_char_boundary(*n)).unwrap_or(0);
+    let whole = &text[..end];
+    whole.rfind(char::is_whitespace).map_or(whole, |n| &whole[..n])
+}
+
+/// At most `most` characters. One of our markers is taken whole or not at all.
+fn cut(text: &str, most: usize) -> String {
+    let Some(last) = most.checked_sub(1) else {
+        return String::new();
+    };
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let end = text.char_indices().nth(last).map_or(text.len(), |(n, _)| n);
+    let split = text[..end].rfind('[').filter(|n| marker_at(text, *n).is_some_and(|m| n + m.len() > end));
+    let kept: Cow<'_, str> = text[..split.unwrap_or(end)].trim_end().into();
+    format!("{kept}{CUT}")
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    text.split(|c| c != of).map(|run| run.chars().count()).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

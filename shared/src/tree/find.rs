@@ -1,0 +1,118 @@
+//! Where the repository of a folder is, found without git: git would read its configuration on the way.
+
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::geteuid;
+
+/// Most bytes of a file that says where something is.
+const MOST: u64 = 64 << 10;
+
+/// A repository with a working tree.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The top folder of the tree.
+    pub(super) root: PathBuf,
+    /// What belongs to this tree alone: head and index.
+    pub(super) own: PathBuf,
+    /// What all trees of the repository share; the same folder where there is only one.
+    pub(super) common: PathBuf,
+}
+
+/// Finds the repository of a folder: in it, or above it on the same file system, as git does.
+pub(super) fn find(path: &Path) -> Result<Place, String> {
+    let start = path.canonicalize().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => "no such folder".to_owned(),
+        _ => format!("the folder cannot be opened: {e}"),
+    })?;
+    let device = meta(&start)?;
+    if !device.is_dir() {
+        return Err("not a folder".into());
+    }
+    for folder in start.ancestors() {
+        if meta(folder)?.dev() != device.dev() {
+            break;
+        }
+        if is_git_folder(folder) {
+            return Err("a bare repository or git's own folder, not a working tree".into());
+        }
+        let dot = folder.join(".git");
+        if dot.symlink_metadata().is_ok() {
+            return at(folder, &dot);
+        }
+    }
+    Err("not a git repository".into())
+}
+
+fn at(root: &Path, dot: &Path) -> Result<Place, String> {
+    owned(root)?;
+    owned(dot)?;
+    let own = if meta(dot)?.is_dir() {
+        dot.to_owned()
+    } else {
+        let said = small_file(dot)?;
+        let said = said.strip_prefix(b"gitdir: ").ok_or("its .git file cannot be understood")?;
+        root.join(OsStr::from_bytes(said.trim_ascii_end()))
+    };
+    let own = own.canonicalize().map_err(|_| "its .git file points to nothing".to_owned())?;
+    let common = match small_file(&own.join("commondir")) {
+        Ok(said) => own.join(OsStr::from_bytes(said.trim_ascii_end())),
+        Err(_) => own.clone(),
+    };
+    let common = common.canonicalize().map_err(|_| "its shared git folder is gone".to_owned())?;
+    owned(&own)?;
+    owned(&common)?;
+    if own.join("HEAD").symlink_metadata().is_err() || !common.join("objects").is_dir() {
+        return Err("not a git repository".into());
+    }
+    Ok(Place { root: root.to_owned(), own, common })
+}
+
+impl Place {
+    /// What was begun in this tree and not finished, by the files git leaves while it lasts.
+    pub(super) fn under_way(&self) -> Option<String> {
+        let signs = [
+            ("rebase-merge", "rebase"),
+            ("rebase-apply", "rebase"),
+            ("MERGE_HEAD", "merge"),
+            ("CHERRY_PICK_HEAD", "cherry-pick"),
+            ("REVERT_HEAD", "revert"),
+            ("BISECT_LOG", "bisect"),
+        ];
+        let found = signs.iter().find(|(file, _)| self.own.join(file).symlink_metadata().is_ok());
+        found.map(|(_, what)| (*what).to_owned())
+    }
+}
+
+fn is_git_folder(folder: &Path) -> bool {
+    folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
+}
+
+/// As git since 2.35.2: whose repository it is decides whose programs it could name (CVE-2022-24765). The root user is no
+/// exception.
+fn owned(path: &Path) -> Result<(), String> {
+    if meta(path)?.uid() == geteuid().as_raw() { Ok(()) } else { Err("another user's repository".into()) }
+}
+
+fn meta(path: &Path) -> Result<Metadata, String> {
+    path.metadata().map_err(|e| format!("the folder cannot be looked at: {e}"))
+}
+
+/// The content of a small regular file; a pipe in its place does not hold us up.
+pub(super) fn small_file(path: &Path) -> Result<Vec<u8>, String> {
+    let wrong = |e: &dyn std::fmt::Display| format!("{} cannot be read: {e}", path.display());
+    let file = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|e| wrong(&e))?;
+    let file = File::from(file);
+    if !file.metadata().is_ok_and(|m| m.is_file()) {
+        return Err(wrong(&"not a file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes).map_err(|e| wrong(&e))?;
+    Ok(bytes)
+}

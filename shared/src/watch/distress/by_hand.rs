@@ -1,0 +1,179 @@
+//! The card a worker writes itself, from the same code as the one a watcher writes for it.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::queue::Queue;
+use super::seen::{Seen, SourceSeen};
+use super::trouble::Trouble;
+use super::{DAY, Rules, compose};
+use crate::board::hermes::{self, Decider};
+use crate::board::{Change, Expect, Step};
+use crate::config::Config;
+use crate::distress::{self, Blocker};
+use crate::quote;
+use crate::time::Time;
+use crate::watch::Pass;
+
+/// The program whose events a hand leaves.
+pub(crate) const HAND: &str = "board";
+
+/// Most characters of a worker's reason.
+const MOST_REASON: usize = 300;
+
+/// What a worker says when it stops.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    /// What kind of help is needed.
+    pub(crate) blocker: Blocker,
+    /// Why it stops, in a sentence.
+    pub(crate) reason: Option<String>,
+    /// What is done.
+    pub(crate) completed: Option<String>,
+    /// What it must not touch.
+    pub(crate) cannot_touch: Option<String>,
+    /// What somebody else should do.
+    pub(crate) needs: Option<String>,
+    /// Who speaks.
+    pub(crate) author: String,
+}
+
+/// Who decides about the task now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// A new card.
+    Card {
+        /// Its id.
+        id: String,
+        /// Who takes it.
+        orchestrator: String,
+        /// Why it must wait; `None` is `ready` at once.
+        wait: Option<String>,
+    },
+    /// A card that was open already.
+    Joined(String),
+    /// A person, for this reason.
+    Person(String),
+}
+
+/// Blocks the one source of `seen` and asks for help in the same step. Pure, as every decision.
+///
+/// A card never gets a card, a task with an open card none beside it, and one whose cards of a day are used up goes to a
+/// person.
+pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config: &Config) -> (Step, Asked) {
+    let rules = Rules { seen, pass, config, open: BTreeMap::new() };
+    let d = &s.detail;
+    let reason = said.reason.as_deref().or(said.needs.as_deref()).unwrap_or_default();
+    let reason = match quote::inline(reason, MOST_REASON) {
+        none if none.is_empty() => said.blocker.to_string(),
+        reason => format!("{}: {reason}", said.blocker),
+    };
+    let reason = hermes::without_pull_urls(&reason);
+    let trouble = trouble(s, said);
+    let (made, asked) = ask(&rules, s, said, &trouble);
+    let (decider, tail) = match &asked {
+        Asked::Card { id, orchestrator, wait } => {
+            let queued = wait.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+            (Decider::Card(id), format!("Card {id} asks {orchestrator} to decide{queued}."))
+        }
+        Asked::Joined(id) => (Decider::Card(id), format!("Card {id}, which was open already, decides.")),
+        Asked::Person(why) => {
+            let assignee = config.people.assignee.as_deref();
+            (Decider::Person { why, assignee }, "A person must look.".to_owned())
+        }
+    };
+    let because = format!("{} {tail}", trouble.what);
+    let mut facts = rules.facts(s, &trouble);
+    if let Decider::Card(id) = decider {
+        facts.insert("card".into(), json!(id));
+    }
+    let trail = rules.trail(&trouble, &because, facts);
+    let mut changes: Vec<Change> = made.into_iter().collect();
+    changes.extend(hermes::stopped(d, &reason, decider, &trail));
+    changes.extend(hermes::commented(&said.author, &note(said, &reason, &tail)));
+    let step = Step {
+        task: d.task.id.clone(),
+        action: "stop".into(),
+        case: trouble.case.into(),
+        cause: None,
+        expect: Some(Expect::of(d)),
+        proof: None,
+        changes,
+        because,
+    };
+    (step, asked)
+}
+
+fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
+    let what = match s.detail.task.current_run {
+        Some(_) => "Its worker stopped by itself and asks for help.",
+        None => "It was stopped by hand while nobody worked on it.",
+    };
+    Trouble {
+        case: "by-hand",
+        blocker: said.blocker,
+        cause: None,
+        word: said.blocker.as_str(),
+        run: s.detail.newest_run().map_or(0, |r| r.id),
+        what: what.into(),
+        evidence: None,
+        quotes: said.reason.iter().cloned().collect(),
+        link: true,
+        park: false,
+    }
+}
+
+/// The card, where there is to be one, and who decides.
+fn ask(rules: &Rules<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<Change>, Asked) {
+    let d = &s.detail;
+    if distress::is_card(&d.task.title, d.task.idempotency_key.as_deref()) {
+        return (None, Asked::Person("card-blocked".into()));
+    }
+    if let Some(open) = d.cards.first() {
+        return (None, Asked::Joined(open.clone()));
+    }
+    let today = d.cards_made.iter().filter(|c| rules.seen.now.since(c.created_at) < DAY).count();
+    if today >= usize::try_from(rules.config.distress.max_cards).unwrap_or(usize::MAX) {
+        return (None, Asked::Person("cards-used-up".into()));
+    }
+    let mut signal = rules.distress(s, t);
+    signal.completed = said.completed.clone().or(signal.completed);
+    signal.cannot_touch = said.cannot_touch.clone().or(signal.cannot_touch);
+    signal.needs = said.needs.clone().or(signal.needs);
+    let slot = Queue::new(rules).take();
+    let key = unused(compose::key(&d.task.id, t.word, t.run), s);
+    let made = rules.card_of(&ended(s, rules.seen.now), t, signal, key, &slot, &[]);
+    (Some(made.change), Asked::Card { id: made.id, orchestrator: slot.orchestrator, wait: slot.wait })
+}
+
+/// The source as it is once the step is done: the card must not call an attempt running that it ends.
+fn ended(s: &SourceSeen, now: Time) -> SourceSeen {
+    let mut s = s.clone();
+    let open = s.detail.task.current_run;
+    for run in s.detail.runs.iter_mut().filter(|r| Some(r.id) == open) {
+        run.outcome = Some("blocked".into());
+        run.ended_at = Some(now);
+    }
+    s
+}
+
+/// A task that waits without an open run can be stopped twice after one and the same attempt.
+fn unused(key: String, s: &SourceSeen) -> String {
+    let again = format!("{key}:");
+    let had = s.detail.cards_made.iter().filter(|c| c.key == key || c.key.starts_with(&again)).count();
+    if had == 0 { key } else { format!("{key}:{}", had + 1) }
+}
+
+/// For the next worker, who reads the comments first.
+fn note(said: &Said, reason: &str, tail: &str) -> String {
+    let mut note = format!("Stopped ({reason}). {tail}");
+    let more = [("Completed", &said.completed), ("Cannot touch", &said.cannot_touch), ("Needs", &said.needs)];
+    for (label, value) in more {
+        let value = value.as_deref().map(|v| quote::inline(v, MOST_REASON)).unwrap_or_default();
+        if !value.is_empty() {
+            note.push_str(&format!("\n- {label}: {value}"));
+        }
+    }
+    note
+}

@@ -1,0 +1,500 @@
+//! From a trouble to the steps that say so on the board: the card, the link, the hold and the comment, all in one
+//! transaction and under one guard.
+
+use serde_json::{Map, Value, json};
+
+use super::queue::{Slot, about};
+use super::seen::SourceSeen;
+use super::trouble::{Trouble, Verdict, seconds};
+use super::{DAY, NAME, Rules};
+use crate::board::hermes::{self, Trail};
+use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
+use crate::cause::Cause;
+use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State};
+use crate::host::Life;
+use crate::quote;
+use crate::scope::Scope;
+use crate::time::Time;
+use crate::watch::word;
+
+/// The key under which a repetition finds the card of one cause in one attempt.
+pub(super) fn key(source: &str, word: &str, run: i64) -> String {
+    format!("distress:{source}:{word}:{run}")
+}
+
+/// A card's id: new in every pass, and the same however often one pass decides.
+pub(super) fn card_id(pass: &str, key: &str) -> String {
+    let hash = word::fnv(pass.bytes().chain([0]).chain(key.bytes()));
+    format!("t_{:08x}", (hash ^ (hash >> 32)) & 0xffff_ffff)
+}
+
+/// Whether a card of ours said when it was made that its source is still to be linked.
+pub(super) fn wants_link(card: &Detail) -> bool {
+    let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(NAME));
+    let linked = created.and_then(|e| e.trail()?.get("linked")?.as_bool());
+    linked == Some(false) && !card.task.title.is_empty() && case_of(card) != Some("block-loop")
+}
+
+fn case_of(card: &Detail) -> Option<&str> {
+    let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(NAME));
+    created.and_then(|e| e.trail()?.get("case")?.as_str())
+}
+
+/// A card that is to be made, and the source in whose step that happens.
+pub(super) struct Made {
+    /// Its id.
+    pub(super) id: String,
+    /// The change that makes it.
+    pub(super) change: Change,
+}
+
+impl Rules<'_> {
+    /// The card for one source, or for many where `more` names the others.
+    pub(super) fn card(
+        &self,
+        s: &SourceSeen,
+        t: &Trouble,
+        key: String,
+        slot: &Slot,
+        more: &[String],
+    ) -> Made {
+        self.card_of(s, t, self.distress(s, t), key, slot, more)
+    }
+
+    /// The same with a template that somebody filled in.
+    pub(super) fn card_of(
+        &self,
+        s: &SourceSeen,
+        t: &Trouble,
+        signal: Distress,
+        key: String,
+        slot: &Slot,
+        more: &[String],
+    ) -> Made {
+        let d = &s.detail;
+        let id = card_id(&self.pass.id, &key);
+        let annex = self.annex(s, t, more);
+        let task = NewTask {
+            title: signal.title(),
+            body: Some(hermes::without_pull_urls(&(signal.render() + &annex.render(&signal)))),
+            assignee: Some(slot.orchestrator.clone()),
+            priority: d.task.priority.saturating_add(1),
+            created_by: Some(self.pass.program.into()),
+            workspace_kind: Some("scratch".into()),
+            tenant: d.place.tenant.clone(),
+            idempotency_key: Some(key),
+            ..NewTask::default()
+        };
+        let mut facts = self.facts(s, t);
+        facts.insert("linked".into(), json!(t.link));
+        let trail = self.trail(t, &t.what, facts);
+        let held = slot.wait.as_ref().map(|why| (why.as_str(), self.seen.now.plus(DAY)));
+        let about = hermes::CardAbout { source: &d.task.id, blocker: t.blocker.as_str(), run: t.run };
+        Made { change: hermes::card_made(&id, task, about, held, &trail), id }
+    }
+
+    /// The step on one source that ties it to its card, which `made` makes in the same breath where it is not there yet.
+    pub(super) fn tie(
+        &self,
+        s: &SourceSeen,
+        t: &Trouble,
+        card: &str,
+        made: Option<Change>,
+        slot: &Slot,
+    ) -> Step {
+        let d = &s.detail;
+        let until = self.until(s, t);
+        let mut facts = self.facts(s, t);
+        facts.insert("card".into(), json!(card));
+        if t.park {
+            facts.insert("hold".into(), hold(t.word, card, self.seen.now, until));
+        }
+        let queued = match &slot.wait {
+            None => String::new(),
+            Some(why) => format!(" ({why})"),
+        };
+        let because = format!("{} Card {card} for {}{queued}", t.what, slot.orchestrator);
+        let note = self.note(t, card, until, slot);
+        let trail = self.trail(t, &because, facts);
+        let mut changes: Vec<Change> = made.into_iter().collect();
+        let tie = hermes::Tie { card, link: t.link, park: t.park.then_some(until), cause: t.word };
+        changes.extend(hermes::tied(d, tie, &trail));
+        changes.extend(hermes::commented(NAME, &note));
+        Step {
+            task: d.task.id.clone(),
+            action: if t.park { "card+park" } else { "card" }.into(),
+            case: t.case.into(),
+            cause: t.cause,
+            because,
+            expect: Some(Expect::of(d)),
+            proof: None,
+            changes,
+        }
+    }
+
+    /// Ties a task to its open card after the fact: the card becomes its parent, and it is parked.
+    pub(super) fn hold_to(&self, d: &Detail, card: &Detail, link: bool, park: bool) -> Verdict {
+        let (now, policy) = (self.seen.now, &self.config.heal);
+        let until = now.plus(word::backoff(seconds(policy.hold), 0, seconds(policy.hold_max), &d.task.id));
+        let (id, word) = (&card.task.id, about(card).map_or_else(|| "card".to_owned(), |(word, _)| word));
+        let because = match (link, park) {
+            (true, false) => format!("its worker has ended; card {id} decides"),
+            (_, _) => {
+                format!("its card {id} is open; held until {until}, so that nobody sets it free undecided")
+            }
+        };
+        let mut more = Map::new();
+        more.insert("card".into(), json!(id));
+        if park {
+            more.insert("hold".into(), hold(&word, id, now, until));
+        }
+        let trail = Trail {
+            by: NAME,
+            pass: &self.pass.id,
+            clock_given: self.pass.clock_given,
+            case: "open-card",
+            cause: None,
+            because: &because,
+            more,
+        };
+        let tie = hermes::Tie { card: id, link, park: park.then_some(until), cause: &word };
+        Verdict::Act(Box::new(Step {
+            task: d.task.id.clone(),
+            action: if park { "park" } else { "link" }.into(),
+            case: "open-card".into(),
+            cause: None,
+            expect: Some(Expect::of(d)),
+            proof: None,
+            changes: hermes::tied(d, tie, &trail),
+            because,
+        }))
+    }
+
+    /// Its cards are used up: what is left is a person.
+    pub(super) fn to_a_person(&self, s: &SourceSeen, t: &Trouble, made: usize) -> Verdict {
+        let d = &s.detail;
+        if !t.link || (d.task.status == Status::Blocked && hermes::is_sticky(&d.events)) {
+            return Verdict::Finding(format!(
+                "{} needs a person: {made} cards in a day did not help. {}",
+                d.task.id, t.what
+            ));
+        }
+        let because = format!("{made} cards in a day did not help: needs a person. {}", t.what);
+        let trail = self.trail(t, &because, self.facts(s, t));
+        let assignee = self.config.people.assignee.as_deref();
+        let changes = hermes::needs_person(d, "cards-used-up", assignee, &trail);
+        Verdict::Act(Box::new(Step {
+            task: d.task.id.clone(),
+            action: "hand-over".into(),
+            case: t.case.into(),
+            cause: t.cause,
+            expect: Some(Expect::of(d)),
+            proof: None,
+            changes,
+            because,
+        }))
+    }
+
+    pub(super) fn trail<'a>(&'a self, t: &Trouble, because: &'a str, more: Map<String, Value>) -> Trail<'a> {
+        Trail {
+            by: self.pass.program,
+            pass: &self.pass.id,
+            clock_given: self.pass.clock_given,
+            case: t.case,
+            cause: t.cause,
+            because,
+            more,
+        }
+    }
+
+    /// Machine-readable facts of a verdict; what a later pass groups and holds by.
+    pub(super) fn facts(&self, s: &SourceSeen, t: &Trouble) -> Map<String, Value> {
+        let mut facts = Map::new();
+        let mut note = |k: &str, v: Value| {
+            if !v.is_null() {
+                facts.insert(k.to_owned(), v);
+            }
+        };
+        note("source", json!(s.detail.task.id));
+        note("blocker", json!(t.blocker));
+        note("run", json!(t.run));
+        note("word", json!(t.word));
+        note("provider", json!(self.provider(s)));
+        note("host", json!(self.host(s, t)));
+        if let Some(e) = &t.evidence {
+            note("http", json!(e.http));
+            note("resets", json!(e.resets.map(|r| r.0)));
+            note("offset", json!(e.offset));
+        }
+        facts
+    }
+
+    /// Host and port of the endpoint that failed: the log's word, else the profile's configuration.
+    pub(super) fn host(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
+        let said = t.evidence.as_ref().and_then(|e| e.endpoint_host.clone());
+        said.or_else(|| self.profile(s)?.endpoint.clone())
+    }
+
+    fn provider(&self, s: &SourceSeen) -> Option<String> {
+        self.profile(s)?.provider.clone()
+    }
+
+    fn profile(&self, s: &SourceSeen) -> Option<&crate::provider::Profile> {
+        let run = s.detail.newest_run().and_then(|r| r.profile.as_deref());
+        self.seen.profiles.get(run.or(s.detail.task.assignee.as_deref())?)
+    }
+
+    /// Whether a profile's requests go where the failed ones went: the same endpoint, whatever it is called, or the same
+    /// provider where no endpoint is known.
+    fn shares_provider(&self, s: &SourceSeen, t: &Trouble, profile: &str) -> bool {
+        let Some(other) = self.seen.profiles.get(profile) else { return false };
+        match (self.host(s, t), &other.endpoint) {
+            (Some(host), Some(endpoint)) => host == *endpoint,
+            _ => other.provider.is_some() && other.provider == self.provider(s),
+        }
+    }
+
+    /// When a parked task is looked at again: when its provider says so, else later with every card it already had.
+    fn until(&self, s: &SourceSeen, t: &Trouble) -> Time {
+        let (now, policy) = (self.seen.now, &self.config.heal);
+        let most = seconds(policy.hold_max);
+        let stated = t.evidence.as_ref().and_then(|e| e.resets).filter(|r| *r > now);
+        let had = s.detail.cards_made.iter().filter(|c| now.since(c.created_at) < DAY).count();
+        let had = i64::try_from(had).unwrap_or(i64::MAX);
+        let wait = word::backoff(seconds(policy.hold), had, most, &s.detail.task.id);
+        stated.map_or(now.plus(wait), |r| r.min(now.plus(most)))
+    }
+
+    fn note(&self, t: &Trouble, card: &str, until: Time, slot: &Slot) -> String {
+        let mut note = format!("Stuck ({}): {} ", t.blocker, quote::inline(&t.what, 300));
+        note.push_str(&format!("Card {card} asks {} to decide.", slot.orchestrator));
+        if t.park {
+            note.push_str(&format!(
+                " Held until {until}, so that nothing runs into the same wall meanwhile."
+            ));
+        }
+        if !t.link && t.case == "repeated" {
+            note.push_str(
+                " The worker was left running; the card becomes a parent of this task once it has ended.",
+            );
+        }
+        note
+    }
+
+    pub(super) fn distress(&self, s: &SourceSeen, t: &Trouble) -> Distress {
+        let d = &s.detail;
+        let run = d.newest_run();
+        let tree = s.tree.tree.as_ref();
+        let scope = Scope::parse(&d.body);
+        Distress {
+            source: d.task.id.clone(),
+            worker: run.and_then(|r| r.profile.clone()).or_else(|| d.task.assignee.clone()),
+            branch: tree.and_then(|t| t.branch.clone()).or_else(|| d.place.branch.clone()),
+            workspace: d.place.path.clone(),
+            blocker: t.blocker,
+            completed: completed(d),
+            cannot_touch: scope.as_ref().and_then(out_of_bounds),
+            needs: Some(self.needs(s, t)),
+            state: match tree {
+                Some(t) if t.dirty_count + t.untracked_count > 0 => State::Uncommitted,
+                Some(t) => match own_stash(t) {
+                    Some(name) => State::Stashed(name),
+                    None if t.commit.is_some() => State::Committed,
+                    None => State::Unknown,
+                },
+                None => State::Unknown,
+            },
+        }
+    }
+
+    /// What the orchestrator should do, in one sentence.
+    fn needs(&self, s: &SourceSeen, t: &Trouble) -> String {
+        let id = &s.detail.task.id;
+        let until = t.evidence.as_ref().and_then(|e| e.resets);
+        let wait = until.map_or(String::new(), |u| format!(", or leave it until {u}"));
+        let at =
+            self.host(s, t).or_else(|| self.provider(s)).map_or(String::new(), |h| format!(" (not {h})"));
+        match t.blocker {
+            Blocker::RateLimited => {
+                format!("reassign {id} to a profile on another provider{at}{wait}; then unblock it")
+            }
+            Blocker::CredentialFailure => {
+                format!(
+                    "reassign {id} to a profile whose key works{at}, or have the key mended; then unblock it"
+                )
+            }
+            Blocker::IterationBudget => {
+                format!("split {id} into narrower tasks; it does not fit into one attempt")
+            }
+            Blocker::Dependency => format!("say what {id} waits for, or create it; then unblock it"),
+            Blocker::ScopeBoundary => format!("decide who does what {id} must not touch; then unblock it"),
+            Blocker::EnvBlocker => match t.cause {
+                Some(Cause::ModelMissing) => {
+                    format!(
+                        "reassign {id} to a profile whose model exists{at}, or mend the model's name; then unblock it"
+                    )
+                }
+                Some(Cause::ProtocolViolation | Cause::MalformedCall) => format!(
+                    "reassign {id} to a profile whose model closes its task and calls tools properly, or make the task \
+                     clearer; then unblock it"
+                ),
+                Some(Cause::ConnectionRefused | Cause::Misconfigured) => {
+                    format!(
+                        "mend the endpoint or configuration{at}, or reassign {id} elsewhere; then unblock it"
+                    )
+                }
+                _ => format!("find out what is missing, mend it or reassign {id}; then unblock it"),
+            },
+        }
+    }
+
+    fn annex(&self, s: &SourceSeen, t: &Trouble, more: &[String]) -> Annex {
+        let d = &s.detail;
+        let mut evidence = t.quotes.clone();
+        if let Some(e) = t.evidence.as_ref().filter(|e| !e.words.is_empty()) {
+            evidence.retain(|q| *q != e.words);
+            evidence.push(e.words.clone());
+        }
+        if evidence.is_empty() {
+            let said =
+                d.newest_run().and_then(|r| r.error.clone()).or_else(|| d.task.last_failure_error.clone());
+            evidence.extend(said);
+        }
+        let from = t.evidence.as_ref().zip(s.reading.file.as_deref());
+        let quoted = match t.case {
+            "block-loop" => {
+                std::iter::once(d.task.title.clone()).chain(d.body.lines().map(str::to_owned)).collect()
+            }
+            _ => Vec::new(),
+        };
+        Annex {
+            cause: t.what.clone(),
+            from: from.map(|(e, file)| format!("{file}, byte {}", e.offset)),
+            evidence,
+            attempts: d.runs.iter().map(|r| self.attempt(r)).collect(),
+            last_words: s.reading.last_words.clone(),
+            tree: tree_lines(s),
+            quoted,
+            sources: more.to_vec(),
+            commands: self.commands(s, t),
+        }
+    }
+
+    fn attempt(&self, r: &crate::board::Run) -> Attempt {
+        let provider =
+            r.profile.as_deref().and_then(|p| self.seen.profiles.get(p)).and_then(|p| p.provider.clone());
+        Attempt {
+            run: r.id,
+            profile: r.profile.clone(),
+            provider,
+            outcome: r.outcome.clone().or_else(|| Some(r.status.clone())),
+            seconds: r.ended_at.map(|end| end.since(r.started_at)),
+        }
+    }
+
+    fn commands(&self, s: &SourceSeen, t: &Trouble) -> Commands {
+        let id = &s.detail.task.id;
+        let hand = match (self.seen.own_board, self.seen.slug.as_deref()) {
+            (true, _) => format!("board --db {}", shell_word(&self.seen.db)),
+            (false, Some("default") | None) => "hermes kanban".to_owned(),
+            (false, Some(slug)) => format!("hermes kanban --board {slug}"),
+        };
+        let orchestrators = [self.orchestrator().name, "default".to_owned()];
+        let worker =
+            s.detail.newest_run().and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref());
+        let provider_bound = matches!(t.blocker, Blocker::RateLimited | Blocker::CredentialFailure);
+        let same_wall = |p: &String| provider_bound && self.shares_provider(s, t, p);
+        let known = self.seen.runtime.iter().flat_map(|r| &r.profiles);
+        let profiles: Vec<String> = known
+            .filter(|p| !orchestrators.contains(p) && Some(p.as_str()) != worker && !same_wall(p))
+            .take(40)
+            .cloned()
+            .collect();
+        let mut more = Vec::new();
+        if t.case == "repeated" {
+            let pid = s.worker.as_ref().filter(|w| w.life == Life::Alive).and_then(|w| w.worker_pid);
+            if let Some(pid) = pid {
+                more.push((
+                    format!("Its worker, process {pid}, still runs; a person stops it with"),
+                    format!("kill {pid}"),
+                ));
+            }
+        }
+        if t.case == "block-loop" {
+            more.push((
+                "It is in triage, where nothing unblocks it; it comes back with".into(),
+                format!("{hand} specify {id}"),
+            ));
+        }
+        Commands {
+            reassign: format!("{hand} reassign {id} PROFILE --reason \"{}\"", t.blocker),
+            unblock: format!("{hand} unblock {id}"),
+            none_left: profiles.is_empty()
+                && self.seen.runtime.as_ref().is_some_and(|r| !r.profiles.is_empty()),
+            profiles,
+            more,
+        }
+    }
+}
+
+/// A hold's own record: who holds it, why, since when, and when it ends.
+fn hold(word: &str, card: &str, since: Time, until: Time) -> Value {
+    json!({
+        "owner": NAME, "cause": word, "key": format!("card:{card}"), "card": card,
+        "since": since.0, "next": until.0, "until": until.0,
+    })
+}
+
+/// A path as one word of a shell line.
+fn shell_word(s: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+".contains(&b);
+    if s.bytes().all(plain) { s.to_owned() } else { format!("'{}'", s.replace('\'', r"'\''")) }
+}
+
+/// What was done, in the words of whoever did it: the newest hand-on, else the worker's newest comment.
+fn completed(d: &Detail) -> Option<String> {
+    let handed = d.runs.iter().find_map(|r| r.summary.clone().filter(|s| !s.trim().is_empty()));
+    // A goal-mode block writes its reason where others hand on their work.
+    let handed = handed.filter(|s| !s.starts_with("Goal-mode worker exhausted"));
+    let worker = d.newest_run().and_then(|r| r.profile.as_deref());
+    let said = || d.comments.iter().rev().find(|c| Some(c.author.as_str()) == worker).map(|c| c.body.clone());
+    handed.or_else(said)
+}
+
+fn out_of_bounds(scope: &Scope) -> Option<String> {
+    if !scope.out_of_scope.is_empty() {
+        return Some(scope.out_of_scope.join(", "));
+    }
+    (!scope.in_scope.is_empty()).then(|| format!("anything outside {}", scope.in_scope.join(", ")))
+}
+
+/// A stash made on the branch the tree is on; another branch's is nobody's here.
+fn own_stash(tree: &crate::tree::Tree) -> Option<String> {
+    let branch = tree.branch.as_deref()?;
+    let on = [format!("WIP on {branch}:"), format!("On {branch}:")];
+    tree.stashes.iter().find(|s| on.iter().any(|o| s.contains(o.as_str()))).cloned()
+}
+
+fn tree_lines(s: &SourceSeen) -> Vec<String> {
+    let Some(tree) = &s.tree.tree else {
+        let why = s.tree.why_not.as_deref().unwrap_or("not looked at");
+        return vec![format!("unknown: {why}")];
+    };
+    let mut lines = vec![
+        format!("Folder: {}", tree.root.display()),
+        format!("Branch: {}", tree.branch.as_deref().unwrap_or("detached")),
+        format!(
+            "Commit: {} {}",
+            tree.commit.as_deref().map_or("none", |c| c.get(..12).unwrap_or(c)),
+            tree.subject.as_deref().unwrap_or_default()
+        ),
+        format!("Uncommitted: {} changed, {} untracked", tree.dirty_count, tree.untracked_count),
+    ];
+    if !tree.dirty.is_empty() {
+        lines.push(format!("Files: {}", tree.dirty.iter().take(8).cloned().collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(stash) = tree.stashes.first() {
+        lines.push(format!("Stashes: {}, newest {stash}", tree.stash_count));
+    }
+    lines
+}

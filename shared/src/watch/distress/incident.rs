@@ -1,0 +1,179 @@
+//! Many tasks stuck for one reason share one card: an orchestrator needs to be told once that a provider is down.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Map;
+
+use super::queue::{Queue, about};
+use super::seen::SourceSeen;
+use super::trouble::Trouble;
+use super::{NAME, Rules, compose, sources_of};
+use crate::board::hermes::{self, Trail};
+use crate::board::{Detail, Expect, Status, Step};
+use crate::cause::Cause;
+use crate::distress::INCIDENT_KEY;
+use crate::watch::Decision;
+
+/// From so many sources on they share a card.
+const SOURCES: usize = 3;
+
+/// One cause at one host.
+type Group = (String, String);
+
+/// A stuck task and why.
+type Stuck<'a> = (&'a SourceSeen, Trouble);
+
+/// Turns troubles into steps: alone, or together where they are one incident.
+pub(super) fn plan(rules: &Rules<'_>, stuck: Vec<Stuck<'_>>, queue: &mut Queue, decision: &mut Decision) {
+    let mut shared: BTreeMap<Group, Vec<Stuck<'_>>> = BTreeMap::new();
+    // In the order of the troubles, which is that of dispatch: who comes first gets the next free place.
+    let mut turns: Vec<(Option<Group>, Vec<Stuck<'_>>)> = Vec::new();
+    for (s, t) in stuck {
+        match group(rules, s, &t) {
+            None => turns.push((None, vec![(s, t)])),
+            Some(group) => {
+                if !shared.contains_key(&group) {
+                    turns.push((Some(group.clone()), Vec::new()));
+                }
+                shared.entry(group).or_default().push((s, t));
+            }
+        }
+    }
+    for (group, mut members) in turns {
+        members.extend(group.as_ref().and_then(|g| shared.remove(g)).unwrap_or_default());
+        let known = group.as_ref().map(|g| Known::of(rules, g)).unwrap_or_default();
+        if let Some(card) = known.incident {
+            for (s, t) in &members {
+                decision.steps.push(join(rules, s, t, card, queue));
+            }
+        } else if group.is_some() && known.sources.len() + members.len() >= SOURCES {
+            open(rules, &members, &known, queue, decision);
+        } else {
+            for (s, t) in &members {
+                decision.steps.push(alone(rules, s, t, queue));
+            }
+        }
+    }
+}
+
+/// Causes that lie with a provider or an endpoint, not with one task.
+fn group(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble) -> Option<Group> {
+    let cause = t.cause.filter(|_| rules.config.distress.storm)?;
+    let shared = cause.is_provider_pressure()
+        || matches!(
+            cause,
+            Cause::Credential | Cause::ModelMissing | Cause::ConnectionRefused | Cause::Misconfigured
+        );
+    // A card that cannot be linked yet has nothing to hold it to the others.
+    (shared && t.link).then(|| (t.word.to_owned(), rules.host(s, t).unwrap_or_default()))
+}
+
+/// What is on the board already for one cause at one host.
+#[derive(Default)]
+struct Known<'a> {
+    /// The open incident card.
+    incident: Option<&'a Detail>,
+    /// Cards of single sources.
+    singles: Vec<&'a Detail>,
+    /// Their sources.
+    sources: BTreeSet<String>,
+}
+
+impl<'a> Known<'a> {
+    fn of(rules: &Rules<'a>, group: &Group) -> Known<'a> {
+        let same = |c: &&Detail| about(c).as_ref() == Some(group);
+        let is_incident =
+            |c: &&Detail| c.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with(INCIDENT_KEY));
+        let (incidents, singles): (Vec<&Detail>, Vec<&Detail>) =
+            rules.seen.cards.iter().filter(same).partition(is_incident);
+        let sources = singles.iter().flat_map(|c| sources_of(c)).collect();
+        Known { incident: incidents.first().copied(), singles, sources }
+    }
+}
+
+fn alone(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, queue: &mut Queue) -> Step {
+    let key = compose::key(&s.detail.task.id, t.word, t.run);
+    let slot = queue.take();
+    let made = rules.card(s, t, key, &slot, &[]);
+    rules.tie(s, t, &made.id, Some(made.change), &slot)
+}
+
+fn join(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, card: &Detail, queue: &Queue) -> Step {
+    let slot = queue.joined();
+    rules.tie(s, t, &card.task.id, None, &slot)
+}
+
+/// The card for all of them, made in the step of the first; single cards that nobody has begun with close into it.
+fn open(
+    rules: &Rules<'_>,
+    members: &[Stuck<'_>],
+    known: &Known<'_>,
+    queue: &mut Queue,
+    decision: &mut Decision,
+) {
+    let began = |s: &SourceSeen| s.detail.newest_run().map(|r| r.ended_at.unwrap_or(r.started_at));
+    let Some((oldest, trouble)) = members.iter().min_by_key(|(s, _)| (began(s), s.detail.task.id.clone()))
+    else {
+        return;
+    };
+    let host = rules.host(oldest, trouble).unwrap_or_else(|| trouble.word.to_owned());
+    let key = format!("{INCIDENT_KEY}{host}:{}", trouble.run);
+    let listed = |(s, _): &Stuck<'_>| format!("{}: {}", s.detail.task.id, s.detail.task.title);
+    let mut more: Vec<String> = members.iter().map(listed).collect();
+    more.extend(known.sources.iter().map(|s| format!("{s}: has a card of its own")));
+    let slot = queue.take();
+    let made = rules.card(oldest, trouble, key, &slot, &more);
+    decision.steps.push(rules.tie(oldest, trouble, &made.id, Some(made.change), &slot));
+    for (s, t) in members.iter().filter(|(s, _)| s.detail.task.id != oldest.detail.task.id) {
+        decision.steps.push(rules.tie(s, t, &made.id, None, &slot));
+    }
+    for card in known.singles.iter().filter(|c| is_untouched(c)) {
+        merge(rules, card, &made.id, decision);
+    }
+}
+
+/// Nobody has begun with it. A card that is claimed is its orchestrator's.
+fn is_untouched(card: &Detail) -> bool {
+    matches!(card.task.status, Status::Ready | Status::Scheduled)
+        && card.task.claim_lock.is_none()
+        && card.task.current_run.is_none()
+}
+
+/// Ties the source of a single card to the incident, then closes the card. In this order: a closed parent would set the
+/// source free.
+fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decision) {
+    let because = format!("one incident with others; card {incident} decides for all");
+    let trail = Trail {
+        by: NAME,
+        pass: &rules.pass.id,
+        clock_given: rules.pass.clock_given,
+        case: "incident",
+        cause: None,
+        because: &because,
+        more: Map::new(),
+    };
+    let step = |d: &Detail, action: &str, changes| Step {
+        task: d.task.id.clone(),
+        action: action.into(),
+        case: "incident".into(),
+        cause: None,
+        because: because.clone(),
+        expect: Some(Expect::of(d)),
+        proof: None,
+        changes,
+    };
+    let sources: Vec<&Detail> = rules
+        .seen
+        .sources
+        .iter()
+        .map(|s| &s.detail)
+        .chain(&rules.seen.others)
+        .filter(|d| d.cards.contains(&card.task.id) && !d.task.status.frees_children())
+        .collect();
+    for d in &sources {
+        let tie = hermes::Tie { card: incident, link: true, park: None, cause: "incident" };
+        decision.steps.push(step(d, "join", hermes::tied(d, tie, &trail)));
+    }
+    let said = format!("Merged into {incident}: the same cause stops several tasks.");
+    decision.steps.push(step(card, "merge-card", hermes::completed(card, None, Some(&said), &trail)));
+}

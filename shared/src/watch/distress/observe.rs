@@ -1,0 +1,142 @@
+//! Two looks: at every open row, then closely at what may be stuck, its log, and the tree of what surely is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen, suspect};
+use super::trouble::{self, Verdict};
+use crate::board::{Detail, Event, Status, Task};
+use crate::distress;
+use crate::error::Result;
+use crate::host::Look;
+use crate::logs::Reading;
+use crate::time::Time;
+use crate::watch::{LogAsk, Pass, World, clock};
+
+/// Most working trees looked at in one pass; git takes its time.
+const MOST_TREES: usize = 20;
+/// Most profiles whose configuration is read.
+const MOST_PROFILES: usize = 200;
+/// The longest look at one tree.
+const TREE_LIMIT: Duration = Duration::from_secs(2);
+
+pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
+    let now = pass.now;
+    let rows = world.board.glance(&GLANCED)?;
+    let is_card = |t: &Task| distress::is_card(&t.title, t.idempotency_key.as_deref());
+    let wanted = |t: &Task| pass.only.as_ref().is_none_or(|only| *only == t.id);
+    let cards: Vec<String> = rows.iter().filter(|t| is_card(t)).map(|t| t.id.clone()).collect();
+    let mut seen = Seen {
+        now,
+        runtime: None,
+        glanced: rows.len(),
+        own_board: world.board.is_own(),
+        slug: world.board.id().slug.clone(),
+        db: world.board.id().path.display().to_string(),
+        clock_fault: None,
+        sources: Vec::new(),
+        cards: world.board.look(&cards)?,
+        others: Vec::new(),
+        profiles: BTreeMap::new(),
+    };
+    let mut ids = Vec::new();
+    for t in rows.iter().filter(|t| suspect(t) && wanted(t)) {
+        // Most running work is well; its log alone says so, and nothing else of it is read.
+        if t.status == Status::Running {
+            let ask = Of { task: &t.id, profile: t.assignee.as_deref(), file: None };
+            let reading = read(world, ask, t.started_at.unwrap_or(t.created_at), now);
+            let refused = trouble::repeated(&reading.signals, now, world.config).is_some();
+            let named = matches!(reading.end, crate::logs::LogEnd::Absent);
+            if !refused && !named {
+                continue;
+            }
+        }
+        ids.push(t.id.clone());
+    }
+    let known: BTreeSet<&String> = ids.iter().collect();
+    let named: BTreeSet<String> = seen.cards.iter().flat_map(super::sources_of).collect();
+    let others: Vec<String> = named.into_iter().filter(|s| !known.contains(s)).collect();
+    seen.others = world.board.look(&others)?;
+    let details = world.board.look(&ids)?;
+    if details.is_empty() && seen.cards.is_empty() {
+        return Ok(seen);
+    }
+    let newest = world.board.events(now.plus(-3_600), 200)?.iter().map(|(_, e)| e.at).max();
+    seen.clock_fault = clock::fault(world, pass, newest);
+    seen.runtime = Some((world.runtime)());
+    for detail in details {
+        let source = closer(world, detail, now);
+        seen.sources.push(source);
+    }
+    trees_and_profiles(world, &mut seen);
+    Ok(seen)
+}
+
+/// Whose log.
+struct Of<'a> {
+    task: &'a str,
+    profile: Option<&'a str>,
+    file: Option<&'a str>,
+}
+
+fn read(world: &mut World<'_>, of: Of<'_>, since: Time, now: Time) -> Reading {
+    let board = world.board.id().clone();
+    let ask = LogAsk { board: &board, task: of.task, profile: of.profile, since, now, file: of.file };
+    world.logs.read(&ask, world.cache)
+}
+
+fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
+    // What a claim names as its log: an agent that is no Hermes worker writes where it likes.
+    let file = detail.newest_claim().and_then(Event::trail).and_then(|t| t.get("log")?.as_str());
+    let reading = match detail.newest_run() {
+        Some(run) => {
+            let profile = run.profile.as_deref().or(detail.task.assignee.as_deref());
+            read(world, Of { task: &detail.task.id, profile, file }, run.started_at, now)
+        }
+        None => Reading::of(crate::logs::LogEnd::NoEvidence, None),
+    };
+    let refused = trouble::repeated(&reading.signals, now, world.config).is_some();
+    let worker = if detail.task.status == Status::Running && refused { look(world, &detail) } else { None };
+    SourceSeen { detail, reading, worker, tree: TreeSeen::default() }
+}
+
+/// The worker of a running task, as `heal` would look at it.
+fn look(world: &World<'_>, detail: &Detail) -> Option<Look> {
+    let ask = crate::watch::heal::ask(detail)?;
+    world.host.look(&[ask]).pop()
+}
+
+/// Only for what surely gets a card: git is slow.
+fn trees_and_profiles(world: &World<'_>, seen: &mut Seen) {
+    let mut sources = std::mem::take(&mut seen.sources);
+    let (mut looked, mut profiles) = (0, BTreeSet::new());
+    for s in &mut sources {
+        if !matches!(trouble::trouble(s, seen, world.config), Verdict::Stuck(_)) || !s.detail.cards.is_empty()
+        {
+            continue;
+        }
+        profiles.extend(s.detail.runs.iter().filter_map(|r| r.profile.clone()));
+        profiles.extend(s.detail.task.assignee.clone());
+        // All there are: the card says which of them would help.
+        profiles.extend(seen.runtime.iter().flat_map(|r| &r.profiles).take(MOST_PROFILES).cloned());
+        s.tree = match s.detail.place.path.as_deref() {
+            None => not_seen("the board names no folder"),
+            Some(_) if looked >= MOST_TREES => not_seen("too many trees for one pass"),
+            Some(path) => {
+                looked += 1;
+                match (world.tree)(Path::new(path), TREE_LIMIT) {
+                    Ok(tree) => TreeSeen { tree: Some(tree), why_not: None },
+                    Err(why) => not_seen(&why),
+                }
+            }
+        };
+    }
+    seen.sources = sources;
+    let facts = profiles.into_iter().filter_map(|name| Some((name.clone(), (world.profile)(&name)?)));
+    seen.profiles = facts.collect();
+}
+
+fn not_seen(why: &str) -> TreeSeen {
+    TreeSeen { tree: None, why_not: Some(why.to_owned()) }
+}

@@ -1,0 +1,82 @@
+//! What `synthesize-distress` sees: plain data, so that a pass can be shown, saved and decided again.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::{Detail, Status, Task};
+use crate::distress::is_card;
+use crate::host::Look;
+use crate::logs::Reading;
+use crate::provider::Profile;
+use crate::time::Time;
+use crate::tree::Tree;
+use crate::watch::Runtime;
+
+/// Everything one pass of `synthesize-distress` rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The one reading of the clock.
+    pub now: Time,
+    /// The board's runtime; `None` where nothing needed it.
+    pub runtime: Option<Runtime>,
+    /// How many open rows were glanced at.
+    pub glanced: usize,
+    /// The board was made by `board init`.
+    pub own_board: bool,
+    /// Its slug, where it is one of a Hermes root's named boards.
+    pub slug: Option<String>,
+    /// Its file.
+    pub db: String,
+    /// Why nothing may be decided by time, if so.
+    pub clock_fault: Option<String>,
+    /// Tasks that may be stuck, in dispatch order.
+    pub sources: Vec<SourceSeen>,
+    /// Open distress cards.
+    pub cards: Vec<Detail>,
+    /// Sources of those cards that are not among the stuck ones.
+    pub others: Vec<Detail>,
+    /// Profiles that worked on stuck tasks, by name.
+    pub profiles: BTreeMap<String, Profile>,
+}
+
+/// One task that may be stuck.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SourceSeen {
+    /// Its whole story.
+    pub detail: Detail,
+    /// What the log of its newest attempt says.
+    pub reading: Reading,
+    /// What became of its worker, where it runs.
+    pub worker: Option<Look>,
+    /// Its working tree.
+    pub tree: TreeSeen,
+}
+
+/// What is known of a working tree.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TreeSeen {
+    /// What git says.
+    pub tree: Option<Tree>,
+    /// Why it is not known.
+    pub why_not: Option<String>,
+}
+
+/// States that are glanced at.
+pub const GLANCED: [Status; 6] =
+    [Status::Running, Status::Ready, Status::Blocked, Status::Todo, Status::Scheduled, Status::Triage];
+
+/// Whether a row is worth a closer look, from the row alone.
+pub fn suspect(t: &Task) -> bool {
+    if is_card(&t.title, t.idempotency_key.as_deref()) {
+        return false;
+    }
+    match t.status {
+        Status::Running | Status::Blocked | Status::Scheduled | Status::Triage => true,
+        // Only work that was tried can have failed.
+        Status::Ready | Status::Todo => {
+            t.claim_lock.is_none() && (t.started_at.is_some() || t.block_kind.is_some())
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,480 @@
+//! Why a task is stuck, and whether it is ours to say so.
+
+use serde_json::Value;
+
+use super::NAME;
+use super::by_hand::HAND;
+use super::seen::{Seen, SourceSeen};
+use crate::board::{Detail, Event, Run, Status, Step, hermes};
+use crate::cause::{self, Cause, Owner};
+use crate::config::Config;
+use crate::distress::Blocker;
+use crate::host::Life;
+use crate::logs::{Evidence, LogEnd, Signal, SignalKind};
+use crate::time::{Time, words};
+use crate::watch::word;
+
+/// What one task comes to.
+pub(super) enum Verdict {
+    /// It needs a card.
+    Stuck(Box<Trouble>),
+    /// Change something else about it.
+    Act(Box<Step>),
+    /// Leave it, for this reason.
+    Leave(String),
+    /// Leave it, because something is not known.
+    Unknown(String),
+    /// Leave it, and tell somebody.
+    Finding(String),
+    /// Nothing is wrong with it.
+    Fine,
+}
+
+/// What is wrong with one task.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Trouble {
+    /// Which rule found it.
+    pub(super) case: &'static str,
+    /// What kind of help is needed.
+    pub(super) blocker: Blocker,
+    /// Why the attempt ended, where that is known.
+    pub(super) cause: Option<Cause>,
+    /// The cause's word in keys; a worker's own block has one of its own.
+    pub(super) word: &'static str,
+    /// The newest run, 0 where there never was one.
+    pub(super) run: i64,
+    /// One sentence about it.
+    pub(super) what: String,
+    /// The line that says so.
+    pub(super) evidence: Option<Evidence>,
+    /// Further lines, oldest first; untrusted.
+    pub(super) quotes: Vec<String>,
+    /// The card becomes its parent now. Not while a worker runs, and not in triage, where nothing waits for parents.
+    pub(super) link: bool,
+    /// It would be set free by somebody, and run into the same wall.
+    pub(super) park: bool,
+}
+
+/// Kinds of events after which a task stands differently.
+const TURNS: [&str; 19] = [
+    "gave_up",
+    "blocked",
+    "block_loop_detected",
+    "dependency_wait",
+    "unblocked",
+    "promoted",
+    "promoted_manual",
+    "claimed",
+    "scheduled",
+    "status",
+    "specified",
+    "decomposed",
+    "crashed",
+    "protocol_violation",
+    "rate_limited",
+    "timed_out",
+    "spawn_failed",
+    "stale",
+    "reclaimed",
+];
+
+/// Kinds of events with which an attempt ends badly.
+const FAILURES: [&str; 8] = [
+    "gave_up",
+    "crashed",
+    "protocol_violation",
+    "rate_limited",
+    "timed_out",
+    "spawn_failed",
+    "stale",
+    "reclaimed",
+];
+
+/// What Hermes writes when a goal-mode worker comes to no end: a sticky block of its own, whatever the reason.
+const GOAL: &str = "Goal-mode worker exhausted its turn budget";
+
+/// Judges one task that has no open card.
+pub(super) fn trouble(s: &SourceSeen, seen: &Seen, config: &Config) -> Verdict {
+    let case = Case { s, d: &s.detail, seen, config };
+    match s.detail.task.status {
+        Status::Running => case.running(),
+        Status::Ready => case.ready(),
+        Status::Blocked => case.blocked(),
+        Status::Scheduled => case.scheduled(),
+        Status::Todo => case.todo(),
+        Status::Triage => case.triage(),
+        _ => Verdict::Fine,
+    }
+}
+
+struct Case<'a> {
+    s: &'a SourceSeen,
+    d: &'a Detail,
+    seen: &'a Seen,
+    config: &'a Config,
+}
+
+impl Case<'_> {
+    fn newest(&self, kinds: &[&str]) -> Option<&Event> {
+        self.d.events.iter().rev().find(|e| kinds.contains(&e.kind.as_str()))
+    }
+
+    fn run(&self) -> Option<&Run> {
+        self.d.newest_run()
+    }
+
+    /// A task the failure breaker gave up, or one somebody blocked.
+    fn blocked(&self) -> Verdict {
+        let turns = ["gave_up", "blocked", "unblocked", "promoted", "promoted_manual", "claimed", "status"];
+        match self.newest(&turns) {
+            Some(e) if e.kind == "gave_up" => self.gave_up(e),
+            Some(e) if e.kind == "blocked" => self.sticky(e),
+            _ => Verdict::Leave("blocked, but nobody says why".into()),
+        }
+    }
+
+    fn gave_up(&self, event: &Event) -> Verdict {
+        if let LogEnd::Unreadable(why) = &self.s.reading.end {
+            return self.unreadable(why);
+        }
+        let said = event.payload.get("error").and_then(Value::as_str);
+        let cause = self.cause(said).unwrap_or(Cause::Unknown);
+        let by_hand = event.payload.get("limit_source").and_then(Value::as_str) == Some("task")
+            || self.d.task.max_retries.is_some();
+        if cause.owner() == Owner::Distress {
+            return self.stuck("gave-up", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+        }
+        if self.is_escalated() {
+            // Nobody knows why it dies; that it does so again and again says it does not fit into one attempt.
+            return self.stuck("escalated", cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget));
+        }
+        if by_hand {
+            return self.stuck("hand-limit", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+        }
+        Verdict::Leave(format!("gave up on {cause}; heal resets it"))
+    }
+
+    fn is_escalated(&self) -> bool {
+        let began = self.d.events.iter().rposition(word::is_fresh_start).map_or(0, |i| i + 1);
+        self.d.events[began..].iter().any(|e| e.kind == "watchbill_escalated" && e.by() == Some("heal"))
+    }
+
+    /// An explicit block. Only Hermes' own words, our own hand-over, and what a worker says about its environment get a
+    /// card; everything else is a person's word.
+    fn sticky(&self, event: &Event) -> Verdict {
+        let reason = event.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
+        let kind = event.payload.get("kind").and_then(Value::as_str);
+        if word::is_ours(event) {
+            let why = event.payload.get("cause").and_then(Value::as_str).unwrap_or("a watcher");
+            let cause = recorded(event).filter(|_| why == "hold-cap");
+            return match cause {
+                Some(cause) => {
+                    self.stuck("handed-over", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                }
+                None => Verdict::Leave(format!("needs a person: {why}")),
+            };
+        }
+        if reason.starts_with(GOAL) {
+            let cause = self.cause(Some(reason)).unwrap_or(Cause::IterationBudget);
+            return self.stuck("goal-mode", cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget));
+        }
+        // Its worker asked by a card of its own, and that is closed: whoever closed it did not say what is to be done.
+        let asked = event.trail().and_then(|t| t.get("card")?.as_str()).filter(|_| event.by() == Some(HAND));
+        if let Some(card) = asked {
+            return self.unanswered(card);
+        }
+        let by_worker = event.run.is_some() && event.by().is_none_or(|by| by == "board");
+        if !by_worker {
+            return Verdict::Leave("blocked by hand; only a person lifts that".into());
+        }
+        let provider = cause::of_text(reason)
+            .filter(|c| c.is_provider_pressure() || matches!(c, Cause::Credential | Cause::ModelMissing));
+        if let Some(cause) = provider {
+            return self.stuck("worker-block", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+        }
+        let (blocker, word) = match kind {
+            Some("capability") => (Blocker::EnvBlocker, "capability"),
+            Some("dependency") => (Blocker::Dependency, "dependency"),
+            _ => return Verdict::Leave("blocked by hand; only a person lifts that".into()),
+        };
+        self.own_block(event, blocker, word, reason)
+    }
+
+    /// A worker's own block: whoever can help has some time to see it first.
+    fn own_block(&self, event: &Event, blocker: Blocker, word: &'static str, reason: &str) -> Verdict {
+        let (waited, most) = (self.seen.now.since(event.at), seconds(self.config.distress.block_wait));
+        if waited < most {
+            return Verdict::Leave(format!(
+                "blocked by its worker {} ago; a card after {}",
+                words(waited),
+                words(most)
+            ));
+        }
+        let what = format!("Its worker blocked it {} ago for want of a {word}.", words(waited));
+        let quotes = if reason.is_empty() { Vec::new() } else { vec![reason.to_owned()] };
+        Verdict::Stuck(Box::new(Trouble {
+            quotes,
+            ..self.trouble("worker-block", None, word, blocker, what)
+        }))
+    }
+
+    /// A task that waits for its next attempt, although the last one already met a wall that is still there.
+    fn ready(&self) -> Verdict {
+        let Some(run) = self.run().filter(|r| r.ended_at.is_some()) else { return Verdict::Fine };
+        let turn = self.newest(&TURNS);
+        let failed = |e: &Event| FAILURES.contains(&e.kind.as_str()) || e.kind == "promoted";
+        // Unblocked, reassigned or promoted by hand since: whoever did it wants it tried.
+        let tried_again =
+            self.d.events.iter().rposition(|e| FAILURES.contains(&e.kind.as_str())).is_some_and(|at| {
+                self.d.events[at..].iter().any(|e| word::is_fresh_start(e) || e.kind == "unblocked")
+            });
+        let finished = matches!(run.outcome.as_deref(), Some("completed" | "blocked"));
+        if !turn.is_some_and(failed) || tried_again || finished {
+            return Verdict::Fine;
+        }
+        if let LogEnd::Unreadable(why) = &self.s.reading.end {
+            return Verdict::Unknown(format!("its log cannot be read: {why}"));
+        }
+        let limited = |r: &&Run| r.outcome.as_deref() == Some("rate_limited");
+        let in_a_row = self.d.runs.iter().take_while(limited).count();
+        if limited(&run) && in_a_row < usize::try_from(self.config.distress.repeat).unwrap_or(usize::MAX) {
+            return Verdict::Leave("rate limited; the dispatcher waits and tries again".into());
+        }
+        let said = run.error.as_deref().or(self.d.task.last_failure_error.as_deref());
+        match self.cause(said) {
+            Some(cause) if meets_a_wall(cause) => {
+                self.stuck("died-of-it", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+            }
+            _ => Verdict::Fine,
+        }
+    }
+
+    /// Parked by one of us.
+    fn scheduled(&self) -> Verdict {
+        let Some(event) =
+            self.newest(&["scheduled", "unblocked", "status"]).filter(|e| e.kind == "scheduled")
+        else {
+            return Verdict::Leave("scheduled by somebody else".into());
+        };
+        let hold = event.trail().and_then(|t| t.get("hold"));
+        match (event.by(), hold) {
+            (Some("heal"), Some(_)) => match recorded(event) {
+                Some(cause) if cause.owner() == Owner::Distress => {
+                    self.stuck("parked", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                }
+                _ => Verdict::Leave("held by heal".into()),
+            },
+            (Some(NAME), Some(hold)) => self.undecided(hold),
+            _ => Verdict::Leave("scheduled by somebody else".into()),
+        }
+    }
+
+    /// Blocked by its worker with a card, and that is closed.
+    fn unanswered(&self, card: &str) -> Verdict {
+        let made = self.d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
+        let kin = self.d.parents.iter().find(|p| p.id == card).map(|p| &p.status);
+        match made.or(kin) {
+            Some(Status::Archived) => {
+                Verdict::Leave(format!("its card {card} was archived: somebody said no"))
+            }
+            Some(_) => Verdict::Finding(format!(
+                "{} is still blocked: its card {card} was completed without a decision; reassign and unblock it, or say \
+                 what it waits for",
+                self.d.task.id
+            )),
+            None => Verdict::Finding(format!("{} is blocked, and its card {card} is gone", self.d.task.id)),
+        }
+    }
+
+    /// Parked with its card, and that is closed.
+    fn undecided(&self, hold: &Value) -> Verdict {
+        let id = &self.d.task.id;
+        let card = hold.get("card").and_then(Value::as_str).unwrap_or_default();
+        let until = hold.get("until").and_then(Value::as_i64).map_or(self.seen.now, Time);
+        let made = self.d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
+        let kin = self.d.parents.iter().find(|p| p.id == card).map(|p| &p.status);
+        match made.or(kin) {
+            Some(Status::Archived) => {
+                Verdict::Leave(format!("its card {card} was archived: somebody said no"))
+            }
+            Some(_) => Verdict::Finding(format!(
+                "{id} is still parked until {until}: its card {card} was completed without a decision; reassign and \
+                 unblock it, or say what it waits for"
+            )),
+            None => Verdict::Finding(format!("{id} is parked until {until}, and its card {card} is gone")),
+        }
+    }
+
+    /// A worker's wait for something nobody does.
+    fn todo(&self) -> Verdict {
+        let Some(event) = self.newest(&TURNS).filter(|e| e.kind == "dependency_wait") else {
+            return Verdict::Fine;
+        };
+        if let Some(parent) = self.d.parents.iter().find(|p| !p.status.frees_children()) {
+            return Verdict::Leave(format!("waits for {}", parent.id));
+        }
+        let reason = event.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
+        self.own_block(event, Blocker::Dependency, "dependency", reason)
+    }
+
+    /// Blocked for the same reason twice: Hermes sends it to triage and says nothing (hermes-agent #75444, #79728).
+    fn triage(&self) -> Verdict {
+        let Some(event) = self.newest(&TURNS).filter(|e| e.kind == "block_loop_detected") else {
+            return Verdict::Fine;
+        };
+        let kind = event.payload.get("kind").and_then(Value::as_str).or(self.d.task.block_kind.as_deref());
+        let blocker = if kind == Some("dependency") { Blocker::Dependency } else { Blocker::EnvBlocker };
+        let what =
+            "It was blocked twice for the same reason and sent to triage, from where nobody calls it back.";
+        let quotes =
+            event.payload.get("reason").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+        let trouble = self.trouble("block-loop", None, "block_loop", blocker, what.into());
+        Verdict::Stuck(Box::new(Trouble { quotes, ..trouble }))
+    }
+
+    /// A living worker whose provider refuses it again and again.
+    fn running(&self) -> Verdict {
+        if let LogEnd::Unreadable(why) = &self.s.reading.end {
+            return Verdict::Unknown(format!("its log cannot be read: {why}"));
+        }
+        let Some(newest) = repeated(&self.s.reading.signals, self.seen.now, self.config) else {
+            return Verdict::Fine;
+        };
+        if self.s.worker.as_ref().is_some_and(|w| w.life == Life::Gone) {
+            return Verdict::Leave("its worker is gone; heal frees it first".into());
+        }
+        let cause = newest.evidence.cause;
+        let mut stuck = self.trouble(
+            "repeated",
+            Some(cause),
+            cause.as_str(),
+            cause.blocker_type().unwrap_or(Blocker::RateLimited),
+            format!("Its worker still runs, and was refused again and again: {}.", told(&newest.evidence)),
+        );
+        stuck.evidence = Some(newest.evidence.clone());
+        Verdict::Stuck(Box::new(stuck))
+    }
+
+    /// The true cause: the line the log ends on, else what the runtime itself recorded.
+    fn cause(&self, said: Option<&str>) -> Option<Cause> {
+        if let LogEnd::Ended(e) = &self.s.reading.end {
+            return Some(e.cause);
+        }
+        if self.run().is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
+            return Some(Cause::RateLimit);
+        }
+        let run = self.run().and_then(|r| r.error.as_deref());
+        [said, run].into_iter().flatten().find_map(cause::of_text)
+    }
+
+    fn unreadable(&self, why: &str) -> Verdict {
+        Verdict::Finding(format!(
+            "{}: its log cannot be read: {why}; nothing is decided about it",
+            self.d.task.id
+        ))
+    }
+
+    fn stuck(&self, case: &'static str, cause: Cause, blocker: Blocker) -> Verdict {
+        let evidence = match &self.s.reading.end {
+            LogEnd::Ended(e) => Some(e.clone()),
+            _ => None,
+        };
+        let ended = evidence.as_ref().map_or_else(|| cause.to_string(), told);
+        let what = match case {
+            "escalated" => format!("It was reset by heal as often as allowed and ended on {ended} again."),
+            "goal-mode" => {
+                format!("Its goal-mode worker used up all its turns; the last one ended on {ended}.")
+            }
+            "worker-block" => format!("Its worker blocked it: {ended}."),
+            _ => format!("The last attempt ended on {ended}."),
+        };
+        Verdict::Stuck(Box::new(Trouble {
+            evidence,
+            ..self.trouble(case, Some(cause), cause.as_str(), blocker, what)
+        }))
+    }
+
+    fn trouble(
+        &self,
+        case: &'static str,
+        cause: Option<Cause>,
+        word: &'static str,
+        blocker: Blocker,
+        what: String,
+    ) -> Trouble {
+        let status = &self.d.task.status;
+        let limit =
+            self.seen.runtime.as_ref().map_or(crate::board::hermes::FAILURE_LIMIT, |r| r.failure_limit);
+        let limit = crate::board::hermes::breaker(&self.d.task, limit).0;
+        let loose = !crate::board::hermes::is_sticky(&self.d.events) && self.d.task.failures < limit;
+        let signals = self.s.reading.signals.iter().rev().filter(|g| g.kind != SignalKind::Tool);
+        let mut quotes: Vec<String> = signals.map(|g| g.evidence.words.clone()).take(3).collect();
+        quotes.reverse();
+        Trouble {
+            case,
+            blocker,
+            cause,
+            word,
+            run: self.run().map_or(0, |r| r.id),
+            what,
+            evidence: None,
+            quotes,
+            link: !matches!(status, Status::Running | Status::Triage),
+            park: matches!(status, Status::Ready | Status::Todo) || (*status == Status::Blocked && loose),
+        }
+    }
+}
+
+/// Whether a dispatcher would set a blocked task free by itself: no explicit block, and below the failure limit
+/// (`recompute_ready` of Hermes 0.19).
+pub(super) fn is_loose(d: &Detail, seen: &Seen) -> bool {
+    let limit = seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit);
+    !hermes::is_sticky(&d.events) && d.task.failures < hermes::breaker(&d.task, limit).0
+}
+
+/// Causes that the next attempt meets again, so that trying it only burns requests or iterations.
+fn meets_a_wall(cause: Cause) -> bool {
+    cause.is_provider_pressure()
+        || matches!(
+            cause,
+            Cause::Credential | Cause::ModelMissing | Cause::Misconfigured | Cause::IterationBudget
+        )
+}
+
+/// The newest refusal of a provider, if there were enough of them within the window.
+pub(super) fn repeated<'a>(signals: &'a [Signal], now: Time, config: &Config) -> Option<&'a Signal> {
+    let window = seconds(config.distress.window);
+    let counts = |g: &&Signal| {
+        let c = g.evidence.cause;
+        let refused = c.is_provider_pressure() || matches!(c, Cause::Credential | Cause::ModelMissing);
+        let recent = g.evidence.at.is_some_and(|at| (0..=window).contains(&now.since(at)));
+        refused && recent && g.kind != SignalKind::Tool
+    };
+    let all: Vec<&Signal> = signals.iter().filter(counts).collect();
+    let enough = all.len() >= usize::try_from(config.distress.repeat).unwrap_or(usize::MAX);
+    all.last().copied().filter(|_| enough)
+}
+
+/// `rate_limit (HTTP 429) at api.example, until 2026-11-21T10:00:00Z`.
+pub(super) fn told(e: &Evidence) -> String {
+    let mut said = e.cause.to_string();
+    if let Some(status) = e.http {
+        said.push_str(&format!(" (HTTP {status})"));
+    }
+    if let Some(host) = &e.endpoint_host {
+        said.push_str(&format!(" at {host}"));
+    }
+    if let Some(until) = e.resets {
+        said.push_str(&format!(", until {until}"));
+    }
+    said
+}
+
+/// The cause one of us recorded in an event.
+fn recorded(event: &Event) -> Option<Cause> {
+    serde_json::from_value(event.trail()?.get("cause")?.clone()).ok()
+}
+
+pub(super) fn seconds(d: std::time::Duration) -> i64 {
+    i64::try_from(d.as_secs()).unwrap_or(i64::MAX)
+}
