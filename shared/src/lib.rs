@@ -12,6 +12,7 @@ mod cli;
 pub mod config;
 pub mod distress;
 pub mod error;
+mod hash;
 pub mod host;
 pub mod logs;
 pub mod pass;

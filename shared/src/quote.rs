@@ -15,7 +15,7 @@ const MOST_FENCED: usize = 200;
 const MOST_BYTES: usize = 64 << 10;
 /// Most bytes of one line of a block that are looked at.
 const MOST_LINE_BYTES: usize = 16 << 10;
-/// Rounds until cleaning changes nothing more. Two are the most that was ever seen.
+/// Rounds until cleaning changes nothing more.
 const MOST_ROUNDS: usize = 6;
 /// Stands for what was cut off.
 const CUT: char = '…';

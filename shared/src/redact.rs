@@ -7,7 +7,7 @@
 //!
 //! **Why no regular expressions.** One alternation of 15 shapes for the `regex` crate was measured against this: 0.9 ms
 //! to compile at the first quotation of a process whose whole pass takes a few milliseconds, 1.2 MB more executable,
-//! and four more packages; and it can say neither "looks random", "goes on behind the box's border" nor "is already
+//! and three more packages; and it can say neither "looks random", "goes on behind the box's border" nor "is already
 //! taken out", so that half of this code would stand around it all the same.
 //!
 //! **What it cannot see**: a key without a known beginning and without a name in front of it, if it is shorter than 32
@@ -148,8 +148,7 @@ const RULES: [Rule; 8] = [
     shapes::random,
 ];
 
-/// Rounds until nothing more is found. Taking something out can make a secret of what stands beside it; three rounds
-/// are the most that was ever seen.
+/// Rounds until nothing more is found. Taking something out can make a secret of what stands beside it.
 const MOST_ROUNDS: usize = 12;
 
 /// The text without secrets, terminal escapes and invisible characters; line ends and tabs stay. Doing it twice comes

@@ -303,6 +303,18 @@ pub fn commented(author: &str, body: &str) -> Vec<Change> {
 
 /// Rewrites `https://github.com/owner/repo/pull/12` as `owner/repo#12`.
 pub fn without_pull_urls(text: &str) -> String {
+    let mut now = rewritten(text);
+    // Taking one out may put the halves of another together. Each round makes it shorter.
+    loop {
+        let next = rewritten(&now);
+        if next == now {
+            return now;
+        }
+        now = next;
+    }
+}
+
+fn rewritten(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     loop {
@@ -681,6 +693,7 @@ mod tests {
             ("https://github.com/a/b/issues/7", "https://github.com/a/b/issues/7"),
             ("two http://github.com/a/b/pull/1, https://github.com/c/d/pull/22.", "two a/b#1, c/d#22."),
             ("https://github.com/", "https://github.com/"),
+            ("https://github.com/https://github.com/o/r/pull/1/pull/2", "o/r#1#2"),
             ("ünïcödé https://github.com/a/b/pull/x", "ünïcödé https://github.com/a/b/pull/x"),
         ];
         for (text, want) in cases {

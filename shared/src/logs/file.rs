@@ -17,6 +17,7 @@ use super::reader::{Reader, sniff};
 use super::tally::Tally;
 use super::{Line, LogEnd, Reading, plain, profile};
 use crate::cache::Cache;
+use crate::hash::fnv;
 use crate::time::Time;
 
 /// Most bytes read of a log at the first look, from its end.
@@ -326,11 +327,10 @@ fn first_line(file: &File, size: u64) -> io::Result<String> {
     Ok(text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().to_owned())
 }
 
-/// FNV-1a with 64 bits: written down here because it is kept on disk, and the hashers of `std` may change.
+/// Hash of the bytes before the cursor.
 fn print(file: &File, offset: u64) -> io::Result<u64> {
     let from = offset.saturating_sub(PRINT);
-    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    Ok(bytes(file, from, offset - from)?.iter().fold(0xcbf2_9ce4_8422_2325, fold))
+    Ok(fnv(bytes(file, from, offset - from)?))
 }
 
 /// Some bytes of the file, fewer where it ends.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use section::Section;
 use words::{EXIT, QUERY, Row, SESSION, is_close, is_start};
-pub(crate) use words::{host, is_mark, is_weak_mark};
+pub(crate) use words::{is_mark, is_weak_mark, skip_escape};
 
 use crate::logs::{Format, Line, LogEnd, Signal};
 

@@ -6,11 +6,11 @@
 use chrono::{FixedOffset, Local, NaiveDateTime, TimeZone};
 use serde::{Deserialize, Serialize};
 
-use super::hermes::host;
 use super::signal::{Evidence, front};
 use super::when::reset_time;
 use super::{Format, Line, LogEnd, Signal, SignalKind};
 use crate::cause::{Cause, of_api_error};
+use crate::provider::host;
 use crate::time::Time;
 
 /// Reads a profile's log. An attempt is a session; the newest is the one whose line came last.

@@ -226,7 +226,8 @@ fn bare_words(line: &str, query: bool) -> Option<usize> {
         let more = run(line, len, |b| b == b' ');
         return Some(more + bare(&line[more..], query));
     }
-    (!word.strip_suffix([':', '=']).is_some_and(is_name)).then_some(len)
+    let flag = word.starts_with('-') && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    (!flag && !word.strip_suffix([':', '=']).is_some_and(is_name)).then_some(len)
 }
 
 /// A word without quotes: to the next blank, or to a quote that closes what stands around the assignment.

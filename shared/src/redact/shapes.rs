@@ -20,8 +20,10 @@ pub(super) fn private_key(text: &str, at: usize) -> Option<Hit> {
     let far = ceil(text, body + FAR);
     let to = match text[body..far].find("-----END") {
         Some(n) => {
-            let end = run(text, body + n + 8, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
-            run(text, end, |b| b == b'-')
+            let from = body + n + "-----END".len();
+            let end = run(text, from, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
+            // What is no such label may be the name of another secret.
+            if text[from..end].contains("PRIVATE") { run(text, end, |b| b == b'-') } else { from }
         }
         None => torn_key(text, run(text, body, |b| b == b'-')),
     };

@@ -123,6 +123,7 @@ fn headers_and_addresses() {
         ("git clone https://x-token@host/r", "git clone https://[redacted: url login]@host/r"),
         ("https://h/p?key=abcdef12&x=1", "https://h/p?key=[redacted: api key]&x=1"),
         ("https://h/p?a=1&token=abcdef#f", "https://h/p?a=1&token=[redacted: token]#f"),
+        ("curl -u bob:[redacted: openai key] -v", "curl -u [redacted: credential] -v"),
         ("curl -u bob:hunter2 https://h", "curl -u [redacted: credential] https://h"),
     ]);
 }
@@ -206,11 +207,13 @@ fn secrets_that_were_split() {
         (key.replace("api03", "a\u{1b}[31mpi\u{1b}[0m03"), "[redacted: anthropic key]"),
         (key.replace("api03", "api\u{200b}03"), "[redacted: anthropic key]"),
         (key.replace("api03", "a\u{202e}pi03"), "[redacted: anthropic key]"),
+        (format!("{}\n{} end", row(&key[..76]), row("abcdefgh")), "│ [redacted: anthropic key] "),
         (format!("{}\n{} end", row(&key[..76]), row(&key[76..])), "│ [redacted: anthropic key]"),
         (format!("{}\n{}\nend", &other[..80], &other[80..]), "[redacted: openai key]\nend"),
     ] {
         let got = redact(&text);
         assert!(got.starts_with(want), "{text}\n{got}");
+        assert!(!got.contains("abcdefgh"), "{got}");
         assert!(
             !got.contains(&key[70..]) && !got.contains(&key[76..]) && !got.contains(&other[80..]),
             "{got}"

@@ -392,8 +392,12 @@ fn another_users_repository_is_refused() {
         // Only root can give a folder away; git's own shared files belong to root and do for the rest.
         return;
     }
+    let linked = repo.at("linked");
+    repo.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
     std::os::unix::fs::chown(repo.root().join(".git"), Some(12345), None).unwrap();
-    assert_eq!(look(&repo.root(), LIMIT).unwrap_err(), "another user's repository");
+    for path in [&repo.root(), &linked] {
+        assert_eq!(look(path, LIMIT).unwrap_err(), "another user's repository", "{}", path.display());
+    }
 }
 
 /// A stand-in for git.

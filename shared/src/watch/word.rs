@@ -55,12 +55,7 @@ pub(crate) fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
     let doubled =
         base.saturating_mul(1_i64.checked_shl(u32::try_from(n.clamp(0, 30)).unwrap_or(0)).unwrap_or(1));
     let wait = doubled.min(most);
-    let hash = fnv(task.bytes().chain(n.to_le_bytes()));
+    let hash = crate::hash::fnv(task.bytes().chain(n.to_le_bytes()));
     let scatter = i64::try_from(hash >> 40).unwrap_or(0) % 20;
     wait + wait * scatter / 100
-}
-
-/// FNV-1a: stable across versions and machines, which std's hasher is not.
-pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }

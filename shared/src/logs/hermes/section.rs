@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::walk::{Walk, append};
 use super::words::{
     BUSY, DETAIL, ENDPOINT, EXIT, INITIALIZING, PROVIDER, QUERY, RETRY, Row, SESSION, TOOL, final_answer,
-    host, is_close, is_guidance, is_ordinary, is_start, retry,
+    is_close, is_guidance, is_ordinary, is_start, retry,
 };
 use crate::cause::{Cause, of_api_error};
 use crate::logs::signal::{Evidence, MOST_WORDS, Signal, SignalKind, front};
+use crate::provider::host;
 
 /// How much is kept of what a worker without an agent says, in bytes.
 const OPENING_BYTES: usize = 1_024;

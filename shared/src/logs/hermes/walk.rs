@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::words::{
-    ENDPOINT, NUDGE, PROVIDER, Row, TOOL, clip, evidence, final_answer, host, is_going_on, is_labelled_rule,
+    ENDPOINT, NUDGE, PROVIDER, Row, TOOL, clip, evidence, final_answer, is_going_on, is_labelled_rule,
     is_malformed_call, letters, start_failure, terminal,
 };
 use crate::cause::Cause;
 use crate::logs::signal::{Evidence, Signal, SignalKind};
+use crate::provider::host;
 use crate::time::Time;
 
 /// How much of a final box is kept to be recognised, in bytes.

@@ -186,7 +186,7 @@ fn plain(s: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn skip_escape(chars: &mut std::str::Chars<'_>) {
+pub(crate) fn skip_escape(chars: &mut std::str::Chars<'_>) {
     match chars.next() {
         // Colours and cursor moves end at the first letter, titles and links at a bell or `ESC \`.
         Some('[') => {
@@ -327,13 +327,4 @@ pub(super) fn is_labelled_rule(text: &str) -> bool {
 /// another.
 pub(super) fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).take(24).collect()
-}
-
-/// Host and port of a URL, without user and password. An odd one is none.
-pub(crate) fn host(url: &str) -> Option<String> {
-    let rest = url.trim().split_once("://")?.1;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?;
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b".-_:[]".contains(&b);
-    (!host.is_empty() && host.len() <= 255 && host.bytes().all(plain)).then(|| host.to_ascii_lowercase())
 }

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use crate::hash::fnv;
+use crate::logs::hermes::skip_escape;
+
 /// The beginning of a text, at most `most` bytes, never half a character.
 pub(in crate::logs) fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
@@ -90,15 +93,8 @@ impl Run {
     }
 }
 
-/// FNV-1a. The standard library's hash may change with the compiler, and this one is kept in a file.
 fn mark(parts: [&[u8]; 2]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for part in parts {
-        for byte in part.iter().chain(&[0xff]) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    hash
+    fnv(parts.into_iter().flat_map(|part| part.iter().copied().chain([0xff])))
 }
 
 /// A text as evidence: without terminal escapes and control characters, at most `most` bytes.
@@ -117,19 +113,6 @@ pub(in crate::logs) fn words(text: &str, most: usize) -> String {
     let end = cut(&out, most).len();
     out.truncate(end);
     out
-}
-
-fn skip_escape(chars: &mut std::str::Chars<'_>) {
-    match chars.next() {
-        // Colours and cursor moves end at a letter; titles and links at a bell or at `ESC \`.
-        Some('[') => {
-            chars.find(|c| ('@'..='~').contains(c));
-        }
-        Some(']') if chars.find(|c| matches!(c, '\u{7}' | '\u{1b}')) == Some('\u{1b}') => {
-            chars.next();
-        }
-        _ => {}
-    }
 }
 
 #[cfg(test)]

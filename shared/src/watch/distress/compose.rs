@@ -24,7 +24,7 @@ pub(super) fn key(source: &str, word: &str, run: i64) -> String {
 
 /// A card's id: new in every pass, and the same however often one pass decides.
 pub(super) fn card_id(pass: &str, key: &str) -> String {
-    let hash = word::fnv(pass.bytes().chain([0]).chain(key.bytes()));
+    let hash = crate::hash::fnv(pass.bytes().chain([0]).chain(key.bytes()));
     format!("t_{:08x}", (hash ^ (hash >> 32)) & 0xffff_ffff)
 }
 
