@@ -259,7 +259,7 @@ impl Rules<'_> {
         let (now, policy) = (self.seen.now, &self.config.heal);
         let most = seconds(policy.hold_max);
         let stated = t.evidence.as_ref().and_then(|e| e.resets).filter(|r| *r > now);
-        let had = s.detail.cards_made.iter().filter(|c| now.since(c.created_at) < DAY).count();
+        let had = super::trouble::asked(&s.detail).iter().filter(|a| now.since(a.at) < DAY).count();
         let had = i64::try_from(had).unwrap_or(i64::MAX);
         let wait = word::backoff(seconds(policy.hold), had, most, &s.detail.task.id);
         stated.map_or(now.plus(wait), |r| r.min(now.plus(most)))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Map;
+use serde_json::{Map, json};
 
 use super::queue::{Queue, about};
 use super::seen::SourceSeen;
@@ -171,6 +171,9 @@ fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decisi
         .filter(|d| d.cards.contains(&card.task.id) && !d.task.status.frees_children())
         .collect();
     for d in &sources {
+        let mut trail = trail.clone();
+        trail.more.insert("card".into(), json!(incident));
+        trail.more.insert("run".into(), json!(d.newest_run().map_or(0, |r| r.id)));
         let tie = hermes::Tie { card: incident, link: true, park: None, cause: "incident" };
         decision.steps.push(step(d, "join", hermes::tied(d, tie, &trail)));
     }

@@ -141,20 +141,21 @@ impl Rules<'_> {
             Verdict::Stuck(trouble) => trouble,
             other => return other,
         };
-        let key = compose::key(&d.task.id, trouble.word, trouble.run);
-        if let Some(card) = d.cards_made.iter().find(|c| c.key == key) {
-            return match card.status {
-                Status::Archived => {
-                    Verdict::Leave(format!("its card {} was archived: somebody said no", card.id))
+        // Whatever card spoke of this attempt, its own or an incident's.
+        let asked = trouble::asked(d);
+        if let Some(newest) = asked.iter().rev().find(|a| a.run == trouble.run) {
+            return match newest.status {
+                Some(Status::Archived) => {
+                    Verdict::Leave(format!("its card {} was archived: somebody said no", newest.card))
                 }
                 _ => Verdict::Finding(format!(
                     "{} is still {}: its card {} was completed without a decision; reassign and unblock it, or say what \
                      it waits for",
-                    d.task.id, d.task.status, card.id
+                    d.task.id, d.task.status, newest.card
                 )),
             };
         }
-        let made = d.cards_made.iter().filter(|c| self.seen.now.since(c.created_at) < DAY).count();
+        let made = asked.iter().filter(|a| self.seen.now.since(a.at) < DAY).count();
         if made >= usize::try_from(self.config.distress.max_cards).unwrap_or(usize::MAX) {
             return self.to_a_person(s, &trouble, made);
         }
@@ -167,9 +168,12 @@ impl Rules<'_> {
         let Some(card) = self.seen.cards.iter().find(|c| c.task.id == card) else {
             return Verdict::Leave(format!("its distress card {card} is open"));
         };
-        let link = d.task.status != Status::Running
-            && !d.parents.iter().any(|p| p.id == card.task.id)
-            && compose::wants_link(card);
+        if card.parents.iter().any(|p| p.id == d.task.id) {
+            return Verdict::Finding(format!(
+                "card {} waits for its own task {}, so nobody ever takes it; unlink the two (hermes kanban unlink {} {})",
+                card.task.id, d.task.id, d.task.id, card.task.id
+            ));
+        }
         // Unblocked, reassigned or promoted since the card was made: that is the decision.
         let decided = d.events.iter().any(|e| e.at >= card.task.created_at && word::is_fresh_start(e));
         let loose = match d.task.status {
@@ -178,6 +182,10 @@ impl Rules<'_> {
             _ => false,
         };
         let park = loose && !decided && d.task.claim_lock.is_none();
+        // Parked without a link, nobody else would know that it waits for this card.
+        let link = d.task.status != Status::Running
+            && !d.parents.iter().any(|p| p.id == card.task.id)
+            && (park || compose::wants_link(card));
         if link || park {
             return self.hold_to(d, card, link, park);
         }

@@ -167,6 +167,10 @@ impl Rules<'_> {
         match card.task.status {
             Status::Blocked => Some("is blocked itself; a person must look".into()),
             Status::Triage => Some("is in triage, where nobody takes it".into()),
+            Status::Todo => {
+                let first = card.parents.iter().find(|p| !p.status.frees_children())?;
+                Some(format!("waits for {}, and nobody takes it before that", first.id))
+            }
             Status::Ready if card.task.assignee.is_none() => Some("is assigned to nobody".into()),
             Status::Ready if waited > UNCLAIMED => {
                 let who = card.task.assignee.as_deref().unwrap_or("nobody");

@@ -71,7 +71,10 @@ fn source(id: &str, status: Status) -> SourceSeen {
         task,
         body: String::new(),
         runs: vec![run(7, Some("crashed"), Some("pid 4242 not alive"))],
-        events: vec![event("created", 9_000, json!({})), event("claimed", 1_300, json!({"lock": "h:1"}))],
+        events: vec![
+            event("created", 9_000, json!({})),
+            Event { run: Some(7), ..event("claimed", 1_300, json!({"lock": "h:1"})) },
+        ],
         is_truncated: false,
         comments: Vec::new(),
         parents: Vec::new(),
@@ -322,7 +325,8 @@ fn only_some_blocks_get_a_card() {
         (json!({"reason": "no docker", "kind": "capability"}), Some(7), 900, Some("env_blocker")),
         (json!({"reason": "no docker", "kind": "capability"}), None, 9_000, None),
         (json!({"reason": "t_9 first", "kind": "dependency"}), Some(7), 9_000, Some("dependency")),
-        (json!({"reason": "HTTP 429: Rate limit reached", "kind": null}), Some(7), 1, Some("rate_limited")),
+        (json!({"reason": "HTTP 429: Rate limit reached", "kind": null}), Some(7), 9_000, None),
+        (json!({"reason": "no docker", "kind": "capability"}), Some(8), 9_000, None),
         (json!({"reason": "wrote 429 lines about author rights", "kind": null}), Some(7), 9_000, None),
         (json!({"reason": format!("{goal}RateLimitError"), "kind": null}), Some(7), 1, Some("rate_limited")),
         (
@@ -437,7 +441,7 @@ fn what_heal_parked_gets_its_card_and_nobody_elses_schedule_does() {
 #[test]
 fn one_cause_one_card() {
     let made = |status: Status, word: &str, run: i64, hours: i64| CardMade {
-        id: "t_0000cafe".into(),
+        id: format!("t_0000caf{run}"),
         key: format!("distress:t_00000001:{word}:{run}"),
         status,
         created_at: ago(hours * 3_600),
@@ -449,7 +453,7 @@ fn one_cause_one_card() {
     };
     let d = with(vec![made(Status::Done, "rate_limit", 7, 1)]);
     assert_eq!(d.steps, []);
-    assert!(d.findings[0].contains("t_0000cafe was completed without a decision"), "{d:?}");
+    assert!(d.findings[0].contains("t_0000caf7 was completed without a decision"), "{d:?}");
     let d = with(vec![made(Status::Archived, "rate_limit", 7, 1)]);
     assert_eq!((d.steps.len(), d.findings.len(), d.left.len()), (0, 0, 1));
     let d = with(vec![made(Status::Done, "rate_limit", 6, 1)]);
@@ -771,8 +775,8 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     let park = |links| Some(("park".to_owned(), links, true));
     assert_eq!(told_of(with(Status::Running, 0, &[]), false), None);
     assert_eq!(told_of(with(Status::Ready, 0, &["crashed"]), false), park(1));
-    assert_eq!(told_of(with(Status::Todo, 0, &[]), true), park(0));
-    assert_eq!(told_of(with(Status::Blocked, 1, &[]), true), park(0));
+    assert_eq!(told_of(with(Status::Todo, 0, &[]), true), park(1));
+    assert_eq!(told_of(with(Status::Blocked, 1, &[]), true), park(1));
     assert_eq!(told_of(with(Status::Blocked, 2, &["gave_up"]), true), None);
     assert_eq!(told_of(with(Status::Blocked, 0, &["blocked"]), true), None);
     assert_eq!(
@@ -782,4 +786,59 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     for kind in ["unblocked", "assigned", "promoted_manual"] {
         assert_eq!(told_of(with(Status::Todo, 0, &[kind]), true), None, "{kind}: the orchestrator decided");
     }
+}
+
+#[test]
+fn a_workers_word_about_its_provider_counts_with_the_logs_word_only() {
+    let blocked = |reason: &str, kind: Option<&str>, end: LogEnd| {
+        let mut s = source("t_00000001", Status::Blocked);
+        let payload = json!({"reason": reason, "kind": kind});
+        s.detail.events.push(Event { run: Some(7), ..event("blocked", 1, payload) });
+        s.reading.end = end;
+        one(s).steps.len()
+    };
+    let limited = "HTTP 429: Rate limit reached";
+    assert_eq!(blocked(limited, None, ended(Cause::RateLimit)), 1);
+    assert_eq!(blocked(limited, None, ended(Cause::Quota)), 1, "the same kind of help");
+    assert_eq!(blocked(limited, None, ended(Cause::Credential)), 0);
+    assert_eq!(blocked(limited, None, LogEnd::NoEvidence), 0);
+    assert_eq!(blocked(limited, Some("needs_input"), ended(Cause::RateLimit)), 0, "a question is a person's");
+    assert_eq!(blocked("which colour?", None, ended(Cause::RateLimit)), 0);
+}
+
+#[test]
+fn an_incidents_card_counts_for_each_of_its_sources() {
+    let with = |status: Status, run: i64| {
+        let mut s = gave_up("t_00000001", Cause::RateLimit);
+        let trail = json!({"by": super::NAME, "parent": "t_0000beef", "watchbill": {"card": "t_0000beef", "run": run}});
+        s.detail.events.push(event("linked", 900, trail));
+        s.detail.parents =
+            vec![Kin { id: "t_0000beef".into(), title: "[BLOCKED] t_00000002 rate_limited".into(), status }];
+        one(s)
+    };
+    let done = with(Status::Done, 7);
+    assert!(
+        done.steps.is_empty() && done.findings[0].contains("t_0000beef was completed without a decision"),
+        "{done:?}"
+    );
+    let archived = with(Status::Archived, 7);
+    assert!(archived.steps.is_empty() && archived.findings.is_empty(), "somebody said no: {archived:?}");
+    assert_eq!(with(Status::Done, 6).steps.len(), 1, "another attempt");
+}
+
+#[test]
+fn a_card_that_waits_for_its_own_task_is_told_of_and_holds_nobody() {
+    let mut all = seen(vec![source("t_00000001", Status::Ready)]);
+    let mut card = open_card("t_0000cafe", "[BLOCKED] t_00000001: rate limited", Status::Todo, json!({}));
+    card.parents = vec![Kin { id: "t_00000001".into(), title: "x".into(), status: Status::Ready }];
+    all.cards = vec![card.clone()];
+    let d = told(&all);
+    assert_eq!(d.steps, []);
+    assert!(d.findings.iter().any(|f| f.contains("hermes kanban unlink t_00000001 t_0000cafe")), "{d:?}");
+    // Any other worker-made card is linked where its task is parked.
+    card.parents.clear();
+    card.task.status = Status::Ready;
+    all.cards = vec![card];
+    let d = told(&all);
+    assert_eq!((links(&d.steps[0]), parks(&d.steps[0])), (1, true));
 }

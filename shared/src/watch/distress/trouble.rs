@@ -183,13 +183,15 @@ impl Case<'_> {
         if let Some(card) = asked {
             return self.unanswered(card);
         }
-        let by_worker = event.run.is_some() && event.by().is_none_or(|by| by == "board");
+        // Hermes makes up a run for a block of a task that is not running, so only one that was claimed is a worker's.
+        let claimed = |e: &Event| e.kind == "claimed" && e.run.is_some() && e.run == event.run;
+        let by_worker =
+            self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == super::by_hand::HAND);
         if !by_worker {
             return Verdict::Leave("blocked by hand; only a person lifts that".into());
         }
-        let provider = cause::of_text(reason)
-            .filter(|c| c.is_provider_pressure() || matches!(c, Cause::Credential | Cause::ModelMissing));
-        if let Some(cause) = provider {
+        // A reason is prose, and may well speak of limits; only with the log's own word it is evidence.
+        if let Some(cause) = self.agreed(reason).filter(|_| kind != Some("needs_input")) {
             return self.stuck("worker-block", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
         }
         let (blocker, word) = match kind {
@@ -198,6 +200,13 @@ impl Case<'_> {
             _ => return Verdict::Leave("blocked by hand; only a person lifts that".into()),
         };
         self.own_block(event, blocker, word, reason)
+    }
+
+    /// A wall that both the log and a worker's own words name.
+    fn agreed(&self, reason: &str) -> Option<Cause> {
+        let LogEnd::Ended(e) = &self.s.reading.end else { return None };
+        let said = cause::of_text(reason)?.blocker_type();
+        (meets_a_wall(e.cause) && said == e.cause.blocker_type()).then_some(e.cause)
     }
 
     /// A worker's own block: whoever can help has some time to see it first.
@@ -423,6 +432,43 @@ impl Case<'_> {
             park: matches!(status, Status::Ready | Status::Todo) || (*status == Status::Blocked && loose),
         }
     }
+}
+
+/// A card that was written about one attempt.
+pub(super) struct Asked {
+    pub(super) card: String,
+    pub(super) run: i64,
+    pub(super) at: Time,
+    /// Where the card stands; `None` where it is gone.
+    pub(super) status: Option<Status>,
+}
+
+/// Every card this task was tied to, oldest first: an incident's has no key of its own, but each tie is an event.
+pub(super) fn asked(d: &Detail) -> Vec<Asked> {
+    let status = |card: &str| {
+        let made = d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
+        made.or_else(|| d.parents.iter().find(|p| p.id == card).map(|p| &p.status)).cloned()
+    };
+    let mut all: Vec<Asked> = Vec::new();
+    for e in d.events.iter().filter(|e| matches!(e.by(), Some(NAME | super::by_hand::HAND))) {
+        let Some(trail) = e.trail() else { continue };
+        let Some(card) = trail.get("card").and_then(Value::as_str) else { continue };
+        if all.iter().any(|a| a.card == card) {
+            continue;
+        }
+        let run = trail.get("run").and_then(Value::as_i64).unwrap_or(0);
+        all.push(Asked { card: card.to_owned(), run, at: e.at, status: status(card) });
+    }
+    // What the history is too long to show still has its key: `distress:<task>:<word>:<run>`.
+    for c in &d.cards_made {
+        if all.iter().any(|a| a.card == c.id) {
+            continue;
+        }
+        let run = c.key.split(':').nth(3).and_then(|run| run.parse().ok()).unwrap_or(0);
+        all.push(Asked { card: c.id.clone(), run, at: c.created_at, status: Some(c.status.clone()) });
+    }
+    all.sort_by_key(|a| a.at);
+    all
 }
 
 /// Whether a dispatcher would set a blocked task free by itself: no explicit block, and below the failure limit

@@ -1,12 +1,13 @@
 //! Two looks: at every open row, then closely at the few that may be stuck.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::seconds;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use crate::board::{Detail, Event, Status, Task, claim_host, claimer_pid, hermes};
+use crate::distress;
 use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look};
 use crate::logs::LogEnd;
@@ -65,7 +66,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     if ids.is_empty() {
         return Ok(seen);
     }
-    let details = world.board.look(&ids)?;
+    let mut details = world.board.look(&ids)?;
+    know_by_title(&mut details, &rows);
     let events = world.board.events(now.plus(-RECENT), MOST_RECENT)?;
     let newest = events.iter().map(|(_, e)| e.at).max();
     seen.clock_fault = clock::fault(world, pass, newest);
@@ -75,6 +77,24 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.host = Some(world.host.facts());
     seen.tasks = closer(world, details, now);
     Ok(seen)
+}
+
+/// Adds the open cards that say only in their title whose they are: a worker makes them with its own tools, without a key
+/// and often without a link.
+fn know_by_title(details: &mut [Detail], rows: &[Task]) {
+    let mut named: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for row in rows {
+        if let Some((source, _)) = distress::read_title(&row.title) {
+            named.entry(source).or_default().push(&row.id);
+        }
+    }
+    for d in details {
+        for card in named.get(&d.task.id).into_iter().flatten() {
+            if !d.cards.iter().any(|c| c == card) {
+                d.cards.push((*card).to_owned());
+            }
+        }
+    }
 }
 
 fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime {
