@@ -9,8 +9,8 @@ mod read;
 use serde::{Deserialize, Serialize};
 
 pub use self::annex::{Annex, Attempt, Commands};
-use crate::board::is_task_id;
 use crate::quote;
+use crate::task_id::is_task_id;
 
 /// How a card's title begins.
 pub const PREFIX: &str = "[BLOCKED]";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use saphyr::{LoadableYamlNode, Yaml};
 use serde::{Deserialize, Serialize};
 
-use crate::runtime::yaml_text;
+use crate::endpoint::host;
 
 /// What a profile's configuration says about where its requests go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,13 +62,10 @@ fn read(text: &str) -> Profile {
     }
 }
 
-/// Host and port of a URL, without user and password. An odd one is none.
-pub(crate) fn host(url: &str) -> Option<String> {
-    let rest = url.trim().split_once("://")?.1;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?;
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b".-_:[]".contains(&b);
-    (!host.is_empty() && host.len() <= 255 && host.bytes().all(plain)).then(|| host.to_ascii_lowercase())
+/// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.
+pub(crate) fn yaml_text(path: &Path) -> String {
+    let small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() < 1 << 20);
+    if small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use crate::board::hermes::without_pull_urls;
 use crate::redact::{marker_at, redact, visible};
 
 /// Most characters of a line in a fenced block.
@@ -106,6 +105,49 @@ fn cut(text: &str, most: usize) -> String {
 
 fn longest_run(text: &str, of: char) -> usize {
     text.split(|c| c != of).map(|run| run.chars().count()).max().unwrap_or(0)
+}
+
+/// Rewrites `https://github.com/owner/repo/pull/12` as `owner/repo#12`.
+pub fn without_pull_urls(text: &str) -> String {
+    let mut now = rewritten(text);
+    // Taking one out may put the halves of another together. Each round makes it shorter.
+    loop {
+        let next = rewritten(&now);
+        if next == now {
+            return now;
+        }
+        now = next;
+    }
+}
+
+fn rewritten(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    loop {
+        let lower = rest.to_ascii_lowercase();
+        let Some(at) =
+            ["https://github.com/", "http://github.com/"].iter().filter_map(|p| lower.find(p)).min()
+        else {
+            out.push_str(rest);
+            return out;
+        };
+        let path_at = at + lower[at..].find(".com/").map_or(0, |n| n + 5);
+        out.push_str(&rest[..at]);
+        let path = &rest[path_at..];
+        let mut parts = path.splitn(4, '/');
+        let (owner, repo, word, number) = (parts.next(), parts.next(), parts.next(), parts.next());
+        let digits = number.map_or(0, |n| n.bytes().take_while(u8::is_ascii_digit).count());
+        match (owner, repo, word, number) {
+            (Some(o), Some(r), Some(w), Some(n)) if w.eq_ignore_ascii_case("pull") && digits > 0 => {
+                out.push_str(&format!("{o}/{r}#{}", &n[..digits]));
+                rest = &n[digits..];
+            }
+            _ => {
+                out.push_str(&rest[at..path_at]);
+                rest = path;
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ struct Kanban {
 
 /// Reads Hermes' configuration; its defaults count where there is none or none we can read.
 fn settings(path: &Path) -> Kanban {
-    let text = yaml_text(path);
+    let text = provider::yaml_text(path);
     let documents = Yaml::load_from_str(&text).unwrap_or_default();
     let kanban = documents.first().and_then(|d| d.as_mapping_get("kanban"));
     let number = |key: &str| {
@@ -69,12 +69,6 @@ fn settings(path: &Path) -> Kanban {
             .map(|name| name.trim().to_lowercase())
             .filter(|name| !name.is_empty()),
     }
-}
-
-/// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.
-pub(crate) fn yaml_text(path: &Path) -> String {
-    let small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() < 1 << 20);
-    if small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
 }
 
 fn profiles(root: &Path) -> Vec<String> {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Change, Detail, Event, RunRef, Status, Task};
 use crate::cause::{self, Cause};
+use crate::quote::without_pull_urls;
 use crate::time::Time;
 
 /// Failures at which Hermes' breaker blocks a task when nothing else is configured.
@@ -299,49 +300,6 @@ pub fn commented(author: &str, body: &str) -> Vec<Change> {
             run: None,
         },
     ]
-}
-
-/// Rewrites `https://github.com/owner/repo/pull/12` as `owner/repo#12`.
-pub fn without_pull_urls(text: &str) -> String {
-    let mut now = rewritten(text);
-    // Taking one out may put the halves of another together. Each round makes it shorter.
-    loop {
-        let next = rewritten(&now);
-        if next == now {
-            return now;
-        }
-        now = next;
-    }
-}
-
-fn rewritten(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    loop {
-        let lower = rest.to_ascii_lowercase();
-        let Some(at) =
-            ["https://github.com/", "http://github.com/"].iter().filter_map(|p| lower.find(p)).min()
-        else {
-            out.push_str(rest);
-            return out;
-        };
-        let path_at = at + lower[at..].find(".com/").map_or(0, |n| n + 5);
-        out.push_str(&rest[..at]);
-        let path = &rest[path_at..];
-        let mut parts = path.splitn(4, '/');
-        let (owner, repo, word, number) = (parts.next(), parts.next(), parts.next(), parts.next());
-        let digits = number.map_or(0, |n| n.bytes().take_while(u8::is_ascii_digit).count());
-        match (owner, repo, word, number) {
-            (Some(o), Some(r), Some(w), Some(n)) if w.eq_ignore_ascii_case("pull") && digits > 0 => {
-                out.push_str(&format!("{o}/{r}#{}", &n[..digits]));
-                rest = &n[digits..];
-            }
-            _ => {
-                out.push_str(&rest[at..path_at]);
-                rest = path;
-            }
-        }
-    }
 }
 
 // ---- distress cards ----
@@ -684,22 +642,6 @@ pub fn is_guard_jammed(seen: &Detail) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pull_urls_become_references() {
-        let cases = [
-            ("see https://github.com/a/b/pull/12 now", "see a/b#12 now"),
-            ("HTTPS://GitHub.com/a/b/Pull/7/files", "a/b#7/files"),
-            ("https://github.com/a/b/issues/7", "https://github.com/a/b/issues/7"),
-            ("two http://github.com/a/b/pull/1, https://github.com/c/d/pull/22.", "two a/b#1, c/d#22."),
-            ("https://github.com/", "https://github.com/"),
-            ("https://github.com/https://github.com/o/r/pull/1/pull/2", "o/r#1#2"),
-            ("ünïcödé https://github.com/a/b/pull/x", "ünïcödé https://github.com/a/b/pull/x"),
-        ];
-        for (text, want) in cases {
-            assert_eq!(without_pull_urls(text), want);
-        }
-    }
 
     #[test]
     fn our_error_text_does_not_jam_the_guard() {

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::distress;
 use crate::error::Result;
+pub use crate::task_id::is_task_id;
 use crate::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
 
@@ -160,12 +161,6 @@ pub fn claim_host(lock: &str) -> &str {
 /// The process id in a claim `<host>:<pid>[:<uuid>]`.
 pub fn claimer_pid(lock: &str) -> Option<i64> {
     lock.split(':').nth(1)?.parse().ok()
-}
-
-/// Whether this looks like a task id: `t_` and at least 8 hex digits (Hermes writes 8, its docs mention 12).
-pub fn is_task_id(s: &str) -> bool {
-    let hex = |d: &str| d.len() >= 8 && d.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    s.strip_prefix("t_").is_some_and(hex)
 }
 
 /// One attempt at a task.

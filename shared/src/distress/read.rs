@@ -1,7 +1,7 @@
 //! Reading the template back, as people and models write it.
 
 use super::{Blocker, Distress, State};
-use crate::board::is_task_id;
+use crate::task_id::is_task_id;
 
 /// Reads the first distress section of a body.
 pub(super) fn read(body: &str) -> Option<Distress> {

@@ -10,7 +10,7 @@ use super::signal::{Evidence, front};
 use super::when::reset_time;
 use super::{Format, Line, LogEnd, Signal, SignalKind};
 use crate::cause::{Cause, of_api_error};
-use crate::provider::host;
+use crate::endpoint::host;
 use crate::time::Time;
 
 /// Reads a profile's log. An attempt is a session; the newest is the one whose line came last.

@@ -150,3 +150,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn pull_urls_become_references() {
+    let cases = [
+        ("see https://github.com/a/b/pull/12 now", "see a/b#12 now"),
+        ("HTTPS://GitHub.com/a/b/Pull/7/files", "a/b#7/files"),
+        ("https://github.com/a/b/issues/7", "https://github.com/a/b/issues/7"),
+        ("two http://github.com/a/b/pull/1, https://github.com/c/d/pull/22.", "two a/b#1, c/d#22."),
+        ("https://github.com/", "https://github.com/"),
+        ("https://github.com/https://github.com/o/r/pull/1/pull/2", "o/r#1#2"),
+        ("ünïcödé https://github.com/a/b/pull/x", "ünïcödé https://github.com/a/b/pull/x"),
+    ];
+    for (text, want) in cases {
+        assert_eq!(without_pull_urls(text), want);
+    }
+}

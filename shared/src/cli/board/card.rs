@@ -14,7 +14,8 @@ use crate::distress::{self, Blocker};
 use crate::error::{Error, Kind, Result};
 use crate::logs::{LogEnd, Reading};
 use crate::watch::Pass;
-use crate::watch::distress::by_hand::{self, Asked, HAND, Said};
+use crate::watch::distress::HAND;
+use crate::watch::distress::by_hand::{self, Asked, Said};
 use crate::watch::distress::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
 use crate::{provider, runtime, tree};
 

@@ -17,7 +17,7 @@ use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Change, Detail, Expect, Outcome, Step};
 use crate::config::Config;
 use crate::error::{Error, Kind, Result};
-use crate::watch::distress::by_hand::HAND;
+use crate::watch::distress::HAND;
 
 /// One call: the board, the clock, and how to answer.
 struct Hand<'a> {

@@ -11,8 +11,8 @@ use super::words::{
     is_close, is_guidance, is_ordinary, is_start, retry,
 };
 use crate::cause::{Cause, of_api_error};
+use crate::endpoint::host;
 use crate::logs::signal::{Evidence, MOST_WORDS, Signal, SignalKind, front};
-use crate::provider::host;
 
 /// How much is kept of what a worker without an agent says, in bytes.
 const OPENING_BYTES: usize = 1_024;

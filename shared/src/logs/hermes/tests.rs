@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::words::{BUSY, NUDGE, SETUP};
 use super::*;
 use crate::cause::Cause;
+use crate::endpoint::host;
 use crate::logs::{Evidence, SignalKind};
-use crate::provider::host;
 use crate::time::Time;
 
 /// Feeds whole lines, as the file reader does, with a last one that nobody finished.

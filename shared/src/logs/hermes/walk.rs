@@ -7,8 +7,8 @@ use super::words::{
     is_malformed_call, letters, start_failure, terminal,
 };
 use crate::cause::Cause;
+use crate::endpoint::host;
 use crate::logs::signal::{Evidence, Signal, SignalKind};
-use crate::provider::host;
 use crate::time::Time;
 
 /// How much of a final box is kept to be recognised, in bytes.

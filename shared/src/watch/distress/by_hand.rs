@@ -16,9 +16,6 @@ use crate::quote;
 use crate::time::Time;
 use crate::watch::Pass;
 
-/// The program whose events a hand leaves.
-pub(crate) const HAND: &str = "board";
-
 /// Most characters of a worker's reason.
 const MOST_REASON: usize = 300;
 
@@ -69,7 +66,7 @@ pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config
         none if none.is_empty() => said.blocker.to_string(),
         reason => format!("{}: {reason}", said.blocker),
     };
-    let reason = hermes::without_pull_urls(&reason);
+    let reason = crate::quote::without_pull_urls(&reason);
     let trouble = trouble(s, said);
     let (made, asked) = ask(&rules, s, said, &trouble);
     let (decider, tail) = match &asked {

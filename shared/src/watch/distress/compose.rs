@@ -76,7 +76,7 @@ impl Rules<'_> {
         let annex = self.annex(s, t, more);
         let task = NewTask {
             title: signal.title(),
-            body: Some(hermes::without_pull_urls(&(signal.render() + &annex.render(&signal)))),
+            body: Some(crate::quote::without_pull_urls(&(signal.render() + &annex.render(&signal)))),
             assignee: Some(slot.orchestrator.clone()),
             priority: d.task.priority.saturating_add(1),
             created_by: Some(self.pass.program.into()),

@@ -51,6 +51,8 @@ impl Watcher for SynthesizeDistress {
 }
 
 pub(crate) const NAME: &str = "synthesize-distress";
+/// The program whose events a worker's hand leaves.
+pub(crate) const HAND: &str = "board";
 
 /// Who takes the cards where nothing else is said.
 const ORCHESTRATOR: &str = "tuesday";

@@ -86,7 +86,7 @@ impl Queue {
 fn is_queued(card: &Detail) -> bool {
     let newest =
         card.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"));
-    let ours = |e: &crate::board::Event| matches!(e.by(), Some(NAME | super::by_hand::HAND));
+    let ours = |e: &crate::board::Event| matches!(e.by(), Some(NAME | super::HAND));
     card.task.status == Status::Scheduled && newest.is_some_and(|e| e.kind == "scheduled" && ours(e))
 }
 

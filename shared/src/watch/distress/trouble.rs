@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::HAND;
 use super::NAME;
-use super::by_hand::HAND;
 use super::seen::{Seen, SourceSeen};
 use crate::board::{Detail, Event, Run, Status, Step, hermes};
 use crate::cause::{self, Cause, Owner};
@@ -185,8 +185,7 @@ impl Case<'_> {
         }
         // Hermes makes up a run for a block of a task that is not running, so only one that was claimed is a worker's.
         let claimed = |e: &Event| e.kind == "claimed" && e.run.is_some() && e.run == event.run;
-        let by_worker =
-            self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == super::by_hand::HAND);
+        let by_worker = self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == super::HAND);
         if !by_worker {
             return Verdict::Leave("blocked by hand; only a person lifts that".into());
         }
@@ -450,7 +449,7 @@ pub(super) fn asked(d: &Detail) -> Vec<Asked> {
         made.or_else(|| d.parents.iter().find(|p| p.id == card).map(|p| &p.status)).cloned()
     };
     let mut all: Vec<Asked> = Vec::new();
-    for e in d.events.iter().filter(|e| matches!(e.by(), Some(NAME | super::by_hand::HAND))) {
+    for e in d.events.iter().filter(|e| matches!(e.by(), Some(NAME | super::HAND))) {
         let Some(trail) = e.trail() else { continue };
         let Some(card) = trail.get("card").and_then(Value::as_str) else { continue };
         if all.iter().any(|a| a.card == card) {
