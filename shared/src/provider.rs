@@ -19,6 +19,9 @@ pub struct Profile {
     pub model: Option<String>,
     /// Host and port of the endpoint. Two providers with one endpoint are one.
     pub endpoint: Option<String>,
+    /// The endpoint with its path: what is equal here is surely one and the same service.
+    #[serde(default)]
+    pub place: Option<String>,
 }
 
 /// Reads one profile of a Hermes root (`default` is the root itself).
@@ -58,6 +61,7 @@ fn read(text: &str) -> Profile {
             .or_else(|| word(model, &["default", "model"]))
             .or_else(|| word(named, &["default_model"])),
         endpoint: url.as_deref().and_then(host),
+        place: url.as_deref().and_then(place),
         provider,
     }
 }
@@ -66,6 +70,19 @@ fn read(text: &str) -> Profile {
 pub(crate) fn yaml_text(path: &Path) -> String {
     let small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() < 1 << 20);
     if small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
+}
+
+/// Host and path of a URL, without what may hold a secret.
+fn place(url: &str) -> Option<String> {
+    let path = url
+        .trim()
+        .split_once("://")?
+        .1
+        .split(['?', '#'])
+        .next()?
+        .split_once('/')
+        .map_or("", |(_, path)| path);
+    Some(format!("{}/{}", host(url)?, path.trim_end_matches('/')))
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The card a worker writes itself, from the same code as the one a watcher writes for it.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
 use super::queue::Queue;
@@ -59,7 +57,7 @@ pub(crate) enum Asked {
 /// A card never gets a card, a task with an open card none beside it, and one whose cards of a day are used up goes to a
 /// person.
 pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config: &Config) -> (Step, Asked) {
-    let rules = Rules { seen, pass, config, open: BTreeMap::new() };
+    let rules = Rules { seen, pass, config, open: super::open_cards(seen) };
     let d = &s.detail;
     let reason = said.reason.as_deref().or(said.needs.as_deref()).unwrap_or_default();
     let reason = match quote::inline(reason, MOST_REASON) {
@@ -127,7 +125,12 @@ fn ask(rules: &Rules<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<C
     if distress::is_card(&d.task.title, d.task.idempotency_key.as_deref()) {
         return (None, Asked::Person("card-blocked".into()));
     }
-    if let Some(open) = d.cards.first() {
+    let open = d.cards.first().or_else(|| rules.open.get(&d.task.id)?.first());
+    let waits_for_us = |id: &str| {
+        let card = rules.seen.cards.iter().find(|c| c.task.id == id);
+        card.is_some_and(|c| c.parents.iter().any(|p| p.id == d.task.id))
+    };
+    if let Some(open) = open.filter(|id| !waits_for_us(id)) {
         return (None, Asked::Joined(open.clone()));
     }
     let today = d.cards_made.iter().filter(|c| rules.seen.now.since(c.created_at) < DAY).count();
@@ -138,7 +141,7 @@ fn ask(rules: &Rules<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<C
     signal.completed = said.completed.clone().or(signal.completed);
     signal.cannot_touch = said.cannot_touch.clone().or(signal.cannot_touch);
     signal.needs = said.needs.clone().or(signal.needs);
-    let slot = Queue::new(rules).take();
+    let slot = Queue::new(rules).take(rules, s, t);
     let key = unused(compose::key(&d.task.id, t.word, t.run), s);
     let made = rules.card_of(&ended(s, rules.seen.now), t, signal, key, &slot, &[]);
     (Some(made.change), Asked::Card { id: made.id, orchestrator: slot.orchestrator, wait: slot.wait })

@@ -88,7 +88,8 @@ impl Rules<'_> {
         let mut facts = self.facts(s, t);
         facts.insert("linked".into(), json!(t.link));
         let trail = self.trail(t, &t.what, facts);
-        let held = slot.wait.as_ref().map(|why| (why.as_str(), self.seen.now.plus(DAY)));
+        let until = self.until(s, t);
+        let held = slot.wait.as_ref().map(|why| (why.as_str(), until));
         let about = hermes::CardAbout { source: &d.task.id, blocker: t.blocker.as_str(), run: t.run };
         Made { change: hermes::card_made(&id, task, about, held, &trail), id }
     }
@@ -252,6 +253,12 @@ impl Rules<'_> {
             (Some(host), Some(endpoint)) => host == *endpoint,
             _ => other.provider.is_some() && other.provider == self.provider(s),
         }
+    }
+
+    /// Whether a profile's requests surely go to the very service the failed ones went to.
+    pub(super) fn is_same_place(&self, s: &SourceSeen, profile: &str) -> bool {
+        let other = self.seen.profiles.get(profile).and_then(|p| p.place.as_ref());
+        other.is_some() && other == self.profile(s).and_then(|p| p.place.as_ref())
     }
 
     /// When a parked task is looked at again: when its provider says so, else later with every card it already had.

@@ -93,7 +93,7 @@ impl<'a> Known<'a> {
 
 fn alone(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, queue: &mut Queue) -> Step {
     let key = compose::key(&s.detail.task.id, t.word, t.run);
-    let slot = queue.take();
+    let slot = queue.take(rules, s, t);
     let made = rules.card(s, t, key, &slot, &[]);
     rules.tie(s, t, &made.id, Some(made.change), &slot)
 }
@@ -121,7 +121,7 @@ fn open(
     let listed = |(s, _): &Stuck<'_>| format!("{}: {}", s.detail.task.id, s.detail.task.title);
     let mut more: Vec<String> = members.iter().map(listed).collect();
     more.extend(known.sources.iter().map(|s| format!("{s}: has a card of its own")));
-    let slot = queue.take();
+    let slot = queue.take(rules, oldest, trouble);
     let made = rules.card(oldest, trouble, key, &slot, &more);
     decision.steps.push(rules.tie(oldest, trouble, &made.id, Some(made.change), &slot));
     for (s, t) in members.iter().filter(|(s, _)| s.detail.task.id != oldest.detail.task.id) {

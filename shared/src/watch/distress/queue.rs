@@ -1,15 +1,24 @@
 //! Who takes the cards, and how many at once: a storm of cards must not take every worker slot for the orchestrator.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
+use super::seen::SourceSeen;
+use super::trouble::Trouble;
 use super::{NAME, ORCHESTRATOR, Rules};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Detail, Expect, Status, Step};
-use crate::time::words;
-use crate::watch::{Decision, Left};
+use crate::distress::Blocker;
+use crate::time::{Time, words};
+use crate::watch::{Decision, Left, word};
 
 /// Seconds after which a card nobody claims is worth a word.
 const UNCLAIMED: i64 = 1_800;
+
+/// Why a card waits whose orchestrator would die of what it is asked about.
+pub(super) const SAME_WALL: &str =
+    "the orchestrator works with the provider that refuses; name another one (orchestrator.fallbacks)";
 
 /// Who takes the cards.
 pub(super) struct Orchestrator {
@@ -44,11 +53,19 @@ impl Queue {
         Queue { orchestrator: name, problem, free: most.saturating_sub(taken) }
     }
 
-    /// A place for one more card.
-    pub(super) fn take(&mut self) -> Slot {
-        let orchestrator = self.orchestrator.clone();
+    /// A place for the card of one trouble.
+    pub(super) fn take(&mut self, rules: &Rules<'_>, s: &SourceSeen, t: &Trouble) -> Slot {
+        let mut orchestrator = self.orchestrator.clone();
         if let Some(problem) = &self.problem {
             return Slot { orchestrator, wait: Some(format!("parked: {problem}")) };
+        }
+        // An orchestrator behind the same wall dies of it too.
+        let walled = |p: &str| t.blocker == Blocker::RateLimited && rules.is_same_place(s, p);
+        if walled(&orchestrator) {
+            match rules.stand_ins().into_iter().find(|p| !walled(p)) {
+                Some(other) => orchestrator = other,
+                None => return Slot { orchestrator, wait: Some(SAME_WALL.into()) },
+            }
         }
         if self.free == 0 {
             return Slot { orchestrator, wait: Some("queued behind other cards".into()) };
@@ -64,30 +81,45 @@ impl Queue {
 
     /// Lets the cards go that waited longest, as far as there are places.
     pub(super) fn release(&mut self, rules: &Rules<'_>, decision: &mut Decision) {
-        let mut waiting: Vec<&Detail> = rules.seen.cards.iter().filter(|c| is_queued(c)).collect();
+        let mut waiting: Vec<&Detail> = rules.seen.cards.iter().filter(|c| held(c).is_some()).collect();
         waiting.sort_by_key(|c| (c.task.created_at, c.task.id.clone()));
-        if let Some(problem) = self.problem.as_ref().filter(|_| !waiting.is_empty()) {
-            decision.findings.push(format!("{} cards wait: {problem}", waiting.len()));
-            return;
-        }
+        let mut stuck: BTreeMap<String, usize> = BTreeMap::new();
         for card in waiting {
+            // Whoever gave it to somebody meant it.
+            let given = card
+                .events
+                .iter()
+                .any(|e| e.kind == "assigned" && !word::is_ours(e) && e.by() != Some(super::HAND));
+            let given = card.task.assignee.clone().filter(|_| given);
+            let walled = held(card).is_some_and(|(why, until)| why == SAME_WALL && rules.seen.now < until);
+            let problem = self.problem.clone().or_else(|| walled.then(|| SAME_WALL.to_owned()));
+            if let Some(problem) = problem.filter(|_| given.is_none()) {
+                *stuck.entry(problem).or_default() += 1;
+                continue;
+            }
             if rules.pass.only.is_some() || self.free == 0 {
                 let because = "a card that waits its turn".to_owned();
                 decision.left.push(Left { task: card.task.id.clone(), because, unknown: false });
                 continue;
             }
             self.free -= 1;
-            decision.steps.push(rules.let_go(card, &self.orchestrator));
+            decision.steps.push(rules.let_go(card, given.as_deref().unwrap_or(&self.orchestrator)));
         }
+        decision.findings.extend(stuck.into_iter().map(|(why, n)| format!("cards that wait: {n}; {why}")));
     }
 }
 
-/// Whether a card waits because we said so: this program, or the hand of a worker that found no place free.
-fn is_queued(card: &Detail) -> bool {
+/// Why a card waits, and until when, where it was we who said so: this program, or the hand of a worker that found no place.
+fn held(card: &Detail) -> Option<(&str, Time)> {
     let newest =
-        card.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"));
-    let ours = |e: &crate::board::Event| matches!(e.by(), Some(NAME | super::HAND));
-    card.task.status == Status::Scheduled && newest.is_some_and(|e| e.kind == "scheduled" && ours(e))
+        card.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"))?;
+    let ours = newest.kind == "scheduled" && matches!(newest.by(), Some(NAME | super::HAND));
+    if card.task.status != Status::Scheduled || !ours {
+        return None;
+    }
+    let hold = newest.trail()?.get("hold")?;
+    let why = hold.get("cause").and_then(Value::as_str).unwrap_or_default();
+    Some((why, hold.get("until").and_then(Value::as_i64).map_or(newest.at, Time)))
 }
 
 impl Rules<'_> {
@@ -98,18 +130,24 @@ impl Rules<'_> {
         let name =
             self.config.distress.orchestrator.clone().or(hermes).unwrap_or_else(|| ORCHESTRATOR.into());
         let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        let exists = |p: &String| known.is_empty() || p == "default" || known.contains(p);
-        if exists(&name) {
+        if known.is_empty() || name == "default" || known.contains(&name) {
             return Orchestrator { name, problem: None };
         }
-        if let Some(other) = self.config.orchestrator.fallbacks.iter().find(|p| exists(p)) {
-            return Orchestrator { name: other.clone(), problem: None };
+        if let Some(other) = self.stand_ins().into_iter().next() {
+            return Orchestrator { name: other, problem: None };
         }
         let problem = format!(
             "there is no profile {name} to take them; make it (hermes profile create {name}) or name another one \
              (distress.orchestrator)"
         );
         Orchestrator { name, problem: Some(problem) }
+    }
+
+    /// Those of `orchestrator.fallbacks` that exist, in their order.
+    fn stand_ins(&self) -> Vec<String> {
+        let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let exists = |p: &&String| known.is_empty() || *p == "default" || known.contains(p);
+        self.config.orchestrator.fallbacks.iter().filter(exists).cloned().collect()
     }
 
     fn let_go(&self, card: &Detail, orchestrator: &str) -> Step {

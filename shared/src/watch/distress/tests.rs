@@ -842,3 +842,52 @@ fn a_card_that_waits_for_its_own_task_is_told_of_and_holds_nobody() {
     let d = told(&all);
     assert_eq!((links(&d.steps[0]), parks(&d.steps[0])), (1, true));
 }
+
+#[test]
+fn an_orchestrator_behind_the_same_wall_is_not_asked() {
+    let mut all = seen(vec![gave_up("t_00000001", Cause::RateLimit)]);
+    let at = |place: &str| Profile { place: Some(place.into()), ..Profile::default() };
+    all.profiles.insert("luna".into(), at("api.example/v1"));
+    all.profiles.insert("tuesday".into(), at("api.example/v1"));
+    all.profiles.insert("nova".into(), at("other.example/v1"));
+    let d = told(&all);
+    assert_eq!(card(&d.steps[0]).unwrap().0, &Status::Scheduled, "{d:?}");
+    let mut config = Config::default();
+    config.orchestrator.fallbacks = vec!["luna".into(), "nova".into()];
+    let d = decide(&all, &pass(), &config);
+    let (status, task) = card(&d.steps[0]).unwrap();
+    assert_eq!((status, task.assignee.as_deref()), (&Status::Ready, Some("nova")));
+    // A question of its task's size is no matter of the provider.
+    all.sources = vec![gave_up("t_00000001", Cause::IterationBudget)];
+    assert_eq!(card(&told(&all).steps[0]).unwrap().0, &Status::Ready);
+
+    // Such a card waits until its hold is over, and every pass says so.
+    let hold = |until: i64| json!({"by": super::NAME, "watchbill": {"hold": {"cause": super::queue::SAME_WALL, "until": until}}});
+    for (until, released) in [(NOW.0 + 60, 0), (NOW.0, 1)] {
+        let mut c =
+            open_card("t_0000cafe", "[BLOCKED] t_00000009 rate_limited", Status::Scheduled, json!({}));
+        c.events.push(event("scheduled", 50, hold(until)));
+        let mut all = seen(Vec::new());
+        all.cards = vec![c];
+        let d = told(&all);
+        assert_eq!((d.steps.len(), d.findings.len()), (released, 1 - released), "{d:?}");
+    }
+}
+
+#[test]
+fn a_queued_card_that_was_given_to_somebody_stays_theirs() {
+    let hold = json!({"by": super::NAME, "watchbill": {"hold": {"cause": "queued", "until": NOW.0}}});
+    let mut c = open_card("t_0000cafe", "[BLOCKED] t_00000009 rate_limited", Status::Scheduled, json!({}));
+    c.events.push(event("scheduled", 50, hold));
+    c.events.push(event("assigned", 40, json!({"assignee": "nova"})));
+    c.task.assignee = Some("nova".into());
+    let mut all = seen(Vec::new());
+    all.cards = vec![c];
+    // Whether or not there is an orchestrator.
+    for profiles in [vec!["nova".to_owned()], vec!["nova".to_owned(), "tuesday".to_owned()]] {
+        all.runtime.as_mut().unwrap().profiles = profiles;
+        let d = told(&all);
+        assert_eq!(d.steps[0].action, "release-card");
+        assert!(!d.steps[0].changes.iter().any(|c| matches!(c, Change::Assign(_))), "{d:?}");
+    }
+}
