@@ -56,6 +56,8 @@ pub struct Reader {
     /// The whole file is a subagent's (`subagents/agent-*.jsonl`), so that its sidechain is all there is.
     is_subagent: Option<bool>,
     failed: Option<Evidence>,
+    /// Where the API last answered.
+    worked: u64,
     last: VecDeque<String>,
     tally: Tally,
 }
@@ -175,6 +177,7 @@ impl Reader {
         }
         // The API answered, so what failed before is over.
         self.failed = None;
+        self.worked = line.offset;
         for text in message.texts().map(|t| words(t, MOST_WORDS)).filter(|t| !t.is_empty()) {
             push_newest(&mut self.last, text, MOST_LAST);
         }
@@ -223,6 +226,7 @@ impl Reader {
         let subtype = raw.subtype.or_empty();
         if !raw.is_error.is_set() && !subtype.starts_with("error") {
             self.failed = None;
+            self.worked = line.offset;
             return;
         }
         // The failure itself stands one line above.
@@ -284,6 +288,10 @@ impl Format for Reader {
 
     fn attempt(&self) -> u64 {
         self.attempt
+    }
+
+    fn worked(&self) -> u64 {
+        self.worked
     }
 
     fn last_words(&self) -> Vec<String> {

@@ -39,6 +39,9 @@ const MOST_LAST: usize = 5;
 pub struct Reader {
     attempt: u64,
     failed: Option<Evidence>,
+    /// Where the line that is read starts, and where the agent last worked.
+    here: u64,
+    worked: u64,
     /// When the window of the subscription that is used up ends, as last stated.
     window_ends: Option<Time>,
     last: VecDeque<String>,
@@ -80,6 +83,7 @@ impl Reader {
     /// The agent said or did something: what failed before is over.
     fn goes_on(&mut self, said: &str) {
         self.failed = None;
+        self.worked = self.here;
         let said = words(said, MOST_WORDS);
         if !said.is_empty() && self.last.back() != Some(&said) {
             push_newest(&mut self.last, said, MOST_LAST);
@@ -270,6 +274,7 @@ fn used_up_until(limits: &Limits, at: Time) -> Option<Time> {
 
 impl Format for Reader {
     fn line(&mut self, line: &Line<'_>, out: &mut Vec<Signal>) {
+        self.here = line.offset;
         if line.text.trim().is_empty() {
             return;
         }
@@ -302,6 +307,10 @@ impl Format for Reader {
 
     fn attempt(&self) -> u64 {
         self.attempt
+    }
+
+    fn worked(&self) -> u64 {
+        self.worked
     }
 
     fn last_words(&self) -> Vec<String> {

@@ -40,7 +40,7 @@ const SLACK_SECONDS: i64 = 2;
 const DAY: i64 = 86_400;
 
 /// Cursors of other versions are not understood: raise it whenever a reader's state or rules change.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Whose log it is, which says what may stand in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,6 +221,21 @@ fn advance(file: &File, stamp: Stamp, old: Option<Cursor>, ask: &Ask<'_>) -> io:
         let (tally, sure) = (cursor.tally.clone(), cursor.sure);
         return go_on(file, stamp, tally, sure, (cursor.offset, false), seen);
     }
+    let mut cursor = first_look(file, stamp, old, ask, seen)?;
+    cursor.tally.undate(seen);
+    if let Some(torn) = &mut cursor.torn {
+        torn.undate(seen);
+    }
+    Ok(cursor)
+}
+
+fn first_look(
+    file: &File,
+    stamp: Stamp,
+    old: Option<Cursor>,
+    ask: &Ask<'_>,
+    seen: Time,
+) -> io::Result<Cursor> {
     let (reader, sure) = format(file, stamp.size, ask.of)?;
     let from = stamp.size.saturating_sub(FIRST_LOOK);
     if from > 0 {

@@ -121,6 +121,10 @@ impl Format for Reader {
         self.section.start()
     }
 
+    fn worked(&self) -> u64 {
+        self.section.worked()
+    }
+
     fn last_words(&self) -> Vec<String> {
         if self.foreign { Vec::new() } else { self.section.last_words() }
     }

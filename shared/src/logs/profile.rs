@@ -28,6 +28,7 @@ pub struct Reader {
     begun: u64,
     endpoint: Option<String>,
     failed: Option<Evidence>,
+    worked: u64,
     /// Failures tried again since anything last worked.
     retries: u32,
     refused: Option<Evidence>,
@@ -121,7 +122,7 @@ impl Reader {
             return Some(Signal { kind: SignalKind::Terminal, evidence });
         } else {
             if said.starts_with("API call #") || said.starts_with("Turn ended: reason=") {
-                (self.failed, self.retries, self.refused) = (None, 0, None);
+                (self.failed, self.retries, self.refused, self.worked) = (None, 0, None, line.offset);
             }
             return None;
         };
@@ -169,6 +170,10 @@ impl Format for Reader {
 
     fn attempt(&self) -> u64 {
         self.start
+    }
+
+    fn worked(&self) -> u64 {
+        self.worked
     }
 }
 

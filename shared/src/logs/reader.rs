@@ -89,6 +89,10 @@ impl Format for Reader {
         self.inner().attempt()
     }
 
+    fn worked(&self) -> u64 {
+        self.inner().worked()
+    }
+
     fn last_words(&self) -> Vec<String> {
         self.inner().last_words()
     }

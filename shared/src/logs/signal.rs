@@ -113,6 +113,12 @@ pub trait Format {
     /// Where the newest attempt starts, in bytes from the start of the file.
     fn attempt(&self) -> u64;
 
+    /// Where the provider last answered, or the agent last worked, in the newest attempt: what was refused before that is
+    /// over. 0 where it never did.
+    fn worked(&self) -> u64 {
+        0
+    }
+
     /// The last things the agent itself said in the newest attempt, oldest first, at most 5 of at most [`MOST_WORDS`] bytes
     /// each. Untrusted.
     fn last_words(&self) -> Vec<String> {

@@ -66,10 +66,23 @@ impl Tally {
         self.older = self.signals.len();
     }
 
+    /// Takes back the time of lines that state none: at a first look nobody knows when they were written.
+    pub(super) fn undate(&mut self, seen: Time) {
+        // Every line of a profile's log states its own.
+        if matches!(self.reader, Reader::Profile(_)) {
+            return;
+        }
+        for signal in self.signals.iter_mut().filter(|s| s.evidence.at == Some(seen)) {
+            signal.evidence.at = None;
+        }
+    }
+
     /// What a watcher learns of it.
     pub(super) fn reading(&self, written: Time, file: Option<String>) -> Reading {
         let (end, attempt) = (self.reader.end(), self.reader.attempt());
         let mut signals = self.signals.clone();
+        let worked = self.reader.worked();
+        signals.retain(|s| s.kind == SignalKind::Tool || s.evidence.offset >= worked);
         for signal in &mut signals {
             signal.evidence.attempt = attempt;
         }

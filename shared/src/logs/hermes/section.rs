@@ -226,6 +226,11 @@ impl Section {
         }
     }
 
+    /// Where an ordinary worker last worked.
+    pub(super) fn worked(&self) -> u64 {
+        self.walk.worked()
+    }
+
     /// How it ended, as far as was read.
     pub(super) fn end(&self) -> Option<Evidence> {
         let end = if self.is_ordinary() {

@@ -23,6 +23,8 @@ pub(super) struct Walk {
     endpoint: Option<String>,
     nudged: Option<Evidence>,
     used_tools: bool,
+    /// Where it last worked.
+    worked: u64,
     /// The line before named a provider.
     provider: bool,
     /// The box of a finished answer, while it is being read.
@@ -69,8 +71,9 @@ impl Walk {
         let mut tell = |kind, evidence: &Evidence| out.push(Signal { kind, evidence: evidence.clone() });
         if row.starts(TOOL) {
             (self.failed, self.budget, self.endpoint, self.used_tools) = (None, None, None, true);
+            self.worked = row.at;
         } else if is_going_on(row) {
-            (self.failed, self.endpoint) = (None, None);
+            (self.failed, self.endpoint, self.worked) = (None, None, row.at);
         } else if let Some(url) = row.text.strip_prefix(ENDPOINT) {
             // Hermes writes the two together; alone it is somebody's text.
             if self.provider {
@@ -113,7 +116,7 @@ impl Walk {
             // A failure without the provider's words is followed by a text of its own; any other box is an
             // answer.
             (Some(Failed { letters: Some(detail), .. }), None) if !repeats(&shown.text, detail) => {
-                (self.failed, self.endpoint) = (None, None);
+                (self.failed, self.endpoint, self.worked) = (None, None, at);
                 Some(shown.text)
             }
             (Some(_), _) => None,
@@ -125,6 +128,10 @@ impl Walk {
                 None
             }
         }
+    }
+
+    pub(super) fn worked(&self) -> u64 {
+        self.worked
     }
 
     /// How the attempt ended. `closed`: it was seen from its first line to its last.

@@ -45,8 +45,9 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         // Most running work is well; its log alone says so, and nothing else of it is read.
         if t.status == Status::Running {
             let ask = Of { task: &t.id, profile: t.assignee.as_deref(), file: None };
-            let reading = read(world, ask, t.started_at.unwrap_or(t.created_at), now);
-            let refused = trouble::repeated(&reading.signals, now, world.config).is_some();
+            let since = t.started_at.unwrap_or(t.created_at);
+            let reading = read(world, ask, since, now);
+            let refused = trouble::repeated(&reading.signals, since, now, world.config).is_some();
             let named = matches!(reading.end, crate::logs::LogEnd::Absent);
             if !refused && !named {
                 continue;
@@ -96,7 +97,8 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
         }
         None => Reading::of(crate::logs::LogEnd::NoEvidence, None),
     };
-    let refused = trouble::repeated(&reading.signals, now, world.config).is_some();
+    let since = detail.newest_run().map_or(now, |r| r.started_at);
+    let refused = trouble::repeated(&reading.signals, since, now, world.config).is_some();
     let worker = if detail.task.status == Status::Running && refused { look(world, &detail) } else { None };
     SourceSeen { detail, reading, worker, tree: TreeSeen::default() }
 }

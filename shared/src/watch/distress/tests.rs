@@ -354,6 +354,20 @@ fn only_some_blocks_get_a_card() {
 }
 
 #[test]
+fn what_somebody_decided_since_is_left_to_be_tried() {
+    for kind in ["assigned", "promoted_manual"] {
+        let mut s = gave_up("t_00000001", Cause::RateLimit);
+        s.detail.events.push(event(kind, 100, json!({})));
+        assert_eq!(one(s).steps, [], "{kind}");
+    }
+    let mut s = source("t_00000001", Status::Scheduled);
+    let payload = json!({"by": "heal", "watchbill": {"cause": "quota", "hold": {"until": NOW.0 + 600}}});
+    s.detail.events.push(event("scheduled", 60, payload));
+    s.detail.events.push(event("assigned", 50, json!({})));
+    assert_eq!(one(s).steps, []);
+}
+
+#[test]
 fn blocked_promoted_and_crashed_twice_is_a_card() {
     let mut s = gave_up("t_00000001", Cause::WorkerGone);
     s.detail.events.insert(1, Event { run: None, ..event("blocked", 5_000, json!({"reason": "mine"})) });
@@ -420,8 +434,13 @@ fn a_living_worker_is_left_alone_but_spoken_of() {
     s.reading.signals = tool;
     assert_eq!(one(s.clone()).steps, [], "a tool's failure is no refusal");
     s.reading.signals = refusals(3, 60);
-    s.worker = Some(alive(Life::Gone));
-    assert_eq!(one(s).steps, [], "heal frees it first");
+    for life in [Life::Gone, Life::Unknown] {
+        s.worker = Some(alive(life));
+        assert_eq!(one(s.clone()).steps, [], "{life:?}");
+    }
+    s.worker = Some(alive(Life::Alive));
+    s.detail.runs[0].started_at = ago(100);
+    assert_eq!(one(s).steps, [], "an attempt before this one was refused");
 }
 
 #[test]
@@ -748,7 +767,7 @@ fn the_same_facts_give_the_same_card_and_json_keeps_them() {
     assert_eq!(back, all);
     let ids = |pass: &str| super::compose::card_id(pass, "distress:t_1:quota:7");
     assert!(crate::board::is_task_id(&ids("a")) && ids("a").len() == 10 && ids("a") != ids("b"));
-    let _ = (Blocker::ALL, trouble::repeated(&[], NOW, &Config::default()));
+    let _ = (Blocker::ALL, trouble::repeated(&[], NOW, NOW, &Config::default()));
 }
 
 #[test]

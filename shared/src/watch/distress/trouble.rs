@@ -133,7 +133,16 @@ impl Case<'_> {
         }
     }
 
+    /// Whether somebody reassigned, unblocked or promoted it since: that is the decision, and it has not been tried yet.
+    fn is_decided_since(&self, event: &Event) -> bool {
+        let at = self.d.events.iter().rposition(|e| e == event).unwrap_or(0);
+        self.d.events[at..].iter().any(word::is_fresh_start)
+    }
+
     fn gave_up(&self, event: &Event) -> Verdict {
+        if self.is_decided_since(event) {
+            return Verdict::Leave("somebody decided about it since".into());
+        }
         if let LogEnd::Unreadable(why) = &self.s.reading.end {
             return self.unreadable(why);
         }
@@ -164,6 +173,9 @@ impl Case<'_> {
     fn sticky(&self, event: &Event) -> Verdict {
         let reason = event.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
         let kind = event.payload.get("kind").and_then(Value::as_str);
+        if self.is_decided_since(event) {
+            return Verdict::Leave("somebody decided about it since".into());
+        }
         if word::is_ours(event) {
             let why = event.payload.get("cause").and_then(Value::as_str).unwrap_or("a watcher");
             let cause = recorded(event).filter(|_| why == "hold-cap");
@@ -266,6 +278,7 @@ impl Case<'_> {
         };
         let hold = event.trail().and_then(|t| t.get("hold"));
         match (event.by(), hold) {
+            _ if self.is_decided_since(event) => Verdict::Leave("somebody decided about it since".into()),
             (Some("heal"), Some(_)) => match recorded(event) {
                 Some(cause) if cause.owner() == Owner::Distress => {
                     self.stuck("parked", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
@@ -345,11 +358,23 @@ impl Case<'_> {
         if let LogEnd::Unreadable(why) = &self.s.reading.end {
             return Verdict::Unknown(format!("its log cannot be read: {why}"));
         }
-        let Some(newest) = repeated(&self.s.reading.signals, self.seen.now, self.config) else {
+        // What an attempt before this one met is no evidence.
+        let since = self.run().map_or(self.seen.now, |r| r.started_at);
+        let Some(newest) = repeated(&self.s.reading.signals, since, self.seen.now, self.config) else {
             return Verdict::Fine;
         };
-        if self.s.worker.as_ref().is_some_and(|w| w.life == Life::Gone) {
-            return Verdict::Leave("its worker is gone; heal frees it first".into());
+        match self.s.worker.as_ref() {
+            Some(w) if w.life == Life::Alive => {}
+            Some(w) if w.life == Life::Gone => {
+                return Verdict::Leave("its worker is gone; heal frees it first".into());
+            }
+            Some(w) => {
+                return Verdict::Unknown(format!(
+                    "refused again and again, but its worker is unknown: {}",
+                    w.because
+                ));
+            }
+            None => return Verdict::Unknown("its worker could not be looked at".into()),
         }
         let cause = newest.evidence.cause;
         let mut stuck = self.trouble(
@@ -487,12 +512,17 @@ fn meets_a_wall(cause: Cause) -> bool {
 }
 
 /// The newest refusal of a provider, if there were enough of them within the window.
-pub(super) fn repeated<'a>(signals: &'a [Signal], now: Time, config: &Config) -> Option<&'a Signal> {
+pub(super) fn repeated<'a>(
+    signals: &'a [Signal],
+    since: Time,
+    now: Time,
+    config: &Config,
+) -> Option<&'a Signal> {
     let window = seconds(config.distress.window);
     let counts = |g: &&Signal| {
         let c = g.evidence.cause;
         let refused = c.is_provider_pressure() || matches!(c, Cause::Credential | Cause::ModelMissing);
-        let recent = g.evidence.at.is_some_and(|at| (0..=window).contains(&now.since(at)));
+        let recent = g.evidence.at.is_some_and(|at| at >= since && (0..=window).contains(&now.since(at)));
         refused && recent && g.kind != SignalKind::Tool
     };
     let all: Vec<&Signal> = signals.iter().filter(counts).collect();
