@@ -177,6 +177,10 @@ impl Cache {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
         }
+        // It says what workers said.
+        let file = std::fs::File::options().create(true).append(true).open(path)?;
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        drop(file);
         let mut conn = Connection::open(path)?;
         conn.busy_timeout(Duration::from_secs(2))?;
         if !matches!(version(&conn)?, 0 | VERSION) {

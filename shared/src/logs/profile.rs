@@ -6,7 +6,7 @@
 use chrono::{FixedOffset, Local, NaiveDateTime, TimeZone};
 use serde::{Deserialize, Serialize};
 
-use super::signal::{Evidence, front};
+use super::signal::{Evidence, kept};
 use super::when::reset_time;
 use super::{Format, Line, LogEnd, Signal, SignalKind};
 use crate::cause::{Cause, of_api_error};
@@ -146,7 +146,7 @@ impl Reader {
             at: Some(at),
             resets: limits.then(|| reset_time(entry.message, at)).flatten(),
             attempt: self.start,
-            words: front(line.text.trim_end()).to_owned(),
+            words: kept(line.text.trim_end()),
             ..Evidence::new(cause, line.offset)
         }
     }

@@ -474,7 +474,9 @@ fn an_attempt_with_its_retries() {
         assert_eq!((e.cause, e.http, e.endpoint_host.as_deref()), (Cause::RateLimit, Some(429), HOST));
         assert_eq!((e.attempt, e.at), (reader.attempt(), Some(Time(50))));
     }
-    assert_eq!(newest[0].evidence.words, "⚠️  API call failed (attempt 1/2): RateLimitError [HTTP 429]");
+    let kept =
+        crate::redact::redact("⚠️  API call failed (attempt 1/2): RateLimitError [HTTP 429]").into_owned();
+    assert_eq!(newest[0].evidence.words, kept);
     assert_eq!(reader.end(), LogEnd::Ended(newest[2].evidence.clone()));
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::cause::{Cause, of_api_error, of_http};
-use crate::logs::signal::{Evidence, front};
+use crate::logs::signal::{Evidence, kept};
 use crate::logs::when::reset_time;
 use crate::time::Time;
 
@@ -67,7 +67,7 @@ pub(super) fn evidence((cause, http): Verdict, at: u64, seen: Time, text: &str) 
         http,
         at: Some(seen),
         resets: limits.then(|| reset_time(text, seen)).flatten(),
-        words: front(text.trim()).to_owned(),
+        words: kept(text.trim()),
         ..Evidence::new(cause, at)
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hash::fnv;
 use crate::logs::hermes::skip_escape;
+use crate::redact::redact;
 
 /// The beginning of a text, at most `most` bytes, never half a character.
 pub(in crate::logs) fn cut(text: &str, most: usize) -> &str {
@@ -110,9 +111,9 @@ pub(in crate::logs) fn words(text: &str, most: usize) -> String {
             c => out.push(c),
         }
     }
-    let end = cut(&out, most).len();
-    out.truncate(end);
-    out
+    // Kept without secrets, and these are looked for before the text is cut.
+    let clean = redact(&out);
+    cut(&clean, most).to_owned()
 }
 
 #[cfg(test)]

@@ -222,6 +222,7 @@ impl Rules<'_> {
         note("word", json!(t.word));
         note("provider", json!(self.provider(s)));
         note("host", json!(self.host(s, t)));
+        note("place", json!(self.place(s, t)));
         if let Some(e) = &t.evidence {
             note("http", json!(e.http));
             note("resets", json!(e.resets.map(|r| r.0)));
@@ -234,6 +235,11 @@ impl Rules<'_> {
     pub(super) fn host(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
         let said = t.evidence.as_ref().and_then(|e| e.endpoint_host.clone());
         said.or_else(|| self.profile(s)?.endpoint.clone())
+    }
+
+    /// What stands for the provider wherever sources are put together: its endpoint, else its name.
+    pub(super) fn place(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
+        self.host(s, t).or_else(|| self.provider(s))
     }
 
     fn provider(&self, s: &SourceSeen) -> Option<String> {

@@ -6,13 +6,13 @@ use serde_json::{Map, json};
 
 use super::queue::{Queue, about};
 use super::seen::SourceSeen;
-use super::trouble::Trouble;
+use super::trouble::{self, Trouble, Verdict};
 use super::{NAME, Rules, compose, sources_of};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Detail, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::distress::INCIDENT_KEY;
-use crate::watch::Decision;
+use crate::watch::{Decision, word};
 
 /// From so many sources on they share a card.
 const SOURCES: usize = 3;
@@ -65,7 +65,9 @@ fn group(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble) -> Option<Group> {
             Cause::Credential | Cause::ModelMissing | Cause::ConnectionRefused | Cause::Misconfigured
         );
     // A card that cannot be linked yet has nothing to hold it to the others.
-    (shared && t.link).then(|| (t.word.to_owned(), rules.host(s, t).unwrap_or_default()))
+    // Where nobody knows the provider, one cause may well be three providers.
+    let place = rules.place(s, t).filter(|_| shared && t.link)?;
+    Some((t.word.to_owned(), place))
 }
 
 /// What is on the board already for one cause at one host.
@@ -112,19 +114,30 @@ fn open(
     decision: &mut Decision,
 ) {
     let began = |s: &SourceSeen| s.detail.newest_run().map(|r| r.ended_at.unwrap_or(r.started_at));
-    let Some((oldest, trouble)) = members.iter().min_by_key(|(s, _)| (began(s), s.detail.task.id.clone()))
-    else {
-        return;
-    };
-    let host = rules.host(oldest, trouble).unwrap_or_else(|| trouble.word.to_owned());
-    let key = format!("{INCIDENT_KEY}{host}:{}", trouble.run);
+    let carded = rules.seen.sources.iter().filter(|s| known.sources.contains(&s.detail.task.id));
+    let carded: Vec<Stuck<'_>> = carded
+        .filter_map(|s| match trouble::trouble(s, rules.seen, rules.config) {
+            Verdict::Stuck(t) => Some((s, *t)),
+            _ => None,
+        })
+        .collect();
+    let all = members.iter().chain(&carded);
+    let Some((oldest, why)) = all.min_by_key(|(s, _)| (began(s), s.detail.task.id.clone())) else { return };
+    let Some((first, trouble)) = members.first() else { return };
+    let place = rules.place(oldest, why).unwrap_or_else(|| why.word.to_owned());
+    let key = format!("{INCIDENT_KEY}{place}:{}", why.run);
     let listed = |(s, _): &Stuck<'_>| format!("{}: {}", s.detail.task.id, s.detail.task.title);
-    let mut more: Vec<String> = members.iter().map(listed).collect();
-    more.extend(known.sources.iter().map(|s| format!("{s}: has a card of its own")));
-    let slot = queue.take(rules, oldest, trouble);
-    let made = rules.card(oldest, trouble, key, &slot, &more);
-    decision.steps.push(rules.tie(oldest, trouble, &made.id, Some(made.change), &slot));
-    for (s, t) in members.iter().filter(|(s, _)| s.detail.task.id != oldest.detail.task.id) {
+    let mut more: Vec<String> = members.iter().chain(&carded).map(listed).collect();
+    let rest = known.sources.iter().filter(|id| !carded.iter().any(|(s, _)| s.detail.task.id == **id));
+    more.extend(rest.map(|id| format!("{id}: has a card of its own")));
+    // The cards that close into it leave their places.
+    queue.give_back(
+        known.singles.iter().filter(|c| c.task.status == Status::Ready && is_untouched(c)).count(),
+    );
+    let slot = queue.take(rules, oldest, why);
+    let made = rules.card(oldest, why, key, &slot, &more);
+    decision.steps.push(rules.tie(first, trouble, &made.id, Some(made.change), &slot));
+    for (s, t) in &members[1..] {
         decision.steps.push(rules.tie(s, t, &made.id, None, &slot));
     }
     for card in known.singles.iter().filter(|c| is_untouched(c)) {
@@ -170,6 +183,10 @@ fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decisi
         .chain(&rules.seen.others)
         .filter(|d| d.cards.contains(&card.task.id) && !d.task.status.frees_children())
         .collect();
+    let profiles = rules.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+    if sources.iter().any(|d| word::is_opted_out(d, profiles)) {
+        return;
+    }
     for d in &sources {
         let mut trail = trail.clone();
         trail.more.insert("card".into(), json!(incident));

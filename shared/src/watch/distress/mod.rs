@@ -115,6 +115,10 @@ fn open_cards(seen: &Seen) -> BTreeMap<String, BTreeSet<String>> {
         for card in &d.cards {
             note(&d.task.id, card);
         }
+        // A card is one by its key too, whatever somebody made of its title.
+        for p in d.parents.iter().filter(|p| seen.cards.iter().any(|c| c.task.id == p.id)) {
+            note(&d.task.id, &p.id);
+        }
     }
     open
 }
@@ -190,6 +194,12 @@ impl Rules<'_> {
             && (park || compose::wants_link(card));
         if link || park {
             return self.hold_to(d, card, link, park);
+        }
+        if decided && card.task.status != Status::Running {
+            return Verdict::Finding(format!(
+                "card {}: its task {} was decided about since; complete or archive the card, which holds it back",
+                card.task.id, d.task.id
+            ));
         }
         Verdict::Leave(format!("its distress card {} is open", card.task.id))
     }

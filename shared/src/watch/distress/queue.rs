@@ -74,6 +74,11 @@ impl Queue {
         Slot { orchestrator, wait: None }
     }
 
+    /// Places that cards leave in this pass.
+    pub(super) fn give_back(&mut self, places: usize) {
+        self.free += places;
+    }
+
     /// The place of a card that is there already.
     pub(super) fn joined(&self) -> Slot {
         Slot { orchestrator: self.orchestrator.clone(), wait: None }
@@ -229,12 +234,11 @@ fn names(sources: &std::collections::BTreeSet<String>) -> String {
     sources.iter().cloned().collect::<Vec<_>>().join(", ")
 }
 
-/// What a card was made for, as its first event says: the cause's word and the host that failed.
+/// What a card was made for, as its first event says: the cause's word and the provider's place.
 pub(super) fn about(card: &Detail) -> Option<(String, String)> {
     let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(NAME))?;
     let trail = created.trail()?;
     let word = trail.get("word").and_then(Value::as_str)?;
-    let host =
-        trail.get("host").or_else(|| trail.get("provider")).and_then(Value::as_str).unwrap_or_default();
-    Some((word.to_owned(), host.to_owned()))
+    let place = trail.get("place").and_then(Value::as_str).unwrap_or_default();
+    Some((word.to_owned(), place.to_owned()))
 }

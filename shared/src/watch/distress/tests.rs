@@ -620,6 +620,20 @@ fn three_and_more_share_one_card() {
     let d = decide(&seen(many(3)), &pass(), &off);
     assert_eq!(d.steps.iter().filter(|s| card(s).is_some()).count(), 3);
 
+    // Without an endpoint the provider's name counts, and without that nobody knows that it is one.
+    let nowhere = |provider: Option<&str>| {
+        let mut all = seen(many(3));
+        for s in &mut all.sources {
+            if let LogEnd::Ended(e) = &mut s.reading.end {
+                e.endpoint_host = None;
+            }
+        }
+        all.profiles
+            .insert("luna".into(), Profile { provider: provider.map(str::to_owned), ..Profile::default() });
+        told(&all).steps.iter().filter(|s| card(s).is_some()).count()
+    };
+    assert_eq!((nowhere(Some("moon")), nowhere(None)), (1, 3));
+
     // Different hosts are different causes, and what lies with the task is no incident.
     let mut split = many(3);
     if let LogEnd::Ended(e) = &mut split[0].reading.end {
@@ -633,7 +647,7 @@ fn three_and_more_share_one_card() {
 #[test]
 fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     let single = |n: usize, status: Status| {
-        let trail = json!({"word": "rate_limit", "host": "api.example", "case": "gave-up", "linked": true});
+        let trail = json!({"word": "rate_limit", "place": "api.example", "case": "gave-up", "linked": true});
         let source = format!("t_{n:08x}");
         let created = json!({"by": super::NAME, "source_task": source, "watchbill": trail});
         let mut c =
@@ -652,6 +666,12 @@ fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     let verbs: Vec<_> = d.steps.iter().map(|s| (s.task.as_str(), s.action.as_str())).collect();
     // The one that runs is its orchestrator's.
     assert_eq!(verbs, [("t_00000003", "card"), ("t_00000001", "join"), ("t_0000caf1", "merge-card")]);
+    let (status, task) = card(&d.steps[0]).unwrap();
+    assert_eq!(status, &Status::Ready, "the card that closes leaves its place");
+    assert_eq!(task.title, "[BLOCKED] t_00000001 rate_limited", "the oldest");
+    let mut out = all.clone();
+    out.sources[0].detail.body = "watchbill: no-heal".into();
+    assert_eq!(told(&out).steps.len(), 1, "hands off is hands off");
 
     let mut incident = single(1, Status::Running);
     incident.task.idempotency_key = Some("distress:incident:api.example:7".into());
@@ -805,6 +825,12 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     for kind in ["unblocked", "assigned", "promoted_manual"] {
         assert_eq!(told_of(with(Status::Todo, 0, &[kind]), true), None, "{kind}: the orchestrator decided");
     }
+    // Decided by somebody else while the card waits: it only holds its task back.
+    let mut all = seen(vec![with(Status::Todo, 0, &["unblocked"])]);
+    all.cards = vec![card(true)];
+    assert_eq!(told(&all).findings, [""; 0], "its orchestrator is at it");
+    all.cards[0].task.status = Status::Ready;
+    assert!(told(&all).findings[0].contains("complete or archive the card"), "{:?}", told(&all));
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Watcher for Heal {
     }
 
     fn decide(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
-        decide(seen, pass, &config.heal)
+        decide(seen, pass, &config.heal, config.people.assignee.as_deref())
     }
 
     fn glanced(seen: &Seen) -> usize {
@@ -67,11 +67,14 @@ struct Rules<'a> {
     seen: &'a Seen,
     pass: &'a Pass,
     policy: &'a Policy,
+    person: Option<&'a str>,
 }
 
 /// Decides on everything that was seen. Pure: the same facts give the same steps.
-pub fn decide(seen: &Seen, pass: &Pass, policy: &Policy) -> Decision {
-    let rules = Rules { seen, pass, policy };
+///
+/// `person` is assigned what needs one.
+pub fn decide(seen: &Seen, pass: &Pass, policy: &Policy, person: Option<&str>) -> Decision {
+    let rules = Rules { seen, pass, policy, person };
     let mut decision = Decision::default();
     if let Some(fault) = &seen.clock_fault {
         if !seen.tasks.is_empty() {

@@ -352,7 +352,7 @@ impl Rules<'_> {
             let because =
                 format!("held for {held}, and its card was closed without a decision: needs a person");
             let verb = Verb::new("hand-over", "no-decision", because).cause(cause);
-            return self.step(t, verb, |trail| hermes::needs_person(d, "no-decision", None, trail));
+            return self.step(t, verb, |trail| hermes::needs_person(d, "no-decision", self.person, trail));
         }
         let verb = Verb::new("resume", "hold-over", format!("held for {held}, the hold is over"));
         self.step(t, verb, |trail| hermes::unblocked(d, trail))

@@ -181,7 +181,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
 }
 
 fn decided(t: TaskSeen) -> Decision {
-    decide(&seen(vec![t]), &pass(), &policy())
+    decide(&seen(vec![t]), &pass(), &policy(), None)
 }
 
 /// `verb case: because`, or `- because`, or `? because` for what is unknown, or nothing at all.
@@ -245,7 +245,7 @@ fn a_living_dispatcher_goes_first() {
     let at = |dispatcher: Dispatcher, interval: i64, quiet: i64| {
         let mut s = seen(vec![running(Life::Gone, quiet)]);
         s.runtime = s.runtime.map(|r| Runtime { dispatcher, interval, ..r });
-        line(&decide(&s, &pass(), &policy())).starts_with("requeue")
+        line(&decide(&s, &pass(), &policy(), None)).starts_with("requeue")
     };
     assert!(at(Dispatcher::Absent, 60, 31));
     assert!(!at(Dispatcher::Absent, 60, 29));
@@ -672,7 +672,7 @@ fn a_persons_word_stands() {
 fn a_clock_that_jumped_stops_everything() {
     let mut s = seen(vec![running(Life::Gone, 900), given_up("pid 4 not alive", 9_000)]);
     s.clock_fault = Some("the wall clock moved by 3600 s since the last pass".into());
-    let d = decide(&s, &pass(), &policy());
+    let d = decide(&s, &pass(), &policy(), None);
     assert!(d.steps.is_empty() && d.findings.len() == 1, "{d:?}");
 }
 
@@ -685,7 +685,7 @@ fn own_boards_promote_what_is_free() {
     };
     let on = |own: bool, t: TaskSeen| {
         let s = Seen { own_board: own, ..seen(vec![t]) };
-        line(&decide(&s, &pass(), &policy()))
+        line(&decide(&s, &pass(), &policy(), None))
     };
     assert_eq!(on(true, child(Status::Done)), "promote unpromoted: everything it waits for is done");
     assert_eq!(on(false, child(Status::Done)), "");
@@ -707,7 +707,7 @@ fn storm(n: usize, died: i64) -> Seen {
 }
 
 fn resets(s: &Seen) -> usize {
-    decide(s, &pass(), &policy()).steps.iter().filter(|s| s.action == "reset").count()
+    decide(s, &pass(), &policy(), None).steps.iter().filter(|s| s.action == "reset").count()
 }
 
 fn probe(s: &mut Seen, task: &str, at: i64, run_of: Option<Run>) {
@@ -747,7 +747,7 @@ fn requeues_are_not_braked() {
     let tasks = (0..30)
         .map(|k| with!(running(Life::Gone, 900), |t| t.detail.task.id = format!("t_{k:08x}")))
         .collect();
-    assert_eq!(decide(&seen(tasks), &pass(), &policy()).steps.len(), 30);
+    assert_eq!(decide(&seen(tasks), &pass(), &policy(), None).steps.len(), 30);
 }
 
 #[test]
@@ -887,9 +887,9 @@ proptest! {
         for (n, t) in tasks.iter_mut().enumerate() {
             t.detail.task.id = format!("t_{n:08x}");
         }
-        let there = decide(&seen(tasks.clone()), &pass(), &policy());
+        let there = decide(&seen(tasks.clone()), &pass(), &policy(), None);
         tasks.reverse();
-        let mut back = decide(&seen(tasks), &pass(), &policy());
+        let mut back = decide(&seen(tasks), &pass(), &policy(), None);
         back.steps.reverse();
         // The storm brake hands out its few probes in order; below it order is nothing.
         prop_assert_eq!(there.steps, back.steps);
@@ -901,7 +901,7 @@ proptest! {
         let text = serde_json::to_string(&s).unwrap();
         let again: Seen = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(&again, &s);
-        prop_assert_eq!(decide(&again, &pass(), &policy()), decide(&s, &pass(), &policy()));
+        prop_assert_eq!(decide(&again, &pass(), &policy(), None), decide(&s, &pass(), &policy(), None));
     }
 }
 
