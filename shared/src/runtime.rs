@@ -78,11 +78,23 @@ fn profiles(root: &Path) -> Vec<String> {
             all.flatten()
                 .filter(|e| e.path().is_dir())
                 .filter_map(|e| e.file_name().into_string().ok())
+                .filter(|name| is_profile(name))
                 .collect()
         })
         .unwrap_or_default();
     names.sort();
+    // A Hermes of one profile: the root itself. Without that there is no Hermes here at all.
+    if names.is_empty() && root.join("config.yaml").is_file() {
+        names.push("default".into());
+    }
     names
+}
+
+/// As Hermes 0.19 names profiles (`_PROFILE_ID_RE`); other folders are none.
+fn is_profile(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let rest = |b: u8| plain(b) || b == b'_' || b == b'-';
+    name.len() <= 64 && name.bytes().next().is_some_and(plain) && name.bytes().all(rest)
 }
 
 /// Worker logs as files.
@@ -159,6 +171,18 @@ mod tests {
             assert_eq!((kanban.failure_limit, kanban.interval), (limit, interval), "{text}");
         }
         assert_eq!(settings(&dir.path().join("none")).failure_limit, None);
+    }
+
+    #[test]
+    fn profiles_are_what_hermes_takes_for_profiles() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(profiles(dir.path()), [""; 0], "no Hermes is here");
+        std::fs::write(dir.path().join("config.yaml"), "").unwrap();
+        assert_eq!(profiles(dir.path()), ["default"]);
+        for name in ["luna", ".git", "__pycache__", "luna.bak", "a b", "Nova"] {
+            std::fs::create_dir_all(dir.path().join("profiles").join(name)).unwrap();
+        }
+        assert_eq!(profiles(dir.path()), ["luna"]);
     }
 
     #[test]

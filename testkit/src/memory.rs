@@ -173,6 +173,21 @@ impl Rows {
         } else if !only_adds(&step.changes) {
             return Outcome::Refused { why: "a step that expects nothing may only add something".into() };
         }
+        for change in &step.changes {
+            if let Change::Require { task, parent } = change {
+                let there = match parent {
+                    None => self.tasks.contains_key(task),
+                    Some(parent) => self.links.contains(&(parent.clone(), task.clone())),
+                };
+                if !there {
+                    let what = match parent {
+                        None => format!("{task} was not made"),
+                        Some(parent) => format!("{task} does not wait for {parent}"),
+                    };
+                    return Outcome::Moved { what };
+                }
+            }
+        }
         let refusable = |c: &Change| {
             matches!(c, Change::AddTask { .. } | Change::AddAnother { .. } | Change::Link { .. })
         };
@@ -368,7 +383,9 @@ impl Rows {
 
 /// Whether no row that is there already is touched.
 fn only_adds(changes: &[Change]) -> bool {
-    let says = |c: &Change| matches!(c, Change::AddEvent { .. } | Change::AddComment { .. });
+    let says = |c: &Change| {
+        matches!(c, Change::AddEvent { .. } | Change::AddComment { .. } | Change::Require { .. })
+    };
     matches!(changes.first(), Some(Change::AddTask { .. })) || changes.iter().all(says)
 }
 

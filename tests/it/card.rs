@@ -561,3 +561,31 @@ fn the_commands_of_the_protocol_work_as_they_stand() {
     b.hand(&["complete", &part]).ok();
     assert_eq!(b.task(&task, "status"), "ready");
 }
+
+#[test]
+fn a_worker_has_no_hand_on_others_work_nor_on_the_decision_about_its_own() {
+    let b = TestBoard::own();
+    for id in ["t_0000000a", "t_0000000b"] {
+        b.add(id, "ready");
+    }
+    b.run_it("t_0000000b", Some(4_242), 0);
+    let hand = |mine: &str, args: &[&str]| {
+        let mut command = b.command("board");
+        command.env("HERMES_KANBAN_TASK", mine).arg("--db").arg(&b.db).args(args);
+        ran(&mut command)
+    };
+    for args in [
+        &["block", "t_0000000b", "--type", "scope_boundary"][..],
+        &["block", "t_0000000b", "no", "--kind", "capability"],
+        &["heartbeat", "t_0000000b"],
+        &["complete", "t_0000000b"],
+    ] {
+        assert!(hand("t_0000000a", args).fails(1).contains("is not your task"), "{args:?}");
+    }
+    hand("t_0000000a", &["block", "t_0000000a", "--type", "scope_boundary", "--needs", "x"]).ok();
+    assert!(hand("t_0000000a", &["unblock", "t_0000000a"]).fails(1).contains("is your own task"));
+    assert!(hand("t_0000000a", &["reassign", "t_0000000a", "nova"]).fails(1).contains("is your own task"));
+    let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+    hand(&card, &["reassign", "t_0000000a", "nova"]).ok();
+    hand(&card, &["unblock", "t_0000000a"]).ok();
+}

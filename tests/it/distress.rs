@@ -318,3 +318,54 @@ fn nothing_to_do_says_nothing_and_a_pause_stops_it() {
         ran(Command::new(crate::support::program("watchbill")).arg("synthesize-distress").arg("--help")).ok();
     assert!(told.contains("Write the [BLOCKED] card"), "{told}");
 }
+
+#[test]
+fn a_card_closes_into_an_incident_only_with_its_task() {
+    let b = TestBoard::new();
+    b.give_up("t_00000001", "pid 4242 not alive", 600);
+    b.sql("UPDATE tasks SET status = 'ready', consecutive_failures = 1, started_at = created_at; DELETE FROM task_events WHERE kind = 'gave_up'");
+    b.log("t_00000001", &ends_on("t_00000001", LIMITED));
+    b.distress(&[]).ok();
+    let single = b.the_card();
+    b.given_up("t_00000002", LIMITED);
+    b.given_up("t_00000003", LIMITED);
+    let plan = b.path().join("plan.json");
+    std::fs::write(&plan, b.distress(&["--dry-run", "--json"]).ok()).unwrap();
+    // Between look and write somebody speaks of the first task.
+    b.hand(&["comment", "t_00000001", "wait", "--author", "ada"]).ok();
+    let told = b.distress(&["--plan", plan.to_str().unwrap()]).ok();
+    assert!(told.contains("does not wait for"), "{told}");
+    assert_eq!(b.task(&single, "status"), "ready", "{told}");
+    assert_eq!(b.task("t_00000001", "status"), "scheduled", "nobody decided about it");
+    // And where the first of them moved, the others say so and wait for the next pass.
+    let b = TestBoard::new();
+    for id in ["t_00000001", "t_00000002", "t_00000003"] {
+        b.given_up(id, LIMITED);
+    }
+    let plan = b.path().join("plan.json");
+    std::fs::write(&plan, b.distress(&["--dry-run", "--json"]).ok()).unwrap();
+    b.hand(&["comment", "t_00000001", "wait", "--author", "ada"]).ok();
+    let told = b.distress(&["--plan", plan.to_str().unwrap()]).ok();
+    assert_eq!(told.matches("was not made").count(), 2, "{told}");
+    assert_eq!(b.cards().len(), 0);
+    b.distress(&[]).ok();
+    assert_eq!(b.cards().len(), 1);
+}
+
+#[test]
+fn an_incident_that_was_put_away_or_left_undecided_does_not_come_back() {
+    for (status, code) in [("archived", 0), ("done", 1)] {
+        let b = TestBoard::new();
+        for i in 0..4 {
+            b.given_up(&format!("t_{i:08x}"), LIMITED);
+        }
+        b.distress(&[]).ok();
+        assert_eq!(b.cards().len(), 1);
+        b.sql(&format!("UPDATE tasks SET status = '{status}' WHERE title LIKE '[BLOCKED]%'"));
+        let before = b.dump();
+        for _ in 0..3 {
+            assert_eq!(b.distress(&[]).code, code, "{status}");
+        }
+        assert!(b.dump() == before, "{status}");
+    }
+}

@@ -167,14 +167,14 @@ fn a_run_that_is_not_ones_own_any_more_is_refused() {
     ] {
         assert!(b.hand(args).fails(1).contains("somebody else"), "{args:?}");
     }
-    // As a Hermes worker is told, for its own task and no other.
+    // As a Hermes worker is told; and another's task is not its to touch.
     let told = |about: &str| {
         let mut command = b.command("board");
         command.arg("--db").arg(&b.db).env("HERMES_KANBAN_TASK", about).env("HERMES_KANBAN_RUN_ID", &other);
         ran(command.args(["heartbeat", &task]))
     };
     assert!(told(&task).fails(1).contains("somebody else"));
-    told("t_ffffffff").ok();
+    assert!(told("t_ffffffff").fails(1).contains("is not your task"));
     b.hand(&["complete", &task, "--run", &run.to_string()]).ok();
 }
 

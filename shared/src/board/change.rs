@@ -38,7 +38,9 @@ impl Step {
     /// Whether it touches no row that is there already: it makes its task, or only says something about one. Anything
     /// else needs a guard.
     pub fn only_adds(&self) -> bool {
-        let says = |c: &Change| matches!(c, Change::AddEvent { .. } | Change::AddComment { .. });
+        let says = |c: &Change| {
+            matches!(c, Change::AddEvent { .. } | Change::AddComment { .. } | Change::Require { .. })
+        };
         matches!(self.changes.first(), Some(Change::AddTask { .. })) || self.changes.iter().all(says)
     }
 }
@@ -169,6 +171,14 @@ pub enum Change {
         task: Box<NewTask>,
         /// Its first events, in order.
         events: Vec<FirstEvent>,
+    },
+    /// Nothing by itself: the step counts as moved where this other task is not there, or does not wait for `parent`. For
+    /// steps that rest on an earlier one of the same pass.
+    Require {
+        /// The other task.
+        task: String,
+        /// What it must wait for.
+        parent: Option<String>,
     },
     /// Moves the task to another state.
     SetStatus(Status),

@@ -142,11 +142,17 @@ impl Annex {
             card.source
         );
         let route = if self.sources.is_empty() { one } else { format!("[{one}, ...one for each source]") };
+        let each = if self.sources.is_empty() {
+            String::new()
+        } else {
+            "SOURCE is each task listed above, named in a comment below, or waiting for this card.\n"
+                .to_owned()
+        };
         format!(
             "\n## Decision\n\
              This card authorises you to run: `{}`, `{}`; or finish with \
              kanban_complete(metadata={{\"route\":{route}}}) and route-blocked will carry it out.\n\
-             {profiles}{more}\
+             {each}{profiles}{more}\
              Completing this card without either leaves the source where it is.\n",
             c.reassign, c.unblock,
         )

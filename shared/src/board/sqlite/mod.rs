@@ -47,6 +47,8 @@ const Q_CHILDREN: &str = "SELECT child_id FROM task_links WHERE parent_id = ?1";
 const Q_FREE_CHILDREN: &str = "SELECT c.id FROM task_links l JOIN tasks c ON c.id = l.child_id \
      WHERE l.parent_id = ?1 AND c.status = 'todo' AND NOT EXISTS (SELECT 1 FROM task_links m \
      JOIN tasks p ON p.id = m.parent_id WHERE m.child_id = c.id AND p.status NOT IN ('done', 'archived'))";
+const Q_THERE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
+const Q_WAITS: &str = "SELECT EXISTS (SELECT 1 FROM task_links WHERE parent_id = ?1 AND child_id = ?2)";
 const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status != 'archived' LIMIT 1";
 const W_EVENT: &str =
     "INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -397,6 +399,11 @@ impl SqliteBoard {
             // A plan comes from a file that anybody may have edited.
             return Ok(Outcome::Refused { why: "a step that expects nothing may only add something".into() });
         }
+        for change in &step.changes {
+            if let Some(what) = missing(tx, change)? {
+                return Ok(Outcome::Moved { what });
+            }
+        }
         let mut opened = None;
         for change in &step.changes {
             if let Err(why) = self.change(tx, now, &step.task, change, &mut opened)? {
@@ -425,6 +432,8 @@ impl SqliteBoard {
                     add_event(tx, now, id, &first.kind, &first.payload, None)?;
                 }
             }
+            // Looked at before anything was done.
+            Change::Require { .. } => {}
             Change::SetStatus(status) => self.set(tx, id, &[("status", &status.as_str())])?,
             Change::ReleaseClaim => self.set(
                 tx,
@@ -692,6 +701,19 @@ impl Board for SqliteBoard {
         };
         write().map_err(|e| self.fault(&e))
     }
+}
+
+/// What a change requires and is not there.
+fn missing(tx: &Connection, change: &Change) -> rusqlite::Result<Option<String>> {
+    let Change::Require { task, parent } = change else { return Ok(None) };
+    let there: bool = match parent {
+        None => tx.prepare_cached(Q_THERE)?.query_row([task], |r| r.get(0))?,
+        Some(parent) => tx.prepare_cached(Q_WAITS)?.query_row([parent, task], |r| r.get(0))?,
+    };
+    Ok((!there).then(|| match parent {
+        None => format!("{task} was not made"),
+        Some(parent) => format!("{task} does not wait for {parent}"),
+    }))
 }
 
 fn comments_of(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<Vec<Comment>> {

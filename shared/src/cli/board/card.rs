@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::args::Block;
-use super::{Hand, refused, same_run, speaker};
+use super::{Hand, own_business, refused, same_run, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Detail, Outcome, Status};
 use crate::cli::{env, pass_id};
@@ -49,6 +49,7 @@ impl Hand<'_> {
         }
         let seen = self.look(id)?;
         may_stop(&seen, block.run)?;
+        own_business(&mut self.board, &seen, false)?;
         let changes = hermes::blocked(&seen, reason, Some(kind), &self.trail("block"));
         self.must(id, Some(&seen), changes)?;
         let now = self.look(id)?.task.status;
@@ -74,6 +75,7 @@ impl Hand<'_> {
                 return self.found_again(&source, card);
             }
             may_stop(&source, block.run)?;
+            own_business(&mut self.board, &source, false)?;
             let (seen, source) = self.all_about(source)?;
             let pass = Pass {
                 id: pass_id(HAND, self.here.now),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Hand, refused, speaker};
+use super::{Hand, own_business, refused, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Kin, Status};
 use crate::error::Result;
@@ -35,6 +35,7 @@ impl Hand<'_> {
             );
         }
         let seen = self.look(id)?;
+        own_business(&mut self.board, &seen, true)?;
         let t = &seen.task;
         if let Some(lock) = t.claim_lock.as_deref().filter(|_| t.status == Status::Running) {
             return Err(refused(id, format!("is running, claimed by {lock}"))
@@ -61,6 +62,7 @@ impl Hand<'_> {
 
     pub(super) fn unblock(&mut self, id: &str, reason: Option<&str>) -> Result<u8> {
         let seen = self.look(id)?;
+        own_business(&mut self.board, &seen, true)?;
         if !matches!(seen.task.status, Status::Blocked | Status::Scheduled) {
             return Err(refused(id, format!("is {}, not blocked or scheduled", seen.task.status)));
         }

@@ -16,6 +16,7 @@ use crate::board::hermes::Trail;
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Change, Detail, Expect, Outcome, Step};
 use crate::config::Config;
+use crate::distress;
 use crate::error::{Error, Kind, Result};
 use crate::watch::distress::HAND;
 
@@ -177,6 +178,34 @@ fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a worker's hand on what is not its own: another worker's task, or the decision about itself. Hermes' own tools
+/// refuse the same (0.19, `_enforce_worker_task_ownership`). Whoever has the card of a task may decide about it.
+fn own_business(board: &mut SqliteBoard, seen: &Detail, decides: bool) -> Result<()> {
+    let Some(mine) = env("HERMES_KANBAN_TASK") else { return Ok(()) };
+    let id = &seen.task.id;
+    if mine == *id {
+        return match decides {
+            true => Err(refused(id, "is your own task; somebody else decides about it")
+                .hint("stop here: its card tells the orchestrator")),
+            false => Ok(()),
+        };
+    }
+    let mine = board.look(std::slice::from_ref(&mine))?.pop();
+    let named = mine
+        .as_ref()
+        .and_then(|m| distress::read_title(&m.task.title))
+        .is_some_and(|(source, _)| source == *id);
+    let waits = mine.as_ref().is_some_and(|m| {
+        distress::is_card(&m.task.title, m.task.idempotency_key.as_deref())
+            && seen.parents.iter().any(|p| p.id == m.task.id)
+    });
+    if named || waits {
+        return Ok(());
+    }
+    Err(refused(id, "is not your task (HERMES_KANBAN_TASK), nor is your task its card")
+        .hint("leave it alone"))
 }
 
 fn speaker(given: Option<&str>) -> String {

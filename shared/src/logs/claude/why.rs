@@ -69,6 +69,7 @@ pub(in crate::logs) fn is_subscription_limit(text: &str) -> bool {
     };
     hit.is_some_and(names_a_limit)
         || text.starts_with("claude ai usage limit reached")
+        || text.starts_with("claude usage limit reached")
         || text.split_once(" limit reached").is_some_and(|(kind, rest)| {
             kind.split_whitespace().count() <= 2 && (rest.contains("resets") || rest.starts_with('|'))
         })

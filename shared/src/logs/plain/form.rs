@@ -71,7 +71,9 @@ fn after_prefix(line: &str) -> (&str, Option<Level>) {
 
 /// `HTTP 429: ...`, `status 429`, `Error code: 429 - ...`, `429 Too Many Requests`, `API Error: 529 Overloaded`.
 fn of_status(rest: &str, is_rated: bool) -> Option<(Cause, Option<u16>)> {
-    const OPENINGS: [&str; 12] = [
+    const OPENINGS: [&str; 14] = [
+        "Error: got status: ",
+        "got status: ",
         "HTTP/1.1 ",
         "HTTP/2 ",
         "HTTP ",
@@ -155,7 +157,11 @@ fn of_sentence(rest: &str) -> Option<(Cause, Option<u16>)> {
     if claude::is_subscription_limit(rest) {
         return Some((Cause::Quota, None));
     }
+    let rest = rest.strip_prefix("stream error: ").unwrap_or(rest);
     let opens = |words: &[&str]| words.iter().any(|w| rest.starts_with(w));
+    if opens(&["API Error: Repeated 529 Overloaded"]) {
+        return Some((Cause::Overloaded, Some(529)));
+    }
     if let Some(status) =
         codex::status_in(rest).filter(|_| opens(&["exceeded retry limit, ", "unexpected status "]))
     {

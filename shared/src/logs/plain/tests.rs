@@ -32,6 +32,13 @@ fn lines_that_state_a_failure() {
         ("API Error: 529 Overloaded. This is a server-side issue", http(Cause::Overloaded, 529)),
         ("API Error: Request rejected (429) · This request would exceed", http(Cause::RateLimit, 429)),
         ("API Error: Unable to connect to API (ConnectionRefused)", Some((Cause::ConnectionRefused, None))),
+        ("Claude usage limit reached. Your limit will reset at 3pm (UTC).", Some((Cause::Quota, None))),
+        ("API Error: Repeated 529 Overloaded errors", Some((Cause::Overloaded, Some(529)))),
+        ("Error: got status: 429 Too Many Requests", Some((Cause::RateLimit, Some(429)))),
+        (
+            "stream error: exceeded retry limit, last status: 429 Too Many Requests",
+            Some((Cause::RateLimit, Some(429))),
+        ),
         ("You've hit your session limit · resets 9:50pm (Europe/Berlin)", Some((Cause::Quota, None))),
         ("Claude AI usage limit reached|1795252800", Some((Cause::Quota, None))),
         ("Invalid API key · Please run /login", Some((Cause::Credential, None))),

@@ -389,7 +389,7 @@ impl Rules<'_> {
             tree: tree_lines(s),
             quoted,
             sources: more.to_vec(),
-            commands: self.commands(s, t),
+            commands: self.commands(s, t, !more.is_empty()),
         }
     }
 
@@ -405,12 +405,12 @@ impl Rules<'_> {
         }
     }
 
-    fn commands(&self, s: &SourceSeen, t: &Trouble) -> Commands {
-        let id = &s.detail.task.id;
+    fn commands(&self, s: &SourceSeen, t: &Trouble, many: bool) -> Commands {
+        let id = if many { "SOURCE".to_owned() } else { shell_word(&s.detail.task.id) };
         let hand = match (self.seen.own_board, self.seen.slug.as_deref()) {
             (true, _) => format!("board --db {}", shell_word(&self.seen.db)),
             (false, Some("default") | None) => "hermes kanban".to_owned(),
-            (false, Some(slug)) => format!("hermes kanban --board {slug}"),
+            (false, Some(slug)) => format!("hermes kanban --board {}", shell_word(slug)),
         };
         let orchestrators = [self.orchestrator().name, "default".to_owned()];
         let worker =

@@ -9,9 +9,10 @@ use super::seen::SourceSeen;
 use super::trouble::{self, Trouble, Verdict};
 use super::{NAME, Rules, compose, sources_of};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Detail, Expect, Status, Step};
+use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::distress::INCIDENT_KEY;
+use crate::quote;
 use crate::watch::{Decision, word};
 
 /// From so many sources on they share a card.
@@ -45,6 +46,7 @@ pub(super) fn plan(rules: &Rules<'_>, stuck: Vec<Stuck<'_>>, queue: &mut Queue, 
         if let Some(card) = known.incident {
             for (s, t) in &members {
                 decision.steps.push(join(rules, s, t, card, queue));
+                decision.steps.push(tell(s, card));
             }
         } else if group.is_some() && known.sources.len() + members.len() >= SOURCES {
             open(rules, &members, &known, queue, decision);
@@ -105,6 +107,24 @@ fn join(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, card: &Detail, queue: &Q
     rules.tie(s, t, &card.task.id, None, &slot)
 }
 
+/// Whoever takes the card reads its comments, but not who was tied to it since.
+fn tell(s: &SourceSeen, card: &Detail) -> Step {
+    let said = format!("Joined: {} ({})", s.detail.task.id, quote::inline(&s.detail.task.title, 120));
+    let mut changes =
+        vec![Change::Require { task: s.detail.task.id.clone(), parent: Some(card.task.id.clone()) }];
+    changes.extend(hermes::commented(NAME, &said));
+    Step {
+        task: card.task.id.clone(),
+        action: "note".into(),
+        case: "incident".into(),
+        cause: None,
+        because: said,
+        expect: None,
+        proof: None,
+        changes,
+    }
+}
+
 /// The card for all of them, made in the step of the first; single cards that nobody has begun with close into it.
 fn open(
     rules: &Rules<'_>,
@@ -138,7 +158,9 @@ fn open(
     let made = rules.card(oldest, why, key, &slot, &more);
     decision.steps.push(rules.tie(first, trouble, &made.id, Some(made.change), &slot));
     for (s, t) in &members[1..] {
-        decision.steps.push(rules.tie(s, t, &made.id, None, &slot));
+        // Where the first one moved meanwhile there is no card to be tied to; the next pass will do.
+        let needs = Change::Require { task: made.id.clone(), parent: None };
+        decision.steps.push(rules.tie(s, t, &made.id, Some(needs), &slot));
     }
     for card in known.singles.iter().filter(|c| is_untouched(c)) {
         merge(rules, card, &made.id, decision);
@@ -192,8 +214,16 @@ fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decisi
         trail.more.insert("card".into(), json!(incident));
         trail.more.insert("run".into(), json!(d.newest_run().map_or(0, |r| r.id)));
         let tie = hermes::Tie { card: incident, link: true, park: None, cause: "incident" };
-        decision.steps.push(step(d, "join", hermes::tied(d, tie, &trail)));
+        let mut changes = vec![Change::Require { task: incident.to_owned(), parent: None }];
+        changes.extend(hermes::tied(d, tie, &trail));
+        decision.steps.push(step(d, "join", changes));
     }
     let said = format!("Merged into {incident}: the same cause stops several tasks.");
-    decision.steps.push(step(card, "merge-card", hermes::completed(card, None, Some(&said), &trail)));
+    // A source that could not be tied would be set free by this card's end.
+    let mut changes: Vec<Change> = sources
+        .iter()
+        .map(|d| Change::Require { task: d.task.id.clone(), parent: Some(incident.to_owned()) })
+        .collect();
+    changes.extend(hermes::completed(card, None, Some(&said), &trail));
+    decision.steps.push(step(card, "merge-card", changes));
 }

@@ -118,6 +118,11 @@ fn trees_and_profiles(world: &World<'_>, seen: &mut Seen) {
         {
             continue;
         }
+        // Its card was written and closed: no new one is made for this attempt.
+        let run = s.detail.newest_run().map_or(0, |r| r.id);
+        if trouble::asked(&s.detail).iter().any(|a| a.run == run) {
+            continue;
+        }
         profiles.extend(s.detail.runs.iter().filter_map(|r| r.profile.clone()));
         profiles.extend(s.detail.task.assignee.clone());
         // All there are: the card says which of them would help.

@@ -372,8 +372,7 @@ fn blocked_promoted_and_crashed_twice_is_a_card() {
     let mut s = gave_up("t_00000001", Cause::WorkerGone);
     s.detail.events.insert(1, Event { run: None, ..event("blocked", 5_000, json!({"reason": "mine"})) });
     s.detail.events.insert(2, event("promoted_manual", 4_000, json!({})));
-    s.detail.task.max_retries = Some(2);
-    assert_eq!(one(s).steps.len(), 1);
+    assert_eq!(one(s).steps.len(), 1, "heal resets no such task");
 }
 
 #[test]
@@ -385,6 +384,9 @@ fn a_wait_for_nothing_and_a_block_loop() {
     let d = one(s.clone());
     assert!(card(&d.steps[0]).unwrap().1.title.ends_with(" dependency") && parks(&d.steps[0]));
     assert!(body(&d.steps[0]).contains("the schema"));
+    let mut by_hand = s.clone();
+    by_hand.detail.events.last_mut().unwrap().run = Some(9);
+    assert_eq!(one(by_hand).steps, [], "a person waits for something");
     let kin = |status| Kin { id: "t_00000002".into(), title: "x".into(), status };
     s.detail.parents = vec![kin(Status::Running)];
     assert_eq!(one(s.clone()).steps, [], "somebody does it");
@@ -613,7 +615,12 @@ fn three_and_more_share_one_card() {
     let d = told(&seen(many(3)));
     let (_, task) = card(&d.steps[0]).unwrap();
     assert_eq!(task.idempotency_key.as_deref(), Some("distress:incident:api.example:7"));
-    assert!(task.body.as_deref().unwrap().contains("t_00000002: Count the lanterns"));
+    let text = task.body.as_deref().unwrap();
+    assert!(text.contains("t_00000002: Count the lanterns"));
+    assert!(
+        text.contains("`hermes kanban unblock SOURCE`") && text.contains("SOURCE is each task listed above"),
+        "{text}"
+    );
 
     let mut off = Config::default();
     off.distress.storm = false;
@@ -681,6 +688,10 @@ fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     let d = told(&all);
     assert!(card(&d.steps[0]).is_none());
     assert!(d.steps[0].changes.contains(&Change::Link { parent: "t_0000beef".into() }), "{d:?}");
+    assert_eq!(
+        (d.steps[1].task.as_str(), d.steps[1].because.as_str()),
+        ("t_0000beef", "Joined: t_00000003 (Count the lanterns)")
+    );
 }
 
 #[test]

@@ -129,6 +129,9 @@ impl Case<'_> {
         match self.newest(&turns) {
             Some(e) if e.kind == "gave_up" => self.gave_up(e),
             Some(e) if e.kind == "blocked" => self.sticky(e),
+            _ if self.d.is_truncated => {
+                Verdict::Unknown("its history is too long to see why it is blocked".into())
+            }
             _ => Verdict::Leave("blocked, but nobody says why".into()),
         }
     }
@@ -148,8 +151,10 @@ impl Case<'_> {
         }
         let said = event.payload.get("error").and_then(Value::as_str);
         let cause = self.cause(said).unwrap_or(Cause::Unknown);
+        // What heal never resets: a limit set by hand, and a task that somebody once blocked and promoted again.
         let by_hand = event.payload.get("limit_source").and_then(Value::as_str) == Some("task")
-            || self.d.task.max_retries.is_some();
+            || self.d.task.max_retries.is_some()
+            || hermes::is_sticky(&self.d.events);
         if cause.owner() == Owner::Distress {
             return self.stuck("gave-up", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
         }
@@ -195,10 +200,7 @@ impl Case<'_> {
         if let Some(card) = asked {
             return self.unanswered(card);
         }
-        // Hermes makes up a run for a block of a task that is not running, so only one that was claimed is a worker's.
-        let claimed = |e: &Event| e.kind == "claimed" && e.run.is_some() && e.run == event.run;
-        let by_worker = self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == super::HAND);
-        if !by_worker {
+        if !self.is_by_worker(event) {
             return Verdict::Leave("blocked by hand; only a person lifts that".into());
         }
         // A reason is prose, and may well speak of limits; only with the log's own word it is evidence.
@@ -211,6 +213,12 @@ impl Case<'_> {
             _ => return Verdict::Leave("blocked by hand; only a person lifts that".into()),
         };
         self.own_block(event, blocker, word, reason)
+    }
+
+    /// Hermes makes up a run for a block of a task that is not running, so only one that was claimed is a worker's.
+    fn is_by_worker(&self, event: &Event) -> bool {
+        let claimed = |e: &Event| e.kind == "claimed" && e.run.is_some() && e.run == event.run;
+        self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == super::HAND)
     }
 
     /// A wall that both the log and a worker's own words name.
@@ -333,6 +341,9 @@ impl Case<'_> {
         };
         if let Some(parent) = self.d.parents.iter().find(|p| !p.status.frees_children()) {
             return Verdict::Leave(format!("waits for {}", parent.id));
+        }
+        if !self.is_by_worker(event) {
+            return Verdict::Leave("waits by a person's word".into());
         }
         let reason = event.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
         self.own_block(event, Blocker::Dependency, "dependency", reason)
