@@ -239,10 +239,11 @@ fn a_worker_that_heal_buried_and_parked_gets_its_card_in_the_same_round() {
 #[test]
 fn a_living_worker_that_is_refused_again_and_again_is_spoken_of_and_left_alone() {
     let b = TestBoard::new();
-    b.add("t_00000001", "ready");
+    // A name of its own: its process carries it, and tests beside this one look at processes too.
+    b.add("t_d1517e55", "ready");
     // Whatever its log's format: this one prints Claude Code's stream.
-    let mut alive = worker("t_00000001", 1);
-    b.run_it("t_00000001", Some(alive.pid()), 0);
+    let mut alive = worker("t_d1517e55", 1);
+    b.run_it("t_d1517e55", Some(alive.pid()), 0);
     let retry = |n: i32| {
         format!(
             "{{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":{n},\"max_retries\":10,\"retry_delay_ms\":500,\
@@ -251,7 +252,7 @@ fn a_living_worker_that_is_refused_again_and_again_is_spoken_of_and_left_alone()
     };
     let init =
         "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"cwd\":\"/w\",\"model\":\"m\"}\n";
-    let log = b.path().join("kanban/logs/t_00000001.log");
+    let log = b.path().join("kanban/logs/t_d1517e55.log");
     let print = |text: &str| {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
         std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
@@ -266,7 +267,7 @@ fn a_living_worker_that_is_refused_again_and_again_is_spoken_of_and_left_alone()
     let card = b.the_card();
     assert!(b.task(&card, "body").contains(&format!("kill {}", alive.pid())), "{}", b.task(&card, "body"));
     assert_eq!(
-        (b.task("t_00000001", "status"), b.value("SELECT count(*) FROM task_links")),
+        (b.task("t_d1517e55", "status"), b.value("SELECT count(*) FROM task_links")),
         ("running".into(), "0".into())
     );
     assert!(alive.is_running());

@@ -187,6 +187,14 @@ impl Rules<'_> {
             Status::Blocked => trouble::is_loose(d, self.seen),
             _ => false,
         };
+        // Whoever took the card off the task wants it to go on without.
+        let parted = d.events.iter().any(|e| {
+            e.kind == "unlinked"
+                && e.payload.get("parent").and_then(serde_json::Value::as_str) == Some(&card.task.id)
+        });
+        if parted {
+            return Verdict::Leave(format!("its distress card {} was unlinked from it", card.task.id));
+        }
         let park = loose && !decided && d.task.claim_lock.is_none();
         // Parked without a link, nobody else would know that it waits for this card.
         let link = d.task.status != Status::Running

@@ -836,6 +836,9 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     for kind in ["unblocked", "assigned", "promoted_manual"] {
         assert_eq!(told_of(with(Status::Todo, 0, &[kind]), true), None, "{kind}: the orchestrator decided");
     }
+    let mut parted = with(Status::Ready, 0, &["crashed"]);
+    parted.detail.events.push(event("unlinked", 10, json!({"parent": "t_0000cafe"})));
+    assert_eq!(told_of(parted, false), None);
     // Decided by somebody else while the card waits: it only holds its task back.
     let mut all = seen(vec![with(Status::Todo, 0, &["unblocked"])]);
     all.cards = vec![card(true)];
