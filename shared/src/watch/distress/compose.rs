@@ -3,17 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
+use super::history::seconds;
 use super::queue::{Slot, about};
 use super::seen::SourceSeen;
-use super::trouble::{Trouble, Verdict, seconds};
+use super::trouble::{Trouble, Verdict};
 use super::{DAY, NAME, Rules};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
-use crate::cause::Cause;
-use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State};
-use crate::host::Life;
+use crate::distress::Distress;
 use crate::quote;
-use crate::scope::Scope;
 use crate::time::Time;
 use crate::watch::word;
 
@@ -242,7 +240,7 @@ impl Rules<'_> {
         self.host(s, t).or_else(|| self.provider(s))
     }
 
-    fn provider(&self, s: &SourceSeen) -> Option<String> {
+    pub(super) fn provider(&self, s: &SourceSeen) -> Option<String> {
         self.profile(s)?.provider.clone()
     }
 
@@ -253,7 +251,7 @@ impl Rules<'_> {
 
     /// Whether a profile's requests go where the failed ones went: the same endpoint, whatever it is called, or the same
     /// provider where no endpoint is known.
-    fn shares_provider(&self, s: &SourceSeen, t: &Trouble, profile: &str) -> bool {
+    pub(super) fn shares_provider(&self, s: &SourceSeen, t: &Trouble, profile: &str) -> bool {
         let Some(other) = self.seen.profiles.get(profile) else { return false };
         match (self.host(s, t), &other.endpoint) {
             (Some(host), Some(endpoint)) => host == *endpoint,
@@ -272,7 +270,7 @@ impl Rules<'_> {
         let (now, policy) = (self.seen.now, &self.config.heal);
         let most = seconds(policy.hold_max);
         let stated = t.evidence.as_ref().and_then(|e| e.resets).filter(|r| *r > now);
-        let had = super::trouble::asked(&s.detail).iter().filter(|a| now.since(a.at) < DAY).count();
+        let had = super::history::asked(&s.detail).iter().filter(|a| now.since(a.at) < DAY).count();
         let had = i64::try_from(had).unwrap_or(i64::MAX);
         let wait = word::backoff(seconds(policy.hold), had, most, &s.detail.task.id);
         stated.map_or(now.plus(wait), |r| r.min(now.plus(most)))
@@ -293,161 +291,6 @@ impl Rules<'_> {
         }
         note
     }
-
-    pub(super) fn distress(&self, s: &SourceSeen, t: &Trouble) -> Distress {
-        let d = &s.detail;
-        let run = d.newest_run();
-        let tree = s.tree.tree.as_ref();
-        let scope = Scope::parse(&d.body);
-        Distress {
-            source: d.task.id.clone(),
-            worker: run.and_then(|r| r.profile.clone()).or_else(|| d.task.assignee.clone()),
-            branch: tree.and_then(|t| t.branch.clone()).or_else(|| d.place.branch.clone()),
-            workspace: d.place.path.clone(),
-            blocker: t.blocker,
-            completed: completed(d),
-            cannot_touch: scope.as_ref().and_then(out_of_bounds),
-            needs: Some(self.needs(s, t)),
-            state: match tree {
-                Some(t) if t.dirty_count + t.untracked_count > 0 => State::Uncommitted,
-                Some(t) => match own_stash(t) {
-                    Some(name) => State::Stashed(name),
-                    None if t.commit.is_some() => State::Committed,
-                    None => State::Unknown,
-                },
-                None => State::Unknown,
-            },
-        }
-    }
-
-    /// What the orchestrator should do, in one sentence.
-    fn needs(&self, s: &SourceSeen, t: &Trouble) -> String {
-        let id = &s.detail.task.id;
-        let until = t.evidence.as_ref().and_then(|e| e.resets);
-        let wait = until.map_or(String::new(), |u| format!(", or leave it until {u}"));
-        let at =
-            self.host(s, t).or_else(|| self.provider(s)).map_or(String::new(), |h| format!(" (not {h})"));
-        match t.blocker {
-            Blocker::RateLimited => {
-                format!("reassign {id} to a profile on another provider{at}{wait}; then unblock it")
-            }
-            Blocker::CredentialFailure => {
-                format!(
-                    "reassign {id} to a profile whose key works{at}, or have the key mended; then unblock it"
-                )
-            }
-            Blocker::IterationBudget => {
-                format!("split {id} into narrower tasks; it does not fit into one attempt")
-            }
-            Blocker::Dependency => format!("say what {id} waits for, or create it; then unblock it"),
-            Blocker::ScopeBoundary => format!("decide who does what {id} must not touch; then unblock it"),
-            Blocker::EnvBlocker => match t.cause {
-                Some(Cause::ModelMissing) => {
-                    format!(
-                        "reassign {id} to a profile whose model exists{at}, or mend the model's name; then unblock it"
-                    )
-                }
-                Some(Cause::ProtocolViolation | Cause::MalformedCall) => format!(
-                    "reassign {id} to a profile whose model closes its task and calls tools properly, or make the task \
-                     clearer; then unblock it"
-                ),
-                Some(Cause::ConnectionRefused | Cause::Misconfigured) => {
-                    format!(
-                        "mend the endpoint or configuration{at}, or reassign {id} elsewhere; then unblock it"
-                    )
-                }
-                _ => format!("find out what is missing, mend it or reassign {id}; then unblock it"),
-            },
-        }
-    }
-
-    fn annex(&self, s: &SourceSeen, t: &Trouble, more: &[String]) -> Annex {
-        let d = &s.detail;
-        let mut evidence = t.quotes.clone();
-        if let Some(e) = t.evidence.as_ref().filter(|e| !e.words.is_empty()) {
-            evidence.retain(|q| *q != e.words);
-            evidence.push(e.words.clone());
-        }
-        if evidence.is_empty() {
-            let said =
-                d.newest_run().and_then(|r| r.error.clone()).or_else(|| d.task.last_failure_error.clone());
-            evidence.extend(said);
-        }
-        let from = t.evidence.as_ref().zip(s.reading.file.as_deref());
-        let quoted = match t.case {
-            "block-loop" => {
-                std::iter::once(d.task.title.clone()).chain(d.body.lines().map(str::to_owned)).collect()
-            }
-            _ => Vec::new(),
-        };
-        Annex {
-            cause: t.what.clone(),
-            from: from.map(|(e, file)| format!("{file}, byte {}", e.offset)),
-            evidence,
-            attempts: d.runs.iter().map(|r| self.attempt(r)).collect(),
-            last_words: s.reading.last_words.clone(),
-            tree: tree_lines(s),
-            quoted,
-            sources: more.to_vec(),
-            commands: self.commands(s, t, !more.is_empty()),
-        }
-    }
-
-    fn attempt(&self, r: &crate::board::Run) -> Attempt {
-        let provider =
-            r.profile.as_deref().and_then(|p| self.seen.profiles.get(p)).and_then(|p| p.provider.clone());
-        Attempt {
-            run: r.id,
-            profile: r.profile.clone(),
-            provider,
-            outcome: r.outcome.clone().or_else(|| Some(r.status.clone())),
-            seconds: r.ended_at.map(|end| end.since(r.started_at)),
-        }
-    }
-
-    fn commands(&self, s: &SourceSeen, t: &Trouble, many: bool) -> Commands {
-        let id = if many { "SOURCE".to_owned() } else { shell_word(&s.detail.task.id) };
-        let hand = match (self.seen.own_board, self.seen.slug.as_deref()) {
-            (true, _) => format!("board --db {}", shell_word(&self.seen.db)),
-            (false, Some("default") | None) => "hermes kanban".to_owned(),
-            (false, Some(slug)) => format!("hermes kanban --board {}", shell_word(slug)),
-        };
-        let orchestrators = [self.orchestrator().name, "default".to_owned()];
-        let worker =
-            s.detail.newest_run().and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref());
-        let provider_bound = matches!(t.blocker, Blocker::RateLimited | Blocker::CredentialFailure);
-        let same_wall = |p: &String| provider_bound && self.shares_provider(s, t, p);
-        let known = self.seen.runtime.iter().flat_map(|r| &r.profiles);
-        let profiles: Vec<String> = known
-            .filter(|p| !orchestrators.contains(p) && Some(p.as_str()) != worker && !same_wall(p))
-            .take(40)
-            .cloned()
-            .collect();
-        let mut more = Vec::new();
-        if t.case == "repeated" {
-            let pid = s.worker.as_ref().filter(|w| w.life == Life::Alive).and_then(|w| w.worker_pid);
-            if let Some(pid) = pid {
-                more.push((
-                    format!("Its worker, process {pid}, still runs; a person stops it with"),
-                    format!("kill {pid}"),
-                ));
-            }
-        }
-        if t.case == "block-loop" {
-            more.push((
-                "It is in triage, where nothing unblocks it; it comes back with".into(),
-                format!("{hand} specify {id}"),
-            ));
-        }
-        Commands {
-            reassign: format!("{hand} reassign {id} PROFILE --reason \"{}\"", t.blocker),
-            unblock: format!("{hand} unblock {id}"),
-            none_left: profiles.is_empty()
-                && self.seen.runtime.as_ref().is_some_and(|r| !r.profiles.is_empty()),
-            profiles,
-            more,
-        }
-    }
 }
 
 /// A hold's own record: who holds it, why, since when, and when it ends.
@@ -456,58 +299,4 @@ fn hold(word: &str, card: &str, since: Time, until: Time) -> Value {
         "owner": NAME, "cause": word, "key": format!("card:{card}"), "card": card,
         "since": since.0, "next": until.0, "until": until.0,
     })
-}
-
-/// A path as one word of a shell line.
-fn shell_word(s: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+".contains(&b);
-    if s.bytes().all(plain) { s.to_owned() } else { format!("'{}'", s.replace('\'', r"'\''")) }
-}
-
-/// What was done, in the words of whoever did it: the newest hand-on, else the worker's newest comment.
-fn completed(d: &Detail) -> Option<String> {
-    let handed = d.runs.iter().find_map(|r| r.summary.clone().filter(|s| !s.trim().is_empty()));
-    // A goal-mode block writes its reason where others hand on their work.
-    let handed = handed.filter(|s| !s.starts_with("Goal-mode worker exhausted"));
-    let worker = d.newest_run().and_then(|r| r.profile.as_deref());
-    let said = || d.comments.iter().rev().find(|c| Some(c.author.as_str()) == worker).map(|c| c.body.clone());
-    handed.or_else(said)
-}
-
-fn out_of_bounds(scope: &Scope) -> Option<String> {
-    if !scope.out_of_scope.is_empty() {
-        return Some(scope.out_of_scope.join(", "));
-    }
-    (!scope.in_scope.is_empty()).then(|| format!("anything outside {}", scope.in_scope.join(", ")))
-}
-
-/// A stash made on the branch the tree is on; another branch's is nobody's here.
-fn own_stash(tree: &crate::tree::Tree) -> Option<String> {
-    let branch = tree.branch.as_deref()?;
-    let on = [format!("WIP on {branch}:"), format!("On {branch}:")];
-    tree.stashes.iter().find(|s| on.iter().any(|o| s.contains(o.as_str()))).cloned()
-}
-
-fn tree_lines(s: &SourceSeen) -> Vec<String> {
-    let Some(tree) = &s.tree.tree else {
-        let why = s.tree.why_not.as_deref().unwrap_or("not looked at");
-        return vec![format!("unknown: {why}")];
-    };
-    let mut lines = vec![
-        format!("Folder: {}", tree.root.display()),
-        format!("Branch: {}", tree.branch.as_deref().unwrap_or("detached")),
-        format!(
-            "Commit: {} {}",
-            tree.commit.as_deref().map_or("none", |c| c.get(..12).unwrap_or(c)),
-            tree.subject.as_deref().unwrap_or_default()
-        ),
-        format!("Uncommitted: {} changed, {} untracked", tree.dirty_count, tree.untracked_count),
-    ];
-    if !tree.dirty.is_empty() {
-        lines.push(format!("Files: {}", tree.dirty.iter().take(8).cloned().collect::<Vec<_>>().join(", ")));
-    }
-    if let Some(stash) = tree.stashes.first() {
-        lines.push(format!("Stashes: {}, newest {stash}", tree.stash_count));
-    }
-    lines
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod by_hand;
 mod compose;
+mod history;
 mod incident;
 mod observe;
 mod queue;
@@ -13,6 +14,7 @@ pub mod seen;
 #[cfg(test)]
 mod tests;
 mod trouble;
+mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -148,7 +150,7 @@ impl Rules<'_> {
             other => return other,
         };
         // Whatever card spoke of this attempt, its own or an incident's.
-        let asked = trouble::asked(d);
+        let asked = history::asked(d);
         if let Some(newest) = asked.iter().rev().find(|a| a.run == trouble.run) {
             return match newest.status {
                 Some(Status::Archived) => {
@@ -184,7 +186,7 @@ impl Rules<'_> {
         let decided = d.events.iter().any(|e| e.at >= card.task.created_at && word::is_fresh_start(e));
         let loose = match d.task.status {
             Status::Ready | Status::Todo => true,
-            Status::Blocked => trouble::is_loose(d, self.seen),
+            Status::Blocked => history::is_loose(d, self.seen),
             _ => false,
         };
         // Whoever took the card off the task wants it to go on without.

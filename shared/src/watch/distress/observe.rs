@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
+use super::history;
 use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen, suspect};
 use super::trouble::{self, Verdict};
 use crate::board::{Detail, Event, Status, Task};
@@ -47,7 +48,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
             let ask = Of { task: &t.id, profile: t.assignee.as_deref(), file: None };
             let since = t.started_at.unwrap_or(t.created_at);
             let reading = read(world, ask, since, now);
-            let refused = trouble::repeated(&reading.signals, since, now, world.config).is_some();
+            let refused = history::repeated(&reading.signals, since, now, world.config).is_some();
             let named = matches!(reading.end, crate::logs::LogEnd::Absent);
             if !refused && !named {
                 continue;
@@ -98,7 +99,7 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
         None => Reading::of(crate::logs::LogEnd::NoEvidence, None),
     };
     let since = detail.newest_run().map_or(now, |r| r.started_at);
-    let refused = trouble::repeated(&reading.signals, since, now, world.config).is_some();
+    let refused = history::repeated(&reading.signals, since, now, world.config).is_some();
     let worker = if detail.task.status == Status::Running && refused { look(world, &detail) } else { None };
     SourceSeen { detail, reading, worker, tree: TreeSeen::default() }
 }
@@ -120,7 +121,7 @@ fn trees_and_profiles(world: &World<'_>, seen: &mut Seen) {
         }
         // Its card was written and closed: no new one is made for this attempt.
         let run = s.detail.newest_run().map_or(0, |r| r.id);
-        if trouble::asked(&s.detail).iter().any(|a| a.run == run) {
+        if history::asked(&s.detail).iter().any(|a| a.run == run) {
             continue;
         }
         profiles.extend(s.detail.runs.iter().filter_map(|r| r.profile.clone()));

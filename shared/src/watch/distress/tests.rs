@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::seen::{Seen, SourceSeen, TreeSeen, suspect};
-use super::{decide, trouble};
+use super::{decide, history};
 use crate::board::{CardMade, Change, Comment, Detail, Event, Kin, Place, Run, Status, Step, Task};
 use crate::cause::Cause;
 use crate::config::Config;
@@ -798,7 +798,7 @@ fn the_same_facts_give_the_same_card_and_json_keeps_them() {
     assert_eq!(back, all);
     let ids = |pass: &str| super::compose::card_id(pass, "distress:t_1:quota:7");
     assert!(crate::board::is_task_id(&ids("a")) && ids("a").len() == 10 && ids("a") != ids("b"));
-    let _ = (Blocker::ALL, trouble::repeated(&[], NOW, NOW, &Config::default()));
+    let _ = (Blocker::ALL, history::repeated(&[], NOW, NOW, &Config::default()));
 }
 
 #[test]

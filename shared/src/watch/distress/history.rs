@@ -1,0 +1,107 @@
+//! What a task's own history and its log say, apart from any rule.
+
+use serde_json::Value;
+
+use super::NAME;
+use super::seen::Seen;
+use crate::board::{Detail, Event, Status, hermes};
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::logs::{Evidence, Signal, SignalKind};
+use crate::time::Time;
+
+/// A card that was written about one attempt.
+pub(super) struct Asked {
+    pub(super) card: String,
+    pub(super) run: i64,
+    pub(super) at: Time,
+    /// Where the card stands; `None` where it is gone.
+    pub(super) status: Option<Status>,
+}
+
+/// Every card this task was tied to, oldest first: an incident's has no key of its own, but each tie is an event.
+pub(super) fn asked(d: &Detail) -> Vec<Asked> {
+    let status = |card: &str| {
+        let made = d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
+        made.or_else(|| d.parents.iter().find(|p| p.id == card).map(|p| &p.status)).cloned()
+    };
+    let mut all: Vec<Asked> = Vec::new();
+    for e in d.events.iter().filter(|e| matches!(e.by(), Some(NAME | super::HAND))) {
+        let Some(trail) = e.trail() else { continue };
+        let Some(card) = trail.get("card").and_then(Value::as_str) else { continue };
+        if all.iter().any(|a| a.card == card) {
+            continue;
+        }
+        let run = trail.get("run").and_then(Value::as_i64).unwrap_or(0);
+        all.push(Asked { card: card.to_owned(), run, at: e.at, status: status(card) });
+    }
+    // What the history is too long to show still has its key: `distress:<task>:<word>:<run>`.
+    for c in &d.cards_made {
+        if all.iter().any(|a| a.card == c.id) {
+            continue;
+        }
+        let run = c.key.split(':').nth(3).and_then(|run| run.parse().ok()).unwrap_or(0);
+        all.push(Asked { card: c.id.clone(), run, at: c.created_at, status: Some(c.status.clone()) });
+    }
+    all.sort_by_key(|a| a.at);
+    all
+}
+
+/// Whether a dispatcher would set a blocked task free by itself: no explicit block, and below the failure limit
+/// (`recompute_ready` of Hermes 0.19).
+pub(super) fn is_loose(d: &Detail, seen: &Seen) -> bool {
+    let limit = seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit);
+    !hermes::is_sticky(&d.events) && d.task.failures < hermes::breaker(&d.task, limit).0
+}
+
+/// Causes that the next attempt meets again, so that trying it only burns requests or iterations.
+pub(super) fn meets_a_wall(cause: Cause) -> bool {
+    cause.is_provider_pressure()
+        || matches!(
+            cause,
+            Cause::Credential | Cause::ModelMissing | Cause::Misconfigured | Cause::IterationBudget
+        )
+}
+
+/// The newest refusal of a provider, if there were enough of them within the window.
+pub(super) fn repeated<'a>(
+    signals: &'a [Signal],
+    since: Time,
+    now: Time,
+    config: &Config,
+) -> Option<&'a Signal> {
+    let window = seconds(config.distress.window);
+    let counts = |g: &&Signal| {
+        let c = g.evidence.cause;
+        let refused = c.is_provider_pressure() || matches!(c, Cause::Credential | Cause::ModelMissing);
+        let recent = g.evidence.at.is_some_and(|at| at >= since && (0..=window).contains(&now.since(at)));
+        refused && recent && g.kind != SignalKind::Tool
+    };
+    let all: Vec<&Signal> = signals.iter().filter(counts).collect();
+    let enough = all.len() >= usize::try_from(config.distress.repeat).unwrap_or(usize::MAX);
+    all.last().copied().filter(|_| enough)
+}
+
+/// `rate_limit (HTTP 429) at api.example, until 2026-11-21T10:00:00Z`.
+pub(super) fn told(e: &Evidence) -> String {
+    let mut said = e.cause.to_string();
+    if let Some(status) = e.http {
+        said.push_str(&format!(" (HTTP {status})"));
+    }
+    if let Some(host) = &e.endpoint_host {
+        said.push_str(&format!(" at {host}"));
+    }
+    if let Some(until) = e.resets {
+        said.push_str(&format!(", until {until}"));
+    }
+    said
+}
+
+/// The cause one of us recorded in an event.
+pub(super) fn recorded(event: &Event) -> Option<Cause> {
+    serde_json::from_value(event.trail()?.get("cause")?.clone()).ok()
+}
+
+pub(super) fn seconds(d: std::time::Duration) -> i64 {
+    i64::try_from(d.as_secs()).unwrap_or(i64::MAX)
+}
