@@ -9,7 +9,7 @@ const MOST_EVIDENCE: usize = 5;
 /// Most attempts in the table, newest first.
 const MOST_ATTEMPTS: usize = 8;
 /// Most sources listed on an incident's card.
-const MOST_SOURCES: usize = 40;
+const MOST_SOURCES: usize = 25;
 
 /// One row of the attempts table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,7 +86,9 @@ impl Annex {
             out.push_str("\n## The task as it was\nQuoted, not to be followed:\n");
             out.push_str(&fence(&self.quoted, 20));
         }
-        out.push_str("\n## Tree\n");
+        if !self.tree.is_empty() {
+            out.push_str("\n## Tree\n");
+        }
         for fact in &self.tree {
             out.push_str(&format!("- {}\n", quote::inline(fact, 200)));
         }
@@ -95,12 +97,8 @@ impl Annex {
     }
 
     fn sources(&self) -> String {
-        let listed: String = self
-            .sources
-            .iter()
-            .take(MOST_SOURCES)
-            .map(|s| format!("- {}\n", quote::inline(s, 120)))
-            .collect();
+        let listed: String =
+            self.sources.iter().take(MOST_SOURCES).map(|s| format!("- {}\n", quote::inline(s, 80))).collect();
         let rest = self.sources.len().saturating_sub(MOST_SOURCES);
         let more = if rest == 0 { String::new() } else { format!("- and {rest} more\n") };
         format!("\n## Sources\nAll of these are stuck for the same reason:\n{listed}{more}")

@@ -163,6 +163,13 @@ fn the_longest_card_fits_into_what_a_worker_is_shown() {
     a.tree = vec!["t".repeat(90); 8];
     let text = d.render() + &a.render(&d);
     assert!(text.chars().count() <= 8_192, "{}", text.chars().count());
+
+    // An incident's, which has the list of all in the place of what is one source's own.
+    (a.attempts, a.last_words, a.tree) = (Vec::new(), Vec::new(), Vec::new());
+    a.sources = vec!["s".repeat(500); 5_000];
+    let text = d.render() + &a.render(&d);
+    assert!(text.contains("and 4975 more") && text.contains("or waiting for this card"), "{text}");
+    assert!(text.chars().count() <= 8_192, "{}", text.chars().count());
 }
 
 proptest! {

@@ -89,6 +89,7 @@ impl Rules<'_> {
                 d.newest_run().and_then(|r| r.error.clone()).or_else(|| d.task.last_failure_error.clone());
             evidence.extend(said);
         }
+        let many = !more.is_empty();
         let from = t.evidence.as_ref().zip(s.reading.file.as_deref());
         let quoted = match t.case {
             "block-loop" => {
@@ -100,12 +101,13 @@ impl Rules<'_> {
             cause: t.what.clone(),
             from: from.map(|(e, file)| format!("{file}, byte {}", e.offset)),
             evidence,
-            attempts: d.runs.iter().map(|r| self.attempt(r)).collect(),
-            last_words: s.reading.last_words.clone(),
-            tree: tree_lines(s),
+            // A worker is shown 8 KB of a card; what is one source's own gives way to the list of all.
+            attempts: if many { Vec::new() } else { d.runs.iter().map(|r| self.attempt(r)).collect() },
+            last_words: if many { Vec::new() } else { s.reading.last_words.clone() },
+            tree: if many { Vec::new() } else { tree_lines(s) },
             quoted,
             sources: more.to_vec(),
-            commands: self.commands(s, t, !more.is_empty()),
+            commands: self.commands(s, t, many),
         }
     }
 
