@@ -262,8 +262,8 @@ mod real {
         if !wanted() {
             return;
         }
-        let dir = units();
         for name in watchers() {
+            let dir = units();
             let unit = format!("./watchbill-{name}.service");
             let args = ["security", "--offline=yes", "--threshold=20", unit.as_str()];
             let ran = tool("systemd-analyze", "systemd", &args, dir.path());
