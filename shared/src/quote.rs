@@ -35,7 +35,7 @@ pub fn line(text: &str, most: usize) -> String {
     cut(&CUT.to_string(), most)
 }
 
-/// The text as the value of a `- Label: value` line, at most `most` characters: [`line`] that opens no code block
+/// The text as the value of a `- Label: value` line, at most `most` characters: [`line()`] that opens no code block
 /// either. It has no line end, so it cannot begin a field of its own.
 pub fn inline(text: &str, most: usize) -> String {
     let mut line = line(text, most);
@@ -45,7 +45,7 @@ pub fn inline(text: &str, most: usize) -> String {
     line
 }
 
-/// The lines as a fenced block that ends with a line end: each as [`line`] makes it, at most 200 characters, behind `> `,
+/// The lines as a fenced block that ends with a line end: each as [`line()`] makes it, at most 200 characters, behind `> `,
 /// so that none begins a heading, a fence or a `watchbill:` marker even for a reader that knows no fences. Secrets that
 /// are spread over several of the lines are found.
 pub fn fenced(lines: &[String]) -> String {
