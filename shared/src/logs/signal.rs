@@ -33,7 +33,7 @@ pub(crate) fn kept(text: &str) -> String {
 }
 
 /// The front of a text, at most `most` bytes, ending before a blank where it was cut: half a key is not known as one any more.
-fn front(text: &str, most: usize) -> &str {
+pub(crate) fn front(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
     }

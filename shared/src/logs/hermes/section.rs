@@ -12,7 +12,7 @@ use super::words::{
 };
 use crate::cause::{Cause, of_api_error};
 use crate::endpoint::host;
-use crate::logs::signal::{Evidence, MOST_WORDS, Signal, SignalKind, kept};
+use crate::logs::signal::{Evidence, MOST_WORDS, Signal, SignalKind, front};
 
 /// How much is kept of what a worker without an agent says, in bytes.
 const OPENING_BYTES: usize = 1_024;
@@ -205,7 +205,8 @@ impl Section {
 
     fn say(&mut self, words: &str) {
         if !words.is_empty() {
-            self.said.push_back(kept(words));
+            // Looked through for secrets only when it is shown: most sayings are pushed out by later ones.
+            self.said.push_back(front(words, MOST_WORDS).to_owned());
         }
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hash::fnv;
 use crate::logs::hermes::skip_escape;
-use crate::redact::redact;
+use crate::logs::signal::front;
 
 /// The beginning of a text, at most `most` bytes, never half a character.
 pub(in crate::logs) fn cut(text: &str, most: usize) -> &str {
@@ -111,9 +111,8 @@ pub(in crate::logs) fn words(text: &str, most: usize) -> String {
             c => out.push(c),
         }
     }
-    // Kept without secrets, and these are looked for before the text is cut.
-    let clean = redact(&out);
-    cut(&clean, most).to_owned()
+    // Looked through for secrets when it is shown; a key cut in two would not be known as one by then.
+    front(&out, most).to_owned()
 }
 
 #[cfg(test)]
