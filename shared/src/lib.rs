@@ -9,6 +9,7 @@ pub mod board;
 pub mod cache;
 pub mod cause;
 mod cli;
+mod clip;
 pub mod config;
 pub mod distress;
 mod endpoint;

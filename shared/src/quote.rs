@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::clip::clip_words;
 use crate::redact::{marker_at, redact, visible};
 
 /// Most characters of a line in a fenced block.
@@ -23,7 +24,7 @@ const CUT: char = '…';
 /// control characters and invisible characters, blanks folded to one space, and without addresses of GitHub pull
 /// requests, since one in a comment keeps Hermes from spawning the task for 24 h (Hermes 0.19).
 pub fn line(text: &str, most: usize) -> String {
-    let mut now = settle(front(text, MOST_BYTES));
+    let mut now = settle(clip_words(text, MOST_BYTES));
     for _ in 0..MOST_ROUNDS {
         let short = cut(&now, most);
         // A word that was none of a secret's may look like one when its end is gone.
@@ -49,7 +50,7 @@ pub fn inline(text: &str, most: usize) -> String {
 /// so that none begins a heading, a fence or a `watchbill:` marker even for a reader that knows no fences. Secrets that
 /// are spread over several of the lines are found.
 pub fn fenced(lines: &[String]) -> String {
-    let one = |l: &String| visible(front(l, MOST_LINE_BYTES)).replace('\n', " ");
+    let one = |l: &String| visible(clip_words(l, MOST_LINE_BYTES)).replace('\n', " ");
     let all = lines.iter().map(one).collect::<Vec<_>>().join("\n");
     let quoted: Vec<String> = match lines {
         [] => Vec::new(),
@@ -77,16 +78,6 @@ fn settle(text: &str) -> String {
 /// All on one line, one space between words.
 fn fold(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// At most `most` bytes, ending before a blank where it was cut, so that no key is cut into something unknown.
-fn front(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|n| text.is_char_boundary(*n)).unwrap_or(0);
-    let whole = &text[..end];
-    whole.rfind(char::is_whitespace).map_or(whole, |n| &whole[..n])
 }
 
 /// At most `most` characters. One of our markers is taken whole or not at all.

@@ -10,6 +10,7 @@ use crate::host::{Holders, Host};
 use crate::logs::file::{self, Of};
 use crate::logs::{Evidence, LogEnd, Reading};
 use crate::provider;
+use crate::provider::is_profile;
 use crate::watch::{Dispatcher, LogAsk, LogReader, Runtime};
 
 /// Seconds between two ticks of a gateway's dispatcher unless configured.
@@ -88,13 +89,6 @@ fn profiles(root: &Path) -> Vec<String> {
         names.push("default".into());
     }
     names
-}
-
-/// As Hermes 0.19 names profiles (`_PROFILE_ID_RE`); other folders are none.
-fn is_profile(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let rest = |b: u8| plain(b) || b == b'_' || b == b'-';
-    name.len() <= 64 && name.bytes().next().is_some_and(plain) && name.bytes().all(rest)
 }
 
 /// Worker logs as files.

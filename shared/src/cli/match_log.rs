@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::output_code;
 use crate::cause::Cause;
+use crate::clip::clip;
 use crate::error::{Error, Kind, Result};
 use crate::logs::{self, Format, Line, LogEnd, Reader, Signal, SignalKind, file};
 use crate::redact::redact;
@@ -277,17 +278,9 @@ fn column(kind: SignalKind) -> usize {
 /// Untrusted text without secrets and control characters, short enough for a line.
 fn safe(text: &str) -> String {
     // Secrets first: one that is cut in half is no longer known for one.
-    let clean = printable(&redact(beginning(text, MOST_REDACTED)));
-    let short = beginning(clean.trim_end(), MOST_SHOWN);
+    let clean = printable(&redact(clip(text, MOST_REDACTED)));
+    let short = clip(clean.trim_end(), MOST_SHOWN);
     if short.len() < clean.trim_end().len() { format!("{short}…") } else { short.to_owned() }
-}
-
-fn beginning(text: &str, most: usize) -> &str {
-    let mut end = text.len().min(most);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// The same with every text in it.

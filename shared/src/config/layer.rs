@@ -9,6 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::keys::{KeyInfo, NAMESPACES, SECTIONS, Slot, keys};
 use super::{Config, Env, Loaded, span};
 use crate::error::{Error, Kind, Result};
+use crate::provider::is_profile;
 
 /// Lays the TOML `text` of the file `path` over `loaded`.
 pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
@@ -182,13 +183,6 @@ fn checked(info: &KeyInfo, names: Vec<String>) -> std::result::Result<Vec<String
         Some(name) => Err(format!("{} holds {:?}, no {noun}{}", info.name(), shown(name), must(info))),
         None => Ok(names),
     }
-}
-
-/// As Hermes 0.19 names profiles; a board without profile folders uses the same.
-fn is_profile(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let rest = |b: u8| plain(b) || b == b'_' || b == b'-';
-    name.len() <= 64 && name.bytes().next().is_some_and(plain) && name.bytes().all(rest)
 }
 
 fn must(info: &KeyInfo) -> String {

@@ -34,6 +34,11 @@ pub fn words(length: Duration) -> String {
     fit.map_or_else(|| format!("{s}s"), |(n, unit, _)| format!("{}{unit}", s / n))
 }
 
+/// A length of time in whole seconds, as the board counts.
+pub(crate) fn seconds(length: Duration) -> i64 {
+    i64::try_from(length.as_secs()).unwrap_or(i64::MAX)
+}
+
 /// For `#[serde(serialize_with)]`: as [`words`], so that what is printed can be loaded again.
 ///
 /// # Errors

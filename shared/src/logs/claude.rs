@@ -20,10 +20,11 @@ use serde_json::Value;
 use self::line::{Block, Message, Raw};
 use self::tally::Tally;
 use self::why::Failure;
-use super::session::{ClaudeSession, Obj, cut, push_newest, words};
+use super::session::{ClaudeSession, Obj, push_newest, words};
 use super::signal::MOST_WORDS;
 use super::{Evidence, Format, Line, LogEnd, Signal, SignalKind};
 use crate::cause::Cause;
+use crate::clip::clip;
 use crate::logs::when::reset_time;
 use crate::time::Time;
 
@@ -128,7 +129,7 @@ impl Reader {
 
     /// A user line that is no tool result.
     fn prompted(&mut self, line: &Line<'_>, raw: &Raw<'_>, message: &Message<'_>) {
-        let id = raw.prompt.get().map(|id| cut(id, MOST_ID));
+        let id = raw.prompt.get().map(|id| clip(id, MOST_ID));
         let begins = match id {
             Some(id) => self.prompt.as_deref() != Some(id),
             None => !raw.is_meta.is_set() && message.texts().any(is_a_persons),

@@ -15,7 +15,7 @@ mod price;
 #[cfg(test)]
 pub(super) mod testing;
 
-pub(super) use bounded::{Newest, Run, cut, push_newest, words};
+pub(super) use bounded::{Newest, Run, push_newest, words};
 pub(super) use lenient::{Flag, Num, Obj, Said, Text};
 pub use price::{PRICES, PRICES_ASKED, Price, price_of};
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LogEnd;
 use crate::cause::Cause;
+use crate::clip::clip_words;
 use crate::redact::redact;
 use crate::time::Time;
 
@@ -29,17 +30,7 @@ pub struct Line<'a> {
 /// A text as it may be kept: without secrets, at most [`MOST_WORDS`] bytes.
 pub(crate) fn kept(text: &str) -> String {
     // More than is kept is looked at, so that a key is known before it is cut.
-    front(&redact(front(text, 4 * MOST_WORDS)), MOST_WORDS).to_owned()
-}
-
-/// The front of a text, at most `most` bytes, ending before a blank where it was cut: half a key is not known as one any more.
-pub(crate) fn front(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|n| text.is_char_boundary(*n)).unwrap_or(0);
-    let whole = &text[..end];
-    whole.rfind(char::is_whitespace).map_or(whole, |blank| &whole[..blank])
+    clip_words(&redact(clip_words(text, 4 * MOST_WORDS)), MOST_WORDS).to_owned()
 }
 
 /// What kind of saying it is.

@@ -14,6 +14,7 @@ use chrono::{
 use chrono_tz::{TZ_VARIANTS, Tz};
 
 use self::scan::Scan;
+use crate::clip::clip;
 use crate::time::Time;
 
 mod scan;
@@ -37,19 +38,11 @@ pub fn reset_time(text: &str, at: Time) -> Option<Time> {
 
 /// The same, with the zone of texts that name none.
 fn of<Z: TimeZone>(text: &str, at: Time, local: &Z) -> Option<Time> {
-    let lower = head(text).to_ascii_lowercase();
+    let lower = clip(text, MOST_TEXT).to_ascii_lowercase();
     let now = Now { at, local };
     let fits = |t: &Time| (-SLACK..=MOST).contains(&t.since(at));
     // What a program wrote for programs says it best.
     now.structured(&lower).filter(fits).or_else(|| now.prose(&lower).filter(fits))
-}
-
-fn head(text: &str) -> &str {
-    let mut end = text.len().min(MOST_TEXT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// Keys whose value is a moment.

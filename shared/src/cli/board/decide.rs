@@ -6,10 +6,8 @@ use super::{Hand, own_business, refused, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Kin, Status};
 use crate::error::Result;
+use crate::provider::is_profile;
 use crate::runtime;
-
-/// Most characters of a profile's name (Hermes 0.19 `profiles.py`).
-const MOST_NAME: usize = 64;
 
 impl Hand<'_> {
     pub(super) fn link(&mut self, parent: &str, child: &str) -> Result<u8> {
@@ -85,10 +83,4 @@ impl Hand<'_> {
         };
         self.answer(&json!({"task": id, "status": to}), &text)
     }
-}
-
-/// `^[a-z0-9][a-z0-9_-]{0,63}$`, as Hermes names profiles (0.19).
-fn is_profile(name: &str) -> bool {
-    let ok = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
-    (1..=MOST_NAME).contains(&name.len()) && name.bytes().all(ok) && !name.starts_with(['-', '_'])
 }

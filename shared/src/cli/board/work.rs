@@ -9,6 +9,7 @@ use super::args::{Claim, Complete};
 use super::{Hand, own_business, refused, same_run, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Change, Detail, Outcome, Status, Task};
+use crate::config::span;
 use crate::error::{Error, Kind, Result};
 
 impl Hand<'_> {
@@ -106,7 +107,7 @@ impl Hand<'_> {
     }
 
     fn seconds(&self, ttl: Option<Duration>) -> i64 {
-        i64::try_from(ttl.unwrap_or(self.config.board.claim_ttl).as_secs()).unwrap_or(i64::MAX)
+        span::seconds(ttl.unwrap_or(self.config.board.claim_ttl))
     }
 
     pub(super) fn heartbeat(

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::clip::clip;
+
 /// Only so much of a line is looked at, in bytes.
 const MOST: usize = 2_000;
 
@@ -37,11 +39,7 @@ pub(super) fn looks_like_failure(format: &str, line: &str) -> bool {
 }
 
 fn in_text(line: &str) -> bool {
-    let mut end = line.len().min(MOST);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    let lower = line[..end].to_lowercase();
+    let lower = clip(line, MOST).to_lowercase();
     WORDS.iter().any(|word| stands_alone(&lower, word))
 }
 

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::line::{Block, Message, Raw};
 use crate::cause::Cause;
+use crate::clip::clip;
 use crate::logs::session::{
-    ApiError, ClaudeSession, MOST_CALLS, MOST_FILES, MOST_KEPT, MOST_OPEN, Millis, Newest, PRICES, Run, cut,
+    ApiError, ClaudeSession, MOST_CALLS, MOST_FILES, MOST_KEPT, MOST_OPEN, Millis, Newest, PRICES, Run,
     percent, price_of, push_newest,
 };
 use crate::time::Time;
@@ -112,7 +113,7 @@ impl Used {
 }
 
 fn kept(text: Option<&str>, before: &mut Option<String>) {
-    let Some(text) = text.map(|t| cut(t, MOST_NAME)) else { return };
+    let Some(text) = text.map(|t| clip(t, MOST_NAME)) else { return };
     if before.as_deref() != Some(text) {
         *before = Some(text.to_owned());
     }
@@ -156,7 +157,7 @@ impl Tally {
 
     pub(super) fn spoke(&mut self, is_side: bool, is_model: bool, stop: Option<&str>) {
         if !is_side {
-            self.last = Some((is_model, stop.map(|s| cut(s, MOST_NAME).to_owned())));
+            self.last = Some((is_model, stop.map(|s| clip(s, MOST_NAME).to_owned())));
         }
     }
 
@@ -165,7 +166,7 @@ impl Tally {
     }
 
     pub(super) fn failed(&mut self, status: Option<u16>, error: Option<&str>) {
-        let error = error.map(|e| cut(e, MOST_NAME).to_owned());
+        let error = error.map(|e| clip(e, MOST_NAME).to_owned());
         push_newest(&mut self.api_errors, ApiError { status, error }, MOST_KEPT);
     }
 

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::line::{Info, counts};
 use crate::cause::Cause;
+use crate::clip::clip;
 use crate::logs::session::{
-    CodexSession, MOST_KEPT, MOST_OPEN, Millis, Newest, TurnError, cut, percent, push_newest, words,
+    CodexSession, MOST_KEPT, MOST_OPEN, Millis, Newest, TurnError, percent, push_newest, words,
 };
 use crate::logs::signal::MOST_WORDS;
 use crate::time::Time;
@@ -62,14 +63,14 @@ impl Tally {
     /// The first one stays: a fork repeats the lines of its parent behind its own.
     pub(super) fn is_thread(&mut self, id: Option<&str>) {
         if self.session_id.is_none() {
-            self.session_id = id.map(|id| cut(id, MOST_NAME).to_owned());
+            self.session_id = id.map(|id| clip(id, MOST_NAME).to_owned());
         }
     }
 
     pub(super) fn works_in(&mut self, cwd: Option<&str>, model: Option<&str>) {
         for (text, kept) in [(cwd, &mut self.cwd), (model, &mut self.model)] {
             if let Some(text) = text {
-                *kept = Some(cut(text, MOST_NAME).to_owned());
+                *kept = Some(clip(text, MOST_NAME).to_owned());
             }
         }
     }

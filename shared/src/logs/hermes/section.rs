@@ -11,8 +11,9 @@ use super::words::{
     is_close, is_guidance, is_ordinary, is_start, retry,
 };
 use crate::cause::{Cause, of_api_error};
+use crate::clip::clip_words;
 use crate::endpoint::host;
-use crate::logs::signal::{Evidence, MOST_WORDS, Signal, SignalKind, front};
+use crate::logs::signal::{Evidence, MOST_WORDS, Signal, SignalKind};
 
 /// How much is kept of what a worker without an agent says, in bytes.
 const OPENING_BYTES: usize = 1_024;
@@ -206,7 +207,7 @@ impl Section {
     fn say(&mut self, words: &str) {
         if !words.is_empty() {
             // Looked through for secrets only when it is shown: most sayings are pushed out by later ones.
-            self.said.push_back(front(words, MOST_WORDS).to_owned());
+            self.said.push_back(clip_words(words, MOST_WORDS).to_owned());
         }
     }
 

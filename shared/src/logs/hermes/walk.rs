@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::words::{
-    ENDPOINT, NUDGE, PROVIDER, Row, TOOL, clip, evidence, final_answer, is_going_on, is_labelled_rule,
+    ENDPOINT, NUDGE, PROVIDER, Row, TOOL, evidence, final_answer, is_going_on, is_labelled_rule,
     is_malformed_call, letters, start_failure, terminal,
 };
 use crate::cause::Cause;
+use crate::clip::clip;
 use crate::endpoint::host;
 use crate::logs::signal::{Evidence, Signal, SignalKind};
 use crate::time::Time;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::cause::{Cause, of_api_error, of_http};
+use crate::clip::clip;
 use crate::logs::signal::{Evidence, kept};
 use crate::logs::when::reset_time;
 use crate::time::Time;
@@ -70,15 +71,6 @@ pub(super) fn evidence((cause, http): Verdict, at: u64, seen: Time, text: &str) 
         words: kept(text.trim()),
         ..Evidence::new(cause, at)
     }
-}
-
-/// The front of a text, at most `most` bytes, cut between two characters.
-pub(crate) fn clip(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// Lines only a starting worker writes.

@@ -3,13 +3,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::history::seconds;
 use super::queue::{Slot, about};
 use super::seen::SourceSeen;
 use super::trouble::{Trouble, Verdict};
 use super::{DAY, NAME, Rules};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
+use crate::config::span::seconds;
 use crate::distress::Distress;
 use crate::quote;
 use crate::time::Time;

@@ -7,6 +7,7 @@ use super::seen::Seen;
 use crate::board::{Detail, Event, Status, hermes};
 use crate::cause::Cause;
 use crate::config::Config;
+use crate::config::span::seconds;
 use crate::logs::{Evidence, Signal, SignalKind};
 use crate::time::Time;
 
@@ -100,8 +101,4 @@ pub(super) fn told(e: &Evidence) -> String {
 /// The cause one of us recorded in an event.
 pub(super) fn recorded(event: &Event) -> Option<Cause> {
     serde_json::from_value(event.trail()?.get("cause")?.clone()).ok()
-}
-
-pub(super) fn seconds(d: std::time::Duration) -> i64 {
-    i64::try_from(d.as_secs()).unwrap_or(i64::MAX)
 }

@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::HAND;
 use super::NAME;
-use super::history::{is_loose, meets_a_wall, recorded, repeated, seconds, told};
+use super::history::{is_loose, meets_a_wall, recorded, repeated, told};
 use super::seen::{Seen, SourceSeen};
 use crate::board::{Detail, Event, Run, Status, Step, hermes};
 use crate::cause::{self, Cause, Owner};
 use crate::config::Config;
+use crate::config::span::seconds;
 use crate::distress::Blocker;
 use crate::host::Life;
 use crate::logs::{Evidence, LogEnd, SignalKind};

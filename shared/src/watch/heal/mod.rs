@@ -20,6 +20,7 @@ use super::{Decision, Left, Pass, Watcher, World, word};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Expect, Status, Step};
 use crate::cause::Cause;
+use crate::config::span::seconds;
 use crate::config::{Config, Heal as Policy};
 use crate::error::Result;
 use crate::host::Proof;
@@ -187,10 +188,6 @@ impl<'a> Verb<'a> {
         self.more.insert(key.into(), value);
         self
     }
-}
-
-fn seconds(d: std::time::Duration) -> i64 {
-    i64::try_from(d.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// A hold's own record: who holds it, why, since when, and when it ends.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::seconds;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use crate::board::{Detail, Event, Status, Task, claim_host, claimer_pid, hermes};
+use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look};

@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::seen::TaskSeen;
-use super::{Rules, Verb, Verdict, history, hold, seconds};
+use super::{Rules, Verb, Verdict, history, hold};
 use crate::board::hermes;
 use crate::cause::{Cause, Owner};
+use crate::config::span::seconds;
 use crate::host::{Life, Look, Proof};
 use crate::logs::LogEnd;
 use crate::time::{Time, words};

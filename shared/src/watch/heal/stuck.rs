@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::history::{self, Brake, StormPolicy};
 use super::seen::TaskSeen;
-use super::{Rules, Verb, Verdict, seconds};
+use super::{Rules, Verb, Verdict};
 use crate::board::{Detail, Event, Status, claimer_pid, hermes};
 use crate::cause::{Cause, Owner};
+use crate::config::span::seconds;
 use crate::distress::is_card;
 use crate::host::Life;
 use crate::logs::LogEnd;

@@ -1,0 +1,37 @@
+//! The front of a text, so that nothing grows with what somebody wrote.
+
+/// At most `most` bytes, cut between two characters.
+pub(crate) fn clip(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// At most `most` bytes, ending before a blank where it was cut: half a key is not known as one any more.
+pub(crate) fn clip_words(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let whole = clip(text, most);
+    whole.rfind(char::is_whitespace).map_or(whole, |blank| &whole[..blank])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_text_is_whole_characters() {
+        assert_eq!((clip("aé", 2), clip("aé", 3), clip("aé", 9), clip("é", 0)), ("a", "aé", "aé", ""));
+    }
+
+    #[test]
+    fn a_cut_text_is_whole_words_where_it_has_several() {
+        assert_eq!(
+            (clip_words("ab cd", 4), clip_words("ab cd", 5), clip_words("abcd", 3)),
+            ("ab", "ab cd", "abc")
+        );
+    }
+}
