@@ -1,12 +1,16 @@
 //! Which provider a profile works with: read from Hermes' own profile folders, only the keys that say so, never a
 //! credential.
 
+mod id;
+
 use std::path::{Path, PathBuf};
 
 use saphyr::{LoadableYamlNode, Yaml};
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::host;
+
+pub use self::id::Id;
 
 /// What a profile's configuration says about where its requests go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,74 @@
+//! Which two requests go to one provider.
+
+use serde::{Deserialize, Serialize};
+
+/// A provider, as far as anybody said who it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Id {
+    /// Its name, lower case, without Hermes' `custom:`; `None` where only the endpoint is known.
+    pub name: Option<String>,
+    /// Host and port of its endpoint.
+    pub host: Option<String>,
+}
+
+impl Id {
+    /// From a name and a host as configurations and logs write them. `custom` and `auto` name nobody.
+    pub fn new(name: Option<&str>, host: Option<&str>) -> Id {
+        let clean = |s: &str| s.trim().to_ascii_lowercase();
+        let name = name.map(clean).map(|n| n.strip_prefix("custom:").unwrap_or(&n).to_owned());
+        Id {
+            name: name.filter(|n| !matches!(n.as_str(), "" | "custom" | "auto" | "unknown")),
+            host: host.map(clean).filter(|h| !h.is_empty()),
+        }
+    }
+
+    /// Whether anything is known of it.
+    pub fn is_known(&self) -> bool {
+        self.name.is_some() || self.host.is_some()
+    }
+
+    /// Whether both are one provider: two names of one endpoint are, and so are two endpoints of one name, for that is one
+    /// account. What is not known is nobody's.
+    pub fn is_same(&self, other: &Id) -> bool {
+        let equal = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
+        equal(&self.host, &other.host) || equal(&self.name, &other.name)
+    }
+
+    /// Whether both are surely two providers. Where one of them is unknown nobody can tell.
+    pub fn is_surely_other(&self, other: &Id) -> bool {
+        self.is_known() && other.is_known() && !self.is_same(other)
+    }
+}
+
+impl std::fmt::Display for Id {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.name, &self.host) {
+            (Some(name), Some(host)) if name != host => write!(f, "{name} ({host})"),
+            (Some(one), _) | (None, Some(one)) => f.write_str(one),
+            (None, None) => f.write_str("unknown"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_names_of_one_endpoint_are_one_provider() {
+        let set = |s: &'static str| Some(s).filter(|s| !s.is_empty());
+        let id = |name, host| Id::new(set(name), set(host));
+        for ((a, b), (same, other)) in [
+            ((id("moon", "a:1"), id("star", "A:1")), (true, false)),
+            ((id("moon", "a:1"), id("custom:Moon", "b:1")), (true, false)),
+            ((id("moon", "a:1"), id("star", "b:1")), (false, true)),
+            ((id("custom", "a:1"), id("custom", "b:1")), (false, true)),
+            ((id("moon", ""), id("", "a:1")), (false, true)),
+            ((id("", ""), id("", "")), (false, false)),
+            ((id("auto", ""), id("star", "b:1")), (false, false)),
+        ] {
+            assert_eq!((a.is_same(&b), a.is_surely_other(&b)), (same, other), "{a} {b}");
+        }
+        assert_eq!(id("Custom:Moon", "A:1").to_string(), "moon (a:1)");
+    }
+}
