@@ -34,9 +34,10 @@ impl Id {
         equal(&self.host, &other.host) || equal(&self.name, &other.name)
     }
 
-    /// Whether both are surely two providers. Where one of them is unknown nobody can tell.
+    /// Whether both are surely two providers. Where nothing of them can be compared nobody can tell.
     pub fn is_surely_other(&self, other: &Id) -> bool {
-        self.is_known() && other.is_known() && !self.is_same(other)
+        let both = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some();
+        (both(&self.host, &other.host) || both(&self.name, &other.name)) && !self.is_same(other)
     }
 }
 
@@ -63,7 +64,8 @@ mod tests {
             ((id("moon", "a:1"), id("custom:Moon", "b:1")), (true, false)),
             ((id("moon", "a:1"), id("star", "b:1")), (false, true)),
             ((id("custom", "a:1"), id("custom", "b:1")), (false, true)),
-            ((id("moon", ""), id("", "a:1")), (false, true)),
+            ((id("moon", ""), id("", "a:1")), (false, false)),
+            ((id("moon", ""), id("star", "a:1")), (false, true)),
             ((id("", ""), id("", "")), (false, false)),
             ((id("auto", ""), id("star", "b:1")), (false, false)),
         ] {
