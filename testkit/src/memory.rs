@@ -78,6 +78,17 @@ impl Board for MemoryBoard {
         Ok(ids.iter().filter_map(|id| rows.detail(id)).collect())
     }
 
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
+        let rows = self.rows();
+        Ok(ids.iter().filter_map(|id| rows.tasks.get(id)).map(|(t, _)| t.clone()).collect())
+    }
+
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+        let rows = self.rows();
+        let last = rows.runs.keys().next_back().copied().unwrap_or(0);
+        Ok(rows.runs.range(last - i64::from(most) + 1..).map(|(_, r)| r.clone()).collect())
+    }
+
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         let rows = self.rows();
         let last = rows.events.keys().next_back().copied().unwrap_or(0);
@@ -214,13 +225,32 @@ impl Rows {
     ) -> std::result::Result<(), String> {
         match change {
             Change::AddTask { status, task } => return self.add_task(now, id, status, task),
-            Change::AddAnother { id, status, task, events } => {
+            Change::AddAnother { id, status, task, events, done } => {
                 self.add_task(now, id, status, task)?;
+                let run = done.as_ref().and_then(|s| self.past_run(now, id, "completed", Some(s), None));
                 for first in events {
-                    self.add_event(id, event(&first.kind, now, None, &first.payload));
+                    let run = run.filter(|_| first.kind == "completed");
+                    self.add_event(id, event(&first.kind, now, run, &first.payload));
                 }
             }
             Change::Link { parent } => return self.link(parent, id),
+            Change::Unlink { parent } => drop(self.links.remove(&(parent.clone(), id.to_owned()))),
+            Change::Reword { title, body } => {
+                if let Some((t, text)) = self.tasks.get_mut(id) {
+                    t.title = title.clone().unwrap_or_else(|| t.title.clone());
+                    *text = body.clone().unwrap_or_else(|| text.clone());
+                }
+            }
+            Change::SetPlace { kind, path } => {
+                let said = |s: &String| Some(s.clone()).filter(|s| !s.is_empty());
+                let place = self.places.entry(id.to_owned()).or_default();
+                (place.kind, place.path) = (said(kind), path.as_ref().and_then(said));
+            }
+            Change::ClearOverrides => {
+                if let Some(place) = self.places.get_mut(id) {
+                    (place.model_override, place.provider_override) = (None, None);
+                }
+            }
             Change::AddEvent { kind, payload, run } => {
                 let run = run.and_then(|r| match r {
                     RunRef::Id(id) => Some(id),
@@ -234,10 +264,10 @@ impl Rows {
             }
             Change::PromoteChildren { payload } => self.promote_children(now, id, payload),
             Change::StartRun { profile } => *opened = self.start_run(now, id, profile.as_ref()),
-            Change::PastRun { outcome, summary } => {
-                *opened = self.past_run(now, id, outcome, summary.as_ref())
+            Change::PastRun { outcome, summary, metadata } => {
+                *opened = self.past_run(now, id, outcome, summary.as_ref(), metadata.as_ref());
             }
-            Change::EndRun { run, status, outcome, summary, error, .. } => {
+            Change::EndRun { run, status, outcome, summary, error, metadata } => {
                 if let Some((_, r)) =
                     self.runs.get_mut(run).filter(|(task, r)| task == id && r.ended_at.is_none())
                 {
@@ -252,6 +282,7 @@ impl Rows {
                         ended_at,
                         claim_lock: None,
                         worker_pid: None,
+                        route: route(metadata.as_ref()),
                         ..r.clone()
                     };
                 }
@@ -318,6 +349,7 @@ impl Rows {
             path: new.workspace_path.clone(),
             branch: None,
             tenant: new.tenant.clone(),
+            ..Place::default()
         };
         self.places.insert(id.to_owned(), place);
         Ok(())
@@ -365,7 +397,14 @@ impl Rows {
         Some(n)
     }
 
-    fn past_run(&mut self, now: Time, id: &str, outcome: &str, summary: Option<&String>) -> Option<i64> {
+    fn past_run(
+        &mut self,
+        now: Time,
+        id: &str,
+        outcome: &str,
+        summary: Option<&String>,
+        metadata: Option<&Value>,
+    ) -> Option<i64> {
         let n = next(&self.runs);
         let (task, _) = self.tasks.get(id)?;
         let run = Run {
@@ -374,6 +413,7 @@ impl Rows {
             outcome: Some(outcome.to_owned()),
             ended_at: Some(now),
             summary: summary.cloned(),
+            route: route(metadata),
             ..empty_run(n, now)
         };
         self.runs.insert(n, (id.to_owned(), run));
@@ -403,6 +443,7 @@ fn set(t: &mut Task, now: Time, change: &Change) {
         Change::ForgetRun => t.current_run = None,
         Change::SetFailures { count, error } => (t.failures, t.last_failure_error) = (*count, error.clone()),
         Change::Assign(to) => t.assignee.clone_from(to),
+        Change::SetPriority(to) => t.priority = *to,
         Change::SetBlock { kind, recurrences } => {
             (t.block_kind, t.block_recurrences) = (kind.clone(), *recurrences);
         }
@@ -445,5 +486,11 @@ fn empty_run(id: i64, started_at: Time) -> Run {
         last_heartbeat_at: None,
         error: None,
         summary: None,
+        route: None,
     }
+}
+
+/// What a reader finds of these details in a file.
+fn route(metadata: Option<&Value>) -> Option<Value> {
+    Run::route_in(&metadata?.to_string())
 }

@@ -4,6 +4,7 @@
 //! the two transcripts (every outcome, every row ever looked at) must be the same to the letter.
 
 mod killed; // `kill -9` inside a pass
+mod reshape; // tasks that are reworded, moved, freed, or born finished; what the newest runs say
 mod shapes; // SQLite only: old and new schemas, rows nobody should have written, a busy file
 mod story;
 
@@ -173,7 +174,13 @@ fn told(board: &mut dyn Board, other: &dyn Fn(Foreign<'_>), chapter: fn(&mut Tel
     let open = teller.board.glance(&all).unwrap();
     teller.hear(open);
     let events = teller.board.events(Time(0), 10_000).unwrap();
+    let mut ids: Vec<String> = events.iter().map(|(id, _)| id.clone()).collect();
     teller.hear(events);
+    ids.dedup();
+    let titled = teller.board.titled(&ids).unwrap();
+    teller.hear(titled);
+    let runs = teller.board.recent_runs(10_000).unwrap();
+    teller.hear(runs);
     teller.heard
 }
 
@@ -182,7 +189,7 @@ fn open(path: &Path, mode: Mode) -> SqliteBoard {
 }
 
 fn in_memory(board: &MemoryBoard, does: Foreign<'_>) {
-    let mut rows = board.rows_mut();
+    let rows = &mut *board.rows_mut();
     match does {
         Foreign::Set(id, column, value) => {
             let (t, _) = rows.tasks.get_mut(id).unwrap();
@@ -201,6 +208,7 @@ fn in_memory(board: &MemoryBoard, does: Foreign<'_>) {
                 "last_failure_error" => t.last_failure_error = text,
                 "max_retries" => t.max_retries = int,
                 "idempotency_key" => t.idempotency_key = text,
+                "model_override" => rows.places.entry(id.to_owned()).or_default().model_override = text,
                 other => panic!("{other}"),
             }
         }
@@ -226,6 +234,7 @@ fn in_memory(board: &MemoryBoard, does: Foreign<'_>) {
                 last_heartbeat_at: None,
                 error: None,
                 summary: None,
+                route: None,
             };
             rows.runs.insert(n, (id.into(), run));
         }

@@ -171,6 +171,10 @@ pub enum Change {
         task: Box<NewTask>,
         /// Its first events, in order.
         events: Vec<FirstEvent>,
+        /// It is born finished, with this summary: completed now, without a result, and with a past run that its
+        /// `completed` events belong to. Its state is still what `status` says.
+        #[serde(default)]
+        done: Option<String>,
     },
     /// Nothing by itself: the step counts as moved where this other task is not there, or does not wait for `parent`. For
     /// steps that rest on an earlier one of the same pass.
@@ -209,6 +213,9 @@ pub enum Change {
         outcome: String,
         /// What is handed on.
         summary: Option<String>,
+        /// Details, an object.
+        #[serde(default)]
+        metadata: Option<Value>,
     },
     /// Closes a run that is still open and clears the row's pointer to it.
     EndRun {
@@ -266,6 +273,29 @@ pub enum Change {
         /// The parent.
         parent: String,
     },
+    /// Lets the task wait for this parent no longer; nothing where it does not.
+    Unlink {
+        /// The parent.
+        parent: String,
+    },
+    /// Replaces what is given of title and text.
+    Reword {
+        /// One line, not blank.
+        title: Option<String>,
+        /// Text.
+        body: Option<String>,
+    },
+    /// Says where the task is worked on.
+    SetPlace {
+        /// `scratch`, `dir` or `worktree`.
+        kind: String,
+        /// Its folder.
+        path: Option<String>,
+    },
+    /// Sets the dispatch order: higher first.
+    SetPriority(i64),
+    /// Takes back the model and the provider that were set for this task alone.
+    ClearOverrides,
     /// Promotes every `todo` child whose parents are all done or archived, with a `promoted` event each.
     PromoteChildren {
         /// Payload of those events.

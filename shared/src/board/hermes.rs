@@ -111,6 +111,9 @@ fn images(task: &Task, changes: &[Change]) -> (Map<String, Value>, Map<String, V
                 note("last_failure_error", json!(task.last_failure_error), json!(error));
             }
             Change::Assign(to) => note("assignee", json!(task.assignee), json!(to)),
+            // Never the text: it may be long, and may hold what no event should repeat.
+            Change::Reword { title: Some(title), .. } => note("title", json!(task.title), json!(title)),
+            Change::SetPriority(to) => note("priority", json!(task.priority), json!(to)),
             Change::SetBlock { kind, recurrences } => {
                 note("block_kind", json!(task.block_kind), json!(kind));
                 note("block_recurrences", json!(task.block_recurrences), json!(recurrences));
@@ -338,7 +341,7 @@ pub fn card_made(
         let payload = trail.payload(json!({"reason": why, "until": until.0}), None, &[]);
         events.push(super::FirstEvent { kind: "scheduled".into(), payload });
     }
-    Change::AddAnother { id: id.into(), status, task: Box::new(task), events }
+    Change::AddAnother { id: id.into(), status, task: Box::new(task), events, done: None }
 }
 
 /// How a stuck task is tied to its card.
@@ -472,8 +475,8 @@ pub fn completed(
             Some(RunRef::Id(run))
         }
         None if handed_on.is_some() => {
-            changes
-                .push(Change::PastRun { outcome: "completed".into(), summary: handed_on.map(str::to_owned) });
+            let summary = handed_on.map(str::to_owned);
+            changes.push(Change::PastRun { outcome: "completed".into(), summary, metadata: None });
             Some(RunRef::New)
         }
         None => None,
@@ -519,7 +522,8 @@ pub fn blocked(seen: &Detail, reason: &str, kind: Option<&str>, trail: &Trail<'_
 /// The end of the open run of a task that is blocked; where there is none, a run that keeps the reason.
 fn end_blocked(t: &Task, reason: &str) -> (Change, RunRef) {
     let Some(run) = t.current_run else {
-        let past = Change::PastRun { outcome: "blocked".into(), summary: Some(reason.into()) };
+        let past =
+            Change::PastRun { outcome: "blocked".into(), summary: Some(reason.into()), metadata: None };
         return (past, RunRef::New);
     };
     let end = Change::EndRun {
@@ -646,5 +650,22 @@ mod tests {
     #[test]
     fn our_error_text_does_not_jam_the_guard() {
         assert!(!cause::hermes_guard_matches(WORKER_GONE));
+    }
+
+    #[test]
+    fn an_event_notes_title_and_priority_and_never_the_text() {
+        let task = serde_json::from_value(json!({
+            "id": "t_00000001", "title": "Big", "status": "ready", "priority": 1, "created_at": 0, "failures": 0,
+            "block_recurrences": 0,
+        }));
+        let changes = [
+            Change::Reword { title: Some("Small".into()), body: Some("secret".into()) },
+            Change::Reword { title: None, body: Some("secret".into()) },
+            Change::SetPriority(2),
+            Change::SetPlace { kind: "dir".into(), path: Some("/srv/w".into()) },
+        ];
+        let (before, after) = images(&task.unwrap(), &changes);
+        assert_eq!(json!(before), json!({"title": "Big", "priority": 1}));
+        assert_eq!(json!(after), json!({"title": "Small", "priority": 2}));
     }
 }

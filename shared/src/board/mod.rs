@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::clip::clip;
 use crate::distress;
 use crate::error::Result;
 pub use crate::task_id::is_task_id;
@@ -188,6 +189,33 @@ pub struct Run {
     pub error: Option<String>,
     /// What the worker handed on.
     pub summary: Option<String>,
+    /// What an orchestrator decided in it, as [`Run::route_in`] reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Value>,
+}
+
+impl Run {
+    /// The key `route` of a run's details. Models write these: the details may be a text that holds the object, the
+    /// route may be a text that holds the value, and what is no JSON is shown by its first 200 bytes.
+    pub fn route_in(metadata: &str) -> Option<Value> {
+        if metadata.len() > MOST_METADATA {
+            return Some(Value::String("too long".into()));
+        }
+        // Most runs have none, and need not be parsed.
+        if !metadata.contains("route") {
+            return None;
+        }
+        let Ok(mut details) = serde_json::from_str::<Value>(metadata) else {
+            return Some(Value::String(clip(metadata, 200).to_owned()));
+        };
+        if let Value::String(inner) = &details {
+            details = serde_json::from_str(inner).ok()?;
+        }
+        let route = details.get_mut("route")?.take();
+        let parsed = route.as_str().and_then(|text| serde_json::from_str(text).ok());
+        // A null decides nothing, and would not survive being saved.
+        Some(parsed.unwrap_or(route)).filter(|route| !route.is_null())
+    }
 }
 
 /// One entry of a task's history.
@@ -248,6 +276,12 @@ pub struct Place {
     pub branch: Option<String>,
     /// Who the task belongs to, where a board serves several.
     pub tenant: Option<String>,
+    /// The model set for this task alone (Hermes 0.15 and later).
+    #[serde(default)]
+    pub model_override: Option<String>,
+    /// The provider set for this task alone (Hermes 0.20 and later).
+    #[serde(default)]
+    pub provider_override: Option<String>,
 }
 
 /// A distress card that was made for a task, open or not.
@@ -336,6 +370,9 @@ pub const MOST_EVENTS: usize = 1_000;
 /// Most comments read for one task: what Hermes itself shows a worker, and a few more.
 pub const MOST_COMMENTS: usize = 50;
 
+/// Most bytes of a run's details that are looked into.
+const MOST_METADATA: usize = 64 * 1024;
+
 /// How a comment begins that speaks to us.
 pub const MARKER: &str = "watchbill:";
 
@@ -387,6 +424,18 @@ pub trait Board {
     /// # Errors
     /// The board cannot be read.
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>>;
+
+    /// The bare rows of these tasks, from one snapshot, in the order asked for; unknown ids are left out.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>>;
+
+    /// Newest runs of the whole board with their tasks, oldest first, at most `most`: it costs what it returns.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>>;
 
     /// Newest events of the whole board, oldest first, none before `since` and at most `most`.
     ///

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use shared::board::hermes;
 use shared::board::sqlite::{Mode, SqliteBoard};
-use shared::board::{Board, BoardId, Outcome, Status};
+use shared::board::{Board, BoardId, Change, NewTask, Outcome, Status};
 use shared::error::Kind;
 use shared::time::Time;
 use testkit::generate::NO_PID;
@@ -49,14 +49,14 @@ fn a_board_of_0_13_is_read_and_written() {
     board.writable().unwrap();
     b.add(A, "ready");
     b.add(B, "todo");
-    let mut does = |id: &str, changes: &dyn Fn(&shared::board::Detail) -> Vec<shared::board::Change>| {
+    let mut does = |id: &str, changes: &dyn Fn(&shared::board::Detail) -> Vec<Change>| {
         let seen = board.look(&[id.into()]).unwrap().remove(0);
         let outcome =
             board.apply(BEGAN, &[step(id, Some(&seen), changes(&seen))], PATIENCE).unwrap().remove(0);
         assert!(matches!(outcome, Outcome::Applied { .. }), "{outcome:?}");
         board.look(&[id.into()]).unwrap().remove(0)
     };
-    does(B, &|_| vec![shared::board::Change::Link { parent: A.into() }]);
+    does(B, &|_| vec![Change::Link { parent: A.into() }]);
     does(A, &|d| hermes::claimed(d, "host:7", BEGAN.plus(900), Some(9), None, &trail()));
     does(A, &|d| hermes::heartbeat(d, BEGAN.plus(901), None));
     let d = does(A, &|d| hermes::crashed(d, Some(9), 2, &trail()));
@@ -67,6 +67,8 @@ fn a_board_of_0_13_is_read_and_written() {
         assert_eq!((d.task.status, d.task.block_kind), (Status::Blocked, None));
         does(A, &|d| hermes::unblocked(d, &trail()));
     }
+    // Nothing to clear, and no error.
+    does(A, &|_| vec![Change::ClearOverrides]);
     let d = does(A, &|d| hermes::completed(d, Some("42"), None, &trail()));
     assert_eq!(
         (d.task.status, b.task(A, "result").as_str(), b.task(B, "status").as_str()),
@@ -104,6 +106,8 @@ fn a_board_without_runs_is_read_and_never_written() {
     assert_eq!((kinds(&seen), seen.comments.len(), seen.runs.len()), (vec!["created", "claimed"], 1, 0));
     assert_eq!((seen.task.failures, seen.task.current_run), (0, None));
     assert_eq!(board.events(Time(0), 10).unwrap().len(), 2);
+    assert!(board.recent_runs(10).unwrap().is_empty());
+    assert_eq!(board.titled(&[A.into()]).unwrap(), std::slice::from_ref(&seen.task));
 
     let refused = board.writable().unwrap_err();
     assert_eq!((refused.kind, refused.hint.is_some()), (Kind::Data, true), "{refused}");
@@ -169,7 +173,55 @@ fn the_newest_schema_loses_the_workers_birth_with_its_claim() {
     assert_eq!(board.apply(BEGAN, &steps, PATIENCE).unwrap(), [Outcome::Applied { run: None }]);
     // A birth that outlived its claim would make Hermes distrust the next worker.
     assert_eq!((b.task(A, "worker_started_at").as_str(), b.task(A, "worker_pid").as_str()), ("NULL", "NULL"));
-    assert_eq!(b.task(A, "provider_override"), "other", "columns we do not know are carried through");
+    assert_eq!(b.task(A, "provider_override"), "other", "a column nobody speaks of is carried through");
+}
+
+#[test]
+fn overrides_are_read_and_taken_back_where_the_board_has_them() {
+    let b = TestBoard::new();
+    b.sql("ALTER TABLE tasks ADD COLUMN provider_override TEXT");
+    b.add(A, "ready");
+    b.sql("UPDATE tasks SET model_override = 'moon', provider_override = 'other', body = 'text', tenant = 'acme'");
+    let mut board = open(&b.db, Mode::Change);
+    let seen = board.look(&[A.into()]).unwrap().remove(0);
+    let place = &seen.place;
+    assert_eq!(
+        (place.model_override.as_deref(), place.provider_override.as_deref(), place.tenant.as_deref()),
+        (Some("moon"), Some("other"), Some("acme"))
+    );
+    assert_eq!(seen.body, "text");
+    let steps = [step(A, Some(&seen), vec![Change::ClearOverrides])];
+    assert_eq!(board.apply(BEGAN, &steps, PATIENCE).unwrap(), [Outcome::Applied { run: None }]);
+    let after = (b.task(A, "model_override"), b.task(A, "provider_override"), b.task(A, "tenant"));
+    assert_eq!(after, ("NULL".into(), "NULL".into(), "acme".into()));
+}
+
+#[test]
+fn what_no_reader_shows_of_a_past_is_written_too() {
+    let b = TestBoard::new();
+    b.add(A, "ready");
+    let mut board = open(&b.db, Mode::Change);
+    let seen = board.look(&[A.into()]).unwrap().remove(0);
+    let task = NewTask { title: "Was done by hand".into(), ..NewTask::default() };
+    let metadata = Some(json!({"route": 1, "more": 2}));
+    let changes = vec![
+        Change::AddAnother {
+            id: B.into(),
+            status: Status::Done,
+            task: Box::new(task),
+            events: vec![],
+            done: Some("in one go".into()),
+        },
+        Change::PastRun { outcome: "reclaimed".into(), summary: None, metadata },
+    ];
+    assert_eq!(
+        board.apply(BEGAN, &[step(A, Some(&seen), changes)], PATIENCE).unwrap(),
+        [Outcome::Applied { run: Some(2) }]
+    );
+    assert_eq!((b.task(B, "completed_at"), b.task(B, "result")), (BEGAN.0.to_string(), "NULL".into()));
+    assert_eq!(b.task(A, "completed_at"), "NULL");
+    assert_eq!(b.value("SELECT metadata FROM task_runs WHERE id = 1"), "NULL");
+    assert_eq!(b.value("SELECT metadata FROM task_runs WHERE id = 2"), r#"{"more":2,"route":1}"#);
 }
 
 #[test]

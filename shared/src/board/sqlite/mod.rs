@@ -22,7 +22,7 @@ use self::rows::{card_made, event, int, place, run, task, text};
 use super::change::MOST_STEPS;
 use super::{
     Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
-    NOISE, Outcome, RunRef, Status, Step, Task, open_cards,
+    NOISE, Outcome, Run, RunRef, Status, Step, Task, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -55,14 +55,16 @@ const W_EVENT: &str =
 const W_COMMENT: &str =
     "INSERT INTO task_comments (task_id, author, body, created_at) VALUES (?1, ?2, ?3, ?4)";
 const W_LINK: &str = "INSERT OR IGNORE INTO task_links (parent_id, child_id) VALUES (?1, ?2)";
+const W_UNLINK: &str = "DELETE FROM task_links WHERE parent_id = ?1 AND child_id = ?2";
 const W_END_RUN: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), error = ?5, \
      metadata = ?6, ended_at = ?7, claim_lock = NULL, claim_expires = NULL, worker_pid = NULL \
      WHERE id = ?1 AND task_id = ?8 AND ended_at IS NULL";
 const W_START_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, claim_lock, claim_expires, worker_pid, \
      max_runtime_seconds, started_at) SELECT id, COALESCE(?2, assignee), 'running', claim_lock, claim_expires, \
      worker_pid, max_runtime_seconds, ?3 FROM tasks WHERE id = ?1";
-const W_PAST_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, outcome, summary, started_at, ended_at) \
-     SELECT id, assignee, CASE ?2 WHEN 'completed' THEN 'done' ELSE ?2 END, ?2, ?3, ?4, ?4 FROM tasks WHERE id = ?1";
+const W_PAST_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, outcome, summary, metadata, started_at, \
+     ended_at) SELECT id, assignee, CASE ?2 WHEN 'completed' THEN 'done' ELSE ?2 END, ?2, ?3, ?4, ?5, ?5 FROM tasks \
+     WHERE id = ?1";
 const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbeat_at = ?3 \
      WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
 
@@ -70,7 +72,7 @@ const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbea
 const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
 
 /// Task columns in the order [`task`] reads them; those a board lacks are read as NULL.
-const TASK_COLUMNS: [&str; 24] = [
+const TASK_COLUMNS: [&str; 26] = [
     "id",
     "title",
     "assignee",
@@ -94,13 +96,15 @@ const TASK_COLUMNS: [&str; 24] = [
     "workspace_path",
     "branch_name",
     "tenant",
+    "model_override",
+    "provider_override",
     "body",
 ];
 
-/// How many of them a glance reads: not where it is worked on, and not the body.
-const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 5;
+/// How many of them a glance reads: not where and by what it is worked on, and not the body.
+const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 7;
 
-const RUN_COLUMNS: [&str; 11] = [
+const RUN_COLUMNS: [&str; 12] = [
     "id",
     "profile",
     "status",
@@ -112,6 +116,7 @@ const RUN_COLUMNS: [&str; 11] = [
     "last_heartbeat_at",
     "error",
     "summary",
+    "metadata",
 ];
 
 /// How a board is opened.
@@ -204,7 +209,9 @@ impl SqliteBoard {
         vec![
             ("glance", self.q_glance()),
             ("task", self.q_task()),
+            ("titled", self.q_titled()),
             ("runs", self.q_runs()),
+            ("recent runs", self.q_recent_runs()),
             ("task events", self.q_task_events()),
             ("mark", self.q_mark()),
             ("board events", self.q_board_events()),
@@ -233,6 +240,11 @@ impl SqliteBoard {
         format!("SELECT {columns} FROM tasks WHERE status = ?1")
     }
 
+    fn q_titled(&self) -> String {
+        let columns = self.list("tasks", &TASK_COLUMNS[..GLANCE_COLUMNS]);
+        format!("SELECT {columns} FROM tasks WHERE id = ?1")
+    }
+
     fn q_task(&self) -> String {
         format!("SELECT {} FROM tasks WHERE id = ?1", self.list("tasks", &TASK_COLUMNS))
     }
@@ -242,6 +254,14 @@ impl SqliteBoard {
         // By start, not by end or id: that is what the index holds.
         format!(
             "SELECT {columns} FROM task_runs WHERE task_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2"
+        )
+    }
+
+    fn q_recent_runs(&self) -> String {
+        let columns = self.list("task_runs", &RUN_COLUMNS);
+        format!(
+            "SELECT {columns}, task_id FROM task_runs \
+             WHERE id > (SELECT max(id) FROM task_runs) - ?1 ORDER BY id"
         )
     }
 
@@ -424,12 +444,18 @@ impl SqliteBoard {
     ) -> rusqlite::Result<std::result::Result<(), String>> {
         match change {
             Change::AddTask { status, task } => return self.add_task(tx, now, id, status, task),
-            Change::AddAnother { id, status, task, events } => {
+            Change::AddAnother { id, status, task, events, done } => {
                 if let Err(why) = self.add_task(tx, now, id, status, task)? {
                     return Ok(Err(why));
                 }
+                let mut run = None;
+                if let Some(summary) = done {
+                    self.set(tx, id, &[("result", &None::<String>), ("completed_at", &now.0)])?;
+                    run = Some(past_run(tx, now, id, "completed", Some(summary), None)?);
+                }
                 for first in events {
-                    add_event(tx, now, id, &first.kind, &first.payload, None)?;
+                    let run = run.filter(|_| first.kind == "completed");
+                    add_event(tx, now, id, &first.kind, &first.payload, run)?;
                 }
             }
             // Looked at before anything was done.
@@ -464,9 +490,8 @@ impl SqliteBoard {
                 *opened = Some(run);
                 self.set(tx, id, &[("current_run_id", &run)])?;
             }
-            Change::PastRun { outcome, summary } => {
-                tx.prepare_cached(W_PAST_RUN)?.execute(params![id, outcome, summary, now.0])?;
-                *opened = Some(tx.last_insert_rowid());
+            Change::PastRun { outcome, summary, metadata } => {
+                *opened = Some(past_run(tx, now, id, outcome, summary.as_deref(), metadata.as_ref())?);
             }
             Change::EndRun { run, status, outcome, summary, error, metadata } => {
                 let metadata = metadata.as_ref().map(Value::to_string);
@@ -496,6 +521,23 @@ impl SqliteBoard {
                 tx.prepare_cached(W_COMMENT)?.execute(params![id, author, body, now.0])?;
             }
             Change::Link { parent } => return self.link(tx, parent, id),
+            Change::Unlink { parent } => {
+                tx.prepare_cached(W_UNLINK)?.execute([parent.as_str(), id])?;
+            }
+            Change::Reword { title, body } => {
+                let mut sets: Vec<(&str, &dyn ToSql)> = Vec::new();
+                sets.extend(title.as_ref().map(|t| ("title", t as &dyn ToSql)));
+                sets.extend(body.as_ref().map(|b| ("body", b as &dyn ToSql)));
+                self.set(tx, id, &sets)?;
+            }
+            Change::SetPlace { kind, path } => {
+                self.set(tx, id, &[("workspace_kind", kind), ("workspace_path", path)])?;
+            }
+            Change::SetPriority(to) => self.set(tx, id, &[("priority", to)])?,
+            Change::ClearOverrides => {
+                let none = None::<String>;
+                self.set(tx, id, &[("model_override", &none), ("provider_override", &none)])?;
+            }
             Change::PromoteChildren { payload } => {
                 let mut statement = tx.prepare_cached(Q_FREE_CHILDREN)?;
                 let mut children: Vec<String> =
@@ -628,6 +670,39 @@ impl Board for SqliteBoard {
         read().map_err(|e| self.fault(&e))
     }
 
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
+        let read = || -> rusqlite::Result<Vec<Task>> {
+            let tx = self.conn.unchecked_transaction()?;
+            let mut tasks = Vec::with_capacity(ids.len());
+            {
+                let mut statement = tx.prepare_cached(&self.q_titled())?;
+                for id in ids {
+                    let mut rows = statement.query([id])?;
+                    tasks.extend(rows.next()?.map(task));
+                }
+            }
+            tx.finish()?;
+            Ok(tasks)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+        if !self.columns.contains_key("task_runs") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<(String, Run)>> {
+            let mut statement = self.conn.prepare_cached(&self.q_recent_runs())?;
+            let mut rows = statement.query([most])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                all.push((text(row, RUN_COLUMNS.len()).unwrap_or_default(), run(row)));
+            }
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         if !self.columns.contains_key("task_events") {
             return Ok(Vec::new());
@@ -728,6 +803,20 @@ fn comments_of(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite:
         });
     }
     Ok(all)
+}
+
+/// Adds a run that was never open; returns its id.
+fn past_run(
+    tx: &Connection,
+    now: Time,
+    task: &str,
+    outcome: &str,
+    summary: Option<&str>,
+    metadata: Option<&Value>,
+) -> rusqlite::Result<i64> {
+    let metadata = metadata.map(Value::to_string);
+    tx.prepare_cached(W_PAST_RUN)?.execute(params![task, outcome, summary, metadata, now.0])?;
+    Ok(tx.last_insert_rowid())
 }
 
 fn add_event(

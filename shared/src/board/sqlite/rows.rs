@@ -64,6 +64,7 @@ pub(super) fn run(row: &Row<'_>) -> Run {
         last_heartbeat_at: int(row, 8).map(Time),
         error: text(row, 9),
         summary: text(row, 10),
+        route: text(row, 11).and_then(|metadata| Run::route_in(&metadata)),
     }
 }
 
@@ -80,7 +81,14 @@ pub(super) fn event(row: &Row<'_>) -> Event {
 /// Where a task is worked on, from the column at `first` on.
 pub(super) fn place(row: &Row<'_>, first: usize) -> Place {
     let said = |i| text(row, first + i).filter(|t| !t.is_empty());
-    Place { kind: said(0), path: said(1), branch: said(2), tenant: said(3) }
+    Place {
+        kind: said(0),
+        path: said(1),
+        branch: said(2),
+        tenant: said(3),
+        model_override: said(4),
+        provider_override: said(5),
+    }
 }
 
 pub(super) fn card_made(row: &Row<'_>) -> CardMade {
@@ -89,5 +97,53 @@ pub(super) fn card_made(row: &Row<'_>) -> CardMade {
         key: text(row, 1).unwrap_or_default(),
         status: Status::from(text(row, 2).unwrap_or_default()),
         created_at: Time(int(row, 3).unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+    use rusqlite::types::Value as Cell;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(metadata: &Cell) -> Run {
+        let conn = Connection::open_in_memory().unwrap();
+        let sql = "SELECT 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ?1";
+        conn.query_row(sql, [metadata], |row| Ok(run(row))).unwrap()
+    }
+
+    #[test]
+    fn a_route_is_read_in_whatever_wrapping_a_model_gave_it() {
+        let text = |s: &str| Cell::Text(s.to_owned());
+        let route = json!({"task": "t_1a2b3c4d", "to": "nova"});
+        let inner = json!({"route": route.to_string()}).to_string();
+        let broken = format!("{{'route': '{}'}}", "é".repeat(200));
+        let table = [
+            (text(r#"{"route": {"task": "t_1a2b3c4d", "to": "nova"}, "more": 1}"#), Some(route.clone())),
+            (Cell::Blob(br#"{"route": "as is"}"#.to_vec()), Some(json!("as is"))),
+            (text(&inner), Some(route.clone())),
+            (text(&json!(inner).to_string()), Some(route)),
+            (text(r#"{"route": [1]}"#), Some(json!([1]))),
+            (text(&broken), Some(json!(broken[..199]))),
+            (text(&format!("{}{{}}", " ".repeat(64 * 1024 - 1))), Some(json!("too long"))),
+            (text(&format!("{}{{}}", " ".repeat(64 * 1024 - 2))), None),
+            (text(r#"{"route": null}"#), None),
+            (text(r#"{"route": "null"}"#), None),
+            (text(r#"{"by": "route-blocked"}"#), None),
+            (text(r#"{"more": {"route": 1}}"#), None),
+            (text(r#"["route"]"#), None),
+            (text(r#""the route""#), None),
+            (text(r#""[\"route\"]""#), None),
+            (text("no JSON"), None),
+            (text(""), None),
+            (Cell::Integer(7), None),
+            (Cell::Null, None),
+        ];
+        for (metadata, route) in table {
+            let run = read(&metadata);
+            assert_eq!((run.route, run.summary.as_deref()), (route, Some("11")), "{metadata:?}");
+        }
     }
 }

@@ -42,6 +42,7 @@ fn run(id: i64, outcome: Option<&str>, error: Option<&str>) -> Run {
         last_heartbeat_at: None,
         error: error.map(str::to_owned),
         summary: None,
+        route: None,
     }
 }
 
@@ -744,7 +745,7 @@ fn the_card_says_what_is_known_and_unknown_else() {
         path: Some("/srv/w".into()),
         branch: Some("b1".into()),
         tenant: Some("acme".into()),
-        kind: None,
+        ..Place::default()
     };
     let d = one(s.clone());
     let read = Distress::parse(&body(&d.steps[0])).unwrap();

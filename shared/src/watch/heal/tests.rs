@@ -50,6 +50,7 @@ fn run(id: i64, began: i64, ended: Option<i64>, outcome: Option<&str>) -> Run {
         last_heartbeat_at: None,
         error: None,
         summary: None,
+        route: None,
     }
 }
 

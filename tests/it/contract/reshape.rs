@@ -1,0 +1,201 @@
+//! Chapters of tasks that are reworded, moved, freed, or born finished, and of what the newest runs say.
+
+use serde_json::{Value, json};
+use shared::board::{Change, FirstEvent, NewTask, Outcome, RunRef, Status};
+
+use super::{BEGAN, Foreign, Teller, kinds, newest, on_both};
+
+const A: &str = "t_000000a1";
+const B: &str = "t_000000b2";
+const C: &str = "t_000000c3";
+
+fn another(id: &str, done: Option<&str>) -> Change {
+    let first = |kind: &str| FirstEvent { kind: kind.into(), payload: json!({"by": "heal"}) };
+    let task = NewTask {
+        title: "Was decided already".into(),
+        assignee: Some("nova".into()),
+        idempotency_key: Some(format!("key-{id}")),
+        ..NewTask::default()
+    };
+    Change::AddAnother {
+        id: id.into(),
+        status: if done.is_some() { Status::Done } else { Status::Ready },
+        task: Box::new(task),
+        events: ["created", "completed", "edited"].map(first).into(),
+        done: done.map(str::to_owned),
+    }
+}
+
+#[test]
+fn a_task_is_born_finished_with_a_past() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        let seen = t.look(A);
+        // The run of the other task is none of this step's own.
+        let mine = Change::AddEvent { kind: "edited".into(), payload: Value::Null, run: Some(RunRef::New) };
+        let outcome = t.step(A, Some(&seen), vec![another(B, Some("nova decides")), mine]);
+        assert_eq!(outcome, Outcome::Applied { run: None });
+        assert_eq!(newest(&t.look(A), "edited").run, None);
+
+        let born = t.look(B);
+        assert_eq!((born.task.status.clone(), born.task.current_run), (Status::Done, None));
+        let run = &born.runs[0];
+        assert_eq!((born.runs.len(), run.profile.as_deref(), run.status.as_str()), (1, Some("nova"), "done"));
+        assert_eq!(
+            (run.outcome.as_deref(), run.summary.as_deref(), run.started_at, run.ended_at),
+            (Some("completed"), Some("nova decides"), BEGAN, Some(BEGAN))
+        );
+        assert_eq!(kinds(&born), ["created", "completed", "edited"]);
+        let runs: Vec<_> = born.events.iter().map(|e| e.run).collect();
+        assert_eq!(runs, [None, Some(run.id), None]);
+
+        t.does(A, |_| vec![another(C, None)]);
+        let open = t.look(C);
+        assert_eq!((open.runs.len(), open.events[1].run), (0, None));
+        // What is taken leaves no run behind.
+        t.is_refused(A, |_| vec![another(C, Some("again"))]);
+        assert_eq!(t.board.recent_runs(9).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn a_link_is_taken_back() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        t.adds(B, Status::Ready, &[]);
+        t.adds(C, Status::Todo, &[A, B]);
+        let unlink = |parent: &str| vec![Change::Unlink { parent: parent.into() }];
+        let d = t.does(C, |_| unlink(A));
+        assert_eq!(d.parents.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), [B]);
+        // One that is not there, the other way round, and one nobody knows.
+        assert_eq!(t.does(C, |_| unlink(A)), d);
+        t.does(B, |_| unlink(C));
+        assert_eq!(t.does(C, |_| unlink("t_deadbeef")), d);
+        // What a refused step took back is there again.
+        t.is_refused(C, |_| [unlink(B), vec![Change::Link { parent: "t_deadbeef".into() }]].concat());
+    });
+}
+
+#[test]
+fn a_task_is_reworded_moved_and_put_first() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        t.adds(B, Status::Ready, &[]);
+        let reword = |title: Option<&str>, body: Option<&str>| {
+            vec![Change::Reword { title: title.map(str::to_owned), body: body.map(str::to_owned) }]
+        };
+        let d = t.does(B, |_| reword(Some("Smaller"), Some("one half")));
+        assert_eq!((d.task.title.as_str(), d.body.as_str()), ("Smaller", "one half"));
+        let d = t.does(B, |_| reword(None, Some("")));
+        assert_eq!((d.task.title.as_str(), d.body.as_str()), ("Smaller", ""));
+        let d = t.does(B, |_| reword(Some("Small"), None));
+        assert_eq!((d.task.title.as_str(), d.body.as_str()), ("Small", ""));
+        assert_eq!(t.does(B, |_| reword(None, None)), d);
+
+        let place = |kind: &str, path: Option<&str>| {
+            vec![Change::SetPlace { kind: kind.into(), path: path.map(str::to_owned) }]
+        };
+        let d = t.does(B, |_| place("worktree", Some("/srv/w")));
+        assert_eq!((d.place.kind.as_deref(), d.place.path.as_deref()), (Some("worktree"), Some("/srv/w")));
+        let d = t.does(B, |_| place("scratch", None));
+        assert_eq!((d.place.kind.as_deref(), d.place.path.as_deref()), (Some("scratch"), None));
+        assert_eq!(t.does(B, |_| place("", Some(""))).place.kind, None);
+
+        let first = |t: &mut Teller<'_>| t.board.glance(&[Status::Ready]).unwrap()[0].id.clone();
+        assert_eq!(first(t), A);
+        assert_eq!(t.does(B, |_| vec![Change::SetPriority(7)]).task.priority, 7);
+        assert_eq!(first(t), B);
+        assert_eq!(t.look(A).task.title, format!("Task {A}"));
+    });
+}
+
+#[test]
+fn overrides_are_taken_back() {
+    on_both(|t| {
+        for id in [A, B] {
+            t.adds(id, Status::Ready, &[]);
+            t.other(Foreign::Set(id, "model_override", json!("moon")));
+        }
+        assert_eq!(t.look(A).place.model_override.as_deref(), Some("moon"));
+        let d = t.does(A, |_| vec![Change::ClearOverrides]);
+        assert_eq!((d.place.model_override.clone(), d.place.kind.as_deref()), (None, Some("scratch")));
+        assert_eq!(t.does(A, |_| vec![Change::ClearOverrides]), d);
+        assert_eq!(t.look(B).place.model_override.as_deref(), Some("moon"));
+    });
+}
+
+#[test]
+fn a_run_tells_what_was_decided_in_it() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        let route = json!({"task": B, "to": "nova"});
+        let past = |outcome: &str, metadata: Option<Value>| Change::PastRun {
+            outcome: outcome.into(),
+            summary: Some("so be it".into()),
+            metadata,
+        };
+        let tellings = [
+            (Some(json!({"route": route, "more": 1})), Some(route.clone())),
+            (Some(json!(json!({"route": route.to_string()}).to_string())), Some(route.clone())),
+            (Some(json!({"route": "in words"})), Some(json!("in words"))),
+            (Some(json!({"more": "x".repeat(70_000)})), Some(json!("too long"))),
+            (Some(json!({"by": "heal"})), None),
+            (None, None),
+        ];
+        for (metadata, told) in tellings {
+            let seen = t.look(A);
+            let outcome = t.step(A, Some(&seen), vec![past("reclaimed", metadata)]);
+            let Outcome::Applied { run: Some(id) } = outcome else { panic!("{outcome:?}") };
+            let d = t.look(A);
+            assert_eq!((d.runs[0].id, d.runs[0].status.as_str()), (id, "reclaimed"));
+            assert_eq!(d.runs[0].route, told);
+        }
+        // The end of an open run speaks as well.
+        let run = t.running(B).task.current_run.unwrap();
+        let end = Change::EndRun {
+            run,
+            status: "done".into(),
+            outcome: "completed".into(),
+            summary: None,
+            error: None,
+            metadata: Some(json!({"route": route})),
+        };
+        assert_eq!(t.does(B, |_| vec![end]).runs[0].route, Some(route));
+    });
+}
+
+#[test]
+fn the_newest_runs_of_the_board_come_from_a_window() {
+    on_both(|t| {
+        fn window(t: &mut Teller<'_>, most: u32) -> Vec<(String, i64)> {
+            let runs = t.board.recent_runs(most).unwrap();
+            t.hear(runs).into_iter().map(|(task, r)| (task, r.id)).collect()
+        }
+        assert_eq!(window(t, 9), []);
+        for id in [A, B, C] {
+            t.running(id);
+        }
+        // By number and not by time: what a slow clock wrote last is the newest.
+        t.other(Foreign::Run(A, "crashed", BEGAN.plus(-600), BEGAN.plus(-500)));
+        let all = [(A, 1), (B, 2), (C, 3), (A, 4)].map(|(task, n)| (task.to_owned(), n));
+        assert_eq!((window(t, 9), window(t, 4)), (all.to_vec(), all.to_vec()));
+        assert_eq!(
+            (window(t, 2), window(t, 1), window(t, 0)),
+            (all[2..].to_vec(), all[3..].to_vec(), vec![])
+        );
+    });
+}
+
+#[test]
+fn bare_rows_come_as_they_were_asked_for() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        t.adds(B, Status::Archived, &[]);
+        let asked = [B, "t_deadbeef", A, B].map(str::to_owned);
+        let rows = t.board.titled(&asked).unwrap();
+        let rows = t.hear(rows);
+        let (a, b) = (t.look(A).task, t.look(B).task);
+        assert_eq!(rows, [b.clone(), a, b]);
+        assert!(t.board.titled(&[]).unwrap().is_empty());
+    });
+}
