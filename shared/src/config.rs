@@ -3,12 +3,15 @@
 //!
 //! Lowest first: defaults; `/etc/watchbill/config.toml`; `$XDG_CONFIG_HOME/watchbill/config.toml` (else
 //! `~/.config`); a file named by `--config` or `WATCHBILL_CONFIG` in the place of both;
-//! `WATCHBILL_<SECTION>_<KEY>` variables. Flags come later, in the command line. Layers merge key by key.
+//! `WATCHBILL_<SECTION>_<KEY>` variables (not for the tables by name). Flags come later, in the command line. Layers merge key by key.
 //! Every failure is [`Kind::Config`], one line.
 
 mod file;
 mod keys;
 mod layer;
+mod named;
+mod quiet;
+mod routing;
 pub mod span;
 
 use std::collections::BTreeMap;
@@ -19,6 +22,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use self::keys::{KeyInfo, keys, sample};
+pub use self::named::{ProfileKeys, ProviderKeys};
+pub use self::quiet::QuietHours;
+pub use self::routing::{RateLimitRoute, Routing};
 use crate::error::{Error, Kind, Result};
 use crate::host::{HostPolicy, PidNamespace};
 
@@ -43,6 +49,14 @@ pub struct Config {
     pub orchestrator: Orchestrator,
     /// Who decides what no program may.
     pub people: People,
+    /// How work is moved away from a provider that refuses it, and how it comes back.
+    pub routing: Routing,
+    /// What is said of profiles, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub profiles: BTreeMap<String, ProfileKeys>,
+    /// What is said of providers, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub providers: BTreeMap<String, ProviderKeys>,
 }
 
 /// `[distress]`: when `synthesize-distress` writes a card, and how many.
@@ -161,6 +175,9 @@ impl Default for Config {
             distress: Distress::default(),
             orchestrator: Orchestrator::default(),
             people: People::default(),
+            routing: Routing::default(),
+            profiles: BTreeMap::new(),
+            providers: BTreeMap::new(),
         }
     }
 }
@@ -212,7 +229,7 @@ impl Default for Heal {
 pub struct Loaded {
     /// The values to run with.
     pub config: Config,
-    /// For every key (`heal.grace`): `default`, the path of a file, or the name of a variable.
+    /// For every key (`heal.grace`), and for those of the tables by name that are set: `default`, the path of a file, or the name of a variable.
     pub origin: BTreeMap<String, String>,
 }
 

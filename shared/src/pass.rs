@@ -62,8 +62,8 @@ fn pass<W: Watcher>(
     let own = board.is_own();
     let (host, config) = (tools.host, tools.config);
     let runtime = || runtime::of(id, own, host);
-    let profile =
-        |name: &str| id.root.as_deref().filter(|_| !own).map(|root| provider::of_profile(root, name));
+    let root = id.root.as_deref().filter(|_| !own);
+    let profile = |name: &str| provider::of(root, name, config);
     let mut world = World {
         board: &mut board,
         host,

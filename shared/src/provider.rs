@@ -1,16 +1,20 @@
-//! Which provider a profile works with: read from Hermes' own profile folders, only the keys that say so, never a
-//! credential.
+//! Which provider a profile works with: what the operator says in `[profiles]` and `[providers]`, then what Hermes' own
+//! profile folders say. Only the keys that say so are read, never a credential.
 
+mod hermes;
 mod id;
+mod known;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use saphyr::{LoadableYamlNode, Yaml};
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::host;
-
+pub(crate) use self::hermes::{home, is_profile, yaml_text};
 pub use self::id::Id;
+use crate::clip::clip;
+use crate::config::{Config, ProfileKeys};
+use crate::endpoint::host;
+use crate::time::Time;
 
 /// What a profile's configuration says about where its requests go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,62 +30,97 @@ pub struct Profile {
     /// The endpoint with its path: what is equal here is surely one and the same service.
     #[serde(default)]
     pub place: Option<String>,
+    /// Profiles that may take its work, first one first.
+    #[serde(default)]
+    pub fallbacks: Vec<String>,
+    /// When its `config.yaml` was last written; `None` where it has none.
+    #[serde(default)]
+    pub changed: Option<Time>,
+    /// Where our configuration and its own name different providers or endpoints: what both say, in one sentence.
+    #[serde(default)]
+    pub conflict: Option<String>,
 }
 
-/// Reads one profile of a Hermes root (`default` is the root itself).
-pub fn of_profile(root: &Path, name: &str) -> Profile {
-    let known = home(root, name).map(|home| read(&yaml_text(&home.join("config.yaml"))));
-    Profile { name: name.into(), ..known.unwrap_or_default() }
+impl Profile {
+    /// The provider it works with.
+    pub fn id(&self) -> Id {
+        Id::new(self.provider.as_deref(), self.endpoint.as_deref())
+    }
 }
 
-/// The folder of a profile; `None` where the name is none: it comes from a row that anybody may have written, and must not
-/// lead out of the root.
-pub(crate) fn home(root: &Path, name: &str) -> Option<PathBuf> {
-    if name.is_empty() || name.contains(['/', '\0']) || name.starts_with('.') {
+/// What is known of one profile (`default` is the Hermes root itself): our configuration goes before Hermes' own, which
+/// fills in what is missing. `None` where neither knows it.
+pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
+    let ours = config.profiles.get(name);
+    let theirs = root.and_then(|root| hermes::read(root, name));
+    if ours.is_none() && theirs.is_none() {
         return None;
     }
-    Some(if name == "default" { root.to_owned() } else { root.join("profiles").join(name) })
-}
+    let (ours, theirs) = (ours.cloned().unwrap_or_default(), theirs.unwrap_or_default());
+    let other = is_other_provider(&ours, &theirs.profile);
+    let conflict = conflict(name, &ours, &theirs.profile, other);
+    let changed = theirs.profile.changed;
+    // What belongs to another provider is not mixed in.
+    let theirs = if other { hermes::Said::default() } else { theirs };
 
-/// Whether a name is one for a profile: `^[a-z0-9][a-z0-9_-]{0,63}$`, as Hermes 0.19 has it (`_PROFILE_ID_RE`); a board
-/// without profile folders uses the same.
-pub(crate) fn is_profile(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let rest = |b: u8| plain(b) || b == b'_' || b == b'-';
-    name.len() <= 64 && name.bytes().next().is_some_and(plain) && name.bytes().all(rest)
-}
-
-/// The keys of Hermes 0.19: `model` as a text or as `{provider, default|model, base_url}`, and
-/// `providers.<name>.{base_url|api|url, default_model}`.
-fn read(text: &str) -> Profile {
-    let documents = Yaml::load_from_str(text).unwrap_or_default();
-    let Some(top) = documents.first() else { return Profile::default() };
-    let word = |node: Option<&Yaml<'_>>, keys: &[&str]| -> Option<String> {
-        let said = keys.iter().find_map(|k| node?.as_mapping_get(k)?.as_str());
-        said.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty())
+    let provider = ours.provider.or(theirs.profile.provider);
+    let mut profile = Profile {
+        name: name.into(),
+        model: ours.model.or(theirs.profile.model),
+        fallbacks: ours.fallbacks,
+        changed,
+        conflict,
+        ..Profile::default()
     };
-    let model = top.as_mapping_get("model");
-    let provider = word(model, &["provider"]).filter(|p| p != "auto");
-    let bare = provider.as_deref().map(|p| p.strip_prefix("custom:").unwrap_or(p));
-    let named = bare.and_then(|p| top.as_mapping_get("providers")?.as_mapping_get(p));
-    let url = word(model, &["base_url"]).or_else(|| word(named, &["base_url", "api", "url"]));
-    Profile {
-        name: String::new(),
-        model: model
-            .and_then(|m| m.as_str())
-            .map(str::to_owned)
-            .or_else(|| word(model, &["default", "model"]))
-            .or_else(|| word(named, &["default_model"])),
-        endpoint: url.as_deref().and_then(host),
-        place: url.as_deref().and_then(place),
-        provider,
+    let url = ours.endpoint.or_else(|| match &theirs.profile.endpoint {
+        Some(_) => None,
+        None => of_provider(provider.as_deref(), config),
+    });
+    (profile.endpoint, profile.place) = match url {
+        Some(url) => (host(&url), place(&url)),
+        None => (theirs.profile.endpoint, theirs.profile.place),
+    };
+    // An endpoint that is named and hidden from us is not the usual one.
+    if profile.endpoint.is_none() && !theirs.is_hidden {
+        profile.endpoint = provider.as_deref().and_then(known::host).map(str::to_owned);
+    }
+    profile.provider = provider;
+    Some(profile)
+}
+
+/// The URL `[providers.NAME]` gives for a provider.
+fn of_provider(name: Option<&str>, config: &Config) -> Option<String> {
+    let name = bare(name)?;
+    config.providers.iter().find(|(key, _)| bare(Some(key)).as_ref() == Some(&name))?.1.endpoint.clone()
+}
+
+/// A provider's name as names are compared.
+fn bare(name: Option<&str>) -> Option<String> {
+    Id::new(name, None).name
+}
+
+/// Whether two configurations of one profile name two providers. Two names of one endpoint are one provider.
+fn is_other_provider(ours: &ProfileKeys, theirs: &Profile) -> bool {
+    let usual = |name: &Option<String>| name.as_deref().and_then(known::host).map(str::to_owned);
+    let our_host = ours.endpoint.as_deref().and_then(host).or_else(|| usual(&ours.provider));
+    let their_host = theirs.endpoint.clone().or_else(|| usual(&theirs.provider));
+    match (bare(ours.provider.as_deref()), bare(theirs.provider.as_deref())) {
+        (Some(a), Some(b)) => a != b && (our_host.is_none() || our_host != their_host),
+        _ => false,
     }
 }
 
-/// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.
-pub(crate) fn yaml_text(path: &Path) -> String {
-    let small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() < 1 << 20);
-    if small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
+/// What two configurations of one profile say that cannot both be true.
+fn conflict(name: &str, ours: &ProfileKeys, theirs: &Profile, other: bool) -> Option<String> {
+    let our_host = ours.endpoint.as_deref().and_then(host);
+    let (what, a, b) = if other {
+        ("provider", ours.provider.clone()?, theirs.provider.clone()?)
+    } else {
+        ("endpoint", our_host?, theirs.endpoint.clone()?)
+    };
+    // Hermes' text may be anything; ours was checked when it was loaded.
+    let b: String = clip(&b, 100).chars().filter(|c| !c.is_control()).collect();
+    (a != b).then(|| format!("profiles.{name} says {what} {a}, its config.yaml says {b}"))
 }
 
 /// Host and path of a URL, without what may hold a secret.
@@ -98,45 +137,4 @@ fn place(url: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_forms_of_hermes() {
-        let some = |s: &str| Some(s.to_owned());
-        let cases = [
-            (
-                "model: {provider: fake, default: m1}\nproviders:\n  fake: {base_url: 'http://Host:1/v1', api_key: k}",
-                (some("fake"), some("m1"), some("host:1")),
-            ),
-            (
-                "model: {provider: 'custom:fake', base_url: 'https://u:p@b.example/v1'}\nproviders: {fake: {default_model: m2}}",
-                (some("custom:fake"), some("m2"), some("b.example")),
-            ),
-            ("model: gpt-5", (None, some("gpt-5"), None)),
-            ("model: {provider: auto, model: x}", (None, some("x"), None)),
-            ("model: {provider: p}\nproviders: {p: {api: 'not a url'}}", (some("p"), None, None)),
-            ("model: [1, 2]", (None, None, None)),
-            (": : :\n\t[", (None, None, None)),
-            ("", (None, None, None)),
-        ];
-        for (text, (provider, model, endpoint)) in cases {
-            let p = read(text);
-            assert_eq!((p.provider, p.model, p.endpoint), (provider, model, endpoint), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_name_never_leads_out_of_its_folder() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("config.yaml"), "model: {provider: root, default: m}").unwrap();
-        std::fs::create_dir_all(dir.path().join("profiles/luna")).unwrap();
-        std::fs::write(dir.path().join("profiles/luna/config.yaml"), "model: {provider: moon}").unwrap();
-        let provider = |name| of_profile(dir.path(), name).provider;
-        assert_eq!(provider("luna").as_deref(), Some("moon"));
-        assert_eq!(provider("default").as_deref(), Some("root"));
-        for name in ["..", "../..", "a/../..", "", "nobody"] {
-            assert_eq!(provider(name), None, "{name}");
-        }
-    }
-}
+mod tests;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::keys::{KeyInfo, NAMESPACES, SECTIONS, Slot, keys};
-use super::{Config, Env, Loaded, span};
+use super::keys::{KeyInfo, NAMESPACES, ROUTES, SECTIONS, Slot, keys};
+use super::{Config, Env, Loaded, QuietHours, named, span};
 use crate::error::{Error, Kind, Result};
 use crate::provider::is_profile;
 
@@ -18,6 +18,10 @@ pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
         .map_err(|e| place.error(e.span(), e.message().trim_end().replace('\n', ", ")))?;
     for (name, table) in document.get_ref() {
         let section = name.get_ref();
+        if named::SECTIONS.contains(&section.as_ref()) {
+            named::toml(loaded, &place, section, table)?;
+            continue;
+        }
         if !SECTIONS.iter().any(|(s, _)| s == section) {
             return Err(place.error(Some(name.span()), unknown_section(section)).hint(near_section(section)));
         }
@@ -80,7 +84,13 @@ fn from_toml(config: &mut Config, info: &KeyInfo, value: &DeValue<'_>) -> std::r
             Ok(())
         }
         (
-            Slot::Path(_) | Slot::Span { .. } | Slot::Namespace(_) | Slot::Profile(_) | Slot::Switch(_),
+            Slot::Path(_)
+            | Slot::Span { .. }
+            | Slot::Namespace(_)
+            | Slot::Profile(_)
+            | Slot::Switch(_)
+            | Slot::Route(_)
+            | Slot::Quiet(_),
             DeValue::String(text),
         ) => from_text(config, info, text),
         _ => Err(format!("{} is {}{}", info.name(), kind(value), must(info))),
@@ -119,6 +129,13 @@ fn from_text(config: &mut Config, info: &KeyInfo, text: &str) -> std::result::Re
         Slot::Namespace(at) => {
             let known = NAMESPACES.iter().find(|(name, _)| *name == text);
             *at(config) = known.map(|(_, n)| *n).ok_or_else(|| refused("is unknown"))?;
+        }
+        Slot::Route(at) => {
+            let known = ROUTES.iter().find(|(name, _)| *name == text);
+            *at(config) = known.map(|(_, r)| *r).ok_or_else(|| refused("is unknown"))?;
+        }
+        Slot::Quiet(at) => {
+            *at(config) = Some(QuietHours::parse(text).ok_or_else(|| refused("is no such time"))?);
         }
         Slot::Profile(at) => {
             if !is_profile(text) {
@@ -194,7 +211,7 @@ fn must(info: &KeyInfo) -> String {
     format!("; allowed is {noun}{}", info.allowed())
 }
 
-fn kind(value: &DeValue<'_>) -> &'static str {
+pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) => "a number",
@@ -207,14 +224,14 @@ fn kind(value: &DeValue<'_>) -> &'static str {
 }
 
 /// Where in which file.
-struct Place<'a> {
-    path: &'a Path,
+pub(super) struct Place<'a> {
+    pub(super) path: &'a Path,
     text: &'a str,
 }
 
 impl Place<'_> {
     /// An error at `path:line:column`, both counted from 1, the column in characters.
-    fn error(&self, span: Option<Range<usize>>, what: impl std::fmt::Display) -> Error {
+    pub(super) fn error(&self, span: Option<Range<usize>>, what: impl std::fmt::Display) -> Error {
         let before = span.and_then(|s| self.text.get(..s.start.min(self.text.len())));
         let at = match before {
             Some(before) => {
@@ -233,7 +250,7 @@ fn unknown_section(name: &str) -> String {
 }
 
 fn near_section(name: &str) -> String {
-    let sections = || SECTIONS.iter().map(|(s, _)| *s);
+    let sections = || SECTIONS.iter().map(|(s, _)| *s).chain(named::SECTIONS);
     // A key above the first [section] is the likelier slip than a section of a key's name.
     if let Some(info) = keys().iter().find(|k| k.key == name) {
         return format!("did you mean `{}`?", info.name());
@@ -263,21 +280,21 @@ fn list(section: &str) -> String {
 }
 
 /// Below this two words have nothing to do with each other.
-const ALIKE: f64 = 0.6;
+pub(super) const ALIKE: f64 = 0.6;
 
 fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a KeyInfo>) -> Option<&'a KeyInfo> {
     let scored = among.map(|k| (likeness(name, k.key), k)).filter(|(like, _)| *like >= ALIKE);
     scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
 }
 
-fn likeness(name: &str, known: &str) -> f64 {
+pub(super) fn likeness(name: &str, known: &str) -> f64 {
     // The comparison is quadratic, and the name is whatever stands in the file.
     let short: String = name.chars().take(40).collect();
     strsim::normalized_damerau_levenshtein(&short.to_lowercase().replace('-', "_"), known)
 }
 
 /// A text from outside on one line, and no longer than a line can bear.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let mut out: String =
         text.chars().take(60).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(60).is_some() {

@@ -145,10 +145,10 @@ fn refusals_name_place_value_and_range() {
         ),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
-        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people".into()),
+        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, profiles, providers".into()),
         (
             "\"a\\nb\" = 1",
-            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people".into(),
+            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, profiles, providers".into(),
         ),
         ("heal = 3", "1:8: heal is a number, must be a table; write [heal] on its own line".into()),
         ("[[heal]]", "1:1: heal is a list, must be a table; write [heal] on its own line".into()),
@@ -208,6 +208,106 @@ fn refusals_name_place_value_and_range() {
 fn both_ends_of_a_range_are_in_it() {
     for text in ["heal.grace = '1m'", "heal.grace = '6h'", "heal.max_resets = 0", "heal.max_resets = 20"] {
         assert!(Desk::new().file("c.toml", text).load(Some("c.toml")).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn routing_is_read_and_bounded() {
+    let at = |text: &str| format!("c.toml:{text}");
+    for (text, want) in [
+        (
+            "routing.rate_limit_route = 'me'",
+            "1:28: routing.rate_limit_route = \"me\" is unknown; allowed is \"mechanical\" or \"orchestrator\"",
+        ),
+        (
+            "routing.quiet_hours = '22-7'",
+            "1:23: routing.quiet_hours = \"22-7\" is no such time; allowed is two local times like 22:00-07:00",
+        ),
+        ("routing.auto = true", "1:16: routing.auto is true or false; allowed is \"on\" or \"off\""),
+        (
+            "routing.max_asks = 0",
+            "1:20: routing.max_asks = 0 is out of range; allowed is a whole number from 1 to 10",
+        ),
+    ] {
+        assert_eq!(told_of(text), at(want), "{text}");
+    }
+    let text = "[routing]\nmax_moves = 0\npace = '1s'\nquiet_hours = '22:00-07:00'";
+    let desk = Desk::new().file("c.toml", text).var("WATCHBILL_ROUTING_QUIET_HOURS", "23:00-06:00");
+    let routing = desk.load(Some("c.toml")).unwrap().config.routing;
+    assert_eq!((routing.max_moves, routing.pace.as_secs()), (0, 1));
+    assert_eq!(routing.quiet_hours, QuietHours::parse("23:00-06:00"));
+}
+
+#[test]
+fn tables_by_name_merge_key_by_key() {
+    let desk = Desk::new()
+        .file("etc.toml", "[profiles.luna]\nprovider = 'moon'\nmodel = 'm1'\nfallbacks = ['nova', 'sol']")
+        .file(
+            USER,
+            "profiles.luna = { model = 'm2', fallbacks = ['nova'] }\nprofiles.sol = {}\n\
+             [providers.'custom:moon']\nendpoint = 'http://a:1/v1'",
+        );
+    let loaded = desk.load(None).unwrap();
+    let luna = &loaded.config.profiles["luna"];
+    assert_eq!((luna.provider.as_deref(), luna.model.as_deref()), (Some("moon"), Some("m2")));
+    assert_eq!(luna.fallbacks, ["nova"]);
+    assert_eq!(loaded.config.profiles["sol"], ProfileKeys::default());
+    assert_eq!(loaded.config.providers["custom:moon"].endpoint.as_deref(), Some("http://a:1/v1"));
+    assert!(loaded.origin["profiles.luna.provider"].ends_with("etc.toml"));
+    assert!(loaded.origin["profiles.luna.model"].ends_with(USER));
+}
+
+#[test]
+fn tables_by_name_are_held_to_the_same() {
+    let profile = "a profile's name is small letters, digits, _ and -, at most 64";
+    let provider = "a provider's name is letters, digits, _ . : and -, at most 64";
+    let list = "allowed is a list of profile names";
+    let url = "allowed is a URL like https://api.example/v1";
+    for (text, want) in [
+        (
+            "[profiles.luna]\n fallback = []",
+            "2:2: unknown key `profiles.luna.fallback`; did you mean `fallbacks`?".to_owned(),
+        ),
+        ("providers.p.zzz = 1", "1:13: unknown key `providers.p.zzz`; known keys: endpoint".into()),
+        (
+            "[profile.luna]",
+            "1:2: unknown section or key `profile`; did you mean `profiles`?".into(),
+        ),
+        ("profiles.Luna = {}", format!("1:10: profiles holds a table \"Luna\"; {profile}")),
+        ("providers.'a b' = {}", format!("1:11: providers holds a table \"a b\"; {provider}")),
+        ("providers.'' = {}", format!("1:11: providers holds a table \"\"; {provider}")),
+        (
+            "profiles = 3",
+            "1:12: profiles is a number, must be a table; write [profiles.NAME] on its own line".into(),
+        ),
+        (
+            "[profiles]\nprovider = 'x'",
+            "2:12: profiles.provider is a text, must be a table; write [profiles.NAME] on its own line".into(),
+        ),
+        (
+            "profiles.a.provider = 'a b'",
+            "1:23: profiles.a.provider = \"a b\" is no provider's name; allowed is a name of letters, digits, \
+             _ . : and -, at most 64"
+                .into(),
+        ),
+        ("profiles.a.endpoint = 'a:1'", format!("1:23: profiles.a.endpoint = \"a:1\" names no host; {url}")),
+        ("providers.a.endpoint = 1", format!("1:24: providers.a.endpoint is a number; {url}")),
+        (
+            "profiles.a.model = ' '",
+            "1:20: profiles.a.model = \" \" is no model's name; allowed is the name of a model".into(),
+        ),
+        ("profiles.a.fallbacks = 'b'", format!("1:24: profiles.a.fallbacks is a text; {list}")),
+        ("profiles.a.fallbacks = [1]", format!("1:24: profiles.a.fallbacks holds more than words; {list}")),
+        (
+            "profiles.a.fallbacks = ['B']",
+            format!("1:24: profiles.a.fallbacks holds \"B\", no profile name; {list}"),
+        ),
+        (
+            "profiles.a.fallbacks = ['b', 'a']",
+            "1:24: profiles.a.fallbacks holds \"a\", the profile itself; name another one".into(),
+        ),
+    ] {
+        assert_eq!(told_of(text), format!("c.toml:{want}"), "{text:?}");
     }
 }
 
@@ -334,8 +434,11 @@ fn every_field_has_one_key_and_a_default_in_its_range() {
             keys::Slot::Names(_) => "[\"x\"]".into(),
             keys::Slot::Profiles(_) => "[\"x\"]".into(),
             keys::Slot::Profile(_) => "\"x\"".into(),
-            keys::Slot::Switch(_) => "\"off\"".into(),
+            keys::Slot::Switch(_) if info.default().as_deref() == Some("\"on\"") => "\"off\"".into(),
+            keys::Slot::Switch(_) => "\"on\"".into(),
             keys::Slot::Namespace(_) => "\"same\"".into(),
+            keys::Slot::Route(_) => "\"orchestrator\"".into(),
+            keys::Slot::Quiet(_) => "\"22:00-07:00\"".into(),
         };
         let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
         layer::toml(&mut loaded, Path::new("c"), &format!("{} = {other}", info.name())).unwrap();
@@ -363,6 +466,11 @@ fn what_is_written_can_be_loaded() {
     config.distress.orchestrator = Some("monday".into());
     config.distress.storm = false;
     config.orchestrator.fallbacks = vec!["wednesday".into()];
+    config.routing.rate_limit_route = RateLimitRoute::Orchestrator;
+    config.routing.quiet_hours = QuietHours::parse("22:00-07:00");
+    let luna = ProfileKeys { fallbacks: vec!["nova".into()], ..ProfileKeys::default() };
+    config.profiles = [("luna".into(), luna), ("nova".into(), ProfileKeys::default())].into();
+    config.providers = [("a.b:c".into(), ProviderKeys { endpoint: Some("http://h:1".into()) })].into();
     let desk = Desk::new().file("c.toml", &toml::to_string(&config).unwrap());
     assert_eq!(desk.load(Some("c.toml")).unwrap().config, config);
 }
@@ -393,7 +501,17 @@ fn the_sample_is_the_table() {
     let name = Some("name".to_owned());
     let distress = Distress { orchestrator: name.clone(), ..Distress::default() };
     let people = People { assignee: name };
-    assert_eq!(loaded.config, Config { board, distress, people, ..Config::default() });
+    let routing = Routing { quiet_hours: QuietHours::parse("22:00-07:00"), ..Routing::default() };
+    let luna = ProfileKeys {
+        provider: Some("anthropic".into()),
+        endpoint: Some("https://api.anthropic.com".into()),
+        model: Some("opus".into()),
+        fallbacks: vec!["nova".into()],
+    };
+    let moon = ProviderKeys { endpoint: Some("https://api.moon.example/v1".into()) };
+    let (profiles, providers) = ([("luna".into(), luna)].into(), [("moon".into(), moon)].into());
+    let want = Config { board, distress, people, routing, profiles, providers, ..Config::default() };
+    assert_eq!(loaded.config, want);
     assert!(sample.lines().all(|l| l.chars().count() <= 110));
 }
 
@@ -401,7 +519,7 @@ proptest::proptest! {
     #[test]
     fn any_text_is_loaded_or_refused_in_one_line(text in "\\PC{0,80}") {
         let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
-        for text in [text.clone(), format!("[heal]\n{text}"), format!("[heal]\ngrace = {text}")] {
+        for text in [text.clone(), format!("[heal]\n{text}"), format!("[heal]\ngrace = {text}"), format!("[profiles.{text}]"), format!("profiles.a.model = {text}")] {
             if let Err(e) = layer::toml(&mut loaded, Path::new("c"), &text) {
                 proptest::prop_assert_eq!(e.kind, Kind::Config);
                 proptest::prop_assert!(!e.to_string().contains('\n'));

@@ -154,7 +154,7 @@ pub struct World<'a> {
     pub cache: &'a mut Cache,
     /// The board's runtime.
     pub runtime: &'a dyn Fn() -> Runtime,
-    /// Where a profile's requests go; `None` where the board knows no profiles.
+    /// Where a profile's requests go; `None` where nobody knows that profile.
     pub profile: &'a dyn Fn(&str) -> Option<Profile>,
     /// What is true of a working tree, within a time limit; else why that is not known.
     pub tree: &'a TreeReader,

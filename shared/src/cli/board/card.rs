@@ -107,9 +107,8 @@ impl Hand<'_> {
         let (id, own) = (self.board.id().clone(), self.board.is_own());
         let names = detail.runs.iter().filter_map(|r| r.profile.clone()).chain(detail.task.assignee.clone());
         let root = id.root.as_deref().filter(|_| !own);
-        let profiles = root
-            .map(|root| names.map(|name| (name.clone(), provider::of_profile(root, &name))).collect())
-            .unwrap_or_default();
+        let known = names.filter_map(|name| provider::of(root, &name, self.config).map(|p| (name, p)));
+        let profiles = known.collect();
         let seen = Seen {
             now: self.here.now,
             runtime: Some(runtime::of(&id, own, &self.here.host)),
