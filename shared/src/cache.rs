@@ -13,10 +13,11 @@ use crate::time::Time;
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, offset INTEGER NOT NULL);
      CREATE TABLE IF NOT EXISTS sightings (key TEXT PRIMARY KEY, since INTEGER NOT NULL);
      CREATE TABLE IF NOT EXISTS logs (key TEXT PRIMARY KEY, offset INTEGER NOT NULL, used INTEGER NOT NULL, body TEXT NOT NULL);
-     PRAGMA user_version = 2;";
+     CREATE TABLE IF NOT EXISTS shared (board TEXT PRIMARY KEY, body TEXT NOT NULL);
+     PRAGMA user_version = 3;";
 
 /// The layout above. A file with another one is made anew.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Seconds after which the cursor of a log that was not looked at is forgotten: Hermes itself deletes a log by then.
 const LOG_AGE: i64 = 30 * 86_400;
@@ -34,6 +35,9 @@ pub struct Cache {
     noted: BTreeMap<String, Time>,
     forgotten: BTreeSet<String>,
     logs: BTreeMap<String, LogCursor>,
+    shared: BTreeMap<String, String>,
+    /// What this pass tells the passes over other boards; `None` is nothing any more.
+    told: BTreeMap<String, Option<String>>,
     /// Open for the whole pass: a pass may ask for the cursors of many logs.
     reading: Option<Connection>,
 }
@@ -76,8 +80,8 @@ impl Cache {
     pub fn open(path: Option<PathBuf>) -> Cache {
         let mut cache = Cache { path, ..Cache::default() };
         let there = cache.path.as_deref().filter(|p| p.is_file());
-        if let Some((clock, sightings, conn)) = there.and_then(|p| read(p).ok()) {
-            (cache.clock, cache.sightings, cache.reading) = (clock, sightings, Some(conn));
+        if let Some(kept) = there.and_then(|p| read(p).ok()) {
+            cache = Cache { path: cache.path, ..kept };
         }
         cache
     }
@@ -102,6 +106,23 @@ impl Cache {
         if let Some(known) = self.logs.get_mut(key) {
             known.new = Some((offset, LogRow { used: now, body }));
         }
+    }
+
+    /// What passes over each board of this host left for the others: how providers stand there.
+    pub(crate) fn shared(&self) -> Vec<(String, String)> {
+        self.shared.iter().map(|(board, body)| (board.clone(), body.clone())).collect()
+    }
+
+    /// Leaves this for passes over other boards; `None` where there is nothing to say.
+    pub(crate) fn put_shared(&mut self, board: &str, body: Option<String>) {
+        if self.shared.get(board) == body.as_ref() {
+            return;
+        }
+        match &body {
+            Some(body) => self.shared.insert(board.to_owned(), body.clone()),
+            None => self.shared.remove(board),
+        };
+        self.told.insert(board.to_owned(), body);
     }
 
     /// Forgets how far logs were read in this pass: what was made of them did not reach the board, so the next pass must see
@@ -158,7 +179,8 @@ impl Cache {
     pub fn save(&mut self) -> Option<String> {
         let path = self.path.clone()?;
         let read_on = self.logs.values().any(|c| c.new.is_some());
-        if self.new_clock.is_none() && self.noted.is_empty() && self.forgotten.is_empty() && !read_on {
+        let silent = self.noted.is_empty() && self.forgotten.is_empty() && self.told.is_empty();
+        if self.new_clock.is_none() && silent && !read_on {
             return None;
         }
         self.reading = None;
@@ -201,6 +223,15 @@ impl Cache {
                 params![key, since.0],
             )?;
         }
+        for (board, body) in &self.told {
+            match body {
+                Some(body) => tx.execute(
+                    "INSERT OR REPLACE INTO shared (board, body) VALUES (?1, ?2)",
+                    params![board, body],
+                )?,
+                None => tx.execute("DELETE FROM shared WHERE board = ?1", [board])?,
+            };
+        }
         self.write_logs(&tx)?;
         tx.commit()?;
         Ok(())
@@ -234,8 +265,6 @@ impl Cache {
     }
 }
 
-type Remembered = (Option<(String, i64)>, BTreeMap<String, Time>, Connection);
-
 fn version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row("PRAGMA user_version", [], |r| r.get(0))
 }
@@ -256,7 +285,7 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
     }
 }
 
-fn read(path: &Path) -> rusqlite::Result<Remembered> {
+fn read(path: &Path) -> rusqlite::Result<Cache> {
     let conn = reader(path)?;
     let clock =
         conn.query_row("SELECT boot, offset FROM clock LIMIT 1", [], |r| Ok((r.get(0)?, r.get(1)?))).ok();
@@ -264,7 +293,11 @@ fn read(path: &Path) -> rusqlite::Result<Remembered> {
     let rows = statement.query_map([], |r| Ok((r.get(0)?, Time(r.get(1)?))))?;
     let sightings = rows.collect::<rusqlite::Result<_>>()?;
     drop(statement);
-    Ok((clock, sightings, conn))
+    let mut statement = conn.prepare("SELECT board, body FROM shared")?;
+    let rows = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let shared = rows.collect::<rusqlite::Result<_>>()?;
+    drop(statement);
+    Ok(Cache { clock, sightings, shared, reading: Some(conn), ..Cache::default() })
 }
 
 #[cfg(test)]

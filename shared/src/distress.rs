@@ -4,6 +4,7 @@
 //! card, the same words mean the same thing. Rendering has one form only; reading forgives what a model does to it.
 
 mod annex;
+pub mod decision;
 mod read;
 
 use serde::{Deserialize, Serialize};
@@ -107,6 +108,23 @@ pub fn read_title(title: &str) -> Option<(String, Option<Blocker>)> {
         return None;
     }
     Some((source.to_owned(), Blocker::parse(&rest[end..])))
+}
+
+/// The program with which this board is changed by hand, ready for a command line.
+pub(crate) fn hand(own_board: bool, slug: Option<&str>, db: &str) -> String {
+    match (own_board, slug) {
+        (true, _) => format!("board --db {}", shell_word(db)),
+        (false, Some("default")) => "hermes kanban".to_owned(),
+        // A file that was named directly may not be the board that Hermes itself would take.
+        (false, None) => format!("HERMES_KANBAN_DB={} hermes kanban", shell_word(db)),
+        (false, Some(slug)) => format!("hermes kanban --board {}", shell_word(slug)),
+    }
+}
+
+/// A text as one word of a shell line.
+pub(crate) fn shell_word(s: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+".contains(&b);
+    if s.bytes().all(plain) { s.to_owned() } else { format!("'{}'", s.replace('\'', r"'\''")) }
 }
 
 /// Where the work of a stuck task is.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode as FileMode, OFlags};
 
-use crate::board::change::MOST_STEPS;
+use crate::board::change::parts;
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Outcome, Step};
 use crate::cache::Cache;
@@ -59,13 +59,39 @@ fn pass<W: Watcher>(
     report: &mut BoardReport,
 ) -> Result<()> {
     let mut board = open(id, tools, report)?;
+    let seen = look(&mut board, id, tools, |world, pass| {
+        if let Some(only) = &pass.only {
+            report.knows = Some(!world.board.look(std::slice::from_ref(only))?.is_empty());
+        }
+        watcher.observe(world, pass)
+    })?;
+    let decision = watcher.decide(&seen, tools.pass, tools.config);
+    if tools.keep_seen {
+        report.seen = serde_json::to_value(&seen).ok();
+    }
+    report.glanced = Some(W::glanced(&seen));
+    report.left = decision.left;
+    report.findings.extend(decision.findings);
+    carry_out(&mut board, id, tools, decision.steps, report)
+}
+
+/// Looks at the world around one board.
+///
+/// # Errors
+/// Whatever `f` says.
+pub(crate) fn look<T>(
+    board: &mut SqliteBoard,
+    id: &BoardId,
+    tools: &mut Tools<'_>,
+    f: impl FnOnce(&mut World<'_>, &Pass) -> Result<T>,
+) -> Result<T> {
     let own = board.is_own();
     let (host, config) = (tools.host, tools.config);
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);
     let profile = |name: &str| provider::of(root, name, config);
     let mut world = World {
-        board: &mut board,
+        board,
         host,
         logs: &LogFiles,
         cache: tools.cache,
@@ -75,18 +101,7 @@ fn pass<W: Watcher>(
         clock_offset: tools.clock_offset,
         config,
     };
-    if let Some(only) = &tools.pass.only {
-        report.knows = Some(!world.board.look(std::slice::from_ref(only))?.is_empty());
-    }
-    let seen = watcher.observe(&mut world, tools.pass)?;
-    let decision = watcher.decide(&seen, tools.pass, config);
-    if tools.keep_seen {
-        report.seen = serde_json::to_value(&seen).ok();
-    }
-    report.glanced = Some(W::glanced(&seen));
-    report.left = decision.left;
-    report.findings.extend(decision.findings);
-    carry_out(&mut board, id, tools, decision.steps, report)
+    f(&mut world, tools.pass)
 }
 
 /// Applies steps that were planned earlier, exactly as they stand.
@@ -162,7 +177,7 @@ fn carry_out(
     let doable: Vec<Step> = steps.iter().zip(&holds).filter(|(_, ok)| **ok).map(|(s, _)| s.clone()).collect();
     let (mut outcomes, mut fault) = (Vec::with_capacity(doable.len()), None);
     // One transaction a call: what an earlier one did is reported even where a later one fails.
-    for part in doable.chunks(MOST_STEPS) {
+    for part in parts(&doable) {
         match board.apply(tools.pass.now, part, PATIENCE) {
             Ok(done) => outcomes.extend(done),
             Err(e) => {

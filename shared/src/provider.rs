@@ -4,6 +4,7 @@
 mod hermes;
 mod id;
 mod known;
+pub mod ledger;
 
 use std::path::Path;
 

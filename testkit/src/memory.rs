@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 use shared::board::{
     Board, BoardId, CardMade, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
-    MOST_RUNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status, Step, Task, open_cards,
+    MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status, Step, TURNS, Task,
+    open_cards,
 };
 use shared::error::Result;
 use shared::time::Time;
@@ -86,7 +87,10 @@ impl Board for MemoryBoard {
     fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
         let rows = self.rows();
         let last = rows.runs.keys().next_back().copied().unwrap_or(0);
-        Ok(rows.runs.range(last - i64::from(most) + 1..).map(|(_, r)| r.clone()).collect())
+        let bare = |(task, run): &(String, Run)| {
+            (task.clone(), Run { error: None, summary: None, route: None, ..run.clone() })
+        };
+        Ok(rows.runs.range(last - i64::from(most) + 1..).map(|(_, r)| bare(r)).collect())
     }
 
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
@@ -96,17 +100,43 @@ impl Board for MemoryBoard {
         Ok(window.map(|(_, e)| e.clone()).filter(|(_, e)| e.at >= since).collect())
     }
 
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        let all = self.events(since, most)?;
+        Ok(all.into_iter().filter(|(_, e)| TURNS.contains(&e.kind.as_str())).collect())
+    }
+
     fn writable(&mut self) -> Result<()> {
         Ok(())
     }
 
     fn apply(&mut self, now: Time, steps: &[Step], _patience: Duration) -> Result<Vec<Outcome>> {
         let mut rows = self.rows_mut();
-        Ok(steps.iter().map(|step| rows.step(now, step)).collect())
+        let mut done = BTreeSet::new();
+        let one = |step: &Step| {
+            if let Some(first) = step.after.iter().find(|t| !done.contains(*t)) {
+                return Outcome::Moved { what: format!("{first} was not changed") };
+            }
+            let outcome = rows.step(now, step);
+            if matches!(outcome, Outcome::Applied { .. }) {
+                done.insert(step.task.clone());
+            }
+            outcome
+        };
+        Ok(steps.iter().map(one).collect())
     }
 }
 
 impl Rows {
+    /// What a change requires and is not there.
+    fn missing(&self, change: &Change) -> Option<String> {
+        let Change::Require { task, parent } = change else { return None };
+        if let Some(parent) = parent {
+            let waits = self.links.contains(&(parent.clone(), task.clone()));
+            return (!waits).then(|| format!("{task} does not wait for {parent}"));
+        }
+        (!self.tasks.contains_key(task)).then(|| format!("{task} was not made"))
+    }
+
     /// Adds an event, whoever writes it; returns its id.
     pub fn add_event(&mut self, task: &str, event: Event) -> i64 {
         let id = next(&self.events);
@@ -122,8 +152,12 @@ impl Rows {
         // Newest by time, then told in the order in which they were written.
         let mut events: Vec<(i64, &Event)> = self.telling(id).collect();
         events.sort_by_key(|(n, e)| std::cmp::Reverse((e.at, *n)));
-        events.truncate(MOST_EVENTS);
         let is_truncated = events.len() >= MOST_EVENTS;
+        // What holds or stops the task is read however much was written since.
+        let rest = events.split_off(events.len().min(MOST_EVENTS));
+        let newest = events.iter().filter(|(_, e)| TURNS.contains(&e.kind.as_str())).count();
+        let turns = rest.into_iter().filter(|(_, e)| TURNS.contains(&e.kind.as_str()));
+        events.extend(turns.take(MOST_TURNS.saturating_sub(newest)));
         events.sort_by_key(|(n, _)| *n);
         let mut comments: Vec<(i64, &Comment)> = of(&self.comments, id).collect();
         comments.sort_by_key(|(n, c)| (c.at, *n));
@@ -185,18 +219,8 @@ impl Rows {
             return Outcome::Refused { why: "a step that expects nothing may only add something".into() };
         }
         for change in &step.changes {
-            if let Change::Require { task, parent } = change {
-                let there = match parent {
-                    None => self.tasks.contains_key(task),
-                    Some(parent) => self.links.contains(&(parent.clone(), task.clone())),
-                };
-                if !there {
-                    let what = match parent {
-                        None => format!("{task} was not made"),
-                        Some(parent) => format!("{task} does not wait for {parent}"),
-                    };
-                    return Outcome::Moved { what };
-                }
+            if let Some(what) = self.missing(change) {
+                return Outcome::Moved { what };
             }
         }
         let refusable = |c: &Change| {
@@ -349,6 +373,7 @@ impl Rows {
             path: new.workspace_path.clone(),
             branch: None,
             tenant: new.tenant.clone(),
+            made_by: new.created_by.clone(),
             ..Place::default()
         };
         self.places.insert(id.to_owned(), place);
@@ -407,14 +432,16 @@ impl Rows {
     ) -> Option<i64> {
         let n = next(&self.runs);
         let (task, _) = self.tasks.get(id)?;
+        let last = self.runs.values().filter(|(task, _)| task == id).filter_map(|(_, r)| r.ended_at).max();
+        let at = last.map_or(now, |end| now.max(end.plus(1)));
         let run = Run {
             profile: task.assignee.clone(),
             status: if outcome == "completed" { "done" } else { outcome }.into(),
             outcome: Some(outcome.to_owned()),
-            ended_at: Some(now),
+            ended_at: Some(at),
             summary: summary.cloned(),
             route: route(metadata),
-            ..empty_run(n, now)
+            ..empty_run(n, at)
         };
         self.runs.insert(n, (id.to_owned(), run));
         Some(n)

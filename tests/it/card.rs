@@ -214,8 +214,9 @@ fn one_attempt_has_one_card() {
     assert!(b.hand(&["block", &task, "--type", "rate_limited"]).fails(1).contains("closed"));
     let said = pass(&b, 600);
     assert_eq!((&said["steps"], cards(&b)), (&json!([]), 1));
-    let found = said["warnings"].to_string();
-    assert!(found.contains("completed without a decision"), "{said}");
+    assert_eq!(said["warnings"], json!([]), "what a card says is route-blocked's to carry out");
+    let found = ran(&mut b.command("route-blocked"));
+    assert!(found.code == 1 && found.err.contains("without a decision"), "{found:?}");
 
     // Set free and stopped again before anybody worked on it: the same attempt, and another matter.
     b.hand(&["unblock", &task]).ok();

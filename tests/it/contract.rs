@@ -120,6 +120,7 @@ fn step(id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Step {
         because: "the story says so".into(),
         expect: seen.map(Expect::of),
         proof: None,
+        after: Vec::new(),
         changes,
     }
 }

@@ -63,9 +63,17 @@ fn left_in(tmp: &Path) -> Vec<String> {
     std::fs::read_dir(tmp).unwrap().flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect()
 }
 
-fn state<'a>(tasks: &'a Value, id: &str) -> &'a str {
+fn one<'a>(tasks: &'a Value, id: &str) -> &'a Value {
     let task = tasks.as_array().unwrap().iter().find(|t| t["task"] == id);
-    task.unwrap_or_else(|| panic!("no {id}"))["status"].as_str().unwrap()
+    task.unwrap_or_else(|| panic!("no {id}"))
+}
+
+fn state<'a>(tasks: &'a Value, id: &str) -> &'a str {
+    one(tasks, id)["status"].as_str().unwrap()
+}
+
+fn who<'a>(tasks: &'a Value, id: &str) -> &'a str {
+    one(tasks, id)["assignee"].as_str().unwrap()
 }
 
 #[test]
@@ -88,9 +96,12 @@ fn shows_what_it_says_and_leaves_nothing_behind() {
         "its log ends on rate_limit; held until",
         "a person's word stands",
         "A second pass right after it changed nothing.",
-        "[BLOCKED] t_0000da07 rate_limited",
-        "- Blocker type: rate_limited",
-        "A second pass wrote no more cards.",
+        "Translate the docs   luna -> sol  ready\n",
+        "[BLOCKED] t_0000da0a credential_failure",
+        "- Blocker type: credential_failure",
+        "Update the licences  juno -> sol  ready\n",
+        "Update the README    luna         scheduled\n      waits until ",
+        "A second pass of both changed nothing.",
         "The stranger who has the recycled pid was left in peace.",
     ] {
         assert!(ran.out.contains(said), "{said:?} is missing:\n{}", ran.out);
@@ -136,11 +147,21 @@ fn json_has_before_and_after() {
         .collect();
     assert_eq!(
         format!("{cards:?}"),
-        "[(String(\"[BLOCKED] t_0000da07 rate_limited\"), String(\"ready\"), String(\"tuesday\")), \
-         (String(\"[BLOCKED] t_0000da0a credential_failure\"), String(\"ready\"), String(\"tuesday\"))]"
+        "[(String(\"[BLOCKED] t_0000da0a credential_failure\"), String(\"ready\"), String(\"tuesday\"))]"
     );
-    assert_eq!(steps(&all["synthesize_distress"]).len(), 2, "{all:#}");
-    assert_eq!(steps(&all["later"]), [Value::Null; 0], "and a second pass none");
+    assert_eq!(steps(&all["synthesize_distress"]).len(), 3, "{all:#}");
+    assert_eq!(steps(&all["later"]), [Value::Null; 0], "a second pass changes nothing");
+    // (task, who has it before and after the orchestrator's word was carried out, its state then)
+    for (id, was, is, status) in [
+        ("t_0000da04", "luna", "luna", "scheduled"),
+        ("t_0000da07", "sol", "sol", "ready"),
+        ("t_0000da0a", "juno", "sol", "ready"),
+    ] {
+        let (asked, routed) = (&all["asked"], &all["routed"]);
+        assert_eq!((who(asked, id), who(routed, id), state(routed, id)), (was, is, status), "{id}");
+    }
+    assert_eq!(steps(&all["route_blocked"]).len(), 2, "{all:#}");
+    assert_eq!(steps(&all["at_last"]), [Value::Null; 0], "nor does one of route-blocked");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! `WATCHBILL_HERMES=skip` leaves all of it out and says so.
 
 mod accepts; // what Hermes must accept of every row we touched
+mod dispatcher; // one that knows how its workers ended
 mod home; // a home of its own for it, and hands on it
 mod provider; // a stand-in for a model provider
 mod python; // the Python environment with the real Hermes in it
@@ -18,3 +19,4 @@ mod limited; // workers that died of a provider's limit
 mod loops; // crash loops and the jam of the respawn guard
 #[cfg(feature = "real")]
 mod race; // the real dispatcher and `heal` at once
+mod route; // work that moves to another provider, waits for its own, or goes as somebody decides

@@ -17,4 +17,5 @@ mod hermes; // against the real Hermes from its package
 mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod match_log; // what is read out of a log, line by line
 mod plans; // plan and apply
+mod route; // another provider, an orchestrator's decisions, closed loops
 mod scale; // a pass costs what is active, not what is stored

@@ -104,10 +104,10 @@ fn costs(b: &TestBoard, now: i64) -> BTreeMap<String, Cost> {
         }
         let values: &[&dyn ToSql] = match name {
             "runs" => &[&running, &(MOST_RUNS as i64)],
-            "task events" => &[&running, &(MOST_EVENTS as i64)],
+            "task events" | "task turns" => &[&running, &(MOST_EVENTS as i64)],
             "comments" => &[&running, &(MOST_COMMENTS as i64)],
             "markers" => &[&running, &"watchbill:%"],
-            "board events" => &[&window, &since],
+            "board events" | "turns" => &[&window, &since],
             "recent runs" => &[&window],
             "cards" => &[&from, &to],
             "key" => &[&"distress:t_00000000:rate_limit:1"],
@@ -134,7 +134,8 @@ fn a_pass_over_a_hundred_thousand_tasks_reads_only_what_is_active() {
     assert_eq!((many["titled"].rows, many["recent runs"].rows), (1, 4_000));
     for (name, cost) in &many {
         // What one task has, and for the board's events and runs a window of fixed width.
-        let windowed = name == "board events" || name == "recent runs" || name.starts_with("glance");
+        let windowed =
+            name == "board events" || name == "turns" || name == "recent runs" || name.starts_with("glance");
         let most = if windowed { 80_000 } else { 2_000 };
         assert!(cost.steps < most, "{name}: {cost:?}");
     }

@@ -12,6 +12,20 @@ use crate::time::Time;
 /// at the 99th percentile from 200 on, 1 to 6 ms below).
 pub const MOST_STEPS: usize = 100;
 
+/// Parts of at most [`MOST_STEPS`] steps, one for each transaction; a step stays with those it comes after.
+pub fn parts(steps: &[Step]) -> Vec<&[Step]> {
+    let (mut parts, mut from) = (Vec::new(), 0);
+    for (i, step) in steps.iter().enumerate() {
+        if i - from >= MOST_STEPS && step.after.is_empty() {
+            parts.push(&steps[from..i]);
+            from = i;
+        }
+    }
+    parts.push(&steps[from..]);
+    parts.retain(|p| !p.is_empty());
+    parts
+}
+
 /// One decided change to one task: what, why, and what must still be true for it to happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +44,9 @@ pub struct Step {
     pub expect: Option<Expect>,
     /// What was seen of a process that is gone; looked at again just before the write.
     pub proof: Option<Proof>,
+    /// Tasks whose step must have been applied in the same write; else the world moved for this one too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
     /// What is done, in order.
     pub changes: Vec<Change>,
 }

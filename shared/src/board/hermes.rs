@@ -413,6 +413,112 @@ pub fn card_released(seen: &Detail, assignee: &str, trail: &Trail<'_>) -> Vec<Ch
     changes
 }
 
+// ---- routing ----
+
+/// A card that is settled as it is made: `done`, with the run that says how. Nobody is woken for it.
+pub fn card_settled(
+    id: &str,
+    task: super::NewTask,
+    about: CardAbout<'_>,
+    summary: &str,
+    trail: &Trail<'_>,
+) -> Change {
+    let keys = json!({
+        "assignee": task.assignee, "status": Status::Done, "parents": [], "tenant": task.tenant,
+        "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null,
+        "source_task": about.source, "blocker_type": about.blocker, "run_id": about.run,
+    });
+    let completed = json!({"result_len": 0, "summary": short(summary, 400)});
+    let first = |kind: &str, payload: Value| super::FirstEvent { kind: kind.into(), payload };
+    let events = vec![
+        first("created", trail.payload(keys, None, &[])),
+        first("completed", trail.payload(completed, None, &[])),
+    ];
+    let done = Some(summary.to_owned());
+    Change::AddAnother { id: id.into(), status: Status::Done, task: Box::new(task), events, done }
+}
+
+/// A task put into other hands and set free: what `hermes kanban reassign` and `unblock` do. `without` are parents that
+/// leave it in the same step.
+///
+/// Where its newest run ended as `rate_limited`, Hermes would still wait 300 s for the provider it has just left: a run of
+/// no length that says it was reassigned lifts that, as a `reclaim` does (`check_respawn_guard`, Hermes 0.19).
+pub fn moved(seen: &Detail, to: &str, without: &[&str], trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let mut changes =
+        vec![Change::Assign(Some(to.to_owned())), Change::SetFailures { count: 0, error: None }];
+    if seen.place.model_override.is_some() || seen.place.provider_override.is_some() {
+        // A model pinned by hand belongs to the provider it leaves.
+        changes.push(Change::ClearOverrides);
+    }
+    let keys = json!({"assignee": to, "from": t.assignee, "reason": trail.because});
+    let payload = trail.payload(keys, Some(t), &changes);
+    changes.push(event("assigned", payload, None));
+    if seen.newest_run().is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
+        changes.push(Change::PastRun {
+            outcome: "reclaimed".into(),
+            summary: Some(trail.because.to_owned()),
+            metadata: Some(json!({"by": trail.by})),
+        });
+    }
+    if matches!(t.status, Status::Blocked | Status::Scheduled) {
+        changes.extend(set_free(seen, without, trail));
+    }
+    changes
+}
+
+/// A blocked or parked task set free, as [`unblocked`] does, while some parents leave it in the same step.
+pub fn set_free(seen: &Detail, without: &[&str], trail: &Trail<'_>) -> Vec<Change> {
+    let mut rest = seen.clone();
+    rest.parents.retain(|p| !without.contains(&p.id.as_str()));
+    unblocked(&rest, trail)
+}
+
+/// A task parked until a moment, whatever it waited for before. No claim may be on it.
+pub fn held(seen: &Detail, cause: &str, until: Time, trail: &Trail<'_>) -> Vec<Change> {
+    let mut changes = vec![Change::SetStatus(Status::Scheduled)];
+    let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
+    let payload = trail.payload(keys, Some(&seen.task), &changes);
+    changes.push(event("scheduled", payload, None));
+    changes
+}
+
+/// A parent taken off a task.
+pub fn unlinked(child: &str, parent: &str, trail: &Trail<'_>) -> Vec<Change> {
+    let keys = json!({"parent": parent, "child": child});
+    vec![Change::Unlink { parent: parent.into() }, event("unlinked", trail.payload(keys, None, &[]), None)]
+}
+
+/// A parent put on a task without a change of its state, whatever that is.
+pub fn linked_as_is(child: &str, parent: &str, trail: &Trail<'_>) -> Vec<Change> {
+    let keys = json!({"parent": parent, "child": child});
+    vec![Change::Link { parent: parent.into() }, event("linked", trail.payload(keys, None, &[]), None)]
+}
+
+/// A stopped task that waits for its parents again: `todo`, with nothing of its failure left.
+pub fn waits(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let mut changes = vec![Change::SetStatus(Status::Todo), Change::ForgetRun];
+    changes.push(Change::SetFailures { count: 0, error: None });
+    let payload = trail.payload(json!({"status": Status::Todo}), Some(&seen.task), &changes);
+    changes.push(event("unblocked", payload, None));
+    changes
+}
+
+/// The payload of a first event, with our part.
+pub fn payload(trail: &Trail<'_>, keys: Value) -> Value {
+    trail.payload(keys, None, &[])
+}
+
+/// The event of a kind that `changes` to a task deserve, with the images an undo needs.
+pub fn changed(kind: &str, keys: Value, seen: &Detail, changes: &[Change], trail: &Trail<'_>) -> Change {
+    event(kind, trail.payload(keys, Some(&seen.task), changes), None)
+}
+
+/// A fact about a task that changes nothing of it.
+pub fn noted(kind: &str, keys: Value, trail: &Trail<'_>) -> Change {
+    event(kind, trail.payload(keys, None, &[]), None)
+}
+
 // ---- what a worker's or a person's hand does (the `board` program) ----
 
 /// A claim by hand: running, a run opened, `claimed`.

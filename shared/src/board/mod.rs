@@ -276,6 +276,9 @@ pub struct Place {
     pub branch: Option<String>,
     /// Who the task belongs to, where a board serves several.
     pub tenant: Option<String>,
+    /// Who made the task: a profile, a program, or a person's name. Anybody may have written it.
+    #[serde(default)]
+    pub made_by: Option<String>,
     /// The model set for this task alone (Hermes 0.15 and later).
     #[serde(default)]
     pub model_override: Option<String>,
@@ -306,7 +309,7 @@ pub struct Detail {
     pub body: String,
     /// Newest attempts first, at most [`MOST_RUNS`].
     pub runs: Vec<Run>,
-    /// Oldest first; at most [`MOST_EVENTS`] newest, [`NOISE`] left out.
+    /// Oldest first; at most [`MOST_EVENTS`] newest, [`NOISE`] left out, and of the kinds in [`TURNS`] some older ones.
     pub events: Vec<Event>,
     /// There are more events than that: what was counted from them may be too little.
     #[serde(default)]
@@ -379,6 +382,12 @@ pub const MARKER: &str = "watchbill:";
 /// Event kinds that are noise: they repeat on every tick and never mean that a task was touched.
 pub const NOISE: [&str; 4] = ["heartbeat", "claim_extended", "respawn_guarded", "reclaim_deferred"];
 
+/// Event kinds with which work changes hands or stops, and what watchers say of providers.
+pub const TURNS: [&str; 8] =
+    ["assigned", "unblocked", "scheduled", "created", "linked", "blocked", "gave_up", "watchbill_signal"];
+/// Most events of those kinds read for one task besides the newest [`MOST_EVENTS`].
+pub const MOST_TURNS: usize = 200;
+
 /// Who a board is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoardId {
@@ -431,7 +440,8 @@ pub trait Board {
     /// The board cannot be read.
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>>;
 
-    /// Newest runs of the whole board with their tasks, oldest first, at most `most`: it costs what it returns.
+    /// Newest runs of the whole board with their tasks, oldest first, at most `most`: it costs what it returns. Without
+    /// their texts: only who worked, when, and how it ended.
     ///
     /// # Errors
     /// The board cannot be read.
@@ -442,6 +452,12 @@ pub trait Board {
     /// # Errors
     /// The board cannot be read.
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>>;
+
+    /// The same for the kinds in [`TURNS`] only: what repeats on every tick does not push them out.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>>;
 
     /// Whether it may be written: schema, rights, and a file nobody else lost.
     ///

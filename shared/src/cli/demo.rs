@@ -1,5 +1,5 @@
-//! `watchbill demo`: breaks a board in a temporary folder with real processes, heals it with the real program, and
-//! shows both in a table. Ends by itself and leaves nothing behind.
+//! `watchbill demo`: breaks a board in a temporary folder with real processes, repairs it with the real programs, and
+//! shows what each of them made of it. Ends by itself and leaves nothing behind.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,25 @@ use crate::time::Time;
 /// The workers of the demo end by themselves should the demo be killed, in seconds.
 const WORKER_LIFE: &str = "30";
 
+/// Who decides about cards.
+const ORCHESTRATOR: &str = "tuesday";
+
+/// The demo's workers run where the demo runs, also inside a container. The work of luna may go to sol, who has another
+/// provider; nobody may take the work of the others without being asked.
+const CONFIG: &str = "\
+[host]
+pid_namespace = \"same\"
+
+[profiles.luna]
+provider = \"moon\"
+endpoint = \"https://api.example/v1\"
+fallbacks = [\"sol\"]
+
+[profiles.sol]
+provider = \"star\"
+endpoint = \"https://api.star.example/v1\"
+";
+
 /// How one task of the demo is broken.
 struct Scene {
     id: &'static str,
@@ -29,16 +48,16 @@ struct Scene {
 }
 
 const SCENES: [Scene; 10] = [
-    Scene { id: "t_0000da01", title: "Port the parser", who: "luna", what: "worker killed -9" },
+    Scene { id: "t_0000da01", title: "Port the parser", who: "vega", what: "worker killed -9" },
     Scene { id: "t_0000da02", title: "Write the migration", who: "nova", what: "worker killed -9" },
-    Scene { id: "t_0000da03", title: "Fix the flaky test", who: "luna", what: "pid taken by a stranger" },
-    Scene { id: "t_0000da04", title: "Update the README", who: "nova", what: "still claimed" },
-    Scene { id: "t_0000da05", title: "Tidy the imports", who: "luna", what: "jammed by the number 429" },
+    Scene { id: "t_0000da03", title: "Fix the flaky test", who: "vega", what: "pid taken by a stranger" },
+    Scene { id: "t_0000da04", title: "Update the README", who: "luna", what: "still claimed" },
+    Scene { id: "t_0000da05", title: "Tidy the imports", who: "vega", what: "jammed by the number 429" },
     Scene { id: "t_0000da06", title: "Add an index", who: "nova", what: "crashed twice, given up" },
     Scene { id: "t_0000da07", title: "Translate the docs", who: "luna", what: "died of a rate limit" },
     Scene { id: "t_0000da08", title: "Choose a licence", who: "nova", what: "blocked by a person" },
     Scene { id: "t_0000da09", title: "Review the design", who: "luna", what: "healthy" },
-    Scene { id: "t_0000da0a", title: "Update the licences", who: "nova", what: "key refused, given up" },
+    Scene { id: "t_0000da0a", title: "Update the licences", who: "juno", what: "key refused, given up" },
 ];
 
 /// Processes of the demo, ended when it ends.
@@ -67,30 +86,38 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
     let distress = stage.pass("synthesize-distress")?;
     let cards = stage.cards()?;
     let later = stage.pass("synthesize-distress")?;
+    let asked = stage.tasks()?;
+    stage.answer()?;
+    let route = stage.pass("route-blocked")?;
+    let routed = stage.tasks()?;
+    let at_last = stage.pass("route-blocked")?;
     let untouched = stage.stranger_lives();
     if args.json {
         let all = json!({
             "before": before.iter().map(brief).collect::<Vec<_>>(), "heal": first,
             "after": after.iter().map(brief).collect::<Vec<_>>(), "again": second,
             "synthesize_distress": distress, "cards": cards.iter().map(whole).collect::<Vec<_>>(),
-            "later": later, "stranger_lives": untouched,
+            "asked": asked.iter().map(brief).collect::<Vec<_>>(), "later": later, "route_blocked": route,
+            "routed": routed.iter().map(brief).collect::<Vec<_>>(), "at_last": at_last,
+            "stranger_lives": untouched,
         });
         return print(&format!("{all:#}\n"));
     }
     let mut shown = text(&before, &after, &first, &second, untouched);
-    shown.push_str(&cards_text(&cards, &distress, &later));
+    shown.push_str(&cards_text(&cards, (&after, &asked), &distress));
+    shown.push_str(&routed_text((&asked, &routed), &route, steps(&later).len() + steps(&at_last).len()));
     print(&shown)
 }
 
 fn whole(card: &Detail) -> Value {
     let mut all = brief(&card.task);
-    all["assignee"] = json!(card.task.assignee);
     all["body"] = json!(card.body);
     all
 }
 
 fn brief(t: &Task) -> Value {
-    json!({"task": t.id, "title": t.title, "status": t.status, "claim_lock": t.claim_lock, "failures": t.failures})
+    json!({"task": t.id, "title": t.title, "status": t.status, "assignee": t.assignee, "claim_lock": t.claim_lock,
+           "failures": t.failures})
 }
 
 struct Stage {
@@ -106,8 +133,7 @@ impl Stage {
     fn new(dir: &Path) -> Result<Stage> {
         let io = |e: std::io::Error| Error::io(dir.display(), &e);
         std::fs::create_dir_all(dir.join("kanban/logs")).map_err(io)?;
-        // The demo's workers run where the demo runs, also inside a container.
-        std::fs::write(dir.join("watchbill.toml"), "[host]\npid_namespace = \"same\"\n").map_err(io)?;
+        std::fs::write(dir.join("watchbill.toml"), CONFIG).map_err(io)?;
         let db = dir.join("kanban.db");
         SqliteBoard::create(&db, Duration::from_secs(2))?;
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -127,7 +153,7 @@ impl Stage {
         Ok(tasks)
     }
 
-    /// The distress cards, in the order of their sources.
+    /// The open distress cards, in the order of their sources.
     fn cards(&self) -> Result<Vec<Detail>> {
         let ids: Vec<String> = self
             .tasks()?
@@ -189,6 +215,7 @@ impl Stage {
             because: String::new(),
             expect,
             proof: None,
+            after: Vec::new(),
             changes,
         };
         match self.board()?.apply(at, &[step], Duration::from_secs(2))?.pop() {
@@ -280,13 +307,32 @@ impl Stage {
         file.set_modified(at).map_err(io)
     }
 
-    /// Runs the real program, as cron would.
+    /// Runs a real watcher, as cron would.
     fn pass(&self, watcher: &str) -> Result<Value> {
+        self.program(watcher, &["--json", "-v"])
+    }
+
+    /// The orchestrator takes its card, and closes it with a decision. In real life a model does that.
+    fn answer(&self) -> Result<()> {
+        let claimed = self.program("board", &["claim", "--worker", ORCHESTRATOR, "--json"])?;
+        let card = claimed["task"].as_str().unwrap_or_default();
+        let run = claimed["run"].as_i64().unwrap_or(0).to_string();
+        let route = json!({"route": {"task": "t_0000da0a", "action": "reassign", "assignee": "sol",
+                                     "reason": "sol has a key that works"}});
+        let metadata = route.to_string();
+        let complete = ["complete", card, "--run", &run, "--metadata", &metadata, "--json"];
+        self.program("board", &complete).map(drop)
+    }
+
+    /// Runs one of the real programs on the board.
+    fn program(&self, name: &str, args: &[&str]) -> Result<Value> {
         let exe = std::env::current_exe().map_err(|e| Error::io("this program", &e))?;
         let mut command = Command::new(&exe);
         let path = env("PATH").unwrap_or_default();
         let out = command
-            .args([watcher, "--json", "-v", "--db"])
+            .arg(name)
+            .args(args)
+            .arg("--db")
             .arg(&self.db)
             .arg("--config")
             .arg(self.dir.join("watchbill.toml"))
@@ -295,14 +341,14 @@ impl Stage {
             .env("XDG_STATE_HOME", self.dir.join("state"))
             .output()
             .map_err(|e| Error::io(exe.display(), &e))?;
-        told(watcher, &out)
+        told(name, &out)
     }
 }
 
-fn told(watcher: &str, out: &Output) -> Result<Value> {
+fn told(program: &str, out: &Output) -> Result<Value> {
     serde_json::from_slice(&out.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&out.stderr);
-        Error::new(Kind::Bug, watcher, format!("said nothing the demo understands: {}", said.trim()))
+        Error::new(Kind::Bug, program, format!("said nothing the demo understands: {}", said.trim()))
     })
 }
 
@@ -353,37 +399,56 @@ Messages:       1 (1 user, 0 tool calls)
 ";
 
 /// What the second watcher made of what the first one could only park or leave.
-fn cards_text(cards: &[Detail], distress: &Value, later: &Value) -> String {
+fn cards_text(cards: &[Detail], states: (&[Task], &[Task]), distress: &Value) -> String {
     let mut s = String::from(
-        "\nNo retry mends a rate limit or a refused key. After one pass of synthesize-distress the orchestrator is asked,\n\
-         once for each, in the place of workers that cannot:\n\n",
+        "\nNo retry mends a rate limit or a refused key. After one pass of synthesize-distress:\n\n",
     );
-    for card in cards {
-        let source = distress::read_title(&card.task.title).map_or_else(String::new, |(source, _)| source);
-        let who = card.task.assignee.as_deref().unwrap_or("nobody");
-        let _ = writeln!(
-            s,
-            "  {:42} {:8} {}",
-            printable(&card.task.title),
-            card.task.status.as_str(),
-            said(distress, &source).replace(&format!(" Card {} for {who}", card.task.id), "")
-        );
-    }
+    s.push_str(&moves(&["t_0000da07", "t_0000da04", "t_0000da0a"], states, distress));
     if let Some(card) = cards.first() {
         s.push_str(
-            "\nSuch a card begins like this, and ends with the exact commands that carry out a decision:\n\n",
+            "\nThe first one went to another provider, by the fallbacks of its profile; nobody was asked. The second one\n\
+             is ready work of the limited provider: it waits, with an end. About the third one the orchestrator is\n\
+             asked, in the place of a worker that cannot. Its card begins like this, and ends with the exact commands\n\
+             that carry out a decision:\n\n",
         );
+        let _ = writeln!(s, "  {}\n", printable(&card.task.title));
         for line in card.body.lines().take_while(|l| !l.starts_with("## Evidence")) {
             let line = printable(line);
             let _ = writeln!(s, "{}", format!("  {line}").trim_end());
         }
     }
-    let again = steps(later).len();
-    let _ = writeln!(
-        s,
-        "A second pass wrote {} more cards. Try `synthesize-distress --dry-run` on your own board.",
-        if again == 0 { "no".to_owned() } else { again.to_string() }
+    s
+}
+
+/// What the third one made of the orchestrator's word.
+fn routed_text(states: (&[Task], &[Task]), route: &Value, again: usize) -> String {
+    let mut s = String::from(
+        "The orchestrator closed the card with a decision: reassign it to sol. After one pass of route-blocked:\n\n",
     );
+    s.push_str(&moves(&["t_0000da0a"], states, route));
+    let _ = write!(
+        s,
+        "\nA second pass of both changed {}. On your own board: `route-blocked --dry-run -v` shows what it would do.\n",
+        if again == 0 { "nothing".to_owned() } else { format!("{again} tasks") }
+    );
+    s
+}
+
+/// Who has each task now, and what the pass said of it.
+fn moves(ids: &[&str], (before, after): (&[Task], &[Task]), report: &Value) -> String {
+    let mut s = String::new();
+    for id in ids {
+        let who = |all: &[Task]| {
+            let task = all.iter().find(|t| t.id == *id);
+            task.and_then(|t| t.assignee.clone()).unwrap_or_else(|| "nobody".into())
+        };
+        let Some(task) = after.iter().find(|t| t.id == *id) else { continue };
+        let (was, is) = (who(before), who(after));
+        let who = if was == is { is.clone() } else { format!("{was} -> {is}") };
+        let _ = writeln!(s, "  {:20} {who:12} {}", printable(&task.title), task.status);
+        let said = said(report, id).unwrap_or_default();
+        let _ = writeln!(s, "      {}", said.strip_prefix(&format!("{was} to {is}: ")).unwrap_or(&said));
+    }
     s
 }
 
@@ -399,7 +464,8 @@ fn text(before: &[Task], after: &[Task], first: &Value, second: &Value, untouche
                 scene.title.to_owned(),
                 format!("{}, {}", state(before), scene.what),
                 state(after),
-                said(first, scene.id),
+                // A hand-made block is not even looked at closely: it is nobody's business but theirs.
+                said(first, scene.id).unwrap_or_else(|| "not heal's business: a person's word stands".into()),
             ]
         })
         .collect();
@@ -431,13 +497,11 @@ fn steps(report: &Value) -> &[Value] {
 }
 
 /// What the report says about one task: a step, or why it was left alone.
-fn said(report: &Value, id: &str) -> String {
+fn said(report: &Value, id: &str) -> Option<String> {
     let about = |all: &Value| {
         let found = all.as_array()?.iter().find(|s| s["task"] == id)?;
         Some(printable(found["because"].as_str()?))
     };
     let board = &report["boards"][0];
-    let said = ["steps", "skipped", "unknown"].iter().find_map(|k| about(&board[*k]));
-    // A hand-made block is not even looked at closely: it is nobody's business but theirs.
-    said.unwrap_or_else(|| "not heal's business: a person's word stands".into())
+    ["steps", "skipped", "unknown"].iter().find_map(|k| about(&board[*k]))
 }

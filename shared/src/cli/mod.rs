@@ -3,6 +3,7 @@
 mod board;
 mod demo;
 mod match_log;
+mod providers;
 mod watcher;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use crate::time::Time;
 use crate::watch::Pass;
 use crate::watch::distress::SynthesizeDistress;
 use crate::watch::heal::Heal;
+use crate::watch::route::RouteBlocked;
 
 /// Flags every program has.
 #[derive(Debug, Clone, Args)]
@@ -98,9 +100,19 @@ struct DistressArgs {
     args: WatcherArgs,
 }
 
+#[derive(Debug, Parser)]
+#[command(name = "route-blocked", about = ROUTE, after_help = watcher::AFTER_HELP)]
+struct RouteArgs {
+    #[command(flatten)]
+    args: WatcherArgs,
+}
+
 const HEAL: &str = "Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims";
 const DISTRESS: &str =
     "Write the [BLOCKED] card for a worker that cannot, with the true cause and the evidence";
+
+const ROUTE: &str =
+    "Move work off providers that refuse it, carry out what orchestrators decide, end holds, close cards";
 
 #[derive(Debug, Parser)]
 #[command(name = "board", about = "The hand of a worker or a person on a task board")]
@@ -135,12 +147,16 @@ enum Program {
     Heal(WatcherArgs),
     #[command(about = DISTRESS, after_help = watcher::AFTER_HELP)]
     SynthesizeDistress(WatcherArgs),
+    #[command(about = ROUTE, after_help = watcher::AFTER_HELP)]
+    RouteBlocked(WatcherArgs),
     /// The hand of a worker or a person on a task board
     Board(BoardArgs),
     /// Break a board in a temporary folder, with real processes, and heal it
     Demo(DemoArgs),
     /// Show line by line what is read out of a worker's log
     Match(match_log::MatchArgs),
+    /// Show who works with which provider, how each stands, and what waits for it
+    Providers(providers::ProvidersArgs),
 }
 
 /// Runs one of the programs, as its `main`. `program` is the name it was built under.
@@ -174,6 +190,7 @@ fn parse(program: &str, version: &'static str, arguments: &[OsString]) -> std::r
         "synthesize-distress" => {
             read(version, arguments).map(|DistressArgs { args }| Program::SynthesizeDistress(args))
         }
+        "route-blocked" => read(version, arguments).map(|RouteArgs { args }| Program::RouteBlocked(args)),
         "board" => read(version, arguments).map(Program::Board),
         _ => read::<WatchbillArgs>(version, arguments).map(|w| w.program),
     };
@@ -200,8 +217,12 @@ impl Program {
                 let done = watcher::run(&SynthesizeDistress, &args, version);
                 ("synthesize-distress", args.common.json, done)
             }
+            Program::RouteBlocked(args) => {
+                ("route-blocked", args.common.json, watcher::run(&RouteBlocked, &args, version))
+            }
             Program::Board(args) => ("board", args.common.json, board::run(&args)),
             Program::Match(args) => ("watchbill match", args.json, match_log::run(&args)),
+            Program::Providers(args) => ("watchbill providers", args.common.json, providers::run(&args)),
             Program::Demo(args) => ("watchbill demo", args.json, demo::run(&args)),
         };
         done.unwrap_or_else(|e| {

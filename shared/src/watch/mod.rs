@@ -3,6 +3,9 @@
 pub(crate) mod clock;
 pub mod distress;
 pub mod heal;
+pub mod route;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod word;
 
 use serde::de::DeserializeOwned;

@@ -623,9 +623,14 @@ fn a_look_reads_the_newest_and_tells_it_oldest_first() {
             t.other(Foreign::Run(A, "crashed", BEGAN.plus(n), BEGAN.plus(n + 1)));
         }
         let d = t.look(A);
-        assert_eq!((d.events.len(), d.comments.len(), d.runs.len()), (MOST_EVENTS, MOST_COMMENTS, MOST_RUNS));
+        // How it came to be is told as well, however long ago that was.
+        assert_eq!(d.events[0].kind, "created");
         assert_eq!(
-            (d.events[0].payload["n"].clone(), d.events[399].payload["n"].clone()),
+            (d.events.len(), d.comments.len(), d.runs.len()),
+            (MOST_EVENTS + 1, MOST_COMMENTS, MOST_RUNS)
+        );
+        assert_eq!(
+            (d.events[1].payload["n"].clone(), d.events[400].payload["n"].clone()),
             (json!(20), json!(419))
         );
         assert_eq!((d.comments[0].body.as_str(), d.comments[49].body.as_str()), ("note 6", "note 55"));
@@ -674,5 +679,43 @@ fn open_cards_are_found_by_key_and_by_link() {
             t.does(A, |_| vec![Change::Link { parent: parent.into() }]);
         }
         assert_eq!(t.look(A).cards, ["t_00000001", "t_00000004"]);
+    });
+}
+
+#[test]
+fn a_step_comes_after_others_or_not_at_all() {
+    on_both(|t| {
+        let mut steps = Vec::new();
+        for n in 0..104 {
+            let seen = t.adds(&format!("t_{n:08x}"), Status::Ready, &[]);
+            steps.push(step(&seen.task.id, Some(&seen), hermes::assigned(&seen, "nova", &trail())));
+        }
+        // Behind one that was applied, behind one that moved, and behind one in the same transaction although that is full.
+        t.other(Foreign::Set("t_00000003", "assignee", json!("sol")));
+        for (n, before) in [(5, "t_00000004"), (6, "t_00000003"), (100, "t_00000063")] {
+            steps[n].after = vec![before.into()];
+        }
+        let outcomes = t.board.apply(t.now, &steps, super::PATIENCE).unwrap();
+        let outcomes = t.hear(outcomes);
+        for (n, outcome) in outcomes.iter().enumerate() {
+            let word = if matches!(n, 3 | 6) { "moved" } else { "applied" };
+            assert_eq!(outcome.word(), word, "{n}: {outcome:?}");
+        }
+        assert_eq!(t.look("t_00000006").task.assignee.as_deref(), Some("luna"));
+    });
+}
+
+#[test]
+fn what_holds_a_task_is_read_however_much_was_written_since() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        t.does(A, |d| hermes::held(d, "rate_limit", BEGAN.plus(900), &trail()));
+        for _ in 0..1_001 {
+            t.other(Foreign::Event(A, "commented", json!({"author": "mallory"}), BEGAN.plus(5)));
+        }
+        let seen = t.look(A);
+        assert!(seen.is_truncated);
+        assert_eq!(kinds(&seen)[..3], ["created", "scheduled", "commented"]);
+        assert_eq!(seen.events.len(), 1_002);
     });
 }

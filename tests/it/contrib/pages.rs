@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::{place, programs, text, watchers};
 use crate::support::{TestBoard, dead_pid, now, program, ran};
 
@@ -154,6 +156,32 @@ fn every_field_is_on_the_json_page() {
         let fields = object.as_object().unwrap_or_else(|| panic!("no object: {object}"));
         let missing: Vec<_> = fields.keys().filter(|k| !page.contains(&format!("`{k}`"))).collect();
         assert!(missing.is_empty(), "docs/json.md does not tell of {missing:?}");
+    }
+}
+
+/// Each decision that the page shows is read, and carried out, as it stands there.
+#[test]
+fn decisions_as_the_page_shows_them_are_carried_out() {
+    let page = text("docs/route-blocked.md");
+    let shown: Vec<Value> = page
+        .split("\n\n")
+        .filter(|p| p.starts_with("    {\"route\""))
+        .map(|p| serde_json::from_str(p).unwrap_or_else(|e| panic!("{e}: {p}")))
+        .collect();
+    let actions: Vec<_> = shown.iter().map(|d| d["route"]["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["reassign", "unblock", "split", "human"]);
+    let board = TestBoard::own();
+    for decision in shown {
+        let task = board.hand(&["add", "Translate the docs", "--assignee", "luna"]).ok().trim().to_owned();
+        board.hand(&["claim", &task, "--worker", "luna"]).ok();
+        board.hand(&["block", &task, "--type", "env_blocker", "--needs", "a look"]).ok();
+        let taken = board.hand(&["claim", "--worker", "tuesday", "--json"]).json();
+        let (card, run) = (taken["task"].as_str().unwrap(), taken["run"].to_string());
+        let metadata = decision.to_string().replace("t_1a2b3c4d", &task);
+        board.hand(&["complete", card, "--run", &run, "--metadata", &metadata]).ok();
+        let said = ran(&mut board.command("route-blocked")).ok();
+        let action = decision["route"]["action"].as_str().unwrap();
+        assert!(said.contains(&format!("Carried out: {action} {task}.")), "{said}");
     }
 }
 

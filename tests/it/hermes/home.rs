@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -55,12 +56,16 @@ impl Home {
         Some(home)
     }
 
-    /// Makes or changes a profile that talks to this endpoint.
+    /// Makes or changes a profile that talks to this endpoint. A provider is told by its name and by its host and port, so
+    /// each port has a name of its own.
     pub fn profile(&self, name: &str, endpoint: &str) {
+        let port = endpoint.split([':', '/']).nth(4).unwrap();
         let provider = format!("{{base_url: '{endpoint}', api_key: {}, default_model: m1}}", key());
         self.configured(
             name,
-            &format!("model: {{provider: fake, default: m1}}\nproviders:\n  fake: {provider}\n{QUICK}"),
+            &format!(
+                "model: {{provider: fake-{port}, default: m1}}\nproviders:\n  fake-{port}: {provider}\n{QUICK}"
+            ),
         );
     }
 
@@ -138,11 +143,17 @@ impl Home {
         let task = self.create(args);
         self.hermes(&["claim", &task]).ok();
         if let Some(pid) = pid {
-            let code = "import sys; from hermes_cli import kanban_db as kb; c = kb.connect(); \
-                        kb._set_worker_pid(c, sys.argv[1], int(sys.argv[2])); c.close()";
-            ran(self.run("python").args(["-c", code, &task, &pid.to_string()])).ok();
+            self.spawned(&task, pid);
         }
         task
+    }
+
+    /// Hermes' own code records `pid` as the worker of a claimed task, as its dispatcher does.
+    #[track_caller]
+    pub fn spawned(&self, task: &str, pid: i64) {
+        let code = "import sys; from hermes_cli import kanban_db as kb; c = kb.connect(); \
+                    kb._set_worker_pid(c, sys.argv[1], int(sys.argv[2])); c.close()";
+        ran(self.run("python").args(["-c", code, task, &pid.to_string()])).ok();
     }
 
     /// Two attempts by the real dispatcher, each with a worker that dies at once: Hermes' breaker gives the task up.
@@ -154,6 +165,69 @@ impl Home {
         }
         assert_eq!(self.task(task, "status"), "blocked");
         assert!(self.kinds(task).ends_with("crashed gave_up"), "{}", self.kinds(task));
+    }
+
+    /// A worker that ends soon as the log of this fixture says it, at this endpoint, and with this exit code; other
+    /// profiles than this one get the real worker.
+    pub fn ending(&self, profile: &str, fixture: &str, endpoint: &str, code: u8) -> PathBuf {
+        let (script, log) = (self.path().join("ends"), self.path().join("ends.log"));
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hermes-logs").join(fixture);
+        let said = std::fs::read_to_string(fixture).unwrap();
+        let attempt = said.split("Query: work kanban task ").nth(1).unwrap();
+        let (_, attempt) = attempt.split_once('\n').unwrap();
+        let mode = attempt.split("http://127.0.0.1:18471/").nth(1).unwrap().split('/').next().unwrap();
+        let attempt = attempt.replace(&format!("http://127.0.0.1:18471/{mode}/v1"), endpoint);
+        std::fs::write(&log, attempt).unwrap();
+        let real = self.python.join("bin/hermes");
+        let text = format!(
+            "#!/bin/sh\ncase \"$*\" in *\"-p {profile} \"*) ;; *) exec {} \"$@\" ;; esac\n\
+             echo \"Query: work kanban task $HERMES_KANBAN_TASK\"\ncat {}\n\
+             sleep 1 # else Python loses its exit code when it starts the next one\nexit {code}\n",
+            real.display(),
+            log.display()
+        );
+        std::fs::write(&script, text).unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        script
+    }
+
+    /// Ticks of the real dispatcher for the workers of [`Home::ending`], until it gave their tasks up: one by one after the
+    /// second attempt, three and more after the first.
+    #[track_caller]
+    pub fn ends_on(&self, profile: &str, fixture: &str, endpoint: &str) {
+        let script = self.ending(profile, fixture, endpoint, 1);
+        for _ in 0..4 {
+            let mut command = self.run("hermes");
+            command.args(["kanban", "dispatch", "--failure-limit", "1"]).env("HERMES_BIN", &script);
+            ran(&mut command).ok();
+            self.await_workers();
+            self.age(60);
+            if self.value("SELECT count(*) FROM tasks WHERE status = 'running'") == "0" {
+                return;
+            }
+        }
+        panic!("the tasks of {profile} are not given up");
+    }
+
+    /// One round of our programs as a timer runs them, and all that they said to a person.
+    #[track_caller]
+    pub fn round(&self) -> String {
+        let mut said = String::new();
+        for name in ["heal", "synthesize-distress", "route-blocked"] {
+            let ran = ran(&mut self.command(name));
+            // 1 is for a finding, 75 for a board that is busy.
+            assert!([0, 1, 75].contains(&ran.code), "{name}: {ran:?}");
+            said.push_str(&ran.err);
+        }
+        said
+    }
+
+    /// One pass of `route-blocked`, and what it says to a person.
+    #[track_caller]
+    pub fn route(&self) -> String {
+        let ran = ran(&mut self.command("route-blocked"));
+        assert!([0, 1].contains(&ran.code), "{ran:?}");
+        ran.err
     }
 
     /// Lets this many seconds pass: everything on the board and in the logs happened that much earlier.
@@ -174,6 +248,8 @@ impl Home {
             "$.watchbill.hold.next",
             "$.watchbill.hold.since",
             "$.watchbill.died",
+            "$.watchbill.began",
+            "$.watchbill.resets",
             "$.until",
         ] {
             sql.push_str(&format!(
@@ -183,8 +259,11 @@ impl Home {
         }
         self.sql(&sql);
         let logs = std::fs::read_dir(self.path().join("kanban/logs")).into_iter().flatten();
-        for log in logs.map(Result::unwrap) {
-            let file = File::options().append(true).open(log.path()).unwrap();
+        // A profile's configuration was written that much earlier too.
+        let profiles = std::fs::read_dir(self.path().join("profiles")).into_iter().flatten();
+        let configs = profiles.map(|p| p.unwrap().path().join("config.yaml")).filter(|p| p.exists());
+        for file in logs.map(|l| l.unwrap().path()).chain(configs) {
+            let file = File::options().append(true).open(file).unwrap();
             let at: SystemTime = file.metadata().unwrap().modified().unwrap();
             file.set_modified(at - Duration::from_secs(seconds.unsigned_abs())).unwrap();
         }

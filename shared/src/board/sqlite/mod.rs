@@ -19,10 +19,10 @@ use serde_json::Value;
 
 use self::file::{check_file, columns, connect, millis, settle, told};
 use self::rows::{card_made, event, int, place, run, task, text};
-use super::change::MOST_STEPS;
+use super::change::parts;
 use super::{
     Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
-    NOISE, Outcome, Run, RunRef, Status, Step, Task, open_cards,
+    MOST_TURNS, NOISE, Outcome, Run, RunRef, Status, Step, TURNS, Task, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -65,6 +65,7 @@ const W_START_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, clai
 const W_PAST_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, outcome, summary, metadata, started_at, \
      ended_at) SELECT id, assignee, CASE ?2 WHEN 'completed' THEN 'done' ELSE ?2 END, ?2, ?3, ?4, ?5, ?5 FROM tasks \
      WHERE id = ?1";
+const LAST_END: &str = "SELECT max(ended_at) FROM task_runs WHERE task_id = ?1";
 const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbeat_at = ?3 \
      WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
 
@@ -72,7 +73,7 @@ const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbea
 const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
 
 /// Task columns in the order [`task`] reads them; those a board lacks are read as NULL.
-const TASK_COLUMNS: [&str; 26] = [
+const TASK_COLUMNS: [&str; 27] = [
     "id",
     "title",
     "assignee",
@@ -98,11 +99,12 @@ const TASK_COLUMNS: [&str; 26] = [
     "tenant",
     "model_override",
     "provider_override",
+    "created_by",
     "body",
 ];
 
 /// How many of them a glance reads: not where and by what it is worked on, and not the body.
-const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 7;
+const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 8;
 
 const RUN_COLUMNS: [&str; 12] = [
     "id",
@@ -213,8 +215,10 @@ impl SqliteBoard {
             ("runs", self.q_runs()),
             ("recent runs", self.q_recent_runs()),
             ("task events", self.q_task_events()),
+            ("task turns", self.q_task_turns()),
             ("mark", self.q_mark()),
             ("board events", self.q_board_events()),
+            ("turns", self.q_turns()),
             ("parents", Q_KIN.into()),
             ("cards", Q_CARDS.into()),
             ("comments", Q_COMMENTS.into()),
@@ -258,7 +262,13 @@ impl SqliteBoard {
     }
 
     fn q_recent_runs(&self) -> String {
-        let columns = self.list("task_runs", &RUN_COLUMNS);
+        // Texts stay out: of the newest runs of a whole board only who, when and how counts.
+        let texts = ["error", "summary", "metadata"];
+        let one = |c: &str| match self.has("task_runs", c) && !texts.contains(&c) {
+            true => c.to_owned(),
+            false => format!("NULL AS {c}"),
+        };
+        let columns = RUN_COLUMNS.map(one).join(", ");
         format!(
             "SELECT {columns}, task_id FROM task_runs \
              WHERE id > (SELECT max(id) FROM task_runs) - ?1 ORDER BY id"
@@ -278,6 +288,15 @@ impl SqliteBoard {
         )
     }
 
+    fn q_task_turns(&self) -> String {
+        let run = if self.has("task_events", "run_id") { "run_id" } else { "NULL" };
+        format!(
+            "SELECT kind, created_at, {run}, payload, id FROM task_events WHERE task_id = ?1 \
+             AND kind IN ({}) ORDER BY created_at DESC, id DESC LIMIT ?2",
+            TURNS.map(|k| format!("'{k}'")).join(", ")
+        )
+    }
+
     fn q_mark(&self) -> String {
         format!(
             // The highest id and not the latest time: what somebody writes under a slow clock is news too.
@@ -287,11 +306,35 @@ impl SqliteBoard {
     }
 
     fn q_board_events(&self) -> String {
+        self.q_events_where("")
+    }
+
+    fn q_turns(&self) -> String {
+        self.q_events_where(&format!("AND kind IN ({})", TURNS.map(|k| format!("'{k}'")).join(", ")))
+    }
+
+    fn q_events_where(&self, more: &str) -> String {
         let run = if self.has("task_events", "run_id") { "run_id" } else { "NULL" };
         format!(
             "SELECT kind, created_at, {run}, payload, id, task_id FROM task_events \
-             WHERE id > (SELECT max(id) FROM task_events) - ?1 AND created_at >= ?2 ORDER BY id"
+             WHERE id > (SELECT max(id) FROM task_events) - ?1 AND created_at >= ?2 {more} ORDER BY id"
         )
+    }
+
+    fn board_events(&self, sql: &str, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        if !self.columns.contains_key("task_events") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<(String, Event)>> {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut rows = statement.query(params![most, since.0])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                all.push((text(row, 5).unwrap_or_default(), event(row)));
+            }
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
     }
 
     fn fault(&self, e: &rusqlite::Error) -> Error {
@@ -329,6 +372,18 @@ impl SqliteBoard {
             let mut rows = statement.query(params![id, MOST_EVENTS as i64])?;
             while let Some(row) = rows.next()? {
                 events.push((int(row, 4), event(row)));
+            }
+        }
+        let is_truncated = events.len() >= MOST_EVENTS;
+        if is_truncated {
+            // Whoever writes a thousand comments must not push out what holds or stops the task.
+            let known: BTreeSet<Option<i64>> = events.iter().map(|(id, _)| *id).collect();
+            let mut statement = conn.prepare_cached(&self.q_task_turns())?;
+            let mut rows = statement.query(params![id, MOST_TURNS as i64])?;
+            while let Some(row) = rows.next()? {
+                if !known.contains(&int(row, 4)) {
+                    events.push((int(row, 4), event(row)));
+                }
             }
         }
         // Read by time (the index), told by id (the order in which things really happened). Ids that are texts (Hermes
@@ -372,7 +427,6 @@ impl SqliteBoard {
         }
         let cards = open_cards(&cards_made, &parents);
         let mark = self.mark(conn, id)?;
-        let is_truncated = events.len() >= MOST_EVENTS;
         let events = events.into_iter().map(|(_, e)| e).collect();
         Ok(Some(Detail {
             task,
@@ -704,19 +758,11 @@ impl Board for SqliteBoard {
     }
 
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        if !self.columns.contains_key("task_events") {
-            return Ok(Vec::new());
-        }
-        let read = || -> rusqlite::Result<Vec<(String, Event)>> {
-            let mut statement = self.conn.prepare_cached(&self.q_board_events())?;
-            let mut rows = statement.query(params![most, since.0])?;
-            let mut all = Vec::new();
-            while let Some(row) = rows.next()? {
-                all.push((text(row, 5).unwrap_or_default(), event(row)));
-            }
-            Ok(all)
-        };
-        read().map_err(|e| self.fault(&e))
+        self.board_events(&self.q_board_events(), since, most)
+    }
+
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.board_events(&self.q_turns(), since, most)
     }
 
     fn writable(&mut self) -> Result<()> {
@@ -756,15 +802,23 @@ impl Board for SqliteBoard {
         self.patience.store(millis(patience), Ordering::Relaxed);
         let write = || -> rusqlite::Result<Vec<Outcome>> {
             let mut outcomes = Vec::with_capacity(steps.len());
-            for part in steps.chunks(MOST_STEPS) {
+            for part in parts(steps) {
+                let mut done: BTreeSet<&str> = BTreeSet::new();
                 // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy
                 // timeout says.
                 let mut tx = Transaction::new_unchecked(&self.conn, TransactionBehavior::Immediate)?;
                 for step in part {
+                    if let Some(first) = step.after.iter().find(|t| !done.contains(t.as_str())) {
+                        outcomes.push(Outcome::Moved { what: format!("{first} was not changed") });
+                        continue;
+                    }
                     let save = tx.savepoint()?;
                     let outcome = self.step_in(&save, now, step)?;
                     match outcome {
-                        Outcome::Applied { .. } => save.commit()?,
+                        Outcome::Applied { .. } => {
+                            done.insert(&step.task);
+                            save.commit()?;
+                        }
                         // Dropped: whatever the step did before it was refused is undone.
                         _ => save.finish()?,
                     }
@@ -815,7 +869,10 @@ fn past_run(
     metadata: Option<&Value>,
 ) -> rusqlite::Result<i64> {
     let metadata = metadata.map(Value::to_string);
-    tx.prepare_cached(W_PAST_RUN)?.execute(params![task, outcome, summary, metadata, now.0])?;
+    // Hermes takes the run that ended last for the newest one, and of two that ended in one second the older.
+    let last: Option<i64> = tx.prepare_cached(LAST_END)?.query_row([task], |r| r.get(0))?;
+    let at = last.map_or(now.0, |end| now.0.max(end.saturating_add(1)));
+    tx.prepare_cached(W_PAST_RUN)?.execute(params![task, outcome, summary, metadata, at])?;
     Ok(tx.last_insert_rowid())
 }
 

@@ -88,6 +88,7 @@ pub(super) fn place(row: &Row<'_>, first: usize) -> Place {
         tenant: said(3),
         model_override: said(4),
         provider_override: said(5),
+        made_by: said(6),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::watch::Pass;
 use crate::watch::distress::HAND;
 use crate::watch::distress::by_hand::{self, Asked, Said};
 use crate::watch::distress::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
+use crate::watch::route::facts::Routing;
 use crate::{provider, runtime, tree};
 
 /// How often a stop is decided anew when somebody else wrote meanwhile.
@@ -120,6 +121,8 @@ impl Hand<'_> {
             sources: Vec::new(),
             cards,
             others: Vec::new(),
+            routing: Routing::default(),
+            waiting: Vec::new(),
             profiles,
         };
         let mut detail = detail;

@@ -134,6 +134,7 @@ impl Hand<'_> {
             because: String::new(),
             expect: seen.map(Expect::of),
             proof: None,
+            after: Vec::new(),
             changes,
         };
         let patience = self.config.board.busy_timeout;

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::queue::Queue;
 use super::seen::{Seen, SourceSeen};
 use super::trouble::Trouble;
-use super::{DAY, Rules, compose};
+use super::{DAY, Rules};
 use crate::board::hermes::{self, Decider};
 use crate::board::{Change, Expect, Step};
 use crate::config::Config;
@@ -57,7 +57,7 @@ pub(crate) enum Asked {
 /// A card never gets a card, a task with an open card none beside it, and one whose cards of a day are used up goes to a
 /// person.
 pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config: &Config) -> (Step, Asked) {
-    let rules = Rules { seen, pass, config, open: super::open_cards(seen) };
+    let rules = Rules::new(seen, pass, config);
     let d = &s.detail;
     let reason = said.reason.as_deref().or(said.needs.as_deref()).unwrap_or_default();
     let reason = match quote::inline(reason, MOST_REASON) {
@@ -94,6 +94,7 @@ pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config
         cause: None,
         expect: Some(Expect::of(d)),
         proof: None,
+        after: Vec::new(),
         changes,
         because,
     };
@@ -116,6 +117,8 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
         quotes: said.reason.iter().cloned().collect(),
         link: true,
         park: false,
+        spent: false,
+        wait: None,
     }
 }
 
@@ -142,7 +145,7 @@ fn ask(rules: &Rules<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<C
     signal.cannot_touch = said.cannot_touch.clone().or(signal.cannot_touch);
     signal.needs = said.needs.clone().or(signal.needs);
     let slot = Queue::new(rules).take(rules, s, t);
-    let key = unused(compose::key(&d.task.id, t.word, t.run), s);
+    let key = rules.unused_key(s, t);
     let made = rules.card_of(&ended(s, rules.seen.now), t, signal, key, &slot, &[]);
     (Some(made.change), Asked::Card { id: made.id, orchestrator: slot.orchestrator, wait: slot.wait })
 }
@@ -156,13 +159,6 @@ fn ended(s: &SourceSeen, now: Time) -> SourceSeen {
         run.ended_at = Some(now);
     }
     s
-}
-
-/// A task that waits without an open run can be stopped twice after one and the same attempt.
-fn unused(key: String, s: &SourceSeen) -> String {
-    let again = format!("{key}:");
-    let had = s.detail.cards_made.iter().filter(|c| c.key == key || c.key.starts_with(&again)).count();
-    if had == 0 { key } else { format!("{key}:{}", had + 1) }
 }
 
 /// For the next worker, who reads the comments first.

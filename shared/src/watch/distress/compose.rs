@@ -11,6 +11,7 @@ use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
 use crate::config::span::seconds;
 use crate::distress::Distress;
+use crate::provider::Id;
 use crate::quote;
 use crate::time::Time;
 use crate::watch::word;
@@ -21,7 +22,7 @@ pub(super) fn key(source: &str, word: &str, run: i64) -> String {
 }
 
 /// A card's id: new in every pass, and the same however often one pass decides.
-pub(super) fn card_id(pass: &str, key: &str) -> String {
+pub(crate) fn card_id(pass: &str, key: &str) -> String {
     let hash = crate::hash::fnv(pass.bytes().chain([0]).chain(key.bytes()));
     format!("t_{:08x}", (hash ^ (hash >> 32)) & 0xffff_ffff)
 }
@@ -71,18 +72,7 @@ impl Rules<'_> {
     ) -> Made {
         let d = &s.detail;
         let id = card_id(&self.pass.id, &key);
-        let annex = self.annex(s, t, more);
-        let task = NewTask {
-            title: signal.title(),
-            body: Some(crate::quote::without_pull_urls(&(signal.render() + &annex.render(&signal)))),
-            assignee: Some(slot.orchestrator.clone()),
-            priority: d.task.priority.saturating_add(1),
-            created_by: Some(self.pass.program.into()),
-            workspace_kind: Some("scratch".into()),
-            tenant: d.place.tenant.clone(),
-            idempotency_key: Some(key),
-            ..NewTask::default()
-        };
+        let task = self.new_card(s, t, &signal, key, &slot.orchestrator, more);
         let mut facts = self.facts(s, t);
         facts.insert("linked".into(), json!(t.link));
         let trail = self.trail(t, &t.what, facts);
@@ -90,6 +80,39 @@ impl Rules<'_> {
         let held = slot.wait.as_ref().map(|why| (why.as_str(), until));
         let about = hermes::CardAbout { source: &d.task.id, blocker: t.blocker.as_str(), run: t.run };
         Made { change: hermes::card_made(&id, task, about, held, &trail), id }
+    }
+
+    /// A card's row.
+    pub(super) fn new_card(
+        &self,
+        s: &SourceSeen,
+        t: &Trouble,
+        signal: &Distress,
+        key: String,
+        assignee: &str,
+        more: &[String],
+    ) -> NewTask {
+        let d = &s.detail;
+        let annex = self.annex(s, t, more);
+        NewTask {
+            title: signal.title(),
+            body: Some(quote::without_pull_urls(&(signal.render() + &annex.render(signal)))),
+            assignee: Some(assignee.to_owned()),
+            priority: d.task.priority.saturating_add(1),
+            created_by: Some(self.pass.program.into()),
+            workspace_kind: Some("scratch".into()),
+            tenant: d.place.tenant.clone(),
+            idempotency_key: Some(key),
+            ..NewTask::default()
+        }
+    }
+
+    /// The key of a card for this trouble. One attempt may be asked about twice.
+    pub(super) fn unused_key(&self, s: &SourceSeen, t: &Trouble) -> String {
+        let key = key(&s.detail.task.id, t.word, t.run);
+        let again = format!("{key}:");
+        let had = s.detail.cards_made.iter().filter(|c| c.key == key || c.key.starts_with(&again)).count();
+        if had == 0 { key } else { format!("{key}:{}", had + 1) }
     }
 
     /// The step on one source that ties it to its card, which `made` makes in the same breath where it is not there yet.
@@ -127,6 +150,7 @@ impl Rules<'_> {
             because,
             expect: Some(Expect::of(d)),
             proof: None,
+            after: Vec::new(),
             changes,
         }
     }
@@ -164,14 +188,19 @@ impl Rules<'_> {
             cause: None,
             expect: Some(Expect::of(d)),
             proof: None,
+            after: Vec::new(),
             changes: hermes::tied(d, tie, &trail),
             because,
         }))
     }
 
     /// Its cards are used up: what is left is a person.
-    pub(super) fn to_a_person(&self, s: &SourceSeen, t: &Trouble, made: usize) -> Verdict {
+    pub(super) fn beyond(&self, s: &SourceSeen, t: &Trouble, made: usize) -> Verdict {
         let d = &s.detail;
+        // A rule moves it once its worker has ended, without any card.
+        if let Some(why) = t.wait {
+            return Verdict::Leave(why.into());
+        }
         if !t.link || (d.task.status == Status::Blocked && hermes::is_sticky(&d.events)) {
             return Verdict::Finding(format!(
                 "{} needs a person: {made} cards in a day did not help. {}",
@@ -189,6 +218,7 @@ impl Rules<'_> {
             cause: t.cause,
             expect: Some(Expect::of(d)),
             proof: None,
+            after: Vec::new(),
             changes,
             because,
         }))
@@ -219,6 +249,9 @@ impl Rules<'_> {
         note("run", json!(t.run));
         note("word", json!(t.word));
         note("provider", json!(self.provider(s)));
+        let run = s.detail.newest_run();
+        note("profile", json!(run.and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref())));
+        note("began", json!(run.map(|r| r.started_at.0)));
         note("host", json!(self.host(s, t)));
         note("place", json!(self.place(s, t)));
         if let Some(e) = &t.evidence {
@@ -249,20 +282,14 @@ impl Rules<'_> {
         self.seen.profiles.get(run.or(s.detail.task.assignee.as_deref())?)
     }
 
-    /// Whether a profile's requests go where the failed ones went: the same endpoint, whatever it is called, or the same
-    /// provider where no endpoint is known.
+    /// Whether a profile's requests go where the failed ones went.
     pub(super) fn shares_provider(&self, s: &SourceSeen, t: &Trouble, profile: &str) -> bool {
-        let Some(other) = self.seen.profiles.get(profile) else { return false };
-        match (self.host(s, t), &other.endpoint) {
-            (Some(host), Some(endpoint)) => host == *endpoint,
-            _ => other.provider.is_some() && other.provider == self.provider(s),
-        }
+        self.seen.profiles.get(profile).is_some_and(|other| other.id().is_same(&self.id(s, t)))
     }
 
-    /// Whether a profile's requests surely go to the very service the failed ones went to.
-    pub(super) fn is_same_place(&self, s: &SourceSeen, profile: &str) -> bool {
-        let other = self.seen.profiles.get(profile).and_then(|p| p.place.as_ref());
-        other.is_some() && other == self.profile(s).and_then(|p| p.place.as_ref())
+    /// The provider that failed: by the name its profile gives it, and the host the log names.
+    pub(super) fn id(&self, s: &SourceSeen, t: &Trouble) -> Id {
+        Id::new(self.provider(s).as_deref(), self.host(s, t).as_deref())
     }
 
     /// When a parked task is looked at again: when its provider says so, else later with every card it already had.

@@ -4,12 +4,14 @@ use serde_json::Value;
 
 use super::NAME;
 use super::seen::Seen;
+use super::trouble::Verdict;
 use crate::board::{Detail, Event, Status, hermes};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::config::span::seconds;
 use crate::logs::{Evidence, Signal, SignalKind};
 use crate::time::Time;
+use crate::watch::route;
 
 /// A card that was written about one attempt.
 pub(super) struct Asked {
@@ -22,10 +24,6 @@ pub(super) struct Asked {
 
 /// Every card this task was tied to, oldest first: an incident's has no key of its own, but each tie is an event.
 pub(super) fn asked(d: &Detail) -> Vec<Asked> {
-    let status = |card: &str| {
-        let made = d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
-        made.or_else(|| d.parents.iter().find(|p| p.id == card).map(|p| &p.status)).cloned()
-    };
     let mut all: Vec<Asked> = Vec::new();
     for e in d.events.iter().filter(|e| matches!(e.by(), Some(NAME | super::HAND))) {
         let Some(trail) = e.trail() else { continue };
@@ -34,7 +32,7 @@ pub(super) fn asked(d: &Detail) -> Vec<Asked> {
             continue;
         }
         let run = trail.get("run").and_then(Value::as_i64).unwrap_or(0);
-        all.push(Asked { card: card.to_owned(), run, at: e.at, status: status(card) });
+        all.push(Asked { card: card.to_owned(), run, at: e.at, status: status_of(d, card).cloned() });
     }
     // What the history is too long to show still has its key: `distress:<task>:<word>:<run>`.
     for c in &d.cards_made {
@@ -46,6 +44,33 @@ pub(super) fn asked(d: &Detail) -> Vec<Asked> {
     }
     all.sort_by_key(|a| a.at);
     all
+}
+
+/// What is to be made of a task whose card is closed: what the card says is route-blocked's to carry out.
+pub(super) fn closed(d: &Detail, card: &str, status: Option<&Status>) -> Verdict {
+    match status {
+        Some(Status::Archived) => Verdict::Leave(format!("its card {card} was archived: somebody said no")),
+        Some(_) => {
+            Verdict::Leave(format!("its card {card} is answered; route-blocked carries out what it says"))
+        }
+        None => Verdict::Finding(format!("{} is {}, and its card {card} is gone", d.task.id, d.task.status)),
+    }
+}
+
+/// How a card stands that a task was tied to; `None` where it is gone.
+pub(super) fn status_of<'a>(d: &'a Detail, card: &str) -> Option<&'a Status> {
+    let made = d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
+    made.or_else(|| d.parents.iter().find(|p| p.id == card).map(|p| &p.status))
+}
+
+/// Whether route-blocked saw that a card was completed without a decision, and leaves it to be asked once more.
+pub(super) fn is_to_be_asked_again(d: &Detail, card: &str) -> bool {
+    let says = |e: &Event| {
+        e.kind == route::UNANSWERED
+            && e.by() == Some(route::NAME)
+            && e.payload.get("card").and_then(Value::as_str) == Some(card)
+    };
+    d.events.iter().any(says)
 }
 
 /// Whether a dispatcher would set a blocked task free by itself: no explicit block, and below the failure limit

@@ -7,12 +7,13 @@ use serde_json::{Map, json};
 use super::queue::{Queue, about};
 use super::seen::SourceSeen;
 use super::trouble::{self, Trouble, Verdict};
-use super::{NAME, Rules, compose, sources_of};
+use super::{NAME, Rules};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::distress::INCIDENT_KEY;
 use crate::quote;
+use crate::watch::route::sources_of;
 use crate::watch::{Decision, word};
 
 /// From so many sources on they share a card.
@@ -96,7 +97,7 @@ impl<'a> Known<'a> {
 }
 
 fn alone(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, queue: &mut Queue) -> Step {
-    let key = compose::key(&s.detail.task.id, t.word, t.run);
+    let key = rules.unused_key(s, t);
     let slot = queue.take(rules, s, t);
     let made = rules.card(s, t, key, &slot, &[]);
     rules.tie(s, t, &made.id, Some(made.change), &slot)
@@ -121,6 +122,7 @@ fn tell(s: &SourceSeen, card: &Detail) -> Step {
         because: said,
         expect: None,
         proof: None,
+        after: Vec::new(),
         changes,
     }
 }
@@ -195,6 +197,7 @@ fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decisi
         because: because.clone(),
         expect: Some(Expect::of(d)),
         proof: None,
+        after: Vec::new(),
         changes,
     };
     let sources: Vec<&Detail> = rules

@@ -8,6 +8,7 @@ pub(crate) mod by_hand;
 mod compose;
 mod history;
 mod incident;
+mod mechanical;
 mod observe;
 mod queue;
 pub mod seen;
@@ -18,12 +19,13 @@ mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use self::compose::card_id;
 use self::seen::{Seen, SourceSeen};
 use self::trouble::{Trouble, Verdict};
-use super::{Decision, Left, Pass, Watcher, World, word};
+use super::route::router::Router;
+use super::{Decision, Left, Pass, Watcher, World, route, word};
 use crate::board::{Detail, Status};
 use crate::config::Config;
-use crate::distress;
 use crate::error::Result;
 use crate::time::Time;
 
@@ -59,6 +61,19 @@ pub(crate) const HAND: &str = "board";
 /// Who takes the cards where nothing else is said.
 const ORCHESTRATOR: &str = "tuesday";
 
+/// Every profile that may take cards, in the order they are tried: ours to name, else Hermes' own setting, else the name of
+/// the contract; then its stand-ins.
+pub(crate) fn orchestrators(config: &Config, hermes: Option<String>) -> Vec<String> {
+    let first = config.distress.orchestrator.clone().or(hermes).unwrap_or_else(|| ORCHESTRATOR.into());
+    let mut all = vec![first];
+    for other in &config.orchestrator.fallbacks {
+        if !all.contains(other) {
+            all.push(other.clone());
+        }
+    }
+    all
+}
+
 /// Seconds in which the cards of one task are counted.
 const DAY: i64 = 86_400;
 
@@ -69,6 +84,8 @@ struct Rules<'a> {
     config: &'a Config,
     /// Open cards by their source, whoever made them and however they name it.
     open: BTreeMap<String, BTreeSet<String>>,
+    /// Profiles to whose provider nothing may be sent now.
+    held: BTreeSet<String>,
 }
 
 /// Decides on everything that was seen. Pure: the same facts give the same steps.
@@ -80,26 +97,70 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         }
         return decision;
     }
-    let rules = Rules { seen, pass, config, open: open_cards(seen) };
-    let mut queue = queue::Queue::new(&rules);
-    queue.release(&rules, &mut decision);
+    let mut rules = Rules::new(seen, pass, config);
     let mut stuck: Vec<(&SourceSeen, Trouble)> = Vec::new();
     let asked = |s: &&SourceSeen| pass.only.as_ref().is_none_or(|only| *only == s.detail.task.id);
     for s in seen.sources.iter().filter(asked) {
-        let leave =
-            |because: String, unknown: bool| Left { task: s.detail.task.id.clone(), because, unknown };
         match rules.judge(s) {
             Verdict::Stuck(trouble) => stuck.push((s, *trouble)),
-            Verdict::Fine => {}
-            Verdict::Leave(because) => decision.left.push(leave(because, false)),
-            Verdict::Unknown(because) => decision.left.push(leave(because, true)),
-            Verdict::Finding(what) => decision.findings.push(what),
-            Verdict::Act(step) => decision.steps.push(*step),
+            other => take(&mut decision, s, other),
         }
     }
-    incident::plan(&rules, stuck, &mut queue, &mut decision);
-    rules.look_after_cards(&mut decision);
+    // What this very pass found out counts at once.
+    let mut routing = seen.routing.clone();
+    routing.sightings.extend(stuck.iter().filter_map(|(s, t)| rules.sighting(s, t)));
+    let mut router = rules.router(&routing);
+    rules.held = rules.held_by(&router);
+    let mut queue = queue::Queue::new(&rules);
+    queue.release(&rules, &mut decision);
+    let mut unsettled = Vec::new();
+    for (s, mut t) in stuck {
+        match rules.settle(&mut router, s, &t) {
+            mechanical::Settled::Step(step) => decision.steps.push(*step),
+            mechanical::Settled::Leave(because) => take(&mut decision, s, Verdict::Leave(because)),
+            mechanical::Settled::Later => {
+                t.wait = Some(queue::WORKER_RUNS);
+                unsettled.push((s, t));
+            }
+            mechanical::Settled::Spent(why) => {
+                t.what = format!("{} Not moved by rule: {why}.", t.what);
+                t.spent = true;
+                unsettled.push((s, t));
+            }
+            mechanical::Settled::Ask(why) => {
+                if let Some(why) = why {
+                    t.what = format!("{} Not moved by rule: {why}.", t.what);
+                }
+                unsettled.push((s, t));
+            }
+        }
+    }
+    // Only what no rule settles is a person's: a task whose fallback is free needs no further card.
+    unsettled.retain(|(s, t)| match rules.used_up(&s.detail) {
+        None => true,
+        Some(made) => {
+            let waits = rules.outlasts(&router, s, t).map(|step| Verdict::Act(Box::new(step)));
+            take(&mut decision, s, waits.unwrap_or_else(|| rules.beyond(s, t, made)));
+            false
+        }
+    });
+    incident::plan(&rules, unsettled, &mut queue, &mut decision);
+    let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
+    let parked = rules.park(&router, &seen.waiting).into_iter().filter(|s| !changed.contains(&s.task));
+    decision.steps.extend(parked);
     decision
+}
+
+/// Notes what a verdict comes to, but for one that a card is made of.
+fn take(decision: &mut Decision, s: &SourceSeen, verdict: Verdict) {
+    let leave = |because: String, unknown: bool| Left { task: s.detail.task.id.clone(), because, unknown };
+    match verdict {
+        Verdict::Stuck(_) | Verdict::Fine => {}
+        Verdict::Leave(because) => decision.left.push(leave(because, false)),
+        Verdict::Unknown(because) => decision.left.push(leave(because, true)),
+        Verdict::Finding(what) => decision.findings.push(what),
+        Verdict::Act(step) => decision.steps.push(*step),
+    }
 }
 
 /// Whether a source has an open card, by whatever sign: its key, its title, a link, or what the card's own first event says.
@@ -109,7 +170,7 @@ fn open_cards(seen: &Seen) -> BTreeMap<String, BTreeSet<String>> {
         open.entry(source.to_owned()).or_default().insert(card.to_owned());
     };
     for card in &seen.cards {
-        for source in sources_of(card) {
+        for source in route::sources_of(card) {
             note(&source, &card.task.id);
         }
     }
@@ -125,13 +186,27 @@ fn open_cards(seen: &Seen) -> BTreeMap<String, BTreeSet<String>> {
     open
 }
 
-/// The sources a card names by itself.
-fn sources_of(card: &Detail) -> BTreeSet<String> {
-    let title = distress::read_title(&card.task.title).map(|(source, _)| source);
-    let body = distress::Distress::parse(&card.body).map(|d| d.source);
-    let created = card.events.iter().find(|e| e.kind == "created");
-    let recorded = created.and_then(|e| e.payload.get("source_task")?.as_str().map(str::to_owned));
-    title.into_iter().chain(body).chain(recorded).collect()
+impl<'a> Rules<'a> {
+    fn new(seen: &'a Seen, pass: &'a Pass, config: &'a Config) -> Rules<'a> {
+        let mut rules = Rules { seen, pass, config, open: open_cards(seen), held: BTreeSet::new() };
+        rules.held = rules.held_by(&rules.router(&seen.routing));
+        rules
+    }
+
+    fn router<'r>(&self, routing: &'r route::facts::Routing) -> Router<'r>
+    where
+        'a: 'r,
+    {
+        let runtime = self.seen.runtime.as_ref();
+        let known = runtime.map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let deciders = orchestrators(self.config, runtime.and_then(|r| r.orchestrator.clone()));
+        Router::new(routing, self.config, self.seen.now, known, deciders)
+    }
+
+    fn held_by(&self, router: &Router<'_>) -> BTreeSet<String> {
+        let all = self.seen.routing.profiles.keys().chain(self.seen.profiles.keys());
+        all.filter(|p| router.state(p).is_held()).cloned().collect()
+    }
 }
 
 impl Rules<'_> {
@@ -151,23 +226,19 @@ impl Rules<'_> {
         };
         // Whatever card spoke of this attempt, its own or an incident's.
         let asked = history::asked(d);
-        if let Some(newest) = asked.iter().rev().find(|a| a.run == trouble.run) {
-            return match newest.status {
-                Some(Status::Archived) => {
-                    Verdict::Leave(format!("its card {} was archived: somebody said no", newest.card))
-                }
-                _ => Verdict::Finding(format!(
-                    "{} is still {}: its card {} was completed without a decision; reassign and unblock it, or say what \
-                     it waits for",
-                    d.task.id, d.task.status, newest.card
-                )),
-            };
-        }
-        let made = asked.iter().filter(|a| self.seen.now.since(a.at) < DAY).count();
-        if made >= usize::try_from(self.config.distress.max_cards).unwrap_or(usize::MAX) {
-            return self.to_a_person(s, &trouble, made);
+        let newest = asked.iter().rev().find(|a| a.run == trouble.run);
+        if let Some(newest) = newest.filter(|a| !history::is_to_be_asked_again(d, &a.card)) {
+            return history::closed(d, &newest.card, newest.status.as_ref());
         }
         Verdict::Stuck(trouble)
+    }
+
+    /// How many cards a task had today, where that is as many as it may have.
+    fn used_up(&self, d: &Detail) -> Option<usize> {
+        let today = |a: &&history::Asked| self.seen.now.since(a.at) < DAY;
+        let made = history::asked(d).iter().filter(today).count();
+        let most = usize::try_from(self.config.distress.max_cards).unwrap_or(usize::MAX);
+        (made >= most).then_some(made)
     }
 
     /// A task whose card is open is the orchestrator's. What was still missing while its worker ran is done here, and what
@@ -177,13 +248,17 @@ impl Rules<'_> {
             return Verdict::Leave(format!("its distress card {card} is open"));
         };
         if card.parents.iter().any(|p| p.id == d.task.id) {
-            return Verdict::Finding(format!(
-                "card {} waits for its own task {}, so nobody ever takes it; unlink the two (hermes kanban unlink {} {})",
-                card.task.id, d.task.id, d.task.id, card.task.id
+            return Verdict::Leave(format!(
+                "its card {} waits for it, the wrong way round; route-blocked swaps the two",
+                card.task.id
             ));
         }
+        let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        if !route::cards::is_ours(card) && !route::cards::speaks_for(card, d, known) {
+            return Verdict::Leave(format!("card {} was written by a worker of another task", card.task.id));
+        }
         // Unblocked, reassigned or promoted since the card was made: that is the decision.
-        let decided = d.events.iter().any(|e| e.at >= card.task.created_at && word::is_fresh_start(e));
+        let decided = route::decisions::since_card(d, card).iter().any(word::is_fresh_start);
         let loose = match d.task.status {
             Status::Ready | Status::Todo => true,
             Status::Blocked => history::is_loose(d, self.seen),
@@ -206,9 +281,9 @@ impl Rules<'_> {
             return self.hold_to(d, card, link, park);
         }
         if decided && card.task.status != Status::Running {
-            return Verdict::Finding(format!(
-                "card {}: its task {} was decided about since; complete or archive the card, which holds it back",
-                card.task.id, d.task.id
+            let id = &card.task.id;
+            return Verdict::Leave(format!(
+                "somebody decided about it since its card {id}; route-blocked closes that"
             ));
         }
         Verdict::Leave(format!("its distress card {} is open", card.task.id))

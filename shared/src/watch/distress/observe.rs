@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use super::history;
 use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen, suspect};
 use super::trouble::{self, Verdict};
+use super::{Rules, history};
 use crate::board::{Detail, Event, Status, Task};
 use crate::distress;
 use crate::error::Result;
 use crate::host::Look;
 use crate::logs::Reading;
 use crate::time::Time;
+use crate::watch::route::facts::{self, About, Routing};
 use crate::watch::{LogAsk, Pass, World, clock};
 
 /// Most working trees looked at in one pass; git takes its time.
@@ -25,7 +26,6 @@ const TREE_LIMIT: Duration = Duration::from_secs(2);
 pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let now = pass.now;
     let rows = world.board.glance(&GLANCED)?;
-    let is_card = |t: &Task| distress::is_card(&t.title, t.idempotency_key.as_deref());
     let wanted = |t: &Task| pass.only.as_ref().is_none_or(|only| *only == t.id);
     let cards: Vec<String> = rows.iter().filter(|t| is_card(t)).map(|t| t.id.clone()).collect();
     let mut seen = Seen {
@@ -39,6 +39,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         sources: Vec::new(),
         cards: world.board.look(&cards)?,
         others: Vec::new(),
+        routing: Routing::default(),
+        waiting: Vec::new(),
         profiles: BTreeMap::new(),
     };
     let mut ids = Vec::new();
@@ -57,7 +59,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         ids.push(t.id.clone());
     }
     let known: BTreeSet<&String> = ids.iter().collect();
-    let named: BTreeSet<String> = seen.cards.iter().flat_map(super::sources_of).collect();
+    let named: BTreeSet<String> = seen.cards.iter().flat_map(crate::watch::route::sources_of).collect();
     let others: Vec<String> = named.into_iter().filter(|s| !known.contains(s)).collect();
     seen.others = world.board.look(&others)?;
     let details = world.board.look(&ids)?;
@@ -72,7 +74,37 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         seen.sources.push(source);
     }
     trees_and_profiles(world, &mut seen);
+    let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
+    let details = seen.sources.iter().map(|s| &s.detail).chain(&seen.cards).collect();
+    seen.routing = facts::observe(
+        world,
+        &About { rows: &rows, details, known: &known, clock_given: pass.clock_given },
+        now,
+    )?;
+    seen.waiting = waiting(world, &seen, &rows, pass)?;
     Ok(seen)
+}
+
+/// Ready work of profiles whose provider is held, as of what this pass found out.
+fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Result<Vec<Detail>> {
+    let rules = Rules::new(seen, pass, world.config);
+    let mut routing = seen.routing.clone();
+    let found = seen.sources.iter().filter_map(|s| match trouble::trouble(s, seen, world.config) {
+        Verdict::Stuck(t) => rules.sighting(s, &t),
+        _ => None,
+    });
+    routing.sightings.extend(found);
+    let router = rules.router(&routing);
+    let waits = |t: &&Task| {
+        let free = t.status == Status::Ready && t.claim_lock.is_none() && !is_card(t);
+        free && t.assignee.as_deref().is_some_and(|p| router.state(p).is_held())
+    };
+    let ids: Vec<String> = rows.iter().filter(waits).map(|t| t.id.clone()).collect();
+    world.board.look(&ids)
+}
+
+fn is_card(t: &Task) -> bool {
+    distress::is_card(&t.title, t.idempotency_key.as_deref())
 }
 
 /// Whose log.

@@ -6,19 +6,20 @@ use serde_json::{Map, Value};
 
 use super::seen::SourceSeen;
 use super::trouble::Trouble;
-use super::{NAME, ORCHESTRATOR, Rules};
+use super::{NAME, Rules};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Detail, Expect, Status, Step};
 use crate::distress::Blocker;
-use crate::time::{Time, words};
-use crate::watch::{Decision, Left, word};
-
-/// Seconds after which a card nobody claims is worth a word.
-const UNCLAIMED: i64 = 1_800;
+use crate::time::Time;
+use crate::watch::{Decision, Left, route, word};
 
 /// Why a card waits whose orchestrator would die of what it is asked about.
 pub(super) const SAME_WALL: &str =
     "the orchestrator works with the provider that refuses; name another one (orchestrator.fallbacks)";
+
+/// Why a card waits whose task a rule will move.
+pub(super) const WORKER_RUNS: &str =
+    "its worker still runs; it is moved to another provider once that has ended";
 
 /// Who takes the cards.
 pub(super) struct Orchestrator {
@@ -56,11 +57,16 @@ impl Queue {
     /// A place for the card of one trouble.
     pub(super) fn take(&mut self, rules: &Rules<'_>, s: &SourceSeen, t: &Trouble) -> Slot {
         let mut orchestrator = self.orchestrator.clone();
+        if let Some(why) = t.wait {
+            return Slot { orchestrator, wait: Some(why.into()) };
+        }
         if let Some(problem) = &self.problem {
             return Slot { orchestrator, wait: Some(format!("parked: {problem}")) };
         }
         // An orchestrator behind the same wall dies of it too.
-        let walled = |p: &str| t.blocker == Blocker::RateLimited && rules.is_same_place(s, p);
+        let walled = |p: &str| {
+            rules.held.contains(p) || (t.blocker == Blocker::RateLimited && rules.shares_provider(s, t, p))
+        };
         if walled(&orchestrator) {
             match rules.stand_ins().into_iter().find(|p| !walled(p)) {
                 Some(other) => orchestrator = other,
@@ -96,6 +102,12 @@ impl Queue {
                 .iter()
                 .any(|e| e.kind == "assigned" && !word::is_ours(e) && e.by() != Some(super::HAND));
             let given = card.task.assignee.clone().filter(|_| given);
+            // Past its hold the worker is somebody's to look at: it lives, and is refused still.
+            if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && rules.seen.now < until) {
+                let because = WORKER_RUNS.to_owned();
+                decision.left.push(Left { task: card.task.id.clone(), because, unknown: false });
+                continue;
+            }
             let walled = held(card).is_some_and(|(why, until)| why == SAME_WALL && rules.seen.now < until);
             let problem = self.problem.clone().or_else(|| walled.then(|| SAME_WALL.to_owned()));
             if let Some(problem) = problem.filter(|_| given.is_none()) {
@@ -118,7 +130,7 @@ impl Queue {
 fn held(card: &Detail) -> Option<(&str, Time)> {
     let newest =
         card.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"))?;
-    let ours = newest.kind == "scheduled" && matches!(newest.by(), Some(NAME | super::HAND));
+    let ours = newest.kind == "scheduled" && matches!(newest.by(), Some(NAME | super::HAND | route::NAME));
     if card.task.status != Status::Scheduled || !ours {
         return None;
     }
@@ -132,14 +144,15 @@ impl Rules<'_> {
     /// profiles are known it must be one of them: the runtime would hand a card without one to anybody.
     pub(super) fn orchestrator(&self) -> Orchestrator {
         let hermes = self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone());
-        let name =
-            self.config.distress.orchestrator.clone().or(hermes).unwrap_or_else(|| ORCHESTRATOR.into());
+        let name = super::orchestrators(self.config, hermes).swap_remove(0);
         let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        if known.is_empty() || name == "default" || known.contains(&name) {
-            return Orchestrator { name, problem: None };
+        let exists = known.is_empty() || name == "default" || known.contains(&name);
+        let there: Vec<String> = exists.then(|| name.clone()).into_iter().chain(self.stand_ins()).collect();
+        if let Some(works) = there.iter().find(|p| !self.held.contains(*p)) {
+            return Orchestrator { name: works.clone(), problem: None };
         }
-        if let Some(other) = self.stand_ins().into_iter().next() {
-            return Orchestrator { name: other, problem: None };
+        if let Some(held) = there.into_iter().next() {
+            return Orchestrator { name: held, problem: Some(SAME_WALL.into()) };
         }
         let problem = format!(
             "there is no profile {name} to take them; make it (hermes profile create {name}) or name another one \
@@ -173,65 +186,11 @@ impl Rules<'_> {
             cause: None,
             expect: Some(Expect::of(card)),
             proof: None,
+            after: Vec::new(),
             changes: hermes::card_released(card, orchestrator, &trail),
             because,
         }
     }
-
-    /// Says which cards do not get anywhere, or are not needed any more.
-    pub(super) fn look_after_cards(&self, decision: &mut Decision) {
-        for card in &self.seen.cards {
-            let id = &card.task.id;
-            let sources = super::sources_of(card);
-            let gone = |d: &&Detail| {
-                sources.contains(&d.task.id) && matches!(d.task.status, Status::Done | Status::Archived)
-            };
-            if let Some(d) = self.seen.others.iter().find(gone) {
-                decision.findings.push(format!(
-                    "card {id}: its task {} is {}; the card can be completed or archived",
-                    d.task.id, d.task.status
-                ));
-                continue;
-            }
-            if let Some(what) = self.standstill(card) {
-                decision.findings.push(format!("card {id} of {}: {what}", names(&sources)));
-            }
-        }
-    }
-
-    fn standstill(&self, card: &Detail) -> Option<String> {
-        let since = card.events.iter().rev().find(|e| {
-            matches!(
-                e.kind.as_str(),
-                "created" | "unblocked" | "promoted" | "promoted_manual" | "assigned" | "reclaimed"
-            )
-        });
-        let waited = self.seen.now.since(since.map_or(card.task.created_at, |e| e.at));
-        match card.task.status {
-            Status::Blocked => Some("is blocked itself; a person must look".into()),
-            Status::Triage => Some("is in triage, where nobody takes it".into()),
-            Status::Todo => {
-                let first = card.parents.iter().find(|p| !p.status.frees_children())?;
-                Some(format!("waits for {}, and nobody takes it before that", first.id))
-            }
-            Status::Ready if card.task.assignee.is_none() => Some("is assigned to nobody".into()),
-            Status::Ready if waited > UNCLAIMED => {
-                let who = card.task.assignee.as_deref().unwrap_or("nobody");
-                Some(format!(
-                    "was not claimed for {}; does a dispatcher run, and does {who} exist?",
-                    words(waited)
-                ))
-            }
-            _ => None,
-        }
-    }
-}
-
-fn names(sources: &std::collections::BTreeSet<String>) -> String {
-    if sources.is_empty() {
-        return "no task it names".into();
-    }
-    sources.iter().cloned().collect::<Vec<_>>().join(", ")
 }
 
 /// What a card was made for, as its first event says: the cause's word and the provider's place.

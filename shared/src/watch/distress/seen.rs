@@ -12,6 +12,7 @@ use crate::provider::Profile;
 use crate::time::Time;
 use crate::tree::Tree;
 use crate::watch::Runtime;
+use crate::watch::route::facts::Routing;
 
 /// Everything one pass of `synthesize-distress` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,12 @@ pub struct Seen {
     pub cards: Vec<Detail>,
     /// Sources of those cards that are not among the stuck ones.
     pub others: Vec<Detail>,
+    /// Who runs where, and how providers stand.
+    #[serde(default)]
+    pub routing: Routing,
+    /// Ready work of profiles whose provider is held.
+    #[serde(default)]
+    pub waiting: Vec<Detail>,
     /// Profiles that worked on stuck tasks, by name.
     pub profiles: BTreeMap<String, Profile>,
 }

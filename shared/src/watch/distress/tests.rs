@@ -4,86 +4,30 @@ use serde_json::{Value, json};
 
 use super::seen::{Seen, SourceSeen, TreeSeen, suspect};
 use super::{decide, history};
-use crate::board::{CardMade, Change, Comment, Detail, Event, Kin, Place, Run, Status, Step, Task};
+use crate::board::{CardMade, Change, Comment, Detail, Event, Kin, Place, Run, Status, Step};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::distress::{Blocker, Distress, State};
 use crate::host::{Life, Look};
 use crate::logs::{Evidence, LogEnd, Reading, Signal, SignalKind};
 use crate::provider::Profile;
-use crate::time::Time;
 use crate::tree::Tree;
+use crate::watch::testing::{self, NOW, ago, detail, event};
 use crate::watch::{Decision, Dispatcher, Pass, Runtime};
-
-const NOW: Time = Time(1_800_000_000);
-
-fn ago(seconds: i64) -> Time {
-    NOW.plus(-seconds)
-}
 
 fn pass() -> Pass {
     Pass { id: "p".into(), program: super::NAME, now: NOW, clock_given: false, only: None, dry: false }
 }
 
-fn event(kind: &str, seconds: i64, payload: Value) -> Event {
-    Event { kind: kind.into(), at: ago(seconds), run: None, payload }
-}
-
 fn run(id: i64, outcome: Option<&str>, error: Option<&str>) -> Run {
-    Run {
-        id,
-        profile: Some("luna".into()),
-        status: outcome.unwrap_or("running").into(),
-        outcome: outcome.map(str::to_owned),
-        started_at: ago(1_300),
-        ended_at: outcome.map(|_| ago(1_200)),
-        claim_lock: None,
-        worker_pid: None,
-        last_heartbeat_at: None,
-        error: error.map(str::to_owned),
-        summary: None,
-        route: None,
-    }
+    Run { error: error.map(str::to_owned), ..testing::run(id, "luna", outcome) }
 }
 
 fn source(id: &str, status: Status) -> SourceSeen {
-    let task = Task {
-        id: id.into(),
-        title: "Count the lanterns".into(),
-        assignee: Some("luna".into()),
-        status,
-        priority: 5,
-        created_at: ago(9_000),
-        started_at: Some(ago(1_300)),
-        claim_lock: None,
-        claim_expires: None,
-        worker_pid: None,
-        last_heartbeat_at: None,
-        current_run: None,
-        failures: 0,
-        last_failure_error: None,
-        max_retries: None,
-        block_kind: None,
-        block_recurrences: 0,
-        worker_started_at: None,
-        idempotency_key: None,
-    };
-    let detail = Detail {
-        task,
-        body: String::new(),
-        runs: vec![run(7, Some("crashed"), Some("pid 4242 not alive"))],
-        events: vec![
-            event("created", 9_000, json!({})),
-            Event { run: Some(7), ..event("claimed", 1_300, json!({"lock": "h:1"})) },
-        ],
-        is_truncated: false,
-        comments: Vec::new(),
-        parents: Vec::new(),
-        cards: Vec::new(),
-        cards_made: Vec::new(),
-        place: Place::default(),
-        mark: "e9".into(),
-    };
+    let mut detail = detail(id, status);
+    detail.task.started_at = Some(ago(1_300));
+    detail.runs = vec![run(7, Some("crashed"), Some("pid 4242 not alive"))];
+    detail.events.push(Event { run: Some(7), ..event("claimed", 1_300, json!({"lock": "h:1"})) });
     let reading = Reading::of(LogEnd::NoEvidence, None);
     SourceSeen { detail, reading, worker: None, tree: TreeSeen::default() }
 }
@@ -123,6 +67,8 @@ fn crashed(id: &str, cause: Cause) -> SourceSeen {
 
 fn seen(sources: Vec<SourceSeen>) -> Seen {
     Seen {
+        routing: crate::watch::route::facts::Routing::default(),
+        waiting: Vec::new(),
         now: NOW,
         runtime: Some(Runtime {
             dispatcher: Dispatcher::Alive(1),
@@ -475,7 +421,18 @@ fn one_cause_one_card() {
     };
     let d = with(vec![made(Status::Done, "rate_limit", 7, 1)]);
     assert_eq!(d.steps, []);
-    assert!(d.findings[0].contains("t_0000caf7 was completed without a decision"), "{d:?}");
+    assert!(d.left[0].because.contains("t_0000caf7 is answered; route-blocked"), "{d:?}");
+    let mut asked_again = gave_up("t_00000001", Cause::RateLimit);
+    asked_again.detail.cards_made = vec![made(Status::Done, "rate_limit", 7, 1)];
+    let payload = json!({"by": "route-blocked", "card": "t_0000caf7"});
+    asked_again.detail.events.push(event("watchbill_unanswered", 30, payload));
+    let again = one(asked_again);
+    let key = card(&again.steps[0]).unwrap().1.idempotency_key.clone();
+    assert_eq!(
+        key.as_deref(),
+        Some("distress:t_00000001:rate_limit:7:2"),
+        "one attempt may be asked about twice"
+    );
     let d = with(vec![made(Status::Archived, "rate_limit", 7, 1)]);
     assert_eq!((d.steps.len(), d.findings.len(), d.left.len()), (0, 0, 1));
     let d = with(vec![made(Status::Done, "rate_limit", 6, 1)]);
@@ -503,7 +460,12 @@ fn an_open_card_by_any_sign_is_enough() {
     let s = || gave_up("t_00000001", Cause::RateLimit);
     for card in [
         open_card("t_0000cafe", "[BLOCKED] t_00000001: rate limited", Status::Triage, json!({})),
-        open_card("t_0000cafe", "help", Status::Todo, json!({"source_task": "t_00000001"})),
+        open_card(
+            "t_0000cafe",
+            "help",
+            Status::Todo,
+            json!({"by": super::NAME, "source_task": "t_00000001"}),
+        ),
         open_card("t_0000cafe", "[blocked] t_00000001", Status::Ready, json!({})),
     ] {
         let mut all = seen(vec![s()]);
@@ -585,7 +547,7 @@ fn no_profile_behind_the_same_wall_is_offered() {
 #[test]
 fn without_an_orchestrator_cards_wait_and_somebody_is_told() {
     let mut all = seen(vec![gave_up("t_00000001", Cause::Quota)]);
-    all.runtime.as_mut().unwrap().profiles = vec!["luna".into(), "nova".into()];
+    all.runtime.as_mut().unwrap().profiles = vec!["luna".into(), "nova".into(), "iris".into()];
     let d = told(&all);
     assert_eq!(card(&d.steps[0]).unwrap().0, &Status::Scheduled);
     let mut config = Config::default();
@@ -593,10 +555,10 @@ fn without_an_orchestrator_cards_wait_and_somebody_is_told() {
     let d = decide(&all, &pass(), &config);
     let (status, task) = card(&d.steps[0]).unwrap();
     assert_eq!((status, task.assignee.as_deref()), (&Status::Ready, Some("nova")));
-    config.distress.orchestrator = Some("luna".into());
-    assert_eq!(card(&decide(&all, &pass(), &config).steps[0]).unwrap().1.assignee.as_deref(), Some("luna"));
-    all.runtime.as_mut().unwrap().orchestrator = Some("luna".into());
-    assert_eq!(card(&told(&all).steps[0]).unwrap().1.assignee.as_deref(), Some("luna"));
+    config.distress.orchestrator = Some("iris".into());
+    assert_eq!(card(&decide(&all, &pass(), &config).steps[0]).unwrap().1.assignee.as_deref(), Some("iris"));
+    all.runtime.as_mut().unwrap().orchestrator = Some("iris".into());
+    assert_eq!(card(&told(&all).steps[0]).unwrap().1.assignee.as_deref(), Some("iris"));
     // A board that knows no profiles takes the name as it is.
     all.runtime = None;
     assert_eq!(card(&told(&all).steps[0]).unwrap(), (&Status::Ready, card(&told(&all).steps[0]).unwrap().1));
@@ -712,31 +674,6 @@ fn hands_off_is_hands_off() {
 }
 
 #[test]
-fn cards_that_get_nowhere_are_spoken_of() {
-    let title = "[BLOCKED] t_00000001 quota";
-    for (status, seconds, said) in [
-        (Status::Blocked, 10, "blocked itself"),
-        (Status::Triage, 10, "in triage"),
-        (Status::Ready, 1_801, "was not claimed for 30m"),
-        (Status::Ready, 1_800, ""),
-        (Status::Running, 9_000, ""),
-    ] {
-        let mut c = open_card("t_0000cafe", title, status.clone(), json!({}));
-        c.events[0].at = ago(seconds);
-        let mut all = seen(Vec::new());
-        all.cards = vec![c];
-        let d = told(&all);
-        let all_said = d.findings.join("\n");
-        assert_eq!(all_said.is_empty(), said.is_empty(), "{status}: {all_said}");
-        assert!(all_said.contains(said), "{status}: {all_said}");
-    }
-    let mut all = seen(Vec::new());
-    all.cards = vec![open_card("t_0000cafe", title, Status::Ready, json!({}))];
-    all.others = vec![source("t_00000001", Status::Done).detail];
-    assert!(told(&all).findings[0].contains("t_00000001 is done"));
-}
-
-#[test]
 fn the_card_says_what_is_known_and_unknown_else() {
     let mut s = gave_up("t_00000001", Cause::RateLimit);
     s.detail.body = "## Scope\n- In scope: `src/a/**`\n- Out of scope: `src/b/**`\n".into();
@@ -845,7 +782,7 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     all.cards = vec![card(true)];
     assert_eq!(told(&all).findings, [""; 0], "its orchestrator is at it");
     all.cards[0].task.status = Status::Ready;
-    assert!(told(&all).findings[0].contains("complete or archive the card"), "{:?}", told(&all));
+    assert!(told(&all).left[0].because.contains("route-blocked closes that"), "{:?}", told(&all));
 }
 
 #[test]
@@ -878,7 +815,7 @@ fn an_incidents_card_counts_for_each_of_its_sources() {
     };
     let done = with(Status::Done, 7);
     assert!(
-        done.steps.is_empty() && done.findings[0].contains("t_0000beef was completed without a decision"),
+        done.steps.is_empty() && done.left[0].because.contains("t_0000beef is answered; route-blocked"),
         "{done:?}"
     );
     let archived = with(Status::Archived, 7);
@@ -887,14 +824,14 @@ fn an_incidents_card_counts_for_each_of_its_sources() {
 }
 
 #[test]
-fn a_card_that_waits_for_its_own_task_is_told_of_and_holds_nobody() {
+fn a_card_that_waits_for_its_own_task_holds_nobody() {
     let mut all = seen(vec![source("t_00000001", Status::Ready)]);
     let mut card = open_card("t_0000cafe", "[BLOCKED] t_00000001: rate limited", Status::Todo, json!({}));
     card.parents = vec![Kin { id: "t_00000001".into(), title: "x".into(), status: Status::Ready }];
     all.cards = vec![card.clone()];
     let d = told(&all);
     assert_eq!(d.steps, []);
-    assert!(d.findings.iter().any(|f| f.contains("hermes kanban unlink t_00000001 t_0000cafe")), "{d:?}");
+    assert!(d.left[0].because.contains("route-blocked swaps the two"), "{d:?}");
     // Any other worker-made card is linked where its task is parked.
     card.parents.clear();
     card.task.status = Status::Ready;
@@ -906,10 +843,10 @@ fn a_card_that_waits_for_its_own_task_is_told_of_and_holds_nobody() {
 #[test]
 fn an_orchestrator_behind_the_same_wall_is_not_asked() {
     let mut all = seen(vec![gave_up("t_00000001", Cause::RateLimit)]);
-    let at = |place: &str| Profile { place: Some(place.into()), ..Profile::default() };
-    all.profiles.insert("luna".into(), at("api.example/v1"));
-    all.profiles.insert("tuesday".into(), at("api.example/v1"));
-    all.profiles.insert("nova".into(), at("other.example/v1"));
+    let at = |host: &str| Profile { endpoint: Some(host.into()), ..Profile::default() };
+    all.profiles.insert("luna".into(), at("api.example"));
+    all.profiles.insert("tuesday".into(), at("api.example"));
+    all.profiles.insert("nova".into(), at("other.example"));
     let d = told(&all);
     assert_eq!(card(&d.steps[0]).unwrap().0, &Status::Scheduled, "{d:?}");
     let mut config = Config::default();
@@ -950,4 +887,52 @@ fn a_queued_card_that_was_given_to_somebody_stays_theirs() {
         assert_eq!(d.steps[0].action, "release-card");
         assert!(!d.steps[0].changes.iter().any(|c| matches!(c, Change::Assign(_))), "{d:?}");
     }
+}
+
+#[test]
+fn a_probe_that_failed_waits_on_without_another_card() {
+    let with = |sent: Option<bool>| {
+        let mut s = gave_up("t_00000001", Cause::RateLimit);
+        if let Some(is_move) = sent {
+            let trail = json!({"sent": {"profile": "luna", "move": is_move}});
+            let freed = event("unblocked", 1_310, json!({"by": "route-blocked", "watchbill": trail}));
+            s.detail.events.insert(1, freed);
+        }
+        s.detail.cards_made = vec![CardMade {
+            id: "t_0000caf6".into(),
+            key: "distress:t_00000001:rate_limit:6".into(),
+            status: Status::Done,
+            created_at: ago(5_000),
+        }];
+        let mut all = seen(vec![s]);
+        let luna =
+            Profile { name: "luna".into(), endpoint: Some("api.example".into()), ..Profile::default() };
+        all.profiles.insert("luna".into(), luna.clone());
+        all.routing.profiles.insert("luna".into(), luna);
+        let d = told(&all);
+        (d.steps[0].action.clone(), card(&d.steps[0]).is_some())
+    };
+    assert_eq!(with(None), ("card".into(), true));
+    assert_eq!(with(Some(false)), ("park".into(), false));
+    assert_eq!(with(Some(true)), ("card".into(), true), "whoever got it is as stuck as the first one");
+}
+
+#[test]
+fn nobody_is_asked_again_before_the_provider_can_have_answered() {
+    let with = |seconds: i64| {
+        let mut s = gave_up("t_00000001", Cause::RateLimit);
+        s.detail.cards_made = vec![CardMade {
+            id: "t_0000caf6".into(),
+            key: "distress:t_00000001:rate_limit:6".into(),
+            status: Status::Done,
+            created_at: ago(seconds),
+        }];
+        let mut all = seen(vec![s]);
+        let luna =
+            Profile { name: "luna".into(), endpoint: Some("api.example".into()), ..Profile::default() };
+        all.profiles.insert("luna".into(), luna.clone());
+        all.routing.profiles.insert("luna".into(), luna);
+        told(&all).steps[0].action.clone()
+    };
+    assert_eq!((with(600), with(1_000)), ("park".into(), "card".into()));
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::HAND;
 use super::NAME;
-use super::history::{is_loose, meets_a_wall, recorded, repeated, told};
+use super::history::{self, is_loose, meets_a_wall, recorded, repeated, told};
 use super::seen::{Seen, SourceSeen};
 use crate::board::{Detail, Event, Run, Status, Step, hermes};
 use crate::cause::{self, Cause, Owner};
@@ -13,8 +13,9 @@ use crate::config::span::seconds;
 use crate::distress::Blocker;
 use crate::host::Life;
 use crate::logs::{Evidence, LogEnd, SignalKind};
-use crate::time::{Time, words};
-use crate::watch::word;
+use crate::time::words;
+use crate::watch::route::moving::GOAL;
+use crate::watch::{route, word};
 
 /// What one task comes to.
 pub(super) enum Verdict {
@@ -55,6 +56,10 @@ pub(super) struct Trouble {
     pub(super) link: bool,
     /// It would be set free by somebody, and run into the same wall.
     pub(super) park: bool,
+    /// It was moved as often as allowed: what is left is a narrower task, or a person.
+    pub(super) spent: bool,
+    /// Why its card wakes nobody yet.
+    pub(super) wait: Option<&'static str>,
 }
 
 /// Kinds of events after which a task stands differently.
@@ -91,9 +96,6 @@ const FAILURES: [&str; 8] = [
     "stale",
     "reclaimed",
 ];
-
-/// What Hermes writes when a goal-mode worker comes to no end: a sticky block of its own, whatever the reason.
-const GOAL: &str = "Goal-mode worker exhausted its turn budget";
 
 /// Judges one task that has no open card.
 pub(super) fn trouble(s: &SourceSeen, seen: &Seen, config: &Config) -> Verdict {
@@ -200,7 +202,7 @@ impl Case<'_> {
         // Its worker asked by a card of its own, and that is closed: whoever closed it did not say what is to be done.
         let asked = event.trail().and_then(|t| t.get("card")?.as_str()).filter(|_| event.by() == Some(HAND));
         if let Some(card) = asked {
-            return self.unanswered(card);
+            return history::closed(self.d, card, history::status_of(self.d, card));
         }
         if !self.is_by_worker(event) {
             return Verdict::Leave("blocked by hand; only a person lifts that".into());
@@ -295,44 +297,16 @@ impl Case<'_> {
                 }
                 _ => Verdict::Leave("held by heal".into()),
             },
-            (Some(NAME), Some(hold)) => self.undecided(hold),
+            (Some(route::NAME), Some(_)) => Verdict::Leave("held by route-blocked".into()),
+            (Some(NAME), Some(hold)) => match hold.get("card").and_then(Value::as_str) {
+                Some(card) if history::is_to_be_asked_again(self.d, card) => {
+                    let cause = recorded(event).unwrap_or(Cause::Unknown);
+                    self.stuck("parked", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                }
+                Some(card) => history::closed(self.d, card, history::status_of(self.d, card)),
+                None => Verdict::Leave("its hold is route-blocked's".into()),
+            },
             _ => Verdict::Leave("scheduled by somebody else".into()),
-        }
-    }
-
-    /// Blocked by its worker with a card, and that is closed.
-    fn unanswered(&self, card: &str) -> Verdict {
-        let made = self.d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
-        let kin = self.d.parents.iter().find(|p| p.id == card).map(|p| &p.status);
-        match made.or(kin) {
-            Some(Status::Archived) => {
-                Verdict::Leave(format!("its card {card} was archived: somebody said no"))
-            }
-            Some(_) => Verdict::Finding(format!(
-                "{} is still blocked: its card {card} was completed without a decision; reassign and unblock it, or say \
-                 what it waits for",
-                self.d.task.id
-            )),
-            None => Verdict::Finding(format!("{} is blocked, and its card {card} is gone", self.d.task.id)),
-        }
-    }
-
-    /// Parked with its card, and that is closed.
-    fn undecided(&self, hold: &Value) -> Verdict {
-        let id = &self.d.task.id;
-        let card = hold.get("card").and_then(Value::as_str).unwrap_or_default();
-        let until = hold.get("until").and_then(Value::as_i64).map_or(self.seen.now, Time);
-        let made = self.d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
-        let kin = self.d.parents.iter().find(|p| p.id == card).map(|p| &p.status);
-        match made.or(kin) {
-            Some(Status::Archived) => {
-                Verdict::Leave(format!("its card {card} was archived: somebody said no"))
-            }
-            Some(_) => Verdict::Finding(format!(
-                "{id} is still parked until {until}: its card {card} was completed without a decision; reassign and \
-                 unblock it, or say what it waits for"
-            )),
-            None => Verdict::Finding(format!("{id} is parked until {until}, and its card {card} is gone")),
         }
     }
 
@@ -464,6 +438,8 @@ impl Case<'_> {
             quotes,
             link: !matches!(status, Status::Running | Status::Triage),
             park: matches!(status, Status::Ready | Status::Todo) || (*status == Status::Blocked && loose),
+            spent: false,
+            wait: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::seen::SourceSeen;
 use super::trouble::Trouble;
 use crate::board::Detail;
 use crate::cause::Cause;
-use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State};
+use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, shell_word};
 use crate::host::Life;
 use crate::scope::Scope;
 
@@ -44,6 +44,10 @@ impl Rules<'_> {
         let at =
             self.host(s, t).or_else(|| self.provider(s)).map_or(String::new(), |h| format!(" (not {h})"));
         match t.blocker {
+            // The last step of the fallback order.
+            _ if t.spent => {
+                format!("split {id} into narrower tasks, or leave it to a person; moving it did not help")
+            }
             Blocker::RateLimited => {
                 format!("reassign {id} to a profile on another provider{at}{wait}; then unblock it")
             }
@@ -125,11 +129,7 @@ impl Rules<'_> {
 
     fn commands(&self, s: &SourceSeen, t: &Trouble, many: bool) -> Commands {
         let id = if many { "SOURCE".to_owned() } else { shell_word(&s.detail.task.id) };
-        let hand = match (self.seen.own_board, self.seen.slug.as_deref()) {
-            (true, _) => format!("board --db {}", shell_word(&self.seen.db)),
-            (false, Some("default") | None) => "hermes kanban".to_owned(),
-            (false, Some(slug)) => format!("hermes kanban --board {}", shell_word(slug)),
-        };
+        let hand = hand(self.seen.own_board, self.seen.slug.as_deref(), &self.seen.db);
         let orchestrators = [self.orchestrator().name, "default".to_owned()];
         let worker =
             s.detail.newest_run().and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref());
@@ -166,12 +166,6 @@ impl Rules<'_> {
             more,
         }
     }
-}
-
-/// A path as one word of a shell line.
-fn shell_word(s: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+".contains(&b);
-    if s.bytes().all(plain) { s.to_owned() } else { format!("'{}'", s.replace('\'', r"'\''")) }
 }
 
 /// What was done, in the words of whoever did it: the newest hand-on, else the worker's newest comment.

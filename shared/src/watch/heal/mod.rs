@@ -151,6 +151,7 @@ impl Rules<'_> {
             cause: verb.cause,
             expect: Some(Expect::of(&t.detail)),
             proof: verb.proof,
+            after: Vec::new(),
             changes,
             because: verb.because,
         }))

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look};
 use crate::logs::LogEnd;
 use crate::time::Time;
-use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, World, clock, word};
+use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, World, clock, route, word};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
 const RECENT: i64 = 2 * 3_600;
@@ -59,6 +59,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         glanced: rows.len(),
         own_board,
         clock_fault: None,
+        quiet_until: route::facts::quiet(world.config, now),
         tasks: Vec::new(),
         recent: Vec::new(),
         probes: Vec::new(),

@@ -23,6 +23,9 @@ pub struct Seen {
     pub own_board: bool,
     /// Why no case that rests on time may act, if so.
     pub clock_fault: Option<String>,
+    /// The owner's quiet hours are now, until then: no hold ends in them.
+    #[serde(default)]
+    pub quiet_until: Option<Time>,
     /// Candidates, in dispatch order.
     pub tasks: Vec<TaskSeen>,
     /// Newest events of the whole board, oldest first: deaths and resets of the last two hours.

@@ -19,6 +19,9 @@ use crate::watch::word;
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
 
+/// How long after its end a hold of route-blocked's is left to that watcher, in seconds.
+const ROUTED: i64 = 1_800;
+
 /// Tasks that died of one cause, and when.
 type Deaths<'a> = (Cause, Vec<(&'a str, Time)>);
 
@@ -88,7 +91,10 @@ impl Rules<'_> {
     pub(super) fn gave_up(&self, t: &TaskSeen, resets: &mut Resets) -> Verdict {
         let d = &t.detail;
         if hermes::is_sticky(&d.events) {
-            return Verdict::Leave("blocked by hand; only a person lifts that".into());
+            let block = d.events.iter().rev().find(|e| e.kind == "blocked" && word::is_ours(e));
+            let why = block.and_then(|e| e.payload.get("cause")?.as_str());
+            let by_hand = || "blocked by hand; only a person lifts that".to_owned();
+            return Verdict::Leave(why.map_or_else(by_hand, |why| format!("needs a person: {why}")));
         }
         let Some(event) = history::gave_up(d) else {
             return Verdict::Leave("blocked, but not by the failure breaker".into());
@@ -325,15 +331,15 @@ impl Rules<'_> {
     /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        if is_card(&d.task.title, d.task.idempotency_key.as_deref()) && d.task.started_at.is_none() {
-            return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
-        }
         let newest =
             d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"));
         let ours = newest.filter(|e| e.kind == "scheduled" && word::is_ours(e));
         let Some(hold) = ours.and_then(|e| e.trail()?.get("hold").map(|h| (e, h))) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
+        if is_card(&d.task.title, d.task.idempotency_key.as_deref()) && d.task.started_at.is_none() {
+            return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
+        }
         let (event, hold) = hold;
         let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(event.at, Time);
         // Whatever the row says, no hold lasts longer than its kind may.
@@ -344,11 +350,20 @@ impl Rules<'_> {
         if let Some(card) = d.cards.first() {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
         }
+        // route-blocked carries out what a card says, and lets the others go one by one. Where it does not run at all, they
+        // must not wait for ever.
+        let routed = event.by() != Some(Self::NAME);
+        if routed && self.seen.now.since(until) < ROUTED {
+            return Verdict::Leave("its hold is over; route-blocked carries on with it".into());
+        }
+        if let Some(quiet) = self.seen.quiet_until {
+            return Verdict::Leave(format!("its hold is over; quiet hours until {}", quiet.local_clock()));
+        }
         let held = words(self.seen.now.since(event.at));
         let cause = hold.get("cause").and_then(|c| serde_json::from_value::<Cause>(c.clone()).ok());
         // Somebody was asked and said nothing. What a card was written for does not get better by waiting either, unless
         // it lay with a provider.
-        let by_card = event.by() != Some(Self::NAME);
+        let by_card = hold.get("card").is_some_and(|c| !c.is_null());
         if is_undecided(d, event, hold) || (by_card && !cause.is_some_and(Cause::is_provider_pressure)) {
             let because =
                 format!("held for {held}, and its card was closed without a decision: needs a person");

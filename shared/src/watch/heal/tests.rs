@@ -7,15 +7,14 @@ use serde_json::{Value, json};
 
 use super::seen::{Recent, Seen, TaskSeen, suspect};
 use super::{Policy, decide, history};
-use crate::board::{Change, Comment, Detail, Event, Kin, Place, Run, Status, Task};
+use crate::board::{Change, Comment, Event, Kin, Run, Status, Task};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::host::{HostFacts, Life, Look, Orphan, Proof};
 use crate::logs::{Evidence, LogEnd};
 use crate::time::Time;
+use crate::watch::testing::{self, NOW, ago, detail, event};
 use crate::watch::{Decision, Dispatcher, Pass, Runtime, word};
-
-const NOW: Time = Time(1_800_000_000);
 
 fn policy() -> Policy {
     Config::default().heal
@@ -25,70 +24,19 @@ fn pass() -> Pass {
     Pass { id: "p".into(), program: "heal", now: NOW, clock_given: false, only: None, dry: false }
 }
 
-fn ago(seconds: i64) -> Time {
-    NOW.plus(-seconds)
-}
-
-fn event(kind: &str, seconds: i64, payload: Value) -> Event {
-    Event { kind: kind.into(), at: ago(seconds), run: None, payload }
-}
-
 fn ours(kind: &str, seconds: i64, trail: Value) -> Event {
     event(kind, seconds, json!({"by": "heal", "watchbill": trail}))
 }
 
 fn run(id: i64, began: i64, ended: Option<i64>, outcome: Option<&str>) -> Run {
-    Run {
-        id,
-        profile: Some("luna".into()),
-        status: outcome.unwrap_or("running").into(),
-        outcome: outcome.map(str::to_owned),
-        started_at: ago(began),
-        ended_at: ended.map(ago),
-        claim_lock: None,
-        worker_pid: None,
-        last_heartbeat_at: None,
-        error: None,
-        summary: None,
-        route: None,
-    }
+    Run { started_at: ago(began), ended_at: ended.map(ago), ..testing::run(id, "luna", outcome) }
 }
 
 fn blank(status: Status) -> TaskSeen {
-    let task = Task {
-        id: "t_00000001".into(),
-        title: "A task".into(),
-        assignee: Some("luna".into()),
-        status,
-        priority: 0,
-        created_at: ago(90_000),
-        started_at: None,
-        claim_lock: None,
-        claim_expires: None,
-        worker_pid: None,
-        last_heartbeat_at: None,
-        current_run: None,
-        failures: 0,
-        last_failure_error: None,
-        max_retries: None,
-        block_kind: None,
-        block_recurrences: 0,
-        worker_started_at: None,
-        idempotency_key: None,
-    };
-    let detail = Detail {
-        task,
-        body: String::new(),
-        runs: Vec::new(),
-        events: vec![event("created", 90_000, json!({"status": "ready"}))],
-        is_truncated: false,
-        comments: Vec::new(),
-        parents: Vec::new(),
-        cards: Vec::new(),
-        cards_made: Vec::new(),
-        place: Place::default(),
-        mark: "e1".into(),
-    };
+    let mut detail = detail("t_00000001", status);
+    detail.task.priority = 0;
+    detail.task.created_at = ago(90_000);
+    detail.events = vec![event("created", 90_000, json!({"status": "ready"}))];
     TaskSeen { detail, claim_here: true, worker: None, log: LogEnd::Absent, log_at: None, gone_since: None }
 }
 
@@ -175,6 +123,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
         glanced: 1,
         own_board: false,
         clock_fault: None,
+        quiet_until: None,
         tasks,
         recent: Vec::new(),
         probes: Vec::new(),

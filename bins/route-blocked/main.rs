@@ -1,0 +1,6 @@
+//! `route-blocked`: see `route-blocked --help`.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    shared::main("route-blocked", env!("CARGO_PKG_VERSION"))
+}

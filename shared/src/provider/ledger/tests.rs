@@ -1,0 +1,158 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const POLICY: Policy = Policy { hold: 900, hold_max: 21_600, decay: 600, give_up: 259_200, max_probes: 12 };
+const NOW: i64 = 1_000_000;
+
+fn id(host: &str) -> Id {
+    Id::new(None, Some(host))
+}
+
+fn profile(name: &str, host: &str) -> Profile {
+    Profile { name: name.into(), endpoint: Some(host.into()), ..Profile::default() }
+}
+
+fn seen(at: i64, began: i64, news: News) -> Sighting {
+    Sighting {
+        id: id("a"),
+        profile: Some("luna".into()),
+        task: "t_1".into(),
+        at: Time(NOW + at),
+        began: Time(NOW + began),
+        news,
+    }
+}
+
+fn bad(at: i64, began: i64) -> Sighting {
+    seen(at, began, News::Bad { cause: Cause::RateLimit, resets: None })
+}
+
+fn good(at: i64, began: i64) -> Sighting {
+    seen(at, began, News::Good)
+}
+
+fn entry(all: &[Sighting]) -> Entry {
+    Ledger::fold(all, &POLICY).entries()[0].clone()
+}
+
+fn state(e: &Entry, at: i64) -> State {
+    e.state(Time(NOW + at), None, &POLICY)
+}
+
+#[test]
+fn twenty_that_meet_one_limit_are_one_strike() {
+    let all: Vec<Sighting> = (0..20).map(|i| bad(i, -60)).collect();
+    let e = entry(&all);
+    assert_eq!((e.strikes, e.since), (1, Time(NOW)));
+    assert!((900..=1_080).contains(&e.until.since(Time(NOW))), "{e:?}");
+    assert_eq!((state(&e, 100), state(&e, 1_100)), (State::Limited, State::HalfOpen));
+}
+
+#[test]
+fn a_failed_probe_doubles_the_hold_and_a_good_one_ends_it() {
+    let first = entry(&[bad(0, -60)]);
+    let over = first.until.since(Time(NOW));
+    let e = entry(&[bad(0, -60), bad(over + 30, over + 1)]);
+    assert_eq!(e.strikes, 2);
+    assert!((1_800..=2_160).contains(&e.until.since(e.bad)), "{e:?}");
+    let e = entry(&[bad(0, -60), good(over + 30, over + 1)]);
+    assert_eq!((state(&e, over + 40), e.good), (State::Healthy, Some(Time(NOW + over + 30))));
+    // An attempt that began before the refusal says nothing, however it ends.
+    assert_eq!(entry(&[bad(0, -60), good(30, -10)]).good, None);
+    // Soon after health it is the same trouble, later it is a new one.
+    let again = |after: i64| entry(&[bad(0, -60), good(2_000, 1_500), bad(2_000 + after, 1_990)]).strikes;
+    assert_eq!((again(60), again(700)), (2, 1));
+}
+
+#[test]
+fn a_stated_time_is_honoured_up_to_the_longest_hold() {
+    let stated = |in_seconds: i64| {
+        let resets = Some(Time(NOW + in_seconds));
+        entry(&[seen(0, -60, News::Bad { cause: Cause::Quota, resets })])
+    };
+    assert_eq!(stated(7_000).until, Time(NOW + 7_000));
+    assert_eq!(stated(400_000).until, Time(NOW + POLICY.hold_max));
+    assert_eq!(state(&stated(7_000), 10), State::OutOfQuota);
+    assert!(stated(-5).until > Time(NOW), "a time that is over is none");
+    // Whoever heard it: a later sighting of the same limit states it.
+    let resets = Some(Time(NOW + 5_000));
+    let e = entry(&[bad(0, -60), seen(5, -60, News::Bad { cause: Cause::RateLimit, resets })]);
+    assert_eq!((e.until, e.strikes), (Time(NOW + 5_000), 1));
+}
+
+#[test]
+fn every_episode_ends_for_good_after_so_many_probes_or_so_long() {
+    let mut all = vec![bad(0, -60)];
+    for _ in 0..POLICY.max_probes {
+        let over = entry(&all).until.since(Time(NOW));
+        assert_ne!(state(&entry(&all), over), State::GivenUp);
+        all.push(bad(over + 10, over + 1));
+    }
+    assert_eq!(state(&entry(&all), 0), State::GivenUp);
+    assert_eq!(state(&entry(&[bad(0, -60)]), POLICY.give_up + 1), State::HalfOpen, "nobody tried it since");
+    let long = [bad(0, -60), bad(POLICY.give_up + 60, POLICY.give_up)];
+    assert_eq!(state(&entry(&long), POLICY.give_up + 60), State::GivenUp);
+}
+
+#[test]
+fn a_refused_key_is_its_profiles_own() {
+    let refused = seen(0, -60, News::Bad { cause: Cause::Credential, resets: None });
+    let ledger = Ledger::fold(&[refused], &POLICY);
+    let of = |p: &Profile, at: i64| ledger.of(p, Time(NOW + at), &POLICY).map(|(_, s)| s);
+    assert_eq!(of(&profile("luna", "a"), 1), Some(State::CredentialBroken));
+    assert_eq!(of(&profile("mira", "a"), 1), None, "another key of the same provider");
+    let mended = Profile { changed: Some(Time(NOW + 5)), ..profile("luna", "a") };
+    assert_eq!(of(&mended, 6), Some(State::HalfOpen));
+}
+
+#[test]
+fn two_boards_know_more_than_one() {
+    let here = Ledger::fold(&[bad(0, -60)], &POLICY);
+    let there = Ledger::fold(&[bad(50, -20), good(3_000, 2_900)], &POLICY);
+    let joined = |a: &Ledger, b: &Ledger| a.clone().joined(b.entries()).entries()[0].clone();
+    assert_eq!(joined(&here, &there).good, Some(Time(NOW + 3_000)));
+    assert_eq!(joined(&there, &here).good, Some(Time(NOW + 3_000)));
+    let later = Ledger::fold(&[bad(4_000, 3_950)], &POLICY);
+    assert_eq!((joined(&later, &there).good, joined(&there, &later).good), (None, None));
+    assert_eq!(Ledger::default().joined(here.entries()), here);
+}
+
+fn any_sighting() -> impl Strategy<Value = Sighting> {
+    let cause =
+        prop::sample::select(vec![Cause::RateLimit, Cause::Quota, Cause::Overloaded, Cause::Credential]);
+    let news = prop_oneof![
+        Just(News::Good),
+        (cause, prop::option::of(0_i64..500_000))
+            .prop_map(|(cause, r)| News::Bad { cause, resets: r.map(|r| Time(NOW + r)) }),
+    ];
+    (0_i64..100_000, 0_i64..5_000, news, 0..3_usize, 0..2_usize).prop_map(|(at, ran, news, host, who)| {
+        Sighting {
+            id: id(["a", "b", "c"][host]),
+            profile: Some(["luna", "mira"][who].into()),
+            task: "t_1".into(),
+            at: Time(NOW + at),
+            began: Time(NOW + at - ran),
+            news,
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_hold_ends(all in prop::collection::vec(any_sighting(), 0..40)) {
+        let ledger = Ledger::fold(&all, &POLICY);
+        for e in ledger.entries() {
+            prop_assert!(e.until.since(e.bad) <= POLICY.hold_max * 6 / 5, "{:?}", e);
+            prop_assert!(!e.state(e.until, None, &POLICY).is_held() || e.state(e.until, None, &POLICY) == State::GivenUp);
+            prop_assert!(e.since <= e.bad && e.strikes >= 1);
+        }
+        // One provider has one entry.
+        let hosts: Vec<_> = ledger.entries().iter().filter(|e| e.profile.is_none()).map(|e| e.id.clone()).collect();
+        for (i, a) in hosts.iter().enumerate() {
+            prop_assert!(hosts[i + 1..].iter().all(|b| !a.is_same(b)));
+        }
+        // Whoever comes first: joining a board with itself tells nothing new.
+        prop_assert_eq!(ledger.clone().joined(ledger.entries()), ledger);
+    }
+}

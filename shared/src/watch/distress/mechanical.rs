@@ -1,0 +1,176 @@
+//! What needs no judgement: work that a provider refused goes to another one in the very step that writes its card, which is
+//! then settled as it is made. A `ready` card would be taken by the orchestrator within one tick, and the move would lose.
+
+use serde_json::{Value, json};
+
+use super::compose;
+use super::seen::SourceSeen;
+use super::trouble::Trouble;
+use super::{DAY, Rules};
+use crate::board::hermes::{self, CardAbout};
+use crate::board::{CardMade, Detail, Event, Status, Step};
+use crate::cause::Cause;
+use crate::config::span::seconds;
+use crate::distress::Blocker;
+use crate::provider::Id;
+use crate::provider::ledger::{News, Sighting, State};
+use crate::watch::route::holds::park_ready;
+use crate::watch::route::moving::{Parting, Scribe, Why, ask, is_ours_to_move};
+use crate::watch::route::router::{Choice, Router, Target};
+use crate::watch::word;
+
+/// What becomes of a stuck task without anybody being asked.
+pub(super) enum Settled {
+    /// This.
+    Step(Box<Step>),
+    /// Nothing, for this reason.
+    Leave(String),
+    /// A card that waits: it is moved once its worker has ended.
+    Later,
+    /// It was moved as often as allowed; somebody must be asked for something else.
+    Spent(String),
+    /// Nothing; somebody must be asked, for this reason where a fallback is known.
+    Ask(Option<String>),
+}
+
+impl Rules<'_> {
+    /// What a trouble shows of its provider.
+    pub(super) fn sighting(&self, s: &SourceSeen, t: &Trouble) -> Option<Sighting> {
+        let cause = t.cause.filter(|c| c.is_provider_pressure() || *c == Cause::Credential)?;
+        let run = s.detail.newest_run()?;
+        Some(Sighting {
+            id: self.id(s, t),
+            profile: run.profile.clone().or_else(|| s.detail.task.assignee.clone()),
+            task: s.detail.task.id.clone(),
+            at: self.seen.now,
+            began: run.started_at,
+            news: News::Bad { cause, resets: t.evidence.as_ref().and_then(|e| e.resets) },
+        })
+    }
+
+    /// Settles one trouble by rule, where the rules reach so far.
+    pub(super) fn settle(&self, router: &mut Router<'_>, s: &SourceSeen, t: &Trouble) -> Settled {
+        let d = &s.detail;
+        let bound = matches!(t.blocker, Blocker::RateLimited | Blocker::CredentialFailure);
+        let question = ask(router, d, t.blocker, Some(self.id(s, t)).filter(Id::is_known));
+        // Under a living worker nothing is moved; its card is there, and wakes nobody as long as a rule will do.
+        if bound && t.case == "repeated" {
+            let by_rule = matches!(router.choose(&question), Choice::Move(_) | Choice::Wait { .. });
+            return match by_rule {
+                true => Settled::Later,
+                false if self.was_asked_lately(d) => {
+                    Settled::Leave("somebody was asked about it lately".into())
+                }
+                false => Settled::Ask(None),
+            };
+        }
+        // Not what a task's own limits or a person stopped.
+        let movable = t.link && !matches!(t.case, "hand-limit" | "by-hand") && is_ours_to_move(d);
+        if !bound || !movable {
+            return Settled::Ask(None);
+        }
+        let scribe = Scribe { pass: self.pass, config: self.config, now: self.seen.now };
+        let choice = router.choose(&question);
+        // A probe that failed, or the runtime's own next try, tells nobody anything new: there was a card when the trouble
+        // began.
+        let asked = self.was_asked_lately(d) || (was_probe(d) && self.was_asked_within(d, DAY));
+        let known = asked && !matches!(choice, Choice::Move(_));
+        if let Some(step) = self.outlasts(router, s, t).filter(|_| known) {
+            return Settled::Step(Box::new(step));
+        }
+        match choice {
+            Choice::Move(to) => Settled::Step(Box::new(self.moved(router, &scribe, (s, t), &to))),
+            Choice::Wait { until, why } => {
+                let because = format!("{} Waits until {}: {why}", t.what, until.local_clock());
+                let why = self.why(s, t, because);
+                Settled::Step(Box::new(scribe.held(d, &self.id(s, t), until, why)))
+            }
+            Choice::Nobody(why) => {
+                let listed = !router.profile(question.from).fallbacks.is_empty() || self.config.routing.auto;
+                Settled::Ask(listed.then_some(why))
+            }
+            Choice::Spent(why) => Settled::Spent(why),
+        }
+    }
+
+    /// Whether a card of this task was answered so lately that its provider cannot be expected to answer yet.
+    fn was_asked_lately(&self, d: &Detail) -> bool {
+        self.was_asked_within(d, seconds(self.config.heal.hold))
+    }
+
+    /// Whether somebody was asked about a task and answered. A card that a rule settled asked nobody.
+    fn was_asked_within(&self, d: &Detail, span: i64) -> bool {
+        let by_rule = |card: &str| {
+            let moves =
+                |t: &Value| t.get("card").and_then(Value::as_str) == Some(card) && t.get("sent").is_some();
+            d.events.iter().filter_map(Event::trail).any(moves)
+        };
+        let lately = |c: &&CardMade| self.seen.now.since(c.created_at) < span;
+        // What route-blocked leaves to be asked once more is not answered.
+        let open = |card: &str| super::history::is_to_be_asked_again(d, card);
+        let answered = |c: &CardMade| c.status == Status::Done && !by_rule(&c.id) && !open(&c.id);
+        d.cards_made.iter().filter(lately).any(answered)
+    }
+
+    /// A task whose cards are used up waits for its provider all the same, as long as that is held: an end of the hold comes,
+    /// then a probe, and a person only once the provider is given up.
+    pub(super) fn outlasts(&self, router: &Router<'_>, s: &SourceSeen, t: &Trouble) -> Option<Step> {
+        let d = &s.detail;
+        let bound = matches!(t.blocker, Blocker::RateLimited | Blocker::CredentialFailure);
+        if !bound || !t.link || matches!(t.case, "hand-limit" | "by-hand") || !is_ours_to_move(d) {
+            return None;
+        }
+        let (entry, state) = router.standing(d.task.assignee.as_deref()?)?;
+        if !state.is_held() || state == State::GivenUp {
+            return None;
+        }
+        let until = entry.until.max(self.seen.now.plus(1));
+        let because = format!("{} Waits until {until}: {} is {}", t.what, entry.id, state.as_str());
+        let scribe = Scribe { pass: self.pass, config: self.config, now: self.seen.now };
+        Some(scribe.held(d, &entry.id, until, self.why(s, t, because)))
+    }
+
+    fn moved(
+        &self,
+        router: &mut Router<'_>,
+        scribe: &Scribe<'_>,
+        (s, t): (&SourceSeen, &Trouble),
+        to: &Target,
+    ) -> Step {
+        let d = &s.detail;
+        let key = self.unused_key(s, t);
+        let id = compose::card_id(&self.pass.id, &key);
+        let summary = format!("Moved {} to {} without asking anybody: {}", d.task.id, to.profile, t.what);
+        let task = self.new_card(s, t, &self.distress(s, t), key, &self.orchestrator().name, &[]);
+        let about = CardAbout { source: &d.task.id, blocker: t.blocker.as_str(), run: t.run };
+        let mut facts = self.facts(s, t);
+        facts.insert("linked".into(), json!(true));
+        let trail = self.trail(t, &summary, facts);
+        let made = Box::new(hermes::card_settled(&id, task, about, &summary, &trail));
+        let why = self.why(s, t, t.what.clone()).fact("card", json!(id));
+        scribe.moved(router, d, to, why, &Parting::Settled { id, made })
+    }
+
+    fn why(&self, s: &SourceSeen, t: &Trouble, because: String) -> Why {
+        Why { case: t.case, cause: t.cause, because, facts: self.facts(s, t) }
+    }
+
+    /// Ready work of a provider that is held waits too, before a dispatcher hands it over.
+    pub(super) fn park(&self, router: &Router<'_>, waiting: &[Detail]) -> Vec<Step> {
+        let scribe = Scribe { pass: self.pass, config: self.config, now: self.seen.now };
+        let asked = |d: &&Detail| self.pass.only.as_ref().is_none_or(|only| *only == d.task.id);
+        let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let free = |d: &&Detail| !word::is_opted_out(d, profiles);
+        waiting.iter().filter(asked).filter(free).filter_map(|d| park_ready(router, &scribe, d)).collect()
+    }
+}
+
+/// Whether the newest attempt is one that we let go on with its own profile, to see whether its provider answers.
+fn was_probe(d: &Detail) -> bool {
+    let Some(run) = d.newest_run() else { return false };
+    let newest = d.events.iter().rev().find(|e| {
+        matches!(e.kind.as_str(), "assigned" | "unblocked" | "promoted_manual") && e.at <= run.started_at
+    });
+    let sent = newest.and_then(|e| e.trail()?.get("sent")?.get("move")?.as_bool());
+    sent == Some(false) && newest.is_some_and(word::is_ours)
+}

@@ -1,0 +1,464 @@
+//! What an orchestrator decided on its card, checked and carried out. A decision is data from a model: it counts for the
+//! card's own task only, and only from the orchestrator's own attempt.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::moving::{Parting, Why, hold, is_ours_to_move, our_hold};
+use super::router::{Release, Target};
+use super::seen::CardSeen;
+use super::{Rules, UNANSWERED, sources_of};
+use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step, hermes};
+use crate::distress::decision::{self, Action, Child, Decision};
+use crate::distress::{self, Blocker, INCIDENT_KEY};
+use crate::quote;
+use crate::time::{Time, words};
+use crate::watch::distress::HAND;
+use crate::watch::word;
+
+/// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
+const GRACE: i64 = 600;
+/// The event that says that a card's decision was dealt with.
+const DECIDED: &str = "watchbill_decided";
+
+/// Whether a finished card has nothing to say: it was one of us who closed it.
+fn is_settled(card: &Detail) -> bool {
+    card.events.iter().rev().find(|e| e.kind == "completed").is_some_and(word::is_ours)
+}
+
+/// Whether what a finished card says was dealt with.
+fn is_read(card: &Detail) -> bool {
+    let from = card.events.iter().rposition(|e| e.kind == "completed").unwrap_or(0);
+    card.events[from..].iter().any(|e| e.kind == DECIDED && word::is_ours(e))
+}
+
+impl<'a> Rules<'a> {
+    /// Deals with every card that was finished by somebody.
+    pub(super) fn carry_out_decisions(&mut self, orchestrators: &[String]) {
+        for card in &self.seen.answered {
+            self.answered(card, orchestrators);
+        }
+    }
+
+    fn answered(&mut self, card: &'a Detail, orchestrators: &[String]) {
+        // One of us closed it; what still waits under it was left behind, and is asked about again.
+        if is_settled(card) {
+            return self.unanswered(card);
+        }
+        let run = card.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"));
+        // A decision that was refused is none; what still waits for one is asked about again.
+        let route = run.and_then(|r| r.route.as_ref()).filter(|_| !is_read(card));
+        let Some(route) = route else { return self.unanswered(card) };
+        let of_card = self.tasks_of(card);
+        if of_card.iter().all(|id| self.is_left_out(id)) && !of_card.is_empty() {
+            return;
+        }
+        let decisions = match decision::read(route) {
+            Ok(all) => all,
+            Err(why) => return self.refuse(card, &format!("its decision cannot be read: {why}")),
+        };
+        if let Some(why) = run.and_then(|r| not_by_orchestrator(card, r, orchestrators, self.seen.own_board))
+        {
+            return self.refuse(card, &format!("{why}; what it says is a proposal for a person"));
+        }
+        let (mut done, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+        let mut steps = Vec::new();
+        let mut seen = BTreeSet::new();
+        for one in &decisions {
+            let what = format!("{} {}", one.action.as_str(), one.task);
+            if !seen.insert(one.task.clone()) {
+                refused.push(format!("{what}: decided twice"));
+                continue;
+            }
+            // Carried out by a pass that could not say so.
+            if self.task(&one.task).is_some_and(|d| is_decided_by(d, card)) {
+                done.push(what);
+                continue;
+            }
+            match self.checked(card, one, &of_card) {
+                Ok(made) => {
+                    done.push(what);
+                    changed.push(one.task.clone());
+                    steps.extend(made);
+                }
+                Err(why) => refused.push(format!("{what}: {why}")),
+            }
+        }
+        steps.into_iter().for_each(|step| self.push(step));
+        self.note(card, &done, &refused, changed);
+    }
+
+    /// Tasks a card may decide about: the one of its title, or all that were tied to an incident's.
+    fn tasks_of(&self, card: &Detail) -> BTreeSet<String> {
+        let incident = card.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with(INCIDENT_KEY));
+        let tied = |d: &&Detail| d.parents.iter().any(|p| p.id == card.task.id);
+        let tied = self.seen.tasks.iter().filter(tied).map(|d| d.task.id.clone());
+        if incident {
+            return tied.chain(sources_of(card)).collect();
+        }
+        // The title is what everybody sees; a body may name anything.
+        distress::read_title(&card.task.title).map(|(source, _)| source).into_iter().collect()
+    }
+
+    /// The steps of one decision, or why it is refused.
+    fn checked(
+        &mut self,
+        card: &Detail,
+        one: &Decision,
+        own: &BTreeSet<String>,
+    ) -> Result<Vec<Step>, String> {
+        if one.task == card.task.id {
+            return Err("it names the card itself".into());
+        }
+        if !own.contains(&one.task) {
+            return Err("it is not the task of this card".into());
+        }
+        let d = self.task(&one.task).ok_or("there is no such task on this board")?;
+        if self.is_opted_out(d) {
+            return Err("it is marked `watchbill: no-heal`".into());
+        }
+        if self.touched.contains(&d.task.id) {
+            return Err("another card decided about it in this pass".into());
+        }
+        // Whoever gave it to somebody by the card's own command may still say that it goes on.
+        let goes_on = matches!(one.action, Action::Unblock | Action::Human);
+        if let Some(why) = moved_on(d, card, goes_on) {
+            return Err(why);
+        }
+        let newer = |c: &&CardSeen| {
+            d.cards.contains(&c.detail.task.id)
+                && c.detail.task.created_at > card.task.created_at
+                && super::cards::is_ours(&c.detail)
+        };
+        if let Some(open) = self.seen.cards.iter().find(newer) {
+            return Err(format!("a newer card, {}, decides about it", open.detail.task.id));
+        }
+        if d.task.status == Status::Ready && !d.parents.iter().any(|p| p.id == card.task.id) {
+            return Err("it was never stopped".into());
+        }
+        if !is_ours_to_move(d) {
+            return Err(format!("it is {} by somebody else's word; only a person lifts that", d.task.status));
+        }
+        let said = one.reason.as_deref().map(|r| format!(": {}", quote::inline(r, 200))).unwrap_or_default();
+        let because = format!("decided on card {}{said}", card.task.id);
+        let cause = our_hold(d).and_then(|(e, _)| e.trail()?.get("cause").cloned());
+        let cause = cause.and_then(|c| serde_json::from_value(c).ok());
+        let why = Why::new("decision", because).cause(cause).fact("decided_by", json!(card.task.id));
+        match &one.action {
+            Action::Human => Ok(vec![self.scribe.person(d, "orchestrator", why, &Parting::Free)]),
+            Action::Reassign(to) => {
+                let target = self.fit(card, d, to)?;
+                Ok(vec![match self.router.is_open(to) {
+                    Ok(()) => self.scribe.moved(&mut self.router, d, &target, why, &Parting::Free),
+                    // It is theirs from now on, and starts in its turn: a list of decisions is no herd either.
+                    Err((until, reason)) => {
+                        let because = format!("{}; waits: {reason}", why.because);
+                        self.scribe.given(d, &target, until, Why { because, ..why })
+                    }
+                }])
+            }
+            Action::Unblock => Ok(vec![self.go_on_with(d, why)]),
+            Action::Split(children) => Ok(vec![self.split(card, d, children, why)?]),
+        }
+    }
+
+    /// Whether work may be given to a profile: it exists, it works, and a rate limit is not met again there.
+    fn fit(&self, card: &Detail, d: &Detail, to: &str) -> Result<Target, String> {
+        if !crate::provider::is_profile(to) {
+            return Err("its assignee is no profile name".into());
+        }
+        if !self.known.is_empty() && to != "default" && !self.known.iter().any(|k| k == to) {
+            return Err(format!("there is no profile {to}"));
+        }
+        if let Some((e, state)) = self.router.standing(to).filter(|(_, state)| state.is_held()) {
+            return Err(format!("{to} cannot take it: {}", e.said(state)));
+        }
+        let id = self.router.profile(to).id();
+        let blocker = distress::read_title(&card.task.title).and_then(|(_, b)| b);
+        if blocker == Some(Blocker::RateLimited) {
+            let question = super::moving::ask(&self.router, d, Blocker::RateLimited, None);
+            if question.limiting.iter().any(|l| l.is_same(&id)) {
+                return Err(format!("{to} works with the provider that limited it"));
+            }
+            // Where profiles are known, one whose provider is not may well be the same.
+            if !self.known.is_empty() && !question.limiting.iter().all(|l| id.is_surely_other(l)) {
+                return Err(format!("nobody knows which provider {to} works with; [profiles.{to}] says it"));
+            }
+        }
+        Ok(Target { profile: to.to_owned(), id })
+    }
+
+    /// On with the profile it has, in its turn; at the end of the hold, where its provider is held.
+    fn go_on_with(&mut self, d: &Detail, why: Why) -> Step {
+        let profile = d.task.assignee.clone().unwrap_or_default();
+        let id = self.router.profile(&profile).id();
+        match self.router.release(&profile) {
+            Release::Go { .. } => self.scribe.released(&mut self.router, d, why, &Parting::Free),
+            Release::Wait { until, why: reason } => {
+                let until = until.max(self.seen.now.plus(60));
+                let because = format!("{}; waits until {}: {reason}", why.because, until.local_clock());
+                // By its cause the hold is known as one that is over when the provider answers.
+                let cause = why.cause.or(self.router.standing(&profile).map(|(e, _)| e.cause));
+                self.scribe.held(d, &id, until, Why { because, cause, ..why })
+            }
+            Release::GiveUp(reason) => {
+                let because = format!("{}; {reason}", why.because);
+                self.scribe.person(d, "provider-given-up", Why { because, ..why }, &Parting::Free)
+            }
+        }
+    }
+
+    /// Narrower tasks first; the source waits for them. They are parents of the source, never the other way round.
+    fn split(&self, card: &Detail, d: &Detail, children: &[Child], why: Why) -> Result<Step, String> {
+        let mut made: Vec<(String, &Child, String)> = Vec::new();
+        for (i, child) in children.iter().enumerate() {
+            let to = child.assignee.clone().or_else(|| d.task.assignee.clone());
+            let to = to.ok_or_else(|| format!("child {} has nobody to do it", i + 1))?;
+            if !crate::provider::is_profile(&to) {
+                return Err(format!("the assignee of child {} is no profile name", i + 1));
+            }
+            if !self.known.is_empty() && to != "default" && !self.known.contains(&to) {
+                return Err(format!("there is no profile {to} for child {}", i + 1));
+            }
+            let key = format!("split:{}:{}", card.task.id, i + 1);
+            made.push((crate::watch::distress::card_id(&self.pass.id, &key), child, to));
+        }
+        let ids: Vec<String> = made.iter().map(|(id, ..)| id.clone()).collect();
+        let why = why.fact("split", json!(ids));
+        let note =
+            format!("Split on card {} into {}; this task waits for them.", card.task.id, ids.join(", "));
+        let scribe = self.scribe;
+        Ok(scribe.step(d, "split", &why, |trail| {
+            let mut changes = Vec::new();
+            for (i, (id, child, to)) in made.iter().enumerate() {
+                changes.push(self.child_task((d, card), id, (i, child, to), trail));
+                changes.extend(hermes::linked_as_is(&d.task.id, id, trail));
+            }
+            changes.extend(hermes::waits(d, trail));
+            changes.extend(hermes::commented(trail.by, &note));
+            changes
+        }))
+    }
+
+    /// One narrower task. Where its provider is held it waits for that from the start.
+    fn child_task(
+        &self,
+        (d, card): (&Detail, &Detail),
+        id: &str,
+        (i, child, to): (usize, &Child, &String),
+        trail: &hermes::Trail<'_>,
+    ) -> Change {
+        let mut body = crate::scope::put(&child.body, &child.scope);
+        body.push_str(&format!("\nPart of {}, split on card {}.\n", d.task.id, card.task.id));
+        // A folder is shared with the source; a scratch folder or a worktree is each task's own.
+        let shared = d.place.kind.as_deref() == Some("dir");
+        let task = NewTask {
+            title: quote::inline(&child.title, 200),
+            body: Some(quote::without_pull_urls(&body)),
+            assignee: Some(to.clone()),
+            priority: d.task.priority,
+            created_by: Some(trail.by.into()),
+            workspace_kind: Some(if shared { "dir" } else { "scratch" }.into()),
+            workspace_path: d.place.path.clone().filter(|_| shared),
+            tenant: d.place.tenant.clone(),
+            idempotency_key: Some(format!("split:{}:{}", card.task.id, i + 1)),
+            ..NewTask::default()
+        };
+        let held = self.router.standing(to).filter(|(_, state)| state.is_held());
+        let status = if held.is_some() { Status::Scheduled } else { Status::Ready };
+        let keys = json!({
+            "assignee": to, "status": status, "parents": [], "tenant": task.tenant,
+            "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null, "source_task": d.task.id,
+        });
+        let first = |kind: &str, payload: Value| FirstEvent { kind: kind.into(), payload };
+        let mut events = vec![first("created", hermes::payload(trail, keys))];
+        if let Some((entry, _)) = held {
+            let until = entry.until.max(self.seen.now.plus(60));
+            let mut trail = trail.clone();
+            trail.cause = Some(entry.cause);
+            trail.more.insert("hold".into(), hold(entry.cause.as_str(), &entry.id, self.seen.now, until));
+            let keys = json!({"until": until.0, "cause": entry.cause, "reason": trail.because});
+            events.push(first("scheduled", hermes::payload(&trail, keys)));
+        }
+        Change::AddAnother { id: id.into(), status, task: Box::new(task), events, done: None }
+    }
+
+    /// A finished card without a decision: the orchestrator may have acted by itself, has a while to do so, and is asked
+    /// again; then it is a person's.
+    fn unanswered(&mut self, card: &'a Detail) {
+        let ids = self.tasks_of(card);
+        let still: Vec<&'a Detail> = ids
+            .iter()
+            .filter_map(|id| self.task(id))
+            .filter(|d| still_waits(d, card) && !self.is_left_out(&d.task.id) && !self.is_opted_out(d))
+            .collect();
+        let waited_from = finished(card);
+        let waited = self.seen.now.since(waited_from);
+        let how = if is_read(card) { "with a decision that was refused" } else { "without a decision" };
+        for d in still {
+            let id = &d.task.id;
+            // Nobody need be asked again about what a rule settles.
+            if self.goes_by_rule(d) {
+                continue;
+            }
+            let hand = self.hand();
+            self.decision.findings.push(format!(
+                "{id} is still {}: its card {} was completed {} ago {how}; {hand} reassign {id} PROFILE, then {hand} unblock \
+                 {id}",
+                d.task.status,
+                card.task.id,
+                words(waited)
+            ));
+            if waited < GRACE || self.touched.contains(id) {
+                continue;
+            }
+            // synthesize-distress asks again as often as that is allowed. Who stopped by its own hand asked for this card alone.
+            let told = |e: &&Event| e.kind == UNANSWERED && word::is_ours(e);
+            let this = |e: &&Event| e.payload.get("card").and_then(Value::as_str) == Some(&card.task.id);
+            let here = d.events.iter().filter(told).filter(this).map(|e| e.at).next_back();
+            if here.is_some_and(|at| self.seen.now.since(at) < GRACE) {
+                continue;
+            }
+            let asked = d.events.iter().filter(told).count() + 1;
+            let most = usize::try_from(self.config.routing.max_asks).unwrap_or(usize::MAX);
+            let by_hand =
+                d.events.iter().rev().find(|e| e.kind == "blocked").and_then(|e| e.by()) == Some(HAND);
+            if asked < most && !by_hand && here.is_none() {
+                let why = Why::new("no-decision", format!("card {} was completed {how}", card.task.id));
+                let keys = json!({"card": card.task.id});
+                let step =
+                    self.scribe.step(d, "ask-again", &why, |t| vec![hermes::noted(UNANSWERED, keys, t)]);
+                self.push(step);
+                continue;
+            }
+            let because = format!("its card {} was completed {how}", card.task.id);
+            let why = Why::new("no-decision", because).fact("card", json!(card.task.id));
+            let step = self.scribe.person(d, "no-decision", why, &Parting::Free);
+            self.push(step);
+        }
+    }
+
+    fn refuse(&mut self, card: &'a Detail, why: &str) {
+        self.note(card, &[], &[why.to_owned()], Vec::new());
+    }
+
+    /// Says on the card what became of its decision, once.
+    fn note(&mut self, card: &'a Detail, done: &[String], refused: &[String], changed: Vec<String>) {
+        let list = |all: &[String]| all.iter().take(20).cloned().collect::<Vec<_>>().join("; ");
+        let mut said = Vec::new();
+        if !done.is_empty() {
+            said.push(format!("Carried out: {}.", list(done)));
+        }
+        if !refused.is_empty() {
+            said.push(format!("Refused, and nothing changed by it: {}.", list(refused)));
+            let id = &card.task.id;
+            self.decision.findings.push(format!("card {id}: its decision was refused: {}", list(refused)));
+        }
+        let said = quote::inline(&said.join(" "), 1_500);
+        let why = Why::new("decision", said.clone()).fact("accepted", json!(done.len()));
+        let why = why.fact("refused", json!(refused.len()));
+        let mut step = self.scribe.step(card, "note-decision", &why, |trail| {
+            let keys = json!({"accepted": done.len(), "refused": refused.len()});
+            let mut changes = vec![hermes::noted(DECIDED, keys, trail)];
+            changes.extend(hermes::commented(trail.by, &said));
+            changes
+        });
+        // Where one of them moved meanwhile nothing is said, and the next pass looks again.
+        step.after = changed;
+        self.push(step);
+    }
+}
+
+/// Why a finished card's words are not an orchestrator's: its run must have been claimed, by one of them.
+fn not_by_orchestrator(
+    card: &Detail,
+    run: &Run,
+    orchestrators: &[String],
+    own_board: bool,
+) -> Option<String> {
+    let began = |kind: &str| card.events.iter().any(|e| e.kind == kind && e.run == Some(run.id));
+    let by = run.profile.as_deref().unwrap_or("nobody");
+    // Anybody claims by command line, and the claim bears the assignee's name; only the dispatcher starts a worker.
+    if !began("claimed") || !(own_board || began("spawned")) {
+        return Some("it was completed without being dispatched".into());
+    }
+    (!orchestrators.iter().any(|o| o == by))
+        .then(|| format!("it was completed by {by}, who is no orchestrator"))
+}
+
+/// Why a card's word comes too late for its task, if so.
+fn moved_on(d: &Detail, card: &Detail, given_is_none: bool) -> Option<String> {
+    let t = &d.task;
+    if t.status.frees_children() || t.status == Status::Running || t.status == Status::Review {
+        return Some(format!("it moved on: it is {}", t.status));
+    }
+    let says = |e: &&Event| says_on(e) && !(given_is_none && e.kind == "assigned");
+    let decided = since_card(d, card).iter().rev().find(says);
+    decided.map(|e| format!("it moved on: {} since the card was made", e.kind))
+}
+
+/// What happened to a task since its card was made: since it was tied to it, in the order of its own history; by the clock
+/// only where nothing ties them.
+pub(crate) fn since_card<'d>(d: &'d Detail, card: &Detail) -> &'d [Event] {
+    let names = |v: Option<&Value>| v.and_then(Value::as_str) == Some(&card.task.id);
+    let ties = |e: &Event| {
+        (e.kind == "linked" && names(e.payload.get("parent"))) || names(e.trail().and_then(|t| t.get("card")))
+    };
+    let tied = d.events.iter().position(ties).map(|at| at + 1);
+    let later = || d.events.iter().position(|e| e.at > card.task.created_at);
+    &d.events[tied.or_else(later).unwrap_or(d.events.len())..]
+}
+
+/// Whether a card's decision about a task was carried out.
+fn is_decided_by(d: &Detail, card: &Detail) -> bool {
+    let by = |e: &Event| e.trail().and_then(|t| t.get("decided_by")?.as_str()) == Some(&card.task.id);
+    d.events.iter().any(|e| word::is_ours(e) && by(e))
+}
+
+/// Whether somebody else decided about a task by this event.
+pub(super) fn says_on(e: &Event) -> bool {
+    let parked = matches!(e.kind.as_str(), "scheduled" | "archived") && !word::is_ours(e);
+    word::is_fresh_start(e) || parked
+}
+
+/// Whether a task still waits for the word of a card that is finished.
+fn still_waits(d: &Detail, card: &Detail) -> bool {
+    if moved_on(d, card, true).is_some()
+        || is_decided_by(d, card)
+        || !d.cards.is_empty()
+        || d.task.status == Status::Ready
+    {
+        return false;
+    }
+    let finished = finished(card);
+    // Moved, set free or handed to a person by one of us since: somebody found an answer.
+    // What one of us did with it in the same breath is an answer, and so is what the runtime did later.
+    let ours = |e: &&Event| {
+        let turn = matches!(e.kind.as_str(), "assigned" | "unblocked" | "blocked" | "promoted");
+        turn && (e.at > finished || (e.at == finished && word::is_ours(e)))
+    };
+    let is_newest =
+        d.cards_made.iter().map(|c| c.created_at).max().is_none_or(|at| at <= card.task.created_at);
+    is_newest && !d.events.iter().any(|e| ours(&e)) && is_waiting(d)
+}
+
+/// When a card was finished; somebody may have written only its state.
+fn finished(card: &Detail) -> Time {
+    let completed = card.events.iter().rev().find(|e| e.kind == "completed").or(card.events.last());
+    completed.map_or(card.task.created_at, |e| e.at)
+}
+
+fn is_waiting(d: &Detail) -> bool {
+    match d.task.status {
+        Status::Scheduled => our_hold(d).is_some(),
+        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d),
+        _ => false,
+    }
+}
+
+/// Blocked by the attempt that ran then, not by hand.
+fn is_by_worker(d: &Detail) -> bool {
+    let newest = d.events.iter().rev().find(|e| e.kind == "blocked");
+    newest.is_some_and(|b| b.run.is_some() && d.events.iter().any(|e| e.kind == "claimed" && e.run == b.run))
+}

@@ -1,0 +1,213 @@
+//! What routing rests on besides the tasks themselves: who runs where, what was seen of each provider, and what is on its
+//! way there. Plain data, so that a pass can be shown, saved and decided again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::board::{Detail, Event, Run, Status, Task};
+use crate::cause::Cause;
+use crate::config::span::seconds;
+use crate::config::{Config, Routing as Keys};
+use crate::error::Result;
+use crate::provider::ledger::{Entry, Ledger, News, Policy, Sighting};
+use crate::provider::{Id, Profile};
+use crate::time::Time;
+use crate::watch::{World, word};
+
+/// How far back among a board's newest events and runs is looked.
+const MOST_EVENTS: u32 = 20_000;
+const MOST_RUNS: u32 = 500;
+/// Most profiles whose configuration is read.
+const MOST_PROFILES: usize = 256;
+/// Seconds after which nothing sent counts any more: a night.
+pub(crate) const NIGHT: i64 = 43_200;
+
+/// Everything the router is asked about.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Routing {
+    /// Every profile somebody knows, by name.
+    pub profiles: BTreeMap<String, Profile>,
+    /// What this board's attempts showed of their providers.
+    pub sightings: Vec<Sighting>,
+    /// How providers stand as other boards of this host see it.
+    pub others: Vec<Entry>,
+    /// What we sent to a provider within a night, on any board.
+    pub sent: Vec<Sent>,
+    /// The owner's quiet hours are now, until then.
+    pub quiet_until: Option<Time>,
+}
+
+/// One task that we sent to a provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The task.
+    pub task: String,
+    /// The profile.
+    pub profile: String,
+    /// Its provider.
+    pub id: Id,
+    /// When.
+    pub at: Time,
+    /// It was somebody else's before; else it was only released.
+    pub is_move: bool,
+    /// It is still on its way: ready, or in its first attempt since.
+    pub is_open: bool,
+}
+
+/// What one board tells the others of its host.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Shared {
+    entries: Vec<Entry>,
+    sent: Vec<Sent>,
+}
+
+/// The numbers of the ledger, from the configuration.
+pub(crate) fn policy(config: &Config) -> Policy {
+    let Keys { pace, give_up, max_probes, .. } = &config.routing;
+    Policy {
+        hold: seconds(config.heal.hold),
+        hold_max: seconds(config.heal.hold_max),
+        decay: seconds(*pace),
+        give_up: seconds(*give_up),
+        max_probes: *max_probes,
+    }
+}
+
+/// What there is to look at closely besides.
+pub(crate) struct About<'a> {
+    /// The open rows of the board.
+    pub(crate) rows: &'a [Task],
+    /// Tasks that were looked at: their own history is never pruned while they live, so it reaches further back than the
+    /// newest events of the board.
+    pub(crate) details: Vec<&'a Detail>,
+    /// Profiles that exist.
+    pub(crate) known: &'a [String],
+    /// The moment was given, not read: what it looks like then is nobody else's business.
+    pub(crate) clock_given: bool,
+}
+
+/// Looks at who runs where, how providers stand, and what is on its way.
+pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Routing> {
+    let About { rows, details, known, clock_given } = about;
+    let mut names: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+    names.extend(world.config.profiles.keys().map(String::as_str));
+    names.extend(rows.iter().filter_map(|t| t.assignee.as_deref()));
+    let profiles: BTreeMap<String, Profile> = names
+        .into_iter()
+        .take(MOST_PROFILES)
+        .filter_map(|name| Some((name.to_owned(), (world.profile)(name)?)))
+        .collect();
+    let events = world.board.turns(now.plus(-NIGHT), MOST_EVENTS)?;
+    let runs = world.board.recent_runs(MOST_RUNS)?;
+    let pace = seconds(world.config.routing.pace);
+    let mut sightings: Vec<Sighting> =
+        runs.iter().filter_map(|(task, run)| of_run(task, run, &profiles, pace)).collect();
+    sightings.extend(events.iter().filter_map(|(task, e)| of_event(task, e)));
+    let theirs = details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event(&d.task.id, e)));
+    sightings.extend(theirs);
+    sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
+    sightings.dedup();
+    let sent = sent(&events, &runs, rows);
+    let here = world.board.id().path.display().to_string();
+    let entries = Ledger::fold(&sightings, &policy(world.config)).entries().to_vec();
+    if !clock_given {
+        share(world, &here, &Shared { entries, sent: sent.clone() });
+    }
+    let mut routing =
+        Routing { profiles, sightings, others: Vec::new(), sent, quiet_until: quiet(world.config, now) };
+    for (board, body) in world.cache.shared() {
+        let Ok(other) = serde_json::from_str::<Shared>(&body) else { continue };
+        if board != here {
+            // A board that is gone must not hold a provider for ever.
+            let fresh = |e: &Entry| now.since(e.bad.max(e.until)) < NIGHT;
+            routing.others.extend(other.entries.into_iter().filter(fresh));
+            routing.sent.extend(other.sent.into_iter().filter(|s| now.since(s.at) < NIGHT));
+        }
+    }
+    Ok(routing)
+}
+
+/// The end of the owner's quiet hours, where it is quiet now.
+pub(crate) fn quiet(config: &Config, now: Time) -> Option<Time> {
+    config.routing.quiet_hours.as_ref()?.until(now)
+}
+
+fn share(world: &mut World<'_>, here: &str, what: &Shared) {
+    let nothing = what.entries.is_empty() && what.sent.is_empty();
+    let body = if nothing { None } else { serde_json::to_string(what).ok() };
+    world.cache.put_shared(here, body);
+}
+
+/// What an attempt says by the way it ended, or by working for long enough.
+fn of_run(task: &str, run: &Run, profiles: &BTreeMap<String, Profile>, pace: i64) -> Option<Sighting> {
+    let profile = run.profile.as_deref()?;
+    // What ran before its configuration changed may have gone somewhere else.
+    let known = profiles.get(profile).filter(|p| p.changed.is_none_or(|at| at <= run.started_at));
+    let id = known.map(Profile::id).unwrap_or_default();
+    let (at, news) = match (run.outcome.as_deref(), run.ended_at) {
+        // A run without length is a note that something was settled, not work.
+        (Some("completed"), Some(end)) if end > run.started_at => (end, News::Good),
+        (Some("rate_limited"), Some(end)) => (end, News::Bad { cause: Cause::RateLimit, resets: None }),
+        (None, None) => {
+            let proven = run.started_at.plus(pace);
+            (run.last_heartbeat_at.filter(|beat| *beat >= proven)?, News::Good)
+        }
+        _ => return None,
+    };
+    let profile = Some(profile.to_owned());
+    Some(Sighting { id, profile, task: task.to_owned(), at, began: run.started_at, news })
+}
+
+/// What a watcher wrote down of a provider. A forged one can only make us more careful.
+pub(crate) fn of_event(task: &str, e: &Event) -> Option<Sighting> {
+    let trail = e.trail().filter(|_| word::is_ours(e))?;
+    let text = |key: &str| trail.get(key).and_then(Value::as_str);
+    let time = |key: &str| trail.get(key).and_then(Value::as_i64).map(Time);
+    let cause: Cause = serde_json::from_value(trail.get("cause")?.clone()).ok()?;
+    let holds = cause.is_provider_pressure() || cause == Cause::Credential;
+    let (name, host) = (text("provider"), text("host"));
+    // Without a run it is no attempt's story, only somebody's talk of one.
+    if !holds || (name.is_none() && host.is_none()) || trail.get("run").is_none() {
+        return None;
+    }
+    Some(Sighting {
+        id: Id::new(name, host),
+        profile: text("profile").map(str::to_owned),
+        task: text("source").unwrap_or(task).to_owned(),
+        at: e.at,
+        began: time("began").unwrap_or(e.at).min(e.at),
+        news: News::Bad { cause, resets: time("resets") },
+    })
+}
+
+/// What our events say was sent where, and whether it is still on its way.
+fn sent(events: &[(String, Event)], runs: &[(String, Run)], rows: &[Task]) -> Vec<Sent> {
+    let mut all: Vec<Sent> = Vec::new();
+    for (task, e) in events.iter().filter(|(_, e)| word::is_ours(e)) {
+        let Some(sent) = e.trail().and_then(|t| t.get("sent")) else { continue };
+        let text = |key: &str| sent.get(key).and_then(Value::as_str);
+        let Some(profile) = text("profile") else { continue };
+        // A move leaves two events that say so.
+        if all.iter().any(|s| s.task == *task && s.at == e.at) {
+            continue;
+        }
+        let ended = |(t, r): &(String, Run)| {
+            t == task && r.started_at >= e.at && r.ended_at.is_some_and(|end| end > r.started_at)
+        };
+        let waits = |t: &Task| {
+            let on_way = matches!(t.status, Status::Ready | Status::Running | Status::Todo);
+            t.id == *task && on_way && t.assignee.as_deref() == Some(profile)
+        };
+        all.push(Sent {
+            task: task.clone(),
+            profile: profile.to_owned(),
+            id: Id::new(text("provider"), text("host")),
+            at: e.at,
+            is_move: sent.get("move").and_then(Value::as_bool).unwrap_or(false),
+            is_open: rows.iter().any(waits) && !runs.iter().any(ended),
+        });
+    }
+    all
+}

@@ -1,0 +1,135 @@
+//! `route-blocked`: carries out what orchestrators decide, moves work off providers that refuse it, ends holds, and closes
+//! the cards that are done with.
+//!
+//! It asks no model and starts no worker. What it cannot settle by rule it leaves to the orchestrator's card; what that
+//! cannot settle goes to a person.
+
+pub(crate) mod cards;
+pub(crate) mod decisions;
+pub mod facts;
+pub(crate) mod holds;
+pub(crate) mod moving;
+mod notices;
+mod observe;
+pub(crate) mod router;
+pub mod seen;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use self::moving::Scribe;
+use self::router::Router;
+use self::seen::Seen;
+use super::{Decision, Left, Pass, Watcher, World, word};
+use crate::board::{Detail, Step};
+use crate::config::Config;
+use crate::distress;
+use crate::error::Result;
+use crate::time::Time;
+
+/// The watcher.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RouteBlocked;
+
+pub(crate) const NAME: &str = "route-blocked";
+/// The event with which a task is left to be asked about once more.
+pub(crate) const UNANSWERED: &str = "watchbill_unanswered";
+
+impl Watcher for RouteBlocked {
+    type Seen = Seen;
+    const NAME: &'static str = NAME;
+
+    fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
+        observe::observe(world, pass)
+    }
+
+    fn decide(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+        decide(seen, pass, config)
+    }
+
+    fn glanced(seen: &Seen) -> usize {
+        seen.glanced
+    }
+
+    fn seen_at(seen: &Seen) -> Time {
+        seen.now
+    }
+}
+
+/// What every rule may look at, and what the pass has come to so far.
+struct Rules<'a> {
+    seen: &'a Seen,
+    config: &'a Config,
+    pass: &'a Pass,
+    scribe: Scribe<'a>,
+    router: Router<'a>,
+    known: &'a [String],
+    decision: Decision,
+    /// Tasks that this pass changes already: at most one step each.
+    touched: BTreeSet<String>,
+}
+
+/// Decides on everything that was seen. Pure: the same facts give the same steps.
+pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+    if let Some(fault) = &seen.clock_fault {
+        let mut decision = Decision::default();
+        if !seen.cards.is_empty() || !seen.tasks.is_empty() {
+            decision.findings.push(format!("clock: {fault}; nothing is done by time until it is sane"));
+        }
+        return decision;
+    }
+    let known = seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+    let hermes = seen.runtime.as_ref().and_then(|r| r.orchestrator.clone());
+    let orchestrators = super::distress::orchestrators(config, hermes);
+    let mut rules = Rules {
+        seen,
+        config,
+        pass,
+        scribe: Scribe { pass, config, now: seen.now },
+        router: Router::new(&seen.routing, config, seen.now, known, orchestrators.clone()),
+        known,
+        decision: Decision::default(),
+        touched: BTreeSet::new(),
+    };
+    rules.carry_out_decisions(&orchestrators);
+    rules.look_after_cards(&orchestrators);
+    rules.look_after_holds();
+    rules.tell(&orchestrators);
+    rules.decision
+}
+
+impl<'a> Rules<'a> {
+    /// A task that was looked at.
+    fn task(&self, id: &str) -> Option<&'a Detail> {
+        self.seen.tasks.iter().find(|d| d.task.id == id)
+    }
+
+    /// Whether a pass over one task only leaves this one out.
+    fn is_left_out(&self, id: &str) -> bool {
+        self.pass.only.as_ref().is_some_and(|only| only != id)
+    }
+
+    fn is_opted_out(&self, d: &Detail) -> bool {
+        word::is_opted_out(d, self.known)
+    }
+
+    fn push(&mut self, step: Step) {
+        self.touched.insert(step.task.clone());
+        self.decision.steps.push(step);
+    }
+
+    fn leave(&mut self, d: &Detail, because: impl Into<String>) {
+        self.decision.left.push(Left { task: d.task.id.clone(), because: because.into(), unknown: false });
+    }
+
+    /// The program with which a person changes this board, ready for a command line.
+    fn hand(&self) -> String {
+        distress::hand(self.seen.own_board, self.seen.slug.as_deref(), &self.seen.db)
+    }
+}
+
+/// The sources a card names by itself: see [`cards::named`].
+pub(crate) fn sources_of(card: &Detail) -> BTreeSet<String> {
+    cards::named(card).into_iter().collect()
+}

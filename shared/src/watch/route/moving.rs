@@ -1,0 +1,327 @@
+//! The steps that move work, park it, set it free or hand it to a person: the same in every watcher that does so.
+
+use serde_json::{Map, Value, json};
+
+use super::router::{Ask, Router, Target};
+use crate::board::hermes::{self, Trail};
+use crate::board::{Change, Detail, Event, Expect, Status, Step};
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::distress::{self, Blocker};
+use crate::provider::Id;
+use crate::quote;
+use crate::time::Time;
+use crate::watch::{Pass, word};
+
+/// The owner of a hold that routing ends.
+pub(crate) const OWNER: &str = "route-blocked";
+
+/// What Hermes writes when a goal-mode worker comes to no end: a sticky block of its own, whatever the reason.
+pub(crate) const GOAL: &str = "Goal-mode worker exhausted its turn budget";
+
+/// Why a step is made.
+#[derive(Debug, Clone)]
+pub(crate) struct Why {
+    /// The rule.
+    pub(crate) case: &'static str,
+    /// Why the last attempt ended, where that is known.
+    pub(crate) cause: Option<Cause>,
+    /// One line.
+    pub(crate) because: String,
+    /// What a later pass reads back.
+    pub(crate) facts: Map<String, Value>,
+}
+
+impl Why {
+    pub(crate) fn new(case: &'static str, because: impl Into<String>) -> Why {
+        Why { case, cause: None, because: because.into(), facts: Map::new() }
+    }
+
+    pub(crate) fn cause(mut self, cause: Option<Cause>) -> Why {
+        self.cause = cause;
+        self
+    }
+
+    pub(crate) fn fact(mut self, key: &str, value: Value) -> Why {
+        self.facts.insert(key.to_owned(), value);
+        self
+    }
+}
+
+/// How a task leaves its card in the step that moves it.
+#[derive(Debug, Clone)]
+pub(crate) enum Parting {
+    /// There is no card.
+    Free,
+    /// Its card was closed in a step before.
+    Closed(String),
+    /// The card goes on for others; the task is unlinked from it.
+    Left(String),
+    /// A card is made that is settled already, as the trail of this very move.
+    Settled {
+        /// Its id.
+        id: String,
+        /// The change that makes it.
+        made: Box<Change>,
+    },
+}
+
+impl Parting {
+    fn changes(&self, task: &str, trail: &Trail<'_>) -> Vec<Change> {
+        match self {
+            Parting::Free => Vec::new(),
+            Parting::Closed(_) => Vec::new(),
+            Parting::Left(card) => hermes::unlinked(task, card, trail),
+            Parting::Settled { id, made } => {
+                let mut changes = vec![made.as_ref().clone()];
+                changes.extend(hermes::linked_as_is(task, id, trail));
+                changes
+            }
+        }
+    }
+
+    /// The parent that does not count any more.
+    fn without(&self) -> Vec<&str> {
+        match self {
+            Parting::Free => Vec::new(),
+            Parting::Closed(id) | Parting::Left(id) | Parting::Settled { id, .. } => vec![id.as_str()],
+        }
+    }
+}
+
+/// Writes steps in the name of one pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Scribe<'a> {
+    pub(crate) pass: &'a Pass,
+    pub(crate) config: &'a Config,
+    pub(crate) now: Time,
+}
+
+impl Scribe<'_> {
+    /// A step on a task that was seen.
+    pub(crate) fn step(
+        &self,
+        d: &Detail,
+        action: &str,
+        why: &Why,
+        changes: impl FnOnce(&Trail<'_>) -> Vec<Change>,
+    ) -> Step {
+        let changes = self.by_trail(why, changes);
+        Step {
+            task: d.task.id.clone(),
+            action: action.into(),
+            case: why.case.into(),
+            cause: why.cause,
+            because: why.because.clone(),
+            expect: Some(Expect::of(d)),
+            proof: None,
+            after: Vec::new(),
+            changes,
+        }
+    }
+
+    /// What is made under the trail of a reason.
+    pub(crate) fn by_trail<T>(&self, why: &Why, make: impl FnOnce(&Trail<'_>) -> T) -> T {
+        make(&Trail {
+            by: self.pass.program,
+            pass: &self.pass.id,
+            clock_given: self.pass.clock_given,
+            case: why.case,
+            cause: why.cause,
+            because: &why.because,
+            more: why.facts.clone(),
+        })
+    }
+
+    /// A task given to another profile and set free.
+    pub(crate) fn moved(
+        &self,
+        router: &mut Router<'_>,
+        d: &Detail,
+        to: &Target,
+        why: Why,
+        parting: &Parting,
+    ) -> Step {
+        let from = quote::inline(d.task.assignee.as_deref().unwrap_or("nobody"), 64);
+        let sent = router.send(&d.task.id, &to.profile, true);
+        let why = why.fact("sent", sent);
+        let at = if to.id.is_known() { format!(", at {}", to.id) } else { String::new() };
+        let note = format!(
+            "Moved from {from} to {}{at}: {} The task, its text and its scope are unchanged.",
+            to.profile,
+            ended(&why.because)
+        );
+        let mut step = self.step(d, "move", &why, |trail| {
+            let mut changes = parting.changes(&d.task.id, trail);
+            changes.extend(hermes::moved(d, &to.profile, &parting.without(), trail));
+            changes.extend(hermes::commented(trail.by, &note));
+            changes
+        });
+        // The events name both; a line of the report must do so itself.
+        step.because = format!("{from} to {}: {}", to.profile, why.because);
+        step
+    }
+
+    /// A task that waits until a moment, under a hold that routing ends.
+    pub(crate) fn held(&self, d: &Detail, provider: &Id, until: Time, why: Why) -> Step {
+        let word = why.cause.map_or("provider", Cause::as_str);
+        let since = self.hold_began(d);
+        let hold = hold(word, provider, since, until);
+        let action = if d.task.status == Status::Scheduled { "extend" } else { "park" };
+        let why = why.fact("hold", hold);
+        self.step(d, action, &why, |trail| hermes::held(d, word, until, trail))
+    }
+
+    /// A task given to another profile, which starts with it in its turn.
+    pub(crate) fn given(&self, d: &Detail, to: &Target, until: Time, why: Why) -> Step {
+        let word = why.cause.map_or("rate_limit", Cause::as_str);
+        let hold = hold(word, &to.id, self.hold_began(d), until);
+        let why = why.fact("hold", hold);
+        self.step(d, "give", &why, |trail| {
+            let mut changes = hermes::assigned(d, &to.profile, trail);
+            changes.extend(hermes::held(d, word, until, trail));
+            changes
+        })
+    }
+
+    /// A held task goes on with the profile it has.
+    pub(crate) fn released(&self, router: &mut Router<'_>, d: &Detail, why: Why, parting: &Parting) -> Step {
+        let profile = d.task.assignee.clone().unwrap_or_default();
+        let sent = router.send(&d.task.id, &profile, false);
+        let action = if why.case == "probe" { "probe" } else { "release" };
+        let why = why.fact("sent", sent);
+        self.step(d, action, &why, |trail| {
+            let mut changes = parting.changes(&d.task.id, trail);
+            changes.extend(hermes::set_free(d, &parting.without(), trail));
+            changes
+        })
+    }
+
+    /// A task that only a person can help.
+    pub(crate) fn person(&self, d: &Detail, word: &'static str, why: Why, parting: &Parting) -> Step {
+        let assignee = self.config.people.assignee.as_deref();
+        let note = format!("Needs a person ({word}): {}", ended(&why.because));
+        self.step(d, "hand-over", &why, |trail| {
+            let mut changes = parting.changes(&d.task.id, trail);
+            changes.extend(hermes::needs_person(d, word, assignee, trail));
+            changes.extend(hermes::commented(trail.by, &note));
+            changes
+        })
+    }
+
+    /// A card that has done its work. Its children are promoted with it.
+    pub(crate) fn closed(&self, card: &Detail, why: &Why) -> Step {
+        self.step(card, "close-card", why, |trail| {
+            let mut changes = hermes::completed(card, None, Some(&why.because), trail);
+            changes.extend(hermes::commented(trail.by, &format!("Closed: {}", ended(&why.because))));
+            changes
+        })
+    }
+
+    /// Since when a task is held without a break: one hold after the other is one wait.
+    fn hold_began(&self, d: &Detail) -> Time {
+        if d.task.status != Status::Scheduled {
+            return self.now;
+        }
+        let hold = our_hold(d).and_then(|(_, hold)| hold.get("since")?.as_i64());
+        hold.map_or(self.now, Time)
+    }
+}
+
+/// A hold's own record: who ends it, why, since when, and when.
+pub(crate) fn hold(word: &str, provider: &Id, since: Time, until: Time) -> Value {
+    json!({
+        "owner": OWNER, "cause": word, "key": format!("provider:{provider}"), "since": since.0, "next": until.0,
+        "until": until.0,
+    })
+}
+
+/// With one full stop at its end.
+fn ended(sentence: &str) -> String {
+    format!("{}.", sentence.trim_end().trim_end_matches('.'))
+}
+
+/// The hold we put on a task that still stands, with the event that says so.
+pub(crate) fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
+    if d.task.status != Status::Scheduled {
+        return None;
+    }
+    let newest =
+        d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"))?;
+    let ours = newest.kind == "scheduled" && word::is_ours(newest);
+    // Nothing of ours is ever put over somebody else's schedule; what says so is forged.
+    let steps =
+        d.events.iter().rev().take_while(|e| !matches!(e.kind.as_str(), "unblocked" | "status" | "claimed"));
+    if steps.into_iter().any(|e| e.kind == "scheduled" && !word::is_ours(e)) {
+        return None;
+    }
+    Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
+}
+
+/// When a hold ends.
+pub(crate) fn until(event: &Event, hold: &Value) -> Time {
+    hold.get("until").and_then(Value::as_i64).map_or(event.at, Time)
+}
+
+/// Whether we may put a task into other hands or set it free: nobody works on it, and nobody else said that it stops.
+pub(crate) fn is_ours_to_move(d: &Detail) -> bool {
+    let t = &d.task;
+    if t.claim_lock.is_some() || t.current_run.is_some() {
+        return false;
+    }
+    match t.status {
+        Status::Ready => true,
+        Status::Scheduled => our_hold(d).is_some(),
+        Status::Todo => {
+            d.parents.iter().all(|p| p.status.frees_children() || distress::is_card_title(&p.title))
+        }
+        Status::Blocked => is_ours_to_unblock(d),
+        _ => false,
+    }
+}
+
+/// Whether a block is no person's word: the breaker's own, the one a worker's hand wrote with its card, or what Hermes
+/// writes for a goal-mode worker.
+pub(crate) fn is_ours_to_unblock(d: &Detail) -> bool {
+    let newest = d.events.iter().rev().find(|e| {
+        matches!(e.kind.as_str(), "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual")
+    });
+    let Some(e) = newest else { return false };
+    match e.kind.as_str() {
+        // A limit set by hand means: run it so often and no more.
+        "gave_up" => {
+            let by_task = e.payload.get("limit_source").and_then(Value::as_str) == Some("task");
+            !by_task && d.task.max_retries.is_none() && !hermes::is_sticky(&d.events)
+        }
+        // Nobody's hand blocks what is blocked already: what says so over a person's word is forged.
+        "blocked" if is_second_block(d, e) => false,
+        "blocked" => {
+            let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
+            let by_hand = e.by() == Some(crate::watch::distress::HAND)
+                && e.trail().is_some_and(|t| t.get("card").is_some_and(|c| !c.is_null()));
+            by_hand || (e.by().is_none() && reason.starts_with(GOAL))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a task was blocked already, by an event before this one.
+fn is_second_block(d: &Detail, block: &Event) -> bool {
+    let at = d.events.iter().rposition(|e| e == block).unwrap_or(0);
+    let before = d.events[..at].iter().rev().find(|e| {
+        matches!(
+            e.kind.as_str(),
+            "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual" | "claimed"
+        )
+    });
+    before.is_some_and(|e| e.kind == "blocked")
+}
+
+/// The question about a task that stopped at a provider.
+pub(crate) fn ask<'a>(router: &Router<'_>, d: &'a Detail, blocker: Blocker, limiting: Option<Id>) -> Ask<'a> {
+    let from = d.task.assignee.as_deref().unwrap_or_default();
+    let told = d.events.iter().rev().find_map(|e| super::facts::of_event(&d.task.id, e)).map(|s| s.id);
+    let own = router.profile(from).id();
+    let limiting = limiting.into_iter().chain(told).chain([own]).filter(Id::is_known).collect();
+    Ask { detail: d, from, blocker, limiting }
+}

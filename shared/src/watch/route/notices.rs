@@ -1,0 +1,146 @@
+//! Nothing silent: what the runtime passes over without a word is said in every report, and once on the board, with the
+//! command that mends it.
+
+use serde_json::{Value, json};
+
+use super::Rules;
+use super::moving::Why;
+use crate::board::{Detail, Status, hermes};
+use crate::provider::is_profile;
+use crate::quote;
+use crate::time::words;
+use crate::watch::word;
+
+/// Seconds a task may stand with nobody before that is worth a word: it may just be in the making.
+const FRESH: i64 = 300;
+
+/// Whether nobody will ever take a ready task: Hermes skips these without a word.
+pub(super) fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
+    match assignee {
+        None => !own_board,
+        Some(name) => !known.is_empty() && name != "default" && !known.iter().any(|k| k == name),
+    }
+}
+
+impl<'a> Rules<'a> {
+    /// Tells what stands still or runs on something outdated.
+    pub(super) fn tell(&mut self, orchestrators: &[String]) {
+        self.tell_of_orchestrators(orchestrators);
+        for profile in self.seen.routing.profiles.values() {
+            if let Some(conflict) = &profile.conflict {
+                self.decision.findings.push(format!("{conflict}; make the two agree"));
+            }
+        }
+        for d in &self.seen.tasks {
+            if super::seen::is_card_row(&d.task) || self.is_left_out(&d.task.id) || self.is_opted_out(d) {
+                continue;
+            }
+            match d.task.status {
+                Status::Ready => self.tell_of_ready(d),
+                Status::Running => self.tell_of_running(d),
+                _ => {}
+            }
+        }
+    }
+
+    fn tell_of_orchestrators(&mut self, orchestrators: &[String]) {
+        let open = !self.seen.cards.is_empty();
+        if !open || orchestrators.iter().any(|o| self.exists(o)) {
+            return;
+        }
+        let Some(name) = orchestrators.first() else { return };
+        self.decision.findings.push(format!(
+            "there is no profile {name} to take cards; hermes profile create {name}, or name another one \
+             (distress.orchestrator)"
+        ));
+    }
+
+    fn tell_of_ready(&mut self, d: &'a Detail) {
+        let (id, hand) = (&d.task.id, self.hand());
+        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        let waited = self.seen.now.since(touched.max(d.task.created_at));
+        if is_nobodys(d.task.assignee.as_deref(), self.known, self.seen.own_board) {
+            // Once it was told its event is the newest one; its age is then no sign of being in the making.
+            if waited < FRESH && !was_told(d, "no-assignee") {
+                return;
+            }
+            let who = d.task.assignee.as_deref();
+            let what = match who {
+                None => format!("{id} is ready and assigned to nobody, so nobody takes it"),
+                Some(name) => {
+                    let name = quote::inline(name, 64);
+                    format!("{id} is ready for {name}, and there is no such profile, so nobody takes it")
+                }
+            };
+            // A name from a row is put into a command only where it is plainly one.
+            let mend = match who.filter(|name| is_profile(name)) {
+                None => format!("{hand} reassign {id} PROFILE"),
+                Some(name) => format!("hermes profile create {name}, or {hand} reassign {id} PROFILE"),
+            };
+            self.tell_once(d, "no-assignee", &what, &mend);
+            return;
+        }
+        let Some(guard) = self.seen.guarded.get(id) else { return };
+        let held = words(self.seen.now.since(guard.since));
+        let what = format!(
+            "{id} is ready, and the dispatcher's guard has held it back for {held} ({})",
+            quote::inline(&guard.reason, 60)
+        );
+        let mend = match guard.reason.as_str() {
+            "active_pr" => {
+                format!("look at the pull request its comments name; {hand} archive {id} where it is done")
+            }
+            "recent_success" => format!(
+                "{hand} complete {id} where it is done; else it starts an hour after its last success"
+            ),
+            _ => format!("{hand} reassign {id} PROFILE, which clears the failure the guard reads"),
+        };
+        self.tell_once(d, "guarded", &what, &mend);
+    }
+
+    fn tell_of_running(&mut self, d: &'a Detail) {
+        let Some(run) = d.current_run() else { return };
+        let Some(name) = run.profile.as_deref().or(d.task.assignee.as_deref()) else { return };
+        let profile = self.router.profile(name);
+        let Some(changed) = profile.changed.filter(|at| *at > run.started_at) else { return };
+        let id = &d.task.id;
+        let what = format!(
+            "{id} runs on a configuration of {name} that was changed at {changed}, after its attempt began; the new one \
+             counts from its next attempt"
+        );
+        // Only a process that is proven to be its worker is named: a pid alone may be a stranger's by now.
+        let mend = match self.seen.workers.get(id) {
+            Some(pid) => format!("kill {pid} ends this attempt, and heal requeues it"),
+            None => "let this attempt end".to_owned(),
+        };
+        self.tell_once(d, "profile-changed", &what, &mend);
+    }
+
+    /// A finding of every pass, and an event with a comment on the board once an episode.
+    pub(super) fn tell_once(&mut self, d: &'a Detail, key: &'static str, what: &str, mend: &str) {
+        self.decision.findings.push(format!("{what}; {mend}"));
+        if self.touched.contains(&d.task.id) || was_told(d, key) {
+            return;
+        }
+        let why = Why::new("notice", what).fact("key", json!(key));
+        let step = self.scribe.step(d, "tell", &why, |trail| {
+            let mut changes =
+                vec![hermes::noted("watchbill_detected", json!({"key": key, "mend": mend}), trail)];
+            changes.extend(hermes::commented(trail.by, &format!("{what}. What mends it: {mend}")));
+            changes
+        });
+        self.push(step);
+    }
+}
+
+/// Whether this was said on the board in the present episode, which somebody's decision or a new attempt ends.
+fn was_told(d: &Detail, key: &str) -> bool {
+    let began =
+        d.events.iter().rposition(|e| word::is_fresh_start(e) || e.kind == "claimed").map_or(0, |i| i + 1);
+    let says = |e: &crate::board::Event| {
+        e.kind == "watchbill_detected"
+            && word::is_ours(e)
+            && e.payload.get("key").and_then(Value::as_str) == Some(key)
+    };
+    d.events[began..].iter().any(says)
+}

@@ -1,0 +1,174 @@
+//! What `route-blocked` looks at, in two looks: all open rows, then the stories of those that matter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::facts::{self, About};
+use super::router::Router;
+use super::seen::{CardSeen, GLANCED, Guarded, Seen, is_card_row, may_wait};
+use crate::board::{Detail, Event, Status, Task};
+use crate::config::span::seconds;
+use crate::distress;
+use crate::error::Result;
+use crate::host::Life;
+use crate::logs::LogEnd;
+use crate::time::Time;
+use crate::watch::{LogAsk, Pass, World, clock, word};
+
+/// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
+const LATELY: i64 = 3_600;
+/// Newest events looked through for them.
+const MOST_EVENTS: u32 = 2_000;
+
+pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
+    let now = pass.now;
+    let rows = world.board.glance(&GLANCED)?;
+    let mut seen = Seen {
+        now,
+        runtime: None,
+        glanced: rows.len(),
+        own_board: world.board.is_own(),
+        slug: world.board.id().slug.clone(),
+        db: world.board.id().path.display().to_string(),
+        clock_fault: None,
+        routing: facts::Routing::default(),
+        cards: Vec::new(),
+        answered: Vec::new(),
+        tasks: Vec::new(),
+        workers: BTreeMap::new(),
+        guarded: BTreeMap::new(),
+    };
+    let lately = world.board.events(now.plus(-LATELY), MOST_EVENTS)?;
+    if rows.is_empty() && lately.is_empty() {
+        return Ok(seen);
+    }
+    let newest = lately.iter().map(|(_, e)| e.at).max();
+    seen.clock_fault = clock::fault(world, pass, newest);
+    let runtime = (world.runtime)();
+    let ids = |keep: &dyn Fn(&Task) -> bool| -> Vec<String> {
+        rows.iter().filter(|t| keep(t)).map(|t| t.id.clone()).collect()
+    };
+    for card in world.board.look(&ids(&is_card_row))? {
+        seen.cards.push(closer(world, card, now));
+    }
+    let mut wanted: BTreeSet<String> = ids(&|t| !is_card_row(t) && may_wait(t)).into_iter().collect();
+    wanted.extend(seen.cards.iter().flat_map(|c| super::sources_of(&c.detail)));
+    seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
+    seen.answered = answered(world, &seen.tasks, &lately)?;
+    let sources = seen.answered.iter().flat_map(super::sources_of).filter(|id| !wanted.contains(id));
+    let sources: Vec<String> = sources.collect::<BTreeSet<_>>().into_iter().collect();
+    wanted.extend(sources.iter().cloned());
+    seen.tasks.extend(world.board.look(&sources)?);
+    let details = seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)).collect();
+    let about = About { rows: &rows, details, known: &runtime.profiles, clock_given: pass.clock_given };
+    seen.routing = facts::observe(world, &about, now)?;
+    seen.guarded = guarded(&rows, &lately, now, seconds(world.config.routing.unclaimed));
+    let more = more(&rows, &seen, world, &runtime.profiles);
+    let more: Vec<String> = more.into_iter().filter(|id| !wanted.contains(id)).collect();
+    let more = world.board.look(&more)?;
+    seen.workers = workers(world, &more);
+    seen.tasks.extend(more);
+    seen.runtime = Some(runtime);
+    in_order(&mut seen.tasks);
+    Ok(seen)
+}
+
+/// The workers of running tasks, where it is proven which process that is.
+fn workers(world: &World<'_>, tasks: &[Detail]) -> BTreeMap<String, i64> {
+    let running = tasks.iter().filter(|d| d.task.status == Status::Running);
+    let proven = |d: &Detail| {
+        let look = world.host.look(&[crate::watch::heal::ask(d)?]).pop()?;
+        look.worker_pid.filter(|_| look.life == Life::Alive)
+    };
+    running.filter_map(|d| Some((d.task.id.clone(), proven(d)?))).collect()
+}
+
+/// In dispatch order: who comes first gets the next free place.
+fn in_order(tasks: &mut [Detail]) {
+    tasks.sort_by(|a, b| {
+        let (a, b) = (&a.task, &b.task);
+        (b.priority, a.created_at, &a.id).cmp(&(a.priority, b.created_at, &b.id))
+    });
+}
+
+/// A card, with the reason its orchestrator could not answer.
+fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
+    let mut card = CardSeen { detail, cause: None, host: None, resets: None };
+    let failed = card
+        .detail
+        .newest_run()
+        .filter(|r| r.ended_at.is_some() && !matches!(r.outcome.as_deref(), Some("completed" | "blocked")));
+    let Some(run) = failed else { return card };
+    let board = world.board.id().clone();
+    let profile = run.profile.as_deref().or(card.detail.task.assignee.as_deref());
+    let ask =
+        LogAsk { board: &board, task: &card.detail.task.id, profile, since: run.started_at, now, file: None };
+    if let LogEnd::Ended(e) = world.logs.read(&ask, world.cache).end {
+        (card.cause, card.host, card.resets) = (Some(e.cause), e.endpoint_host, e.resets);
+    }
+    card
+}
+
+/// Finished cards whose decision nobody carried out: those that waiting tasks were tied to, and those finished lately.
+fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)]) -> Result<Vec<Detail>> {
+    let mut ids: BTreeSet<String> = BTreeSet::new();
+    for d in tasks {
+        let made = d.cards_made.iter().filter(|c| c.status == Status::Done).map(|c| &c.id);
+        let kin = d.parents.iter().filter(|p| p.status == Status::Done && distress::is_card_title(&p.title));
+        ids.extend(made.chain(kin.map(|p| &p.id)).cloned());
+    }
+    let theirs = |e: &Event| e.kind == "completed" && !word::is_ours(e);
+    let finished: BTreeSet<&String> = lately.iter().filter(|(_, e)| theirs(e)).map(|(id, _)| id).collect();
+    let finished: Vec<String> = finished.into_iter().filter(|id| !ids.contains(*id)).cloned().collect();
+    ids.extend(world.board.titled(&finished)?.into_iter().filter(is_card_row).map(|t| t.id));
+    let all = world.board.look(&ids.into_iter().collect::<Vec<_>>())?;
+    Ok(all.into_iter().filter(|c| c.task.status == Status::Done).collect())
+}
+
+/// Ready work that the runtime's guard has held back for too long: its newest events say nothing else.
+fn guarded(rows: &[Task], lately: &[(String, Event)], now: Time, most: i64) -> BTreeMap<String, Guarded> {
+    let mut all: BTreeMap<&str, Guarded> = BTreeMap::new();
+    for (task, e) in lately {
+        if e.kind != "respawn_guarded" {
+            // A comment sets nobody free.
+            if !matches!(e.kind.as_str(), "commented" | "heartbeat" | "watchbill_detected") {
+                all.remove(task.as_str());
+            }
+            continue;
+        }
+        let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or("unknown").to_owned();
+        let known = all.entry(task).or_insert_with(|| Guarded { since: e.at, reason: String::new() });
+        known.reason = reason;
+    }
+    let ready = |id: &str| rows.iter().any(|t| t.id == id && t.status == Status::Ready);
+    all.into_iter()
+        .filter(|(id, g)| ready(id) && now.since(g.since) > most)
+        .map(|(id, g)| (id.to_owned(), g))
+        .collect()
+}
+
+/// What only the ledger and the runtime make interesting: ready work of held providers, work nobody will take, and work
+/// whose profile changed under it.
+fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &[String]) -> Vec<String> {
+    let router = Router::new(&seen.routing, world.config, seen.now, known, Vec::new());
+    let wanted = |t: &&Task| {
+        if is_card_row(t) {
+            return false;
+        }
+        let profile = t.assignee.as_deref().unwrap_or_default();
+        match t.status {
+            Status::Ready => {
+                router.state(profile).is_held()
+                    || seen.guarded.contains_key(&t.id)
+                    || super::notices::is_nobodys(t.assignee.as_deref(), known, world.board.is_own())
+            }
+            Status::Running => {
+                let changed = router.profile(profile).changed;
+                changed.zip(t.started_at).is_some_and(|(changed, started)| changed > started)
+            }
+            _ => false,
+        }
+    };
+    rows.iter().filter(wanted).map(|t| t.id.clone()).collect()
+}

@@ -1,0 +1,384 @@
+//! Where a task may go: the fallback order, who may be chosen, and how many at once. Pure, and the same for every watcher
+//! that moves work.
+
+use serde_json::{Value, json};
+
+use super::facts::{NIGHT, Routing, Sent, policy};
+use crate::board::{Detail, Event};
+use crate::config::span::seconds;
+use crate::config::{Config, RateLimitRoute};
+use crate::distress::Blocker;
+use crate::provider::ledger::{Entry, Ledger, News, Policy, Sighting, State};
+use crate::provider::{Id, Profile};
+use crate::time::{Time, words};
+use crate::watch::word;
+
+/// Seconds in which the moves of one task are counted.
+const DAY: i64 = 86_400;
+const HOUR: i64 = 3_600;
+/// The longest a task waits for a place before it is looked at again, in seconds.
+const TURN: i64 = 300;
+
+/// Where a task goes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Choice {
+    /// To this profile.
+    Move(Target),
+    /// Somebody could take it, but not now.
+    Wait {
+        /// When to look again.
+        until: Time,
+        /// Why not now.
+        why: String,
+    },
+    /// Nobody may take it.
+    Nobody(String),
+    /// It was moved as often as allowed: what is left is a narrower task, or a person.
+    Spent(String),
+}
+
+/// A profile that may take a task.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Target {
+    /// Its name.
+    pub(crate) profile: String,
+    /// Its provider.
+    pub(crate) id: Id,
+}
+
+/// Whether a held task may go on where it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Release {
+    /// Now; as a probe where nobody knows yet.
+    Go {
+        /// It is the first one since the hold.
+        probe: bool,
+    },
+    /// Not now.
+    Wait {
+        /// When to look again.
+        until: Time,
+        /// Why not now.
+        why: String,
+    },
+    /// Its provider was tried often or long enough.
+    GiveUp(String),
+}
+
+/// What is asked of the router about one task.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask<'a> {
+    /// The task.
+    pub(crate) detail: &'a Detail,
+    /// Who had it.
+    pub(crate) from: &'a str,
+    /// What stopped it: a rate limit or a credential.
+    pub(crate) blocker: Blocker,
+    /// Providers it must not go to: those that stopped it.
+    pub(crate) limiting: Vec<Id>,
+}
+
+/// Knows how providers stand and what is on its way to them.
+pub(crate) struct Router<'a> {
+    routing: &'a Routing,
+    config: &'a Config,
+    ledger: Ledger,
+    policy: Policy,
+    now: Time,
+    /// Profiles that exist; empty where nobody knows.
+    known: &'a [String],
+    /// Who decides, and so never works.
+    orchestrators: Vec<String>,
+    sent: Vec<Sent>,
+}
+
+impl<'a> Router<'a> {
+    pub(crate) fn new(
+        routing: &'a Routing,
+        config: &'a Config,
+        now: Time,
+        known: &'a [String],
+        orchestrators: Vec<String>,
+    ) -> Router<'a> {
+        let policy = policy(config);
+        let ledger = Ledger::fold(&routing.sightings, &policy).joined(&routing.others);
+        Router { routing, config, ledger, policy, now, known, orchestrators, sent: routing.sent.clone() }
+    }
+
+    /// What is known of a profile.
+    pub(crate) fn profile(&self, name: &str) -> Profile {
+        let unknown = || Profile { name: name.to_owned(), ..Profile::default() };
+        self.routing.profiles.get(name).cloned().unwrap_or_else(unknown)
+    }
+
+    /// How a profile's provider and key stand.
+    pub(crate) fn state(&self, profile: &str) -> State {
+        self.standing(profile).map_or(State::Healthy, |(_, state)| state)
+    }
+
+    /// The trouble in a profile's way, where there is or was one.
+    pub(crate) fn standing(&self, profile: &str) -> Option<(&Entry, State)> {
+        self.ledger.of(&self.profile(profile), self.now, &self.policy)
+    }
+
+    /// Every provider and key that was in trouble.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        self.ledger.entries()
+    }
+
+    /// What one of them means now.
+    pub(crate) fn state_of(&self, entry: &Entry) -> State {
+        let changed = entry.profile.as_deref().and_then(|p| self.profile(p).changed);
+        entry.state(self.now, changed, &self.policy)
+    }
+
+    /// Who takes a task over, in the fallback order: the task stays as it is; another profile on another provider; another
+    /// profile on the same one only where it was no rate limit. What comes after (a narrower card) is an orchestrator's.
+    pub(crate) fn choose(&self, ask: &Ask<'_>) -> Choice {
+        let keys = &self.config.routing;
+        if ask.blocker == Blocker::RateLimited && keys.rate_limit_route == RateLimitRoute::Orchestrator {
+            return Choice::Nobody("routing.rate_limit_route leaves it to the orchestrator".into());
+        }
+        let moved = moves(ask.detail, self.now);
+        if moved >= usize::try_from(keys.max_moves).unwrap_or(usize::MAX) {
+            return Choice::Spent(format!("its {moved} moves are used up"));
+        }
+        let candidates = self.candidates(ask);
+        let elsewhere = |p: &Profile| {
+            let id = p.id();
+            id.is_known() && ask.limiting.iter().all(|l| id.is_surely_other(l))
+        };
+        let (first, second): (Vec<Profile>, Vec<Profile>) = candidates.into_iter().partition(elsewhere);
+        // One that cannot be told apart from the limiting one is no other provider.
+        let same_will_do = ask.blocker != Blocker::RateLimited;
+        let mut wait: Option<(Time, String)> = None;
+        let mut held = Vec::new();
+        for p in first.iter().chain(second.iter().filter(|_| same_will_do)) {
+            match self.way_to(p) {
+                Way::Free => {
+                    return Choice::Move(Target { profile: p.name.clone(), id: p.id() });
+                }
+                Way::Later(until, why) if wait.as_ref().is_none_or(|(w, _)| until < *w) => {
+                    wait = Some((until, why));
+                }
+                Way::Later(..) => {}
+                Way::Held(said) => held.push(format!("{} cannot take it: {said}", p.name)),
+            }
+        }
+        match wait {
+            Some((until, why)) => Choice::Wait { until, why },
+            None if !held.is_empty() => Choice::Nobody(held.join("; ")),
+            None if self.profile(ask.from).fallbacks.is_empty() && !keys.auto => {
+                Choice::Nobody(format!("no fallback is named for {}", ask.from))
+            }
+            None => Choice::Nobody(format!("no fallback of {} would help", ask.from)),
+        }
+    }
+
+    /// Whether a task may go on with its own profile.
+    pub(crate) fn release(&self, profile: &str) -> Release {
+        let p = self.profile(profile);
+        let standing = self.standing(profile);
+        if let Some((e, State::GivenUp)) = standing {
+            let (strikes, since) = (e.strikes, words(self.now.since(e.since)));
+            return Release::GiveUp(format!(
+                "{} did not recover: refused {strikes} times in {since}",
+                e.subject()
+            ));
+        }
+        if let Some(until) = self.routing.quiet_until {
+            return Release::Wait { until, why: format!("quiet hours until {}", until.local_clock()) };
+        }
+        match standing {
+            Some((e, state)) if state.is_held() => Release::Wait { until: e.until, why: e.said(state) },
+            _ if self.room(&p) > 0 => Release::Go { probe: matches!(standing, Some((_, State::HalfOpen))) },
+            Some((e, State::HalfOpen)) => {
+                let why = format!("another task probes {} first", e.id);
+                Release::Wait { until: self.now.plus(self.turn()), why }
+            }
+            _ => {
+                let why = format!("others on their way to {} come first", p.id());
+                Release::Wait { until: self.now.plus(self.turn()), why }
+            }
+        }
+    }
+
+    /// Whether a task may be sent to this profile now; else when to look again, and why.
+    pub(crate) fn is_open(&self, profile: &str) -> std::result::Result<(), (Time, String)> {
+        match self.way_to(&self.profile(profile)) {
+            Way::Free => Ok(()),
+            Way::Later(until, why) => Err((until, why)),
+            Way::Held(state) => Err((self.now.plus(self.turn()), format!("{profile} is {}", state.as_str()))),
+        }
+    }
+
+    /// Notes that a task is sent, so that the next one of this pass sees it on its way.
+    pub(crate) fn send(&mut self, task: &str, profile: &str, is_move: bool) -> Value {
+        let id = self.profile(profile).id();
+        let said = json!({"profile": profile, "provider": id.name, "host": id.host, "move": is_move});
+        let (task, profile) = (task.to_owned(), profile.to_owned());
+        self.sent.push(Sent { task, profile, id, at: self.now, is_move, is_open: true });
+        said
+    }
+
+    /// Listed fallbacks that exist and were not tried, in their order; where it is asked for, then all others.
+    fn candidates(&self, ask: &Ask<'_>) -> Vec<Profile> {
+        let tried = tried(ask.detail, self.now);
+        let fit = |p: &&str| {
+            let exists = self.known.is_empty() || *p == "default" || self.known.iter().any(|k| k == p);
+            exists && *p != ask.from && !tried.contains(&(*p).to_owned())
+        };
+        let listed = self.profile(ask.from).fallbacks;
+        let mut names: Vec<String> =
+            listed.iter().map(String::as_str).filter(fit).map(str::to_owned).collect();
+        if self.config.routing.auto {
+            let decides = |p: &str| p == "default" || self.orchestrators.iter().any(|o| o == p);
+            let mut more: Vec<&str> = self.routing.profiles.keys().map(String::as_str).filter(fit).collect();
+            more.retain(|p| !decides(p) && !names.iter().any(|n| n == p));
+            more.sort_by_key(|p| (self.on_way(&self.profile(p).id(), None), (*p).to_owned()));
+            names.extend(more.into_iter().map(str::to_owned));
+        }
+        names.iter().map(|n| self.profile(n)).collect()
+    }
+
+    fn way_to(&self, p: &Profile) -> Way {
+        let standing = self.standing(&p.name);
+        if let Some((e, state)) = standing.filter(|(_, state)| state.is_held()) {
+            return Way::Held(e.said(state));
+        }
+        if let Some(until) = self.routing.quiet_until {
+            return Way::Later(until, format!("quiet hours until {}", until.local_clock()));
+        }
+        let turn = self.now.plus(self.turn());
+        // Whoever was limited there probes it; nobody is moved onto what may still refuse.
+        if standing.is_some_and(|(_, state)| state == State::HalfOpen) {
+            return Way::Later(turn, format!("{} is being probed", p.id()));
+        }
+        if self.room(p) == 0 {
+            return Way::Later(turn, format!("others on their way to {} come first", p.name));
+        }
+        let keys = &self.config.routing;
+        for (window, most, word) in
+            [(HOUR, keys.moves_per_hour, "an hour"), (NIGHT, keys.moves_per_night, "a night")]
+        {
+            let recent = |s: &&Sent| s.is_move && s.profile == p.name && self.now.since(s.at) < window;
+            let mut times: Vec<Time> = self.sent.iter().filter(recent).map(|s| s.at).collect();
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            if times.len() >= most {
+                times.sort_unstable();
+                let free = times[times.len() - most].plus(window);
+                return Way::Later(free.max(turn), format!("{} took {most} in {word} already", p.name));
+            }
+        }
+        Way::Free
+    }
+
+    /// How many more may be sent to a profile's provider now: one as a probe, else a few, twice as many after each healthy
+    /// stretch.
+    fn room(&self, p: &Profile) -> usize {
+        let id = p.id();
+        let standing = self.ledger.of(p, self.now, &self.policy);
+        match standing {
+            Some((_, state)) if state.is_held() => 0,
+            Some((e, State::HalfOpen)) => {
+                // A probe that nobody takes proves nothing; the next one may go after a while.
+                let since = e.bad.max(self.now.plus(-seconds(self.config.routing.unclaimed)));
+                1_usize.saturating_sub(self.on_way(&id, Some(since)))
+            }
+            _ => {
+                let pace = seconds(self.config.routing.pace).max(1);
+                let good = standing.and_then(|(e, _)| e.good);
+                // Time alone is no health: it counts from the first attempt that worked since the sending began.
+                let since = self.first_good(&id, good).unwrap_or(self.now);
+                let steps = u32::try_from((self.now.since(since) / pace).clamp(0, 10)).unwrap_or(0);
+                let most = usize::try_from(self.config.routing.at_once).unwrap_or(usize::MAX);
+                most.saturating_mul(2_usize.pow(steps)).saturating_sub(self.on_way(&id, None))
+            }
+        }
+    }
+
+    fn on_way(&self, id: &Id, since: Option<Time>) -> usize {
+        let here = |s: &&Sent| s.is_open && s.id.is_same(id) && since.is_none_or(|t| s.at >= t);
+        self.sent.iter().filter(here).count()
+    }
+
+    /// When the present run of sending began: what was sent before an hour's silence proves nothing of today's load.
+    fn first_of_burst(&self, id: &Id) -> Option<Time> {
+        let mut times: Vec<Time> =
+            self.sent.iter().filter(|s| s.id.is_same(id)).map(|s| s.at).chain([self.now]).collect();
+        times.sort_unstable();
+        let gap = times.windows(2).rposition(|w| w[1].since(w[0]) > HOUR).map_or(0, |i| i + 1);
+        times.get(gap).copied()
+    }
+
+    /// The first sign of health of a provider since the present run of sending to it began.
+    fn first_good(&self, id: &Id, recovered: Option<Time>) -> Option<Time> {
+        let began = self.first_of_burst(id)?;
+        let good = |s: &&Sighting| s.news == News::Good && s.id.is_same(id) && s.at >= began;
+        let seen = self.routing.sightings.iter().filter(good).map(|s| s.at).min();
+        // The attempt that ended the trouble is one.
+        seen.into_iter().chain(recovered.filter(|at| *at >= began)).min()
+    }
+
+    fn turn(&self) -> i64 {
+        seconds(self.config.routing.pace).clamp(1, TURN)
+    }
+}
+
+/// How it stands with one candidate.
+enum Way {
+    Free,
+    Later(Time, String),
+    /// How its provider or its key stands.
+    Held(String),
+}
+
+/// When a task's present story began: what somebody else decided before any card was written starts it afresh; what is
+/// decided upon a card goes on with it, or cards would make the count endless.
+fn began(d: &Detail, now: Time) -> Time {
+    let day = now.plus(-DAY);
+    let card = d.cards_made.iter().map(|c| c.created_at).filter(|at| *at > day).min();
+    let before_card = |e: &&Event| card.is_none_or(|c| e.at < c);
+    let fresh = d.events.iter().filter(|e| word::is_fresh_start(e)).filter(before_card).map(|e| e.at).max();
+    fresh.map_or(day, |f| f.max(day))
+}
+
+/// How often a task was moved or set free again in its present story, whoever did it.
+pub(crate) fn moves(d: &Detail, now: Time) -> usize {
+    let began = began(d, now);
+    let card = d.cards_made.iter().map(|c| c.created_at).min();
+    let by_us = |e: &&Event| e.trail().and_then(|t| t.get("sent")?.get("move")?.as_bool()) == Some(true);
+    let decided = |e: &&Event| {
+        let kind = matches!(e.kind.as_str(), "assigned" | "unblocked");
+        kind && word::is_fresh_start(e) && card.is_some_and(|c| e.at >= c)
+    };
+    let events = || d.events.iter().filter(|e| e.at >= began);
+    // One step leaves several events of one moment; a hand reassigns and unblocks in one breath.
+    let ours = apart(events().filter(by_us).map(|e| e.at), 0);
+    ours + apart(events().filter(decided).map(|e| e.at), 120)
+}
+
+/// How many moments lie further apart than `breath` seconds, the first one counted.
+fn apart(times: impl Iterator<Item = Time>, breath: i64) -> usize {
+    let mut last: Option<Time> = None;
+    times
+        .filter(|at| {
+            let new = last.is_none_or(|l| at.since(l) > breath);
+            if new {
+                last = Some(*at);
+            }
+            new
+        })
+        .count()
+}
+
+/// Profiles that tried it in its present story and failed.
+fn tried(d: &Detail, now: Time) -> Vec<String> {
+    let began = began(d, now);
+    let failed = |r: &&crate::board::Run| {
+        r.started_at >= began
+            && r.ended_at.is_some_and(|end| end > r.started_at)
+            && r.outcome.as_deref() != Some("completed")
+    };
+    d.runs.iter().filter(failed).filter_map(|r| r.profile.clone()).collect()
+}

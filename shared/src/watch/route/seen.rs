@@ -1,0 +1,92 @@
+//! What `route-blocked` sees: plain data, so that a pass can be shown, saved and decided again.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::facts::Routing;
+use crate::board::{Detail, Status, Task};
+use crate::cause::Cause;
+use crate::distress::is_card;
+use crate::time::Time;
+use crate::watch::Runtime;
+
+/// Everything one pass of `route-blocked` rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The one reading of the clock.
+    pub now: Time,
+    /// The board's runtime.
+    pub runtime: Option<Runtime>,
+    /// How many open rows were glanced at.
+    pub glanced: usize,
+    /// The board was made by `board init`.
+    pub own_board: bool,
+    /// Its slug, where it is one of a Hermes root's named boards.
+    pub slug: Option<String>,
+    /// Its file.
+    pub db: String,
+    /// Why nothing may be decided by time, if so.
+    pub clock_fault: Option<String>,
+    /// Who runs where, and how providers stand.
+    pub routing: Routing,
+    /// Open distress cards.
+    pub cards: Vec<CardSeen>,
+    /// Finished distress cards whose decision nobody carried out yet.
+    pub answered: Vec<Detail>,
+    /// Tasks those cards are about, tasks that wait, and ready work of providers that are held.
+    pub tasks: Vec<Detail>,
+    /// Processes that are proven to be the workers of running tasks which are of interest, by task.
+    #[serde(default)]
+    pub workers: BTreeMap<String, i64>,
+    /// Ready tasks that the runtime's own guard holds back, by id.
+    pub guarded: BTreeMap<String, Guarded>,
+}
+
+/// An open card.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CardSeen {
+    /// Its whole story.
+    pub detail: Detail,
+    /// Why its orchestrator's last attempt ended, where its log says so.
+    pub cause: Option<Cause>,
+    /// Host and port of the endpoint that log names.
+    pub host: Option<String>,
+    /// When the provider answers again, as that log says.
+    pub resets: Option<Time>,
+}
+
+/// A guard that holds a ready task back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guarded {
+    /// Since when, without a break.
+    pub since: Time,
+    /// Hermes' word for why.
+    pub reason: String,
+}
+
+/// States that are glanced at.
+pub const GLANCED: [Status; 7] = [
+    Status::Running,
+    Status::Ready,
+    Status::Blocked,
+    Status::Todo,
+    Status::Scheduled,
+    Status::Triage,
+    Status::Review,
+];
+
+/// Whether a row is a distress card.
+pub(super) fn is_card_row(t: &Task) -> bool {
+    is_card(&t.title, t.idempotency_key.as_deref())
+}
+
+/// Whether a row may wait for something that routing ends, from the row alone.
+pub(super) fn may_wait(t: &Task) -> bool {
+    match t.status {
+        Status::Scheduled | Status::Blocked => true,
+        // Behind a card only where it was tried before, or stopped.
+        Status::Todo => t.started_at.is_some() || t.block_kind.is_some(),
+        _ => false,
+    }
+}

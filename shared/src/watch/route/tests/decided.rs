@@ -1,0 +1,228 @@
+//! What an orchestrator says, and what is made of it.
+
+use super::*;
+
+/// A card that its orchestrator finished with this decision, and the task that waits for it.
+fn answered(route: Value) -> Seen {
+    let mut c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Done);
+    c.detail.runs = vec![crate::board::Run {
+        started_at: ago(300),
+        ended_at: Some(ago(200)),
+        route: Some(route),
+        ..run(9, "tuesday", Some("completed"))
+    }];
+    let own = |kind: &str, at: i64| crate::board::Event { run: Some(9), ..event(kind, at, json!({})) };
+    c.detail.events.extend([own("claimed", 300), own("spawned", 299), own("completed", 200)]);
+    let mut d = held("t_00000001", 3_000);
+    tie(&mut d, &c);
+    d.cards.clear();
+    let mut s = seen(Routing { sightings: vec![refused("a", Cause::RateLimit, 600)], ..routing() });
+    // Nobody takes it mechanically: it is the orchestrator's.
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    s.answered = vec![c.detail];
+    s.tasks = vec![d];
+    s
+}
+
+fn decision(action: &str, more: Value) -> Value {
+    let mut all = json!({"task": "t_00000001", "action": action});
+    for (k, v) in more.as_object().unwrap() {
+        all[k] = v.clone();
+    }
+    all
+}
+
+fn said(d: &Decision) -> String {
+    let note = d.steps.iter().find(|s| s.action == "note-decision").unwrap();
+    payload(note, "watchbill_decided").unwrap();
+    note.because.clone()
+}
+
+#[test]
+fn each_decision_is_carried_out_once() {
+    let d = told(&answered(decision("reassign", json!({"assignee": "sol"}))));
+    assert_eq!(actions(&d), [("t_00000001", "move"), ("t_0000cafe", "note-decision")]);
+    assert_eq!((assigned(&d.steps[0]), status(&d.steps[0])), (Some("sol"), Some(&Status::Ready)));
+    assert_eq!(payload(&d.steps[0], "assigned").unwrap()["watchbill"]["decided_by"], "t_0000cafe");
+    assert!(d.findings.is_empty() && said(&d).contains("Carried out: reassign t_00000001"), "{d:?}");
+
+    // On with its own provider, but not before that answers again.
+    let d = told(&answered(decision("unblock", json!({}))));
+    assert_eq!((d.steps[0].action.as_str(), status(&d.steps[0])), ("extend", Some(&Status::Scheduled)));
+    let mut s = answered(decision("unblock", json!({})));
+    s.routing.sightings.clear();
+    assert_eq!(told(&s).steps[0].action, "release");
+    // What was never parked has no cause of its own; without one no pass would know what its hold waits for.
+    let mut s = answered(decision("unblock", json!({})));
+    s.tasks[0].task.status = Status::Blocked;
+    s.tasks[0].events.push(event("gave_up", 550, json!({"limit_source": "dispatcher"})));
+    let d = told(&s);
+    assert_eq!((d.steps[0].action.as_str(), d.steps[0].cause), ("park", Some(Cause::RateLimit)), "{d:?}");
+
+    let d = told(&answered(decision("human", json!({"reason": "it costs money"}))));
+    assert_eq!((d.steps[0].action.as_str(), status(&d.steps[0])), ("hand-over", Some(&Status::Blocked)));
+    assert_eq!(payload(&d.steps[0], "blocked").unwrap()["cause"], "orchestrator");
+    assert!(d.steps[0].because.contains("it costs money"));
+
+    // Dealt with.
+    let mut s = answered(decision("human", json!({})));
+    let note = json!({"by": NAME, "accepted": 1});
+    s.answered[0].events.push(event("watchbill_decided", 100, note));
+    let by = json!({"by": NAME, "watchbill": {"decided_by": "t_0000cafe"}});
+    s.tasks[0].events.push(event("blocked", 100, by));
+    assert_eq!(told(&s).steps, []);
+}
+
+#[test]
+fn a_split_makes_narrow_tasks_that_come_first() {
+    // luna's provider is held: her part waits for that from the start.
+    let children = json!({"children": [
+        {"title": "Count the red lanterns", "in_scope": ["red/**"], "max_files": 4},
+        {"title": "Count the blue lanterns", "in_scope": ["blue/**"], "assignee": "sol"},
+    ]});
+    let d = told(&answered(decision("split", children)));
+    assert_eq!(actions(&d), [("t_00000001", "split"), ("t_0000cafe", "note-decision")]);
+    let made: Vec<_> = d.steps[0]
+        .changes
+        .iter()
+        .filter_map(|c| match c {
+            Change::AddAnother { id, task, status, .. } => Some((id, task, status)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        made.iter().map(|(_, t, s)| (t.assignee.as_deref(), *s)).collect::<Vec<_>>(),
+        [(Some("luna"), &Status::Scheduled), (Some("sol"), &Status::Ready)]
+    );
+    let body = made[0].1.body.as_deref().unwrap();
+    assert!(
+        body.contains("## Scope") && body.contains("- In scope: `red/**`") && body.contains("- Max files: 4"),
+        "{body}"
+    );
+    assert_eq!(made[0].1.idempotency_key.as_deref(), Some("split:t_0000cafe:1"));
+    for (id, ..) in &made {
+        assert!(
+            d.steps[0].changes.contains(&Change::Link { parent: (*id).clone() }),
+            "the source waits for {id}"
+        );
+    }
+    assert_eq!(status(&d.steps[0]), Some(&Status::Todo));
+}
+
+#[test]
+fn what_must_not_be_is_refused_and_changes_nothing_else() {
+    let refused = |s: Seen| {
+        let d = told(&s);
+        assert_eq!(d.steps.len(), 1, "{d:?}");
+        assert_eq!(d.findings.len(), 1, "{d:?}");
+        said(&d)
+    };
+    let with = |route: Value| refused(answered(route));
+    assert!(with(decision("reassign", json!({"assignee": "gone"}))).contains("there is no profile gone"));
+    assert!(
+        with(decision("reassign", json!({"assignee": "mira"}))).contains("mira cannot take it: a is limited")
+    );
+    assert!(with(decision("reassign", json!({"assignee": "../x"}))).contains("no profile name"));
+    assert!(with(json!({"task": "t_0000cafe", "action": "unblock"})).contains("names the card itself"));
+    assert!(with(json!({"task": "t_00000777", "action": "unblock"})).contains("not the task of this card"));
+    assert!(with(json!("{broken")).contains("not valid JSON"));
+    assert!(
+        with(decision("split", json!({"children": [{"title": "x", "assignee": "gone"}]})))
+            .contains("no profile gone")
+    );
+
+    let mut s = answered(decision("unblock", json!({})));
+    s.tasks[0].task.status = Status::Done;
+    assert!(refused(s).contains("moved on: it is done"));
+    let mut s = answered(decision("unblock", json!({})));
+    s.tasks[0].events.push(event("unblocked", 100, json!({})));
+    s.tasks[0].task.status = Status::Ready;
+    assert!(refused(s).contains("moved on: unblocked since"));
+    let mut s = answered(decision("unblock", json!({})));
+    s.tasks[0].task.status = Status::Blocked;
+    s.tasks[0].events.push(event("blocked", 550, json!({"reason": "wait"})));
+    assert!(refused(s).contains("somebody else's word"));
+    // Anybody can complete a card with metadata; only the orchestrator's own attempt counts.
+    let mut s = answered(decision("unblock", json!({})));
+    s.answered[0].runs[0].profile = Some("sol".into());
+    assert!(refused(s).contains("sol, who is no orchestrator"));
+    let mut s = answered(decision("unblock", json!({})));
+    s.answered[0].events.retain(|e| e.kind != "spawned");
+    assert!(refused(s).contains("without being dispatched"), "a claim by hand bears any name");
+}
+
+#[test]
+fn a_rate_limited_task_is_not_given_back_to_its_provider_by_a_decision_either() {
+    let mut s = answered(decision("reassign", json!({"assignee": "mira"})));
+    s.routing.sightings.clear();
+    let d = told(&s);
+    assert!(said(&d).contains("works with the provider that limited it"), "{d:?}");
+}
+
+#[test]
+fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
+    let silent = |completed: i64, unanswered: Vec<(i64, &str)>| {
+        let mut s = answered(json!({}));
+        s.answered[0].runs[0].route = None;
+        for e in s.answered[0].events.iter_mut().filter(|e| e.kind == "completed") {
+            e.at = ago(completed);
+        }
+        for (at, card) in unanswered {
+            s.tasks[0].events.push(event("watchbill_unanswered", at, json!({"by": NAME, "card": card})));
+        }
+        let d = told(&s);
+        assert!(d.findings[0].contains("without a decision"), "{d:?}");
+        d.steps.first().map(|s| s.action.clone()).unwrap_or_default()
+    };
+    assert_eq!(silent(60, vec![]), "", "its orchestrator may be about to act");
+    assert_eq!(silent(700, vec![]), "ask-again");
+    assert_eq!(silent(900, vec![(100, "t_0000cafe")]), "", "synthesize-distress asks");
+    assert_eq!(silent(2_000, vec![(700, "t_0000cafe")]), "hand-over", "nobody asked again");
+    assert_eq!(silent(700, vec![(5_000, "t_0000beef")]), "hand-over", "the second one");
+}
+
+#[test]
+fn a_list_of_decisions_is_no_herd() {
+    let mut s = answered(json!([]));
+    let mut all = Vec::new();
+    s.answered[0].task.idempotency_key = Some("distress:incident:a:1".into());
+    let tied = s.tasks[0].parents.clone();
+    s.tasks.clear();
+    for i in 1..=5 {
+        let mut d = held(&format!("t_0000000{i}"), 3_000);
+        d.parents = tied.clone();
+        all.push(json!({"task": d.task.id, "action": "reassign", "assignee": "sol"}));
+        s.tasks.push(d);
+    }
+    s.answered[0].runs[0].route = Some(json!(all));
+    let d = told(&s);
+    let done: Vec<_> = d.steps.iter().map(|s| s.action.as_str()).collect();
+    assert_eq!(done, ["move", "move", "give", "give", "give", "note-decision"]);
+    assert!(d.steps[2..5].iter().all(|s| assigned(s) == Some("sol") && hold_ends(s).unwrap() > NOW), "{d:?}");
+    assert_eq!(d.steps[5].after.len(), 5, "said only where all of it happened");
+    for (i, route) in all.iter_mut().enumerate() {
+        *route = json!({"task": format!("t_0000000{}", i + 1), "action": "unblock"});
+    }
+    s.answered[0].runs[0].route = Some(json!(all));
+    s.routing.sightings = vec![refused("a", Cause::RateLimit, 2_000)];
+    let d = told(&s);
+    assert_eq!(d.steps.iter().filter(|s| s.action == "release").count(), 1, "one probes: {d:?}");
+}
+
+#[test]
+fn what_was_never_stopped_and_what_nobody_knows_is_refused() {
+    let mut s = answered(decision("human", json!({})));
+    s.tasks[0] = detail("t_00000001", Status::Ready);
+    assert!(said(&told(&s)).contains("it was never stopped"));
+    let s = answered(decision("reassign", json!({"assignee": "nobody"})));
+    assert!(said(&told(&s)).contains("nobody knows which provider nobody works with"));
+}
+
+#[test]
+fn what_was_left_behind_a_card_of_ours_is_not_forgotten() {
+    let mut s = answered(decision("unblock", json!({})));
+    s.answered[0].events.retain(|e| e.kind == "created");
+    s.answered[0].events.push(event("completed", 700, json!({"by": NAME})));
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_00000001", "ask-again")]);
+}

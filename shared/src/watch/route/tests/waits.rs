@@ -1,0 +1,208 @@
+//! Work that waits for a provider.
+
+use super::*;
+
+fn with(tasks: Vec<Detail>, sightings: Vec<Sighting>) -> Seen {
+    let mut s = seen(Routing { sightings, ..routing() });
+    s.tasks = tasks;
+    s
+}
+
+fn limited() -> Vec<Sighting> {
+    vec![refused("a", Cause::RateLimit, 30)]
+}
+
+#[test]
+fn ready_work_of_a_held_provider_moves_a_few_at_a_time_and_the_rest_waits_with_an_end() {
+    let tasks = (1..=5).map(|i| detail(&format!("t_0000000{i}"), Status::Ready)).collect();
+    let d = told(&with(tasks, limited()));
+    let to: Vec<_> = d.steps.iter().map(|s| (s.action.as_str(), assigned(s))).collect();
+    // Two at once for each of the two fallbacks.
+    assert_eq!(
+        to[..4],
+        [("move", Some("sol")), ("move", Some("sol")), ("move", Some("vega")), ("move", Some("vega"))]
+    );
+    assert_eq!((to[4].0, status(&d.steps[4])), ("park", Some(&Status::Scheduled)));
+    assert!(hold_ends(&d.steps[4]).unwrap() > NOW);
+    for step in &d.steps[..4] {
+        assert_eq!(status(step), None, "it was ready and stays so");
+        assert!(!step.changes.iter().any(|c| matches!(c, Change::Reword { .. })), "the text stays as it is");
+    }
+}
+
+#[test]
+fn what_somebody_set_free_since_is_theirs() {
+    let mut d = detail("t_00000001", Status::Ready);
+    d.events.push(event("unblocked", 10, json!({})));
+    let d = told(&with(vec![d], limited()));
+    assert_eq!(d.steps, []);
+    assert!(d.left[0].because.contains("somebody set it free"), "{d:?}");
+    let mut mine = detail("t_00000001", Status::Ready);
+    mine.body = "watchbill: no-heal".into();
+    assert_eq!(told(&with(vec![mine], limited())).steps, []);
+}
+
+#[test]
+fn a_held_task_goes_elsewhere_else_on_else_waits_longer() {
+    let lonely = |until: i64, sightings: Vec<Sighting>| {
+        let mut s = with(vec![held("t_00000001", until)], sightings);
+        s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+        let d = told(&s);
+        d.steps.first().map(|s| s.action.clone()).unwrap_or_default()
+    };
+    assert_eq!(told(&with(vec![held("t_00000001", 300)], limited())).steps[0].action, "move");
+    assert_eq!(lonely(300, limited()), "");
+    assert_eq!(lonely(-1, limited()), "extend");
+    assert_eq!(lonely(-1, Vec::new()), "release");
+    assert_eq!(lonely(300, Vec::new()), "", "nobody knows better than its hold");
+    assert_eq!(lonely(300, vec![refused("a", Cause::RateLimit, 2_000)]), "probe");
+    let long = vec![refused("a", Cause::RateLimit, 300_000), refused("a", Cause::RateLimit, 30_000)];
+    assert_eq!(lonely(-1, long), "hand-over");
+}
+
+#[test]
+fn one_of_many_probes_first_one_that_was_not_limited() {
+    let mut tasks: Vec<Detail> = (1..=4).map(|i| held(&format!("t_0000000{i}"), -1)).collect();
+    for d in &mut tasks {
+        d.task.assignee = Some("mira".into());
+    }
+    for d in &mut tasks[..3] {
+        d.runs = vec![run(7, "mira", Some("crashed"))];
+    }
+    let d = told(&with(tasks, vec![refused("a", Cause::RateLimit, 2_000)]));
+    let probes: Vec<_> = d.steps.iter().filter(|s| s.action == "probe").map(|s| s.task.as_str()).collect();
+    assert_eq!(probes, ["t_00000004"]);
+    // The others' holds are over: each gets a new end.
+    let again: Vec<_> = d.steps.iter().filter(|s| s.action == "extend").collect();
+    assert_eq!(again.len(), 3);
+    assert!(again.iter().all(|s| hold_ends(s).unwrap() > NOW));
+}
+
+#[test]
+fn a_moved_task_takes_its_card_along_or_leaves_the_incident() {
+    let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+    let mut d = held("t_00000001", 300);
+    tie(&mut d, &c);
+    let mut s = with(vec![d.clone()], limited());
+    s.cards = vec![c.clone()];
+    let out = told(&s);
+    assert_eq!(actions(&out), [("t_00000001", "move"), ("t_0000cafe", "close-card")]);
+    assert_eq!(
+        out.steps[1].after,
+        ["t_00000001"],
+        "a card never closes while its task moved away under a hand"
+    );
+    assert_eq!(
+        status(&out.steps[0]),
+        Some(&Status::Ready),
+        "its card is no parent that it waits for any more"
+    );
+
+    // A card that somebody works on decides.
+    let mut taken = s.clone();
+    taken.cards[0].detail.task.status = Status::Running;
+    assert_eq!(told(&taken).steps, []);
+
+    // An incident's card goes on for the others.
+    let mut incident = c;
+    incident.detail.task.idempotency_key = Some("distress:incident:a:1".into());
+    s.cards = vec![incident];
+    let out = told(&s);
+    assert_eq!(actions(&out), [("t_00000001", "move")]);
+    assert!(out.steps[0].changes.contains(&Change::Unlink { parent: "t_0000cafe".into() }));
+    assert_eq!(status(&out.steps[0]), Some(&Status::Ready));
+}
+
+#[test]
+fn the_cool_down_is_lifted_for_what_moves_and_only_for_that() {
+    let mut d = held("t_00000001", 300);
+    d.runs = vec![run(7, "luna", Some("rate_limited"))];
+    let lifted = |step: &Step| {
+        step.changes.iter().any(|c| matches!(c, Change::PastRun { outcome, .. } if outcome == "reclaimed"))
+    };
+    assert!(lifted(&told(&with(vec![d.clone()], limited())).steps[0]));
+    d.task.assignee = Some("mira".into());
+    let out = told(&with(vec![d], vec![refused("a", Cause::RateLimit, 2_000)]));
+    assert!(out.steps[0].action == "probe" && !lifted(&out.steps[0]), "{out:?}");
+}
+
+#[test]
+fn a_person_lifts_what_a_person_stopped() {
+    let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+    let blocked = |by: Value, run: Option<i64>| {
+        let mut d = detail("t_00000001", Status::Blocked);
+        d.events.push(crate::board::Event { run, ..event("blocked", 700, by) });
+        tie(&mut d, &c);
+        let mut s = with(vec![d], limited());
+        s.cards = vec![c.clone()];
+        told(&s).steps.len()
+    };
+    assert_eq!(blocked(json!({"reason": "wait"}), None), 0);
+    assert_eq!(blocked(json!({"reason": "rate limited", "kind": "capability"}), Some(7)), 0);
+    assert_eq!(blocked(json!({"by": "board", "watchbill": {"card": "t_0000cafe"}}), Some(7)), 2);
+    assert_eq!(blocked(json!({"reason": "Goal-mode worker exhausted its turn budget (20/20)"}), Some(7)), 2);
+}
+
+#[test]
+fn whoever_gives_a_parked_task_to_a_profile_means_that_one() {
+    let mut d = held("t_00000001", 3_000);
+    d.task.assignee = Some("vega".into());
+    d.events.push(event("assigned", 100, json!({"assignee": "vega"})));
+    let mut s = with(vec![d], limited());
+    s.routing.profiles.insert("vega".into(), profile("vega", "c", &["sol"]));
+    let out = told(&s);
+    assert_eq!((actions(&out), assigned(&out.steps[0])), (vec![("t_00000001", "release")], None));
+}
+
+#[test]
+fn what_is_forged_over_a_persons_word_lifts_nothing() {
+    let mut scheduled = detail("t_00000001", Status::Scheduled);
+    scheduled.events.push(event("scheduled", 700, json!({"reason": "next week"})));
+    let hold = json!({"owner": NAME, "cause": "rate_limit", "until": 1});
+    let ours = json!({"by": NAME, "watchbill": {"hold": hold}});
+    scheduled.events.push(event("scheduled", 600, ours));
+    assert_eq!(told(&with(vec![scheduled], limited())).steps, []);
+
+    let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+    let mut blocked = detail("t_00000001", Status::Blocked);
+    blocked.events.push(event("blocked", 700, json!({"reason": "wait"})));
+    blocked.events.push(event("blocked", 600, json!({"by": "board", "watchbill": {"card": "t_0000cafe"}})));
+    tie(&mut blocked, &c);
+    let mut s = with(vec![blocked], limited());
+    s.cards = vec![c];
+    assert_eq!(told(&s).steps, []);
+}
+
+#[test]
+fn a_wait_gets_longer_with_its_age_so_that_many_do_not_write_all_the_time() {
+    let mut s = with(vec![held("t_00000001", -1)], limited());
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    let ends = |since: i64, s: &mut Seen| {
+        let hold = json!({"owner": NAME, "cause": "rate_limit", "since": ago(since).0, "until": ago(1).0});
+        s.tasks[0].events[1].payload = json!({"by": NAME, "watchbill": {"hold": hold}});
+        hold_ends(&told(s).steps[0]).unwrap().since(NOW)
+    };
+    let (young, old, ancient) = (ends(600, &mut s), ends(7_200, &mut s), ends(200_000, &mut s));
+    assert!((900..1_100).contains(&young), "{young}");
+    assert_eq!((old, ancient), (7_200, 21_600));
+}
+
+#[test]
+fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
+    let mut c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Scheduled);
+    let hold =
+        json!({"by": "synthesize-distress", "watchbill": {"hold": {"cause": "queued", "until": NOW.0}}});
+    c.detail.events.push(event("scheduled", 400, hold));
+    let mut d = detail("t_00000001", Status::Blocked);
+    d.runs = vec![run(1, "mira", Some("crashed"))];
+    d.task.assignee = Some("mira".into());
+    d.events.push(event("gave_up", 1_200, json!({"limit_source": "dispatcher"})));
+    tie(&mut d, &c);
+    let mut s = with(vec![d], vec![refused("a", Cause::RateLimit, 2_000)]);
+    s.cards = vec![c];
+    assert_eq!(actions(&told(&s)), [("t_00000001", "probe"), ("t_0000cafe", "close-card")]);
+    s.routing.sightings = limited();
+    assert_eq!(told(&s).steps, []);
+    s.routing.sightings.clear();
+    assert_eq!(told(&s).steps, [], "where nobody knows how its provider stands its card decides");
+}

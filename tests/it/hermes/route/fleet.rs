@@ -1,0 +1,165 @@
+//! Twenty tasks, two providers, a dispatcher that ticks every second and our programs beside it, and no person.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::super::dispatcher::Dispatcher;
+use super::super::home::Home;
+use super::super::provider::Provider;
+use crate::support::now;
+
+/// Workers at a time: more than the fallback answers at once.
+const WORKERS: u32 = 5;
+/// The longest a fleet may take.
+const NIGHT: Duration = Duration::from_secs(420);
+
+/// Everything in seconds instead of minutes.
+const FAST: &str = "[heal]\ngrace = \"1m\"\nlonely_grace = \"10s\"\nhold = \"30s\"\nhold_max = \"1m\"\n\
+    [routing]\npace = \"10s\"\nmoves_per_hour = 100\nmax_probes = 100\n\
+    [profiles.luna]\nfallbacks = [\"sol\"]\n";
+
+/// Lets the dispatcher and our programs run side by side until `done` says so.
+fn night(home: &Home, dispatcher: &mut Dispatcher, done: &(dyn Fn() -> bool + Sync)) {
+    let began = Instant::now();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let ours = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                home.round();
+                std::thread::sleep(Duration::from_secs(2));
+            }
+        });
+        while !done() && began.elapsed() < NIGHT && !ours.is_finished() {
+            dispatcher.tick();
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        over.store(true, Ordering::Relaxed);
+        ours.join().unwrap();
+    });
+    assert!(done(), "the night was too short: {}", counts(home));
+}
+
+/// How many tasks stand where.
+fn counts(home: &Home) -> String {
+    home.value(
+        "SELECT group_concat(n, ', ') FROM (SELECT status || ' ' || ifnull(assignee, '') || ' ' || count(*) AS n \
+         FROM tasks GROUP BY status, assignee)",
+    )
+}
+
+/// Every run with its times, in the order of their starts.
+fn runs(home: &Home) -> Vec<Value> {
+    let text = home.value(
+        "SELECT json_group_array(json_object('task', task_id, 'profile', profile, 'began', started_at, 'ended', ended_at, \
+         'outcome', outcome)) FROM (SELECT * FROM task_runs WHERE outcome IS NULL OR ended_at > started_at ORDER BY id)",
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+/// No task was worked on twice at once.
+#[track_caller]
+fn one_at_a_time(home: &Home) {
+    let mut last: BTreeMap<String, i64> = BTreeMap::new();
+    for run in runs(home) {
+        let task = run["task"].as_str().unwrap().to_owned();
+        let began = run["began"].as_i64().unwrap();
+        assert!(last.get(&task).is_none_or(|end| *end <= began), "twice at once: {run}");
+        last.insert(task, run["ended"].as_i64().unwrap_or(i64::MAX));
+    }
+}
+
+#[test]
+fn twenty_tasks_come_through_a_limited_provider_without_a_person() {
+    let Some(mut home) = Home::new() else { return };
+    let provider = Provider::new(&home);
+    home.configure(FAST);
+    home.profile("luna", &provider.mode("r429"));
+    home.profile("sol", &provider.mode("crowd"));
+    home.profile("tuesday", &provider.mode("decide"));
+    let tasks: Vec<String> = (0..20).map(|_| home.create(&[])).collect();
+    let mut dispatcher = Dispatcher::new(&home, WORKERS);
+    let open = "SELECT count(*) FROM tasks WHERE status != 'done'";
+    night(&home, &mut dispatcher, &|| home.value(open) == "0");
+    home.await_workers();
+    for task in &tasks {
+        assert_eq!(home.task(task, "status"), "done", "{}", home.way(task));
+    }
+    one_at_a_time(&home);
+
+    // What was ready at the moment of the hold never meets the limited provider. What ran then the runtime may try again.
+    let held = home.value("SELECT min(created_at) FROM task_events WHERE payload LIKE '%watchbill%'");
+    let held: i64 = held.parse().unwrap();
+    let by_luna: Vec<Value> = runs(&home).into_iter().filter(|r| r["profile"] == "luna").collect();
+    let began = |r: &Value| r["began"].as_i64().unwrap();
+    let at_work: Vec<&Value> = by_luna.iter().filter(|r| began(r) <= held).map(|r| &r["task"]).collect();
+    // And when the hold is over one task at a time probes.
+    let probes = |r: &Value| {
+        let sql = "SELECT count(*) FROM task_events WHERE kind = 'unblocked' AND payload LIKE '%\"case\":\"probe\"%'";
+        home.value(&format!(
+            "{sql} AND task_id = {} AND created_at <= {}",
+            r["task"].to_string().replace('"', "'"),
+            began(r)
+        )) != "0"
+    };
+    let late: Vec<_> =
+        by_luna.iter().filter(|r| began(r) > held && !at_work.contains(&&r["task"]) && !probes(r)).collect();
+    let refused = provider.questions("crowd").iter().filter(|q| q.refused).count();
+    let (asked, all) = (provider.questions("r429").len(), runs(&home).len());
+    eprintln!("{all} runs; {asked} requests to luna's provider; sol's refused {refused}; late: {late:?}");
+    assert!(late.is_empty(), "sent to the limited provider: {late:?}");
+    let refs: Vec<&str> = tasks.iter().map(String::as_str).collect();
+    home.accepts(&refs);
+    home.keeps_the_key();
+}
+
+#[test]
+fn with_both_providers_down_all_waits_and_one_probe_goes_first() {
+    let Some(mut home) = Home::new() else { return };
+    let provider = Provider::new(&home);
+    home.configure(FAST);
+    home.profile("luna", &provider.mode("r429"));
+    home.profile("sol", &provider.mode("r529"));
+    // Decides nothing while nobody can help.
+    home.profile("tuesday", &provider.mode("decide"));
+    let tasks: Vec<String> = (0..6).map(|_| home.create(&[])).collect();
+    let mut dispatcher = Dispatcher::new(&home, WORKERS);
+    let began = Instant::now();
+    night(&home, &mut dispatcher, &|| began.elapsed() > Duration::from_secs(150));
+    home.await_workers();
+    let waiting = counts(&home);
+    let spent = runs(&home).len();
+    eprintln!("{spent} runs in {:?}: {waiting}", began.elapsed());
+    // Hermes tries a refused worker four times by itself; what we send there is counted, and a hold is half a minute.
+    let sends =
+        home.value("SELECT count(*) FROM task_events WHERE kind = 'unblocked' AND payload LIKE '%\"sent\"%'");
+    let cards = home.value("SELECT count(*) FROM tasks WHERE title LIKE '[BLOCKED]%'");
+    eprintln!("{sends} sent by us; {cards} cards");
+    assert!(sends.parse::<u32>().unwrap() <= 16, "it spins: {sends} sent");
+    assert!(cards.parse::<u32>().unwrap() <= 12, "the orchestrator is asked again and again: {cards} cards");
+    for task in &tasks {
+        let status = home.task(task, "status");
+        let ends =
+            status != "scheduled" || home.payload(task, "scheduled")["until"].as_i64().unwrap() > now() - 60;
+        assert!(ends, "a hold without an end: {}", home.way(task));
+        assert_ne!(status, "done");
+    }
+
+    provider.turn("r429", "ok");
+    let turned = now();
+    let open = "SELECT count(*) FROM tasks WHERE status NOT IN ('done', 'archived')";
+    night(&home, &mut dispatcher, &|| home.value(open) == "0");
+    home.await_workers();
+    let late: Vec<_> = runs(&home)
+        .into_iter()
+        .filter(|r| r["began"].as_i64().unwrap() > turned && r["profile"] == "luna")
+        .collect();
+    let first = late[0]["ended"].as_i64().unwrap();
+    let beside = late.iter().filter(|r| r["began"].as_i64().unwrap() < first).count();
+    eprintln!("{} runs since; {beside} before the first ended", late.len());
+    assert_eq!(beside, 1, "a probe goes first, alone: {late:?}");
+    one_at_a_time(&home);
+    home.accepts(&tasks.iter().map(String::as_str).collect::<Vec<_>>());
+}

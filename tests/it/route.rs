@@ -1,0 +1,261 @@
+//! `route-blocked` and the mechanical move through the real programs: work leaves the provider that refuses it, every hold
+//! ends, and what an orchestrator decides happens.
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, TestBoard, now, ran};
+
+mod answers; // what an orchestrator says on its card, and what comes of it
+mod killed; // `kill -9` in the middle of a pass, and two passes at once
+
+/// luna works with one provider, sol with another and takes luna's work.
+pub(crate) const FLEET: &str = "
+[profiles.luna]
+provider = \"moon\"
+endpoint = \"https://api.example/v1\"
+fallbacks = [\"sol\"]
+[profiles.sol]
+provider = \"star\"
+endpoint = \"https://other.example/v1\"
+";
+
+const LIMITED: &str =
+    "❌ Rate limited after 2 retries — HTTP 429: Rate limit reached for requests per min (RPM)";
+const REFUSED_KEY: &str = "❌ Non-retryable error (HTTP 401): HTTP 401: Incorrect API key provided";
+
+impl TestBoard {
+    pub(crate) fn fleet() -> TestBoard {
+        let mut b = TestBoard::new();
+        b.config.push_str(FLEET);
+        b
+    }
+
+    /// A task of luna's that was given up ten minutes ago, and whose log ends on this line.
+    fn died_of(&self, id: &str, line: &str) {
+        self.give_up(id, "pid 4242 not alive", 600);
+        self.log(
+            id,
+            &format!(
+                "Query: work kanban task {id}\nInitializing agent...\n\
+                 ⚠️  API call failed (attempt 1/2): RateLimitError [HTTP 429]\n   🔌 Provider: custom  Model: m1\n   \
+                 🌐 Endpoint: https://api.example/v1\n{line}\n\n\
+                 Duration:       8s\nMessages:       1 (1 user, 0 tool calls)\n"
+            ),
+        );
+    }
+
+    fn pass_of(&self, program: &str, later: i64, args: &[&str]) -> Ran {
+        let at = (now() + later).to_string();
+        ran(self.command(program).arg("--db").arg(&self.db).args(["--now", &at]).args(args))
+    }
+
+    /// One pass of `route-blocked`, as it will be in so many seconds.
+    fn routed(&self, later: i64) -> Ran {
+        self.pass_of("route-blocked", later, &[])
+    }
+
+    fn settled(&self, later: i64) -> Ran {
+        self.pass_of("synthesize-distress", later, &[])
+    }
+
+    fn place(&self, id: &str) -> (String, String) {
+        (self.task(id, "assignee"), self.task(id, "status"))
+    }
+
+    fn count(&self, what: &str) -> String {
+        self.value(&format!("SELECT count(*) FROM {what}"))
+    }
+}
+
+fn at(assignee: &str, status: &str) -> (String, String) {
+    (assignee.into(), status.into())
+}
+
+#[test]
+fn limited_work_is_moved_in_the_step_that_writes_its_card_and_nobody_is_woken() {
+    let b = TestBoard::fleet();
+    b.died_of("t_00000001", LIMITED);
+    let said = b.settled(0).ok();
+    assert_eq!(
+        said,
+        "t_00000001 move: luna to sol: The last attempt ended on rate_limit (HTTP 429) at api.example.\n"
+    );
+    assert_eq!(b.place("t_00000001"), at("sol", "ready"));
+    let card = b.value("SELECT id FROM tasks WHERE title = '[BLOCKED] t_00000001 rate_limited'");
+    assert_eq!((b.task(&card, "status"), b.kinds(&card)), ("done".into(), "created completed".into()));
+    assert_eq!(b.count(&format!("task_runs WHERE task_id = '{card}' AND outcome = 'completed'")), "1");
+    assert_eq!(b.count(&format!("task_links WHERE parent_id = '{card}' AND child_id = 't_00000001'")), "1");
+    assert!(b.task(&card, "body").starts_with("## Distress Signal\n- Blocked task: t_00000001"));
+    assert!(
+        b.kinds("t_00000001").ends_with("linked assigned unblocked commented"),
+        "{}",
+        b.kinds("t_00000001")
+    );
+    let note = b.value("SELECT body FROM task_comments WHERE task_id = 't_00000001'");
+    assert!(note.starts_with("Moved from luna to sol, at star (other.example):"), "{note}");
+    assert_eq!(b.value("PRAGMA integrity_check"), "ok");
+    // A second round changes nothing.
+    let after = b.dump();
+    for program in ["heal", "synthesize-distress", "route-blocked"] {
+        assert_eq!(b.pass_of(program, 1, &[]).ok(), "", "{program}");
+    }
+    assert!(b.dump() == after, "rows changed");
+}
+
+#[test]
+fn a_refused_key_moves_too_and_without_a_fallback_the_orchestrator_is_asked() {
+    let b = TestBoard::fleet();
+    b.died_of("t_00000001", REFUSED_KEY);
+    b.settled(0).ok();
+    assert_eq!(b.place("t_00000001"), at("sol", "ready"));
+    let b = TestBoard::new();
+    b.died_of("t_00000001", LIMITED);
+    b.settled(0).ok();
+    assert_eq!(b.place("t_00000001"), at("luna", "blocked"));
+    assert_eq!(b.count("tasks WHERE title LIKE '[BLOCKED]%' AND status = 'ready'"), "1");
+}
+
+#[test]
+fn looking_writes_nothing_and_a_plan_does_what_it_said() {
+    let b = TestBoard::fleet();
+    b.died_of("t_00000001", LIMITED);
+    b.settled(0).ok();
+    for i in 2..=6 {
+        b.add(&format!("t_0000000{i}"), "ready");
+    }
+    let before = b.dump();
+    let planned = b.pass_of("route-blocked", 0, &["--dry-run", "--json"]).json();
+    assert!(b.dump() == before, "rows changed");
+    let steps = planned["boards"][0]["steps"].as_array().unwrap();
+    let moves = steps.iter().filter(|s| s["action"] == "move").count();
+    // One place at sol is taken already, the others wait.
+    assert_eq!((moves, steps.len()), (1, 5), "{planned:#}");
+    let file = b.path().join("plan.json");
+    std::fs::write(&file, planned.to_string()).unwrap();
+    let said = ran(b.command("route-blocked").arg("--plan").arg(&file)).ok();
+    assert_eq!(said.lines().count(), 5, "{said}");
+    assert_eq!(b.count("tasks WHERE status = 'scheduled'"), "4");
+    let ends =
+        b.value("SELECT min(json_extract(payload, '$.until')) FROM task_events WHERE kind = 'scheduled'");
+    assert!(ends.parse::<i64>().unwrap() > now(), "every hold has an end");
+    let seen = b.pass_of("route-blocked", 0, &["--dry-run", "--json", "-v"]).json();
+    let facts = b.path().join("facts.json");
+    std::fs::write(&facts, seen.to_string()).unwrap();
+    let again = ran(b.command("route-blocked").args(["--json", "--facts"]).arg(&facts)).json();
+    assert_eq!(again["boards"][0]["steps"], seen["boards"][0]["steps"]);
+}
+
+#[test]
+fn the_hold_ends_with_one_probe_and_what_is_remembered_decides_nothing() {
+    let mut b = TestBoard::fleet();
+    b.config = b.config.replace("fallbacks = [\"sol\"]", "");
+    b.died_of("t_00000001", LIMITED);
+    for i in 2..=5 {
+        b.add(&format!("t_0000000{i}"), "ready");
+    }
+    // Parked together with the task that showed it, before a dispatcher hands it over.
+    b.settled(0).ok();
+    b.sql("UPDATE tasks SET status = 'archived' WHERE title LIKE '[BLOCKED]%'");
+    assert_eq!(b.count("tasks WHERE status = 'scheduled' AND assignee = 'luna'"), "4");
+    assert_eq!(b.routed(60).ok(), "");
+    let state = b.path().join("state");
+    let plan = |b: &TestBoard| {
+        let mut command = b.command("route-blocked");
+        command.env("WATCHBILL_PASS", "p").arg("--db").arg(&b.db);
+        let at = (now() + 2_000).to_string();
+        let said = ran(command.args(["-n", "--json", "--now", &at])).json();
+        said["boards"][0]["steps"].clone()
+    };
+    let with = plan(&b);
+    std::fs::remove_dir_all(&state).unwrap();
+    assert_eq!(plan(&b), with, "a lost cache changes no decision");
+
+    let said = b.routed(2_000).ok();
+    assert_eq!(said.matches(" probe: ").count(), 1, "{said}");
+    assert_eq!(said.matches(" extend: ").count(), 3, "{said}");
+    assert_eq!(b.count("tasks WHERE status = 'ready' AND title LIKE 'Task%'"), "1");
+    assert_eq!(b.routed(2_100).ok(), "", "the others wait for the probe");
+    // It works: the rest follows in steps.
+    let probe = b.value("SELECT id FROM tasks WHERE status = 'ready' AND title LIKE 'Task%'");
+    let (began, end) = (now() + 2_200, now() + 2_260);
+    b.sql(&format!(
+        "UPDATE tasks SET status = 'done' WHERE id = '{probe}';
+         INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
+           VALUES ('{probe}', 'luna', 'done', 'completed', {began}, {end});"
+    ));
+    let said = b.routed(2_400).ok();
+    assert_eq!(said.matches(" release: ").count(), 2, "{said}");
+    // heal leaves route-blocked's holds alone until it is clear that it does not run.
+    assert_eq!(b.later(2_800, &[]).ok(), "");
+    assert!(b.later(9_000, &[]).ok().contains("resume"), "no hold lasts for ever");
+}
+
+#[test]
+fn boards_of_one_host_know_of_each_others_providers() {
+    let (a, b) = (TestBoard::fleet(), TestBoard::fleet());
+    a.died_of("t_00000001", LIMITED);
+    a.settled(0).ok();
+    b.add("t_00000002", "ready");
+    let both = |program: &str, args: &[&str]| {
+        ran(a.command(program).arg("--db").arg(&a.db).arg("--db").arg(&b.db).args(args))
+    };
+    let said = both("route-blocked", &[]).ok();
+    assert!(said.contains("t_00000002 move"), "{said}");
+    assert_eq!(b.place("t_00000002"), at("sol", "ready"));
+    // And in a pass of its own, from what the other one left.
+    b.add("t_00000003", "ready");
+    let at_now = now().to_string();
+    let alone = ran(a.command("route-blocked").arg("--db").arg(&b.db).args(["--now", &at_now])).ok();
+    assert!(alone.contains("t_00000003 park"), "sol has two on their way already: {alone}");
+    let c = TestBoard::fleet();
+    c.add("t_00000004", "ready");
+    assert_eq!(c.routed(0).ok(), "", "another host's state knows nothing of it");
+}
+
+#[test]
+fn quiet_hours_resume_nothing() {
+    let b = TestBoard::fleet();
+    b.died_of("t_00000001", LIMITED);
+    let at_night = |program: &str, later: i64| {
+        let at = (now() + later).to_string();
+        let mut command = b.command(program);
+        // A minute that is over, so that now is always within.
+        let minute = (now() / 60 - 2) % 1_440;
+        let (from, to) = ((minute + 1) % 1_440, minute);
+        let clock = |m: i64| format!("{:02}:{:02}", m / 60, m % 60);
+        command.env("WATCHBILL_ROUTING_QUIET_HOURS", format!("{}-{}", clock(from), clock(to)));
+        ran(command.arg("--db").arg(&b.db).args(["-v", "--now", &at]))
+    };
+    let said = at_night("synthesize-distress", 0).ok();
+    assert!(said.contains("park") && said.contains("quiet hours until"), "{said}");
+    assert_eq!(b.place("t_00000001"), at("luna", "scheduled"));
+    assert!(!at_night("route-blocked", 60).ok().contains("move:"));
+    assert!(!at_night("heal", 7_200).ok().contains("resume"));
+    assert!(b.routed(60).ok().contains("t_00000001 move"), "in the morning it goes on");
+}
+
+#[test]
+fn providers_shows_who_stands_how_and_writes_nothing() {
+    let b = TestBoard::fleet();
+    b.died_of("t_00000001", LIMITED);
+    b.add("t_00000002", "ready");
+    b.settled(0).ok();
+    let before = b.dump();
+    let show = |args: &[&str]| ran(b.command("watchbill").arg("providers").arg("--db").arg(&b.db).args(args));
+    let said = show(&[]).ok();
+    let line = |name: &str| {
+        said.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{said}")).to_owned()
+    };
+    assert!(line("moon (api.example)").contains("limited"), "{said}");
+    assert!(
+        line("moon").contains("luna") && line("moon").contains("refused once, seen on t_00000001"),
+        "{said}"
+    );
+    assert!(line("star (other.example)").contains("healthy"), "{said}");
+    let all: Value = show(&["--json"]).json();
+    assert_eq!(all["schema"], "watchbill.providers/1");
+    let moon = all["providers"].as_array().unwrap().iter().find(|p| p["name"] == "moon").unwrap();
+    assert_eq!((&moon["state"], &moon["refusals"], &moon["held"]), (&json!("limited"), &json!(1), &json!(1)));
+    assert_eq!(moon["until"], moon["next_probe"]);
+    assert!(b.dump() == before, "rows changed");
+}
