@@ -52,7 +52,7 @@ pub struct Sent {
     pub at: Time,
     /// It was somebody else's before; else it was only released.
     pub is_move: bool,
-    /// It is still on its way: ready, or in its first attempt since.
+    /// It is still on its way: ready or running, also where the runtime tries it once more by itself.
     pub is_open: bool,
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     sightings.extend(theirs);
     sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
     sightings.dedup();
-    let sent = sent(&events, &runs, rows);
+    let sent = sent(&events, rows);
     let here = world.board.id().path.display().to_string();
     let entries = Ledger::fold(&sightings, &policy(world.config)).entries().to_vec();
     if !clock_given {
@@ -183,7 +183,7 @@ pub(crate) fn of_event(task: &str, e: &Event) -> Option<Sighting> {
 }
 
 /// What our events say was sent where, and whether it is still on its way.
-fn sent(events: &[(String, Event)], runs: &[(String, Run)], rows: &[Task]) -> Vec<Sent> {
+fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
     let mut all: Vec<Sent> = Vec::new();
     for (task, e) in events.iter().filter(|(_, e)| word::is_ours(e)) {
         let Some(sent) = e.trail().and_then(|t| t.get("sent")) else { continue };
@@ -193,9 +193,6 @@ fn sent(events: &[(String, Event)], runs: &[(String, Run)], rows: &[Task]) -> Ve
         if all.iter().any(|s| s.task == *task && s.at == e.at) {
             continue;
         }
-        let ended = |(t, r): &(String, Run)| {
-            t == task && r.started_at >= e.at && r.ended_at.is_some_and(|end| end > r.started_at)
-        };
         let waits = |t: &Task| {
             let on_way = matches!(t.status, Status::Ready | Status::Running | Status::Todo);
             t.id == *task && on_way && t.assignee.as_deref() == Some(profile)
@@ -206,7 +203,7 @@ fn sent(events: &[(String, Event)], runs: &[(String, Run)], rows: &[Task]) -> Ve
             id: Id::new(text("provider"), text("host")),
             at: e.at,
             is_move: sent.get("move").and_then(Value::as_bool).unwrap_or(false),
-            is_open: rows.iter().any(waits) && !runs.iter().any(ended),
+            is_open: rows.iter().any(waits),
         });
     }
     all

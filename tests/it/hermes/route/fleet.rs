@@ -149,9 +149,11 @@ fn with_both_providers_down_all_waits_and_one_probe_goes_first() {
 
     provider.turn("r429", "ok");
     let turned = now();
-    let open = "SELECT count(*) FROM tasks WHERE status NOT IN ('done', 'archived')";
-    night(&home, &mut dispatcher, &|| home.value(open) == "0");
-    home.await_workers();
+    let open = |who: &str| {
+        let sql = "SELECT count(*) FROM tasks WHERE status NOT IN ('done', 'archived') AND assignee";
+        home.value(&format!("{sql} = '{who}'")) != "0"
+    };
+    night(&home, &mut dispatcher, &|| !open("luna"));
     let late: Vec<_> = runs(&home)
         .into_iter()
         .filter(|r| r["began"].as_i64().unwrap() > turned && r["profile"] == "luna")
@@ -160,6 +162,14 @@ fn with_both_providers_down_all_waits_and_one_probe_goes_first() {
     let beside = late.iter().filter(|r| r["began"].as_i64().unwrap() < first).count();
     eprintln!("{} runs since; {beside} before the first ended", late.len());
     assert_eq!(beside, 1, "a probe goes first, alone: {late:?}");
+    // What moved before the other one went down too waits for that.
+    assert!(open("sol"), "{}", counts(&home));
+    provider.turn("r529", "ok");
+    night(&home, &mut dispatcher, &|| !open("sol"));
+    home.await_workers();
+    for task in &tasks {
+        assert_eq!(home.task(task, "status"), "done", "{}", home.way(task));
+    }
     one_at_a_time(&home);
     home.accepts(&tasks.iter().map(String::as_str).collect::<Vec<_>>());
 }

@@ -1,0 +1,185 @@
+//! The orchestrator's desk: who can take a card, and what becomes of one that nobody answers.
+
+use serde_json::json;
+
+use super::{gone_on, is_turn};
+use crate::board::{Detail, Status, hermes};
+use crate::cause::Cause;
+use crate::config::span::seconds;
+use crate::provider::Id;
+use crate::time::words;
+use crate::watch::Dispatcher;
+use crate::watch::distress::NAME as SYNTHESIZER;
+use crate::watch::route::Rules;
+use crate::watch::route::moving::{Parting, Why};
+use crate::watch::route::router::Router;
+use crate::watch::route::seen::CardSeen;
+
+impl<'a> Rules<'a> {
+    /// A ready card: can its orchestrator take it, and does it?
+    pub(super) fn takes_it(&mut self, card: &'a CardSeen, sources: &[&'a Detail], orchestrators: &[String]) {
+        let d = &card.detail;
+        let who = d.task.assignee.clone().unwrap_or_default();
+        let held = self.router.state(&who).is_held();
+        if held || !self.exists(&who) {
+            return self.stand_in(card, &who, held, orchestrators);
+        }
+        let newest = d.events.iter().rev().find(|e| {
+            matches!(
+                e.kind.as_str(),
+                "created" | "unblocked" | "promoted" | "promoted_manual" | "assigned" | "specified"
+            )
+        });
+        let waited = self.seen.now.since(newest.map_or(d.task.created_at, |e| e.at));
+        if waited < seconds(self.config.routing.unclaimed) {
+            return;
+        }
+        let dispatcher = self.seen.runtime.as_ref().map(|r| &r.dispatcher);
+        if matches!(dispatcher, Some(Dispatcher::Absent)) || self.seen.own_board {
+            // Nobody takes anything here; that is not this card's fault.
+            let what =
+                format!("card {} was not claimed for {}, and no dispatcher runs", d.task.id, words(waited));
+            self.tell_once(d, "unclaimed", &what, "hermes gateway start");
+            return;
+        }
+        self.close_for_a_person(
+            d,
+            sources,
+            "card-unclaimed",
+            format!("nobody claimed it for {}", words(waited)),
+        );
+    }
+
+    /// A card that was made to wait for another task: nobody takes it before that.
+    pub(super) fn waits_for_another(&mut self, card: &'a Detail) {
+        let Some(first) = card.parents.iter().find(|p| !p.status.frees_children()) else { return };
+        let (id, hand) = (&card.task.id, self.hand());
+        let what = format!("card {id} waits for {}, and nobody takes it before that", first.id);
+        self.tell_once(card, "card-waits", &what, &format!("{hand} unlink {} {id}", first.id));
+    }
+
+    /// A card whose orchestrator could not answer. Where that lay with a provider, another one takes it; the rest is a
+    /// person's.
+    pub(super) fn failed(&mut self, card: &'a CardSeen, sources: &[&'a Detail], orchestrators: &[String]) {
+        let d = &card.detail;
+        let turn = d.events.iter().rev().find(|e| is_turn(&e.kind)).map_or("", |e| e.kind.as_str());
+        let who = d.newest_run().and_then(|r| r.profile.clone()).or_else(|| d.task.assignee.clone());
+        let who = who.unwrap_or_default();
+        let bound = |c: Cause| c.is_provider_pressure() || c == Cause::Credential;
+        let limited = card.cause.is_some_and(bound) || self.router.state(&who).is_held();
+        match turn {
+            "gave_up" if limited => self.stand_in(card, &who, true, orchestrators),
+            "gave_up" => {
+                let why = card.cause.map_or_else(|| "for an unknown reason".into(), |c| format!("on {c}"));
+                self.close_for_a_person(d, sources, "card-failed", format!("its orchestrator gave up {why}"));
+            }
+            "block_loop_detected" => {
+                self.close_for_a_person(
+                    d,
+                    sources,
+                    "card-failed",
+                    "it was blocked twice for the same reason".into(),
+                );
+            }
+            // Its orchestrator asks a person by blocking it.
+            _ => {
+                let (id, hand) = (&d.task.id, self.hand());
+                let what = format!("card {id} is {} and waits for a person", d.task.status);
+                self.tell_once(d, "card-blocked", &what, &format!("{hand} unblock {id}"));
+            }
+        }
+    }
+
+    /// Gives a card to an orchestrator that works, or parks it until one does.
+    pub(super) fn stand_in(&mut self, card: &'a CardSeen, who: &str, held: bool, orchestrators: &[String]) {
+        let d = &card.detail;
+        let failed = Id::new(None, card.host.as_deref());
+        let works = |p: &String| p != who && !held_same(&self.router, p, &failed);
+        let other = orchestrators
+            .iter()
+            .find(|p| self.exists(p) && !self.router.state(p).is_held() && works(p))
+            .cloned();
+        let problem = if held { "its provider refuses" } else { "there is no such profile" };
+        let facts = |why: Why| match card.cause.zip(d.newest_run()) {
+            Some((cause, run)) => {
+                let id = self.router.profile(who).id();
+                why.cause(Some(cause))
+                    .fact("provider", json!(id.name))
+                    .fact("host", json!(card.host.clone().or(id.host)))
+                    .fact("profile", json!(who))
+                    .fact("run", json!(run.id))
+                    .fact("began", json!(run.started_at.0))
+                    .fact("resets", json!(card.resets.map(|r| r.0)))
+            }
+            None => why,
+        };
+        let Some(to) = other else {
+            let until = self.router.standing(who).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
+            let until = until
+                .unwrap_or(self.seen.now.plus(seconds(self.config.heal.hold)))
+                .max(self.seen.now.plus(60));
+            let because = format!("{who} cannot take it ({problem}), and no other orchestrator works");
+            let mend = match held {
+                true => "name another one: orchestrator.fallbacks in the configuration".to_owned(),
+                false => format!("hermes profile create {who}"),
+            };
+            self.decision.findings.push(format!("card {}: {because}; {mend}", d.task.id));
+            let hold = json!({"owner": SYNTHESIZER, "cause": because, "key": d.task.id, "until": until.0, "next": until.0});
+            let why = facts(Why::new("no-orchestrator", because)).fact("hold", hold);
+            let step = self
+                .scribe
+                .step(d, "park-card", &why, |trail| hermes::held(d, "no-orchestrator", until, trail));
+            return self.push(step);
+        };
+        let why = facts(Why::new("stand-in", format!("{who} cannot take it ({problem}); {to} does")));
+        let step = self.scribe.step(d, "stand-in", &why, |trail| hermes::moved(d, &to, &[], trail));
+        self.push(step);
+    }
+
+    /// Closes a card that nobody answers, and leaves its tasks to a person.
+    pub(super) fn close_for_a_person(
+        &mut self,
+        card: &'a Detail,
+        sources: &[&'a Detail],
+        word: &'static str,
+        why: String,
+    ) {
+        let id = &card.task.id;
+        // A pass over one task leaves the others of an incident alone.
+        if sources.iter().any(|d| self.is_left_out(&d.task.id)) {
+            return;
+        }
+        let because = format!("needs a person: {why}");
+        let mut changed = Vec::new();
+        for d in sources {
+            if !self.speaks_for(card, d) {
+                continue;
+            }
+            let open =
+                matches!(d.task.status, Status::Scheduled | Status::Todo | Status::Blocked | Status::Ready);
+            let free = d.task.claim_lock.is_none() && !self.touched.contains(&d.task.id);
+            if gone_on(d, card).is_some() || !open || !free || self.is_opted_out(d) {
+                continue;
+            }
+            let why = Why::new("needs-a-person", format!("its card {id}: {why}")).fact("card", json!(id));
+            let step = self.scribe.person(d, word, why, &Parting::Closed(id.clone()));
+            changed.push(d.task.id.clone());
+            self.push(step);
+        }
+        // Closed first, a card would set its tasks free.
+        let mut closed = self.scribe.closed(card, &Why::new("needs-a-person", because));
+        closed.after = changed;
+        self.push(closed);
+    }
+
+    /// The first orchestrator that exists and whose provider answers.
+    pub(super) fn usable(&self, orchestrators: &[String]) -> Option<String> {
+        let all = orchestrators.iter().filter(|p| self.exists(p));
+        let (good, rest): (Vec<&String>, Vec<&String>) = all.partition(|p| !self.router.state(p).is_held());
+        good.into_iter().chain(rest).next().cloned()
+    }
+}
+
+fn held_same(router: &Router<'_>, profile: &str, failed: &Id) -> bool {
+    router.profile(profile).id().is_same(failed)
+}
