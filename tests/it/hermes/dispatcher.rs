@@ -45,6 +45,8 @@ impl Dispatcher {
         command.envs(environment.iter().copied());
         // Deaths are booked at once; everything else is as Hermes has it.
         command.env("HERMES_KANBAN_CRASH_GRACE_SECONDS", "1");
+        // Where it stumbles between claim and start (see the loop above) nobody works, and only the claim's end frees it.
+        command.env("HERMES_KANBAN_CLAIM_TTL_SECONDS", "60");
         command.args(["-c", LOOP, &workers.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = Kept(command.spawn().unwrap());
         let tell = process.0.stdin.take().unwrap();

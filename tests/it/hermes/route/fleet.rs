@@ -14,7 +14,7 @@ use crate::support::now;
 /// Workers at a time: more than the fallback answers at once.
 const WORKERS: u32 = 5;
 /// The longest a fleet may take.
-const NIGHT: Duration = Duration::from_secs(420);
+const NIGHT: Duration = Duration::from_secs(600);
 
 /// Everything in seconds instead of minutes.
 const FAST: &str = "[heal]\ngrace = \"1m\"\nlonely_grace = \"10s\"\nhold = \"30s\"\nhold_max = \"1m\"\n\
