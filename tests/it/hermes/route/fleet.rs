@@ -138,7 +138,8 @@ fn with_both_providers_down_all_waits_and_one_probe_goes_first() {
     let cards = home.value("SELECT count(*) FROM tasks WHERE title LIKE '[BLOCKED]%'");
     eprintln!("{sends} sent by us; {cards} cards");
     assert!(sends.parse::<u32>().unwrap() <= 16, "it spins: {sends} sent");
-    assert!(cards.parse::<u32>().unwrap() <= 12, "the orchestrator is asked again and again: {cards} cards");
+    // Three a task and day, as everywhere; half a minute stands for a quarter of an hour here.
+    assert!(cards.parse::<u32>().unwrap() <= 18, "the orchestrator is asked again and again: {cards} cards");
     for task in &tasks {
         let status = home.task(task, "status");
         let ends =
