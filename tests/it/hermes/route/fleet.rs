@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -10,6 +11,9 @@ use super::super::dispatcher::Dispatcher;
 use super::super::home::Home;
 use super::super::provider::Provider;
 use crate::support::now;
+
+/// Two fleets at once would only show how slow the machine is.
+static ONE: Mutex<()> = Mutex::new(());
 
 /// Workers at a time: more than the fallback answers at once.
 const WORKERS: u32 = 5;
@@ -73,6 +77,7 @@ fn one_at_a_time(home: &Home) {
 
 #[test]
 fn twenty_tasks_come_through_a_limited_provider_without_a_person() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(mut home) = Home::new() else { return };
     let provider = Provider::new(&home);
     home.configure(FAST);
@@ -118,6 +123,7 @@ fn twenty_tasks_come_through_a_limited_provider_without_a_person() {
 
 #[test]
 fn with_both_providers_down_all_waits_and_one_probe_goes_first() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(mut home) = Home::new() else { return };
     let provider = Provider::new(&home);
     home.configure(FAST);
