@@ -17,6 +17,8 @@ pub mod error;
 mod hash;
 pub mod host;
 pub mod logs;
+pub mod money;
+pub mod overview;
 pub mod pass;
 pub mod protocol;
 pub mod provider;

@@ -12,6 +12,7 @@
 //! A repository that belongs to somebody else is not looked at, as git itself refuses it: `safe.directory` would only
 //! switch that off. The time limit is for git; opening the few files that say where the repository is has none.
 
+pub mod changes;
 mod find;
 mod read;
 mod shadow;

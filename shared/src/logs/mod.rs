@@ -14,6 +14,7 @@ pub mod reader;
 pub mod session;
 pub mod signal;
 mod tally;
+pub mod usage;
 pub mod when;
 
 pub use reader::Reader;
