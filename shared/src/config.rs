@@ -6,6 +6,7 @@
 //! `WATCHBILL_<SECTION>_<KEY>` variables (not for the tables by name). Flags come later, in the command line. Layers merge key by key.
 //! Every failure is [`Kind::Config`], one line.
 
+mod budget;
 mod file;
 mod keys;
 mod layer;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub use self::budget::Budget;
 pub use self::keys::{KeyInfo, keys, sample};
 pub use self::named::{ProfileKeys, ProviderKeys};
 pub use self::quiet::QuietHours;
@@ -51,6 +53,8 @@ pub struct Config {
     pub people: People,
     /// How work is moved away from a provider that refuses it, and how it comes back.
     pub routing: Routing,
+    /// What one task may use where it says nothing itself.
+    pub budget: Budget,
     /// What is said of profiles, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles: BTreeMap<String, ProfileKeys>,
@@ -176,6 +180,7 @@ impl Default for Config {
             orchestrator: Orchestrator::default(),
             people: People::default(),
             routing: Routing::default(),
+            budget: Budget::default(),
             profiles: BTreeMap::new(),
             providers: BTreeMap::new(),
         }
@@ -284,12 +289,13 @@ fn user_file(env: &Env) -> Option<PathBuf> {
 
 /// Pairs that each lie in their own range and still cannot work together.
 fn contradictions(loaded: &Loaded) -> Result<()> {
-    let (b, h) = (&loaded.config.board, &loaded.config.heal);
+    let Config { board: b, heal: h, budget: g, .. } = &loaded.config;
     let pairs = [
         ("heal.backoff", h.backoff, "heal.backoff_max", h.backoff_max),
         ("heal.storm_probe", h.storm_probe, "heal.storm_probe_max", h.storm_probe_max),
         ("heal.hold", h.hold, "heal.hold_max", h.hold_max),
         ("board.claim_ttl", b.claim_ttl, "heal.claim_ceiling", h.claim_ceiling),
+        ("budget.tree_limit", g.tree_limit, "budget.trees_limit", g.trees_limit),
     ];
     for (low, n, high, max) in pairs {
         if n <= max {

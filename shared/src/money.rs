@@ -28,6 +28,13 @@ impl Money {
         whole.parse::<u64>().ok()?.checked_mul(DOLLAR)?.checked_add(part).map(Money)
     }
 
+    /// `$0.75`, with every digit it has: reading it gives the same amount.
+    pub fn exact(self) -> String {
+        let part = format!("{:09}", self.0 % DOLLAR);
+        let digits = part.trim_end_matches('0');
+        format!("${}.{digits:0<2}", self.0 / DOLLAR)
+    }
+
     /// The sum; the largest amount there is where it would be more.
     #[must_use]
     pub fn plus(self, more: Money) -> Money {
@@ -114,6 +121,16 @@ mod tests {
             (1, "under $0.000001"),
         ] {
             assert_eq!(Money(nano).to_string(), want, "{nano}");
+        }
+    }
+
+    #[test]
+    fn exact_is_read_back() {
+        for (nano, want) in
+            [(5_000_000_000, "$5.00"), (750_000_000, "$0.75"), (1, "$0.000000001"), (0, "$0.00")]
+        {
+            assert_eq!(Money(nano).exact(), want);
+            assert_eq!(Money::parse(want), Some(Money(nano)));
         }
     }
 

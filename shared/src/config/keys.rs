@@ -8,6 +8,7 @@ use std::time::Duration;
 use self::table::KEYS;
 use super::{Config, QuietHours, RateLimitRoute, named, span};
 use crate::host::PidNamespace;
+use crate::money::Money;
 
 /// Where a key's value lives, and what it may be.
 pub(super) enum Slot {
@@ -29,6 +30,8 @@ pub(super) enum Slot {
     Namespace(fn(&mut Config) -> &mut PidNamespace),
     /// A [`RateLimitRoute`] by its name.
     Route(fn(&mut Config) -> &mut RateLimitRoute),
+    /// An amount in US dollars, or none.
+    Money(fn(&mut Config) -> &mut Option<Money>),
     /// Hours of the local day, or none.
     Quiet(fn(&mut Config) -> &mut Option<QuietHours>),
 }
@@ -88,6 +91,7 @@ impl KeyInfo {
                 let value = at(&mut c);
                 ROUTES.iter().find(|(_, r)| r == value).map(|(name, _)| quoted(name))
             }
+            Slot::Money(at) => at(&mut c).map(|amount| quoted(&amount.exact())),
             Slot::Quiet(at) => at(&mut c).map(|hours| quoted(&hours.to_string())),
         }
     }
@@ -96,6 +100,7 @@ impl KeyInfo {
     fn unset(&self) -> &'static str {
         match self.slot {
             Slot::Profile(_) => "\"name\"",
+            Slot::Money(_) => "\"$5.00\"",
             Slot::Quiet(_) => "\"22:00-07:00\"",
             _ => "\"/path/to/it\"",
         }
@@ -119,6 +124,7 @@ impl KeyInfo {
             Slot::Switch(_) => "\"on\" or \"off\"".into(),
             Slot::Namespace(_) => NAMESPACES.map(|(name, _)| format!("{name:?}")).join(" or "),
             Slot::Route(_) => ROUTES.map(|(name, _)| format!("{name:?}")).join(" or "),
+            Slot::Money(_) => "an amount in US dollars like $5.00".into(),
             Slot::Quiet(_) => "two local times like 22:00-07:00".into(),
         }
     }
@@ -130,7 +136,7 @@ pub fn keys() -> &'static [KeyInfo] {
 }
 
 /// The sections in their order, with what they are about.
-pub(super) const SECTIONS: [(&str, &str); 7] = [
+pub(super) const SECTIONS: [(&str, &str); 8] = [
     ("board", "Which boards, and how they are opened."),
     ("host", "What this machine is called and which processes it can see."),
     ("heal", "How long heal waits and how often it tries."),
@@ -138,6 +144,7 @@ pub(super) const SECTIONS: [(&str, &str); 7] = [
     ("orchestrator", "Who takes the cards where the profile of distress.orchestrator cannot."),
     ("people", "Who decides what no program may."),
     ("routing", "How work is moved away from a provider that refuses it, and how it comes back."),
+    ("budget", "What one task may use where its scope says nothing, and how closely budget-check looks."),
 ];
 
 /// The commented sample that ships as `contrib/watchbill.toml`: every key with its default, all commented

@@ -9,6 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::keys::{KeyInfo, NAMESPACES, ROUTES, SECTIONS, Slot, keys};
 use super::{Config, Env, Loaded, QuietHours, named, span};
 use crate::error::{Error, Kind, Result};
+use crate::money::Money;
 use crate::provider::is_profile;
 
 /// Lays the TOML `text` of the file `path` over `loaded`.
@@ -90,6 +91,7 @@ fn from_toml(config: &mut Config, info: &KeyInfo, value: &DeValue<'_>) -> std::r
             | Slot::Profile(_)
             | Slot::Switch(_)
             | Slot::Route(_)
+            | Slot::Money(_)
             | Slot::Quiet(_),
             DeValue::String(text),
         ) => from_text(config, info, text),
@@ -133,6 +135,10 @@ fn from_text(config: &mut Config, info: &KeyInfo, text: &str) -> std::result::Re
         Slot::Route(at) => {
             let known = ROUTES.iter().find(|(name, _)| *name == text);
             *at(config) = known.map(|(_, r)| *r).ok_or_else(|| refused("is unknown"))?;
+        }
+        Slot::Money(at) => {
+            let amount = Money::parse(text).filter(|m| m.0 > 0);
+            *at(config) = Some(amount.ok_or_else(|| refused("is no amount"))?);
         }
         Slot::Quiet(at) => {
             *at(config) = Some(QuietHours::parse(text).ok_or_else(|| refused("is no such time"))?);

@@ -1,6 +1,7 @@
 use std::fs::{create_dir_all, write};
 
 use super::*;
+use crate::money::Money;
 
 /// A home folder, a system file beside it, and an environment.
 struct Desk {
@@ -145,10 +146,10 @@ fn refusals_name_place_value_and_range() {
         ),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
-        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, profiles, providers".into()),
+        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, profiles, providers".into()),
         (
             "\"a\\nb\" = 1",
-            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, profiles, providers".into(),
+            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, profiles, providers".into(),
         ),
         ("heal = 3", "1:8: heal is a number, must be a table; write [heal] on its own line".into()),
         ("[[heal]]", "1:1: heal is a list, must be a table; write [heal] on its own line".into()),
@@ -438,6 +439,7 @@ fn every_field_has_one_key_and_a_default_in_its_range() {
             keys::Slot::Switch(_) => "\"on\"".into(),
             keys::Slot::Namespace(_) => "\"same\"".into(),
             keys::Slot::Route(_) => "\"orchestrator\"".into(),
+            keys::Slot::Money(_) => "\"$7.00\"".into(),
             keys::Slot::Quiet(_) => "\"22:00-07:00\"".into(),
         };
         let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
@@ -510,7 +512,8 @@ fn the_sample_is_the_table() {
     };
     let moon = ProviderKeys { endpoint: Some("https://api.moon.example/v1".into()) };
     let (profiles, providers) = ([("luna".into(), luna)].into(), [("moon".into(), moon)].into());
-    let want = Config { board, distress, people, routing, profiles, providers, ..Config::default() };
+    let budget = Budget { cost: Money::parse("$5"), ..Budget::default() };
+    let want = Config { board, distress, people, routing, budget, profiles, providers, ..Config::default() };
     assert_eq!(loaded.config, want);
     assert!(sample.lines().all(|l| l.chars().count() <= 110));
 }

@@ -21,7 +21,7 @@ const fn count(at: fn(&mut Config) -> &mut u32, min: u32, max: u32) -> Slot {
     Slot::Count { at, min, max }
 }
 
-pub(super) static KEYS: [KeyInfo; 42] = [
+pub(super) static KEYS: [KeyInfo; 57] = [
     key(
         "board",
         "db",
@@ -269,5 +269,95 @@ pub(super) static KEYS: [KeyInfo; 42] = [
         "quiet_hours",
         Slot::Quiet(|c| &mut c.routing.quiet_hours),
         "Nothing resumes by itself between these two local times",
+    ),
+    key(
+        "budget",
+        "time",
+        time(|c| &mut c.budget.time, MIN, 7 * DAY),
+        "The longest one attempt should take, where the task itself says nothing",
+    ),
+    key(
+        "budget",
+        "iterations",
+        count(|c| &mut c.budget.iterations, 1, 100_000),
+        "Turns one attempt should take at most, where the task itself says nothing",
+    ),
+    key(
+        "budget",
+        "cost",
+        Slot::Money(|c| &mut c.budget.cost),
+        "What all attempts at one task should cost at most, where the task itself says nothing",
+    ),
+    key(
+        "budget",
+        "max_files",
+        count(|c| &mut c.budget.max_files, 0, 100_000),
+        "Files one task should change at most, where the task itself says nothing; 0 is no limit",
+    ),
+    key(
+        "budget",
+        "resets",
+        count(|c| &mut c.budget.resets, 1, 20),
+        "Resets of one task after which a person should look",
+    ),
+    key(
+        "budget",
+        "exhaustions",
+        count(|c| &mut c.budget.exhaustions, 1, 20),
+        "Attempts that used up their iterations, after which a person should look",
+    ),
+    key(
+        "budget",
+        "repeats",
+        count(|c| &mut c.budget.repeats, 2, 1_000),
+        "Equal tool calls in a row that count as churning",
+    ),
+    key(
+        "budget",
+        "compactions",
+        count(|c| &mut c.budget.compactions, 1, 1_000),
+        "Compactions in one attempt that count as churning",
+    ),
+    key(
+        "budget",
+        "rereads",
+        count(|c| &mut c.budget.rereads, 3, 1_000),
+        "Reads of one file since its last edit that count as churning",
+    ),
+    key(
+        "budget",
+        "idle_calls",
+        count(|c| &mut c.budget.idle_calls, 10, 100_000),
+        "Tool calls without any edit that count as churning, for a task that has files in scope",
+    ),
+    key(
+        "budget",
+        "same_errors",
+        count(|c| &mut c.budget.same_errors, 2, 20),
+        "Attempts in a row that ended on the same error and left no commit: no progress",
+    ),
+    key(
+        "budget",
+        "max_areas",
+        count(|c| &mut c.budget.max_areas, 1, 100),
+        "Top-level folders one task may be about before --lint calls it too broad",
+    ),
+    key(
+        "budget",
+        "recent",
+        time(|c| &mut c.budget.recent, HOUR, 30 * DAY),
+        "How far back ended attempts are looked at",
+    ),
+    key(
+        "budget",
+        "tree_limit",
+        time(|c| &mut c.budget.tree_limit, 1, 5 * MIN),
+        "The longest look at one working tree; what git has not said by then is unknown",
+    ),
+    key(
+        "budget",
+        "trees_limit",
+        time(|c| &mut c.budget.trees_limit, 1, HOUR),
+        "The longest look at all working trees of a board together",
     ),
 ];
