@@ -77,12 +77,12 @@ pub struct Tree {
 /// One phrase that says why nothing is known: no such folder, not a git repository, another user's, no git, too slow,
 /// damaged.
 pub fn look(path: &Path, limit: Duration) -> Result<Tree, String> {
-    let git = PLACES
-        .iter()
-        .map(|p| Path::new(p).join("git"))
-        .find(|p| p.is_file())
-        .ok_or("git is not installed")?;
-    look_with(&git, path, limit)
+    look_with(&git()?, path, limit)
+}
+
+fn git() -> Result<PathBuf, String> {
+    let mut all = PLACES.iter().map(|p| Path::new(p).join("git"));
+    all.find(|p| p.is_file()).ok_or_else(|| "git is not installed".to_owned())
 }
 
 fn look_with(program: &Path, path: &Path, limit: Duration) -> Result<Tree, String> {

@@ -1,9 +1,17 @@
 //! Which files really changed since a task began: on its branch and in its working tree.
 
+mod base;
+mod files;
+mod packages;
+
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::find::{self, Place};
+use super::shadow::Shadow;
 use crate::time::Time;
 
 /// Most changed files that are kept.
@@ -73,3 +81,81 @@ pub struct Changes {
     /// file lies in or below.
     pub packages: BTreeMap<String, Vec<String>>,
 }
+
+/// Looks at what changed in the working tree that `path` is in, since the task that began at `started`, for at most about
+/// `limit`. As with [`super::look`], nothing in the tree or the repository is written or run, submodules are not looked into,
+/// and neither are other repositories within the tree.
+///
+/// The files of the working tree, tracked or neither tracked nor ignored, are compared with one commit of the past: the one
+/// with the fewest commits up to the head among where the branch left a default branch, where it was made, and the last
+/// commit before the task. So what was committed and undone again does not count, nor does what came in with a merge. On a
+/// default branch itself what was pushed is the task's own all the same. A head that is wholly part of a default branch has
+/// no commits of its own.
+///
+/// # Errors
+/// One phrase that says why nothing is known, as from [`super::look`].
+pub fn changes(path: &Path, started: Time, limit: Duration) -> Result<Changes, String> {
+    changes_with(&super::git()?, path, started, limit)
+}
+
+fn changes_with(program: &Path, path: &Path, started: Time, limit: Duration) -> Result<Changes, String> {
+    let until = Instant::now() + limit;
+    let place = find::find(path)?;
+    let shadow = Shadow::make(program, &place, until)?;
+    shadow.copy_index(&place, until)?;
+    let branch = branch(&shadow, until)?;
+    let head = head(&shadow, &place, branch.as_deref(), until)?;
+    let base = match &head {
+        Some(head) => base::find(&shadow, &place, branch.as_deref(), head, started, until)?,
+        None => base::Found::nothing(0),
+    };
+    let head_at = match &head {
+        Some(head) => committed(&shadow, head, until)?,
+        None => None,
+    };
+    let found = files::find(&shadow, base.commit.as_deref(), until)?;
+    let packages = packages::find(&place.root, &found.files, until)?;
+    Ok(Changes {
+        root: place.root.to_string_lossy().into_owned(),
+        branch,
+        head,
+        head_at,
+        base: base.base,
+        base_commit: base.commit,
+        commits: base.commits,
+        files: found.files,
+        count: found.count,
+        is_cut: found.is_cut,
+        packages,
+    })
+}
+
+fn branch(shadow: &Shadow<'_>, until: Instant) -> Result<Option<String>, String> {
+    let said = shadow.ask(&["symbolic-ref", "-q", "HEAD"], until)?;
+    Ok(said.map(|s| s.line()).and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)))
+}
+
+/// The commit the head is on.
+fn head(
+    shadow: &Shadow<'_>,
+    place: &Place,
+    branch: Option<&str>,
+    until: Instant,
+) -> Result<Option<String>, String> {
+    if let Some(said) = shadow.ask(&["rev-parse", "-q", "--verify", "HEAD"], until)? {
+        return Ok(Some(said.line()));
+    }
+    // git says the same of a branch without a commit and of one whose file is damaged; all files of the latter would seem new.
+    let file = branch.and_then(|b| find::beneath(&place.common, &format!("refs/heads/{b}")));
+    if file.is_some() || branch.is_none() { Err("its head cannot be read".into()) } else { Ok(None) }
+}
+
+/// When a commit was made.
+fn committed(shadow: &Shadow<'_>, commit: &str, until: Instant) -> Result<Option<Time>, String> {
+    let log =
+        ["log", "-1", "--no-show-signature", "--no-notes", "--no-mailmap", "--format=%ct", commit, "--"];
+    Ok(shadow.run(&log, until)?.line().parse().ok().map(Time))
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::process::geteuid;
 
 /// Most bytes of a file that says where something is.
@@ -105,14 +105,39 @@ fn meta(path: &Path) -> Result<Metadata, String> {
 
 /// The content of a small regular file; a pipe in its place does not hold us up.
 pub(super) fn small_file(path: &Path) -> Result<Vec<u8>, String> {
-    let wrong = |e: &dyn std::fmt::Display| format!("{} cannot be read: {e}", path.display());
-    let file = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|e| wrong(&e))?;
-    let file = File::from(file);
-    if !file.metadata().is_ok_and(|m| m.is_file()) {
-        return Err(wrong(&"not a file"));
-    }
     let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes).map_err(|e| wrong(&e))?;
+    plain_file(path)?.take(MOST).read_to_end(&mut bytes).map_err(|e| unread(path, &e))?;
     Ok(bytes)
+}
+
+/// Opens a regular file for reading, and nothing else: opening a pipe would wait for somebody to write.
+pub(super) fn plain_file(path: &Path) -> Result<File, String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty()).map_err(|e| unread(path, &e))?);
+    if file.metadata().is_ok_and(|m| m.is_file()) { Ok(file) } else { Err(unread(path, &"not a file")) }
+}
+
+fn unread(path: &Path, why: &dyn std::fmt::Display) -> String {
+    format!("{} cannot be read: {why}", path.display())
+}
+
+/// The first 64 KiB of a regular file below a folder, reached through no link at all, so that it cannot be one elsewhere.
+/// `None` where there is no such file, or it cannot be read.
+pub(super) fn beneath(top: &Path, path: &str) -> Option<Vec<u8>> {
+    let mut names: Vec<&str> = path.split('/').collect();
+    if names.iter().any(|n| matches!(*n, "" | "." | "..")) {
+        return None;
+    }
+    let last = names.pop()?;
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut at = open(top, folder, Mode::empty()).ok()?;
+    for name in names {
+        at = openat(&at, name, folder | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(&at, last, flags, Mode::empty()).ok()?);
+    let mut bytes = Vec::new();
+    let is_file = file.metadata().is_ok_and(|m| m.is_file());
+    let read = is_file.then(|| file.take(MOST).read_to_end(&mut bytes))?;
+    read.is_ok().then_some(bytes)
 }

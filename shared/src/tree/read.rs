@@ -5,12 +5,9 @@ use super::{MOST_DIRTY, MOST_STASHES, Tree};
 
 /// Takes in branch, commit and changes.
 pub(super) fn status(said: &Said, tree: &mut Tree) -> Result<(), String> {
-    let mut records: Vec<&[u8]> = said.bytes.split(|b| *b == 0).collect();
-    // Behind the last end mark stands nothing, or a record that was cut.
-    records.pop();
     tree.is_cut = said.is_cut;
     let mut head = false;
-    for record in records {
+    for record in said.records() {
         let text = String::from_utf8_lossy(record);
         let (kind, rest) = text.split_once(' ').unwrap_or((&text, ""));
         match kind {

@@ -1,7 +1,7 @@
 //! The folder given to git in place of the repository's own, and git run on it.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
@@ -14,12 +14,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tempfile::TempDir;
 
-use super::find::{Place, small_file};
+use super::find::{Place, plain_file, small_file};
 
 /// Most bytes that are read of what git says.
 const MOST_OUTPUT: usize = 1 << 20;
 /// How long a killed program may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(2);
+
+/// Said of whatever is not done in time.
+pub(super) const LATE: &str = "git takes too long";
 
 /// Keys that only say how to compare files and that name no program. All other keys of a repository stay out of force.
 const KEYS: [&str; 14] = [
@@ -55,6 +58,24 @@ pub(super) struct Said {
     pub(super) is_cut: bool,
 }
 
+fn wrong(e: std::io::Error) -> String {
+    format!("the temporary folder cannot be filled: {e}")
+}
+
+impl Said {
+    /// As one line of text.
+    pub(super) fn line(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).trim().to_owned()
+    }
+
+    /// The records that end in a NUL byte. One that was cut has no end.
+    pub(super) fn records(&self) -> Vec<&[u8]> {
+        let mut all: Vec<&[u8]> = self.bytes.split(|b| *b == 0).collect();
+        all.pop();
+        all
+    }
+}
+
 /// A folder that looks like the repository, without its configuration, hooks and helpers.
 pub(super) struct Shadow<'a> {
     program: &'a Path,
@@ -67,7 +88,10 @@ impl<'a> Shadow<'a> {
         let folder = tempfile::Builder::new().prefix("watchbill-git-").tempdir();
         let folder = folder.map_err(|e| format!("no room for a temporary folder: {e}"))?;
         let shadow = Shadow { program, root: &place.root, folder };
-        let wrong = |e: std::io::Error| format!("the temporary folder cannot be filled: {e}");
+        // Such a tree has references of its own beside the shared ones, which one folder cannot show.
+        if place.own != place.common && place.own.join("reftable").exists() {
+            return Err("its form is newer than we know (a linked tree with a reftable)".into());
+        }
         let at = shadow.folder.path();
         // While the folder is empty: half a repository is one git complains of.
         let mut values = shadow.values(&place.common.join("config"), until)?;
@@ -114,8 +138,38 @@ impl<'a> Shadow<'a> {
         Ok(said.bytes.split(|b| *b == 0).filter(|e| !e.is_empty()).map(one).collect())
     }
 
+    /// Gives git a copy of the index in place of a link to it. `git diff` writes what it learns about unchanged files into the
+    /// index whatever `GIT_OPTIONAL_LOCKS` says (2.47 does), and follows the link.
+    pub(super) fn copy_index(&self, place: &Place, until: Instant) -> Result<(), String> {
+        let (from, to) = (place.own.join("index"), self.folder.path().join("index"));
+        if !from.exists() {
+            return Ok(());
+        }
+        let mut from = plain_file(&from)?;
+        fs::remove_file(&to).map_err(wrong)?;
+        let mut copy = File::create(&to).map_err(wrong)?;
+        let mut piece = vec![0_u8; 256 << 10];
+        loop {
+            if Instant::now() > until {
+                return Err(LATE.into());
+            }
+            match from.read(&mut piece).map_err(wrong)? {
+                0 => break,
+                n => copy.write_all(piece.get(..n).unwrap_or_default()).map_err(wrong)?,
+            }
+        }
+        // A file changed since the index was written is told from one changed before by this time.
+        let written = from.metadata().and_then(|m| m.modified()).map_err(wrong)?;
+        copy.set_modified(written).map_err(wrong)
+    }
+
     /// Runs git, and says what it printed.
     pub(super) fn run(&self, args: &[&str], until: Instant) -> Result<Said, String> {
+        self.ask(args, until)?.ok_or_else(|| failed(1))
+    }
+
+    /// Runs git, and says what it printed; `None` where it ended with 1, which from some commands means no.
+    pub(super) fn ask(&self, args: &[&str], until: Instant) -> Result<Option<Said>, String> {
         let mut command = Command::new(self.program);
         command
             .args(["--no-optional-locks", "--no-pager", "--literal-pathspecs", "--no-replace-objects"])
@@ -227,8 +281,8 @@ fn quoted(value: &str) -> String {
 }
 
 /// Runs a command in a process group of its own, reads at most [`MOST_OUTPUT`] and waits until `until`. Whatever of the
-/// group is left then is killed.
-fn bounded(mut command: Command, until: Instant) -> Result<Said, String> {
+/// group is left then is killed. `None` where the command ended with 1.
+fn bounded(mut command: Command, until: Instant) -> Result<Option<Said>, String> {
     let mut child = command.spawn().map_err(|e| format!("git cannot be started: {e}"))?;
     let read = child.stdout.take().map_or(Err("git has no output".to_owned()), |out| {
         read(File::from(std::os::fd::OwnedFd::from(out)), until)
@@ -241,12 +295,17 @@ fn bounded(mut command: Command, until: Instant) -> Result<Said, String> {
     let status = child.wait().map_err(|e| format!("git is lost: {e}"))?;
     let said = read?;
     match (in_time || said.is_cut, status.code()) {
-        (false, _) => Err("git takes too long".into()),
-        (true, Some(0)) => Ok(said),
-        (true, _) if said.is_cut => Ok(said),
-        (true, Some(n)) => Err(format!("git failed (exit {n}); the repository may be damaged")),
+        (false, _) => Err(LATE.into()),
+        (true, Some(0)) => Ok(Some(said)),
+        (true, _) if said.is_cut => Ok(Some(said)),
+        (true, Some(1)) => Ok(None),
+        (true, Some(n)) => Err(failed(n)),
         (true, None) => Err("git was killed".into()),
     }
+}
+
+fn failed(code: i32) -> String {
+    format!("git failed (exit {code}); the repository may be damaged")
 }
 
 fn read(mut out: File, until: Instant) -> Result<Said, String> {
@@ -254,7 +313,7 @@ fn read(mut out: File, until: Instant) -> Result<Said, String> {
     let mut piece = [0_u8; 16 << 10];
     while bytes.len() < MOST_OUTPUT {
         if !ready(&out, until) {
-            return Err("git takes too long".into());
+            return Err(LATE.into());
         }
         match out.read(&mut piece) {
             Ok(0) => return Ok(Said { bytes, is_cut: false }),

@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-const LIMIT: Duration = Duration::from_secs(20);
+pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
 /// A repository in a folder of its own.
-struct Repo(tempfile::TempDir);
+pub(super) struct Repo(pub(super) tempfile::TempDir);
 
 impl Repo {
-    fn new() -> Repo {
+    pub(super) fn new() -> Repo {
         let repo = Repo(tempfile::tempdir().unwrap());
         fs::create_dir(repo.root()).unwrap();
         repo.git(&["init", "-q", "-b", "main"]);
@@ -20,32 +20,32 @@ impl Repo {
     }
 
     /// With one commit of the file `f`.
-    fn with_commit() -> Repo {
+    pub(super) fn with_commit() -> Repo {
         let repo = Repo::new();
         repo.write("f", "one\n");
         repo.commit("first\n\nmore words");
         repo
     }
 
-    fn root(&self) -> PathBuf {
+    pub(super) fn root(&self) -> PathBuf {
         self.0.path().canonicalize().unwrap().join("r")
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(super) fn at(&self, name: &str) -> PathBuf {
         self.0.path().canonicalize().unwrap().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(super) fn write(&self, name: &str, text: &str) {
         fs::write(self.root().join(name), text).unwrap();
     }
 
     /// Makes git read the file to know whether it changed.
-    fn touch(&self, name: &str) {
+    pub(super) fn touch(&self, name: &str) {
         let file = fs::File::options().write(true).open(self.root().join(name)).unwrap();
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
     }
 
-    fn git_in(&self, folder: &Path, args: &[&str]) -> bool {
+    pub(super) fn git_in(&self, folder: &Path, args: &[&str]) -> bool {
         let status = Command::new("git")
             .args(["-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "protocol.file.allow=always"])
             .args(args)
@@ -59,11 +59,11 @@ impl Repo {
         status.unwrap().success()
     }
 
-    fn git(&self, args: &[&str]) {
+    pub(super) fn git(&self, args: &[&str]) {
         assert!(self.git_in(&self.root(), args), "git {args:?}");
     }
 
-    fn commit(&self, message: &str) {
+    pub(super) fn commit(&self, message: &str) {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", message]);
     }
@@ -73,7 +73,7 @@ impl Repo {
     }
 
     /// The path of a program that leaves a mark when it is run, and of the mark.
-    fn trap(&self) -> (String, PathBuf) {
+    pub(super) fn trap(&self) -> (String, PathBuf) {
         let (program, mark) = (self.at("trap"), self.at("mark"));
         fs::write(&program, format!("#!/bin/sh\ntouch {}\ncat\n", mark.display())).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -401,7 +401,7 @@ fn another_users_repository_is_refused() {
 }
 
 /// A stand-in for git.
-fn stand_in(repo: &Repo, script: &str) -> PathBuf {
+pub(super) fn stand_in(repo: &Repo, script: &str) -> PathBuf {
     let program = repo.at("git");
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
