@@ -3,7 +3,9 @@
 //! Bodies are written by people and models, so reading forgives form and never guesses values: what is not
 //! plainly a number or a length of time is absent. Writing has one form only.
 
+mod bounds;
 mod entry;
+mod lint;
 mod read;
 mod section;
 
@@ -11,8 +13,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::bounds::{Bounds, Side};
+pub use self::lint::{Flaw, FlawKind, Policy, lint};
 use self::section::{Line, Section};
 use crate::config::span;
+use crate::money::Money;
 
 /// The declared limits of one task. An absent one limits nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +59,11 @@ impl Scope {
         let lines = section::lines(body);
         let at = section::find(&lines)?;
         Some(read::read(inner(&lines, &at)).scope)
+    }
+
+    /// The money the task is expected to cost at most, if the author's words are an amount in US dollars.
+    pub fn cost(&self) -> Option<Money> {
+        self.cost_budget.as_deref().and_then(Money::parse)
     }
 
     fn fields(&self) -> Vec<String> {

@@ -6,15 +6,26 @@ use super::section::{Language, Line, Place, heading};
 use super::{Scope, entry};
 use crate::config::span;
 
-/// What a section says.
-pub(super) struct Reading {
+/// What a section says. Lines are counted from the one below the heading, which is 0.
+pub(super) struct Reading<'a> {
     pub(super) scope: Scope,
     /// For every line, whether it is part of a field. Blank lines are not.
     pub(super) known: Vec<bool>,
+    /// The fields that are named, with the line of the label.
+    pub(super) labels: Vec<(Field, usize)>,
+    /// What was read as the value of a field or a part of it.
+    pub(super) parts: Vec<Part<'a>>,
+}
+
+/// A value of a field or a part of it, understood or not.
+pub(super) struct Part<'a> {
+    pub(super) field: Field,
+    pub(super) line: usize,
+    pub(super) value: &'a str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
+pub(super) enum Field {
     Concern,
     In,
     Out,
@@ -38,11 +49,13 @@ struct Current {
 }
 
 /// Reads the lines below the heading.
-pub(super) fn read(lines: &[Line<'_>]) -> Reading {
-    let mut reader = Reader { scope: Scope::default(), current: None };
+pub(super) fn read<'a>(lines: &[Line<'a>]) -> Reading<'a> {
+    let mut reader =
+        Reader { scope: Scope::default(), current: None, at: 0, labels: Vec::new(), parts: Vec::new() };
     let mut known = Vec::with_capacity(lines.len());
     let mut opaque = false;
     for (n, line) in lines.iter().enumerate() {
+        reader.at = n;
         match line.place {
             Place::Start(language) => {
                 opaque = !holds_fields(language, &lines[n + 1..]);
@@ -57,7 +70,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Reading {
         }
         opaque &= line.place != Place::End;
     }
-    Reading { scope: reader.scope, known }
+    Reading { scope: reader.scope, known, labels: reader.labels, parts: reader.parts }
 }
 
 /// A fence put around the fields, as against an example or a command in the section.
@@ -66,14 +79,18 @@ fn holds_fields(language: Language, rest: &[Line<'_>]) -> bool {
     language != Language::Code && first.is_some_and(|l| label(split(l.text).text, false).is_some())
 }
 
-struct Reader {
+struct Reader<'a> {
     scope: Scope,
     current: Option<Current>,
+    /// The line that is read.
+    at: usize,
+    labels: Vec<(Field, usize)>,
+    parts: Vec<Part<'a>>,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
     /// Takes one line in; whether it is part of a field.
-    fn line(&mut self, text: &str) -> bool {
+    fn line(&mut self, text: &'a str) -> bool {
         if text.trim().is_empty() {
             self.blank();
             return false;
@@ -81,6 +98,7 @@ impl Reader {
         let line = split(text);
         let title = heading(text).map(|(_, title)| title);
         if let Some((field, value)) = label(title.unwrap_or(line.text), title.is_some()) {
+            self.labels.push((field, self.at));
             let filled = !value.is_empty();
             let indent = line.bullet.then_some(line.indent);
             self.current = Some(Current { field, indent, inline: filled, filled, apart: false });
@@ -114,7 +132,8 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, field: Field, value: &str) {
+    fn take(&mut self, field: Field, value: &'a str) {
+        self.parts.push(Part { field, line: self.at, value });
         let s = &mut self.scope;
         match field {
             Field::Concern => s.concern = s.concern.take().or_else(|| Some(value.to_owned())),
@@ -245,14 +264,14 @@ pub(super) fn key(text: &str) -> String {
 }
 
 /// A value without marks around it and a remark in brackets behind it.
-fn plain(value: &str) -> &str {
+pub(super) fn plain(value: &str) -> &str {
     let value = value.trim().trim_matches(['`', '*', '_']).trim();
     let remark = value.strip_suffix(')').and_then(|v| v.rsplit_once('(')).map(|(before, _)| before.trim());
     remark.filter(|v| !v.is_empty()).unwrap_or(value).trim_matches(['`', '*', '_'])
 }
 
 /// A count, if the text is one number with nothing but words of measure around it.
-fn number(value: &str) -> Option<u32> {
+pub(super) fn number(value: &str) -> Option<u32> {
     let text = plain(value).to_lowercase();
     let text = text.trim_end_matches('.').trim_start_matches(['~', '\u{2248}', '\u{2264}', '<', '=', ' ']);
     let measure = "max maximum at most up to about approx approx. ca. no more than \
@@ -263,7 +282,7 @@ fn number(value: &str) -> Option<u32> {
 }
 
 /// A length of time, if the text is one with nothing around it.
-fn time(value: &str) -> Option<Duration> {
+pub(super) fn time(value: &str) -> Option<Duration> {
     let text =
         plain(value).trim_end_matches('.').trim_start_matches(['~', '\u{2248}', '\u{2264}', '<', '=', ' ']);
     // Only whole words are made small: a lone M means months, and nobody knows whether they were meant.

@@ -213,6 +213,15 @@ fn machine_output_counts_seconds() {
     assert!(serde_json::from_str::<Scope>(r#"{"time_budget": -1}"#).is_err());
 }
 
+#[test]
+fn the_cost_in_words_and_as_an_amount() {
+    for (words, want) in [("$5", Some(5_000_000_000)), ("about 5", None), ("5 EUR", None)] {
+        let scope = Scope { cost_budget: Some(words.into()), ..Scope::default() };
+        assert_eq!(scope.cost().map(|m| m.0), want, "{words}");
+    }
+    assert_eq!(Scope::default().cost(), None);
+}
+
 /// A scope as `write` leaves it: every text on one line, nothing empty.
 fn tidy() -> impl Strategy<Value = Scope> {
     let line = |t: String| Some(entry::one_line(&t)).filter(|t| !t.is_empty());
@@ -300,6 +309,15 @@ proptest! {
         let once = scope.write();
         prop_assert!(once.lines().count() <= 3);
         prop_assert_eq!(Scope::parse(&once).unwrap().write(), once);
+    }
+
+    #[test]
+    fn what_is_read_is_written_and_read_as_the_same(
+        body in prop_oneof![body(), "## Scope\n([#`:*~\n,{} -]|In scope:|Concern:|Cost budget:|\\PC){0,40}"],
+    ) {
+        let Some(first) = Scope::parse(&body) else { return Ok(()) };
+        let once = first.write();
+        prop_assert_eq!(Scope::parse(&once).map(|s| s.write()), Some(once));
     }
 
     #[test]
