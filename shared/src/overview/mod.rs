@@ -1,10 +1,20 @@
 //! The page for the morning: what runs and ran on a board, what it used, what it may use, and what needs a person. Plain data
 //! and one renderer for each form (`text`, `html`); who makes it is no business of theirs.
 
+pub mod html;
+mod plain;
+pub mod text;
+mod words;
+
+#[cfg(test)]
+mod sample;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+#[cfg(test)]
+use crate::logs::usage::Reread;
 use crate::logs::usage::{Tokens, Usage};
 use crate::money::Money;
 use crate::time::Time;

@@ -1,0 +1,107 @@
+//! Text from boards, logs and repositories on its way to somebody's eyes: on one line, of a bounded length, and without
+//! characters that steer a terminal or turn what stands around them.
+
+use crate::clip::clip;
+use crate::report::printable;
+
+/// Stands where a character was that must not be shown. A hole would make two file names look like one.
+const NOT_SHOWN: char = '\u{fffd}';
+/// Stands for what was cut off.
+const CUT: char = '…';
+/// Marks that stand over or under a letter are let through up to this many; a tower of them covers other lines.
+const MOST_MARKS: usize = 3;
+
+/// At most `most` characters on one line.
+pub(super) fn plain(text: &str, most: usize) -> String {
+    // Four bytes is the longest character, and one more of them shows that there was more.
+    let front = clip(text, most.saturating_add(1).saturating_mul(4));
+    cut(&calm(&printable(front)), most)
+}
+
+/// At most `most` characters of several lines; line ends stay.
+pub(super) fn block(text: &str, most: usize) -> String {
+    let front = clip(text, most.saturating_add(1).saturating_mul(4));
+    let lines: Vec<String> = front.split('\n').map(|l| calm(&printable(l))).collect();
+    cut(&lines.join("\n"), most)
+}
+
+fn calm(text: &str) -> String {
+    let mut marks = 0;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        marks = if is_mark(c) { marks + 1 } else { 0 };
+        match c {
+            _ if marks > MOST_MARKS => {}
+            c if turns(c) => out.push(NOT_SHOWN),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Changes the order or the lines of the text around it, or cannot be seen at all.
+fn turns(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+fn is_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\u{300}'..='\u{36f}'
+            | '\u{483}'..='\u{489}'
+            | '\u{1ab0}'..='\u{1aff}'
+            | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}'
+            | '\u{fe20}'..='\u{fe2f}'
+    )
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let Some(last) = most.checked_sub(1) else {
+        return String::new();
+    };
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => {
+            let end = text.char_indices().nth(last).map_or(text.len(), |(n, _)| n);
+            format!("{}{CUT}", text[..end].trim_end())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_is_taken_out_and_what_is_long_is_cut() {
+        for (text, most, want) in [
+            ("plain", 9, "plain"),
+            ("plain", 5, "plain"),
+            ("plain", 4, "pla…"),
+            ("plain", 0, ""),
+            ("a\u{1b}[31mb\nc", 20, "a [31mb c"),
+            ("gpj.\u{202e}exe", 20, "gpj.\u{fffd}exe"),
+            ("a\u{2066}b\u{2069}c\u{feff}", 20, "a\u{fffd}b\u{fffd}c\u{fffd}"),
+            ("e\u{301}\u{301}\u{301}\u{301}\u{301}!", 20, "e\u{301}\u{301}\u{301}!"),
+            ("⚠\u{fe0f} שלום", 20, "⚠\u{fe0f} שלום"),
+        ] {
+            assert_eq!(plain(text, most), want, "{text:?} in {most}");
+        }
+        assert_eq!(block("a\n\u{7}b", 9), "a\n b");
+        assert_eq!(plain(&"\u{1f980}".repeat(9), 3), "\u{1f980}\u{1f980}…");
+    }
+}
