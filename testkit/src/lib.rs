@@ -2,3 +2,4 @@
 
 pub mod generate;
 pub mod memory;
+pub mod page;
