@@ -4,6 +4,8 @@
 
 mod support; // a board in a temporary folder, the programs run against it, and facts back out
 
+#[cfg(feature = "real")]
+mod browser; // a headless Chromium with one page in it
 mod card; // a worker's own card, from its stop to its decision
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented
@@ -16,6 +18,8 @@ mod heal; // acts, acts once, doubts, and leaves alone what is not its own
 mod hermes; // against the real Hermes from its package
 mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod match_log; // what is read out of a log, line by line
+#[cfg(feature = "real")]
+mod page; // the page for the morning, as a browser shows it
 mod plans; // plan and apply
 mod route; // another provider, an orchestrator's decisions, closed loops
 mod scale; // a pass costs what is active, not what is stored
