@@ -43,7 +43,7 @@ pub fn page(boards: &[Overview]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}{contents}{body}\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}{contents}<main>\n{body}</main>\n\
          <footer><p>Written by Watchbill. All times are UTC. A page like this changes nothing on a board.</p></footer>\n\
          </body>\n</html>\n",
         title(boards),
@@ -81,7 +81,7 @@ fn board(n: usize, o: &Overview) -> String {
         tasks::others(n, o),
         unseen(o),
     ];
-    format!("<main id=\"b{n}\">\n{}</main>\n", parts.concat())
+    format!("<div class=\"board\" id=\"b{n}\">\n{}</div>\n", parts.concat())
 }
 
 fn need(people: usize) -> String {

@@ -18,6 +18,15 @@ pub(super) fn plain(text: &str, most: usize) -> String {
     cut(&calm(&printable(front)), most)
 }
 
+/// A command on one line, to be copied: whole or, where it is longer than `most`, not at all. Half of one does something
+/// that nobody meant.
+pub(super) fn command(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => plain(text, most),
+        Some(_) => format!("# a command of more than {most} characters is not shown"),
+    }
+}
+
 /// At most `most` characters of several lines; line ends stay.
 pub(super) fn block(text: &str, most: usize) -> String {
     let front = clip(text, most.saturating_add(1).saturating_mul(4));
@@ -101,6 +110,8 @@ mod tests {
         ] {
             assert_eq!(plain(text, most), want, "{text:?} in {most}");
         }
+        assert_eq!(command("board add 'a'", 13), "board add 'a'");
+        assert_eq!(command("board add 'a'", 12), "# a command of more than 12 characters is not shown");
         assert_eq!(block("a\n\u{7}b", 9), "a\n b");
         assert_eq!(plain(&"\u{1f980}".repeat(9), 3), "\u{1f980}\u{1f980}…");
     }

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::plain::plain;
+use super::plain::{command, plain};
 use super::words::{self, amount, at_least, count, known_least, money, things, used};
 use super::{Draft, FilesView, ForPerson, Overview, ProviderView, Spent, TaskView, Turn, Verdict};
 use crate::logs::usage::Tokens;
@@ -31,7 +31,7 @@ pub fn write(out: &mut dyn Write, overview: &Overview, verbose: bool) -> io::Res
     for task in overview.tasks.iter().filter(|t| !t.verdicts.is_empty()) {
         wrong(out, task)?;
     }
-    people(out, &overview.people)
+    people(out, &overview.people, overview.now)
 }
 
 fn wrong(out: &mut dyn Write, task: &TaskView) -> io::Result<()> {
@@ -52,19 +52,19 @@ fn wrong(out: &mut dyn Write, task: &TaskView) -> io::Result<()> {
 
 fn split(out: &mut dyn Write, draft: &Draft) -> io::Result<()> {
     wrapped(out, "  ", &format!("split into {}: {}", draft.commands.len(), draft.because))?;
-    for command in draft.commands.iter().take(MOST_LISTED) {
-        writeln!(out, "    {}", plain(command, MOST_COMMAND))?;
+    for line in draft.commands.iter().take(MOST_LISTED) {
+        writeln!(out, "    {}", command(line, MOST_COMMAND))?;
     }
     more(out, "    ", draft.commands.len(), MOST_LISTED)
 }
 
-fn people(out: &mut dyn Write, all: &[ForPerson]) -> io::Result<()> {
+fn people(out: &mut dyn Write, all: &[ForPerson], now: Time) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }
     writeln!(out, "needs a person:")?;
     for one in all.iter().take(MOST_LISTED) {
-        let since = one.since.map_or_else(String::new, |t| format!(", since {}", clock(t)));
+        let since = one.since.map_or_else(String::new, |t| format!(", for {}", span(now.since(t))));
         let what = format!("{} {}", plain(&one.task, 24), plain(&one.title, 50));
         wrapped(out, "  ", &format!("{what}: {}{since}", plain(&one.why, MOST_SENTENCE)))?;
     }
@@ -79,15 +79,25 @@ fn whole(out: &mut dyn Write, o: &Overview) -> io::Result<()> {
     wrapped(
         out,
         "",
-        &format!("{}, {} back to {}: {counts}", plain(&o.board, 40), clock(o.now), clock(o.since)),
+        &format!(
+            "{}, {} back to {}: {counts}",
+            plain(&o.board, 40),
+            clock(o.now, o.now),
+            clock(o.since, o.now)
+        ),
     )?;
     table(out, &TASKS, o.tasks.iter().take(MOST_LISTED).map(task_row).collect())?;
     more(out, "  ", o.tasks.len(), MOST_LISTED)?;
     table(out, &SPENT, o.spent.iter().take(MOST_LISTED).map(spent_row).collect())?;
     more(out, "  ", o.spent.len(), MOST_LISTED)?;
-    listed(out, "  ", o.turns.iter().map(turn).collect::<Vec<_>>().iter().map(String::as_str), MOST_LISTED)?;
+    listed(
+        out,
+        "  ",
+        o.turns.iter().map(|t| turn(t, o.now)).collect::<Vec<_>>().iter().map(String::as_str),
+        MOST_LISTED,
+    )?;
     for provider in o.providers.iter().take(MOST_LISTED) {
-        wrapped(out, "  ", &provider_line(provider))?;
+        wrapped(out, "  ", &provider_line(provider, o.now))?;
     }
     let unseen = o.unknown.iter().map(String::as_str).map(|s| (None, s));
     let per_task = o.tasks.iter().flat_map(|t| t.unknown.iter().map(|s| (Some(t.task.as_str()), s.as_str())));
@@ -164,28 +174,28 @@ fn table(out: &mut dyn Write, names: &[&str], rows: Vec<Vec<String>>) -> io::Res
     Ok(())
 }
 
-fn turn(t: &Turn) -> String {
+fn turn(t: &Turn, now: Time) -> String {
     let by = t.by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
     let because = t.because.as_deref().map_or_else(String::new, |b| format!(": {b}"));
-    format!("{} {} {}{by}{because}", clock(t.at), t.task, t.what)
+    format!("{} {} {}{by}{because}", clock(t.at, now), t.task, t.what)
 }
 
-fn provider_line(p: &ProviderView) -> String {
+fn provider_line(p: &ProviderView, now: Time) -> String {
     let last = p.refusals.last().map_or_else(String::new, |r| {
         format!(
             ", {}, the last at {} until {}: {}",
             things(p.refusals.len(), "refusal"),
-            clock(r.from),
-            clock(r.until),
+            clock(r.from, now),
+            clock(r.until, now),
             r.cause
         )
     });
     format!("{} {}{last}", p.name, p.state)
 }
 
-/// `03:12` on the clock of whoever reads it, as in every other line for people.
-fn clock(t: Time) -> String {
-    t.local_clock()
+/// `03:12` on the clock of whoever reads it, as in every other line for people; whole where that may be another day's.
+fn clock(t: Time, now: Time) -> String {
+    if now.since(t).saturating_abs() < 86_400 { t.local_clock() } else { t.to_string() }
 }
 
 fn listed<'a>(

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::super::plain::command;
 use super::super::words::{UNKNOWN, amount, at_least, count, is_over, money, short, things, used};
 use super::super::{Draft, FilesView, Gauge, Overview, TaskView, Verdict};
 use super::MOST_TASKS;
@@ -20,6 +21,8 @@ const AT_ONCE: usize = 4;
 const OTHERS_AT_ONCE: usize = 12;
 /// Most of anything a task has several of.
 const MOST_PARTS: usize = 20;
+/// Most characters of a command.
+const MOST_COMMAND: usize = 4_000;
 /// Most characters of a decision; a cut one is none.
 const MOST_DECISION: usize = 20_000;
 
@@ -145,8 +148,12 @@ fn gauge(g: &Gauge) -> String {
 }
 
 fn draft(d: &Draft) -> String {
-    let commands: String =
-        d.commands.iter().take(MOST_LINES).map(|c| format!("{}\n", escaped(c, 4_000))).collect();
+    let commands: String = d
+        .commands
+        .iter()
+        .take(MOST_LINES)
+        .map(|c| format!("{}\n", escaped(&command(c, MOST_COMMAND), MOST_COMMAND)))
+        .collect();
     let decision = serde_json::to_string_pretty(&d.decision).unwrap_or_default();
     // A cut decision would be one that nobody made.
     let decision = if decision.chars().count() > MOST_DECISION {

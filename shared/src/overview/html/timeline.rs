@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::super::{AttemptView, Overview, TaskView};
+use super::MOST_TASKS;
 use super::axis::Axis;
 use super::parts::{Look, bar, chart_section, details, escaped, key, list, more, quoted, stamp, table};
-use super::{MOST_LISTED, MOST_TASKS};
 use crate::time::words as span;
 
 /// Most attempts of a task, the newest ones.
 const MOST_ATTEMPTS: usize = 30;
+/// Most rows of the table.
+const MOST_ROWS: usize = 600;
 /// Rows that are shown at once.
 const AT_ONCE: usize = 20;
 
@@ -98,7 +100,7 @@ pub(super) fn axis_row(axis: &Axis) -> String {
 fn all(tasks: &[&TaskView], o: &Overview) -> String {
     let attempts: Vec<(&TaskView, &AttemptView)> =
         tasks.iter().flat_map(|t| newest(t).map(move |a| (*t, a))).collect();
-    let rows = attempts.iter().take(MOST_TASKS + MOST_LISTED).map(|(t, a)| {
+    let rows = attempts.iter().take(MOST_ROWS).map(|(t, a)| {
         vec![
             format!("<code>{}</code>", escaped(&t.task, 40)),
             a.run.to_string(),
@@ -110,6 +112,6 @@ fn all(tasks: &[&TaskView], o: &Overview) -> String {
         ]
     });
     let heads = ["task", "attempt", "worker", "from", "to", "time", "end"];
-    let inside = format!("{}{}", table(&heads, rows), more(attempts.len(), MOST_TASKS + MOST_LISTED));
+    let inside = format!("{}{}", table(&heads, rows), more(attempts.len(), MOST_ROWS));
     details("The same as a table", &inside)
 }
