@@ -24,7 +24,7 @@ use serde::Serialize;
 
 pub use self::budget::Budget;
 pub use self::keys::{KeyInfo, keys, sample};
-pub use self::named::{ProfileKeys, ProviderKeys};
+pub use self::named::{PriceKeys, ProfileKeys, ProviderKeys};
 pub use self::quiet::QuietHours;
 pub use self::routing::{RateLimitRoute, Routing};
 use crate::error::{Error, Kind, Result};
@@ -61,6 +61,9 @@ pub struct Config {
     /// What is said of providers, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub providers: BTreeMap<String, ProviderKeys>,
+    /// What tokens of models cost, by a part of the model's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, PriceKeys>,
 }
 
 /// `[distress]`: when `synthesize-distress` writes a card, and how many.
@@ -183,6 +186,7 @@ impl Default for Config {
             budget: Budget::default(),
             profiles: BTreeMap::new(),
             providers: BTreeMap::new(),
+            prices: BTreeMap::new(),
         }
     }
 }
@@ -271,6 +275,7 @@ fn load_over(system: &Path, given: Option<&Path>, env: &Env) -> Result<Loaded> {
     }
     layer::env(&mut loaded, env)?;
     contradictions(&loaded)?;
+    named::whole(&loaded)?;
     Ok(loaded)
 }
 

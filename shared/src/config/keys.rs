@@ -169,7 +169,8 @@ const HEAD: &str = "\
 # Watchbill: every key, what it means, what it may be, and its default.
 #
 # Copy to /etc/watchbill/config.toml or ~/.config/watchbill/config.toml and remove the # before a key to
-# change it. Lengths of time are words, in whole seconds: 90s, 15m, 2h, 3d. Any key but those of [profiles]
-# and [providers] can also be set by a variable: WATCHBILL_HEAL_GRACE=5m, WATCHBILL_HOST_ALIASES=a,b. A file
-# that every user can write, or that belongs to neither you nor root, is refused.
+# change it. Lengths of time are words, in whole seconds: 90s, 15m, 2h, 3d. Any key but those of [profiles],
+# [providers] and [prices] can also be set by a variable: WATCHBILL_HEAL_GRACE=5m,
+# WATCHBILL_HOST_ALIASES=a,b. A file that every user can write, or that belongs to neither you nor root, is
+# refused.
 ";

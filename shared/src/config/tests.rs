@@ -146,10 +146,10 @@ fn refusals_name_place_value_and_range() {
         ),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
-        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, profiles, providers".into()),
+        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, profiles, providers, prices".into()),
         (
             "\"a\\nb\" = 1",
-            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, profiles, providers".into(),
+            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, profiles, providers, prices".into(),
         ),
         ("heal = 3", "1:8: heal is a number, must be a table; write [heal] on its own line".into()),
         ("[[heal]]", "1:1: heal is a list, must be a table; write [heal] on its own line".into()),
@@ -264,6 +264,8 @@ fn tables_by_name_are_held_to_the_same() {
     let provider = "a provider's name is letters, digits, _ . : and -, at most 64";
     let list = "allowed is a list of profile names";
     let url = "allowed is a URL like https://api.example/v1";
+    let price = "allowed is a number of dollars per million tokens from 0 to 1000000";
+    let model = "a model's name is printable text, at most 200 bytes";
     for (text, want) in [
         (
             "[profiles.luna]\n fallback = []",
@@ -307,9 +309,38 @@ fn tables_by_name_are_held_to_the_same() {
             "profiles.a.fallbacks = ['b', 'a']",
             "1:24: profiles.a.fallbacks holds \"a\", the profile itself; name another one".into(),
         ),
+        ("[prices.m]\ninputs = 1", "2:1: unknown key `prices.m.inputs`; did you mean `input`?".into()),
+        ("prices.m.input = 'x'", format!("1:18: prices.m.input is a text; {price}")),
+        ("prices.m.input = -0.5", format!("1:18: prices.m.input is out of range; {price}")),
+        ("prices.m.output = nan", format!("1:19: prices.m.output is out of range; {price}")),
+        ("prices.m.output = inf", format!("1:19: prices.m.output is out of range; {price}")),
+        ("prices.m.output = 1_000_001", format!("1:19: prices.m.output is out of range; {price}")),
+        ("prices.' ' = {}", format!("1:8: prices holds a table \" \"; {model}")),
+        ("prices = 3", "1:10: prices is a number, must be a table; write [prices.NAME] on its own line".into()),
+        (
+            "[prices.'m.1']\ninput = 1",
+            " prices.m.1 has no output; name output beside input, in dollars per million tokens".into(),
+        ),
+        (
+            "[prices.m]\ncache_read = 1",
+            " prices.m has no input; name input beside output, in dollars per million tokens".into(),
+        ),
     ] {
         assert_eq!(told_of(text), format!("c.toml:{want}"), "{text:?}");
     }
+}
+
+#[test]
+fn prices_merge_key_by_key() {
+    let desk = Desk::new()
+        .file("etc.toml", "[prices.m1]\ninput = 2\noutput = 8.5")
+        .file(USER, "[prices.m1]\ninput = 1_0.25\n[prices.'org/m 2']\ninput = 0\noutput = 0x10");
+    let loaded = desk.load(None).unwrap();
+    let m1 = &loaded.config.prices["m1"];
+    assert_eq!((m1.input, m1.cache_write, m1.cache_read, m1.output), (Some(10.25), None, None, Some(8.5)));
+    assert_eq!(loaded.config.prices["org/m 2"].output, Some(16.0));
+    assert!(loaded.origin["prices.m1.output"].ends_with("etc.toml"));
+    assert!(loaded.origin["prices.org/m 2.input"].ends_with(USER));
 }
 
 #[test]
@@ -473,6 +504,8 @@ fn what_is_written_can_be_loaded() {
     let luna = ProfileKeys { fallbacks: vec!["nova".into()], ..ProfileKeys::default() };
     config.profiles = [("luna".into(), luna), ("nova".into(), ProfileKeys::default())].into();
     config.providers = [("a.b:c".into(), ProviderKeys { endpoint: Some("http://h:1".into()) })].into();
+    let price = PriceKeys { input: Some(0.1), output: Some(3.0), ..PriceKeys::default() };
+    config.prices = [("gpt-5.1".into(), price)].into();
     let desk = Desk::new().file("c.toml", &toml::to_string(&config).unwrap());
     assert_eq!(desk.load(Some("c.toml")).unwrap().config, config);
 }
@@ -511,9 +544,13 @@ fn the_sample_is_the_table() {
         fallbacks: vec!["nova".into()],
     };
     let moon = ProviderKeys { endpoint: Some("https://api.moon.example/v1".into()) };
+    let price =
+        PriceKeys { input: Some(1.25), cache_write: Some(1.25), cache_read: Some(0.125), output: Some(10.0) };
     let (profiles, providers) = ([("luna".into(), luna)].into(), [("moon".into(), moon)].into());
+    let prices = [("gpt-5.1-codex".into(), price)].into();
     let budget = Budget { cost: Money::parse("$5"), ..Budget::default() };
-    let want = Config { board, distress, people, routing, budget, profiles, providers, ..Config::default() };
+    let want =
+        Config { board, distress, people, routing, budget, profiles, providers, prices, ..Config::default() };
     assert_eq!(loaded.config, want);
     assert!(sample.lines().all(|l| l.chars().count() <= 110));
 }

@@ -12,7 +12,7 @@
 //! stdout (`system/api_retry`). What a tool printed is never evidence. A stream that was cut in the middle of a
 //! message (`stop_reason: null`) is no failure of the API; [`ClaudeSession`] tells of it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,6 +32,7 @@ mod line;
 mod tally;
 mod why;
 
+pub(in crate::logs) use tally::Used;
 pub(in crate::logs) use why::{is_subscription_limit, status_in};
 
 #[cfg(test)]
@@ -72,6 +73,16 @@ impl Reader {
     /// What the session tells so far.
     pub fn session(&self) -> ClaudeSession {
         self.tally.session()
+    }
+
+    /// What each model used, by its name.
+    pub(in crate::logs) fn models(&self) -> &BTreeMap<String, Used> {
+        self.tally.models()
+    }
+
+    /// API calls of subagents whose lines stand between the agent's own.
+    pub(in crate::logs) fn side_calls(&self) -> u64 {
+        self.tally.side_calls()
     }
 
     fn begin(&mut self, offset: u64) {

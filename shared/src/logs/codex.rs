@@ -66,6 +66,21 @@ impl Reader {
         self.tally.session()
     }
 
+    /// API calls that were answered; stdout tells of none.
+    pub(in crate::logs) fn calls(&self) -> u64 {
+        self.tally.calls()
+    }
+
+    /// The most calls in a row with the same tool and the same arguments.
+    pub(in crate::logs) fn identical(&self) -> u64 {
+        self.tally.identical()
+    }
+
+    /// A reader that has counted nothing yet of a session whose front this one has read.
+    pub(in crate::logs) fn anew(&self) -> Reader {
+        Reader { tally: self.tally.anew(), ..Reader::default() }
+    }
+
     fn begin(&mut self, offset: u64) {
         self.attempt = offset;
         self.failed = None;
@@ -180,7 +195,10 @@ impl Reader {
         match payload.kind.or_empty() {
             "message" if payload.role.get() == Some("assistant") => self.goes_on(&text(&payload.content)),
             "function_call" | "custom_tool_call" | "local_shell_call" => {
-                self.tally.tool(call);
+                if self.tally.tool(call) {
+                    let arguments = payload.arguments.as_ref().or(payload.input.as_ref());
+                    self.tally.called(payload.name.or_empty(), arguments.or(payload.action.as_ref()));
+                }
                 self.goes_on("");
             }
             "function_call_output" | "custom_tool_call_output" => {
@@ -219,7 +237,7 @@ impl Reader {
             }
             "item.started" => {
                 if let Some(item) = raw.item.0.as_ref().filter(|i| is_stdout_tool(i)) {
-                    self.tally.tool(item.id.or_empty());
+                    self.stdout_tool(item);
                     self.goes_on("");
                 }
             }
@@ -232,6 +250,13 @@ impl Reader {
         }
     }
 
+    fn stdout_tool(&mut self, item: &Item<'_>) {
+        if self.tally.tool(item.id.or_empty()) {
+            let name = item.tool.get().map_or_else(|| item.name(), str::to_owned);
+            self.tally.called(&name, item.command.as_ref().or(item.arguments.as_ref()));
+        }
+    }
+
     fn stdout_item(&mut self, here: &mut Here<'_, '_>, item: &Item<'_>) {
         if matches!(item.name().as_str(), "agentmessage" | "assistantmessage") {
             self.goes_on(item.text.or_empty());
@@ -241,7 +266,7 @@ impl Reader {
         }
         let id = item.id.or_empty();
         // Short ones are only told of when they are over.
-        self.tally.tool(id);
+        self.stdout_tool(item);
         let cause = if item.has_failed() { self.tally.tool_failed(id) } else { None };
         self.tally.output(id, "");
         self.goes_on("");
@@ -296,6 +321,7 @@ impl Format for Reader {
             ("event_msg", Some(payload)) => self.event(&mut here, payload),
             ("response_item", Some(payload)) => self.response(&mut here, payload),
             ("compacted", _) => self.tally.compacted(),
+            ("token_usage_record", Some(payload)) => self.tally.answered(payload.response_id.or_empty()),
             (_, None) => self.stdout(&mut here, &raw),
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! Counting what a session used and did, line by line.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,8 +9,8 @@ use super::line::{Block, Message, Raw};
 use crate::cause::Cause;
 use crate::clip::clip;
 use crate::logs::session::{
-    ApiError, ClaudeSession, MOST_CALLS, MOST_FILES, MOST_KEPT, MOST_OPEN, Millis, Newest, PRICES, Run,
-    percent, price_of, push_newest,
+    ApiError, ClaudeSession, MOST_CALLS, MOST_FILES, MOST_KEPT, MOST_OPEN, Millis, Newest, PRICES, Price,
+    Run, percent, price_of, push_newest,
 };
 use crate::time::Time;
 
@@ -37,8 +37,10 @@ pub(super) struct Tally {
     cut_calls: u64,
     naive: u64,
     used: Used,
-    /// In billionths of a US dollar.
-    cost: u64,
+    /// The same by model: prices differ, and may be stated later.
+    models: BTreeMap<String, Used>,
+    /// Of the calls, those of subagents whose lines stand between the agent's own.
+    side_calls: u64,
     context: u64,
     window: u64,
     open: Newest<Open>,
@@ -55,15 +57,19 @@ pub(super) struct Tally {
     clean_end: bool,
 }
 
+/// Most models of one session whose tokens are told apart, and what stands for further ones.
+const MOST_MODELS: usize = 16;
+const OTHER_MODELS: &str = "(further models)";
+
 /// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-struct Used {
-    input: u64,
-    write: u64,
+pub(in crate::logs) struct Used {
+    pub(in crate::logs) input: u64,
+    pub(in crate::logs) write: u64,
     /// The part of `write` that is kept for an hour.
-    hour: u64,
-    read: u64,
-    output: u64,
+    pub(in crate::logs) hour: u64,
+    pub(in crate::logs) read: u64,
+    pub(in crate::logs) output: u64,
 }
 
 /// An API call of which more lines may come.
@@ -107,8 +113,9 @@ impl Used {
         self.input.saturating_add(self.write).saturating_add(self.read)
     }
 
-    fn cost(self, model: &str) -> u64 {
-        price_of(&PRICES, model).of(self.input, self.write, self.hour, self.read, self.output)
+    /// In billionths of a US dollar.
+    pub(in crate::logs) fn cost(self, price: &Price) -> u64 {
+        price.of(self.input, self.write, self.hour, self.read, self.output)
     }
 }
 
@@ -180,12 +187,16 @@ impl Tally {
     /// A line of an API call's answer.
     pub(super) fn call(&mut self, raw: &Raw<'_>, message: &Message<'_>, is_side: bool) {
         let usage = message.usage.0.as_ref();
-        let line = usage.map_or(Used::default(), |u| Used {
-            input: u.input.0.unwrap_or(0),
-            write: u.cache_write.0.unwrap_or(0),
-            hour: u.cache_creation.0.as_ref().and_then(|c| c.hour.0).unwrap_or(0),
-            read: u.cache_read.0.unwrap_or(0),
-            output: u.output.0.unwrap_or(0),
+        let line = usage.map_or(Used::default(), |u| {
+            let write = u.cache_write.0.unwrap_or(0);
+            Used {
+                input: u.input.0.unwrap_or(0),
+                write,
+                // Never more than the whole, so that sums cost what their parts do.
+                hour: u.cache_creation.0.as_ref().and_then(|c| c.hour.0).unwrap_or(0).min(write),
+                read: u.cache_read.0.unwrap_or(0),
+                output: u.output.0.unwrap_or(0),
+            }
         });
         let model = message.model.or_empty();
         self.naive = self.naive.saturating_add(line.context());
@@ -214,9 +225,12 @@ impl Tally {
         call.stopped |= message.stop_reason.get().is_some();
         let after = *call;
         self.used = self.used.plus(after.used, before.used);
-        let dearer = after.used.cost(model).saturating_sub(before.used.cost(model));
-        self.cost = self.cost.saturating_add(dearer);
+        let model = clip(model, MOST_NAME);
+        let is_told = self.models.len() < MOST_MODELS || self.models.contains_key(model);
+        let of_model = self.models.entry(if is_told { model } else { OTHER_MODELS }.to_owned()).or_default();
+        *of_model = of_model.plus(after.used, before.used);
         self.api_calls += u64::from(is_new);
+        self.side_calls += u64::from(is_new && is_side);
         self.cut_calls += u64::from(is_new);
         self.cut_calls -= u64::from(after.stopped && !before.stopped);
     }
@@ -267,12 +281,23 @@ impl Tally {
         Some(if is_malformed { Cause::MalformedCall } else { Cause::ToolError })
     }
 
+    /// What each model used, by its name.
+    pub(super) fn models(&self) -> &BTreeMap<String, Used> {
+        &self.models
+    }
+
+    pub(super) fn side_calls(&self) -> u64 {
+        self.side_calls
+    }
+
     pub(super) fn session(&self) -> ClaudeSession {
         let (last_type, stop) = match &self.last {
             Some((true, stop)) => (Some("assistant"), stop.clone()),
             Some((false, _)) => (Some("user"), None),
             None => (None, None),
         };
+        let of_model = |(model, used): (&String, &Used)| used.cost(price_of(&PRICES, model));
+        let cost = self.models.iter().map(of_model).fold(0, u64::saturating_add);
         ClaudeSession {
             session_id: self.session_id.clone(),
             cwd: self.cwd.clone(),
@@ -288,7 +313,7 @@ impl Tally {
             cache_write: self.used.write,
             cache_read: self.used.read,
             output: self.used.output,
-            cost_usd: dollars(self.cost),
+            cost_usd: dollars(cost),
             context_tokens: self.context,
             context_pct: percent(self.context, self.window),
             tool_calls: self.tool_calls,

@@ -43,6 +43,16 @@ pub(super) struct Payload<'a> {
     pub(super) role: Text<'a>,
     #[serde(borrow)]
     pub(super) call_id: Text<'a>,
+    /// With a tool call.
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    /// With a tool call: its arguments, a text of JSON or of its own kind.
+    pub(super) arguments: Option<Value>,
+    pub(super) input: Option<Value>,
+    pub(super) action: Option<Value>,
+    /// With a record of an API call.
+    #[serde(borrow)]
+    pub(super) response_id: Text<'a>,
     /// With an event: what it tells.
     #[serde(borrow)]
     pub(super) message: Text<'a>,
@@ -88,6 +98,12 @@ pub(super) struct Item<'a> {
     pub(super) text: Text<'a>,
     #[serde(borrow, rename = "aggregated_output")]
     pub(super) output: Text<'a>,
+    /// With a command on stdout.
+    pub(super) command: Option<Value>,
+    /// With an MCP call on stdout.
+    #[serde(borrow)]
+    pub(super) tool: Text<'a>,
+    pub(super) arguments: Option<Value>,
 }
 
 /// The error of a turn.

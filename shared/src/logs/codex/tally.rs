@@ -9,7 +9,8 @@ use super::line::{Info, counts};
 use crate::cause::Cause;
 use crate::clip::clip;
 use crate::logs::session::{
-    CodexSession, MOST_KEPT, MOST_OPEN, Millis, Newest, TurnError, percent, push_newest, words,
+    CodexSession, MOST_CALLS, MOST_KEPT, MOST_OPEN, Millis, Newest, Run, TurnError, percent, push_newest,
+    words,
 };
 use crate::logs::signal::MOST_WORDS;
 use crate::time::Time;
@@ -39,6 +40,12 @@ pub(super) struct Tally {
     tool_errors: u64,
     malformed: u64,
     compactions: u64,
+    run: Run,
+    /// API calls as counts of tokens tell them: one with each change of the total.
+    counted: u64,
+    /// API calls that have a record of their own, and the newest of them.
+    recorded: u64,
+    records: Newest<()>,
 }
 
 impl Tally {
@@ -96,7 +103,10 @@ impl Tally {
     }
 
     pub(super) fn used(&mut self, info: &Info) {
-        self.total = counts(info.total.as_ref()).or(self.total.take());
+        let total = counts(info.total.as_ref());
+        // What is told once more, with the limits of the subscription, is no call.
+        self.counted += u64::from(total.is_some() && total != self.total);
+        self.total = total.or(self.total.take());
         if let Some(last) = counts(info.last.as_ref()) {
             self.last = last;
         }
@@ -107,16 +117,57 @@ impl Tally {
         self.total = counts(usage).or(self.total.take());
     }
 
+    /// An API call was answered, as a record of it says.
+    pub(super) fn answered(&mut self, response: &str) {
+        if self.records.holds(response) {
+            return;
+        }
+        self.recorded += 1;
+        self.records.touch(response, MOST_CALLS, || ());
+    }
+
+    /// API calls that were answered.
+    pub(super) fn calls(&self) -> u64 {
+        self.counted.max(self.recorded)
+    }
+
+    /// The most calls in a row with the same tool and the same arguments.
+    pub(super) fn identical(&self) -> u64 {
+        self.run.longest
+    }
+
+    /// What a tool was called with.
+    pub(super) fn called(&mut self, name: &str, arguments: Option<&Value>) {
+        let text = match arguments {
+            Some(Value::String(text)) => text.clone(),
+            other => other.unwrap_or(&Value::Null).to_string(),
+        };
+        self.run.next([name.as_bytes(), text.as_bytes()]);
+    }
+
+    /// The same totals, with nothing counted.
+    pub(super) fn anew(&self) -> Tally {
+        Tally {
+            session_id: self.session_id.clone(),
+            cwd: self.cwd.clone(),
+            model: self.model.clone(),
+            total: self.total.clone(),
+            ..Tally::default()
+        }
+    }
+
     pub(super) fn compacted(&mut self) {
         self.compactions += 1;
     }
 
-    pub(super) fn tool(&mut self, call: &str) {
+    /// A tool call; `false` where it was told before.
+    pub(super) fn tool(&mut self, call: &str) -> bool {
         if self.open.holds(call) {
-            return;
+            return false;
         }
         self.tool_calls += 1;
         self.open.touch(call, MOST_OPEN, || ());
+        true
     }
 
     /// A call that is known to have failed; its cause, unless that was told already.
