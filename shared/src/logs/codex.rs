@@ -7,7 +7,7 @@
 //! `turn.failed`. A 429 closes the turn at once. What Codex tries again leaves nothing in the rollout and one line
 //! on stdout (`Reconnecting... 1/5`). What a tool printed is never evidence.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -69,6 +69,16 @@ impl Reader {
     /// API calls that were answered; stdout tells of none.
     pub(in crate::logs) fn calls(&self) -> u64 {
         self.tally.calls()
+    }
+
+    /// Tokens of the whole thread as last stated, by name; input includes what was cached.
+    pub(in crate::logs) fn tokens(&self) -> Option<&BTreeMap<String, u64>> {
+        self.tally.tokens()
+    }
+
+    /// Tokens of the last call, by name.
+    pub(in crate::logs) fn last_tokens(&self) -> &BTreeMap<String, u64> {
+        self.tally.last()
     }
 
     /// The most calls in a row with the same tool and the same arguments.
@@ -321,7 +331,9 @@ impl Format for Reader {
             ("event_msg", Some(payload)) => self.event(&mut here, payload),
             ("response_item", Some(payload)) => self.response(&mut here, payload),
             ("compacted", _) => self.tally.compacted(),
-            ("token_usage_record", Some(payload)) => self.tally.answered(payload.response_id.or_empty()),
+            ("token_usage_record", Some(payload)) => {
+                self.tally.answered(payload.response_id.or_empty(), payload.thread_token_usage.as_ref());
+            }
             (_, None) => self.stdout(&mut here, &raw),
             _ => {}
         }

@@ -4,20 +4,18 @@
 //! A log is written by a worker we do not trust and may be anything at all, and somebody may rotate, truncate or replace it
 //! between two passes. A cursor says how far it was read; where it no longer fits, the log is read as if for the first time.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+use super::handle::{Mark, Owner, Stamp, bytes, check, glance, open};
 use super::lines::{Piece, lines};
 use super::reader::{Reader, sniff};
 use super::tally::Tally;
 use super::{Line, LogEnd, Reading, plain, profile};
 use crate::cache::Cache;
-use crate::hash::fnv;
 use crate::time::Time;
 
 /// Most bytes read of a log at the first look, from its end.
@@ -29,15 +27,12 @@ pub const MOST_GROWTH: u64 = 16 << 20;
 /// Bytes of a log's front in which its format must show.
 const HEAD: u64 = 16 * 1024;
 
-/// Bytes before the cursor by which a rewritten file is recognised.
-const PRINT: u64 = 64;
-
 /// How much earlier than the attempt's start a log may have been written last and still belong to it, in
 /// seconds: the board and the file system round to whole seconds, each in its own way.
-const SLACK_SECONDS: i64 = 2;
+pub(super) const SLACK_SECONDS: i64 = 2;
 
 /// Seconds after which a cursor that did not move is marked as still in use.
-const DAY: i64 = 86_400;
+pub(super) const DAY: i64 = 86_400;
 
 /// Cursors of other versions are not understood: raise it whenever a reader's state or rules change.
 const VERSION: u32 = 3;
@@ -60,6 +55,13 @@ impl Of<'_> {
         match self {
             Of::Task(task) => Some(task),
             Of::Named | Of::Profile(_) | Of::ProfileOf(_) => None,
+        }
+    }
+
+    fn owner(&self) -> Owner {
+        match self {
+            Of::Named => Owner::Ourselves,
+            Of::Task(_) | Of::Profile(_) | Of::ProfileOf(_) => Owner::Anybody,
         }
     }
 
@@ -88,36 +90,12 @@ pub struct Ask<'a> {
     pub now: Time,
 }
 
-/// What identifies one state of one file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    /// Seconds and nanoseconds of its last write.
-    written: (i64, i64),
-}
-
-impl Stamp {
-    fn of(meta: &Metadata) -> Stamp {
-        let written = (meta.mtime(), meta.mtime_nsec());
-        Stamp { device: meta.dev(), inode: meta.ino(), size: meta.len(), written }
-    }
-
-    fn is_same_file(&self, other: &Stamp) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
-    }
-}
-
 /// How far a log was read, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Cursor {
     version: u32,
-    stamp: Stamp,
     /// The first byte not read: where the next line starts.
-    offset: u64,
-    /// Hash of the bytes before it.
-    print: u64,
+    mark: Mark,
     /// A line showed the format.
     sure: bool,
     /// All whole lines.
@@ -136,7 +114,7 @@ pub fn read(ask: &Ask<'_>, cache: &mut Cache) -> Reading {
 }
 
 fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
-    let Some(seen) = glance(ask.path, ask.of)? else { return Ok(Reading::of(LogEnd::Absent, None)) };
+    let Some(seen) = glance(ask.path, ask.of.owner())? else { return Ok(Reading::of(LogEnd::Absent, None)) };
     let written = Time(seen.written.0);
     if written < ask.since.plus(-SLACK_SECONDS) {
         return Ok(Reading { file: name(ask.path), ..Reading::of(LogEnd::NoEvidence, Some(written)) });
@@ -147,7 +125,7 @@ fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
     let old: Option<Cursor> = known.and_then(|row| serde_json::from_str(&row.body).ok());
     let old = old.filter(|c| c.version == VERSION);
     let cursor = match old {
-        Some(cursor) if cursor.stamp == seen => {
+        Some(cursor) if cursor.mark.stamp == seen => {
             if used.is_none_or(|used| ask.now.since(used) < DAY) {
                 return Ok(cursor.reading(ask.path));
             }
@@ -155,13 +133,13 @@ fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
         }
         old => {
             let Some(file) = open(ask.path)? else { return Ok(Reading::of(LogEnd::Absent, None)) };
-            let stamp = check(&file.metadata().map_err(|e| e.to_string())?, ask.of)?;
+            let stamp = check(&file.metadata().map_err(|e| e.to_string())?, ask.of.owner())?;
             advance(&file, stamp, old, ask).map_err(|e| e.to_string())?
         }
     };
     let reading = cursor.reading(ask.path);
     if let (Some(key), Ok(body)) = (key, serde_json::to_string(&cursor)) {
-        cache.put_log(&key, cursor.offset, body, ask.now);
+        cache.put_log(&key, cursor.mark.offset, body, ask.now);
     }
     Ok(reading)
 }
@@ -180,7 +158,7 @@ pub fn read_all(
     let of = task.map_or(Of::Named, Of::Task);
     let file = open(path)?.ok_or("there is no such file")?;
     // A person asks, and the answer goes to nobody else.
-    let stamp = check(&file.metadata().map_err(|e| e.to_string())?, Of::Task(""))?;
+    let stamp = check(&file.metadata().map_err(|e| e.to_string())?, Owner::Anybody)?;
     let reader = format(&file, stamp.size, of).map_err(|e| e.to_string())?.0;
     let mut tally = Tally::new(reader);
     let seen = Time(stamp.written.0).min(now);
@@ -200,14 +178,13 @@ pub fn read_all(
 
 impl Cursor {
     fn reading(&self, path: &Path) -> Reading {
-        self.torn.as_ref().unwrap_or(&self.tally).reading(Time(self.stamp.written.0), name(path))
+        self.torn.as_ref().unwrap_or(&self.tally).reading(Time(self.mark.stamp.written.0), name(path))
     }
 
     /// Whether the file only grew since.
     fn fits(&self, file: &File, now: &Stamp) -> io::Result<bool> {
         // A writer that appends never leaves the size as it was.
-        let grown = self.stamp.is_same_file(now) && now.size > self.stamp.size && self.offset <= now.size;
-        Ok(grown && now.size - self.offset <= MOST_GROWTH && print(file, self.offset)? == self.print)
+        Ok(now.size > self.mark.stamp.size && self.mark.fits(file, now, MOST_GROWTH)?)
     }
 }
 
@@ -219,7 +196,7 @@ fn advance(file: &File, stamp: Stamp, old: Option<Cursor>, ask: &Ask<'_>) -> io:
         && (cursor.sure || format(file, stamp.size, ask.of)?.1 == cursor.sure)
     {
         let (tally, sure) = (cursor.tally.clone(), cursor.sure);
-        return go_on(file, stamp, tally, sure, (cursor.offset, false), seen);
+        return go_on(file, stamp, tally, sure, (cursor.mark.offset, false), seen);
     }
     let mut cursor = first_look(file, stamp, old, ask, seen)?;
     cursor.tally.undate(seen);
@@ -278,8 +255,8 @@ fn go_on(
         tally.piece(&rest.piece(), seen);
         tally
     });
-    let print = print(file, rest.offset)?;
-    Ok(Cursor { version: VERSION, stamp, offset: rest.offset, print, sure, tally, torn })
+    let mark = Mark::at(file, stamp, rest.offset)?;
+    Ok(Cursor { version: VERSION, mark, sure, tally, torn })
 }
 
 /// What the file rotated away before this one says of the attempt that may go on here; `None` where there is none.
@@ -288,20 +265,14 @@ fn rotated_away(old: Option<&Cursor>, ask: &Ask<'_>) -> Option<Tally> {
     name.push(".1");
     let path = PathBuf::from(name);
     let file = open(&path).ok()??;
-    let stamp = check(&file.metadata().ok()?, ask.of).ok()?;
+    let stamp = check(&file.metadata().ok()?, ask.of.owner()).ok()?;
     let written = Time(stamp.written.0);
     if written < ask.since.plus(-SLACK_SECONDS) {
         return None;
     }
-    let known = old.filter(|c| {
-        let rest = stamp.size.checked_sub(c.offset);
-        c.sure
-            && c.stamp.is_same_file(&stamp)
-            && rest.is_some_and(|n| n <= MOST_GROWTH)
-            && print(&file, c.offset).is_ok_and(|p| p == c.print)
-    });
+    let known = old.filter(|c| c.sure && c.mark.fits(&file, &stamp, MOST_GROWTH).is_ok_and(|fits| fits));
     let (tally, from) = match known {
-        Some(cursor) => (cursor.tally.clone(), (cursor.offset, false)),
+        Some(cursor) => (cursor.tally.clone(), (cursor.mark.offset, false)),
         None => {
             let (reader, true) = format(&file, stamp.size, ask.of).ok()? else { return None };
             let from = stamp.size.saturating_sub(FIRST_LOOK);
@@ -323,16 +294,24 @@ fn format(file: &File, size: u64, of: Of<'_>) -> io::Result<(Reader, bool)> {
     if let Of::ProfileOf(task) = of {
         return Ok((Reader::Profile(profile::Reader::of_task(task)), true));
     }
+    match sniffed(file, size, of.task())? {
+        Some(reader) => Ok((reader, true)),
+        None => Ok((Reader::Plain(plain::Reader::new()), false)),
+    }
+}
+
+/// The reader of the format that a line of the file's front or end shows; `None` where none does.
+pub(super) fn sniffed(file: &File, size: u64, task: Option<&str>) -> io::Result<Option<Reader>> {
     // The front of a huge log may be gone or empty; then its end tells.
     for from in [0, size.saturating_sub(HEAD)] {
         let bytes = bytes(file, from, HEAD.min(size - from))?;
         let text = String::from_utf8_lossy(&bytes);
         let first: Vec<&str> = text.split('\n').skip(usize::from(from > 0)).collect();
-        if let Some(reader) = sniff(&first, of.task()) {
-            return Ok((reader, true));
+        if let Some(reader) = sniff(&first, task) {
+            return Ok(Some(reader));
         }
     }
-    Ok((Reader::Plain(plain::Reader::new()), false))
+    Ok(None)
 }
 
 /// The first line that says something; empty where none does.
@@ -340,63 +319,6 @@ fn first_line(file: &File, size: u64) -> io::Result<String> {
     let bytes = bytes(file, 0, HEAD.min(size))?;
     let text = String::from_utf8_lossy(&bytes);
     Ok(text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().to_owned())
-}
-
-/// Hash of the bytes before the cursor.
-fn print(file: &File, offset: u64) -> io::Result<u64> {
-    let from = offset.saturating_sub(PRINT);
-    Ok(fnv(bytes(file, from, offset - from)?))
-}
-
-/// Some bytes of the file, fewer where it ends.
-fn bytes(file: &File, from: u64, len: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], from + filled as u64) {
-            // Cut short under our hands; what is left is what there is.
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    bytes.truncate(filled);
-    Ok(bytes)
-}
-
-/// Looks at a file without opening it: an unchanged log costs no more than this. `None` where there is none.
-fn glance(path: &Path, of: Of<'_>) -> Result<Option<Stamp>, String> {
-    match std::fs::symlink_metadata(path) {
-        Ok(meta) => check(&meta, of).map(Some),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e.to_string()),
-    }
-}
-
-/// `None` where there is no such file.
-fn open(path: &Path) -> Result<Option<File>, String> {
-    // Without NONBLOCK a FIFO put in the log's place just now would hold the whole pass for ever.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(fd) => Ok(Some(File::from(fd))),
-        Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(rustix::io::Errno::LOOP) => Err("a symbolic link".into()),
-        Err(e) => Err(io::Error::from(e).to_string()),
-    }
-}
-
-fn check(meta: &Metadata, of: Of<'_>) -> Result<Stamp, String> {
-    if meta.is_symlink() {
-        return Err("a symbolic link".into());
-    }
-    if !meta.is_file() {
-        return Err("not a regular file".into());
-    }
-    if of == Of::Named && meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err("it belongs to another user".into());
-    }
-    Ok(Stamp::of(meta))
 }
 
 fn name(path: &Path) -> Option<String> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 pub mod claude;
 pub mod codex;
 pub mod file;
+mod handle;
 pub mod hermes;
 mod lines;
 pub mod plain;

@@ -74,9 +74,7 @@ impl Reader {
     /// Learns from the first line of a session whether it is one of the task's.
     fn belongs(&mut self, entry: &Entry<'_>, session: &str) {
         let Some(task) = self.task.as_deref() else { return };
-        let started =
-            entry.logger == "agent.turn_context" && entry.message.starts_with("conversation turn: ");
-        if started && entry.message.contains(&format!("msg='work kanban task {task}'")) {
+        if entry.begins(task) {
             self.only = Some(session.to_owned());
         }
     }
@@ -184,15 +182,21 @@ pub(crate) fn is_line(text: &str) -> bool {
 
 /// `2026-11-21 08:17:34,678 WARNING [<session>] agent.conversation_loop: ...`; without a session where it is the
 /// profile's own.
-struct Entry<'a> {
-    stated: NaiveDateTime,
-    session: Option<&'a str>,
-    logger: &'a str,
-    message: &'a str,
+pub(super) struct Entry<'a> {
+    pub(super) stated: NaiveDateTime,
+    pub(super) session: Option<&'a str>,
+    pub(super) logger: &'a str,
+    pub(super) message: &'a str,
 }
 
 impl<'a> Entry<'a> {
-    fn of(text: &'a str) -> Option<Entry<'a>> {
+    /// Whether a session of this task begins here.
+    pub(super) fn begins(&self, task: &str) -> bool {
+        let started = self.logger == "agent.turn_context" && self.message.starts_with("conversation turn: ");
+        started && self.message.contains(&format!("msg='work kanban task {task}'"))
+    }
+
+    pub(super) fn of(text: &'a str) -> Option<Entry<'a>> {
         let (stamp, rest) = text.split_at_checked(23)?;
         if !stamp.starts_with(|c: char| c.is_ascii_digit()) {
             return None;

@@ -1,8 +1,27 @@
 //! What an attempt used, as the agent's own log or store tells: turns, tool calls, tokens, money, and the signs of churn.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Cache;
+use crate::logs::session::Prices;
 use crate::money::Money;
+use crate::time::Time;
+
+mod agent;
+mod agent_usage;
+mod bill;
+mod discover;
+mod files;
+mod hermes;
+mod opencode;
+mod scan;
+mod store;
+mod window;
+
+#[cfg(test)]
+mod tests;
 
 /// Tokens of the API calls of an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,4 +91,64 @@ impl Usage {
     pub fn unknown(why: impl Into<String>) -> Usage {
         Usage { unknown: vec![why.into()], ..Usage::default() }
     }
+}
+
+/// Whose usage is asked for, where it may be told of, and in which time.
+#[derive(Debug, Clone, Copy)]
+pub struct UsageAsk<'a> {
+    /// The task.
+    pub task: &'a str,
+    /// The profile that works on it.
+    pub profile: Option<&'a str>,
+    /// The Hermes root; `None` for a board of our own.
+    pub root: Option<&'a Path>,
+    /// The log the board keeps of the task.
+    pub worker_log: Option<&'a Path>,
+    /// The file its claim names: a transcript of Claude Code, a rollout of Codex, what either prints, or a store of opencode
+    /// (`/path/opencode.db`, with `#ses_...` behind it where one session of it is meant). Then nothing else is looked at.
+    pub named: Option<&'a Path>,
+    /// The folder the task is worked on in.
+    pub workspace: Option<&'a Path>,
+    /// The folder with the transcripts of Claude Code: `$CLAUDE_CONFIG_DIR`, else `$HOME/.claude`. `None`: no transcript is
+    /// looked for by the workspace.
+    pub home: Option<&'a Path>,
+    /// The start of the attempt.
+    pub from: Time,
+    /// Its end; `None` while it runs.
+    pub to: Option<Time>,
+    /// The time of the pass.
+    pub now: Time,
+    /// What tokens cost.
+    pub prices: &'a Prices,
+}
+
+/// What the attempt used, as far as anything tells: from 2 s before its start to 120 s after its end, or after now while it
+/// runs. What cannot be read is said in [`Usage::unknown`]; nothing is an error. `cache` knows how far files were read, so
+/// that only what is new is read again.
+pub fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Usage {
+    let mut usage = match ask.named {
+        Some(named) => agent_usage::of_named(ask, named, cache),
+        None => unnamed(ask, cache),
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    usage.unknown.retain(|why| seen.insert(why.clone()));
+    usage
+}
+
+/// Goes through the places where an attempt is told of though its claim names none.
+fn unnamed(ask: &UsageAsk<'_>, cache: &mut Cache) -> Usage {
+    // The first place that tells something is the one; what the others could not say is not asked for then.
+    let mut why = Vec::new();
+    let places = [hermes::read, agent_usage::of_worker_log, discover::read];
+    for place in places {
+        match place(ask, cache) {
+            Ok(Some(usage)) => return usage,
+            Ok(None) => {}
+            Err(reason) => why.push(reason),
+        }
+    }
+    if why.is_empty() {
+        why.push("no log and no store tells of this attempt".into());
+    }
+    Usage { unknown: why, ..Usage::default() }
 }

@@ -53,6 +53,7 @@ pub(super) struct Payload<'a> {
     /// With a record of an API call.
     #[serde(borrow)]
     pub(super) response_id: Text<'a>,
+    pub(super) thread_token_usage: Option<Value>,
     /// With an event: what it tells.
     #[serde(borrow)]
     pub(super) message: Text<'a>,

@@ -46,6 +46,8 @@ pub(super) struct Tally {
     /// API calls that have a record of their own, and the newest of them.
     recorded: u64,
     records: Newest<()>,
+    /// Tokens of the whole thread as the newest record states them.
+    thread: Option<BTreeMap<String, u64>>,
 }
 
 impl Tally {
@@ -118,12 +120,29 @@ impl Tally {
     }
 
     /// An API call was answered, as a record of it says.
-    pub(super) fn answered(&mut self, response: &str) {
+    pub(super) fn answered(&mut self, response: &str, thread: Option<&Value>) {
+        self.thread = counts(thread).or(self.thread.take());
         if self.records.holds(response) {
             return;
         }
         self.recorded += 1;
         self.records.touch(response, MOST_CALLS, || ());
+    }
+
+    /// Tokens of the whole thread as last stated: a worker that is killed leaves a record and no count behind it.
+    pub(super) fn tokens(&self) -> Option<&BTreeMap<String, u64>> {
+        let all = |counts: &BTreeMap<String, u64>| {
+            ["input_tokens", "output_tokens"]
+                .iter()
+                .filter_map(|key| counts.get(*key))
+                .fold(0, |a: u64, b| a.saturating_add(*b))
+        };
+        self.total.as_ref().into_iter().chain(&self.thread).max_by_key(|counts| all(counts))
+    }
+
+    /// Tokens of the last call.
+    pub(super) fn last(&self) -> &BTreeMap<String, u64> {
+        &self.last
     }
 
     /// API calls that were answered.
@@ -152,6 +171,8 @@ impl Tally {
             cwd: self.cwd.clone(),
             model: self.model.clone(),
             total: self.total.clone(),
+            thread: self.thread.clone(),
+            records: self.records.clone(),
             ..Tally::default()
         }
     }

@@ -1,8 +1,10 @@
 use std::fs::{self, FileTimes, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::Mode;
 
 use super::*;
 use crate::cause::Cause;
@@ -136,7 +138,7 @@ fn no_log_is_no_evidence_but_an_unreadable_one_is_said() {
     // What is put in the place of a log between the glance and the opening is refused as well.
     assert_eq!(open(&link).unwrap_err(), "a symbolic link");
     let opened = open(&fifo).unwrap().unwrap();
-    assert_eq!(check(&opened.metadata().unwrap(), Of::Named).unwrap_err(), "not a regular file");
+    assert_eq!(check(&opened.metadata().unwrap(), Owner::Ourselves).unwrap_err(), "not a regular file");
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! Adding up money of several models, some of it stated by the store and some of it to be priced.
+
+use std::collections::BTreeMap;
+
+use super::Tokens;
+use super::files::shown;
+use crate::logs::session::Prices;
+use crate::money::Money;
+
+/// Most models that are told apart.
+const MOST_MODELS: usize = 16;
+
+/// Money that is known, and tokens that are still to be priced.
+#[derive(Debug, Default)]
+pub(super) struct Bill {
+    stated: Money,
+    unpriced: BTreeMap<String, Tokens>,
+}
+
+impl Bill {
+    /// Adds tokens of a model; `cost` where it is known.
+    pub(super) fn add(&mut self, model: &str, tokens: Tokens, cost: Option<Money>) {
+        if let Some(cost) = cost {
+            self.stated = self.stated.plus(cost);
+        } else if tokens.total() > 0 {
+            let is_told = self.unpriced.len() < MOST_MODELS || self.unpriced.contains_key(model);
+            let sum =
+                self.unpriced.entry(if is_told { model } else { "(further models)" }.into()).or_default();
+            *sum = sum.plus(tokens);
+        }
+    }
+
+    /// The sum, and which models have no price; no sum where there is one of those.
+    pub(super) fn sum(&self, prices: &Prices) -> (Option<Money>, Vec<String>) {
+        let mut sum = self.stated;
+        let mut unknown = Vec::new();
+        for (model, t) in &self.unpriced {
+            match prices.price(model, false) {
+                Some(price) => {
+                    sum = sum.plus(Money(price.of(t.input, t.cache_write, 0, t.cache_read, t.output)));
+                }
+                None => unknown.push(no_price(model)),
+            }
+        }
+        (unknown.is_empty().then_some(sum), unknown)
+    }
+}
+
+/// Says that a model has no price.
+pub(super) fn no_price(model: &str) -> String {
+    match model {
+        "" => "no price: the model is not named".into(),
+        _ => format!("no price for {}", shown(model)),
+    }
+}
+
+/// Dollars as money; `None` where it is no amount.
+pub(super) fn dollars(amount: f64) -> Option<Money> {
+    serde_json::from_value(serde_json::Value::from(amount)).ok()
+}

@@ -1,0 +1,228 @@
+//! The lines of a profile's `agent.log` and of a worker log, as far as they tell of an attempt's sessions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{Local, NaiveDateTime, TimeZone};
+use serde::{Deserialize, Serialize};
+
+use crate::clip::clip;
+use crate::logs::profile::Entry;
+use crate::logs::session::{Millis, Newest};
+use crate::logs::usage::scan::Count;
+use crate::logs::usage::window::{Clock, When, Window};
+
+/// Most sessions that are told apart: those that wrote last.
+const MOST_SESSIONS: usize = 64;
+
+/// Longest id or name that is kept, in bytes.
+const MOST_NAME: usize = 200;
+
+/// What one session did within the window, as a profile's log tells it call by call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct SessionLog {
+    /// It was started for the task.
+    is_mine: bool,
+    pub(super) calls: u64,
+    pub(super) input: u64,
+    pub(super) cache_read: u64,
+    pub(super) output: u64,
+    pub(super) tools: u64,
+    pub(super) errors: u64,
+    pub(super) model: Option<String>,
+    /// It worked with more than one model.
+    pub(super) is_mixed: bool,
+}
+
+impl SessionLog {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_mine
+    }
+
+    fn add(&mut self, more: &SessionLog) {
+        self.is_mine |= more.is_mine;
+        self.is_mixed |= more.is_mixed
+            || self.model.as_ref().zip(more.model.as_ref()).is_some_and(|(ours, theirs)| ours != theirs);
+        self.model = more.model.clone().or(self.model.take());
+        for (sum, n) in [
+            (&mut self.calls, more.calls),
+            (&mut self.input, more.input),
+            (&mut self.cache_read, more.cache_read),
+            (&mut self.output, more.output),
+            (&mut self.tools, more.tools),
+            (&mut self.errors, more.errors),
+        ] {
+            *sum = sum.saturating_add(n);
+        }
+    }
+
+    fn line(&mut self, entry: &Entry<'_>) {
+        let said = entry.message;
+        match entry.logger {
+            "agent.conversation_loop" => {
+                if let Some(call) = said.strip_prefix("API call #").and_then(Call::of) {
+                    self.add(&SessionLog {
+                        calls: 1,
+                        input: call.input.saturating_sub(call.cache_read),
+                        cache_read: call.cache_read,
+                        output: call.output,
+                        model: Some(clip(call.model, MOST_NAME).to_owned()),
+                        ..SessionLog::default()
+                    });
+                }
+            }
+            // Run side by side, a call that failed is told twice: `tool X failed`, then this.
+            "agent.tool_executor" => {
+                let failed = said.starts_with("Tool ") && said.contains(" returned error (");
+                let done = said.starts_with("tool ")
+                    && (said.contains(" completed (") || said.contains(" cancelled ("));
+                self.tools += u64::from(failed || done);
+                self.errors += u64::from(failed);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `1: model=m1 provider=custom in=10 out=5 total=15 latency=0.8s cache=4/10 (40%)`. `in` holds what was cached.
+struct Call<'a> {
+    model: &'a str,
+    input: u64,
+    cache_read: u64,
+    output: u64,
+}
+
+impl<'a> Call<'a> {
+    fn of(text: &'a str) -> Option<Call<'a>> {
+        let (_, rest) = text.split_once(": model=")?;
+        let (model, rest) = rest.split_once(" provider=")?;
+        let word = |key: &str| rest.split(' ').find_map(|w| w.strip_prefix(key)?.strip_prefix('='));
+        let cached = word("cache").and_then(|c| c.split_once('/')?.0.parse().ok());
+        Some(Call {
+            model,
+            input: word("in")?.parse().ok()?,
+            cache_read: cached.unwrap_or_default(),
+            output: word("out")?.parse().ok()?,
+        })
+    }
+}
+
+/// A count of a profile's log, session by session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct ProfileLog {
+    task: String,
+    clock: Clock,
+    sessions: Newest<SessionLog>,
+}
+
+impl ProfileLog {
+    pub(super) fn new(task: &str) -> ProfileLog {
+        ProfileLog { task: task.to_owned(), ..ProfileLog::default() }
+    }
+
+    /// Whether any of its lines lies within the window.
+    pub(super) fn is_begun_within(&self) -> bool {
+        self.clock.counted().is_some()
+    }
+
+    /// Takes what the file written after this one tells.
+    pub(super) fn add(&mut self, more: ProfileLog) {
+        for (id, session) in more.sessions.to_map() {
+            if let Some(all) = self.sessions.touch(&id, MOST_SESSIONS, SessionLog::default) {
+                all.add(&session);
+            }
+        }
+    }
+
+    /// The sessions that were started for the task within the window.
+    pub(super) fn mine(&self) -> BTreeSet<String> {
+        let all: BTreeMap<String, SessionLog> = self.sessions.to_map();
+        all.into_iter().filter(|(_, s)| s.is_mine).map(|(id, _)| id).collect()
+    }
+
+    /// All those together.
+    pub(super) fn total(&self) -> SessionLog {
+        let mut total = SessionLog::default();
+        self.sessions.to_map().values().filter(|s| s.is_mine).for_each(|s| total.add(s));
+        total
+    }
+}
+
+impl Count for ProfileLog {
+    fn line(&mut self, line: &str, window: &Window, _part: bool) {
+        let Some(entry) = Entry::of(line) else { return };
+        if self.clock.judge(local(entry.stated), window) != When::Within {
+            return;
+        }
+        let Some(id) = entry.session else { return };
+        let begins = entry.begins(&self.task);
+        if !begins && !matches!(entry.logger, "agent.conversation_loop" | "agent.tool_executor") {
+            return;
+        }
+        if let Some(session) = self.sessions.touch(id, MOST_SESSIONS, SessionLog::default) {
+            session.is_mine |= begins;
+            session.line(&entry);
+        }
+    }
+
+    fn fits(&self, window: &Window) -> bool {
+        self.clock.fits(window)
+    }
+}
+
+/// The wall time of this machine, as [`crate::logs::profile`] takes it.
+fn local(stated: NaiveDateTime) -> Option<Millis> {
+    Some(Millis(Local.from_local_datetime(&stated).earliest()?.timestamp_millis()))
+}
+
+/// The sessions a worker log names, whichever attempt they are of; it states no times.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct WorkerLog {
+    pub(super) sessions: Vec<String>,
+}
+
+impl Count for WorkerLog {
+    fn line(&mut self, line: &str, _: &Window, _: bool) {
+        let id = line.strip_prefix("Session:").or_else(|| line.strip_prefix("session_id:")).map(str::trim);
+        let fits = |id: &&str| !id.is_empty() && id.len() <= MOST_NAME && !id.contains(char::is_whitespace);
+        if let Some(id) = id.filter(fits) {
+            self.sessions.push(id.to_owned());
+            let surplus = self.sessions.len().saturating_sub(MOST_SESSIONS);
+            self.sessions.drain(..surplus);
+        }
+    }
+
+    fn fits(&self, _: &Window) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_says_its_tokens() {
+        let of = |text: &str| Call::of(text).map(|c| (c.model.to_owned(), c.input, c.cache_read, c.output));
+        assert_eq!(
+            of("2: model=m 1 provider=custom in=30 out=5 total=35 latency=0.8s cache=20/30 (67%)"),
+            Some(("m 1".into(), 30, 20, 5))
+        );
+        assert_eq!(
+            of("1: model=m1 provider=x in=10 out=5 total=15 latency=0.1s"),
+            Some(("m1".into(), 10, 0, 5))
+        );
+        assert_eq!(of("1: model=m1 provider=x in=ten out=5"), None);
+    }
+
+    #[test]
+    fn a_worker_log_names_its_sessions() {
+        let mut log = WorkerLog::default();
+        let window = Window::new(crate::time::Time(0), None, crate::time::Time(0));
+        for line in
+            ["Session:        20261121_1", "session_id: b", "Session: no id", "session_id:", " session_id: c"]
+        {
+            log.line(line, &window, false);
+        }
+        assert_eq!(log.sessions, ["20261121_1", "b"]);
+    }
+}

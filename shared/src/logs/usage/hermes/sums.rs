@@ -1,0 +1,270 @@
+//! The sums and messages of Hermes' `state.db` (schema 22, and older ones as far as they have the columns).
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Row, params};
+use serde_json::Value;
+
+use crate::logs::session::{Prices, Run};
+use crate::logs::usage::bill::{Bill, dollars};
+use crate::logs::usage::files::{Files, shown};
+use crate::logs::usage::store::{MOST_ROW, Store};
+use crate::logs::usage::window::Window;
+use crate::logs::usage::{Tokens, Usage};
+use crate::money::Money;
+
+/// Most sessions of one attempt, those of subagents included, and most messages of them that are read.
+const MOST_SESSIONS: usize = 200;
+const MOST_MESSAGES: i64 = 20_000;
+
+const SESSION: [&str; 14] = [
+    "id",
+    "model",
+    "parent_session_id",
+    "started_at",
+    "end_reason",
+    "tool_call_count",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "api_call_count",
+    "estimated_cost_usd",
+    "actual_cost_usd",
+    "cost_status",
+];
+
+const Q_SESSION: &str = "SELECT id, model, end_reason, started_at, tool_call_count, api_call_count,
+     input_tokens, cache_write_tokens, cache_read_tokens, output_tokens, estimated_cost_usd, actual_cost_usd, cost_status
+     FROM sessions WHERE id = ?1 AND started_at >= ?2 AND started_at <= ?3";
+const Q_CHILDREN: &str =
+    "SELECT id FROM sessions WHERE parent_session_id = ?1 ORDER BY started_at DESC, id LIMIT ?2";
+const Q_MODELS: &str = "SELECT model, task, input_tokens, cache_write_tokens, cache_read_tokens, output_tokens,
+     estimated_cost_usd, actual_cost_usd, cost_status FROM session_model_usage WHERE session_id = ?1 LIMIT 1000";
+const Q_CALLS: &str = "SELECT CASE WHEN length(tool_calls) <= ?2 THEN tool_calls END FROM
+     (SELECT id, tool_calls FROM messages WHERE session_id = ?1 AND tool_calls IS NOT NULL ORDER BY id DESC LIMIT ?3)
+     ORDER BY id";
+const Q_COMPACTED: &str = "SELECT EXISTS (SELECT 1 FROM messages WHERE session_id = ?1 AND compacted = 1)";
+
+/// What the sessions of an attempt used.
+#[derive(Default)]
+pub(super) struct Sums {
+    /// The session, where there is one alone.
+    pub(super) session: Option<String>,
+    model: Option<String>,
+    turns: u64,
+    tool_calls: u64,
+    tokens: Tokens,
+    bill: Bill,
+    compactions: u64,
+    identical: u64,
+    files: Files,
+    why_least: Vec<&'static str>,
+}
+
+struct Session {
+    id: String,
+    /// Not the agent's own, nor what its own goes on in after a compaction.
+    is_side: bool,
+}
+
+/// Sums up the sessions with these ids that began within the window, and those they started. `None`: there is none.
+pub(super) fn sums(store: &Store, ids: &BTreeSet<String>, window: &Window) -> rusqlite::Result<Option<Sums>> {
+    if !store.has("sessions", &SESSION) {
+        return Ok(None);
+    }
+    let mut sums = Sums::default();
+    let mut queue: Vec<Session> = ids.iter().map(|id| Session { id: id.clone(), is_side: false }).collect();
+    let mut seen = ids.clone();
+    let mut children = store.conn.prepare(Q_CHILDREN)?;
+    let mut next = 0;
+    let mut own = Vec::new();
+    while let Some(session) = queue.get(next) {
+        let (id, is_side) = (session.id.clone(), session.is_side);
+        next += 1;
+        let Some(ended) = sums.session(store, &id, is_side, window)? else { continue };
+        if !is_side {
+            own.push(id.clone());
+        }
+        let found = children.query_map(params![id, MOST_SESSIONS as i64], |r| r.get(0))?;
+        let found: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
+        // What an agent goes on in after a compaction is a session of its own.
+        let goes_on = ended.as_deref() == Some("compression");
+        let new = found.into_iter().filter(|id| seen.insert(id.clone()));
+        queue.extend(new.map(|id| Session { id, is_side: is_side || !goes_on }));
+        if queue.len() > MOST_SESSIONS {
+            sums.why_least.push("the attempt has more sessions than are read");
+            queue.truncate(MOST_SESSIONS);
+        }
+    }
+    if own.len() == 1 {
+        sums.session = own.pop();
+    } else if own.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(sums))
+}
+
+/// A number of a column that may hold anything.
+fn number(row: &Row<'_>, at: usize) -> u64 {
+    row.get::<_, i64>(at).ok().and_then(|n| u64::try_from(n).ok()).unwrap_or_default()
+}
+
+fn text(row: &Row<'_>, at: usize) -> Option<String> {
+    row.get(at).ok()
+}
+
+/// Tokens and money as four and three columns from `at` on state them.
+struct Stated {
+    tokens: Tokens,
+    /// `None`: nobody knows the price.
+    cost: Option<Money>,
+}
+
+impl Stated {
+    fn of(row: &Row<'_>, at: usize) -> Stated {
+        let tokens = Tokens {
+            input: number(row, at),
+            cache_write: number(row, at + 1),
+            cache_read: number(row, at + 2),
+            output: number(row, at + 3),
+        };
+        let money = |at: usize| row.get::<_, f64>(at).ok().and_then(dollars);
+        let (estimated, actual) = (money(at + 4), money(at + 5));
+        let known = actual.into_iter().chain(estimated).find(|m| m.0 > 0);
+        // A subscription: the call itself costs nothing.
+        let is_included = text(row, at + 6).as_deref() == Some("included");
+        Stated { tokens, cost: known.or_else(|| is_included.then(Money::default)) }
+    }
+}
+
+impl Sums {
+    /// Adds a session; gives how it ended, `None` where it is no session of the attempt.
+    fn session(
+        &mut self,
+        store: &Store,
+        id: &str,
+        is_side: bool,
+        window: &Window,
+    ) -> rusqlite::Result<Option<Option<String>>> {
+        let seconds =
+            |m: crate::logs::session::Millis| m.0.div_euclid(1000) as f64 + m.0.rem_euclid(1000) as f64 / 1e3;
+        let mut statement = store.conn.prepare_cached(Q_SESSION)?;
+        let mut rows = statement.query(params![id, seconds(window.from), seconds(window.to)])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let (model, ended) = (text(row, 1), text(row, 2));
+        let (calls, turns, whole) = (number(row, 4), number(row, 5), Stated::of(row, 6));
+        if !is_side {
+            self.turns = self.turns.saturating_add(turns);
+            self.compactions += u64::from(ended.as_deref() == Some("compression"));
+            self.model = model.as_deref().map(shown).or(self.model.take());
+        }
+        self.models(store, id, model.as_deref().unwrap_or_default(), whole)?;
+        self.calls(store, id, is_side, calls)?;
+        Ok(Some(ended))
+    }
+
+    /// What the models of a session used: the agent's own and those of its helpers, which the session's sums leave out.
+    fn models(&mut self, store: &Store, id: &str, model: &str, whole: Stated) -> rusqlite::Result<()> {
+        let mut own = Tokens::default();
+        if store
+            .has("session_model_usage", &["session_id", "model", "task", "cache_write_tokens", "cost_status"])
+        {
+            let mut statement = store.conn.prepare_cached(Q_MODELS)?;
+            let mut rows = statement.query([id])?;
+            while let Some(row) = rows.next()? {
+                let stated = Stated::of(row, 2);
+                if text(row, 1).is_none_or(|task| task.is_empty()) {
+                    own = own.plus(stated.tokens);
+                }
+                self.stated(&text(row, 0).unwrap_or_default(), stated);
+            }
+        }
+        // Older versions, and sums that were set as a whole, are not told by model.
+        let rest = Tokens {
+            input: whole.tokens.input.saturating_sub(own.input),
+            cache_write: whole.tokens.cache_write.saturating_sub(own.cache_write),
+            cache_read: whole.tokens.cache_read.saturating_sub(own.cache_read),
+            output: whole.tokens.output.saturating_sub(own.output),
+        };
+        let cost = whole.cost.filter(|_| own == Tokens::default());
+        self.stated(model, Stated { tokens: rest, cost });
+        Ok(())
+    }
+
+    fn stated(&mut self, model: &str, stated: Stated) {
+        self.tokens = self.tokens.plus(stated.tokens);
+        self.bill.add(model, stated.tokens, stated.cost);
+    }
+
+    /// The tool calls of a session, `counted` as the store itself counts them.
+    fn calls(&mut self, store: &Store, id: &str, is_side: bool, counted: u64) -> rusqlite::Result<()> {
+        if !store.has("messages", &["id", "session_id", "tool_calls"]) {
+            self.tool_calls = self.tool_calls.saturating_add(counted);
+            return Ok(());
+        }
+        let is_compacted = store.has("messages", &["compacted"])
+            && store.conn.query_row(Q_COMPACTED, [id], |r| r.get::<_, bool>(0))?;
+        let mut run = Run::default();
+        let mut seen = BTreeSet::new();
+        let mut statement = store.conn.prepare_cached(Q_CALLS)?;
+        let mut rows = statement.query(params![id, MOST_ROW, MOST_MESSAGES])?;
+        let mut told: u64 = 0;
+        while let Some(row) = rows.next()? {
+            let Some(text) = text(row, 0) else { continue };
+            // A compaction writes what it keeps a second time.
+            if is_compacted && !seen.insert(crate::hash::fnv(text.bytes())) {
+                continue;
+            }
+            let calls: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
+            told = told.saturating_add(calls.len() as u64);
+            for call in &calls {
+                self.call(call.get("function").unwrap_or(&Value::Null), is_side, &mut run);
+            }
+        }
+        self.identical = self.identical.max(run.longest);
+        if is_compacted {
+            self.compactions += u64::from(!is_side);
+            self.why_least.push("after a compaction the store counts only what is left of the session");
+        }
+        // The store's own count is that of the messages which are left.
+        self.tool_calls = self.tool_calls.saturating_add(told.max(counted));
+        Ok(())
+    }
+
+    fn call(&mut self, function: &Value, is_side: bool, run: &mut Run) {
+        let of = |key: &str| function.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, arguments) = (of("name"), of("arguments"));
+        run.next([name.as_bytes(), arguments.as_bytes()]);
+        if !matches!(name, "write_file" | "patch" | "read_file") {
+            return;
+        }
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let file = arguments.get("path").and_then(Value::as_str);
+        match (name, file) {
+            ("read_file", Some(file)) if !is_side => self.files.read(file),
+            ("read_file", _) => {}
+            _ => self.files.edit(file),
+        }
+    }
+
+    pub(super) fn usage(&self, prices: &Prices) -> Usage {
+        let mut usage = Usage {
+            format: Some("hermes".into()),
+            model: self.model.clone(),
+            turns: Some(self.turns),
+            tool_calls: Some(self.tool_calls),
+            tokens: Some(self.tokens),
+            compactions: Some(self.compactions),
+            identical_calls: Some(self.identical),
+            edits: Some(self.files.edits),
+            rereads: self.files.rereads(),
+            ..Usage::default()
+        };
+        (usage.cost, usage.unknown) = self.bill.sum(prices);
+        for why in &self.why_least {
+            usage.least(*why);
+        }
+        usage
+    }
+}

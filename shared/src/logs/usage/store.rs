@@ -1,0 +1,81 @@
+//! SQLite stores of agents, opened to look and never to write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::logs::handle::{Owner, bytes, check, glance, open};
+
+/// What a file of SQLite begins with.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// How long somebody who is writing is waited for. The next pass will do as well.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Longest text of one row that is looked at, in bytes.
+pub(super) const MOST_ROW: i64 = 8 << 20;
+
+/// The columns of every table; views are none.
+const Q_COLUMNS: &str =
+    "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'";
+
+/// Whether a file is one of SQLite; a missing one is not.
+pub(super) fn is_store(path: &Path) -> Result<bool, String> {
+    let Some(_) = glance(path, Owner::Ourselves)? else { return Ok(false) };
+    let Some(file) = open(path)? else { return Ok(false) };
+    check(&file.metadata().map_err(|e| e.to_string())?, Owner::Ourselves)?;
+    Ok(bytes(&file, 0, MAGIC.len() as u64).map_err(|e| e.to_string())? == MAGIC)
+}
+
+/// A store, held at one state while it is looked at.
+pub(super) struct Store {
+    pub(super) conn: Connection,
+    columns: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Store {
+    /// Opens a store; `None` where there is no such file. Its owner may be writing: what it has not yet moved from the WAL is
+    /// seen, and nothing is moved or removed.
+    pub(super) fn open(path: &Path, owner: Owner) -> Result<Option<Store>, String> {
+        if glance(path, owner)?.is_none() {
+            return Ok(None);
+        }
+        Store::connect(path).map(Some).map_err(|e| told(&e))
+    }
+
+    fn connect(path: &Path) -> rusqlite::Result<Store> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(path, flags)?;
+        conn.busy_timeout(PATIENCE)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        conn.execute_batch("PRAGMA query_only = ON; BEGIN")?;
+        let mut columns: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut statement = conn.prepare(Q_COLUMNS)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            columns.entry(row.get(0)?).or_default().insert(row.get(1)?);
+        }
+        drop(rows);
+        drop(statement);
+        Ok(Store { conn, columns })
+    }
+
+    /// Whether a table has all of these columns.
+    pub(super) fn has(&self, table: &str, columns: &[&str]) -> bool {
+        self.columns.get(table).is_some_and(|there| columns.iter().all(|c| there.contains(*c)))
+    }
+}
+
+/// An engine's failure in a few words.
+pub(super) fn told(e: &rusqlite::Error) -> String {
+    match e.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+            "busy: somebody else is writing".into()
+        }
+        _ => e.to_string(),
+    }
+}
