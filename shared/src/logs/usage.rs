@@ -52,7 +52,8 @@ pub struct Usage {
     pub format: Option<String>,
     /// The model of the last call. Untrusted.
     pub model: Option<String>,
-    /// API calls that were answered: the agent's iterations.
+    /// API calls that were answered: the agent's iterations. Those of its subagents are not among them; tokens, money, tool
+    /// calls and edits are theirs as well.
     pub turns: Option<u64>,
     /// Tool calls.
     pub tool_calls: Option<u64>,

@@ -25,7 +25,6 @@ pub(super) struct AgentLog {
 
 /// The agent's own reader, and what only its format needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Agent {
     Claude(claude::Reader),
     Codex {

@@ -113,7 +113,7 @@ fn of_claude(reader: &claude::Reader, prices: &Prices) -> Usage {
     let mut usage = Usage {
         format: Some("claude".into()),
         model: session.model.as_deref().map(shown),
-        turns: Some(session.api_calls - reader.side_calls()),
+        turns: Some(session.api_calls.saturating_sub(reader.side_calls())),
         tool_calls: Some(session.tool_calls),
         tool_errors: Some(session.tool_errors.min(session.tool_calls)),
         tokens: Some(Tokens {

@@ -106,7 +106,8 @@ fn of_store(
     window: &Window,
     ask: &UsageAsk<'_>,
 ) -> Result<Option<Usage>, String> {
-    let Some(store) = Store::open(path, Owner::Anybody)? else { return Ok(None) };
+    // To open a store that nobody has open makes files beside it; another user's would then be ours.
+    let Some(store) = Store::open(path)? else { return Ok(None) };
     let Some(sums) = sums(&store, ids, window).map_err(|e| told(&e))? else { return Ok(None) };
     let mut usage = sums.usage(ask.prices);
     let at = shown(&path.display().to_string());

@@ -16,7 +16,6 @@ use super::files::{Files, shown};
 use super::store::{MOST_ROW, Store, told};
 use super::window::{When, Window};
 use super::{Tokens, Usage, UsageAsk};
-use crate::logs::handle::Owner;
 use crate::logs::session::{Flag, Millis, Num, Obj, Prices, Run, Text};
 
 /// Most sessions of one attempt, those of subagents included.
@@ -52,7 +51,7 @@ pub(super) fn place(named: &Path) -> (PathBuf, Option<String>) {
 
 /// Reads a store: one session of it, else those that worked in the task's folder during the attempt; with their children.
 pub(super) fn read(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Result<Usage, String> {
-    let store = Store::open(path, Owner::Ourselves)?.ok_or("there is no such file")?;
+    let store = Store::open(path)?.ok_or("there is no such file")?;
     let times = ["session_id", "time_created", "time_updated", "data"];
     let is_known = store.has("session", &["id", "parent_id", "directory", "time_created"])
         && store.has("message", &times)

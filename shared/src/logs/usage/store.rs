@@ -37,10 +37,11 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens a store; `None` where there is no such file. Its owner may be writing: what it has not yet moved from the WAL is
-    /// seen, and nothing is moved or removed.
-    pub(super) fn open(path: &Path, owner: Owner) -> Result<Option<Store>, String> {
-        if glance(path, owner)?.is_none() {
+    /// Opens a store of our own user; `None` where there is no such file. Its program may be writing: what that has not yet
+    /// moved from the WAL is seen, and nothing is moved or removed. Where nobody has it open, SQLite makes the two files
+    /// beside it that its program makes as well; only `immutable` would not, and that is blind to a program that starts.
+    pub(super) fn open(path: &Path) -> Result<Option<Store>, String> {
+        if glance(path, Owner::Ourselves)?.is_none() {
             return Ok(None);
         }
         Store::connect(path).map(Some).map_err(|e| told(&e))

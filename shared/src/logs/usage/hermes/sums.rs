@@ -17,7 +17,7 @@ use crate::money::Money;
 const MOST_SESSIONS: usize = 200;
 const MOST_MESSAGES: i64 = 20_000;
 
-const SESSION: [&str; 14] = [
+const SESSION: [&str; 13] = [
     "id",
     "model",
     "parent_session_id",
@@ -31,16 +31,16 @@ const SESSION: [&str; 14] = [
     "api_call_count",
     "estimated_cost_usd",
     "actual_cost_usd",
-    "cost_status",
 ];
 
 const Q_SESSION: &str = "SELECT id, model, end_reason, started_at, tool_call_count, api_call_count,
-     input_tokens, cache_write_tokens, cache_read_tokens, output_tokens, estimated_cost_usd, actual_cost_usd, cost_status
+     input_tokens, cache_write_tokens, cache_read_tokens, output_tokens, estimated_cost_usd, actual_cost_usd
      FROM sessions WHERE id = ?1 AND started_at >= ?2 AND started_at <= ?3";
 const Q_CHILDREN: &str =
     "SELECT id FROM sessions WHERE parent_session_id = ?1 ORDER BY started_at DESC, id LIMIT ?2";
-const Q_MODELS: &str = "SELECT model, task, input_tokens, cache_write_tokens, cache_read_tokens, output_tokens,
-     estimated_cost_usd, actual_cost_usd, cost_status FROM session_model_usage WHERE session_id = ?1 LIMIT 1000";
+const Q_MODELS: &str =
+    "SELECT model, task, input_tokens, cache_write_tokens, cache_read_tokens, output_tokens,
+     estimated_cost_usd, actual_cost_usd FROM session_model_usage WHERE session_id = ?1 LIMIT 1000";
 const Q_CALLS: &str = "SELECT CASE WHEN length(tool_calls) <= ?2 THEN tool_calls END FROM
      (SELECT id, tool_calls FROM messages WHERE session_id = ?1 AND tool_calls IS NOT NULL ORDER BY id DESC LIMIT ?3)
      ORDER BY id";
@@ -114,7 +114,7 @@ fn text(row: &Row<'_>, at: usize) -> Option<String> {
     row.get(at).ok()
 }
 
-/// Tokens and money as four and three columns from `at` on state them.
+/// Tokens and money as four and two columns from `at` on state them.
 struct Stated {
     tokens: Tokens,
     /// `None`: nobody knows the price.
@@ -132,9 +132,8 @@ impl Stated {
         let money = |at: usize| row.get::<_, f64>(at).ok().and_then(dollars);
         let (estimated, actual) = (money(at + 4), money(at + 5));
         let known = actual.into_iter().chain(estimated).find(|m| m.0 > 0);
-        // A subscription: the call itself costs nothing.
-        let is_included = text(row, at + 6).as_deref() == Some("included");
-        Stated { tokens, cost: known.or_else(|| is_included.then(Money::default)) }
+        // What a subscription includes is stated as nothing, and costs what the list says like anybody's.
+        Stated { tokens, cost: known }
     }
 }
 
@@ -167,9 +166,10 @@ impl Sums {
     /// What the models of a session used: the agent's own and those of its helpers, which the session's sums leave out.
     fn models(&mut self, store: &Store, id: &str, model: &str, whole: Stated) -> rusqlite::Result<()> {
         let mut own = Tokens::default();
-        if store
-            .has("session_model_usage", &["session_id", "model", "task", "cache_write_tokens", "cost_status"])
-        {
+        if store.has(
+            "session_model_usage",
+            &["session_id", "model", "task", "cache_write_tokens", "actual_cost_usd"],
+        ) {
             let mut statement = store.conn.prepare_cached(Q_MODELS)?;
             let mut rows = statement.query([id])?;
             while let Some(row) = rows.next()? {
