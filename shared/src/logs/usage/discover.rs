@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::agent::Agent;
 use super::agent_usage::{MOST_ENTRIES, count, newest, of_file};
+use super::window::Window;
 use super::{Usage, UsageAsk};
 use crate::cache::Cache;
 use crate::logs::handle::Owner;
@@ -26,7 +27,8 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
         let Agent::Claude(reader) = &counted.count.agent else { continue };
         // Different folders may have one slug; what a session itself says is right.
         let is_here = reader.session().cwd.as_deref().is_some_and(|cwd| Path::new(cwd) == real);
-        if !is_here || counted.count.clock.counted().is_none() {
+        let starts = Window::new(ask.from, ask.to, ask.now).starts;
+        if !is_here || counted.count.clock.first().is_none_or(|first| first > starts) {
             continue;
         }
         let Some(usage) = of_file(ask, &path, Owner::Ourselves, cache)? else { continue };

@@ -42,7 +42,7 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
             Err(reason) => why.push(format!("{}: {reason}", shown(&path.display().to_string()))),
         }
     }
-    let mut ids: BTreeSet<String> = log.mine();
+    let mut ids: BTreeSet<String> = log.mine(&window);
     if let Some(path) = ask.worker_log {
         match counted(ask, "worker", path, window, WorkerLog::default(), cache) {
             Ok(found) => ids.extend(found.into_iter().flat_map(|w| w.sessions)),
@@ -56,7 +56,9 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
     let mut usage = match of_store(&store, &ids, &window, ask) {
         Ok(Some(usage)) => usage,
         other => {
-            let Some(mut usage) = of_log(&log.total(), ask) else { return other.map(|_| None) };
+            let Some(mut usage) = log.total(&window).map(|log| of_log(&log, ask)) else {
+                return other.map(|_| None);
+            };
             usage.source = Some(shown(&place.display().to_string()));
             let at = shown(&store.display().to_string());
             usage.unknown.push(match other {
@@ -66,18 +68,17 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
             usage
         }
     };
-    errors(&mut usage, &log, is_rotated);
+    errors(&mut usage, log.total(&window), is_rotated);
     usage.unknown.extend(why);
     Ok(Some(usage))
 }
 
 /// Which calls failed is only in the profile's log, which knows the sessions that it has seen begin.
-fn errors(usage: &mut Usage, log: &ProfileLog, is_rotated: bool) {
-    let total = log.total();
-    if log.mine().is_empty() {
+fn errors(usage: &mut Usage, log: Option<SessionLog>, is_rotated: bool) {
+    let Some(total) = log else {
         usage.unknown.push("which tool calls failed: the profile's log does not tell of the session".into());
         return;
-    }
+    };
     usage.tool_errors = Some(usage.tool_calls.map_or(total.errors, |calls| total.errors.min(calls)));
     let is_short = usage.turns.is_some_and(|turns| turns > total.calls);
     if is_short && is_rotated {
@@ -116,11 +117,8 @@ fn of_store(
     Ok(Some(usage))
 }
 
-/// What the profile's log alone tells, call by call; `None` where it does not tell of the attempt.
-fn of_log(log: &SessionLog, ask: &UsageAsk<'_>) -> Option<Usage> {
-    if log.is_empty() {
-        return None;
-    }
+/// What the profile's log alone tells, call by call.
+fn of_log(log: &SessionLog, ask: &UsageAsk<'_>) -> Usage {
     let tokens = Tokens { input: log.input, cache_write: 0, cache_read: log.cache_read, output: log.output };
     let model = log.model.as_deref().unwrap_or_default();
     let price = ask.prices.price(model, false).filter(|_| !log.is_mixed);
@@ -140,5 +138,5 @@ fn of_log(log: &SessionLog, ask: &UsageAsk<'_>) -> Option<Usage> {
     }
     usage.least("helpers beside the agent are not in the profile's log");
     usage.unknown.push("compactions, identical calls and edits are not told by the profile's log".into());
-    Some(usage)
+    usage
 }

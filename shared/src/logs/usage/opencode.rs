@@ -25,7 +25,7 @@ const MOST_SESSIONS: usize = 200;
 const MOST_ROWS: usize = 20_000;
 
 const Q_ONE: &str = "SELECT id, NULL FROM session WHERE id = ?1";
-const Q_HERE: &str = "SELECT id, parent_id FROM session WHERE directory = ?1
+const Q_HERE: &str = "SELECT id, parent_id FROM session WHERE directory = ?1 AND time_created <= ?5
      AND EXISTS (SELECT 1 FROM message m WHERE m.session_id = session.id AND m.time_updated >= ?2 AND m.time_created <= ?3)
      ORDER BY time_created DESC, id LIMIT ?4";
 const Q_CHILDREN: &str =
@@ -110,7 +110,13 @@ impl Reading {
                 let names: BTreeSet<&str> =
                     [Some(folder), real.as_deref()].into_iter().flatten().filter_map(Path::to_str).collect();
                 for name in names {
-                    let bounds = params![name, self.window.from.0, self.window.to.0, MOST_SESSIONS as i64];
+                    let bounds = params![
+                        name,
+                        self.window.from.0,
+                        self.window.to.0,
+                        MOST_SESSIONS as i64,
+                        self.window.starts.0
+                    ];
                     all.extend(self.some(Q_HERE, bounds)?);
                 }
             }

@@ -403,6 +403,15 @@ fn a_session_in_the_tasks_folder_is_found() {
     assert!(found.source.unwrap().ends_with("/s1.jsonl"));
     assert!(none(read(&UsageAsk { from: time("2026-11-21T09:00:00Z"), ..ask }, &mut Cache::in_memory())));
     assert!(none(read(&UsageAsk { home: None, ..ask }, &mut Cache::in_memory())));
+    let short = UsageAsk { to: Some(time("2026-11-21T08:06:09Z")), ..ask };
+    let next = here.lines().filter(|l| l.contains("08:19:54")).map(|l| format!("{l}\n")).collect::<String>();
+    put("next", &next.replace("08:19:54", "08:07:30"));
+    assert_eq!(
+        read(&short, &mut Cache::in_memory()).turns,
+        Some(8),
+        "what begins behind its end is the next one's"
+    );
+    fs::remove_file(home.join("projects").join(&slug).join("next.jsonl")).unwrap();
     put("s2", &here);
     assert_eq!(read(&ask, &mut Cache::in_memory()).turns, Some(18), "two sessions of one attempt");
 }

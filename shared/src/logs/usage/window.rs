@@ -16,6 +16,9 @@ pub(super) struct Window {
     /// The first and the last millisecond of it.
     pub(super) from: Millis,
     pub(super) to: Millis,
+    /// The last millisecond at which a session of it may have started: what starts in the slack behind it is the next
+    /// attempt's.
+    pub(super) starts: Millis,
 }
 
 /// Where a line lies.
@@ -30,9 +33,11 @@ impl Window {
     /// From an attempt's start to its end, or to the time of the pass while it runs, with some slack on both sides.
     pub(super) fn new(from: Time, to: Option<Time>, now: Time) -> Window {
         let millis = |t: Time| Millis(t.0.saturating_mul(1_000));
-        let to = to.unwrap_or(now).plus(AFTER_SECONDS);
         // Clocks of boards and files state whole seconds.
-        Window { from: millis(from.plus(-SLACK_SECONDS)), to: Millis(millis(to).0.saturating_add(999)) }
+        let whole = |t: Time| Millis(millis(t).0.saturating_add(999));
+        let last = whole(to.unwrap_or(now).plus(AFTER_SECONDS));
+        let starts = to.map_or(last, |to| whole(to.plus(SLACK_SECONDS)));
+        Window { from: millis(from.plus(-SLACK_SECONDS)), to: last, starts }
     }
 
     pub(super) fn when(&self, at: Millis) -> When {
@@ -50,7 +55,8 @@ impl Window {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Clock {
     last: Option<When>,
-    /// The newest time that was counted, and the oldest that came too late: another end would judge them anew.
+    /// The oldest and the newest time that was counted, and the oldest that came too late: another end would judge them anew.
+    first: Option<Millis>,
     counted: Option<Millis>,
     late: Option<Millis>,
 }
@@ -62,7 +68,10 @@ impl Clock {
             self.last = Some(when);
             match when {
                 When::Before => {}
-                When::Within => self.counted = self.counted.max(Some(at)),
+                When::Within => {
+                    self.first = Some(self.first.map_or(at, |first| first.min(at)));
+                    self.counted = self.counted.max(Some(at));
+                }
                 When::After => self.late = Some(self.late.map_or(at, |late| late.min(at))),
             }
         }
@@ -74,9 +83,9 @@ impl Clock {
         self.last.is_some()
     }
 
-    /// When the newest line that was counted was written.
-    pub(super) fn counted(&self) -> Option<Millis> {
-        self.counted
+    /// When the oldest line that was counted was written.
+    pub(super) fn first(&self) -> Option<Millis> {
+        self.first
     }
 
     /// Whether every line would be judged the same by this window, which starts where the last one did.
@@ -107,7 +116,9 @@ mod tests {
         }
         let fits = |to| clock.fits(&Window::new(Time(100), Some(Time(to)), Time(900)));
         assert_eq!((fits(199), fits(200), fits(201)), (false, true, false));
-        assert_eq!(Window::new(Time(0), None, Time(7)).to, Millis(127_999));
+        let running = Window::new(Time(0), None, Time(7));
+        assert_eq!((running.to, running.starts), (Millis(127_999), Millis(127_999)));
+        assert_eq!((window.starts, clock.first()), (Millis(202_999), Some(Millis(98_000))));
         Window::new(Time(i64::MIN), Some(Time(i64::MAX)), Time(0));
     }
 }

@@ -20,8 +20,8 @@ const MOST_NAME: usize = 200;
 /// What one session did within the window, as a profile's log tells it call by call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct SessionLog {
-    /// It was started for the task.
-    is_mine: bool,
+    /// When it was started for the task; `None` where it was not, as far as the log tells.
+    begun: Option<Millis>,
     pub(super) calls: u64,
     pub(super) input: u64,
     pub(super) cache_read: u64,
@@ -34,12 +34,13 @@ pub(super) struct SessionLog {
 }
 
 impl SessionLog {
-    pub(super) fn is_empty(&self) -> bool {
-        !self.is_mine
+    /// Whether it was started for the task within the attempt.
+    fn is_mine(&self, window: &Window) -> bool {
+        self.begun.is_some_and(|at| at <= window.starts)
     }
 
     fn add(&mut self, more: &SessionLog) {
-        self.is_mine |= more.is_mine;
+        self.begun = self.begun.or(more.begun);
         self.is_mixed |= more.is_mixed
             || self.model.as_ref().zip(more.model.as_ref()).is_some_and(|(ours, theirs)| ours != theirs);
         self.model = more.model.clone().or(self.model.take());
@@ -121,7 +122,7 @@ impl ProfileLog {
 
     /// Whether any of its lines lies within the window.
     pub(super) fn is_begun_within(&self) -> bool {
-        self.clock.counted().is_some()
+        self.clock.first().is_some()
     }
 
     /// Takes what the file written after this one tells.
@@ -134,23 +135,27 @@ impl ProfileLog {
     }
 
     /// The sessions that were started for the task within the window.
-    pub(super) fn mine(&self) -> BTreeSet<String> {
+    pub(super) fn mine(&self, window: &Window) -> BTreeSet<String> {
         let all: BTreeMap<String, SessionLog> = self.sessions.to_map();
-        all.into_iter().filter(|(_, s)| s.is_mine).map(|(id, _)| id).collect()
+        all.into_iter().filter(|(_, s)| s.is_mine(window)).map(|(id, _)| id).collect()
     }
 
-    /// All those together.
-    pub(super) fn total(&self) -> SessionLog {
-        let mut total = SessionLog::default();
-        self.sessions.to_map().values().filter(|s| s.is_mine).for_each(|s| total.add(s));
-        total
+    /// All those together; `None` where there is none.
+    pub(super) fn total(&self, window: &Window) -> Option<SessionLog> {
+        let all = self.sessions.to_map();
+        all.values().filter(|s| s.is_mine(window)).fold(None, |total: Option<SessionLog>, session| {
+            let mut total = total.unwrap_or_default();
+            total.add(session);
+            Some(total)
+        })
     }
 }
 
 impl Count for ProfileLog {
     fn line(&mut self, line: &str, window: &Window, _part: bool) {
         let Some(entry) = Entry::of(line) else { return };
-        if self.clock.judge(local(entry.stated), window) != When::Within {
+        let at = local(entry.stated);
+        if self.clock.judge(at, window) != When::Within {
             return;
         }
         let Some(id) = entry.session else { return };
@@ -159,7 +164,7 @@ impl Count for ProfileLog {
             return;
         }
         if let Some(session) = self.sessions.touch(id, MOST_SESSIONS, SessionLog::default) {
-            session.is_mine |= begins;
+            session.begun = session.begun.or(at.filter(|_| begins));
             session.line(&entry);
         }
     }

@@ -149,7 +149,7 @@ impl Sums {
         let seconds =
             |m: crate::logs::session::Millis| m.0.div_euclid(1000) as f64 + m.0.rem_euclid(1000) as f64 / 1e3;
         let mut statement = store.conn.prepare_cached(Q_SESSION)?;
-        let mut rows = statement.query(params![id, seconds(window.from), seconds(window.to)])?;
+        let mut rows = statement.query(params![id, seconds(window.from), seconds(window.starts)])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let (model, ended) = (text(row, 1), text(row, 2));
         let (calls, turns, whole) = (number(row, 4), number(row, 5), Stated::of(row, 6));

@@ -129,13 +129,22 @@ fn of_all_attempts_in_a_worker_log_only_those_of_the_window_count() {
     hermes.session("early", None, FROM - 900, 50, 50);
     hermes.session("s1", None, FROM + 5, 2, 1);
     hermes.session("late", None, FROM + 5_000, 50, 50);
+    // The next attempt started while this one's last words may still have been written.
+    hermes.session("next", None, FROM + 660, 50, 50);
     let log = "Query: work kanban task t_1\nSession:        early\nMessages:       9 (1 user, 8 tool calls)\n\
-               Query: work kanban task t_1\nsession_id: s1\nSession:        late\nSession:        gone\n";
+               Query: work kanban task t_1\nsession_id: s1\nSession:        late\nSession:        next\nSession:        gone\n";
     hermes.desk.write("t_1.log", log);
     let usage = hermes.read();
     assert_eq!((usage.turns, usage.tool_calls, usage.tool_errors), (Some(2), Some(1), None));
     assert_eq!(usage.unknown.len(), 2, "{:?}", usage.unknown);
     assert!(says(&usage, "which tool calls failed"));
+    hermes.begins(5, "s1", "t_1");
+    hermes.begins(660, "next", "t_1");
+    (1..4).for_each(|n| hermes.works(661, "next", n));
+    hermes.log(8, "s1", "agent.tool_executor: Tool terminal returned error (0.04s): exit 1");
+    let usage = hermes.read();
+    assert_eq!((usage.turns, usage.tool_calls, usage.tool_errors), (Some(2), Some(1), Some(1)));
+    assert_eq!(usage.unknown, ["no price for m1"]);
 }
 
 #[test]
