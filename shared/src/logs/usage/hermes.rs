@@ -31,13 +31,9 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
     let mut why = Vec::new();
     let mut log = ProfileLog::new(ask.task);
     let place = home.join("logs/agent.log");
-    let mut is_rotated = false;
     for path in [place.with_extension("log.1"), place.clone()] {
         match counted(ask, "profile", &path, window, ProfileLog::new(ask.task), cache) {
-            Ok(Some(more)) => {
-                is_rotated |= path != place && more.is_begun_within();
-                log.add(more);
-            }
+            Ok(Some(more)) => log.add(more),
             Ok(None) => {}
             Err(reason) => why.push(format!("{}: {reason}", shown(&path.display().to_string()))),
         }
@@ -53,10 +49,14 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
         return if why.is_empty() { Ok(None) } else { Err(why.join("; ")) };
     }
     let store = home.join("state.db");
+    let mut sessions = log.mine(&window);
     let mut usage = match of_store(&store, &ids, &window, ask) {
-        Ok(Some(usage)) => usage,
+        Ok(Some((usage, all))) => {
+            sessions = all;
+            usage
+        }
         other => {
-            let Some(mut usage) = log.total(&window).map(|log| of_log(&log, ask)) else {
+            let Some(mut usage) = log.total(&sessions).map(|log| of_log(&log, ask)) else {
                 return other.map(|_| None);
             };
             usage.source = Some(shown(&place.display().to_string()));
@@ -68,23 +68,20 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
             usage
         }
     };
-    errors(&mut usage, log.total(&window), is_rotated);
+    errors(&mut usage, log.total(&sessions));
     usage.unknown.extend(why);
     Ok(Some(usage))
 }
 
-/// Which calls failed is only in the profile's log, which knows the sessions that it has seen begin.
-fn errors(usage: &mut Usage, log: Option<SessionLog>, is_rotated: bool) {
+/// Which calls failed is only in the profile's log.
+fn errors(usage: &mut Usage, log: Option<SessionLog>) {
     let Some(total) = log else {
         usage.unknown.push("which tool calls failed: the profile's log does not tell of the session".into());
         return;
     };
     usage.tool_errors = Some(usage.tool_calls.map_or(total.errors, |calls| total.errors.min(calls)));
-    let is_short = usage.turns.is_some_and(|turns| turns > total.calls);
-    if is_short && is_rotated {
-        usage
-            .unknown
-            .push("tool errors are the least there were: a part of the profile's log is gone".into());
+    if usage.turns.is_some_and(|turns| turns > total.calls) {
+        usage.unknown.push("a part of the tool errors: a part of the profile's log is gone".into());
     }
 }
 
@@ -106,7 +103,7 @@ fn of_store(
     ids: &BTreeSet<String>,
     window: &Window,
     ask: &UsageAsk<'_>,
-) -> Result<Option<Usage>, String> {
+) -> Result<Option<(Usage, BTreeSet<String>)>, String> {
     // To open a store that nobody has open makes files beside it; another user's would then be ours.
     let Some(store) = Store::open(path)? else { return Ok(None) };
     let Some(sums) = sums(&store, ids, window).map_err(|e| told(&e))? else { return Ok(None) };
@@ -114,7 +111,7 @@ fn of_store(
     let at = shown(&path.display().to_string());
     usage.source =
         Some(sums.session.as_deref().map_or_else(|| at.clone(), |id| format!("{at}#{}", shown(id))));
-    Ok(Some(usage))
+    Ok(Some((usage, sums.sessions)))
 }
 
 /// What the profile's log alone tells, call by call.

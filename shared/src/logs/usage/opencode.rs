@@ -3,20 +3,22 @@
 //! Of the tables only what all those versions share is read: `session` (id, parent_id, directory, time_created), `message` and
 //! `part` (session_id, time_created, time_updated, data). Times are milliseconds; `data` is JSON.
 
+mod row;
+
 use std::collections::BTreeSet;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::params;
-use serde::Deserialize;
 use serde_json::Value;
 
+use self::row::{Message, Part};
 use super::bill::{Bill, dollars};
 use super::files::{Files, shown};
 use super::store::{MOST_ROW, Store, told};
 use super::window::{When, Window};
 use super::{Tokens, Usage, UsageAsk};
-use crate::logs::session::{Flag, Millis, Num, Obj, Prices, Run, Text};
+use crate::logs::session::{Millis, Obj, Prices, Run};
 
 /// Most sessions of one attempt, those of subagents included.
 const MOST_SESSIONS: usize = 200;
@@ -272,81 +274,4 @@ impl Sums {
         }
         usage
     }
-}
-
-/// What of a message's `data` is read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Message<'a> {
-    #[serde(borrow)]
-    role: Text<'a>,
-    #[serde(borrow, rename = "modelID")]
-    model: Text<'a>,
-    time: Obj<Times>,
-    tokens: Obj<Counts>,
-    cost: Option<Value>,
-    error: Obj<serde::de::IgnoredAny>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Times {
-    completed: Num,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Counts {
-    input: Num,
-    output: Num,
-    reasoning: Num,
-    cache: Obj<Cached>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Cached {
-    read: Num,
-    write: Num,
-}
-
-impl Counts {
-    fn tokens(&self) -> Tokens {
-        let of = |n: Num| n.0.unwrap_or_default();
-        let cache = |pick: fn(&Cached) -> Num| self.cache.0.as_ref().map_or(0, |c| of(pick(c)));
-        Tokens {
-            input: of(self.input),
-            cache_write: cache(|c| c.write),
-            cache_read: cache(|c| c.read),
-            // It is charged like any other output, and stated beside it.
-            output: of(self.output).saturating_add(of(self.reasoning)),
-        }
-    }
-}
-
-/// What of a part's `data` is read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Part<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    tool: Text<'a>,
-    #[serde(borrow)]
-    state: Obj<State<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct State<'a> {
-    #[serde(borrow)]
-    status: Text<'a>,
-    input: Option<Value>,
-    metadata: Obj<Metadata>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    interrupted: Flag,
 }

@@ -120,11 +120,6 @@ impl ProfileLog {
         ProfileLog { task: task.to_owned(), ..ProfileLog::default() }
     }
 
-    /// Whether any of its lines lies within the window.
-    pub(super) fn is_begun_within(&self) -> bool {
-        self.clock.first().is_some()
-    }
-
     /// Takes what the file written after this one tells.
     pub(super) fn add(&mut self, more: ProfileLog) {
         for (id, session) in more.sessions.to_map() {
@@ -140,10 +135,10 @@ impl ProfileLog {
         all.into_iter().filter(|(_, s)| s.is_mine(window)).map(|(id, _)| id).collect()
     }
 
-    /// All those together; `None` where there is none.
-    pub(super) fn total(&self, window: &Window) -> Option<SessionLog> {
+    /// These sessions together; `None` where the log tells of none of them.
+    pub(super) fn total(&self, ids: &BTreeSet<String>) -> Option<SessionLog> {
         let all = self.sessions.to_map();
-        all.values().filter(|s| s.is_mine(window)).fold(None, |total: Option<SessionLog>, session| {
+        ids.iter().filter_map(|id| all.get(id)).fold(None, |total: Option<SessionLog>, session| {
             let mut total = total.unwrap_or_default();
             total.add(session);
             Some(total)

@@ -51,6 +51,8 @@ const Q_COMPACTED: &str = "SELECT EXISTS (SELECT 1 FROM messages WHERE session_i
 pub(super) struct Sums {
     /// The session, where there is one alone.
     pub(super) session: Option<String>,
+    /// All of them, those of subagents included.
+    pub(super) sessions: BTreeSet<String>,
     model: Option<String>,
     turns: u64,
     tool_calls: u64,
@@ -83,6 +85,7 @@ pub(super) fn sums(store: &Store, ids: &BTreeSet<String>, window: &Window) -> ru
         let (id, is_side) = (session.id.clone(), session.is_side);
         next += 1;
         let Some(ended) = sums.session(store, &id, is_side, window)? else { continue };
+        sums.sessions.insert(id.clone());
         if !is_side {
             own.push(id.clone());
         }

@@ -139,6 +139,7 @@ fn of_all_attempts_in_a_worker_log_only_those_of_the_window_count() {
     assert_eq!(usage.unknown.len(), 2, "{:?}", usage.unknown);
     assert!(says(&usage, "which tool calls failed"));
     hermes.begins(5, "s1", "t_1");
+    (1..3).for_each(|n| hermes.works(7, "s1", n));
     hermes.begins(660, "next", "t_1");
     (1..4).for_each(|n| hermes.works(661, "next", n));
     hermes.log(8, "s1", "agent.tool_executor: Tool terminal returned error (0.04s): exit 1");
@@ -160,6 +161,9 @@ fn helpers_and_subagents_cost_but_take_no_turns() {
     hermes.db.execute(aux, []).unwrap();
     hermes.begins(1, "s0", "t_1");
     hermes.begins(5, "s1", "t_1");
+    for session in ["s1", "child", "on", "stranger"] {
+        hermes.log(9, session, "agent.tool_executor: Tool patch returned error (0.04s): no");
+    }
     let mut config = Config::default();
     let keys = PriceKeys { input: Some(1.0), output: Some(2.0), ..PriceKeys::default() };
     config.prices = [("m1".to_owned(), keys)].into();
@@ -170,6 +174,8 @@ fn helpers_and_subagents_cost_but_take_no_turns() {
         (Some(16), Some(19), Some(1)),
         "{usage:?}"
     );
+    assert_eq!(usage.tool_errors, Some(3));
+    assert!(says(&usage, "a part of the profile's log is gone"), "it tells of no call of theirs");
     let tokens = usage.tokens.unwrap();
     assert_eq!((tokens.input, tokens.output), (190 + 1_000, 95 + 100));
     let own = 190 * 1_000 + 19 * 100 + 95 * 2_000;
@@ -218,9 +224,10 @@ fn after_a_compaction_in_place_the_least_is_told() {
     hermes.db.execute("UPDATE messages SET active = 0, compacted = 1", []).unwrap();
     hermes.said("s1", "terminal", &json!({"command": 4}));
     hermes.begins(5, "s1", "t_1");
+    (1..10).for_each(|n| hermes.works(7, "s1", n));
     let usage = hermes.read();
     assert_eq!((usage.turns, usage.tool_calls, usage.compactions), (Some(9), Some(5), Some(1)));
-    assert!(usage.is_least, "{usage:?}");
+    assert!(usage.is_least && says(&usage, "after a compaction"), "{usage:?}");
 }
 
 #[test]
