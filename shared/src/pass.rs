@@ -9,15 +9,17 @@ use rustix::fs::{FlockOperation, Mode as FileMode, OFlags};
 
 use crate::board::change::parts;
 use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Outcome, Step};
+use crate::board::{Board, BoardId, Outcome, Step, discover};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::{Error, Kind, Result};
 use crate::host::{Holders, Host, Split};
+use crate::logs::session::Prices;
+use crate::logs::usage::{self, Usage, UsageAsk};
 use crate::report::BoardReport;
 use crate::runtime::{self, LogFiles};
 use crate::time::{Time, words};
-use crate::watch::{Pass, Watcher, World};
+use crate::watch::{Pass, UseAsk, Watcher, World};
 use crate::{provider, tree};
 
 /// How long a held dispatch lock is waited for. A tick of Hermes takes well under a second.
@@ -39,6 +41,8 @@ pub struct Tools<'a> {
     pub cache: &'a mut Cache,
     /// Wall clock minus boot clock, in seconds.
     pub clock_offset: i64,
+    /// The folder of Claude Code, in which transcripts are looked for by the folder they were made in.
+    pub claude: Option<&'a Path>,
     /// Keep what was seen for the report.
     pub keep_seen: bool,
 }
@@ -58,7 +62,7 @@ fn pass<W: Watcher>(
     tools: &mut Tools<'_>,
     report: &mut BoardReport,
 ) -> Result<()> {
-    let mut board = open(id, tools, report)?;
+    let mut board = open(id, tools, report, watcher.only_looks())?;
     let seen = look(&mut board, id, tools, |world, pass| {
         if let Some(only) = &pass.only {
             report.knows = Some(!world.board.look(std::slice::from_ref(only))?.is_empty());
@@ -70,6 +74,7 @@ fn pass<W: Watcher>(
         report.seen = serde_json::to_value(&seen).ok();
     }
     report.glanced = Some(W::glanced(&seen));
+    report.overview = watcher.overview(&seen, tools.pass, tools.config);
     report.left = decision.left;
     report.findings.extend(decision.findings);
     carry_out(&mut board, id, tools, decision.steps, report)
@@ -90,6 +95,8 @@ pub(crate) fn look<T>(
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);
     let profile = |name: &str| provider::of(root, name, config);
+    let (prices, claude) = (Prices::of(config), tools.claude);
+    let usage = |ask: &UseAsk<'_>, cache: &mut Cache| used(id, ask, (&prices, claude), cache);
     let mut world = World {
         board,
         host,
@@ -98,25 +105,65 @@ pub(crate) fn look<T>(
         runtime: &runtime,
         profile: &profile,
         tree: &tree::look,
+        changes: &tree::changes::changes,
+        usage: &usage,
         clock_offset: tools.clock_offset,
         config,
     };
     f(&mut world, tools.pass)
 }
 
+/// What an attempt used, from wherever this board's agents write.
+fn used(
+    id: &BoardId,
+    ask: &UseAsk<'_>,
+    (prices, claude): (&Prices, Option<&Path>),
+    cache: &mut Cache,
+) -> Usage {
+    // The id comes from a row that anybody may have written: it must not lead out of the folder.
+    let is_name = !ask.task.is_empty() && !ask.task.contains(['/', '\0']) && !ask.task.starts_with('.');
+    let log = discover::logs_dir(id).filter(|_| is_name).map(|dir| dir.join(format!("{}.log", ask.task)));
+    let named = match ask.file.map(Path::new) {
+        Some(file) if !file.is_absolute() => {
+            return Usage::unknown("the log its claim names is no absolute path");
+        }
+        named => named,
+    };
+    let ask = UsageAsk {
+        task: ask.task,
+        profile: ask.profile,
+        root: id.root.as_deref().filter(|_| !ask.own_board),
+        worker_log: log.as_deref(),
+        named,
+        workspace: ask.workspace.map(Path::new),
+        home: claude,
+        from: ask.from,
+        to: ask.to,
+        now: ask.now,
+        prices,
+    };
+    usage::read(&ask, cache)
+}
+
 /// Applies steps that were planned earlier, exactly as they stand.
 pub fn apply_plan(id: &BoardId, steps: Vec<Step>, tools: &mut Tools<'_>) -> BoardReport {
     let mut report = BoardReport::new(id.name(), id.path.display().to_string());
-    let done = open(id, tools, &mut report)
+    let done = open(id, tools, &mut report, false)
         .and_then(|mut board| carry_out(&mut board, id, tools, steps, &mut report));
     report.error = done.err();
     report
 }
 
 /// Opens a board for this pass, unless it is paused or split.
-fn open(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<SqliteBoard> {
-    paused(id, tools, report)?;
-    let mode = if tools.pass.dry { Mode::Look } else { Mode::Change };
+fn open(
+    id: &BoardId,
+    tools: &mut Tools<'_>,
+    report: &mut BoardReport,
+    only_looks: bool,
+) -> Result<SqliteBoard> {
+    let looks = only_looks || tools.pass.dry;
+    paused(id, tools, report, looks)?;
+    let mode = if looks { Mode::Look } else { Mode::Change };
     let board = SqliteBoard::open(id.clone(), mode, tools.config.board.busy_timeout)?;
     refuse_split(tools.host, id)?;
     Ok(board)
@@ -138,14 +185,14 @@ pub(crate) fn refuse_split(host: &Host, id: &BoardId) -> Result<()> {
 }
 
 /// The red switch: a plain file beside the board, which works even when the board does not.
-fn paused(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<()> {
+fn paused(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport, looks: bool) -> Result<()> {
     let file = id.folder().join("watchbill.pause");
     let key = format!("pause:{}", id.path.display());
     if std::fs::symlink_metadata(&file).is_err() {
         tools.cache.forget(&key, &BTreeSet::new());
         return Ok(());
     }
-    if tools.pass.dry {
+    if looks {
         // Looking is what a pause is for.
         report.warnings.push("paused: nothing is changed until watchbill.pause is removed".into());
         return Ok(());

@@ -94,7 +94,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{kept}{CUT}")
 }
 
-fn longest_run(text: &str, of: char) -> usize {
+pub(crate) fn longest_run(text: &str, of: char) -> usize {
     text.split(|c| c != of).map(|run| run.chars().count()).max().unwrap_or(0)
 }
 

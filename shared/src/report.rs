@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::board::{Outcome, Step};
 use crate::error::{Error, Kind};
+use crate::overview::{Overview, text};
 use crate::time::Time;
 use crate::watch::{Left, Pass};
 
@@ -34,6 +35,8 @@ pub struct BoardReport {
     pub error: Option<Error>,
     /// Said once already: only `-v` repeats it.
     pub muted: bool,
+    /// The page for a person, where the watcher makes one.
+    pub overview: Option<Overview>,
     /// What was seen, for `-v --json`.
     pub seen: Option<Value>,
 }
@@ -52,6 +55,7 @@ impl BoardReport {
             findings: Vec::new(),
             error: None,
             muted: false,
+            overview: None,
             seen: None,
         }
     }
@@ -164,6 +168,14 @@ pub fn write(
 
 fn lines(out: &mut dyn Write, board: &BoardReport, many: bool, loud: Loudness) -> std::io::Result<()> {
     let prefix = if many { format!("[{}] ", board.board) } else { String::new() };
+    if let Some(overview) = &board.overview {
+        let mut text = Vec::new();
+        text::write(&mut text, overview, loud.verbose)?;
+        if many && !text.is_empty() {
+            writeln!(out, "[{}]", board.board)?;
+        }
+        out.write_all(&text)?;
+    }
     for (step, outcome) in &board.steps {
         let tail = match outcome {
             Outcome::Applied { .. } => String::new(),
@@ -209,6 +221,9 @@ fn json(pass: &Pass, version: &str, boards: &[BoardReport], plan: Option<&Plan>,
             "warnings": b.findings.iter().chain(&b.warnings).collect::<Vec<_>>(),
             "error": b.error.as_ref().map(ToString::to_string),
         });
+        if let Some(overview) = &b.overview {
+            one["overview"] = json!(overview);
+        }
         if let Some(seen) = b.seen.as_ref().filter(|_| loud.verbose) {
             one["seen"] = seen.clone();
         }

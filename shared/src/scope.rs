@@ -5,7 +5,7 @@
 
 mod bounds;
 mod entry;
-mod lint;
+pub mod lint;
 mod read;
 mod section;
 

@@ -3,8 +3,8 @@
 use shared::logs::usage::{Reread, Tokens, Usage};
 use shared::money::Money;
 use shared::overview::{
-    AttemptView, Draft, FilesView, ForPerson, Gauge, Overview, ProviderView, Refusal, Spent, TaskView, Turn,
-    Unit, Verdict,
+    AttemptView, Draft, FilesView, ForPerson, Gauge, Overview, ProviderView, Recurring, Refusal, Spent,
+    TaskView, Turn, Unit, Verdict,
 };
 use shared::time::Time;
 

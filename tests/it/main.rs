@@ -6,6 +6,7 @@ mod support; // a board in a temporary folder, the programs run against it, and 
 
 #[cfg(feature = "real")]
 mod browser; // a headless Chromium with one page in it
+mod budget; // work against its scope and budget, and nothing changed but words
 mod card; // a worker's own card, from its stop to its decision
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented

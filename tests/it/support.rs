@@ -14,6 +14,7 @@ pub fn program(name: &str) -> &'static str {
         "heal" => env!("CARGO_BIN_EXE_heal"),
         "synthesize-distress" => env!("CARGO_BIN_EXE_synthesize-distress"),
         "route-blocked" => env!("CARGO_BIN_EXE_route-blocked"),
+        "budget-check" => env!("CARGO_BIN_EXE_budget-check"),
         "board" => env!("CARGO_BIN_EXE_board"),
         "watchbill" => env!("CARGO_BIN_EXE_watchbill"),
         other => panic!("no program {other}"),

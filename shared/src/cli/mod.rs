@@ -1,6 +1,7 @@
 //! The command line: one vocabulary of flags, one place that reads environment and clock, one that ends the program.
 
 mod board;
+mod budget;
 mod demo;
 mod match_log;
 mod providers;
@@ -17,9 +18,11 @@ use serde_json::json;
 
 use crate::board::BoardId;
 use crate::board::discover::{self, Which};
+use crate::cache::Cache;
 use crate::config::{Config, Loaded};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
+use crate::pass::Tools;
 use crate::report::{self, Loudness};
 use crate::time::Time;
 use crate::watch::Pass;
@@ -107,12 +110,21 @@ struct RouteArgs {
     args: WatcherArgs,
 }
 
+#[derive(Debug, Parser)]
+#[command(name = "budget-check", about = BUDGET, after_help = budget::AFTER_HELP)]
+struct BudgetCheckArgs {
+    #[command(flatten)]
+    args: budget::BudgetArgs,
+}
+
 const HEAL: &str = "Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims";
 const DISTRESS: &str =
     "Write the [BLOCKED] card for a worker that cannot, with the true cause and the evidence";
 
 const ROUTE: &str =
     "Move work off providers that refuse it, carry out what orchestrators decide, end holds, close cards";
+
+const BUDGET: &str = "Compare work with its scope and budget, recommend splits, show what needs a person; changes no task's state";
 
 #[derive(Debug, Parser)]
 #[command(name = "board", about = "The hand of a worker or a person on a task board")]
@@ -149,6 +161,8 @@ enum Program {
     SynthesizeDistress(WatcherArgs),
     #[command(about = ROUTE, after_help = watcher::AFTER_HELP)]
     RouteBlocked(WatcherArgs),
+    #[command(about = BUDGET, after_help = budget::AFTER_HELP)]
+    BudgetCheck(budget::BudgetArgs),
     /// The hand of a worker or a person on a task board
     Board(BoardArgs),
     /// Break a board in a temporary folder, with real processes, and heal it
@@ -191,6 +205,7 @@ fn parse(program: &str, version: &'static str, arguments: &[OsString]) -> std::r
             read(version, arguments).map(|DistressArgs { args }| Program::SynthesizeDistress(args))
         }
         "route-blocked" => read(version, arguments).map(|RouteArgs { args }| Program::RouteBlocked(args)),
+        "budget-check" => read::<BudgetCheckArgs>(version, arguments).map(|b| Program::BudgetCheck(b.args)),
         "board" => read(version, arguments).map(Program::Board),
         _ => read::<WatchbillArgs>(version, arguments).map(|w| w.program),
     };
@@ -219,6 +234,10 @@ impl Program {
             }
             Program::RouteBlocked(args) => {
                 ("route-blocked", args.common.json, watcher::run(&RouteBlocked, &args, version))
+            }
+            Program::BudgetCheck(args) => {
+                let json = args.args.common.json;
+                ("budget-check", json, budget::run(&args, version))
             }
             Program::Board(args) => ("board", args.common.json, board::run(&args)),
             Program::Match(args) => ("watchbill match", args.json, match_log::run(&args)),
@@ -266,6 +285,8 @@ struct Here {
     clock_given: bool,
     host: Host,
     clock_offset: i64,
+    /// Where Claude Code keeps its transcripts.
+    claude: Option<PathBuf>,
 }
 
 impl Here {
@@ -274,7 +295,27 @@ impl Here {
         // Processes started by the real clock, whatever time a test or a post-mortem asks about.
         let host = Host::here(&config.host, clock)?;
         let clock_offset = host.wall_minus_boot(clock);
-        Ok(Here { now: common.now.unwrap_or(clock), clock_given: common.now.is_some(), host, clock_offset })
+        let claude = env("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+        let claude = claude.or_else(|| Some(PathBuf::from(env("HOME")?).join(".claude")));
+        Ok(Here {
+            now: common.now.unwrap_or(clock),
+            clock_given: common.now.is_some(),
+            host,
+            clock_offset,
+            claude,
+        })
+    }
+
+    /// What a pass over boards is done with.
+    fn tools<'a>(
+        &'a self,
+        pass: &'a Pass,
+        config: &'a Config,
+        cache: &'a mut Cache,
+        keep_seen: bool,
+    ) -> Tools<'a> {
+        let claude = self.claude.as_deref();
+        Tools { pass, host: &self.host, config, cache, clock_offset: self.clock_offset, claude, keep_seen }
     }
 
     fn pass(&self, program: &'static str, only: Option<String>, dry: bool) -> Pass {

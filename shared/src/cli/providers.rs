@@ -12,7 +12,7 @@ use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::cache::Cache;
 use crate::distress::is_card;
 use crate::error::Result;
-use crate::pass::{self, Tools};
+use crate::pass;
 use crate::provider::Id;
 use crate::provider::ledger::{Entry, State};
 use crate::report::printable;
@@ -55,14 +55,7 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
     let here = Here::look(common, &config)?;
     let pass = here.pass("providers", None, true);
     let mut cache = Cache::open(Cache::place(&env));
-    let mut tools = Tools {
-        pass: &pass,
-        host: &here.host,
-        config: &config,
-        cache: &mut cache,
-        clock_offset: here.clock_offset,
-        keep_seen: false,
-    };
+    let mut tools = here.tools(&pass, &config, &mut cache, false);
     let mut seen = Seen::default();
     for id in common.boards(&config)? {
         let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;

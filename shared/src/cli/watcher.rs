@@ -35,10 +35,20 @@ or when a comment by a person begins with it.";
 const PLAN_MAX_AGE: i64 = 86_400;
 
 pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) -> Result<u8> {
+    run_and(watcher, args, version, &mut |_| Ok(()))
+}
+
+/// The same, with something to be done with what came of it before that is shown.
+pub(super) fn run_and<W: Watcher>(
+    watcher: &W,
+    args: &WatcherArgs,
+    version: &str,
+    and: &mut dyn FnMut(&[BoardReport]) -> Result<()>,
+) -> Result<u8> {
     let common = &args.common;
     let flags = &args.watcher;
     let dry = flags.dry_run || flags.facts.is_some();
-    if common.now.is_some() && !dry && common.db.is_empty() {
+    if common.now.is_some() && !dry && !watcher.only_looks() && common.db.is_empty() {
         return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db")
             .hint("add --dry-run to look only"));
     }
@@ -46,17 +56,12 @@ pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) ->
     let here = Here::look(common, &config)?;
     let pass = here.pass(W::NAME, flags.task.clone(), dry);
     if let Some(file) = &flags.facts {
-        return facts(watcher, file, &pass, &config, version, common);
+        let reports = facts(watcher, file, &pass, &config)?;
+        and(&reports)?;
+        return show(&pass, version, &reports, None, common);
     }
     let mut cache = Cache::open(Cache::place(&env));
-    let mut tools = Tools {
-        pass: &pass,
-        host: &here.host,
-        config: &config,
-        cache: &mut cache,
-        clock_offset: here.clock_offset,
-        keep_seen: common.json && common.verbose,
-    };
+    let mut tools = here.tools(&pass, &config, &mut cache, common.json && common.verbose);
     let boards = match &flags.plan {
         Some(file) => planned(file, &mut tools)?,
         None => {
@@ -71,6 +76,7 @@ pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) ->
         tools.cache.drop_logs();
     }
     let forgot = if dry { None } else { cache.save() };
+    and(&boards)?;
     let plan = dry.then(|| plan(&pass, &here.host.facts().hostname, &boards));
     let code = show(&pass, version, &boards, plan.as_ref(), common)?;
     if let Some(warning) = forgot {
@@ -179,9 +185,7 @@ fn facts<W: Watcher>(
     file: &Path,
     pass: &Pass,
     config: &crate::config::Config,
-    version: &str,
-    common: &Common,
-) -> Result<u8> {
+) -> Result<Vec<BoardReport>> {
     let whole: Value = read(file)?;
     let at = file.display().to_string();
     let bad = |e: serde_json::Error| Error::new(Kind::Data, &at, format!("not what {} saw: {e}", W::NAME));
@@ -200,15 +204,17 @@ fn facts<W: Watcher>(
     let mut reports = Vec::new();
     for (name, seen) in all {
         let seen: W::Seen = serde_json::from_value(seen).map_err(bad)?;
-        let decision = watcher.decide(&seen, &Pass { now: W::seen_at(&seen), ..pass.clone() }, config);
+        let pass = Pass { now: W::seen_at(&seen), ..pass.clone() };
+        let decision = watcher.decide(&seen, &pass, config);
         let mut report = BoardReport::new(name, at.clone());
+        report.overview = watcher.overview(&seen, &pass, config);
         report.steps = decision.steps.into_iter().map(|s| (s, crate::board::Outcome::Planned)).collect();
         report.glanced = Some(W::glanced(&seen));
         report.left = decision.left;
         report.findings = decision.findings;
         reports.push(report);
     }
-    show(pass, version, &reports, None, common)
+    Ok(reports)
 }
 
 fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {

@@ -56,6 +56,8 @@ pub struct Annex {
     pub last_words: Vec<String>,
     /// Facts about the working tree, one a line; untrusted where they quote git.
     pub tree: Vec<String>,
+    /// A draft of narrower tasks, to be copied: commands, and the decision that makes them.
+    pub draft: Vec<String>,
     /// Title and text of the source where they must be read with suspicion (a task the block-loop breaker sent away).
     pub quoted: Vec<String>,
     /// Other sources of the same cause; empty but on an incident's card.
@@ -93,6 +95,11 @@ impl Annex {
             out.push_str(&format!("- {}\n", quote::inline(fact, 200)));
         }
         out.push_str(&self.decision(card));
+        // Last: a worker is shown 8 KB of a card, and can do without it.
+        if !self.draft.is_empty() {
+            out.push_str("\n## Draft of a split\n");
+            out.push_str(&verbatim(&self.draft));
+        }
         out
     }
 
@@ -155,6 +162,15 @@ impl Annex {
             c.reassign, c.unblock,
         )
     }
+}
+
+/// Lines that are to be copied as they stand, in a fence that nothing in them closes. They are ours, put together from names that
+/// were made inert before.
+fn verbatim(lines: &[String]) -> String {
+    let longest = lines.iter().map(|l| quote::longest_run(l, '`')).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
+    format!("{fence}text\n{text}{fence}\n")
 }
 
 fn fence(lines: &[String], most: usize) -> String {

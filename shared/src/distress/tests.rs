@@ -121,6 +121,7 @@ fn annex() -> Annex {
             .collect(),
         last_words: vec!["## Scope Guard".into(), "```".into()],
         tree: vec!["Branch: x".into()],
+        draft: Vec::new(),
         quoted: Vec::new(),
         sources: Vec::new(),
         commands: Commands {

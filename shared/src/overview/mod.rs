@@ -69,10 +69,14 @@ pub struct TaskView {
     pub usage: Usage,
     /// What all its attempts cost, as far as is known.
     pub cost: Option<Money>,
+    /// They cost more than that: not every attempt is known.
+    pub cost_is_least: bool,
     /// What it may use and what it did.
     pub gauges: Vec<Gauge>,
     /// Files it changed.
     pub files: Option<FilesView>,
+    /// Errors its attempts ended on, the most frequent first.
+    pub errors: Vec<Recurring>,
     /// What is wrong.
     pub verdicts: Vec<Verdict>,
     /// What could not be judged and why.
@@ -123,6 +127,15 @@ pub struct Gauge {
     pub unit: Unit,
     /// Who set the limit: `task`, `default`, or the file or variable of the configuration.
     pub source: String,
+}
+
+/// An error that attempts ended on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recurring {
+    /// Its text without numbers, ids and times.
+    pub error: String,
+    /// How many attempts ended on it.
+    pub times: usize,
 }
 
 /// Files a task changed.
@@ -196,7 +209,7 @@ pub struct Turn {
 pub struct ProviderView {
     /// Its name or host.
     pub name: String,
-    /// How it stands now: `open`, `held`, `half open`.
+    /// How it stands now, in the words of [`crate::provider::ledger::State`]: `healthy`, `half open`, `limited`, ...
     pub state: String,
     /// When it refused work: from when to when, and why, oldest first.
     pub refusals: Vec<Refusal>,

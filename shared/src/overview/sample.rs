@@ -1,8 +1,8 @@
 //! One night on a board, made up, with a bit of everything that can happen. The test kit reads this file too.
 
 use super::{
-    AttemptView, Draft, FilesView, ForPerson, Gauge, Money, Overview, ProviderView, Refusal, Reread, Spent,
-    TaskView, Time, Tokens, Turn, Unit, Usage, Verdict,
+    AttemptView, Draft, FilesView, ForPerson, Gauge, Money, Overview, ProviderView, Recurring, Refusal,
+    Reread, Spent, TaskView, Time, Tokens, Turn, Unit, Usage, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -91,8 +91,10 @@ fn task(id: &str, title: &str, status: &str, who: &str, attempts: Vec<AttemptVie
         reassigned: 0,
         usage: Usage::default(),
         cost: None,
+        cost_is_least: false,
         gauges: Vec::new(),
         files: None,
+        errors: Vec::new(),
         verdicts: Vec::new(),
         unknown: Vec::new(),
         draft: None,
@@ -259,6 +261,7 @@ fn flaky() -> TaskView {
             ),
             wrong("needs a person", "as many resets as are allowed (3)", &[]),
         ],
+        errors: vec![Recurring { error: "login timed out after #s".into(), times: 4 }],
         ..task("t_77d0c3aa", "Fix the flaky login test", "blocked", "nova", attempts)
     }
 }
@@ -429,7 +432,7 @@ fn providers() -> Vec<ProviderView> {
         },
         ProviderView {
             name: "star (llm.star.example)".into(),
-            state: "open".into(),
+            state: "healthy".into(),
             refusals: vec![refusal(at(0, 58), at(1, 3), "overloaded (HTTP 503)")],
         },
     ]

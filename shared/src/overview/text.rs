@@ -127,7 +127,7 @@ fn task_row(t: &TaskView) -> Vec<String> {
         limited("iterations", least(count(t.usage.turns))),
         least(count(t.usage.tool_calls)),
         least(count(t.usage.tokens.map(Tokens::total))),
-        limited("cost", least(money(t.cost))),
+        limited("cost", narrow(&known_least(t.cost_is_least, money(t.cost)))),
         limited("files", t.files.as_ref().map_or_else(|| words::UNKNOWN.to_owned(), files)),
         plain(&t.title, MOST_SENTENCE),
     ]

@@ -42,7 +42,8 @@ const REST: [&str; 9] = [
 ///
 /// The most specific entry that matches decides, whichever list it is on: the path itself, then the longest literal beginning
 /// (for a folder or a package its path with a slash, for a name at any depth the path it names, for a glob all before its
-/// first wildcard), then words for everything. Between equals, out of scope wins.
+/// first wildcard), then words for everything. Between equals, out of scope wins; so does a pattern of names out of scope
+/// (`*.snap`, `**/generated/**`), but over the path itself: whoever writes one means it wherever work is done.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
     ins: Vec<Entry>,
@@ -97,6 +98,11 @@ impl Bounds {
             found.max_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)))
         };
         let (inside, outside) = (best(&self.ins), best(&self.outs));
+        // A pattern of names is meant wherever work is done.
+        let exception = self.outs.iter().find(|e| e.is_of_names() && e.matches(path, packages).is_some());
+        if let Some(e) = exception.filter(|_| inside.is_none_or(|(how, _)| how != Closeness::Itself)) {
+            return Side::Out { entry: e.text.clone() };
+        }
         match (inside, outside) {
             (within, Some((how, n))) if within.is_none_or(|(w, _)| w <= how) => {
                 Side::Out { entry: self.outs.get(n).map(|e| e.text.clone()).unwrap_or_default() }
@@ -156,6 +162,8 @@ struct Glob {
     beginning: usize,
     /// What it matches may be a folder.
     is_deep: bool,
+    /// It is about names at many places, not about one place.
+    is_of_names: bool,
 }
 
 impl Entry {
@@ -185,6 +193,11 @@ impl Entry {
     /// Whether these are words or code rather than a name: they name no path that anybody would give a file.
     pub(super) fn is_prose(&self) -> bool {
         self.is_doubtful && self.broken.is_none() && !self.text.contains(['/', '.', '*'])
+    }
+
+    /// It is a glob about names at many places, not about one place.
+    fn is_of_names(&self) -> bool {
+        self.glob.as_ref().is_some_and(|g| g.is_of_names)
     }
 
     pub(super) fn matches(&self, path: &str, packages: &BTreeMap<String, Vec<String>>) -> Option<Closeness> {
@@ -247,12 +260,21 @@ impl Glob {
         let set = glob.and_then(|g| GlobSetBuilder::new().add(g).build());
         let set = set.map_err(|e| e.kind().to_string())?;
         let is_deep = is_folder || is_floating || !path.ends_with("/*");
-        Ok(Some(Glob { set, beginning: if is_floating { 0 } else { beginning }, is_deep }))
+        let is_of_names = is_of_names(path);
+        Ok(Some(Glob { set, beginning: if is_floating { 0 } else { beginning }, is_deep, is_of_names }))
     }
 
     fn matches(&self, path: &str, is_folder: bool) -> bool {
         !is_folder && self.set.is_match(path) || self.is_deep && folders(path).any(|f| self.set.is_match(f))
     }
+}
+
+/// Whether a glob has letters behind a `**` or beside the stars of its last name.
+fn is_of_names(path: &str) -> bool {
+    let has_letters = |name: &str| name.contains(char::is_alphanumeric);
+    let behind = path.split_once("**/").is_some_and(|(_, rest)| has_letters(rest));
+    let last = path.rsplit('/').next().unwrap_or(path);
+    behind || (last.contains(['*', '?']) && has_letters(last))
 }
 
 /// The folders above a path, the top folder left out, the topmost first.

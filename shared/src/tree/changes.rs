@@ -89,16 +89,24 @@ pub struct Changes {
 /// The files of the working tree, tracked or neither tracked nor ignored, are compared with one commit of the past: the one
 /// with the fewest commits up to the head among where the branch left a default branch, where it was made, and the last
 /// commit before the task. So what was committed and undone again does not count, nor does what came in with a merge. On a
-/// default branch itself what was pushed is the task's own all the same. A head that is wholly part of a default branch has
+/// default branch itself what was pushed is the task's own all the same. A file that nobody touched since `started` is not the
+/// task's. A head that is wholly part of a default branch has
 /// no commits of its own.
 ///
 /// # Errors
 /// One phrase that says why nothing is known, as from [`super::look`].
 pub fn changes(path: &Path, started: Time, limit: Duration) -> Result<Changes, String> {
-    changes_with(&super::git()?, path, started, limit)
+    changes_with(&super::git()?, path, Since { commits: started, touched: started }, limit)
 }
 
-fn changes_with(program: &Path, path: &Path, started: Time, limit: Duration) -> Result<Changes, String> {
+/// From when on. One moment but in tests: a commit can be given any date, the time of an inode none.
+#[derive(Clone, Copy)]
+struct Since {
+    commits: Time,
+    touched: Time,
+}
+
+fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> Result<Changes, String> {
     let until = Instant::now() + limit;
     let place = find::find(path)?;
     let shadow = Shadow::make(program, &place, until)?;
@@ -106,14 +114,14 @@ fn changes_with(program: &Path, path: &Path, started: Time, limit: Duration) -> 
     let branch = branch(&shadow, until)?;
     let head = head(&shadow, &place, branch.as_deref(), until)?;
     let base = match &head {
-        Some(head) => base::find(&shadow, &place, branch.as_deref(), head, started, until)?,
+        Some(head) => base::find(&shadow, &place, branch.as_deref(), head, since.commits, until)?,
         None => base::Found::nothing(0),
     };
     let head_at = match &head {
         Some(head) => committed(&shadow, head, until)?,
         None => None,
     };
-    let found = files::find(&shadow, base.commit.as_deref(), until)?;
+    let found = files::find(&shadow, &place.root, base.commit.as_deref(), since.touched, until)?;
     let packages = packages::find(&place.root, &found.files, until)?;
     Ok(Changes {
         root: place.root.to_string_lossy().into_owned(),

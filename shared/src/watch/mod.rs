@@ -1,5 +1,6 @@
 //! What a watcher is: it observes through one value, decides purely, and returns steps with their reasons.
 
+pub mod budget;
 pub(crate) mod clock;
 pub mod distress;
 pub mod heal;
@@ -17,9 +18,12 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::host::{Ask, Host, HostFacts, Look, Proof};
 use crate::logs::Reading;
+use crate::logs::usage::Usage;
+use crate::overview::Overview;
 use crate::provider::Profile;
 use crate::time::Time;
 use crate::tree::Tree;
+use crate::tree::changes::Changes;
 
 /// Who is carrying out which pass, and when. Handed to everything that decides or writes.
 #[derive(Debug, Clone)]
@@ -145,6 +149,34 @@ pub struct Runtime {
 /// Looks at a working tree.
 pub type TreeReader = dyn Fn(&std::path::Path, std::time::Duration) -> std::result::Result<Tree, String>;
 
+/// Says which files changed in a working tree since a moment, within a time limit.
+pub type ChangesReader =
+    dyn Fn(&std::path::Path, Time, std::time::Duration) -> std::result::Result<Changes, String>;
+
+/// Which attempt's use is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct UseAsk<'a> {
+    /// The board was made by `board init`.
+    pub own_board: bool,
+    /// The task.
+    pub task: &'a str,
+    /// Who works or worked.
+    pub profile: Option<&'a str>,
+    /// The file the claim of the attempt names.
+    pub file: Option<&'a str>,
+    /// Where it works.
+    pub workspace: Option<&'a str>,
+    /// When the attempt began.
+    pub from: Time,
+    /// When it ended; `None` while it runs.
+    pub to: Option<Time>,
+    /// The one reading of the clock.
+    pub now: Time,
+}
+
+/// Says what an attempt used. What was read is remembered in the cache.
+pub type UseReader<'a> = dyn Fn(&UseAsk<'_>, &mut Cache) -> Usage + 'a;
+
 /// Everything of the world that a watcher may touch while it observes.
 pub struct World<'a> {
     /// The board.
@@ -161,6 +193,10 @@ pub struct World<'a> {
     pub profile: &'a dyn Fn(&str) -> Option<Profile>,
     /// What is true of a working tree, within a time limit; else why that is not known.
     pub tree: &'a TreeReader,
+    /// Which files changed in a working tree; else why that is not known.
+    pub changes: &'a ChangesReader,
+    /// What an attempt used.
+    pub usage: &'a UseReader<'a>,
     /// Wall clock minus boot clock, in seconds.
     pub clock_offset: i64,
     /// Configuration.
@@ -180,6 +216,14 @@ pub trait Watcher {
     fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Self::Seen>;
     /// Decides, touching nothing.
     fn decide(&self, seen: &Self::Seen, pass: &Pass, config: &Config) -> Decision;
+    /// Whether nothing will be written, whatever is found.
+    fn only_looks(&self) -> bool {
+        false
+    }
+    /// The page for a person, where this watcher makes one.
+    fn overview(&self, _seen: &Self::Seen, _pass: &Pass, _config: &Config) -> Option<Overview> {
+        None
+    }
     /// How many open tasks the pass glanced at.
     fn glanced(seen: &Self::Seen) -> usize;
     /// When it was seen.

@@ -24,7 +24,7 @@ fn jobs() -> Vec<(Vec<String>, String)> {
     };
     text("contrib/cron/watchbill")
         .lines()
-        .filter(|l| l.starts_with(['*', '0', '1', '2', '3', '4', '5']))
+        .filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()))
         .map(job)
         .collect()
 }
@@ -63,7 +63,7 @@ fn every_watcher_has_service_timer_and_cron_line() {
         let service = keys(&text(&format!("contrib/systemd/watchbill-{name}.service")));
         let value = |key: &str| service.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str());
         let start = value("ExecStart").unwrap();
-        assert_eq!(start.split(' ').next_back(), Some(name.as_str()), "{start}");
+        assert!(start.split(' ').any(|w| w == name), "{start}");
         assert_eq!(value("Type"), Some("oneshot"));
         assert_eq!(value("SuccessExitStatus"), Some("75"));
         assert_eq!(value("EnvironmentFile"), Some("-/etc/default/watchbill"));

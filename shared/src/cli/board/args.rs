@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::config::span;
+use crate::money::Money;
 use crate::protocol;
 
 #[derive(Debug, Subcommand)]
@@ -136,6 +138,12 @@ pub(crate) struct Add {
     /// Scope: expected number of agent iterations
     #[arg(long, value_name = "N")]
     pub(super) iterations: Option<u32>,
+    /// Scope: the longest one attempt should take
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    pub(super) time_budget: Option<Duration>,
+    /// Scope: what the whole task should cost at most, in US dollars ($5)
+    #[arg(long, value_name = "AMOUNT", value_parser = parse_money)]
+    pub(super) cost_budget: Option<Money>,
 }
 
 #[derive(Debug, Args)]
@@ -223,6 +231,14 @@ impl From<Role> for protocol::Role {
             Role::Orchestrator => protocol::Role::Orchestrator,
         }
     }
+}
+
+fn parse_span(s: &str) -> std::result::Result<Duration, String> {
+    span::read(s)
+}
+
+fn parse_money(s: &str) -> std::result::Result<Money, String> {
+    Money::parse(s).filter(|m| m.0 > 0).ok_or_else(|| "is no amount in US dollars like $5 or 0.75".to_owned())
 }
 
 fn parse_ttl(s: &str) -> std::result::Result<Duration, String> {

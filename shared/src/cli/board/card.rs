@@ -135,7 +135,7 @@ impl Hand<'_> {
             },
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);
-        Ok((seen, SourceSeen { detail, reading, worker: None, tree }))
+        Ok((seen, SourceSeen { detail, reading, worker: None, tree, changes: None }))
     }
 
     /// Says what was left behind.

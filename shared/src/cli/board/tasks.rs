@@ -8,6 +8,7 @@ use crate::board::hermes;
 use crate::board::{Board, NewTask, Outcome, Status, Task};
 use crate::cli::random_hex;
 use crate::error::{Error, Kind, Result};
+use crate::money::Money;
 use crate::scope::{self, Scope};
 
 impl Hand<'_> {
@@ -73,7 +74,8 @@ impl Hand<'_> {
             out_of_scope: add.out_of_scope.clone(),
             max_files: add.max_files,
             iterations: add.iterations,
-            ..Scope::default()
+            time_budget: add.time_budget,
+            cost_budget: add.cost_budget.map(Money::exact),
         };
         Ok(if scope == Scope::default() { text } else { scope::put(&text, &scope) })
     }

@@ -458,3 +458,14 @@ fn every_recording_in_pieces_is_the_same_as_in_one() {
         }
     }
 }
+
+/// What stands in a store of sessions is no line of a log, whatever it looks like.
+#[test]
+fn a_store_says_nothing_as_a_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("opencode.db");
+    std::fs::write(&path, b"SQLite format 3\0\nHTTP 429: Rate limit reached\n").unwrap();
+    let ask = Ask { path: &path, of: Of::Named, since: Time(0), now: Time(4_000_000_000) };
+    let reading = read(&ask, &mut Cache::in_memory());
+    assert_eq!((reading.end, reading.signals.len()), (LogEnd::NoEvidence, 0));
+}

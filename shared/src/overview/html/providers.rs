@@ -60,9 +60,9 @@ fn row(axis: &Axis, p: &ProviderView, o: &Overview) -> String {
 
 fn state(state: &str) -> String {
     let look = match state {
-        "open" | "healthy" => Look::Good,
+        "healthy" => Look::Good,
         "half open" => Look::Waits,
-        "held" | "limited" | "out of quota" | "down" | "refused" | "given up" => Look::Failed,
+        "limited" | "out of quota" | "down" | "credential broken" | "given up" => Look::Failed,
         _ => Look::Other,
     };
     format!("<span class=\"pill {}\">{}</span>", look.class(), escaped(state, 40))

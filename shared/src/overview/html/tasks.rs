@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::super::plain::command;
 use super::super::words::{UNKNOWN, amount, at_least, count, is_over, money, short, things, used};
-use super::super::{Draft, FilesView, Gauge, Overview, TaskView, Verdict};
+use super::super::{Draft, FilesView, Gauge, Overview, Recurring, TaskView, Verdict};
 use super::MOST_TASKS;
 use super::axis::Share;
 use super::parts::{
@@ -72,13 +72,27 @@ fn task(board: usize, n: usize, t: &TaskView) -> String {
     let gauges = if gauges.is_empty() { gauges } else { format!("<div class=\"gauges\">{gauges}</div>") };
     format!(
         "<article id=\"b{board}-t{n}\">\n<h3><code>{}</code> {}</h3>\n<p class=\"facts\">{}</p>\n\
-         {verdicts}{draft}{gauges}{unknown}{}{}</article>\n",
+         {verdicts}{draft}{gauges}{unknown}{}{}{}</article>\n",
         escaped(&t.task, 40),
         quoted(&t.title, 240),
         facts(t),
         t.files.as_ref().map_or_else(String::new, files),
+        errors(&t.errors),
         usage(&t.usage),
     )
+}
+
+/// On what its attempts ended, and how often.
+fn errors(all: &[Recurring]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let shown = all
+        .iter()
+        .take(MOST_PARTS)
+        .map(|e| format!("{} {}", number(&format!("{}\u{d7}", e.times)), quoted(&e.error, 300)));
+    let head = things(all.len(), "error");
+    format!("<details><summary>{head} its attempts ended on</summary>{}</details>\n", list("plain", shown))
 }
 
 fn facts(t: &TaskView) -> String {
@@ -91,7 +105,7 @@ fn facts(t: &TaskView) -> String {
     let times = |n: u64, what: &str| {
         (n > 0).then(|| format!("{what} {}", if n == 1 { "once".to_owned() } else { format!("{n} times") }))
     };
-    let cost = t.cost.map(|m| at_least(t.usage.is_least, &m.to_string()));
+    let cost = t.cost.map(|m| at_least(t.cost_is_least, &m.to_string()));
     let all = [
         Some(who),
         Some(format!("{}, {} in all", things(t.attempt_count, "attempt"), span(t.seconds))),

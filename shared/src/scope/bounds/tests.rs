@@ -31,6 +31,21 @@ fn unclear(entry: &str) -> Side {
 }
 
 #[test]
+fn patterns_of_names_are_exceptions() {
+    for (ins, outs, path, want) in [
+        (&["src/**"][..], &["*.snap"][..], "src/a.snap", out("*.snap")),
+        (&["src/**"], &["**/generated/**"], "src/x/generated/a.rs", out("**/generated/**")),
+        (&["src/a.snap"], &["*.snap"], "src/a.snap", Side::In),
+        (&["src/*.rs"], &["**"], "src/a.rs", Side::In),
+        (&["src/parse/**"], &["src/**"], "src/parse/a.rs", Side::In),
+        (&["**/*.rs"], &["src/vendor/**"], "src/vendor/a.rs", out("src/vendor/**")),
+        (&["src/**"], &["src/vendor/**"], "src/vendor/a.rs", out("src/vendor/**")),
+    ] {
+        assert_eq!(judge(ins, outs, path), want, "{ins:?} {outs:?} {path}");
+    }
+}
+
+#[test]
 fn one_entry_in_scope() {
     for (entry, inside, beyond) in [
         ("src/a/**", &["src/a/b", "src/a/b/c"][..], &["src/b", "src/ab", "x/src/a/b"][..]),
@@ -118,7 +133,7 @@ fn the_closest_entry_decides() {
         (&["src/**"], &["generated"], "src/generated/x.rs", out("generated")),
         (&["src/**"], &["fixtures/"], "src/a/fixtures/b/x", out("fixtures/")),
         (&["docs/x/**"], &["docs"], "docs/x/docs/y", out("docs")),
-        (&["docs"], &["*.md"], "docs/a.md", Side::In),
+        (&["docs"], &["*.md"], "docs/a.md", out("*.md")),
         // A package is as close as its folder.
         (&["crates/**"], &["watchbill-core"], "crates/core/x", out("watchbill-core")),
         (&["watchbill-core"], &["crates/**"], "crates/core/x", Side::In),

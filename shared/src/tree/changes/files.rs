@@ -1,9 +1,14 @@
 //! The files that differ from the base.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Instant;
 
 use super::{Changed, How, MOST_CHANGED};
+use crate::time::Time;
 use crate::tree::shadow::{Said, Shadow};
 
 /// The changed files.
@@ -14,7 +19,16 @@ pub(super) struct Found {
 }
 
 /// Compares the working tree with a commit, or with nothing.
-pub(super) fn find(shadow: &Shadow<'_>, base: Option<&str>, until: Instant) -> Result<Found, String> {
+///
+/// What nobody touched since the task began (by the time its inode changed, which writing, renaming and unpacking all set, and no
+/// program can set back) is not the task's doing, and left out.
+pub(super) fn find(
+    shadow: &Shadow<'_>,
+    root: &Path,
+    base: Option<&str>,
+    started: Time,
+    until: Instant,
+) -> Result<Found, String> {
     let base = match base {
         Some(base) => base.to_owned(),
         // What the empty tree is called depends on the repository's form.
@@ -36,11 +50,16 @@ pub(super) fn find(shadow: &Shadow<'_>, base: Option<&str>, until: Instant) -> R
         until,
     )?;
     let others = shadow.run(&["ls-files", "--others", "--exclude-standard", "-z"], until)?;
-    Ok(both(&diff, &others))
+    let is_older = |path: &[u8]| {
+        let meta = root.join(OsStr::from_bytes(path)).symlink_metadata();
+        // The board counts whole seconds.
+        meta.is_ok_and(|m| m.ctime() < started.0)
+    };
+    Ok(both(&diff, &others, &is_older))
 }
 
 /// Puts together what differs and what is not tracked.
-fn both(diff: &Said, others: &Said) -> Found {
+fn both(diff: &Said, others: &Said, is_older: &dyn Fn(&[u8]) -> bool) -> Found {
     let mut all: BTreeMap<&[u8], How> = BTreeMap::new();
     for pair in diff.records().chunks_exact(2) {
         let how = match pair[0].first() {
@@ -56,6 +75,7 @@ fn both(diff: &Said, others: &Said) -> Found {
         // Deleted from the index only, it is still there.
         all.entry(path).and_modify(|h| *h = How::Modified).or_insert(How::Untracked);
     }
+    all.retain(|path, how| *how == How::Deleted || !is_older(path));
     let count = all.len();
     let text = |p: &[u8]| String::from_utf8_lossy(p).into_owned();
     let files = all.into_iter().take(MOST_CHANGED).map(|(p, how)| Changed { path: text(p), how });
@@ -75,7 +95,8 @@ mod tests {
     #[test]
     fn each_file_once_by_path() {
         let diff = "M\0b\0A\0a\0D\0c\0T\0d\0U\0e\0M\0e\0D\0f\0";
-        let found = both(&said(diff, false), &said("f\0new/x\0other/\0", false));
+        let found =
+            both(&said(diff, false), &said("f\0new/x\0other/\0old\0", false), &|p| p == b"old" || p == b"c");
         let got: Vec<_> = found.files.iter().map(|c| (c.path.as_str(), c.how)).collect();
         let want = [
             ("a", How::Added),
@@ -92,11 +113,11 @@ mod tests {
     #[test]
     fn what_was_cut_is_left_out_and_said() {
         for (diff, want) in [("M\0a\0M\0b", 1), ("M\0a\0M\0", 1), ("M\0a\0M", 1), ("", 0)] {
-            let found = both(&said(diff, true), &said("", false));
+            let found = both(&said(diff, true), &said("", false), &|_| false);
             assert_eq!((found.files.len(), found.count, found.is_cut), (want, want, true), "{diff:?}");
         }
         let many: String = (0..MOST_CHANGED + 5).map(|n| format!("{n:05}\0")).collect();
-        let found = both(&said("", false), &said(&many, false));
+        let found = both(&said("", false), &said(&many, false), &|_| false);
         assert_eq!((found.files.len(), found.count, found.is_cut), (MOST_CHANGED, MOST_CHANGED + 5, false));
     }
 }

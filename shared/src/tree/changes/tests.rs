@@ -4,11 +4,17 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::*;
+
+/// Whatever the dates of the commits, every file was written just now.
+fn changes(path: &Path, started: Time, limit: Duration) -> Result<Changes, String> {
+    changes_with(&program()?, path, Since { commits: started, touched: Time(0) }, limit)
+}
 use crate::tree::tests::{LIMIT, Repo, stand_in};
 use crate::tree::{git as program, look};
 
 /// When the tasks of these tests begin.
 const START: Time = Time(1_800_000_000);
+const SINCE: Since = Since { commits: START, touched: Time(0) };
 
 impl Repo {
     fn git_at(&self, folder: &Path, at: Time, args: &[&str]) {
@@ -428,7 +434,7 @@ fn a_git_that_hangs_is_given_up() {
     );
     for (script, limit) in [("sleep 600 & wait", limit), (&middle, Duration::from_secs(2))] {
         let git = stand_in(&repo, script);
-        assert_eq!(in_time(|| changes_with(&git, &repo.root(), START, limit)), "git takes too long");
+        assert_eq!(in_time(|| changes_with(&git, &repo.root(), SINCE, limit)), "git takes too long");
     }
 
     // The real one, held up by a pipe in the place of a file.
@@ -456,7 +462,7 @@ fn what_cannot_be_looked_at() {
     let repo = Repo::old();
     let absent: PathBuf = repo.at("absent");
     assert_eq!(changes(&absent, START, LIMIT).unwrap_err(), "no such folder");
-    let none = changes_with(Path::new("/nowhere/git"), &repo.root(), START, LIMIT).unwrap_err();
+    let none = changes_with(Path::new("/nowhere/git"), &repo.root(), SINCE, LIMIT).unwrap_err();
     assert!(none.starts_with("git cannot be started"), "{none}");
     fs::write(repo.root().join(".git/index"), "damaged").unwrap();
     assert!(changes(&repo.root(), START, LIMIT).unwrap_err().starts_with("git failed (exit 128)"));
@@ -490,4 +496,30 @@ fn one_look_is_quick() {
     assert_eq!(repo.changes().count, 501);
     println!("one look: {:?}", began.elapsed());
     assert!(began.elapsed() < LIMIT);
+}
+
+/// Renamed just now is touched just now, whatever time its content has.
+#[test]
+fn what_nobody_touched_since_is_nobodys_doing() {
+    let repo = Repo::old();
+    repo.write("f", "changed");
+    repo.write("new", "x");
+    let touched = |name: &str| {
+        use std::os::unix::fs::MetadataExt;
+        Time(fs::metadata(repo.root().join(name)).unwrap().ctime())
+    };
+    let at = |touched: Time| {
+        let since = Since { commits: START, touched };
+        short(&changes_with(&program().unwrap(), &repo.root(), since, LIMIT).unwrap())
+    };
+    assert_eq!(at(touched("new").plus(-60)), ["M f", "? new"]);
+    assert_eq!(at(touched("new").plus(60)), [""; 0]);
+    fs::File::options()
+        .write(true)
+        .open(repo.root().join("new"))
+        .unwrap()
+        .set_modified(std::time::UNIX_EPOCH)
+        .unwrap();
+    fs::rename(repo.root().join("new"), repo.root().join("moved")).unwrap();
+    assert_eq!(at(touched("f")), ["M f", "? moved"]);
 }

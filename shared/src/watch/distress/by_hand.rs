@@ -119,6 +119,7 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
         park: false,
         spent: false,
         wait: None,
+        draft: Vec::new(),
     }
 }
 

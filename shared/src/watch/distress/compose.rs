@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::queue::{Slot, about};
 use super::seen::SourceSeen;
 use super::trouble::{Trouble, Verdict};
-use super::{DAY, NAME, Rules};
+use super::{DAY, NAME, Rules, WRITERS};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
 use crate::config::span::seconds;
@@ -29,13 +29,18 @@ pub(crate) fn card_id(pass: &str, key: &str) -> String {
 
 /// Whether a card of ours said when it was made that its source is still to be linked.
 pub(super) fn wants_link(card: &Detail) -> bool {
-    let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(NAME));
+    let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e));
     let linked = created.and_then(|e| e.trail()?.get("linked")?.as_bool());
     linked == Some(false) && !card.task.title.is_empty() && case_of(card) != Some("block-loop")
 }
 
+/// Whether one of the programs that write cards left an event.
+pub(super) fn is_writer(e: &crate::board::Event) -> bool {
+    e.by().is_some_and(|by| WRITERS.contains(&by))
+}
+
 fn case_of(card: &Detail) -> Option<&str> {
-    let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(NAME));
+    let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e));
     created.and_then(|e| e.trail()?.get("case")?.as_str())
 }
 
@@ -136,12 +141,12 @@ impl Rules<'_> {
             Some(why) => format!(" ({why})"),
         };
         let because = format!("{} Card {card} for {}{queued}", t.what, slot.orchestrator);
-        let note = self.note(t, card, until, slot);
+        let note = self.note(s, t, card, until, slot);
         let trail = self.trail(t, &because, facts);
         let mut changes: Vec<Change> = made.into_iter().collect();
         let tie = hermes::Tie { card, link: t.link, park: t.park.then_some(until), cause: t.word };
         changes.extend(hermes::tied(d, tie, &trail));
-        changes.extend(hermes::commented(NAME, &note));
+        changes.extend(hermes::commented(self.pass.program, &note));
         Step {
             task: d.task.id.clone(),
             action: if t.park { "card+park" } else { "card" }.into(),
@@ -303,7 +308,8 @@ impl Rules<'_> {
         stated.map_or(now.plus(wait), |r| r.min(now.plus(most)))
     }
 
-    fn note(&self, t: &Trouble, card: &str, until: Time, slot: &Slot) -> String {
+    fn note(&self, s: &SourceSeen, t: &Trouble, card: &str, until: Time, slot: &Slot) -> String {
+        let s_runs = s.detail.task.status == Status::Running;
         let mut note = format!("Stuck ({}): {} ", t.blocker, quote::inline(&t.what, 300));
         note.push_str(&format!("Card {card} asks {} to decide.", slot.orchestrator));
         if t.park {
@@ -311,7 +317,7 @@ impl Rules<'_> {
                 " Held until {until}, so that nothing runs into the same wall meanwhile."
             ));
         }
-        if !t.link && t.case == "repeated" {
+        if !t.link && s_runs {
             note.push_str(
                 " The worker was left running; the card becomes a parent of this task once it has ended.",
             );

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::NAME;
 use super::seen::Seen;
 use super::trouble::Verdict;
 use crate::board::{Detail, Event, Status, hermes};
@@ -25,7 +24,7 @@ pub(super) struct Asked {
 /// Every card this task was tied to, oldest first: an incident's has no key of its own, but each tie is an event.
 pub(super) fn asked(d: &Detail) -> Vec<Asked> {
     let mut all: Vec<Asked> = Vec::new();
-    for e in d.events.iter().filter(|e| matches!(e.by(), Some(NAME | super::HAND))) {
+    for e in d.events.iter().filter(|e| super::compose::is_writer(e)) {
         let Some(trail) = e.trail() else { continue };
         let Some(card) = trail.get("card").and_then(Value::as_str) else { continue };
         if all.iter().any(|a| a.card == card) {

@@ -10,6 +10,7 @@ mod history;
 mod incident;
 mod mechanical;
 mod observe;
+pub(crate) mod over_budget;
 mod queue;
 pub mod seen;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use super::route::router::Router;
 use super::{Decision, Left, Pass, Watcher, World, route, word};
 use crate::board::{Detail, Status};
 use crate::config::Config;
+use crate::distress::Blocker;
 use crate::error::Result;
 use crate::time::Time;
 
@@ -57,6 +59,9 @@ impl Watcher for SynthesizeDistress {
 pub(crate) const NAME: &str = "synthesize-distress";
 /// The program whose events a worker's hand leaves.
 pub(crate) const HAND: &str = "board";
+
+/// The programs that write cards.
+pub(crate) const WRITERS: [&str; 3] = [NAME, HAND, super::budget::NAME];
 
 /// Who takes the cards where nothing else is said.
 const ORCHESTRATOR: &str = "tuesday";
@@ -144,6 +149,9 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
             false
         }
     });
+    for (s, t) in unsettled.iter_mut().filter(|(_, t)| t.spent || t.blocker == Blocker::IterationBudget) {
+        t.draft = rules.draft(s);
+    }
     incident::plan(&rules, unsettled, &mut queue, &mut decision);
     let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
     let parked = rules.park(&router, &seen.waiting).into_iter().filter(|s| !changed.contains(&s.task));

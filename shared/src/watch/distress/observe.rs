@@ -8,12 +8,15 @@ use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen, suspect};
 use super::trouble::{self, Verdict};
 use super::{Rules, history};
 use crate::board::{Detail, Event, Status, Task};
+use crate::cause::{self, Cause};
+use crate::config::Config;
 use crate::distress;
 use crate::error::Result;
 use crate::host::Look;
-use crate::logs::Reading;
+use crate::logs::{LogEnd, Reading};
 use crate::time::Time;
 use crate::watch::route::facts::{self, About, Routing};
+use crate::watch::route::router;
 use crate::watch::{LogAsk, Pass, World, clock};
 
 /// Most working trees looked at in one pass; git takes its time.
@@ -51,7 +54,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
             let since = t.started_at.unwrap_or(t.created_at);
             let reading = read(world, ask, since, now);
             let refused = history::repeated(&reading.signals, since, now, world.config).is_some();
-            let named = matches!(reading.end, crate::logs::LogEnd::Absent);
+            let named = matches!(reading.end, LogEnd::Absent);
             if !refused && !named {
                 continue;
             }
@@ -133,7 +136,7 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
     let since = detail.newest_run().map_or(now, |r| r.started_at);
     let refused = history::repeated(&reading.signals, since, now, world.config).is_some();
     let worker = if detail.task.status == Status::Running && refused { look(world, &detail) } else { None };
-    SourceSeen { detail, reading, worker, tree: TreeSeen::default() }
+    SourceSeen { detail, reading, worker, tree: TreeSeen::default(), changes: None }
 }
 
 /// The worker of a running task, as `heal` would look at it.
@@ -165,6 +168,10 @@ fn trees_and_profiles(world: &World<'_>, seen: &mut Seen) {
             Some(_) if looked >= MOST_TREES => not_seen("too many trees for one pass"),
             Some(path) => {
                 looked += 1;
+                if may_be_split(s, world.config, seen.now) {
+                    let began = s.detail.task.started_at.unwrap_or(s.detail.task.created_at);
+                    s.changes = (world.changes)(Path::new(path), began, TREE_LIMIT).ok();
+                }
                 match (world.tree)(Path::new(path), TREE_LIMIT) {
                     Ok(tree) => TreeSeen { tree: Some(tree), why_not: None },
                     Err(why) => not_seen(&why),
@@ -175,6 +182,15 @@ fn trees_and_profiles(world: &World<'_>, seen: &mut Seen) {
     seen.sources = sources;
     let facts = profiles.into_iter().filter_map(|name| Some((name.clone(), (world.profile)(&name)?)));
     seen.profiles = facts.collect();
+}
+
+/// Whether what is left for a task may be a narrower one: its moves are used up, or it does not fit into its iterations.
+fn may_be_split(s: &SourceSeen, config: &Config, now: Time) -> bool {
+    let moved = router::moves(&s.detail, now);
+    let spent = moved >= usize::try_from(config.routing.max_moves).unwrap_or(usize::MAX);
+    let ended = matches!(&s.reading.end, LogEnd::Ended(e) if e.cause == Cause::IterationBudget);
+    let said = s.detail.newest_run().and_then(|r| r.error.as_deref());
+    spent || ended || said.and_then(cause::of_text) == Some(Cause::IterationBudget)
 }
 
 fn not_seen(why: &str) -> TreeSeen {

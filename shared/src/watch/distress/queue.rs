@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::seen::SourceSeen;
 use super::trouble::Trouble;
-use super::{NAME, Rules};
+use super::{NAME, Rules, compose};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Detail, Expect, Status, Step};
 use crate::distress::Blocker;
@@ -80,6 +80,11 @@ impl Queue {
         Slot { orchestrator, wait: None }
     }
 
+    /// Places that other cards of this pass have taken.
+    pub(super) fn take_away(&mut self, places: usize) {
+        self.free = self.free.saturating_sub(places);
+    }
+
     /// Places that cards leave in this pass.
     pub(super) fn give_back(&mut self, places: usize) {
         self.free += places;
@@ -130,7 +135,7 @@ impl Queue {
 fn held(card: &Detail) -> Option<(&str, Time)> {
     let newest =
         card.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"))?;
-    let ours = newest.kind == "scheduled" && matches!(newest.by(), Some(NAME | super::HAND | route::NAME));
+    let ours = newest.kind == "scheduled" && (compose::is_writer(newest) || newest.by() == Some(route::NAME));
     if card.task.status != Status::Scheduled || !ours {
         return None;
     }
@@ -195,7 +200,7 @@ impl Rules<'_> {
 
 /// What a card was made for, as its first event says: the cause's word and the provider's place.
 pub(super) fn about(card: &Detail) -> Option<(String, String)> {
-    let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(NAME))?;
+    let created = card.events.iter().find(|e| e.kind == "created" && compose::is_writer(e))?;
     let trail = created.trail()?;
     let word = trail.get("word").and_then(Value::as_str)?;
     let place = trail.get("place").and_then(Value::as_str).unwrap_or_default();

@@ -11,6 +11,7 @@ use crate::logs::Reading;
 use crate::provider::Profile;
 use crate::time::Time;
 use crate::tree::Tree;
+use crate::tree::changes::Changes;
 use crate::watch::Runtime;
 use crate::watch::route::facts::Routing;
 
@@ -58,6 +59,9 @@ pub struct SourceSeen {
     pub worker: Option<Look>,
     /// Its working tree.
     pub tree: TreeSeen,
+    /// Which files it changed; only where a card may need a draft of narrower tasks.
+    #[serde(default)]
+    pub changes: Option<Changes>,
 }
 
 /// What is known of a working tree.

@@ -60,6 +60,8 @@ pub(super) struct Trouble {
     pub(super) spent: bool,
     /// Why its card wakes nobody yet.
     pub(super) wait: Option<&'static str>,
+    /// A draft of narrower tasks, as lines of the card.
+    pub(super) draft: Vec<String>,
 }
 
 /// Kinds of events after which a task stands differently.
@@ -440,6 +442,7 @@ impl Case<'_> {
             park: matches!(status, Status::Ready | Status::Todo) || (*status == Status::Blocked && loose),
             spent: false,
             wait: None,
+            draft: Vec::new(),
         }
     }
 }

@@ -7,7 +7,9 @@ use crate::board::Detail;
 use crate::cause::Cause;
 use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, shell_word};
 use crate::host::Life;
-use crate::scope::Scope;
+use crate::scope::{Bounds, Scope, Side};
+use crate::tree::changes::Changes;
+use crate::watch::budget::draft;
 
 impl Rules<'_> {
     pub(super) fn distress(&self, s: &SourceSeen, t: &Trouble) -> Distress {
@@ -109,10 +111,29 @@ impl Rules<'_> {
             attempts: if many { Vec::new() } else { d.runs.iter().map(|r| self.attempt(r)).collect() },
             last_words: if many { Vec::new() } else { s.reading.last_words.clone() },
             tree: if many { Vec::new() } else { tree_lines(s) },
+            draft: if many { Vec::new() } else { t.draft.clone() },
             quoted,
             sources: more.to_vec(),
             commands: self.commands(s, t, many),
         }
+    }
+
+    /// Narrower tasks in the place of this one, as lines of the card; empty where nothing shows how to divide it.
+    pub(super) fn draft(&self, s: &SourceSeen) -> Vec<String> {
+        let d = &s.detail;
+        let scope = Scope::parse(&d.body);
+        let out =
+            s.changes.as_ref().zip(scope.as_ref()).map(|(c, scope)| outside(scope, c)).unwrap_or_default();
+        let stated = scope.as_ref().and_then(|s| s.iterations);
+        let drafted = draft::draft(&draft::Case {
+            detail: d,
+            scope: scope.as_ref(),
+            changes: s.changes.as_ref(),
+            out: &out,
+            iterations: u64::from(stated.unwrap_or(self.config.budget.iterations)),
+            hand: &draft::hand(self.seen.slug.as_deref(), &self.seen.db),
+        });
+        drafted.map(|d| d.lines()).unwrap_or_default()
     }
 
     fn attempt(&self, r: &crate::board::Run) -> Attempt {
@@ -176,6 +197,17 @@ fn completed(d: &Detail) -> Option<String> {
     let worker = d.newest_run().and_then(|r| r.profile.as_deref());
     let said = || d.comments.iter().rev().find(|c| Some(c.author.as_str()) == worker).map(|c| c.body.clone());
     handed.or_else(said)
+}
+
+/// Changed files outside a scope.
+fn outside(scope: &Scope, changes: &Changes) -> Vec<String> {
+    let bounds = Bounds::of(scope, Some(&changes.root));
+    if bounds.is_empty() {
+        return Vec::new();
+    }
+    let is_out =
+        |path: &str| matches!(bounds.judge(path, &changes.packages), Side::Out { .. } | Side::Beyond);
+    changes.files.iter().map(|f| f.path.clone()).filter(|p| is_out(p)).collect()
 }
 
 fn out_of_bounds(scope: &Scope) -> Option<String> {

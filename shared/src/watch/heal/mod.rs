@@ -71,6 +71,12 @@ struct Rules<'a> {
     person: Option<&'a str>,
 }
 
+/// Counted resets of a task in its present episode, as `heal` itself counts them.
+pub(crate) fn resets(d: &crate::board::Detail, config: &Config) -> u64 {
+    let tally = history::tally(d, crate::config::span::seconds(config.heal.decay));
+    u64::try_from(tally.resets).unwrap_or(0)
+}
+
 /// Decides on everything that was seen. Pure: the same facts give the same steps.
 ///
 /// `person` is assigned what needs one.

@@ -14,7 +14,7 @@ use super::seen::CardSeen;
 use crate::board::{Detail, Status, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, Distress, INCIDENT_KEY};
-use crate::watch::distress::{HAND, NAME as SYNTHESIZER};
+use crate::watch::distress::{HAND, NAME as SYNTHESIZER, WRITERS};
 use crate::watch::word;
 
 /// Seconds an incident's card stays open after the last task joined it: the next one may come yet.
@@ -216,7 +216,7 @@ fn is_turn(kind: &str) -> bool {
 /// Written by one of our programs, in the one form there is.
 pub(crate) fn is_ours(card: &Detail) -> bool {
     let by = card.events.iter().find(|e| e.kind == "created").and_then(|e| e.by());
-    matches!(by, Some(SYNTHESIZER | HAND | super::NAME))
+    by.is_some_and(|by| WRITERS.contains(&by) || by == super::NAME)
 }
 
 /// Somebody gave it to somebody after it was made; they meant it.

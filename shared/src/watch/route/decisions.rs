@@ -62,6 +62,12 @@ impl<'a> Rules<'a> {
         {
             return self.refuse(card, &format!("{why}; what it says is a proposal for a person"));
         }
+        // A worker still works on the very attempt the card is about: what was decided waits until that ends.
+        let live = decisions.iter().filter_map(|one| self.task(&one.task)).find(|d| is_still_at_it(d, card));
+        if let Some(d) = live {
+            let because = format!("decided on card {}; carried out once its worker has ended", card.task.id);
+            return self.leave(d, because);
+        }
         let (mut done, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         let mut steps = Vec::new();
         let mut seen = BTreeSet::new();
@@ -134,7 +140,8 @@ impl<'a> Rules<'a> {
         if let Some(open) = self.seen.cards.iter().find(newer) {
             return Err(format!("a newer card, {}, decides about it", open.detail.task.id));
         }
-        if d.task.status == Status::Ready && !d.parents.iter().any(|p| p.id == card.task.id) {
+        let stopped = d.parents.iter().any(|p| p.id == card.task.id) || is_about_the_newest(d, card);
+        if d.task.status == Status::Ready && !stopped {
             return Err("it was never stopped".into());
         }
         if !is_ours_to_move(d) {
@@ -396,6 +403,27 @@ fn moved_on(d: &Detail, card: &Detail, given_is_none: bool) -> Option<String> {
     let says = |e: &&Event| says_on(e) && !(given_is_none && e.kind == "assigned");
     let decided = since_card(d, card).iter().rev().find(says);
     decided.map(|e| format!("it moved on: {} since the card was made", e.kind))
+}
+
+/// The run a card was written about, where it says so.
+fn run_of(card: &Detail) -> Option<i64> {
+    made(card)?.payload.get("run_id")?.as_i64()
+}
+
+/// The event with which one of us made a card.
+fn made(card: &Detail) -> Option<&Event> {
+    card.events.iter().find(|e| e.kind == "created").filter(|_| super::cards::is_ours(card))
+}
+
+/// Whether the attempt that a card was written about still runs: it asks about a living worker.
+fn is_still_at_it(d: &Detail, card: &Detail) -> bool {
+    d.task.status == Status::Running && d.task.current_run.is_some() && d.task.current_run == run_of(card)
+}
+
+/// Whether a card was written while its task ran, and nothing was tried since.
+fn is_about_the_newest(d: &Detail, card: &Detail) -> bool {
+    let unlinked = made(card).and_then(|e| e.trail()?.get("linked")?.as_bool()) == Some(false);
+    unlinked && run_of(card).is_some() && d.newest_run().map(|r| r.id) == run_of(card)
 }
 
 /// What happened to a task since its card was made: since it was tied to it, in the order of its own history; by the clock

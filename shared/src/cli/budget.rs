@@ -1,0 +1,181 @@
+//! `budget-check`: the pass all watchers share, the page it can write, and `--lint`.
+
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Common, Here, WatcherArgs, print, watcher};
+use crate::board::sqlite::{Mode, SqliteBoard};
+use crate::board::{Board, BoardId, Status};
+use crate::config::Config;
+use crate::distress::is_card;
+use crate::error::{Error, Kind, Result};
+use crate::overview::{Overview, html};
+use crate::report::{BoardReport, common_code, printable, say};
+use crate::scope::lint::{Flaw, Policy, lint};
+use crate::watch::budget::BudgetCheck;
+
+/// The schema of `--lint --json`.
+const SCHEMA: &str = "watchbill.lint/1";
+/// Files one task may change before `--lint` calls it too broad, where `budget.max_files` sets no limit.
+const MOST_FILES: u32 = 25;
+
+pub(super) const AFTER_HELP: &str = "\
+Without --comment or --distress nothing is written to any board. No state of any task is ever changed.
+
+Verdicts: over time, over iterations, over cost, out of scope, too many files, churning, stuck progress,
+needs a person. A limit comes from the ## Scope section of the task, else from [budget] of the configuration.
+
+Exit codes:
+  0   done, whatever was found
+  1   done, but something could not be looked at or changed
+  2   wrong usage
+  65  not a board we can read, or one we must not write
+  66  no such board
+  70  a bug of ours
+  74  disk or output failed
+  75  busy or paused: the next pass will do
+  77  not permitted
+  78  bad configuration";
+
+#[derive(Debug, Args)]
+pub(super) struct BudgetArgs {
+    /// Leave one comment on a task for each threshold it went over
+    #[arg(long, conflicts_with_all = ["lint", "plan"])]
+    comment: bool,
+    /// Ask the orchestrator with a card about running work that is over its bounds, with a draft of a split
+    #[arg(long, conflicts_with_all = ["lint", "plan"])]
+    distress: bool,
+    /// Write the report as one page that needs no network, readable by you alone
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["lint", "plan"])]
+    html: Option<PathBuf>,
+    /// Only list ready and running tasks whose scope is missing, contradictory or too broad, with the line to fix
+    #[arg(long, conflicts_with_all = ["plan", "facts", "dry_run"])]
+    lint: bool,
+    #[command(flatten)]
+    pub(super) args: WatcherArgs,
+}
+
+pub(super) fn run(budget: &BudgetArgs, version: &str) -> Result<u8> {
+    let common = &budget.args.common;
+    let loaded = common.load()?;
+    if budget.lint {
+        return lint_boards(budget, common, &loaded.config, version);
+    }
+    let check = BudgetCheck { comment: budget.comment, distress: budget.distress, origin: loaded.origin };
+    let mut page = |boards: &[BoardReport]| match &budget.html {
+        Some(file) => write_page(file, boards),
+        None => Ok(()),
+    };
+    watcher::run_and(&check, &budget.args, version, &mut page)
+}
+
+/// Writes the page beside its place first, so that nobody ever opens half of one.
+fn write_page(file: &Path, boards: &[BoardReport]) -> Result<()> {
+    let wrong = |e: &std::io::Error| {
+        Error::io(file.display(), e).hint("give --html a file in a folder you can write")
+    };
+    let overviews: Vec<Overview> = boards.iter().filter_map(|b| b.overview.clone()).collect();
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if file.is_dir() {
+        return Err(Error::new(Kind::Usage, format!("--html {}", file.display()), "is a folder")
+            .hint("name the file in it"));
+    }
+    // A timer's first page may come before anything else of ours. Boards are nobody else's business.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
+    let mut new =
+        tempfile::Builder::new().prefix(".watchbill-").tempfile_in(folder).map_err(|e| wrong(&e))?;
+    new.write_all(html::page(&overviews).as_bytes()).map_err(|e| wrong(&e))?;
+    new.persist(file).map_err(|e| wrong(&e.error))?;
+    Ok(())
+}
+
+/// The flaws of one task.
+struct Linted {
+    task: String,
+    title: String,
+    status: String,
+    flaws: Vec<Flaw>,
+}
+
+fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &str) -> Result<u8> {
+    let here = Here::look(common, config)?;
+    let ids = common.boards(config)?;
+    let only = budget.args.watcher.task.as_deref();
+    let (mut codes, mut boards, mut text) = (Vec::new(), Vec::new(), String::new());
+    for id in &ids {
+        let prefix = if ids.len() > 1 { format!("[{}] ", id.name()) } else { String::new() };
+        match lint_board(id, config, only) {
+            Ok(tasks) => {
+                tasks.iter().for_each(|t| text.push_str(&shown(t, &prefix)));
+                let tasks: Vec<Value> = tasks.iter().map(whole).collect();
+                boards.push(
+                    json!({"board": id.name(), "path": id.path, "exit": 0, "tasks": tasks, "error": null}),
+                );
+                codes.push(0);
+            }
+            Err(e) => {
+                let _ = say(&mut std::io::stderr().lock(), '3', "budget-check", &e.to_string());
+                boards.push(json!({
+                    "board": id.name(), "path": id.path, "exit": e.kind.code(), "tasks": [], "error": e.to_string(),
+                }));
+                codes.push(e.kind.code());
+            }
+        }
+    }
+    if common.json {
+        let report = json!({
+            "schema": SCHEMA, "program": "budget-check", "version": version, "now": here.now, "boards": boards,
+        });
+        print(&format!("{report:#}\n"))?;
+    } else if !common.quiet {
+        print(&text)?;
+    }
+    Ok(common_code(&codes))
+}
+
+fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<Vec<Linted>> {
+    let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;
+    let b = &config.budget;
+    let policy = Policy {
+        max_files: if b.max_files > 0 { b.max_files } else { MOST_FILES },
+        iterations: b.iterations,
+        max_areas: usize::try_from(b.max_areas).unwrap_or(usize::MAX),
+    };
+    let rows = board.glance(&[Status::Running, Status::Ready])?;
+    let asked = |id: &str| only.is_none_or(|only| only == id);
+    let ids: Vec<String> = rows
+        .iter()
+        .filter(|t| asked(&t.id) && !is_card(&t.title, t.idempotency_key.as_deref()))
+        .map(|t| t.id.clone())
+        .collect();
+    let all = board.look(&ids)?.into_iter().map(|d| Linted {
+        task: d.task.id,
+        title: d.task.title,
+        status: d.task.status.to_string(),
+        flaws: lint(&d.body, &policy),
+    });
+    Ok(all.filter(|t| !t.flaws.is_empty()).collect())
+}
+
+fn shown(t: &Linted, prefix: &str) -> String {
+    let mut out = format!("{prefix}{} {} ({})\n", printable(&t.task), printable(&t.title), t.status);
+    for f in &t.flaws {
+        out.push_str(&format!("  {}: {}\n", f.what.as_str(), printable(&f.because)));
+        if let (Some(line), Some(text)) = (f.line, &f.text) {
+            out.push_str(&format!("    line {line}: {}\n", printable(text)));
+        }
+        for (i, line) in f.fix.lines().enumerate() {
+            let lead = if i == 0 { "write:" } else { "      " };
+            out.push_str(&format!("    {lead} {}\n", printable(line)));
+        }
+    }
+    out
+}
+
+fn whole(t: &Linted) -> Value {
+    json!({"task": t.task, "title": t.title, "status": t.status, "flaws": t.flaws})
+}

@@ -1,0 +1,265 @@
+//! Drafts narrower tasks out of what a task really changed: grouped by package or folder, each with a scope of its own. A draft
+//! is a proposal; nothing here makes a task.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::board::Detail;
+use crate::distress::shell_word;
+use crate::overview::Draft;
+use crate::quote;
+use crate::scope::Scope;
+use crate::tree::changes::Changes;
+
+/// Most narrower tasks of one draft: a card must still be readable, and a worker is shown 8 KB of it.
+const MOST_CHILDREN: usize = 6;
+/// Most files named in the text of one.
+const MOST_FILES: usize = 8;
+/// Most bytes of commands on a card.
+const MOST_ON_CARD: usize = 2_000;
+/// The least a narrower task gets, in turns.
+const LEAST_ITERATIONS: u64 = 10;
+/// Folders that hold packages or modules; what lies right below one is an area of its own.
+const NESTS: [&str; 9] = ["src", "lib", "libs", "crates", "packages", "apps", "pkg", "internal", "services"];
+
+/// What a draft is made from.
+pub(crate) struct Case<'a> {
+    /// The task.
+    pub(crate) detail: &'a Detail,
+    /// Its scope.
+    pub(crate) scope: Option<&'a Scope>,
+    /// What it changed.
+    pub(crate) changes: Option<&'a Changes>,
+    /// Of those, files outside its scope.
+    pub(crate) out: &'a [String],
+    /// The turns it may take.
+    pub(crate) iterations: u64,
+    /// Our program for this board.
+    pub(crate) hand: &'a str,
+}
+
+/// Narrower tasks in the place of one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Drafted {
+    because: String,
+    task: String,
+    assignee: Option<String>,
+    hand: String,
+    children: Vec<Child>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Child {
+    title: String,
+    body: String,
+    scope: Scope,
+}
+
+/// One area: its name, the entry that stands for it in a scope, and the files that showed it.
+struct Area {
+    name: String,
+    entry: String,
+    files: Vec<String>,
+}
+
+/// The draft, where the evidence shows areas that could be apart. Files outside the scope become tasks of their own, and the task
+/// goes on with its own part; else what it changed, or what it was to change, is divided.
+pub(crate) fn draft(case: &Case<'_>) -> Option<Drafted> {
+    let out = areas(case.out, case.changes);
+    if !out.is_empty() {
+        let because = "its worker changed what lies outside its scope; that is work of its own".to_owned();
+        return Some(case.drafted(because, out));
+    }
+    let changed: Vec<String> =
+        case.changes.map(|c| c.files.iter().map(|f| f.path.clone()).collect()).unwrap_or_default();
+    let by_files = areas(&changed, case.changes);
+    if by_files.len() >= 2 {
+        let because = format!("what it changed lies in {} areas", by_files.len());
+        return Some(case.drafted(because, by_files));
+    }
+    let entries: Vec<&String> = case.scope.map(|s| s.in_scope.iter().collect()).unwrap_or_default();
+    if entries.len() < 2 {
+        return None;
+    }
+    let because = format!("its scope has {} entries", entries.len());
+    let areas =
+        entries.into_iter().map(|e| Area { name: e.clone(), entry: e.clone(), files: Vec::new() }).collect();
+    Some(case.drafted(because, areas))
+}
+
+/// Our program for a board, ready for a command line.
+pub(crate) fn hand(slug: Option<&str>, db: &str) -> String {
+    match slug {
+        Some(slug) => format!("board --board {}", shell_word(slug)),
+        None => format!("board --db {}", shell_word(db)),
+    }
+}
+
+/// Files by the package they belong to, else by folder; the areas with most files first, what is too many for one draft in one.
+fn areas(files: &[String], changes: Option<&Changes>) -> Vec<Area> {
+    let mut by: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in files {
+        by.entry(folder(file, changes)).or_default().push(file.clone());
+    }
+    let mut all: Vec<Area> = by.into_iter().map(|(folder, files)| area(&folder, files)).collect();
+    all.sort_by(|a, b| b.files.len().cmp(&a.files.len()).then_with(|| a.name.cmp(&b.name)));
+    all.truncate(MOST_CHILDREN);
+    all
+}
+
+/// The folder of the deepest package that a file lies in, else the folder below one that only holds others, else the first
+/// one; empty for a file at the top.
+fn folder(file: &str, changes: Option<&Changes>) -> String {
+    let packages = changes.map(|c| &c.packages);
+    let of_package = packages.and_then(|all| {
+        let above = all.keys().filter(|dir| !dir.is_empty() && file.starts_with(&format!("{dir}/")));
+        above.max_by_key(|dir| dir.len())
+    });
+    if let Some(dir) = of_package {
+        return dir.clone();
+    }
+    let parts: Vec<&str> = file.split('/').collect();
+    let depth = match parts.len() {
+        1 => return String::new(),
+        2 => 1,
+        _ if NESTS.contains(&parts[0]) => 2,
+        _ => 1,
+    };
+    parts[..depth].join("/")
+}
+
+fn area(folder: &str, files: Vec<String>) -> Area {
+    if folder.is_empty() {
+        // A name without a slash would count at any depth.
+        let entry = globset::escape(&files[0]);
+        return Area { name: "the top folder".into(), entry: format!("/{entry}"), files };
+    }
+    Area { name: folder.to_owned(), entry: format!("{}/**", globset::escape(folder)), files }
+}
+
+impl Case<'_> {
+    fn drafted(&self, because: String, areas: Vec<Area>) -> Drafted {
+        let count = u64::try_from(areas.len()).unwrap_or(1);
+        let each = (self.iterations / (count + 1)).max(LEAST_ITERATIONS);
+        let entries: Vec<Vec<String>> = areas.iter().map(|a| a.entries()).collect();
+        let children = areas
+            .iter()
+            .enumerate()
+            .map(|(i, area)| {
+                let others = entries.iter().enumerate().filter(|(j, _)| *j != i).flat_map(|(_, e)| e.clone());
+                self.child(area, others.take(20).collect(), each)
+            })
+            .collect();
+        Drafted {
+            because,
+            task: self.detail.task.id.clone(),
+            assignee: self.detail.task.assignee.clone(),
+            hand: self.hand.to_owned(),
+            children,
+        }
+    }
+
+    fn child(&self, area: &Area, others: Vec<String>, iterations: u64) -> Child {
+        let t = &self.detail.task;
+        let concern = self.scope.and_then(|s| s.concern.as_deref()).unwrap_or(&t.title);
+        let concern = quote::inline(concern, 120);
+        let name = quote::inline(&area.name, 80);
+        let mut body = format!("Split off {}: its part in {name}.", t.id);
+        if !area.files.is_empty() {
+            let shown: Vec<String> =
+                area.files.iter().take(MOST_FILES).map(|f| quote::inline(f, 100)).collect();
+            let rest = area.files.len().saturating_sub(MOST_FILES);
+            let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+            body.push_str(&format!(" Changed there so far: {}{more}.", shown.join(", ")));
+        }
+        let room = u32::try_from(area.files.len().saturating_mul(2)).unwrap_or(u32::MAX).max(5);
+        let in_scope = area.entries();
+        let max_files = (!area.files.is_empty()).then_some(room);
+        Child {
+            title: format!("{name}: {}", quote::inline(&concern, 80)),
+            body,
+            scope: Scope {
+                concern: Some(format!("{concern}, in {name} only")),
+                in_scope,
+                out_of_scope: others,
+                max_files,
+                iterations: u32::try_from(iterations).ok(),
+                ..Scope::default()
+            },
+        }
+    }
+}
+
+impl Area {
+    /// What stands for it in a scope: the folder, or the files themselves where they lie at the top.
+    fn entries(&self) -> Vec<String> {
+        match self.entry.starts_with('/') && self.files.len() > 1 {
+            true => self.files.iter().take(20).map(|f| format!("/{}", globset::escape(f))).collect(),
+            false => vec![self.entry.clone()],
+        }
+    }
+}
+
+impl Drafted {
+    /// The commands that make these tasks, one a line.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        self.children.iter().map(|c| self.command(c)).collect()
+    }
+
+    fn command(&self, c: &Child) -> String {
+        let mut words = vec![self.hand.clone(), "add".into(), shell_word(&c.title)];
+        let mut flag = |name: &str, value: &str| {
+            words.push(name.to_owned());
+            words.push(shell_word(value));
+        };
+        flag("--body", &c.body);
+        if let Some(to) = &self.assignee {
+            flag("--assignee", to);
+        }
+        flag("--concern", c.scope.concern.as_deref().unwrap_or(&c.title));
+        c.scope.in_scope.iter().for_each(|e| flag("--in-scope", e));
+        c.scope.out_of_scope.iter().for_each(|e| flag("--out-of-scope", e));
+        if let Some(n) = c.scope.max_files {
+            flag("--max-files", &n.to_string());
+        }
+        if let Some(n) = c.scope.iterations {
+            flag("--iterations", &n.to_string());
+        }
+        words.join(" ")
+    }
+
+    /// The decision that `route-blocked` carries out.
+    pub(crate) fn decision(&self) -> Value {
+        let child = |c: &Child| {
+            let mut one = json!({
+                "title": c.title, "body": c.body, "concern": c.scope.concern, "in_scope": c.scope.in_scope,
+                "out_of_scope": c.scope.out_of_scope, "iterations": c.scope.iterations,
+            });
+            if let Some(n) = c.scope.max_files {
+                one["max_files"] = json!(n);
+            }
+            one
+        };
+        let children: Vec<Value> = self.children.iter().map(child).collect();
+        json!({"task": self.task, "action": "split", "reason": self.because, "children": children})
+    }
+
+    /// For the page.
+    pub(super) fn shown(&self) -> Draft {
+        Draft { because: self.because.clone(), commands: self.commands(), decision: self.decision() }
+    }
+
+    /// For a card: the decision as the metadata of its completion, and the commands where they do not crowd it out.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let commands = self.commands();
+        let fits = commands.iter().map(String::len).sum::<usize>() <= MOST_ON_CARD;
+        let mut lines = vec![format!("# {}; as metadata of kanban_complete:", self.because)];
+        lines.push(format!("{{\"route\":{}}}", self.decision()));
+        if fits {
+            lines.push("# or by hand, and then link each one as a parent:".into());
+            lines.extend(commands);
+        }
+        lines
+    }
+}

@@ -1,0 +1,132 @@
+//! On what attempts ended: error texts without what differs from one time to the next.
+
+use std::collections::BTreeMap;
+
+use crate::board::{Detail, Run};
+use crate::cause::{self, Cause};
+use crate::clip::clip_words;
+
+/// Most bytes of a fingerprint.
+const MOST: usize = 160;
+
+/// The form in which two error texts are the same: lower case, with every number, id and time replaced.
+pub(super) fn fingerprint(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&plain(word));
+        if out.len() > MOST {
+            break;
+        }
+    }
+    clip_words(&out, MOST).trim_end().to_owned()
+}
+
+/// One word of it.
+fn plain(word: &str) -> String {
+    let lower = word.to_lowercase();
+    let digits = lower.chars().filter(char::is_ascii_digit).count();
+    let bare = lower.trim_matches(|c: char| !c.is_alphanumeric());
+    let hex = bare.len() >= 7 && digits > 0 && bare.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    if hex {
+        return "#".into();
+    }
+    let mut out = String::new();
+    for c in lower.chars() {
+        match c {
+            _ if c.is_control() => {}
+            '0'..='9' if out.ends_with('#') => {}
+            '0'..='9' => out.push('#'),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// The error text of one attempt: its own, else that of an event of it.
+pub(super) fn text<'a>(d: &'a Detail, run: &'a Run) -> Option<&'a str> {
+    let of_event = || {
+        let ours = d.events.iter().rev().filter(|e| e.run == Some(run.id));
+        ours.filter_map(|e| e.payload.get("error")?.as_str()).find(|t| !t.trim().is_empty())
+    };
+    run.error.as_deref().filter(|t| !t.trim().is_empty()).or_else(of_event)
+}
+
+/// Whether an attempt ended badly by its own doing: what was taken back for reasons outside of it says nothing.
+pub(super) fn is_failure(run: &Run) -> bool {
+    let word = run.outcome.as_deref().unwrap_or("reclaimed");
+    run.ended_at.is_some()
+        && !matches!(word, "completed" | "reclaimed" | "rate_limited" | "blocked" | "running")
+}
+
+/// Every error the attempts ended on, and how often, the most frequent first.
+pub(super) fn distinct(d: &Detail) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for run in d.runs.iter().filter(|r| is_failure(r)) {
+        if let Some(text) = text(d, run) {
+            *counts.entry(fingerprint(text)).or_default() += 1;
+        }
+    }
+    let mut all: Vec<(String, usize)> = counts.into_iter().collect();
+    all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    all
+}
+
+/// The newest failed attempts that all ended on one error, newest first.
+pub(super) fn streak(d: &Detail) -> Vec<&Run> {
+    let mut same: Vec<&Run> = Vec::new();
+    let mut print = None;
+    for run in d.runs.iter().filter(|r| r.ended_at.is_some()) {
+        if run.outcome.as_deref() == Some("reclaimed") {
+            continue;
+        }
+        let Some(mine) = text(d, run).filter(|_| is_failure(run)).map(fingerprint) else { break };
+        if *print.get_or_insert_with(|| mine.clone()) != mine {
+            break;
+        }
+        same.push(run);
+    }
+    same
+}
+
+/// Attempts that ended because their iterations were used up.
+pub(super) fn exhausted(d: &Detail) -> Vec<&Run> {
+    let is = |run: &&Run| {
+        let said = [text(d, run), run.summary.as_deref()];
+        let by_text = said.into_iter().flatten().any(|t| cause::of_text(t) == Some(Cause::IterationBudget));
+        let by_event =
+            || d.events.iter().any(|e| e.run == Some(run.id) && e.payload.get("budget_used").is_some());
+        run.ended_at.is_some() && run.outcome.as_deref() != Some("completed") && (by_text || by_event())
+    };
+    d.runs.iter().filter(is).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_each_time_is_left_out() {
+        for (a, b, same) in [
+            ("pid 4711 not alive", "pid 99 not alive", true),
+            ("test parse_7 failed at 12:01:02", "test parse_8 failed at 13:44:00", true),
+            ("commit 1a2b3c4d5e is bad", "commit ffeedd00112233 is bad", true),
+            ("Cannot find module foo", "cannot  find module\nfoo", true),
+            ("cannot find module foo", "cannot find module bar", false),
+            ("", "x", false),
+        ] {
+            assert_eq!(fingerprint(a) == fingerprint(b), same, "{a} / {b}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_fingerprint_is_its_own(text in "\\PC{0,300}") {
+            let once = fingerprint(&text);
+            proptest::prop_assert!(once.len() <= MOST);
+            proptest::prop_assert_eq!(fingerprint(&once), once);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `budget-check`: compares work with what it was to touch and to use, and says so while it costs little.
+//!
+//! It changes no task's state, ever. What it finds is shown; where that is asked for, a comment says it once to whoever works
+//! on the task, or a card asks the orchestrator, with a draft of narrower tasks.
+
+pub(crate) mod draft;
+mod errors;
+mod judge;
+mod limits;
+mod observe;
+mod page;
+pub mod seen;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use std::collections::BTreeMap;
+
+use self::seen::Seen;
+use super::{Decision, Left, Pass, Watcher, World};
+use crate::config::Config;
+use crate::error::Result;
+use crate::overview::Overview;
+use crate::time::Time;
+
+pub use self::verdict::Kind;
+
+pub(crate) const NAME: &str = "budget-check";
+
+/// The watcher, and what it was asked to do besides looking.
+#[derive(Debug, Clone, Default)]
+pub struct BudgetCheck {
+    /// One comment for each task and threshold.
+    pub comment: bool,
+    /// A card for running work that is over its bounds.
+    pub distress: bool,
+    /// Who set each key of the configuration: `default`, a file or a variable.
+    pub origin: BTreeMap<String, String>,
+}
+
+impl Watcher for BudgetCheck {
+    type Seen = Seen;
+    const NAME: &'static str = NAME;
+
+    fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
+        observe::observe(world, pass, self.distress)
+    }
+
+    fn decide(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+        decide(self, seen, pass, config)
+    }
+
+    fn only_looks(&self) -> bool {
+        !self.comment && !self.distress
+    }
+
+    fn overview(&self, seen: &Seen, pass: &Pass, config: &Config) -> Option<Overview> {
+        let judged = judge::all(seen, config, &self.origin, pass.only.as_deref());
+        Some(page::overview(seen, &judged, config))
+    }
+
+    fn glanced(seen: &Seen) -> usize {
+        seen.glanced
+    }
+
+    fn seen_at(seen: &Seen) -> Time {
+        seen.now
+    }
+}
+
+/// Decides on everything that was seen. Pure: the same facts give the same steps.
+pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+    let mut decision = Decision::default();
+    if let Some(fault) = &seen.clock_fault {
+        decision.findings.push(format!("clock: {fault}; nothing is decided by time until it is sane"));
+        return decision;
+    }
+    let judged = judge::all(seen, config, &watcher.origin, pass.only.as_deref());
+    for one in &judged {
+        let task = &one.work.detail.task.id;
+        let unknown = one.unknown.iter();
+        decision.left.extend(unknown.map(|why| Left {
+            task: task.clone(),
+            because: why.clone(),
+            unknown: true,
+        }));
+    }
+    steps::decide(watcher, seen, &judged, pass, config, &mut decision);
+    decision
+}

@@ -1,0 +1,234 @@
+//! Two looks: at every open row and the newest attempts, then closely at what runs, ran lately or waits for a person.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::seen::{FilesSeen, GLANCED, MOST_EARLIER, Seen, Used, Work};
+use crate::board::{Detail, Run, Status, Task};
+use crate::config::span::seconds;
+use crate::distress;
+use crate::error::Result;
+use crate::logs::usage::Usage;
+use crate::time::Time;
+use crate::watch::route::facts::{self, About, Routing};
+use crate::watch::{Pass, UseAsk, World, clock};
+
+/// Most tasks looked at closely in one pass.
+const MOST_TASKS: usize = 500;
+/// Newest attempts of the board among which those that ended lately are looked for.
+const MOST_RUNS: u32 = 2_000;
+/// Newest events of the board that are shown.
+const MOST_TURNS: u32 = 5_000;
+/// The longest look at a tree for a card.
+const CARD_TREE: Duration = Duration::from_secs(2);
+
+pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Result<Seen> {
+    let now = pass.now;
+    let since = now.plus(-seconds(world.config.budget.recent));
+    let rows = world.board.glance(&GLANCED)?;
+    let id = world.board.id().clone();
+    let mut seen = Seen {
+        now,
+        since,
+        runtime: None,
+        glanced: rows.len(),
+        own_board: world.board.is_own(),
+        name: id.name(),
+        slug: id.slug.clone(),
+        // Commands of a draft are run from anywhere.
+        db: std::path::absolute(&id.path).unwrap_or_else(|_| id.path.clone()).display().to_string(),
+        clock_fault: None,
+        counts: counts(&rows),
+        work: Vec::new(),
+        cards: Vec::new(),
+        routing: Routing::default(),
+        turns: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let ended = ended_lately(world, since)?;
+    if rows.is_empty() && ended.is_empty() {
+        return Ok(seen);
+    }
+    let newest = world.board.events(now.plus(-3_600), 200)?.iter().map(|(_, e)| e.at).max();
+    seen.clock_fault = clock::fault(world, pass, newest);
+    seen.runtime = Some((world.runtime)());
+    let ids = chosen(&rows, &ended, pass, &mut seen.unknown);
+    let details = world.board.look(&ids)?;
+    seen.work = works(world, details, since, now);
+    files(world, &mut seen, now);
+    let cards: Vec<String> = rows.iter().filter(|t| is_card(t)).map(|t| t.id.clone()).collect();
+    seen.cards = world.board.look(&cards)?;
+    if for_cards {
+        trees(world, &mut seen);
+    }
+    seen.turns = world.board.turns(since, MOST_TURNS)?;
+    let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
+    let about = About {
+        rows: &rows,
+        details: seen.work.iter().map(|w| &w.detail).collect(),
+        known: &known,
+        clock_given: pass.clock_given,
+    };
+    seen.routing = facts::observe(world, &about, now)?;
+    anew(world, &mut seen)?;
+    Ok(seen)
+}
+
+fn counts(rows: &[Task]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for t in rows.iter().filter(|t| !is_card(t)) {
+        *counts.entry(t.status.to_string()).or_default() += 1;
+    }
+    counts
+}
+
+/// Tasks whose attempts ended since then, newest first.
+fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
+    let mut ids: Vec<String> = Vec::new();
+    for (task, run) in world.board.recent_runs(MOST_RUNS)?.into_iter().rev() {
+        if run.ended_at.is_some_and(|at| at >= since) && !ids.contains(&task) {
+            ids.push(task);
+        }
+    }
+    Ok(ids)
+}
+
+/// The tasks that are looked at closely: what runs first, then what waits for somebody, then what ended.
+fn chosen(rows: &[Task], ended: &[String], pass: &Pass, unknown: &mut Vec<String>) -> Vec<String> {
+    let of =
+        |status: Status| rows.iter().filter(move |t| t.status == status && !is_card(t)).map(|t| t.id.clone());
+    let mut ids: Vec<String> = of(Status::Running).chain(of(Status::Blocked)).collect();
+    let fresh: Vec<String> = ended.iter().filter(|id| !ids.contains(id)).cloned().collect();
+    ids.extend(fresh);
+    ids.retain(|id| pass.only.as_ref().is_none_or(|only| only == id));
+    if ids.len() > MOST_TASKS {
+        unknown.push(format!("{} more tasks were not looked at in this pass", ids.len() - MOST_TASKS));
+        ids.truncate(MOST_TASKS);
+    }
+    ids
+}
+
+fn is_card(t: &Task) -> bool {
+    distress::is_card(&t.title, t.idempotency_key.as_deref())
+}
+
+fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) -> Vec<Work> {
+    let mut works = Vec::new();
+    for detail in details.into_iter().filter(|d| !is_card(&d.task)) {
+        // What ended long ago is shown for the person it waits for, without its logs.
+        let fresh = |r: &Run| r.ended_at.is_none_or(|at| at >= since);
+        let newest = detail.newest_run().filter(|r| fresh(r)).cloned();
+        let usage = match &newest {
+            Some(run) => used(world, &detail, run, now),
+            None => Usage::default(),
+        };
+        let mut earlier = Vec::new();
+        if newest.is_some() {
+            for run in detail.runs.clone().iter().skip(1).take(MOST_EARLIER) {
+                earlier.push(Used { run: run.id, usage: used(world, &detail, run, now) });
+            }
+        }
+        works.push(Work { detail, usage, earlier, files: FilesSeen::default(), tree: None });
+    }
+    works
+}
+
+fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
+    let claim = detail.events.iter().rev().find(|e| e.kind == "claimed" && e.run == Some(run.id));
+    let ask = UseAsk {
+        own_board: world.board.is_own(),
+        task: &detail.task.id,
+        profile: run.profile.as_deref().or(detail.task.assignee.as_deref()),
+        file: claim.and_then(|e| e.trail()).and_then(|t| t.get("log")?.as_str()),
+        workspace: detail.place.path.as_deref(),
+        from: run.started_at,
+        // A row that was closed long after its worker died says nothing about the attempt after it.
+        to: run.ended_at,
+        now,
+    };
+    (world.usage)(&ask, world.cache)
+}
+
+/// Looks at the working trees, for as long as the time of this pass lasts. Another one comes first each time, so that a slow
+/// one never keeps the same others from being seen.
+fn files(world: &World<'_>, seen: &mut Seen, now: Time) {
+    let keys = &world.config.budget;
+    let until = Instant::now() + keys.trees_limit;
+    let since = seen.since;
+    let mut order: Vec<usize> = (0..seen.work.len()).collect();
+    let minutes = usize::try_from(now.0.div_euclid(60)).unwrap_or(0);
+    if !order.is_empty() {
+        let by = minutes % order.len();
+        order.rotate_left(by);
+    }
+    for i in order {
+        let d = &seen.work[i].detail;
+        let recent = d.newest_run().is_some_and(|r| r.ended_at.is_none_or(|at| at >= since));
+        let Some(path) = d.place.path.as_deref().filter(|_| recent) else {
+            let why = if recent { "the board names no folder" } else { "it ended too long ago" };
+            seen.work[i].files = FilesSeen::unknown(why);
+            continue;
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        let began = d.runs.last().map_or(d.task.created_at, |r| r.started_at);
+        let began = d.task.started_at.unwrap_or(began).min(began);
+        seen.work[i].files = if left.is_zero() {
+            FilesSeen::unknown("other trees took all the time of this pass")
+        } else {
+            match (world.changes)(Path::new(path), began, keys.tree_limit.min(left)) {
+                Ok(changes) => FilesSeen { changes: Some(changes), why_not: None },
+                Err(why) => FilesSeen::unknown(why),
+            }
+        };
+    }
+    shared_folders(&mut seen.work, now);
+}
+
+/// Whose changes they are cannot be told where two tasks work in one tree at the same time.
+fn shared_folders(work: &mut [Work], now: Time) {
+    let root = |w: &Work| w.files.changes.as_ref().map(|c| c.root.clone());
+    let span = |w: &Work| {
+        let from = w.detail.runs.iter().map(|r| r.started_at).min().unwrap_or(now);
+        let to = w.detail.newest_run().and_then(|r| r.ended_at).unwrap_or(now);
+        (from, to)
+    };
+    let all: Vec<(String, Option<String>, (Time, Time))> =
+        work.iter().map(|w| (w.detail.task.id.clone(), root(w), span(w))).collect();
+    for (i, w) in work.iter_mut().enumerate() {
+        let (_, Some(mine), (from, to)) = &all[i] else { continue };
+        let other = all.iter().enumerate().find(|(j, (_, theirs, (begin, end)))| {
+            *j != i && theirs.as_ref() == Some(mine) && begin < to && from < end
+        });
+        if let Some((_, (id, ..))) = other {
+            w.files = FilesSeen::unknown(format!(
+                "{id} works in the same tree: whose changes they are cannot be told"
+            ));
+        }
+    }
+}
+
+fn trees(world: &World<'_>, seen: &mut Seen) {
+    let running = |w: &&mut Work| w.detail.task.status == Status::Running && w.files.changes.is_some();
+    for w in seen.work.iter_mut().filter(running) {
+        let path = w.detail.place.path.clone().unwrap_or_default();
+        w.tree = (world.tree)(Path::new(&path), CARD_TREE).ok();
+    }
+}
+
+/// Logs and trees take their time, and a worker's sign of life in between would make every step a thing of the past: the rows
+/// are read once more, and a task that went on to another attempt meanwhile is left out.
+fn anew(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
+    let ids: Vec<String> = seen.work.iter().map(|w| w.detail.task.id.clone()).collect();
+    let mut fresh: BTreeMap<String, Detail> =
+        world.board.look(&ids)?.into_iter().map(|d| (d.task.id.clone(), d)).collect();
+    let run = |d: &Detail| d.newest_run().map(|r| (r.id, r.ended_at));
+    seen.work.retain_mut(|w| match fresh.remove(&w.detail.task.id) {
+        Some(d) if run(&d) == run(&w.detail) => {
+            w.detail = d;
+            true
+        }
+        _ => false,
+    });
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! The page for a person, from what was seen and judged. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::errors;
+use super::judge::{Judged, all_seconds, is_running};
+use super::seen::{Seen, Work};
+use super::verdict::Kind;
+use crate::board::{Detail, Event, Run, Status, hermes};
+use crate::config::Config;
+use crate::config::span::seconds;
+use crate::logs::usage::{Tokens, Usage};
+use crate::money::Money;
+use crate::overview::{
+    AttemptView, ForPerson, Overview, ProviderView, Recurring, Refusal, Spent, TaskView, Turn, Verdict,
+};
+use crate::provider::ledger::{News, Sighting};
+use crate::time::Time;
+use crate::watch::route::router::Router;
+use crate::watch::{heal, word};
+
+/// Most turns shown.
+const MOST_TURNS: usize = 500;
+
+pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> Overview {
+    let mut counts = seen.counts.clone();
+    let ended = seen.work.iter().filter(|w| w.detail.task.status == Status::Done).count();
+    if ended > 0 {
+        counts.insert("done".into(), ended);
+    }
+    let people = people(seen, judged);
+    let mut tasks: Vec<TaskView> = judged.iter().map(|j| task(j, seen, config)).collect();
+    // What is wrong comes first, then what runs; the rest as it was found.
+    tasks.sort_by_key(|t| (t.verdicts.is_empty(), t.status != "running"));
+    Overview {
+        board: seen.name.clone(),
+        now: seen.now,
+        since: seen.since,
+        counts,
+        tasks,
+        people,
+        turns: turns(seen),
+        providers: providers(seen, config),
+        spent: spent(seen),
+        unknown: seen.unknown.clone(),
+    }
+}
+
+fn task(j: &Judged<'_>, seen: &Seen, config: &Config) -> TaskView {
+    let d = &j.work.detail;
+    let mut attempts: Vec<&Run> = d.runs.iter().filter(|r| is_within(r, seen.since)).collect();
+    if attempts.is_empty() {
+        attempts.extend(d.newest_run());
+    }
+    attempts.reverse();
+    TaskView {
+        task: d.task.id.clone(),
+        title: d.task.title.clone(),
+        status: d.task.status.to_string(),
+        assignee: d.task.assignee.clone(),
+        attempts: attempts.into_iter().map(attempt).collect(),
+        attempt_count: d.runs.len(),
+        seconds: all_seconds(j.work, seen.now),
+        resets: heal::resets(d, config),
+        reassigned: reassigned(d),
+        usage: j.work.usage.clone(),
+        cost: j.cost.map(|(sum, _)| sum),
+        cost_is_least: j.cost.is_some_and(|(_, least)| least),
+        gauges: j.gauges.clone(),
+        files: j.files.clone(),
+        errors: errors::distinct(d).into_iter().map(|(error, times)| Recurring { error, times }).collect(),
+        verdicts: j
+            .found
+            .iter()
+            .map(|f| Verdict {
+                verdict: f.kind.as_str().into(),
+                because: f.because.clone(),
+                evidence: f.evidence.clone(),
+            })
+            .collect(),
+        unknown: j.unknown.clone(),
+        draft: j.draft.as_ref().map(super::draft::Drafted::shown),
+    }
+}
+
+fn is_within(run: &Run, since: Time) -> bool {
+    run.ended_at.is_none_or(|at| at >= since)
+}
+
+fn attempt(run: &Run) -> AttemptView {
+    let ended = run.ended_at.is_some();
+    AttemptView {
+        run: run.id,
+        profile: run.profile.clone(),
+        outcome: run.outcome.clone().or_else(|| ended.then(|| run.status.clone())),
+        from: run.started_at,
+        to: run.ended_at,
+    }
+}
+
+/// How often it was given to somebody else; filling in who was never named is no change of hands.
+fn reassigned(d: &Detail) -> u64 {
+    let changed = |e: &&Event| e.kind == "assigned" && e.payload.get("source").is_none();
+    u64::try_from(d.events.iter().filter(changed).count()).unwrap_or(u64::MAX)
+}
+
+/// What a person must decide: blocks that only a person lifts, and tasks that were helped as often as makes sense.
+fn people(seen: &Seen, judged: &[Judged<'_>]) -> Vec<ForPerson> {
+    let mut all = Vec::new();
+    for j in judged {
+        let d = &j.work.detail;
+        let entry = |why: String, since: Option<Time>| ForPerson {
+            task: d.task.id.clone(),
+            title: d.task.title.clone(),
+            why,
+            since,
+        };
+        if d.task.status == Status::Blocked && hermes::is_sticky(&d.events) && d.cards.is_empty() {
+            let block = d.events.iter().rev().find(|e| e.kind == "blocked");
+            let text = |key: &str| block.and_then(|e| e.payload.get(key)?.as_str());
+            let said = [text("cause"), text("reason")].into_iter().flatten().collect::<Vec<_>>().join(": ");
+            let why = if said.is_empty() { "blocked, and nobody says why".to_owned() } else { said };
+            all.push(entry(why, block.map(|e| e.at)));
+        } else if let Some(found) = j.found.iter().find(|f| f.kind == Kind::NeedsPerson) {
+            all.push(entry(found.because.clone(), None));
+        }
+    }
+    // The longest wait first.
+    all.sort_by_key(|p| p.since.unwrap_or(seen.now));
+    all
+}
+
+/// Resets, moves and reassignments of the whole board, and what only the history of a single task tells.
+fn turns(seen: &Seen) -> Vec<Turn> {
+    let board = seen.turns.iter().map(|(task, e)| (task.as_str(), e));
+    let single =
+        seen.work.iter().flat_map(|w| w.detail.events.iter().map(|e| (w.detail.task.id.as_str(), e)));
+    let mut told = BTreeSet::new();
+    let mut all: Vec<Turn> = Vec::new();
+    for (task, e) in board.chain(single).filter(|(_, e)| e.at >= seen.since) {
+        let Some(what) = what(e) else { continue };
+        if !told.insert((e.at, task.to_owned(), what)) {
+            continue;
+        }
+        let because = e.trail().and_then(|t| t.get("because")?.as_str());
+        let because = because.or_else(|| e.payload.get("reason")?.as_str());
+        all.push(Turn {
+            at: e.at,
+            task: task.to_owned(),
+            what: what.to_owned(),
+            by: e.by().map(str::to_owned),
+            because: because.map(str::to_owned),
+        });
+    }
+    all.sort_by(|a, b| (a.at, &a.task).cmp(&(b.at, &b.task)));
+    let surplus = all.len().saturating_sub(MOST_TURNS);
+    all.drain(..surplus);
+    all
+}
+
+/// The word for an event with which work changed hands or stopped.
+fn what(e: &Event) -> Option<&'static str> {
+    let says = |key: &str| e.trail().and_then(|t| t.get(key)).is_some_and(|v| !v.is_null());
+    let ours = word::is_ours(e);
+    match e.kind.as_str() {
+        "watchbill_escalated" if ours => Some("escalated"),
+        _ if e.by() == Some("heal") && (says("reset") || says("uncounted")) => Some("reset"),
+        "scheduled" if ours => Some("held"),
+        "assigned" if ours => Some("moved"),
+        "assigned" if e.payload.get("source").is_none() => Some("reassigned"),
+        "blocked" if ours => Some("escalated"),
+        _ => None,
+    }
+}
+
+/// When each provider refused work, from the signs that routing itself rests on.
+fn providers(seen: &Seen, config: &Config) -> Vec<ProviderView> {
+    let router = Router::new(&seen.routing, config, seen.now, &[], Vec::new());
+    let hold = seconds(config.heal.hold);
+    let mut views: Vec<ProviderView> = Vec::new();
+    let bad = |s: &&Sighting| s.at >= seen.since && matches!(s.news, News::Bad { .. });
+    for s in seen.routing.sightings.iter().filter(bad) {
+        let News::Bad { cause, resets } = &s.news else { continue };
+        let name = s.id.to_string();
+        let until = resets.filter(|r| *r > s.at).unwrap_or_else(|| s.at.plus(hold));
+        let refusal = Refusal { from: s.at, until, cause: cause.to_string() };
+        let i = views.iter().position(|v| v.name == name).unwrap_or_else(|| {
+            views.push(ProviderView { name: name.clone(), state: "healthy".into(), refusals: Vec::new() });
+            views.len() - 1
+        });
+        let refusals = &mut views[i].refusals;
+        match refusals.last_mut() {
+            // One that falls into the time of another makes that longer.
+            Some(last) if s.at <= last.until && last.cause == refusal.cause => {
+                last.until = last.until.max(until)
+            }
+            _ => refusals.push(refusal),
+        }
+    }
+    for entry in router.entries() {
+        let name = entry.id.to_string();
+        if let Some(view) = views.iter_mut().find(|v| v.name == name) {
+            view.state = router.state_of(entry).as_str().replace('_', " ");
+        }
+    }
+    views
+}
+
+/// Where time and money went, by profile.
+fn spent(seen: &Seen) -> Vec<Spent> {
+    let mut by: BTreeMap<String, Spent> = BTreeMap::new();
+    for w in &seen.work {
+        for (i, run) in w.detail.runs.iter().enumerate().filter(|(_, r)| is_within(r, seen.since)) {
+            let profile = run.profile.clone().unwrap_or_else(|| "nobody".into());
+            let provider = seen.routing.profiles.get(&profile).and_then(|p| p.provider.clone());
+            let one = by.entry(profile.clone()).or_insert_with(|| Spent {
+                profile,
+                provider,
+                attempts: 0,
+                seconds: 0,
+                turns: None,
+                tokens: None,
+                cost: None,
+                is_least: false,
+            });
+            one.attempts += 1;
+            // Only what lies within the time shown.
+            let from = run.started_at.max(seen.since);
+            one.seconds += run.ended_at.unwrap_or(seen.now).since(from).max(0);
+            add(one, usage_of(w, i));
+        }
+    }
+    let mut all: Vec<Spent> = by.into_values().collect();
+    all.sort_by(|a, b| (b.cost, b.seconds, &a.profile).cmp(&(a.cost, a.seconds, &b.profile)));
+    all
+}
+
+fn usage_of(w: &Work, i: usize) -> Option<&Usage> {
+    match i.checked_sub(1) {
+        None => Some(&w.usage),
+        Some(earlier) => w.earlier.get(earlier).map(|u| &u.usage),
+    }
+}
+
+fn add(one: &mut Spent, usage: Option<&Usage>) {
+    let Some(u) = usage else {
+        one.is_least = true;
+        return;
+    };
+    one.is_least |= u.is_least || u.cost.is_none() || u.turns.is_none();
+    if let Some(n) = u.turns {
+        one.turns = Some(one.turns.unwrap_or(0).saturating_add(n));
+    }
+    if let Some(t) = u.tokens {
+        let sum = one.tokens.unwrap_or_default();
+        one.tokens = Some(Tokens {
+            input: sum.input.saturating_add(t.input),
+            cache_write: sum.cache_write.saturating_add(t.cache_write),
+            cache_read: sum.cache_read.saturating_add(t.cache_read),
+            output: sum.output.saturating_add(t.output),
+        });
+    }
+    if let Some(c) = u.cost {
+        one.cost = Some(one.cost.unwrap_or(Money(0)).plus(c));
+    }
+}
+
+/// Whether the newest event of a kind says that a threshold was told already.
+pub(super) fn was_told(d: &Detail, key: &str) -> bool {
+    let told = |e: &Event| {
+        e.kind == "commented"
+            && e.by() == Some(super::NAME)
+            && e.payload.get("key").and_then(Value::as_str) == Some(key)
+    };
+    let wrote = |c: &crate::board::Comment| {
+        c.author == super::NAME && c.body.lines().next() == Some(super::steps::first_line(key).as_str())
+    };
+    d.events.iter().any(told) || d.comments.iter().any(wrote)
+}
+
+/// Work that a card may be written about.
+pub(super) fn may_be_asked_about(work: &Work) -> bool {
+    is_running(work) && work.detail.cards.is_empty()
+}

@@ -1,0 +1,162 @@
+//! What is written down where somebody asked for it: a comment for each task and threshold, once; a card for running work
+//! that is over its bounds. Neither changes the state of the task.
+
+use serde_json::{Map, json};
+
+use super::judge::Judged;
+use super::page::{may_be_asked_about, was_told};
+use super::seen::Seen;
+use super::verdict::{Found, Kind};
+use super::{BudgetCheck, NAME};
+use crate::board::hermes::{self, Trail};
+use crate::board::{Change, Expect, Step};
+use crate::config::Config;
+use crate::distress::Blocker;
+use crate::quote;
+use crate::watch::distress::over_budget::{self, Over};
+use crate::watch::{Decision, Left, Pass, word};
+
+/// Most lines of evidence in a comment.
+const MOST_EVIDENCE: usize = 8;
+
+pub(super) fn decide(
+    watcher: &BudgetCheck,
+    seen: &Seen,
+    judged: &[Judged<'_>],
+    pass: &Pass,
+    config: &Config,
+    decision: &mut Decision,
+) {
+    let known = seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+    let mut desk = over_budget::Desk::new(seen, pass, config);
+    for one in judged.iter().filter(|j| !j.found.is_empty()) {
+        let d = &one.work.detail;
+        if d.task.status.frees_children() || !(watcher.comment || watcher.distress) {
+            continue;
+        }
+        if word::is_opted_out(d, known) {
+            let because = "marked `watchbill: no-heal`".to_owned();
+            decision.left.push(Left { task: d.task.id.clone(), because, unknown: false });
+            continue;
+        }
+        let card = if watcher.distress && may_be_asked_about(one.work) { over(one) } else { None };
+        let mut step = card.and_then(|over| desk.ask(one.work, &over, decision));
+        if watcher.comment {
+            step = comments(one, step, pass);
+        }
+        decision.steps.extend(step);
+    }
+}
+
+/// What a card would say, where the work is over its bounds.
+fn over<'a>(one: &'a Judged<'_>) -> Option<Over<'a>> {
+    let blocker = if one.has(Kind::OutOfScope) { Blocker::ScopeBoundary } else { Blocker::IterationBudget };
+    // Only what was really used or changed: who needs a person gets one.
+    let counts = |f: &&Found| !matches!(f.kind, Kind::NeedsPerson | Kind::StuckProgress);
+    let found: Vec<&Found> = one.found.iter().filter(counts).collect();
+    let first = found.first()?;
+    let rest: Vec<&str> = found.iter().skip(1).map(|f| f.kind.as_str()).collect();
+    let more = if rest.is_empty() { String::new() } else { format!("; also {}", rest.join(", ")) };
+    let what = format!("Its worker still runs, and is {}: {}{more}.", first.kind.as_str(), first.because);
+    let evidence = found.iter().flat_map(|f| f.evidence.iter().cloned()).take(MOST_EVIDENCE).collect();
+    Some(Over { blocker, what, evidence, draft: one.draft.as_ref() })
+}
+
+/// Adds the comments that were not made yet to the step of a task.
+fn comments(one: &Judged<'_>, step: Option<Step>, pass: &Pass) -> Option<Step> {
+    let d = &one.work.detail;
+    let new: Vec<(String, &Found)> =
+        one.found.iter().map(|f| (key(f), f)).filter(|(key, _)| !was_told(d, key)).collect();
+    if new.is_empty() {
+        return step;
+    }
+    let kinds: Vec<&str> = new.iter().map(|(_, f)| f.kind.as_str()).collect();
+    let because = format!("{}: {}", kinds.join(", "), new[0].1.because);
+    let mut changes = Vec::new();
+    for (key, found) in &new {
+        changes.extend(comment(key, found, &because, pass));
+    }
+    Some(match step {
+        Some(mut step) => {
+            step.changes.extend(changes);
+            step
+        }
+        None => Step {
+            task: d.task.id.clone(),
+            action: "comment".into(),
+            case: new[0].1.kind.key(),
+            cause: None,
+            because,
+            expect: Some(Expect::of(d)),
+            proof: None,
+            after: Vec::new(),
+            changes,
+        },
+    })
+}
+
+/// One comment, and the event by which a later pass knows it.
+fn comment(key: &str, found: &Found, because: &str, pass: &Pass) -> Vec<Change> {
+    let mut text = format!("{}\n{}.", first_line(key), quote::inline(&found.because, 300));
+    for line in found.evidence.iter().take(MOST_EVIDENCE) {
+        text.push_str(&format!("\n- {}", quote::inline(line, 200)));
+    }
+    let rest = found.evidence.len().saturating_sub(MOST_EVIDENCE);
+    if rest > 0 {
+        text.push_str(&format!("\n- and {rest} more"));
+    }
+    text.push_str(&format!("\n{}", advice(found.kind)));
+    let case = found.kind.key();
+    let trail = Trail {
+        by: NAME,
+        pass: &pass.id,
+        clock_given: pass.clock_given,
+        case: &case,
+        cause: None,
+        because,
+        more: Map::new(),
+    };
+    let mut changes = hermes::commented(NAME, &text);
+    let is_event = |c: &Change| matches!(c, Change::AddEvent { .. });
+    changes.retain(|c| !is_event(c));
+    let len = text.chars().count();
+    changes.push(hermes::noted("commented", json!({"author": NAME, "len": len, "key": key}), &trail));
+    changes
+}
+
+/// `watchbill: over time (3600)`: how the comment about a threshold begins. It stays readable for us however many come
+/// after it.
+pub(super) fn first_line(key: &str) -> String {
+    let mut parts = key.splitn(3, ':').skip(1);
+    let kind = parts.next().unwrap_or_default().replace('_', " ");
+    match parts.next().filter(|t| !t.is_empty()) {
+        Some(threshold) => format!("watchbill: {kind} ({threshold})"),
+        None => format!("watchbill: {kind}"),
+    }
+}
+
+/// `budget:over_time:3600`.
+fn key(found: &Found) -> String {
+    format!("budget:{}:{}", found.kind.key(), found.threshold)
+}
+
+/// What whoever works on it should do now.
+fn advice(kind: Kind) -> &'static str {
+    match kind {
+        Kind::OutOfScope | Kind::TooManyFiles => {
+            "Stop where the scope ends. What lies outside it is another task: finish your own part, and ask for help with a \
+             scope_boundary card for the rest."
+        }
+        Kind::OverTime | Kind::OverIterations | Kind::OverCost => {
+            "Finish what is nearly done and hand over. If it does not fit, stop and ask for a split with an iteration_budget \
+             card; nobody raises the budget by itself."
+        }
+        Kind::Churning => {
+            "Stop repeating this. Write down what is known, try another way once, or stop and say what blocks you."
+        }
+        Kind::StuckProgress => {
+            "Trying the same again will end the same way. The next attempt needs a change or a person."
+        }
+        Kind::NeedsPerson => "A person should look before anything is tried again.",
+    }
+}

@@ -1,0 +1,517 @@
+//! Tables and properties of the verdicts, the drafts, and what is written where somebody asked for it.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::seen::{FilesSeen, Seen, Used, Work};
+use super::{BudgetCheck, NAME, decide, judge, page};
+use crate::board::{Change, Comment, Detail, Run, Status, Step};
+use crate::config::Config;
+use crate::distress::decision::{self, Action};
+use crate::logs::usage::{Reread, Tokens, Usage};
+use crate::money::Money;
+use crate::tree::changes::{Base, Changed, Changes, How};
+use crate::watch::route::facts::Routing;
+use crate::watch::testing::{NOW, ago, detail, event, run};
+use crate::watch::{Decision, Dispatcher, Pass, Runtime};
+
+fn pass() -> Pass {
+    Pass { id: "p".into(), program: NAME, now: NOW, clock_given: false, only: None, dry: false }
+}
+
+/// A task that luna has worked on for `seconds`.
+fn running(seconds: i64) -> Work {
+    let mut d = detail("t_0000000a", Status::Running);
+    d.runs.push(Run { started_at: ago(seconds), ..run(7, "luna", None) });
+    d.task.current_run = Some(7);
+    d.task.started_at = Some(ago(seconds));
+    work(d)
+}
+
+fn work(detail: Detail) -> Work {
+    Work {
+        detail,
+        usage: Usage { turns: Some(3), tool_calls: Some(5), tool_errors: Some(0), ..Usage::default() },
+        earlier: Vec::new(),
+        files: FilesSeen::unknown("not looked at"),
+        tree: None,
+    }
+}
+
+fn changed(files: &[(&str, How)]) -> FilesSeen {
+    let files: Vec<Changed> = files.iter().map(|(p, how)| Changed { path: (*p).into(), how: *how }).collect();
+    let changes = Changes {
+        root: "/w".into(),
+        branch: Some("wt/x".into()),
+        head: Some("b".repeat(40)),
+        head_at: Some(ago(5_000)),
+        base: Base::Fork,
+        base_commit: Some("a".repeat(40)),
+        commits: 1,
+        count: files.len(),
+        files,
+        is_cut: false,
+        packages: BTreeMap::new(),
+    };
+    FilesSeen { changes: Some(changes), why_not: None }
+}
+
+const SCOPE: &str = "Do it.\n\n## Scope\n- Concern: the parser\n- In scope: `src/parse/**`\n- Out of scope: `src/cli/**`\n\
+                     - Max files: 3\n- Iteration budget: 20\n- Time budget: 10m\n- Cost budget: $1\n";
+
+fn seen(work: Vec<Work>) -> Seen {
+    Seen {
+        now: NOW,
+        since: ago(86_400),
+        runtime: Some(Runtime {
+            dispatcher: Dispatcher::Absent,
+            is_daemon: false,
+            failure_limit: 2,
+            interval: 60,
+            profiles: vec!["luna".into(), "tuesday".into()],
+            orchestrator: None,
+        }),
+        glanced: 1,
+        own_board: true,
+        name: "default".into(),
+        slug: None,
+        db: "/b/board.db".into(),
+        clock_fault: None,
+        counts: BTreeMap::from([("running".to_owned(), 1)]),
+        work,
+        cards: Vec::new(),
+        routing: Routing::default(),
+        turns: Vec::new(),
+        unknown: Vec::new(),
+    }
+}
+
+/// The verdicts on one task, in their order, with the unknowns behind them.
+fn verdicts(work: Work, config: &Config) -> (Vec<&'static str>, Vec<String>) {
+    let seen = seen(vec![work]);
+    let judged = judge::all(&seen, config, &BTreeMap::new(), None);
+    (judged[0].found.iter().map(|f| f.kind.as_str()).collect(), judged[0].unknown.clone())
+}
+
+fn decided(work: Work, watcher: &BudgetCheck) -> Decision {
+    decide(watcher, &seen(vec![work]), &pass(), &Config::default())
+}
+
+fn commenting() -> BudgetCheck {
+    BudgetCheck { comment: true, ..BudgetCheck::default() }
+}
+
+fn asking() -> BudgetCheck {
+    BudgetCheck { distress: true, ..BudgetCheck::default() }
+}
+
+#[test]
+fn each_verdict_has_its_own_ground() {
+    let config = Config::default();
+    let scoped = |mut w: Work| {
+        w.detail.body = SCOPE.into();
+        w
+    };
+    type Case = (&'static str, Work, &'static [&'static str]);
+    let cases: Vec<Case> = vec![
+        ("an hour is allowed", running(3_600), &[]),
+        ("a second more is not", running(3_601), &["over time"]),
+        ("the task allows less", scoped(running(700)), &["over time"]),
+        ("ninety turns are allowed", Work { usage: turns(90), ..running(60) }, &[]),
+        ("one more is not", Work { usage: turns(91), ..running(60) }, &["over iterations"]),
+        (
+            "the task allows less turns",
+            scoped(Work { usage: turns(21), ..running(60) }),
+            &["over iterations"],
+        ),
+        ("money without a limit", Work { usage: cost("$90"), ..running(60) }, &[]),
+        ("money of the task", scoped(Work { usage: cost("$1.01"), ..running(60) }), &["over cost"]),
+        (
+            "money of all attempts",
+            scoped(Work {
+                usage: cost("$0.60"),
+                earlier: vec![Used { run: 6, usage: cost("$0.60") }],
+                ..running(60)
+            }),
+            &["over cost"],
+        ),
+        (
+            "files in scope",
+            scoped(Work { files: changed(&[("src/parse/a.rs", How::Modified)]), ..running(60) }),
+            &[],
+        ),
+        (
+            "files outside",
+            scoped(Work {
+                files: changed(&[("src/parse/a.rs", How::Modified), ("docs/x.md", How::Untracked)]),
+                ..running(60)
+            }),
+            &["out of scope"],
+        ),
+        (
+            "four files",
+            scoped(Work {
+                files: changed(&[
+                    ("src/parse/a.rs", How::Modified),
+                    ("src/parse/b.rs", How::Added),
+                    ("src/parse/c.rs", How::Deleted),
+                    ("src/parse/d.rs", How::Untracked),
+                ]),
+                ..running(60)
+            }),
+            &["too many files"],
+        ),
+        ("no scope, no judgement", Work { files: changed(&[("x", How::Added)]), ..running(60) }, &[]),
+        (
+            "equal calls",
+            Work { usage: Usage { identical_calls: Some(5), ..turns(9) }, ..running(60) },
+            &["churning"],
+        ),
+        (
+            "compactions",
+            Work { usage: Usage { compactions: Some(3), ..turns(9) }, ..running(60) },
+            &["churning"],
+        ),
+        ("reads of one file", Work { usage: rereads(8), ..running(60) }, &["churning"]),
+        ("fewer reads of one file", Work { usage: rereads(7), ..running(60) }, &[]),
+        (
+            "reading only, where nothing is to be changed",
+            Work { usage: Usage { tool_calls: Some(90), edits: Some(0), ..turns(9) }, ..running(60) },
+            &[],
+        ),
+        (
+            "reading only, where files are in scope",
+            scoped(Work { usage: Usage { tool_calls: Some(60), edits: Some(0), ..turns(9) }, ..running(60) }),
+            &["churning"],
+        ),
+    ];
+    for (name, work, want) in cases {
+        assert_eq!(verdicts(work, &config).0, want, "{name}");
+    }
+}
+
+fn turns(n: u64) -> Usage {
+    Usage { turns: Some(n), ..Usage::default() }
+}
+
+fn cost(amount: &str) -> Usage {
+    Usage { cost: Money::parse(amount), turns: Some(3), tokens: Some(Tokens::default()), ..Usage::default() }
+}
+
+fn rereads(times: u64) -> Usage {
+    Usage { rereads: vec![Reread { file: "a.rs".into(), times }], ..turns(9) }
+}
+
+#[test]
+fn what_is_not_known_is_no_verdict_and_is_said() {
+    let mut w = running(60);
+    w.usage = Usage::unknown("no log tells");
+    w.detail.body = SCOPE.into();
+    w.files = FilesSeen::unknown("git takes too long");
+    let (found, unknown) = verdicts(w, &Config::default());
+    assert_eq!(found, [""; 0]);
+    assert_eq!(unknown, ["iterations: no log tells", "cost: no log tells", "files: git takes too long"]);
+
+    let mut w = running(60);
+    w.detail.body = "## Scope\n- In scope: the parser and its friends\n".into();
+    w.files = changed(&[("src/a.rs", How::Modified)]);
+    let (found, unknown) = verdicts(w, &Config::default());
+    assert_eq!(found, [""; 0], "prose covers nothing and excludes nothing");
+    assert!(unknown[0].contains("src/a.rs"), "{unknown:?}");
+}
+
+/// A task whose attempts all failed on `error`, the newest an hour ago.
+fn failing(errors: &[&str]) -> Work {
+    let mut d = detail("t_0000000a", Status::Blocked);
+    d.task.started_at = Some(ago(9_000));
+    for (i, error) in errors.iter().enumerate() {
+        let n = i64::try_from(i).unwrap();
+        d.runs.push(Run {
+            error: Some((*error).into()),
+            started_at: ago(3_600 + 600 * n),
+            ended_at: Some(ago(3_300 + 600 * n)),
+            ..run(20 - n, "luna", Some("crashed"))
+        });
+    }
+    work(d)
+}
+
+#[test]
+fn the_same_error_without_progress_is_stuck() {
+    let config = Config::default();
+    let same = ["test 12 failed", "test 13 failed", "test 9 failed"];
+    assert_eq!(verdicts(failing(&same), &config).0, ["stuck progress"], "numbers differ, nothing else");
+    assert_eq!(verdicts(failing(&same[..2]), &config).0, [""; 0], "twice is no habit");
+    assert_eq!(verdicts(failing(&["a fails", "b fails", "a fails"]), &config).0, [""; 0]);
+
+    let mut w = failing(&same);
+    w.files = changed(&[("a", How::Added)]);
+    w.files.changes.as_mut().unwrap().head_at = Some(ago(3_900));
+    assert_eq!(verdicts(w, &config).0, [""; 0], "it committed something in between");
+
+    let mut w = failing(&same);
+    w.usage.tool_errors = Some(2);
+    w.earlier = [(19, 5), (18, 9)]
+        .map(|(run, n)| Used { run, usage: Usage { tool_errors: Some(n), ..Usage::default() } })
+        .into();
+    assert_eq!(verdicts(w, &config).0, [""; 0], "fewer tool calls failed than ever");
+
+    let mut w = failing(&same);
+    w.detail.runs[1].outcome = Some("reclaimed".into());
+    assert_eq!(verdicts(w, &config).0, [""; 0], "what was taken back is none of its failures");
+}
+
+#[test]
+fn a_person_is_asked_after_two_resets_or_two_used_up_budgets() {
+    let config = Config::default();
+    let reset = |n: i64| event("unblocked", 900 - n, json!({"by": "heal", "watchbill": {"reset": n}}));
+    let mut w = running(60);
+    w.detail.events.extend([reset(1)]);
+    assert_eq!(verdicts(w.clone(), &config).0, [""; 0]);
+    w.detail.events.extend([reset(2)]);
+    assert_eq!(verdicts(w.clone(), &config).0, ["needs a person"]);
+    w.detail.events.push(event("unblocked", 100, json!({"actor": "rosa"})));
+    assert_eq!(verdicts(w, &config).0, [""; 0], "somebody looked since");
+
+    let spent = "Iteration budget exhausted (90/90)";
+    assert_eq!(verdicts(failing(&[spent, spent]), &config).0, ["needs a person"]);
+    assert_eq!(verdicts(failing(&[spent]), &config).0, [""; 0]);
+}
+
+#[test]
+fn a_finished_task_is_measured_and_left_alone() {
+    let mut w = running(7_200);
+    w.detail.task.status = Status::Done;
+    w.detail.runs[0].ended_at = Some(ago(60));
+    w.detail.runs[0].outcome = Some("completed".into());
+    w.usage.identical_calls = Some(50);
+    assert_eq!(verdicts(w.clone(), &Config::default()).0, ["over time"]);
+    assert!(decided(w, &commenting()).steps.is_empty());
+}
+
+/// The children of a draft, as `route-blocked` reads them.
+fn children(work: Work) -> Vec<(String, Vec<String>, Vec<String>)> {
+    let seen = seen(vec![work]);
+    let config = Config::default();
+    let judged = judge::all(&seen, &config, &BTreeMap::new(), None);
+    let Some(draft) = &judged[0].draft else { return Vec::new() };
+    let read = decision::read(&draft.decision()).unwrap();
+    assert_eq!(read[0].task, "t_0000000a");
+    let Action::Split(children) = &read[0].action else { panic!("no split") };
+    assert_eq!(draft.commands().len(), children.len());
+    for (command, child) in draft.commands().iter().zip(children) {
+        assert!(command.starts_with("board --db /b/board.db add "), "{command}");
+        assert!(child.scope.in_scope.iter().all(|e| command.contains(e.as_str())), "{command}");
+    }
+    children
+        .iter()
+        .map(|c| (c.title.clone(), c.scope.in_scope.clone(), c.scope.out_of_scope.clone()))
+        .collect()
+}
+
+#[test]
+fn a_draft_parts_what_lies_outside_from_the_task() {
+    let mut w = running(60);
+    w.detail.body = SCOPE.into();
+    w.files = changed(&[
+        ("src/parse/a.rs", How::Modified),
+        ("src/cli/x.rs", How::Modified),
+        ("src/cli/y.rs", How::Added),
+        ("docs/a b.md", How::Untracked),
+        ("README.md", How::Deleted),
+    ]);
+    let parts: Vec<_> = children(w).into_iter().map(|(_, inside, _)| inside).collect();
+    assert_eq!(parts, [vec!["src/cli/**"], vec!["docs/**"], vec!["/README.md"]]);
+}
+
+#[test]
+fn a_draft_divides_what_changed_else_what_was_to_be_changed() {
+    let mut w = running(9_000);
+    w.files = changed(&[("api/a.rs", How::Modified), ("web/b.ts", How::Modified), ("web/c.ts", How::Added)]);
+    let parts = children(w);
+    assert_eq!(parts.iter().map(|p| p.1.clone()).collect::<Vec<_>>(), [vec!["web/**"], vec!["api/**"]]);
+    assert_eq!(parts[0].2, ["api/**"], "each leaves the others alone");
+
+    let mut w = running(9_000);
+    w.detail.body = "## Scope\n- In scope: `api/**`, `web/**`\n".into();
+    assert_eq!(children(w).len(), 2);
+    assert_eq!(children(running(9_000)).len(), 0, "nothing shows how to divide it");
+    assert_eq!(children(running(60)).len(), 0, "nothing is wrong with it");
+}
+
+#[test]
+fn packages_are_areas() {
+    let mut w = running(60);
+    w.detail.body = SCOPE.into();
+    w.files = changed(&[
+        ("services/pay/core/src/a.rs", How::Modified),
+        ("services/pay/core/src/b/c.rs", How::Modified),
+    ]);
+    w.files.changes.as_mut().unwrap().packages.insert("services/pay/core".into(), vec!["pay-core".into()]);
+    assert_eq!(children(w)[0].1, ["services/pay/core/**"]);
+}
+
+fn texts(step: &Step) -> Vec<&str> {
+    step.changes
+        .iter()
+        .filter_map(|c| if let Change::AddComment { body, .. } = c { Some(body.as_str()) } else { None })
+        .collect()
+}
+
+#[test]
+fn a_threshold_is_told_once() {
+    let mut w = running(4_000);
+    w.usage = turns(100);
+    let first = decided(w.clone(), &commenting());
+    assert_eq!(first.steps.len(), 1);
+    let said = texts(&first.steps[0]);
+    assert_eq!(said.len(), 2, "one for each threshold: {said:?}");
+    assert!(said[0].starts_with("watchbill: over time (3600)\n"), "{}", said[0]);
+    assert!(
+        first.steps[0]
+            .changes
+            .iter()
+            .all(|c| matches!(c, Change::AddComment { .. } | Change::AddEvent { .. }))
+    );
+
+    // By the event, and where that is out of sight by the comment itself.
+    for keep_event in [true, false] {
+        let mut w = w.clone();
+        for c in &first.steps[0].changes {
+            match c {
+                Change::AddEvent { kind, payload, .. } if keep_event => {
+                    w.detail.events.push(event(kind, 10, payload.clone()));
+                }
+                Change::AddComment { author, body } if !keep_event => {
+                    w.detail.comments.push(Comment {
+                        author: author.clone(),
+                        body: body.clone(),
+                        at: ago(10),
+                    });
+                }
+                _ => {}
+            }
+        }
+        assert!(decided(w.clone(), &commenting()).steps.is_empty());
+        // Another limit is another threshold.
+        w.detail.body = "## Scope\n- Time budget: 20m\n".into();
+        assert_eq!(texts(&decided(w, &commenting()).steps[0]).len(), 1);
+    }
+    assert!(decided(w.clone(), &BudgetCheck::default()).steps.is_empty(), "nobody asked for it");
+    w.detail.body = "watchbill: no-heal".into();
+    assert!(decided(w, &commenting()).steps.is_empty());
+}
+
+/// The card a step makes: title and body.
+fn card(d: &Decision) -> Option<(String, String)> {
+    let made = d.steps.first()?.changes.iter().find_map(|c| match c {
+        Change::AddAnother { task, .. } => Some((task.title.clone(), task.body.clone().unwrap_or_default())),
+        _ => None,
+    })?;
+    Some(made)
+}
+
+#[test]
+fn a_card_asks_about_running_work_once_and_leaves_it_running() {
+    let mut w = running(60);
+    w.detail.body = SCOPE.into();
+    w.files = changed(&[("src/cli/x.rs", How::Modified)]);
+    let first = decided(w.clone(), &asking());
+    let (title, body) = card(&first).unwrap();
+    assert_eq!(title, "[BLOCKED] t_0000000a scope_boundary");
+    assert!(body.contains("src/cli/x.rs (modified): out of scope by src/cli/**"), "{body}");
+    assert!(body.contains("\"action\":\"split\"") && body.contains("board --db /b/board.db add"), "{body}");
+    assert!(body.contains("- Cannot touch: src/cli/**"), "{body}");
+    let touches = |c: &Change| {
+        matches!(c, Change::SetStatus(_) | Change::Link { .. } | Change::ReleaseClaim | Change::EndRun { .. })
+    };
+    assert!(!first.steps[0].changes.iter().any(touches), "{:?}", first.steps[0].changes);
+
+    let over = decided(running(9_000), &asking());
+    assert_eq!(card(&over).unwrap().0, "[BLOCKED] t_0000000a iteration_budget");
+
+    // The tie is an event of the task itself.
+    for c in &first.steps[0].changes {
+        if let Change::AddEvent { kind, payload, .. } = c {
+            w.detail.events.push(event(kind, 10, payload.clone()));
+        }
+    }
+    let again = decided(w.clone(), &asking());
+    assert!(again.steps.is_empty(), "{:?}", again.steps);
+    w.detail.cards = vec!["t_000000cc".into()];
+    assert!(decided(w, &asking()).steps.is_empty());
+
+    for status in [Status::Ready, Status::Blocked, Status::Scheduled] {
+        let mut w = running(60);
+        w.detail.task.status = status;
+        w.detail.body = SCOPE.into();
+        w.files = changed(&[("src/cli/x.rs", How::Modified)]);
+        assert!(decided(w, &asking()).steps.is_empty(), "only what runs");
+    }
+}
+
+#[test]
+fn the_page_has_all_of_it() {
+    let mut w = running(4_000);
+    w.detail.events.push(event("assigned", 50, json!({"assignee": "luna", "from": "sol"})));
+    w.usage = cost("$2");
+    let mut blocked = detail("t_0000000b", Status::Blocked);
+    blocked.events.push(event(
+        "blocked",
+        500,
+        json!({"by": "heal", "cause": "resume-cap", "reason": "too often", "watchbill": {}}),
+    ));
+    let seen = seen(vec![w, work(blocked)]);
+    let config = Config::default();
+    let judged = judge::all(&seen, &config, &BTreeMap::new(), None);
+    let o = page::overview(&seen, &judged, &config);
+    assert_eq!(o.tasks[0].task, "t_0000000a");
+    assert_eq!((o.tasks[0].seconds, o.tasks[0].reassigned, o.tasks[0].verdicts.len()), (4_000, 1, 1));
+    assert_eq!(
+        o.tasks[0].gauges.iter().map(|g| g.what.as_str()).collect::<Vec<_>>(),
+        ["time", "iterations", "resets", "exhaustions"]
+    );
+    assert_eq!((o.people.len(), o.people[0].why.as_str()), (1, "resume-cap: too often"));
+    assert_eq!(
+        (o.spent[0].profile.as_str(), o.spent[0].cost, o.spent[0].attempts),
+        ("luna", Money::parse("$2"), 1)
+    );
+    assert_eq!(o.turns.iter().map(|t| t.what.as_str()).collect::<Vec<_>>(), ["escalated", "reassigned"]);
+}
+
+#[test]
+fn what_was_seen_survives_being_saved() {
+    let mut w = running(4_000);
+    w.files = changed(&[("a", How::Deleted)]);
+    w.usage = cost("$0.102975");
+    let seen = seen(vec![w]);
+    let json = serde_json::to_string(&seen).unwrap();
+    assert_eq!(serde_json::from_str::<Seen>(&json).unwrap(), seen);
+}
+
+proptest::proptest! {
+    /// Whatever is seen: no verdict without a number that is over a limit, no step that changes a state.
+    #[test]
+    fn nothing_is_ever_changed_but_words(
+        seconds in 0_i64..200_000, turns in proptest::option::of(0_u64..300), calls in proptest::option::of(0_u64..300),
+        identical in proptest::option::of(0_u64..20), files in proptest::collection::vec("[a-c]{1,2}(/[a-c]{1,2}){0,2}", 0..6),
+        body in "\\PC{0,60}", comment in proptest::bool::ANY, distress in proptest::bool::ANY,
+    ) {
+        let mut w = running(seconds);
+        w.detail.body = format!("## Scope\n- In scope: `a/**`\n{body}");
+        w.usage = Usage { turns, tool_calls: calls, identical_calls: identical, ..Usage::default() };
+        let named: Vec<(&str, How)> = files.iter().map(|f| (f.as_str(), How::Modified)).collect();
+        w.files = changed(&named);
+        let watcher = BudgetCheck { comment, distress, ..BudgetCheck::default() };
+        let decision = decided(w, &watcher);
+        for step in &decision.steps {
+            for c in &step.changes {
+                let only_says = matches!(c, Change::AddEvent { .. } | Change::AddComment { .. } | Change::AddAnother { .. });
+                proptest::prop_assert!(only_says, "{c:?}");
+            }
+        }
+        proptest::prop_assert!(decision.steps.is_empty() || comment || distress);
+        proptest::prop_assert!(decision.steps.len() <= 1);
+    }
+}

@@ -1,0 +1,109 @@
+//! The card about work that is over its bounds while its worker lives, from the same code as every other.
+
+use super::queue::Queue;
+use super::seen::{Seen, SourceSeen, TreeSeen};
+use super::trouble::Trouble;
+use super::{Rules, compose, history};
+use crate::board::Step;
+use crate::config::Config;
+use crate::distress::Blocker;
+use crate::logs::{LogEnd, Reading};
+use crate::watch::budget::draft::Drafted;
+use crate::watch::budget::seen as budget;
+use crate::watch::{Decision, Left, Pass};
+
+/// What is over its bounds.
+pub(crate) struct Over<'a> {
+    /// What kind of help is needed.
+    pub(crate) blocker: Blocker,
+    /// One sentence about it.
+    pub(crate) what: String,
+    /// What shows it, one line each; untrusted.
+    pub(crate) evidence: Vec<String>,
+    /// Narrower tasks, where there is a draft.
+    pub(crate) draft: Option<&'a Drafted>,
+}
+
+/// Where such cards are written in one pass.
+pub(crate) struct Desk<'a> {
+    seen: Seen,
+    pass: &'a Pass,
+    config: &'a Config,
+    taken: usize,
+}
+
+impl<'a> Desk<'a> {
+    pub(crate) fn new(seen: &budget::Seen, pass: &'a Pass, config: &'a Config) -> Desk<'a> {
+        let seen = Seen {
+            now: seen.now,
+            runtime: seen.runtime.clone(),
+            glanced: seen.glanced,
+            own_board: seen.own_board,
+            slug: seen.slug.clone(),
+            db: seen.db.clone(),
+            clock_fault: None,
+            sources: Vec::new(),
+            cards: seen.cards.clone(),
+            others: Vec::new(),
+            routing: seen.routing.clone(),
+            waiting: Vec::new(),
+            profiles: seen.routing.profiles.clone(),
+        };
+        Desk { seen, pass, config, taken: 0 }
+    }
+
+    /// The step that makes a card about this work; nothing where there is one, or was one about this attempt.
+    pub(crate) fn ask(
+        &mut self,
+        work: &budget::Work,
+        over: &Over<'_>,
+        decision: &mut Decision,
+    ) -> Option<Step> {
+        let d = &work.detail;
+        let rules = Rules::new(&self.seen, self.pass, self.config);
+        let mut leave = |because: String| {
+            decision.left.push(Left { task: d.task.id.clone(), because, unknown: false });
+            None
+        };
+        if let Some(card) = rules.open.get(&d.task.id).and_then(|cards| cards.first()) {
+            return leave(format!("its distress card {card} is open"));
+        }
+        let run = d.newest_run().map_or(0, |r| r.id);
+        if let Some(asked) = history::asked(d).iter().find(|a| a.run == run) {
+            return leave(format!("card {} asked about this attempt already", asked.card));
+        }
+        if let Some(made) = rules.used_up(d) {
+            return leave(format!("{made} cards in a day are enough"));
+        }
+        let word = match over.blocker {
+            Blocker::ScopeBoundary => "out_of_scope",
+            _ => "over_budget",
+        };
+        let trouble = Trouble {
+            case: word,
+            blocker: over.blocker,
+            cause: None,
+            word,
+            run,
+            what: over.what.clone(),
+            evidence: None,
+            quotes: over.evidence.clone(),
+            link: false,
+            park: false,
+            spent: false,
+            wait: None,
+            draft: over.draft.map(Drafted::lines).unwrap_or_default(),
+        };
+        let tree = TreeSeen { tree: work.tree.clone(), why_not: work.files.why_not.clone() };
+        let reading = Reading::of(LogEnd::NoEvidence, None);
+        let source = SourceSeen { detail: d.clone(), reading, worker: None, tree, changes: None };
+        let mut queue = Queue::new(&rules);
+        queue.take_away(self.taken);
+        let slot = queue.take(&rules, &source, &trouble);
+        if slot.wait.is_none() {
+            self.taken += 1;
+        }
+        let made = rules.card(&source, &trouble, compose::key(&d.task.id, word, run), &slot, &[]);
+        Some(rules.tie(&source, &trouble, &made.id, Some(made.change), &slot))
+    }
+}
