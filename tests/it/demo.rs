@@ -103,6 +103,10 @@ fn shows_what_it_says_and_leaves_nothing_behind() {
         "Update the README    luna         scheduled\n      waits until ",
         "A second pass of both changed nothing.",
         "The stranger who has the recycled pid was left in peace.",
+        "Review the design  running\n      over time: 17m in this attempt, 10m allowed (task)\n",
+        "src/lex.rs (untracked): not in scope\n",
+        "src/parse.rs (modified): not in scope\n",
+        "it drafts a task of its own: src: a review of the parser's design\n",
     ] {
         assert!(ran.out.contains(said), "{said:?} is missing:\n{}", ran.out);
     }
@@ -162,6 +166,10 @@ fn json_has_before_and_after() {
     }
     assert_eq!(steps(&all["route_blocked"]).len(), 2, "{all:#}");
     assert_eq!(steps(&all["at_last"]), [Value::Null; 0], "nor does one of route-blocked");
+    let budget = &all["budget_check"]["boards"][0];
+    assert_eq!(steps(&all["budget_check"]), [Value::Null; 0], "it only looks");
+    let review = one(&budget["overview"]["tasks"], "t_0000da09");
+    assert_eq!(review["files"]["out_of_scope"], serde_json::json!(["src/lex.rs", "src/parse.rs"]));
 }
 
 #[test]

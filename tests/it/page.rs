@@ -3,6 +3,8 @@
 //!
 //! `WATCHBILL_CHROMIUM=skip` leaves all of it out and says so; `WATCHBILL_SCREENSHOTS=DIR` keeps its pictures.
 
+mod night; // a board as it is in the morning
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -24,6 +26,21 @@ fn the_sample_page_is_fit_to_be_read_anywhere() {
     let page = dir.path().join("page.html");
     std::fs::write(&page, html(&sample())).unwrap();
     is_fit_to_be_read(&page, &pictures(&dir));
+}
+
+/// The built program on a board with everything on it; its pictures are those of the README.
+#[test]
+fn the_page_of_a_night_is_fit_to_be_read_anywhere() {
+    if !wanted("page::the_page_of_a_night_is_fit_to_be_read_anywhere") {
+        return;
+    }
+    let board = night::night();
+    let page = board.path().join("page.html");
+    night::write_page(&board, &page);
+    let dir = tempfile::tempdir().unwrap();
+    let folder = pictures(&dir).join("night");
+    std::fs::create_dir_all(&folder).unwrap();
+    is_fit_to_be_read(&page, &folder);
 }
 
 /// Where pictures go: where they were asked for, or where they vanish with the test.

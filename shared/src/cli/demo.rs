@@ -1,6 +1,8 @@
 //! `watchbill demo`: breaks a board in a temporary folder with real processes, repairs it with the real programs, and
 //! shows what each of them made of it. Ends by itself and leaves nothing behind.
 
+mod scope;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -91,6 +93,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
     let route = stage.pass("route-blocked")?;
     let routed = stage.tasks()?;
     let at_last = stage.pass("route-blocked")?;
+    let budget = stage.pass("budget-check")?;
     let untouched = stage.stranger_lives();
     if args.json {
         let all = json!({
@@ -99,6 +102,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
             "synthesize_distress": distress, "cards": cards.iter().map(whole).collect::<Vec<_>>(),
             "asked": asked.iter().map(brief).collect::<Vec<_>>(), "later": later, "route_blocked": route,
             "routed": routed.iter().map(brief).collect::<Vec<_>>(), "at_last": at_last,
+            "budget_check": budget,
             "stranger_lives": untouched,
         });
         return print(&format!("{all:#}\n"));
@@ -106,6 +110,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
     let mut shown = text(&before, &after, &first, &second, untouched);
     shown.push_str(&cards_text(&cards, (&after, &asked), &distress));
     shown.push_str(&routed_text((&asked, &routed), &route, steps(&later).len() + steps(&at_last).len()));
+    shown.push_str(&scope::text(&budget));
     print(&shown)
 }
 
@@ -228,12 +233,15 @@ impl Stage {
     fn set(&mut self, scene: &Scene) -> Result<()> {
         let trail = trail();
         let (old, then, now) = (self.now.plus(-7_200), self.now.plus(-1_020), self.now);
-        let task = NewTask {
+        let mut task = NewTask {
             title: scene.title.into(),
             assignee: Some(scene.who.into()),
             created_by: Some("demo".into()),
             ..NewTask::default()
         };
+        if scene.id == scope::TASK {
+            scope::set(self, &mut task);
+        }
         self.write(old, scene.id, None, hermes::created(Status::Ready, task, &[], &trail))?;
         match scene.id {
             "t_0000da04" => {
@@ -494,6 +502,11 @@ fn text(before: &[Task], after: &[Task], first: &Value, second: &Value, untouche
 
 fn steps(report: &Value) -> &[Value] {
     report["boards"][0]["steps"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The same, and a word where it says nothing.
+fn said_of(report: &Value, id: &str) -> String {
+    said(report, id).unwrap_or_else(|| "nothing is wrong with it".into())
 }
 
 /// What the report says about one task: a step, or why it was left alone.

@@ -144,7 +144,7 @@ fn people(n: usize, o: &Overview) -> String {
 fn unseen(o: &Overview) -> String {
     let lines = o.unknown.iter().take(MOST_LISTED).map(|line| quoted(line, 400));
     let inside = match o.unknown.len() {
-        0 => "<p class=\"muted\">Everything that was looked for was found.</p>".to_owned(),
+        0 => "<p class=\"muted\">Nothing but what is said of each task above.</p>".to_owned(),
         n => format!("{}{}", list("plain", lines), parts::more(n, MOST_LISTED)),
     };
     parts::plain_section("What could not be seen", &inside)

@@ -191,7 +191,7 @@ fn port() -> TaskView {
             is_least: false,
             out_of_scope: outside.iter().map(|s| (*s).to_owned()).collect(),
             unclear: vec!["tests/golden/empty.txt".into()],
-            base: "where its branch left main (4f2a91c)".into(),
+            base: "its branch left the default branch (4f2a91c)".into(),
         }),
         verdicts: vec![
             wrong(
@@ -251,7 +251,7 @@ fn flaky() -> TaskView {
             is_least: false,
             out_of_scope: Vec::new(),
             unclear: Vec::new(),
-            base: "HEAD when attempt 200 began (91bb0de)".into(),
+            base: "its first attempt began (91bb0de)".into(),
         }),
         verdicts: vec![
             wrong(

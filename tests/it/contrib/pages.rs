@@ -217,6 +217,7 @@ fn promises_name_tests_that_exist() {
 fn links_lead_somewhere() {
     let mut pages = vec![place("README.md"), place("CHANGELOG.md")];
     files(&place("docs"), &mut |p| pages.push(p.to_path_buf()));
+    pages.retain(|p| p.extension().is_some_and(|x| x == "md"));
     let mut links = 0;
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();

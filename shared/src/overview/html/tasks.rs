@@ -196,7 +196,7 @@ fn files(f: &FilesView) -> String {
         n => format!(", {n} unclear"),
     };
     let head = format!(
-        "{} changed{out}{unclear} <span class=\"muted\">against {}</span>",
+        "{} changed{out}{unclear} <span class=\"muted\">since {}</span>",
         number(&count),
         quoted(&f.base, 160)
     );

@@ -124,7 +124,7 @@ fn an_empty_board_and_no_board_say_so() {
         "No attempt was made",
         "No task was reset",
         "No provider refused work",
-        "Everything that was looked for was found.",
+        "Nothing but what is said of each task above.",
     ] {
         assert!(text.contains(part), "{part:?} is not in:\n{text}");
     }

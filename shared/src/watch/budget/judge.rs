@@ -366,7 +366,7 @@ impl<'a> Case<'a> {
         self.gauge("exhaustions", Some(used_up), false, by_budget.value, Unit::Count, &by_budget.source);
         let mut why = Vec::new();
         if resets >= by_resets.value {
-            why.push(format!("reset {resets} times, {} is enough ({})", by_resets.value, by_resets.source));
+            why.push(format!("reset {resets} times, {} are enough ({})", by_resets.value, by_resets.source));
         }
         if used_up >= by_budget.value {
             why.push(format!(

@@ -15,7 +15,7 @@ use crate::watch::route::facts::{self, About, Routing};
 use crate::watch::{Pass, UseAsk, World, clock};
 
 /// Most tasks looked at closely in one pass.
-const MOST_TASKS: usize = 500;
+const MOST_TASKS: usize = 1_000;
 /// Newest attempts of the board among which those that ended lately are looked for.
 const MOST_RUNS: u32 = 2_000;
 /// Newest events of the board that are shown.
