@@ -123,12 +123,12 @@ fn used(
     // The id comes from a row that anybody may have written: it must not lead out of the folder.
     let is_name = !ask.task.is_empty() && !ask.task.contains(['/', '\0']) && !ask.task.starts_with('.');
     let log = discover::logs_dir(id).filter(|_| is_name).map(|dir| dir.join(format!("{}.log", ask.task)));
-    let named = match ask.file.map(Path::new) {
-        Some(file) if !file.is_absolute() => {
-            return Usage::unknown("the log its claim names is no absolute path");
-        }
-        named => named,
-    };
+    let named = ask.file.map(Path::new);
+    // A store may be named with a session behind it.
+    let file = ask.file.and_then(|f| f.split('#').next()).map(Path::new);
+    if file.is_some_and(|file| discover::is_board_file(id, file)) {
+        return Usage::unknown("the log its claim names is the board itself");
+    }
     let ask = UsageAsk {
         task: ask.task,
         profile: ask.profile,

@@ -103,6 +103,9 @@ impl LogReader for LogFiles {
             if !named.is_absolute() {
                 return unreadable("the log its claim names is no absolute path");
             }
+            if discover::is_board_file(ask.board, named) {
+                return unreadable("the log its claim names is the board itself");
+            }
             return file::read(&ask_for(named, Of::Named), cache);
         }
         let Some(folder) = discover::logs_dir(ask.board) else { return Reading::of(LogEnd::Absent, None) };

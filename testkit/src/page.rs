@@ -3,8 +3,8 @@
 use shared::logs::usage::{Reread, Tokens, Usage};
 use shared::money::Money;
 use shared::overview::{
-    AttemptView, Draft, FilesView, ForPerson, Gauge, Overview, ProviderView, Recurring, Refusal, Spent,
-    TaskView, Turn, Unit, Verdict,
+    AttemptView, Draft, FilesView, ForPerson, Gauge, Intervention, Overview, ProviderView, Recurring,
+    Refusal, Spent, TaskView, Unit, Verdict,
 };
 use shared::time::Time;
 

@@ -145,9 +145,9 @@ fn a_threshold_is_told_once_and_nothing_else_changes() {
     assert!(said.contains("over time: 11m in this attempt, 10m allowed (task)"), "{said}");
     assert!(said.contains("t_0000000a comment: over time"), "{said}");
     let text = b.value("SELECT body FROM task_comments");
-    assert!(text.starts_with("watchbill: over time (600)\n"), "{text}");
+    assert!(text.starts_with("watchbill: over time (10m)\n"), "{text}");
     let payload = b.payload("t_0000000a", "commented");
-    assert_eq!((&payload["key"], &payload["by"]), (&json!("budget:over_time:600"), &json!("budget-check")));
+    assert_eq!((&payload["key"], &payload["by"]), (&json!("budget:over_time:10m"), &json!("budget-check")));
     let after = b.dump();
     b.budget(&["--comment"]).ok();
     assert_eq!(b.dump(), after, "a second pass right after it");
@@ -235,6 +235,8 @@ fn lint_names_the_line_to_fix() {
     assert_eq!(kinds, [&json!("too_broad"), &json!("not_understood")]);
     b.budget(&["--lint", "--comment"]).fails_with_usage();
     assert_eq!(b.budget(&["--lint", "--task", "t_0000000c"]).ok(), "");
+    assert!(b.budget(&["--lint", "--task", "t_0000000f"]).fails(1).contains("no such task"));
+    assert!(b.budget(&["--lint", "--task", "all"]).fails(2).contains("not a task id"));
 }
 
 impl Ran {

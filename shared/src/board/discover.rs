@@ -1,5 +1,6 @@
 //! Which boards there are, exactly as Hermes resolves paths, environment and slugs (0.19 `kanban_db.py`).
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::BoardId;
@@ -65,6 +66,18 @@ pub fn db_path(root: &Path, slug: &str) -> PathBuf {
 
 fn boards(root: &Path) -> PathBuf {
     root.join("kanban").join("boards")
+}
+
+/// Whether a file is the board itself, or one of the files SQLite keeps beside it, under whatever name: to open and close it like
+/// any other file would take the locks off it that this process holds (SQLite, "How To Corrupt", 2.2).
+pub fn is_board_file(id: &BoardId, file: &Path) -> bool {
+    let identity = |path: &Path| path.metadata().ok().map(|m| (m.dev(), m.ino()));
+    let Some(named) = identity(file) else { return false };
+    ["", "-wal", "-shm"].iter().any(|end| {
+        let mut own = id.path.as_os_str().to_owned();
+        own.push(end);
+        identity(Path::new(&own)) == Some(named)
+    })
 }
 
 /// The folder of a board's worker logs. `None` for a board outside any Hermes root.

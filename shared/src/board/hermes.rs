@@ -291,12 +291,19 @@ pub fn promoted(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     changes
 }
 
-/// A comment and its event. Pull-request addresses are rewritten: one in a comment parks a task for 24 h in Hermes.
-pub fn commented(author: &str, body: &str) -> Vec<Change> {
+/// A comment without its event, and its length. Pull-request addresses are rewritten: one in a comment parks a task for 24 h
+/// in Hermes.
+pub fn comment(author: &str, body: &str) -> (Change, usize) {
     let body = without_pull_urls(body.trim());
     let len = body.chars().count();
+    (Change::AddComment { author: author.into(), body }, len)
+}
+
+/// A comment and its event.
+pub fn commented(author: &str, body: &str) -> Vec<Change> {
+    let (comment, len) = comment(author, body);
     vec![
-        Change::AddComment { author: author.into(), body },
+        comment,
         Change::AddEvent {
             kind: "commented".into(),
             payload: json!({"author": author, "len": len}),

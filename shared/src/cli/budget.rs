@@ -52,7 +52,8 @@ pub(super) struct BudgetArgs {
     /// Write the report as one page that needs no network, readable by you alone
     #[arg(long, value_name = "FILE", conflicts_with_all = ["lint", "plan"])]
     html: Option<PathBuf>,
-    /// Only list ready and running tasks whose scope is missing, contradictory or too broad, with the line to fix
+    /// Only list ready and running tasks whose scope is missing, contradictory, not understood or too
+    /// broad, with the line to fix
     #[arg(long, conflicts_with_all = ["plan", "facts", "dry_run"])]
     lint: bool,
     #[command(flatten)]
@@ -65,12 +66,13 @@ pub(super) fn run(budget: &BudgetArgs, version: &str) -> Result<u8> {
     if budget.lint {
         return lint_boards(budget, common, &loaded.config, version);
     }
+    let config = loaded.config;
     let check = BudgetCheck { comment: budget.comment, distress: budget.distress, origin: loaded.origin };
     let mut page = |boards: &[BoardReport]| match &budget.html {
         Some(file) => write_page(file, boards),
         None => Ok(()),
     };
-    watcher::run_and(&check, &budget.args, version, &mut page)
+    watcher::run_then(&check, &config, &budget.args, version, &mut page)
 }
 
 /// Writes the page beside its place first, so that nobody ever opens half of one.
@@ -105,11 +107,13 @@ fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &
     let here = Here::look(common, config)?;
     let ids = common.boards(config)?;
     let only = budget.args.watcher.task.as_deref();
+    let mut knows = Vec::new();
     let (mut codes, mut boards, mut text) = (Vec::new(), Vec::new(), String::new());
     for id in &ids {
         let prefix = if ids.len() > 1 { format!("[{}] ", id.name()) } else { String::new() };
         match lint_board(id, config, only) {
-            Ok(tasks) => {
+            Ok((tasks, is_known)) => {
+                knows.push(is_known);
                 tasks.iter().for_each(|t| text.push_str(&shown(t, &prefix)));
                 let tasks: Vec<Value> = tasks.iter().map(whole).collect();
                 boards.push(
@@ -126,6 +130,7 @@ fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &
             }
         }
     }
+    watcher::known(only, &knows)?;
     if common.json {
         let report = json!({
             "schema": SCHEMA, "program": "budget-check", "version": version, "now": here.now, "boards": boards,
@@ -137,7 +142,7 @@ fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &
     Ok(common_code(&codes))
 }
 
-fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<Vec<Linted>> {
+fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<(Vec<Linted>, Option<bool>)> {
     let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;
     let b = &config.budget;
     let policy = Policy {
@@ -147,6 +152,10 @@ fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<Vec<L
     };
     let rows = board.glance(&[Status::Running, Status::Ready])?;
     let asked = |id: &str| only.is_none_or(|only| only == id);
+    let is_known = match only {
+        Some(id) => Some(!board.titled(&[id.to_owned()])?.is_empty()),
+        None => None,
+    };
     let ids: Vec<String> = rows
         .iter()
         .filter(|t| asked(&t.id) && !is_card(&t.title, t.idempotency_key.as_deref()))
@@ -158,7 +167,7 @@ fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<Vec<L
         status: d.task.status.to_string(),
         flaws: lint(&d.body, &policy),
     });
-    Ok(all.filter(|t| !t.flaws.is_empty()).collect())
+    Ok((all.filter(|t| !t.flaws.is_empty()).collect(), is_known))
 }
 
 fn shown(t: &Linted, prefix: &str) -> String {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{Common, Here, WatcherArgs, env};
 use crate::board::BoardId;
 use crate::cache::Cache;
+use crate::config::Config;
 use crate::error::{Error, Kind, Result};
 use crate::pass::{self, Tools};
 use crate::report::{self, BoardReport, PLAN_SCHEMA, Plan, PlanBoard};
@@ -35,15 +36,17 @@ or when a comment by a person begins with it.";
 const PLAN_MAX_AGE: i64 = 86_400;
 
 pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) -> Result<u8> {
-    run_and(watcher, args, version, &mut |_| Ok(()))
+    let config = args.common.load()?.config;
+    run_then(watcher, &config, args, version, &mut |_| Ok(()))
 }
 
-/// The same, with something to be done with what came of it before that is shown.
-pub(super) fn run_and<W: Watcher>(
+/// The same with a configuration that is read already, and with something to be done with what came of it.
+pub(super) fn run_then<W: Watcher>(
     watcher: &W,
+    config: &Config,
     args: &WatcherArgs,
     version: &str,
-    and: &mut dyn FnMut(&[BoardReport]) -> Result<()>,
+    then: &mut dyn FnMut(&[BoardReport]) -> Result<()>,
 ) -> Result<u8> {
     let common = &args.common;
     let flags = &args.watcher;
@@ -52,22 +55,21 @@ pub(super) fn run_and<W: Watcher>(
         return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db")
             .hint("add --dry-run to look only"));
     }
-    let config = common.load()?.config;
-    let here = Here::look(common, &config)?;
+    let here = Here::look(common, config)?;
     let pass = here.pass(W::NAME, flags.task.clone(), dry);
     if let Some(file) = &flags.facts {
-        let reports = facts(watcher, file, &pass, &config)?;
-        and(&reports)?;
-        return show(&pass, version, &reports, None, common);
+        let reports = facts(watcher, file, &pass, config)?;
+        let code = show(&pass, version, &reports, None, common)?;
+        return then(&reports).map(|()| code);
     }
     let mut cache = Cache::open(Cache::place(&env));
-    let mut tools = here.tools(&pass, &config, &mut cache, common.json && common.verbose);
+    let mut tools = here.tools(&pass, config, &mut cache, common.json && common.verbose);
     let boards = match &flags.plan {
         Some(file) => planned(file, &mut tools)?,
         None => {
-            let ids = common.boards(&config)?;
+            let ids = common.boards(config)?;
             let boards: Vec<_> = ids.iter().map(|id| pass::run(watcher, id, &mut tools)).collect();
-            known(&pass, &boards)?;
+            known(pass.only.as_deref(), &boards.iter().map(|b| b.knows).collect::<Vec<_>>())?;
             boards
         }
     };
@@ -76,23 +78,22 @@ pub(super) fn run_and<W: Watcher>(
         tools.cache.drop_logs();
     }
     let forgot = if dry { None } else { cache.save() };
-    and(&boards)?;
     let plan = dry.then(|| plan(&pass, &here.host.facts().hostname, &boards));
     let code = show(&pass, version, &boards, plan.as_ref(), common)?;
     if let Some(warning) = forgot {
         let _ = report::say(&mut std::io::stderr().lock(), '4', W::NAME, &warning);
     }
-    Ok(code)
+    then(&boards).map(|()| code)
 }
 
 /// Refuses a `--task` that names nothing at all, which would otherwise look like a healthy task.
-fn known(pass: &Pass, boards: &[BoardReport]) -> Result<()> {
-    let Some(only) = &pass.only else { return Ok(()) };
+pub(super) fn known(only: Option<&str>, knows: &[Option<bool>]) -> Result<()> {
+    let Some(only) = only else { return Ok(()) };
     let at = format!("--task {only}");
     if !only.starts_with("t_") {
         return Err(Error::new(Kind::Usage, at, "not a task id").hint("they look like t_1a2b3c4d"));
     }
-    if boards.iter().all(|b| b.knows == Some(false)) {
+    if knows.iter().all(|known| *known == Some(false)) {
         return Err(Error::new(Kind::Partial, at, "no such task on any of these boards"));
     }
     Ok(())
@@ -180,12 +181,7 @@ fn planned(file: &Path, tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
 }
 
 /// Decides again on what an earlier pass saw.
-fn facts<W: Watcher>(
-    watcher: &W,
-    file: &Path,
-    pass: &Pass,
-    config: &crate::config::Config,
-) -> Result<Vec<BoardReport>> {
+fn facts<W: Watcher>(watcher: &W, file: &Path, pass: &Pass, config: &Config) -> Result<Vec<BoardReport>> {
     let whole: Value = read(file)?;
     let at = file.display().to_string();
     let bad = |e: serde_json::Error| Error::new(Kind::Data, &at, format!("not what {} saw: {e}", W::NAME));

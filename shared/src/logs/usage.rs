@@ -41,6 +41,17 @@ impl Tokens {
     pub fn total(self) -> u64 {
         [self.cache_write, self.cache_read, self.output].iter().fold(self.input, |a, b| a.saturating_add(*b))
     }
+
+    /// The sums.
+    #[must_use]
+    pub fn plus(self, more: Tokens) -> Tokens {
+        Tokens {
+            input: self.input.saturating_add(more.input),
+            cache_write: self.cache_write.saturating_add(more.cache_write),
+            cache_read: self.cache_read.saturating_add(more.cache_read),
+            output: self.output.saturating_add(more.output),
+        }
+    }
 }
 
 /// What one attempt used. Whatever is not known is `None`, never 0.

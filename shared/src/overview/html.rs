@@ -5,12 +5,12 @@
 //! numbers, times and words of ours.
 
 mod axis;
+mod interventions;
 mod parts;
 mod providers;
 mod sums;
 mod tasks;
 mod timeline;
-mod turns;
 
 use parts::{escaped, link_to, list, quoted, section, stamp};
 
@@ -76,7 +76,7 @@ fn board(n: usize, o: &Overview) -> String {
         tasks::wrong(n, o),
         timeline::section(o),
         sums::spent(o),
-        turns::section(o),
+        interventions::section(o),
         providers::section(o),
         tasks::others(n, o),
         unseen(o),

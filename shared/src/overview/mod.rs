@@ -35,7 +35,7 @@ pub struct Overview {
     /// What a person must decide.
     pub people: Vec<ForPerson>,
     /// Resets, moves and reassignments, oldest first.
-    pub turns: Vec<Turn>,
+    pub interventions: Vec<Intervention>,
     /// Providers that refused work since then, or do now.
     pub providers: Vec<ProviderView>,
     /// Where time and money went, the most money first, then the most time.
@@ -57,7 +57,7 @@ pub struct TaskView {
     pub assignee: Option<String>,
     /// Its attempts since [`Overview::since`] and the newest before, oldest first.
     pub attempts: Vec<AttemptView>,
-    /// How many attempts it had in all.
+    /// How many attempts it had, of the newest 30.
     pub attempt_count: usize,
     /// Seconds of all its attempts.
     pub seconds: i64,
@@ -191,7 +191,7 @@ pub struct ForPerson {
 
 /// A reset, a move or a reassignment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Turn {
+pub struct Intervention {
     /// When.
     pub at: Time,
     /// Which task.

@@ -1,8 +1,8 @@
 //! One night on a board, made up, with a bit of everything that can happen. The test kit reads this file too.
 
 use super::{
-    AttemptView, Draft, FilesView, ForPerson, Gauge, Money, Overview, ProviderView, Recurring, Refusal,
-    Reread, Spent, TaskView, Time, Tokens, Turn, Unit, Usage, Verdict,
+    AttemptView, Draft, FilesView, ForPerson, Gauge, Intervention, Money, Overview, ProviderView, Recurring,
+    Refusal, Reread, Spent, TaskView, Time, Tokens, Unit, Usage, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub(crate) fn night() -> Overview {
                 since: Some(at(4, 52)),
             },
         ],
-        turns: turns(),
+        interventions: interventions(),
         providers: providers(),
         spent: spent(),
         unknown: vec![
@@ -70,7 +70,7 @@ pub(crate) fn quiet() -> Overview {
         counts: BTreeMap::new(),
         tasks: Vec::new(),
         people: Vec::new(),
-        turns: Vec::new(),
+        interventions: Vec::new(),
         providers: Vec::new(),
         spent: Vec::new(),
         unknown: Vec::new(),
@@ -380,11 +380,17 @@ fn types() -> TaskView {
     }
 }
 
-fn turn(at: Time, task: &str, what: &str, by: &str, because: &str) -> Turn {
-    Turn { at, task: task.into(), what: what.into(), by: Some(by.into()), because: Some(because.into()) }
+fn turn(at: Time, task: &str, what: &str, by: &str, because: &str) -> Intervention {
+    Intervention {
+        at,
+        task: task.into(),
+        what: what.into(),
+        by: Some(by.into()),
+        because: Some(because.into()),
+    }
 }
 
-fn turns() -> Vec<Turn> {
+fn interventions() -> Vec<Intervention> {
     vec![
         turn(at(20, 40), "t_77d0c3aa", "reset", "heal", "worker 31877 gone, last heard from 9m ago"),
         turn(at(21, 15), "t_77d0c3aa", "reset", "heal", "worker 32102 gone, last heard from 10m ago"),
@@ -503,7 +509,7 @@ pub(crate) fn every_text(o: &mut Overview, next: &mut impl FnMut() -> String) {
     for p in &mut o.people {
         (p.task, p.title, p.why) = (next(), next(), next());
     }
-    for t in &mut o.turns {
+    for t in &mut o.interventions {
         (t.task, t.what, t.by, t.because) = (next(), next(), Some(next()), Some(next()));
     }
     for p in &mut o.providers {

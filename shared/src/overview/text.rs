@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::plain::{command, plain};
 use super::words::{self, amount, at_least, count, known_least, money, things, used};
-use super::{Draft, FilesView, ForPerson, Overview, ProviderView, Spent, TaskView, Turn, Verdict};
+use super::{Draft, FilesView, ForPerson, Intervention, Overview, ProviderView, Spent, TaskView, Verdict};
 use crate::logs::usage::Tokens;
 use crate::time::{Time, words as span};
 
@@ -93,7 +93,13 @@ fn whole(out: &mut dyn Write, o: &Overview) -> io::Result<()> {
     listed(
         out,
         "  ",
-        o.turns.iter().map(|t| turn(t, o.now)).collect::<Vec<_>>().iter().map(String::as_str),
+        o.interventions
+            .iter()
+            .rev()
+            .map(|t| intervention(t, o.now))
+            .collect::<Vec<_>>()
+            .iter()
+            .map(String::as_str),
         MOST_LISTED,
     )?;
     for provider in o.providers.iter().take(MOST_LISTED) {
@@ -174,7 +180,7 @@ fn table(out: &mut dyn Write, names: &[&str], rows: Vec<Vec<String>>) -> io::Res
     Ok(())
 }
 
-fn turn(t: &Turn, now: Time) -> String {
+fn intervention(t: &Intervention, now: Time) -> String {
     let by = t.by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
     let because = t.because.as_deref().map_or_else(String::new, |b| format!(": {b}"));
     format!("{} {} {}{by}{because}", clock(t.at, now), t.task, t.what)

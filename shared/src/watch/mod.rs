@@ -3,6 +3,7 @@
 pub mod budget;
 pub(crate) mod clock;
 pub mod distress;
+pub(crate) mod draft;
 pub mod heal;
 pub mod route;
 #[cfg(test)]

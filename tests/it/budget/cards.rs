@@ -10,7 +10,7 @@ fn asked() -> (TestBoard, String) {
     let b = TestBoard::own();
     let run = b.runs("t_0000000a", "## Scope\n- In scope: `api/**`, `web/**`\n- Time budget: 10m\n", 700);
     let said = b.budget(&["--distress"]).ok();
-    assert!(said.contains("t_0000000a card: Its worker still runs, and is over time"), "{said}");
+    assert!(said.contains("t_0000000a card: Its worker still runs. Over time"), "{said}");
     let card = b.value("SELECT id FROM tasks WHERE title = '[BLOCKED] t_0000000a iteration_budget'");
     assert_eq!(b.task("t_0000000a", "status"), "running");
     assert_eq!(b.task("t_0000000a", "current_run_id"), run.to_string());
@@ -38,7 +38,7 @@ fn a_card_is_written_once_and_the_other_watchers_leave_it_and_its_task_alone() {
     }
     assert_eq!(b.dump(), after);
     let body = b.task(&card, "body");
-    assert!(body.contains("## Draft of a split") && body.contains("add 'api/**"), "{body}");
+    assert!(body.contains("## Draft of a split") && body.contains("--in-scope='api/**'"), "{body}");
     assert_eq!(b.task(&card, "status"), "ready");
     assert_eq!(b.task(&card, "assignee"), "tuesday");
     assert!(body.len() < 8_000, "a worker is shown 8 KB of it");

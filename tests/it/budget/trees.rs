@@ -177,20 +177,33 @@ fn a_hung_git_costs_its_own_task_alone() {
     assert_eq!(board["exit"], json!(0));
 }
 
-/// Whose changes they are cannot be told, so nobody is accused.
+/// Whose changes they are cannot be told, so nobody is accused: at the same time, one after the other, or asked for alone.
 #[test]
 fn two_tasks_in_one_tree_are_unknown() {
     let b = TestBoard::new();
     let tree = tree(&b);
     write(&tree, "src/cli/c.rs", "two\n");
-    for id in ["t_0000000a", "t_0000000b"] {
-        b.runs(id, SCOPE, 60);
+    for (id, seconds) in [("t_0000000a", 600), ("t_0000000b", 60)] {
+        b.runs(id, SCOPE, seconds);
     }
     works_in(&b, "t_0000000a", &tree);
     works_in(&b, "t_0000000b", &tree.join("src"));
+    for args in [&[][..], &["--task", "t_0000000a"], &["--task", "t_0000000b"]] {
+        let board = b.checked(args);
+        assert_eq!(verdicts(&board), [""; 0], "{args:?}");
+        assert!(board["unknown"].to_string().contains("was worked on in the same tree since"), "{board}");
+    }
+    // The first one ended before the second began: what is there now is the second one's, or was the first one's.
+    let at = crate::support::now() - 300;
+    b.sql(&format!("UPDATE task_runs SET status = 'completed', outcome = 'completed', ended_at = {at} WHERE task_id = 't_0000000a'"));
+    b.sql("UPDATE tasks SET status = 'done', current_run_id = NULL, claim_lock = NULL, claim_expires = NULL WHERE id = 't_0000000a'");
     let board = b.checked(&[]);
-    assert_eq!(verdicts(&board), [""; 0]);
-    assert!(board["unknown"].to_string().contains("works in the same tree"), "{board}");
+    let files = |id: &str| {
+        let all = board["overview"]["tasks"].as_array().unwrap();
+        all.iter().find(|t| t["task"] == id).unwrap()["files"].clone()
+    };
+    assert_eq!(files("t_0000000a"), Value::Null);
+    assert_eq!(files("t_0000000b")["out_of_scope"], json!(["src/cli/c.rs"]));
 }
 
 #[test]

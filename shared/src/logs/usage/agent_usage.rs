@@ -185,17 +185,6 @@ impl Usage {
     }
 }
 
-impl Tokens {
-    pub(super) fn plus(self, more: Tokens) -> Tokens {
-        Tokens {
-            input: self.input.saturating_add(more.input),
-            cache_write: self.cache_write.saturating_add(more.cache_write),
-            cache_read: self.cache_read.saturating_add(more.cache_read),
-            output: self.output.saturating_add(more.output),
-        }
-    }
-}
-
 /// The transcripts of a session's subagents, `<session>/subagents/agent-*.jsonl` beside its own; the newest first.
 fn subagents(path: &Path) -> Vec<PathBuf> {
     let folder = path.with_extension("").join("subagents");

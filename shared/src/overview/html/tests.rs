@@ -160,7 +160,7 @@ fn no_time_is_too_odd_to_be_drawn() {
         (o.now, o.since) = (crate::time::Time(now), crate::time::Time(since));
         o.tasks[0].attempts[0].from = crate::time::Time(at);
         o.tasks[0].attempts[1].to = Some(crate::time::Time(at));
-        o.turns[0].at = crate::time::Time(at);
+        o.interventions[0].at = crate::time::Time(at);
         o.providers[0].refusals[0].until = crate::time::Time(at);
         o.people[0].since = Some(crate::time::Time(at));
         seen(&[o]);

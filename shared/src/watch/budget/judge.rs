@@ -1,20 +1,21 @@
 //! From what is true of a task to what is wrong with it. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::draft::{self, Drafted};
-use super::errors;
+use super::endings;
 use super::limits::{Limit, Limits};
 use super::seen::{Seen, Work};
-use super::verdict::{Found, Kind};
-use crate::board::{Run, Status};
-use crate::config::Config;
+use super::verdict::{Kind, Verdict};
+use crate::board::Run;
+use crate::config::{Config, span};
 use crate::money::Money;
 use crate::overview::{FilesView, Gauge, Unit};
 use crate::quote;
 use crate::scope::{Bounds, Scope, Side};
 use crate::time::{Time, words};
 use crate::tree::changes::{Base, Changes, How};
+use crate::watch::draft::{self, Drafted};
 use crate::watch::heal;
 
 /// Everything a task comes to.
@@ -26,7 +27,7 @@ pub(super) struct Judged<'a> {
     /// Its files against its scope.
     pub(super) files: Option<FilesView>,
     /// What is wrong.
-    pub(super) found: Vec<Found>,
+    pub(super) verdicts: Vec<Verdict>,
     /// What could not be judged and why.
     pub(super) unknown: Vec<String>,
     /// What all its attempts cost, and whether that is only the least.
@@ -37,7 +38,7 @@ pub(super) struct Judged<'a> {
 
 impl Judged<'_> {
     pub(super) fn has(&self, kind: Kind) -> bool {
-        self.found.iter().any(|f| f.kind == kind)
+        self.verdicts.iter().any(|f| f.kind == kind)
     }
 }
 
@@ -70,14 +71,17 @@ fn one<'a>(
             work,
             gauges: Vec::new(),
             files: None,
-            found: Vec::new(),
+            verdicts: Vec::new(),
             unknown: Vec::new(),
             cost: None,
             draft: None,
         },
     };
     if case.attempt().is_some() {
-        case.time();
+        // With a broken clock nobody knows how long.
+        if seen.clock_fault.is_none() {
+            case.time();
+        }
         case.iterations();
         case.cost();
         case.files();
@@ -115,7 +119,7 @@ impl<'a> Case<'a> {
     }
 
     fn find(&mut self, kind: Kind, threshold: impl ToString, because: String, evidence: Vec<String>) {
-        self.judged.found.push(Found { kind, threshold: threshold.to_string(), because, evidence });
+        self.judged.verdicts.push(Verdict { kind, threshold: threshold.to_string(), because, evidence });
     }
 
     fn gauge(&mut self, what: &str, used: Option<u64>, is_least: bool, limit: u64, unit: Unit, source: &str) {
@@ -142,8 +146,9 @@ impl<'a> Case<'a> {
             if self.work.detail.runs.len() > 1 {
                 evidence.push(format!("{} in all its {} attempts", words(all), self.work.detail.runs.len()));
             }
-            let because = format!("{} {tense}, {} allowed ({source})", words(took), words(value));
-            self.find(Kind::OverTime, value, because, evidence);
+            let (took, allowed) = apart(words(took), words(value), (format!("{took}s"), format!("{value}s")));
+            let because = format!("{took} {tense}, {allowed} allowed ({source})");
+            self.find(Kind::OverTime, span::words(Duration::from_secs(count(value))), because, evidence);
         }
     }
 
@@ -186,7 +191,8 @@ impl<'a> Case<'a> {
             self.judged.unknown.push(format!("cost: {why}"));
         } else if sum > value {
             let least = if is_least { "at least " } else { "" };
-            let because = format!("{least}{sum} spent, {value} allowed ({source})");
+            let (spent, allowed) = apart(sum.to_string(), value.to_string(), (sum.exact(), value.exact()));
+            let because = format!("{least}{spent} spent, {allowed} allowed ({source})");
             let mut evidence = Vec::new();
             if let Some(t) = self.work.usage.tokens {
                 evidence.push(format!(
@@ -196,7 +202,7 @@ impl<'a> Case<'a> {
                     t.output
                 ));
             }
-            self.find(Kind::OverCost, value.0, because, evidence);
+            self.find(Kind::OverCost, value.exact(), because, evidence);
         }
     }
 
@@ -277,7 +283,7 @@ impl<'a> Case<'a> {
         (out, unclear)
     }
 
-    /// Signs that an attempt does the same again and again. What ended well before is no news.
+    /// Signs that an attempt does the same again and again.
     fn churning(&mut self) {
         if self.attempt().is_none() {
             return;
@@ -316,7 +322,7 @@ impl<'a> Case<'a> {
     /// Attempt after attempt ends on the same error, and nothing shows that they came any further.
     fn stuck(&mut self) {
         let d = &self.work.detail;
-        let same = errors::streak(d);
+        let same = endings::streak(d);
         let most = usize::try_from(self.config.budget.same_errors).unwrap_or(usize::MAX);
         let (Some(newest), Some(first)) = (same.first(), same.last()) else { return };
         if same.len() < most || newest.ended_at.is_none_or(|at| at < self.seen.since) {
@@ -328,7 +334,7 @@ impl<'a> Case<'a> {
         if committed == Some(true) || low == Some(true) {
             return;
         }
-        let error = errors::text(d, newest).unwrap_or_default();
+        let error = endings::text(d, newest).unwrap_or_default();
         let said = |fact: Option<bool>, no: &str, what: &str| match fact {
             Some(_) => no.to_owned(),
             None => format!("unknown: {what}"),
@@ -359,7 +365,7 @@ impl<'a> Case<'a> {
     fn person(&mut self) {
         let d = &self.work.detail;
         let resets = heal::resets(d, self.config);
-        let exhausted = errors::exhausted(d);
+        let exhausted = endings::exhausted(d);
         let used_up = u64::try_from(exhausted.len()).unwrap_or(u64::MAX);
         let (by_resets, by_budget) = (self.limits.resets.clone(), self.limits.exhaustions.clone());
         self.gauge("resets", Some(resets), false, by_resets.value, Unit::Count, &by_resets.source);
@@ -381,10 +387,10 @@ impl<'a> Case<'a> {
             .iter()
             .take(5)
             .map(|r| {
-                format!("attempt {}: {}", r.id, quote::inline(errors::text(d, r).unwrap_or("used up"), 160))
+                format!("attempt {}: {}", r.id, quote::inline(endings::text(d, r).unwrap_or("used up"), 160))
             })
             .collect();
-        for (error, times) in errors::distinct(d).into_iter().take(5) {
+        for (error, times) in endings::distinct(d).into_iter().take(5) {
             evidence.push(format!("{times} times: {}", quote::inline(&error, 160)));
         }
         let threshold = format!("{}:{}", by_resets.value, by_budget.value);
@@ -393,20 +399,23 @@ impl<'a> Case<'a> {
 
     /// Drafts narrower tasks, where the evidence says that this one is too much.
     fn draft(&mut self) {
-        let too_much = |f: &Found| !matches!(f.kind, Kind::StuckProgress);
-        if self.is_over() || !self.judged.found.iter().any(too_much) {
+        let too_much = |f: &Verdict| !matches!(f.kind, Kind::StuckProgress);
+        if self.is_over() || !self.judged.verdicts.iter().any(too_much) {
             return;
         }
-        let out = self.judged.files.as_ref().map(|f| f.out_of_scope.clone()).unwrap_or_default();
         self.judged.draft = draft::draft(&draft::Case {
             detail: &self.work.detail,
             scope: self.scope.as_ref(),
             changes: self.work.files.changes.as_ref(),
-            out: &out,
             iterations: self.limits.iterations.value,
             hand: &draft::hand(self.seen.slug.as_deref(), &self.seen.db),
         });
     }
+}
+
+/// Two amounts in short, or exactly where they would read the same.
+fn apart(used: String, limit: String, exact: (String, String)) -> (String, String) {
+    if used == limit { exact } else { (used, limit) }
 }
 
 /// Seconds of all attempts that are known.
@@ -423,9 +432,4 @@ pub(super) fn said_base(changes: &Changes) -> String {
         Base::Start => format!("its first attempt began ({commit})"),
         Base::Nothing => "the repository was empty".into(),
     }
-}
-
-/// Whether a task still runs.
-pub(super) fn is_running(work: &Work) -> bool {
-    work.detail.task.status == Status::Running
 }

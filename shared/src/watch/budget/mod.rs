@@ -3,8 +3,7 @@
 //! It changes no task's state, ever. What it finds is shown; where that is asked for, a comment says it once to whoever works
 //! on the task, or a card asks the orchestrator, with a draft of narrower tasks.
 
-pub(crate) mod draft;
-mod errors;
+mod endings;
 mod judge;
 mod limits;
 mod observe;
@@ -23,8 +22,6 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::overview::Overview;
 use crate::time::Time;
-
-pub use self::verdict::Kind;
 
 pub(crate) const NAME: &str = "budget-check";
 

@@ -18,7 +18,7 @@ use crate::watch::{Pass, UseAsk, World, clock};
 const MOST_TASKS: usize = 1_000;
 /// Newest attempts of the board among which those that ended lately are looked for.
 const MOST_RUNS: u32 = 2_000;
-/// Newest events of the board that are shown.
+/// Newest events of the board that are looked at.
 const MOST_TURNS: u32 = 5_000;
 /// The longest look at a tree for a card.
 const CARD_TREE: Duration = Duration::from_secs(2);
@@ -53,14 +53,15 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
     let newest = world.board.events(now.plus(-3_600), 200)?.iter().map(|(_, e)| e.at).max();
     seen.clock_fault = clock::fault(world, pass, newest);
     seen.runtime = Some((world.runtime)());
-    let ids = chosen(&rows, &ended, pass, &mut seen.unknown);
+    let ids = chosen(&rows, &ended, &mut seen.unknown);
     let details = world.board.look(&ids)?;
     seen.work = works(world, details, since, now);
-    files(world, &mut seen, now);
+    let until = Instant::now() + world.config.budget.trees_limit;
+    files(world, &mut seen, now, until);
     let cards: Vec<String> = rows.iter().filter(|t| is_card(t)).map(|t| t.id.clone()).collect();
     seen.cards = world.board.look(&cards)?;
     if for_cards {
-        trees(world, &mut seen);
+        trees(world, &mut seen, until);
     }
     seen.turns = world.board.turns(since, MOST_TURNS)?;
     let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
@@ -95,13 +96,13 @@ fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
 }
 
 /// The tasks that are looked at closely: what runs first, then what waits for somebody, then what ended.
-fn chosen(rows: &[Task], ended: &[String], pass: &Pass, unknown: &mut Vec<String>) -> Vec<String> {
+/// A pass over one task looks at all of them too: whose changes they are is told by who else works in its tree.
+fn chosen(rows: &[Task], ended: &[String], unknown: &mut Vec<String>) -> Vec<String> {
     let of =
         |status: Status| rows.iter().filter(move |t| t.status == status && !is_card(t)).map(|t| t.id.clone());
     let mut ids: Vec<String> = of(Status::Running).chain(of(Status::Blocked)).collect();
     let fresh: Vec<String> = ended.iter().filter(|id| !ids.contains(id)).cloned().collect();
     ids.extend(fresh);
-    ids.retain(|id| pass.only.as_ref().is_none_or(|only| only == id));
     if ids.len() > MOST_TASKS {
         unknown.push(format!("{} more tasks were not looked at in this pass", ids.len() - MOST_TASKS));
         ids.truncate(MOST_TASKS);
@@ -152,17 +153,10 @@ fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
 
 /// Looks at the working trees, for as long as the time of this pass lasts. Another one comes first each time, so that a slow
 /// one never keeps the same others from being seen.
-fn files(world: &World<'_>, seen: &mut Seen, now: Time) {
+fn files(world: &World<'_>, seen: &mut Seen, now: Time, until: Instant) {
     let keys = &world.config.budget;
-    let until = Instant::now() + keys.trees_limit;
     let since = seen.since;
-    let mut order: Vec<usize> = (0..seen.work.len()).collect();
-    let minutes = usize::try_from(now.0.div_euclid(60)).unwrap_or(0);
-    if !order.is_empty() {
-        let by = minutes % order.len();
-        order.rotate_left(by);
-    }
-    for i in order {
+    for i in order(seen.work.len(), now) {
         let d = &seen.work[i].detail;
         let recent = d.newest_run().is_some_and(|r| r.ended_at.is_none_or(|at| at >= since));
         let Some(path) = d.place.path.as_deref().filter(|_| recent) else {
@@ -171,12 +165,10 @@ fn files(world: &World<'_>, seen: &mut Seen, now: Time) {
             continue;
         };
         let left = until.saturating_duration_since(Instant::now());
-        let began = d.runs.last().map_or(d.task.created_at, |r| r.started_at);
-        let began = d.task.started_at.unwrap_or(began).min(began);
         seen.work[i].files = if left.is_zero() {
             FilesSeen::unknown("other trees took all the time of this pass")
         } else {
-            match (world.changes)(Path::new(path), began, keys.tree_limit.min(left)) {
+            match (world.changes)(Path::new(path), began(d), keys.tree_limit.min(left)) {
                 Ok(changes) => FilesSeen { changes: Some(changes), why_not: None },
                 Err(why) => FilesSeen::unknown(why),
             }
@@ -185,34 +177,53 @@ fn files(world: &World<'_>, seen: &mut Seen, now: Time) {
     shared_folders(&mut seen.work, now);
 }
 
-/// Whose changes they are cannot be told where two tasks work in one tree at the same time.
+/// The order of the looks in the pass of this moment. Timers run at even intervals, so that a step of so many minutes could come
+/// to the same place for ever; a hash of the moment does not.
+fn order(n: usize, now: Time) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..n).collect();
+    let hash = crate::hash::fnv(now.0.to_le_bytes());
+    let by = usize::try_from(hash >> 33).unwrap_or(0).checked_rem(n).unwrap_or(0);
+    all.rotate_left(by);
+    all
+}
+
+/// Whose changes they are cannot be told where another task was worked on in the same tree since this one began.
 fn shared_folders(work: &mut [Work], now: Time) {
-    let root = |w: &Work| w.files.changes.as_ref().map(|c| c.root.clone());
-    let span = |w: &Work| {
-        let from = w.detail.runs.iter().map(|r| r.started_at).min().unwrap_or(now);
-        let to = w.detail.newest_run().and_then(|r| r.ended_at).unwrap_or(now);
-        (from, to)
+    let folder = |w: &Work| {
+        let seen = w.files.changes.as_ref().map(|c| c.root.clone());
+        seen.or_else(|| w.detail.place.path.clone())
     };
-    let all: Vec<(String, Option<String>, (Time, Time))> =
-        work.iter().map(|w| (w.detail.task.id.clone(), root(w), span(w))).collect();
+    let ended = |w: &Work| w.detail.newest_run().map(|r| r.ended_at.unwrap_or(now));
+    let all: Vec<(String, Option<String>, Option<Time>)> =
+        work.iter().map(|w| (w.detail.task.id.clone(), folder(w), ended(w))).collect();
     for (i, w) in work.iter_mut().enumerate() {
-        let (_, Some(mine), (from, to)) = &all[i] else { continue };
-        let other = all.iter().enumerate().find(|(j, (_, theirs, (begin, end)))| {
-            *j != i && theirs.as_ref() == Some(mine) && begin < to && from < end
+        let Some(root) = w.files.changes.as_ref().map(|c| c.root.clone()) else { continue };
+        let from = began(&w.detail);
+        let within =
+            |path: &str| path == root || path.strip_prefix(&root).is_some_and(|p| p.starts_with('/'));
+        let other = all.iter().enumerate().find(|(j, (_, theirs, end))| {
+            *j != i && theirs.as_deref().is_some_and(within) && end.is_some_and(|end| from < end)
         });
         if let Some((_, (id, ..))) = other {
-            w.files = FilesSeen::unknown(format!(
-                "{id} works in the same tree: whose changes they are cannot be told"
-            ));
+            let why =
+                format!("{id} was worked on in the same tree since: whose changes they are cannot be told");
+            w.files = FilesSeen::unknown(why);
         }
     }
 }
 
-fn trees(world: &World<'_>, seen: &mut Seen) {
+/// When the first attempt at a task began.
+fn began(d: &Detail) -> Time {
+    let first = d.runs.iter().map(|r| r.started_at).min().unwrap_or(d.task.created_at);
+    d.task.started_at.unwrap_or(first).min(first)
+}
+
+fn trees(world: &World<'_>, seen: &mut Seen, until: Instant) {
     let running = |w: &&mut Work| w.detail.task.status == Status::Running && w.files.changes.is_some();
     for w in seen.work.iter_mut().filter(running) {
-        let path = w.detail.place.path.clone().unwrap_or_default();
-        w.tree = (world.tree)(Path::new(&path), CARD_TREE).ok();
+        let left = until.saturating_duration_since(Instant::now()).min(CARD_TREE);
+        let path = w.detail.place.path.clone().filter(|_| !left.is_zero());
+        w.tree = path.and_then(|path| (world.tree)(Path::new(&path), left).ok());
     }
 }
 
@@ -231,4 +242,20 @@ fn anew(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
         _ => false,
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passes a quarter of an hour apart begin at every place before long.
+    #[test]
+    fn another_one_comes_first() {
+        for n in [1, 2, 3, 5, 15, 60] {
+            let firsts: std::collections::BTreeSet<usize> =
+                (0..400).filter_map(|k| order(n, Time(1_800_000_000 + 900 * k)).first().copied()).collect();
+            assert_eq!(firsts.len(), n, "of {n}");
+        }
+        assert_eq!(order(0, Time(0)), [0_usize; 0]);
+    }
 }

@@ -2,27 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
-use super::errors;
-use super::judge::{Judged, all_seconds, is_running};
+use super::endings;
+use super::judge::{Judged, all_seconds};
 use super::seen::{Seen, Work};
 use super::verdict::Kind;
 use crate::board::{Detail, Event, Run, Status, hermes};
 use crate::config::Config;
 use crate::config::span::seconds;
-use crate::logs::usage::{Tokens, Usage};
+use crate::logs::usage::Usage;
 use crate::money::Money;
 use crate::overview::{
-    AttemptView, ForPerson, Overview, ProviderView, Recurring, Refusal, Spent, TaskView, Turn, Verdict,
+    AttemptView, ForPerson, Intervention, Overview, ProviderView, Recurring, Refusal, Spent, TaskView,
+    Verdict,
 };
-use crate::provider::ledger::{News, Sighting};
+use crate::provider::ledger::News;
 use crate::time::Time;
 use crate::watch::route::router::Router;
 use crate::watch::{heal, word};
 
-/// Most turns shown.
-const MOST_TURNS: usize = 500;
+/// Most resets, moves and reassignments shown: the newest.
+const MOST_INTERVENTIONS: usize = 500;
 
 pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> Overview {
     let mut counts = seen.counts.clone();
@@ -31,6 +30,9 @@ pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> O
         counts.insert("done".into(), ended);
     }
     let people = people(seen, judged);
+    let mut unknown = seen.unknown.clone();
+    unknown.extend(seen.clock_fault.iter().map(|fault| format!("clock: {fault}; nothing is judged by time")));
+    let interventions = interventions(seen, &mut unknown);
     let mut tasks: Vec<TaskView> = judged.iter().map(|j| task(j, seen, config)).collect();
     // What is wrong comes first, then what runs; the rest as it was found.
     tasks.sort_by_key(|t| (t.verdicts.is_empty(), t.status != "running"));
@@ -41,10 +43,10 @@ pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> O
         counts,
         tasks,
         people,
-        turns: turns(seen),
+        interventions,
         providers: providers(seen, config),
         spent: spent(seen),
-        unknown: seen.unknown.clone(),
+        unknown,
     }
 }
 
@@ -70,9 +72,9 @@ fn task(j: &Judged<'_>, seen: &Seen, config: &Config) -> TaskView {
         cost_is_least: j.cost.is_some_and(|(_, least)| least),
         gauges: j.gauges.clone(),
         files: j.files.clone(),
-        errors: errors::distinct(d).into_iter().map(|(error, times)| Recurring { error, times }).collect(),
+        errors: endings::distinct(d).into_iter().map(|(error, times)| Recurring { error, times }).collect(),
         verdicts: j
-            .found
+            .verdicts
             .iter()
             .map(|f| Verdict {
                 verdict: f.kind.as_str().into(),
@@ -81,7 +83,7 @@ fn task(j: &Judged<'_>, seen: &Seen, config: &Config) -> TaskView {
             })
             .collect(),
         unknown: j.unknown.clone(),
-        draft: j.draft.as_ref().map(super::draft::Drafted::shown),
+        draft: j.draft.as_ref().map(crate::watch::draft::Drafted::shown),
     }
 }
 
@@ -123,7 +125,7 @@ fn people(seen: &Seen, judged: &[Judged<'_>]) -> Vec<ForPerson> {
             let said = [text("cause"), text("reason")].into_iter().flatten().collect::<Vec<_>>().join(": ");
             let why = if said.is_empty() { "blocked, and nobody says why".to_owned() } else { said };
             all.push(entry(why, block.map(|e| e.at)));
-        } else if let Some(found) = j.found.iter().find(|f| f.kind == Kind::NeedsPerson) {
+        } else if let Some(found) = j.verdicts.iter().find(|f| f.kind == Kind::NeedsPerson) {
             all.push(entry(found.because.clone(), None));
         }
     }
@@ -133,12 +135,12 @@ fn people(seen: &Seen, judged: &[Judged<'_>]) -> Vec<ForPerson> {
 }
 
 /// Resets, moves and reassignments of the whole board, and what only the history of a single task tells.
-fn turns(seen: &Seen) -> Vec<Turn> {
+fn interventions(seen: &Seen, unknown: &mut Vec<String>) -> Vec<Intervention> {
     let board = seen.turns.iter().map(|(task, e)| (task.as_str(), e));
     let single =
         seen.work.iter().flat_map(|w| w.detail.events.iter().map(|e| (w.detail.task.id.as_str(), e)));
     let mut told = BTreeSet::new();
-    let mut all: Vec<Turn> = Vec::new();
+    let mut all: Vec<Intervention> = Vec::new();
     for (task, e) in board.chain(single).filter(|(_, e)| e.at >= seen.since) {
         let Some(what) = what(e) else { continue };
         if !told.insert((e.at, task.to_owned(), what)) {
@@ -146,7 +148,7 @@ fn turns(seen: &Seen) -> Vec<Turn> {
         }
         let because = e.trail().and_then(|t| t.get("because")?.as_str());
         let because = because.or_else(|| e.payload.get("reason")?.as_str());
-        all.push(Turn {
+        all.push(Intervention {
             at: e.at,
             task: task.to_owned(),
             what: what.to_owned(),
@@ -155,7 +157,10 @@ fn turns(seen: &Seen) -> Vec<Turn> {
         });
     }
     all.sort_by(|a, b| (a.at, &a.task).cmp(&(b.at, &b.task)));
-    let surplus = all.len().saturating_sub(MOST_TURNS);
+    let surplus = all.len().saturating_sub(MOST_INTERVENTIONS);
+    if surplus > 0 {
+        unknown.push(format!("{surplus} older resets, moves and reassignments are not shown"));
+    }
     all.drain(..surplus);
     all
 }
@@ -180,11 +185,13 @@ fn providers(seen: &Seen, config: &Config) -> Vec<ProviderView> {
     let router = Router::new(&seen.routing, config, seen.now, &[], Vec::new());
     let hold = seconds(config.heal.hold);
     let mut views: Vec<ProviderView> = Vec::new();
-    let bad = |s: &&Sighting| s.at >= seen.since && matches!(s.news, News::Bad { .. });
-    for s in seen.routing.sightings.iter().filter(bad) {
+    for s in &seen.routing.sightings {
         let News::Bad { cause, resets } = &s.news else { continue };
         let name = s.id.to_string();
         let until = resets.filter(|r| *r > s.at).unwrap_or_else(|| s.at.plus(hold));
+        if s.at < seen.since && until <= seen.now {
+            continue;
+        }
         let refusal = Refusal { from: s.at, until, cause: cause.to_string() };
         let i = views.iter().position(|v| v.name == name).unwrap_or_else(|| {
             views.push(ProviderView { name: name.clone(), state: "healthy".into(), refusals: Vec::new() });
@@ -254,33 +261,9 @@ fn add(one: &mut Spent, usage: Option<&Usage>) {
         one.turns = Some(one.turns.unwrap_or(0).saturating_add(n));
     }
     if let Some(t) = u.tokens {
-        let sum = one.tokens.unwrap_or_default();
-        one.tokens = Some(Tokens {
-            input: sum.input.saturating_add(t.input),
-            cache_write: sum.cache_write.saturating_add(t.cache_write),
-            cache_read: sum.cache_read.saturating_add(t.cache_read),
-            output: sum.output.saturating_add(t.output),
-        });
+        one.tokens = Some(one.tokens.unwrap_or_default().plus(t));
     }
     if let Some(c) = u.cost {
         one.cost = Some(one.cost.unwrap_or(Money(0)).plus(c));
     }
-}
-
-/// Whether the newest event of a kind says that a threshold was told already.
-pub(super) fn was_told(d: &Detail, key: &str) -> bool {
-    let told = |e: &Event| {
-        e.kind == "commented"
-            && e.by() == Some(super::NAME)
-            && e.payload.get("key").and_then(Value::as_str) == Some(key)
-    };
-    let wrote = |c: &crate::board::Comment| {
-        c.author == super::NAME && c.body.lines().next() == Some(super::steps::first_line(key).as_str())
-    };
-    d.events.iter().any(told) || d.comments.iter().any(wrote)
-}
-
-/// Work that a card may be written about.
-pub(super) fn may_be_asked_about(work: &Work) -> bool {
-    is_running(work) && work.detail.cards.is_empty()
 }

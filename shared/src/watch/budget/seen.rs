@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::board::{Detail, Event, Status};
+use crate::board::{Detail, Event};
 use crate::logs::usage::Usage;
 use crate::time::Time;
 use crate::tree::Tree;
@@ -89,13 +89,4 @@ impl FilesSeen {
 /// Most earlier attempts of a task whose use is read.
 pub const MOST_EARLIER: usize = 5;
 
-/// States that are glanced at.
-pub const GLANCED: [Status; 7] = [
-    Status::Running,
-    Status::Ready,
-    Status::Blocked,
-    Status::Todo,
-    Status::Scheduled,
-    Status::Triage,
-    Status::Review,
-];
+pub use crate::watch::route::seen::GLANCED;

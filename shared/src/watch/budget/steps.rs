@@ -1,15 +1,14 @@
 //! What is written down where somebody asked for it: a comment for each task and threshold, once; a card for running work
 //! that is over its bounds. Neither changes the state of the task.
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::judge::Judged;
-use super::page::{may_be_asked_about, was_told};
-use super::seen::Seen;
-use super::verdict::{Found, Kind};
+use super::seen::{Seen, Work};
+use super::verdict::{Kind, Verdict};
 use super::{BudgetCheck, NAME};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Expect, Step};
+use crate::board::{Change, Comment, Detail, Event, Expect, Status, Step};
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::quote;
@@ -29,7 +28,7 @@ pub(super) fn decide(
 ) {
     let known = seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
     let mut desk = over_budget::Desk::new(seen, pass, config);
-    for one in judged.iter().filter(|j| !j.found.is_empty()) {
+    for one in judged.iter().filter(|j| !j.verdicts.is_empty()) {
         let d = &one.work.detail;
         if d.task.status.frees_children() || !(watcher.comment || watcher.distress) {
             continue;
@@ -52,21 +51,36 @@ pub(super) fn decide(
 fn over<'a>(one: &'a Judged<'_>) -> Option<Over<'a>> {
     let blocker = if one.has(Kind::OutOfScope) { Blocker::ScopeBoundary } else { Blocker::IterationBudget };
     // Only what was really used or changed: who needs a person gets one.
-    let counts = |f: &&Found| !matches!(f.kind, Kind::NeedsPerson | Kind::StuckProgress);
-    let found: Vec<&Found> = one.found.iter().filter(counts).collect();
+    let counts = |f: &&Verdict| !matches!(f.kind, Kind::NeedsPerson | Kind::StuckProgress);
+    let found: Vec<&Verdict> = one.verdicts.iter().filter(counts).collect();
     let first = found.first()?;
     let rest: Vec<&str> = found.iter().skip(1).map(|f| f.kind.as_str()).collect();
     let more = if rest.is_empty() { String::new() } else { format!("; also {}", rest.join(", ")) };
-    let what = format!("Its worker still runs, and is {}: {}{more}.", first.kind.as_str(), first.because);
+    let what = format!("Its worker still runs. {}: {}{more}.", capital(first.kind.as_str()), first.because);
+    let id = &one.work.detail.task.id;
+    let spends =
+        found.iter().any(|f| matches!(f.kind, Kind::OverTime | Kind::OverIterations | Kind::OverCost));
+    let needs = match blocker {
+        Blocker::ScopeBoundary => format!("say who does what lies outside the scope of {id}"),
+        _ if spends => format!("split {id} into narrower tasks; it does not fit into its budget"),
+        _ => format!(
+            "look at what the worker of {id} does; split it, give it to another profile, or let it go on"
+        ),
+    };
     let evidence = found.iter().flat_map(|f| f.evidence.iter().cloned()).take(MOST_EVIDENCE).collect();
-    Some(Over { blocker, what, evidence, draft: one.draft.as_ref() })
+    Some(Over { blocker, what, needs, evidence, draft: one.draft.as_ref() })
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Adds the comments that were not made yet to the step of a task.
 fn comments(one: &Judged<'_>, step: Option<Step>, pass: &Pass) -> Option<Step> {
     let d = &one.work.detail;
-    let new: Vec<(String, &Found)> =
-        one.found.iter().map(|f| (key(f), f)).filter(|(key, _)| !was_told(d, key)).collect();
+    let new: Vec<(String, &Verdict)> =
+        one.verdicts.iter().map(|f| (key(f), f)).filter(|(key, _)| !was_told(d, key)).collect();
     if new.is_empty() {
         return step;
     }
@@ -96,7 +110,7 @@ fn comments(one: &Judged<'_>, step: Option<Step>, pass: &Pass) -> Option<Step> {
 }
 
 /// One comment, and the event by which a later pass knows it.
-fn comment(key: &str, found: &Found, because: &str, pass: &Pass) -> Vec<Change> {
+fn comment(key: &str, found: &Verdict, because: &str, pass: &Pass) -> Vec<Change> {
     let mut text = format!("{}\n{}.", first_line(key), quote::inline(&found.because, 300));
     for line in found.evidence.iter().take(MOST_EVIDENCE) {
         text.push_str(&format!("\n- {}", quote::inline(line, 200)));
@@ -116,17 +130,13 @@ fn comment(key: &str, found: &Found, because: &str, pass: &Pass) -> Vec<Change> 
         because,
         more: Map::new(),
     };
-    let mut changes = hermes::commented(NAME, &text);
-    let is_event = |c: &Change| matches!(c, Change::AddEvent { .. });
-    changes.retain(|c| !is_event(c));
-    let len = text.chars().count();
-    changes.push(hermes::noted("commented", json!({"author": NAME, "len": len, "key": key}), &trail));
-    changes
+    let (comment, len) = hermes::comment(NAME, &text);
+    vec![comment, hermes::noted("commented", json!({"author": NAME, "len": len, "key": key}), &trail)]
 }
 
-/// `watchbill: over time (3600)`: how the comment about a threshold begins. It stays readable for us however many come
-/// after it.
-pub(super) fn first_line(key: &str) -> String {
+/// `watchbill: over time (3600)`: how the comment about a threshold begins. Comments that begin with the marker are read however
+/// many come after them.
+fn first_line(key: &str) -> String {
     let mut parts = key.splitn(3, ':').skip(1);
     let kind = parts.next().unwrap_or_default().replace('_', " ");
     match parts.next().filter(|t| !t.is_empty()) {
@@ -136,7 +146,7 @@ pub(super) fn first_line(key: &str) -> String {
 }
 
 /// `budget:over_time:3600`.
-fn key(found: &Found) -> String {
+fn key(found: &Verdict) -> String {
     format!("budget:{}:{}", found.kind.key(), found.threshold)
 }
 
@@ -159,4 +169,20 @@ fn advice(kind: Kind) -> &'static str {
         }
         Kind::NeedsPerson => "A person should look before anything is tried again.",
     }
+}
+
+/// Whether an event or a comment of ours says that a threshold was told already.
+fn was_told(d: &Detail, key: &str) -> bool {
+    let told = |e: &Event| {
+        e.kind == "commented"
+            && e.by() == Some(NAME)
+            && e.payload.get("key").and_then(Value::as_str) == Some(key)
+    };
+    let wrote = |c: &Comment| c.author == NAME && c.body.lines().next() == Some(first_line(key).as_str());
+    d.events.iter().any(told) || d.comments.iter().any(wrote)
+}
+
+/// Work that a card may be written about.
+fn may_be_asked_about(work: &Work) -> bool {
+    work.detail.task.status == Status::Running && work.detail.cards.is_empty()
 }

@@ -91,7 +91,7 @@ fn seen(work: Vec<Work>) -> Seen {
 fn verdicts(work: Work, config: &Config) -> (Vec<&'static str>, Vec<String>) {
     let seen = seen(vec![work]);
     let judged = judge::all(&seen, config, &BTreeMap::new(), None);
-    (judged[0].found.iter().map(|f| f.kind.as_str()).collect(), judged[0].unknown.clone())
+    (judged[0].verdicts.iter().map(|f| f.kind.as_str()).collect(), judged[0].unknown.clone())
 }
 
 fn decided(work: Work, watcher: &BudgetCheck) -> Decision {
@@ -341,6 +341,103 @@ fn a_draft_divides_what_changed_else_what_was_to_be_changed() {
 }
 
 #[test]
+fn nothing_is_left_out_of_a_draft_and_nothing_taken_from_the_task() {
+    let mut w = running(60);
+    w.detail.body = SCOPE.into();
+    let names: Vec<String> =
+        (0..9).map(|n| format!("area{n}/f")).chain(["-x/f".into(), "src/own.rs".into()]).collect();
+    let files: Vec<(&str, How)> = names.iter().map(|n| (n.as_str(), How::Added)).collect();
+    w.files = changed(&files);
+    let parts = children(w);
+    assert_eq!(parts.len(), 6);
+    let all: Vec<String> = parts.iter().flat_map(|p| p.1.clone()).collect();
+    assert_eq!(all.len(), 11, "{all:?}");
+    assert!(all.contains(&"/src/own.rs".to_owned()), "src/** would take src/parse too: {all:?}");
+    assert!(all.contains(&"-x/**".to_owned()));
+
+    let mut w = running(9_000);
+    let many: Vec<String> = (0..20).map(|n| format!("`m{n}/**`")).collect();
+    w.detail.body = format!("## Scope\n- In scope: {}\n", many.join(", "));
+    assert_eq!(children(w).len(), 6, "as many as a decision may have");
+}
+
+/// Two tasks over their time, and one place for a card.
+#[test]
+fn cards_queue_as_everybodys_do() {
+    let (a, mut b) = (running(9_000), running(9_000));
+    b.detail.task.id = "t_0000000b".into();
+    let mut config = Config::default();
+    config.distress.max_open_cards = 1;
+    let d = decide(&asking(), &seen(vec![a, b]), &pass(), &config);
+    let states: Vec<String> = d
+        .steps
+        .iter()
+        .flat_map(|s| &s.changes)
+        .filter_map(
+            |c| if let Change::AddAnother { status, .. } = c { Some(status.to_string()) } else { None },
+        )
+        .collect();
+    assert_eq!(states, ["ready", "scheduled"]);
+}
+
+#[test]
+fn with_a_broken_clock_nothing_is_judged_by_time() {
+    let mut s = seen(vec![running(90_000)]);
+    s.clock_fault = Some("an event in the future".into());
+    let config = Config::default();
+    let d = decide(&commenting(), &s, &pass(), &config);
+    assert_eq!((d.steps.len(), d.findings.len()), (0, 1));
+    let judged = judge::all(&s, &config, &BTreeMap::new(), None);
+    assert!(judged[0].verdicts.is_empty());
+    let o = page::overview(&s, &judged, &config);
+    assert!(o.unknown[0].starts_with("clock: "), "{:?}", o.unknown);
+}
+
+/// A hold that began long ago and lasts is shown, one that is over is not.
+#[test]
+fn providers_that_refuse_work_now_are_shown_however_long_they_do() {
+    use crate::cause::Cause;
+    use crate::provider::Id;
+    use crate::provider::ledger::{News, Sighting};
+    let bad = |host: &str, seconds: i64, resets: Option<i64>| Sighting {
+        id: Id::new(None, Some(host)),
+        profile: None,
+        task: "t_1".into(),
+        at: ago(seconds),
+        began: ago(seconds + 60),
+        news: News::Bad { cause: Cause::Quota, resets: resets.map(|s| ago(-s)) },
+    };
+    let mut s = seen(vec![running(60)]);
+    s.routing.sightings = vec![
+        bad("long.example", 100_000, Some(9_000)),
+        bad("over.example", 100_000, None),
+        bad("new.example", 600, None),
+    ];
+    let config = Config::default();
+    let judged = judge::all(&s, &config, &BTreeMap::new(), None);
+    let names: Vec<String> =
+        page::overview(&s, &judged, &config).providers.into_iter().map(|p| p.name).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names.iter().any(|n| n.contains("long")) && names.iter().any(|n| n.contains("new")), "{names:?}");
+}
+
+#[test]
+fn amounts_that_read_the_same_are_told_exactly() {
+    let mut w = running(65);
+    w.detail.body = "## Scope\n- Time budget: 60s\n- Cost budget: $1\n".into();
+    w.usage = cost("$1.004");
+    let s = seen(vec![w]);
+    let config = Config::default();
+    let judged = judge::all(&s, &config, &BTreeMap::new(), None);
+    let said: Vec<&str> = judged[0].verdicts.iter().map(|v| v.because.as_str()).collect();
+    assert_eq!(
+        said,
+        ["65s in this attempt, 60s allowed (task)", "$1.004 spent, $1.00 allowed (task)"]
+    );
+    assert_eq!(judged[0].verdicts[1].threshold, "$1.00");
+}
+
+#[test]
 fn packages_are_areas() {
     let mut w = running(60);
     w.detail.body = SCOPE.into();
@@ -367,7 +464,7 @@ fn a_threshold_is_told_once() {
     assert_eq!(first.steps.len(), 1);
     let said = texts(&first.steps[0]);
     assert_eq!(said.len(), 2, "one for each threshold: {said:?}");
-    assert!(said[0].starts_with("watchbill: over time (3600)\n"), "{}", said[0]);
+    assert!(said[0].starts_with("watchbill: over time (1h)\n"), "{}", said[0]);
     assert!(
         first.steps[0]
             .changes
@@ -477,7 +574,10 @@ fn the_page_has_all_of_it() {
         (o.spent[0].profile.as_str(), o.spent[0].cost, o.spent[0].attempts),
         ("luna", Money::parse("$2"), 1)
     );
-    assert_eq!(o.turns.iter().map(|t| t.what.as_str()).collect::<Vec<_>>(), ["escalated", "reassigned"]);
+    assert_eq!(
+        o.interventions.iter().map(|t| t.what.as_str()).collect::<Vec<_>>(),
+        ["escalated", "reassigned"]
+    );
 }
 
 #[test]

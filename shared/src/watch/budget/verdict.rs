@@ -2,7 +2,7 @@
 
 /// What may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(super) enum Kind {
     /// One attempt takes longer than it should.
     OverTime,
     /// One attempt takes more turns than it should.
@@ -23,7 +23,7 @@ pub enum Kind {
 
 impl Kind {
     /// The words of reports.
-    pub fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Kind::OverTime => "over time",
             Kind::OverIterations => "over iterations",
@@ -44,7 +44,7 @@ impl Kind {
 
 /// One thing that is wrong with one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Verdict {
     /// What.
     pub(super) kind: Kind,
     /// The limit it went over, in a form that stays the same from pass to pass; empty where there is none.

@@ -8,8 +8,8 @@ use crate::board::Step;
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::logs::{LogEnd, Reading};
-use crate::watch::budget::draft::Drafted;
 use crate::watch::budget::seen as budget;
+use crate::watch::draft::Drafted;
 use crate::watch::{Decision, Left, Pass};
 
 /// What is over its bounds.
@@ -18,6 +18,8 @@ pub(crate) struct Over<'a> {
     pub(crate) blocker: Blocker,
     /// One sentence about it.
     pub(crate) what: String,
+    /// What the orchestrator should do. What it decides is carried out once the attempt has ended.
+    pub(crate) needs: String,
     /// What shows it, one line each; untrusted.
     pub(crate) evidence: Vec<String>,
     /// Narrower tasks, where there is a draft.
@@ -29,6 +31,7 @@ pub(crate) struct Desk<'a> {
     seen: Seen,
     pass: &'a Pass,
     config: &'a Config,
+    /// Places that cards of this pass have taken.
     taken: usize,
 }
 
@@ -103,7 +106,10 @@ impl<'a> Desk<'a> {
         if slot.wait.is_none() {
             self.taken += 1;
         }
-        let made = rules.card(&source, &trouble, compose::key(&d.task.id, word, run), &slot, &[]);
+        let mut signal = rules.distress(&source, &trouble);
+        signal.needs = Some(over.needs.clone());
+        let key = compose::key(&d.task.id, word, run);
+        let made = rules.card_of(&source, &trouble, signal, key, &slot, &[]);
         Some(rules.tie(&source, &trouble, &made.id, Some(made.change), &slot))
     }
 }

@@ -7,9 +7,8 @@ use crate::board::Detail;
 use crate::cause::Cause;
 use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, shell_word};
 use crate::host::Life;
-use crate::scope::{Bounds, Scope, Side};
-use crate::tree::changes::Changes;
-use crate::watch::budget::draft;
+use crate::scope::Scope;
+use crate::watch::draft;
 
 impl Rules<'_> {
     pub(super) fn distress(&self, s: &SourceSeen, t: &Trouble) -> Distress {
@@ -122,14 +121,11 @@ impl Rules<'_> {
     pub(super) fn draft(&self, s: &SourceSeen) -> Vec<String> {
         let d = &s.detail;
         let scope = Scope::parse(&d.body);
-        let out =
-            s.changes.as_ref().zip(scope.as_ref()).map(|(c, scope)| outside(scope, c)).unwrap_or_default();
         let stated = scope.as_ref().and_then(|s| s.iterations);
         let drafted = draft::draft(&draft::Case {
             detail: d,
             scope: scope.as_ref(),
             changes: s.changes.as_ref(),
-            out: &out,
             iterations: u64::from(stated.unwrap_or(self.config.budget.iterations)),
             hand: &draft::hand(self.seen.slug.as_deref(), &self.seen.db),
         });
@@ -197,17 +193,6 @@ fn completed(d: &Detail) -> Option<String> {
     let worker = d.newest_run().and_then(|r| r.profile.as_deref());
     let said = || d.comments.iter().rev().find(|c| Some(c.author.as_str()) == worker).map(|c| c.body.clone());
     handed.or_else(said)
-}
-
-/// Changed files outside a scope.
-fn outside(scope: &Scope, changes: &Changes) -> Vec<String> {
-    let bounds = Bounds::of(scope, Some(&changes.root));
-    if bounds.is_empty() {
-        return Vec::new();
-    }
-    let is_out =
-        |path: &str| matches!(bounds.judge(path, &changes.packages), Side::Out { .. } | Side::Beyond);
-    changes.files.iter().map(|f| f.path.clone()).filter(|p| is_out(p)).collect()
 }
 
 fn out_of_bounds(scope: &Scope) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Resets and moves: marks over time, one row for each kind, and the list of them.
 
-use super::super::{Overview, Turn};
+use super::super::{Intervention, Overview};
 use super::MOST_LISTED;
 use super::axis::Axis;
 use super::parts::{chart_section, details, escaped, more, quoted, short_stamp, stamp, table};
@@ -14,35 +14,41 @@ const AT_ONCE: usize = 6;
 /// What was done to tasks, by whom and why.
 pub(super) fn section(o: &Overview) -> String {
     let heading = "Resets and moves";
-    if o.turns.is_empty() {
+    if o.interventions.is_empty() {
         let none =
             "<p class=\"muted\">No task was reset, held, moved, reassigned or escalated in this time.</p>";
-        return chart_section("turns", heading, none);
+        return chart_section("interventions", heading, none);
     }
     let axis = Axis::new(o.since, o.now);
     let known = KINDS.iter().map(|kind| row(&axis, kind, o, |t| t.what == *kind));
     let other = row(&axis, "other", o, |t| !KINDS.contains(&t.what.as_str()));
     let rows: String = known.chain([other]).collect();
     // The newest ones are what somebody in the morning asks about.
-    let newest: Vec<&Turn> = o.turns.iter().rev().take(MOST_LISTED).collect();
+    let newest: Vec<&Intervention> = o.interventions.iter().rev().take(MOST_LISTED).collect();
     let heads = ["when", "task", "what", "by", "because"];
     let all = table(&heads, newest.iter().map(|t| cells(t, o)));
-    let all = format!("{all}{}", more(o.turns.len(), MOST_LISTED));
+    let all = format!("{all}{}", more(o.interventions.len(), MOST_LISTED));
     let all = if newest.len() > AT_ONCE {
-        details(&format!("All {}, newest first", o.turns.len()), &all)
+        details(&format!("All {}, newest first", o.interventions.len()), &all)
     } else {
         all
     };
-    chart_section("turns", heading, &format!("<div class=\"rows\">{rows}{}</div>{all}", axis_row(&axis)))
+    chart_section(
+        "interventions",
+        heading,
+        &format!("<div class=\"rows\">{rows}{}</div>{all}", axis_row(&axis)),
+    )
 }
 
-fn row(axis: &Axis, kind: &str, o: &Overview, is_it: impl Fn(&Turn) -> bool) -> String {
-    let of_kind: Vec<&Turn> = o.turns.iter().filter(|t| is_it(t)).take(MOST_LISTED).collect();
+fn row(axis: &Axis, kind: &str, o: &Overview, is_it: impl Fn(&Intervention) -> bool) -> String {
+    let of_kind: Vec<&Intervention> = o.interventions.iter().filter(|t| is_it(t)).collect();
     if of_kind.is_empty() {
         return String::new();
     }
     let marks: String = of_kind
         .iter()
+        .rev()
+        .take(MOST_LISTED)
         .filter(|t| axis.shows(t.at, t.at))
         .map(|t| {
             let by = t.by.as_deref().map_or_else(String::new, |by| format!(" by {}", escaped(by, 60)));
@@ -63,7 +69,7 @@ fn row(axis: &Axis, kind: &str, o: &Overview, is_it: impl Fn(&Turn) -> bool) -> 
     )
 }
 
-fn cells(t: &Turn, o: &Overview) -> Vec<String> {
+fn cells(t: &Intervention, o: &Overview) -> Vec<String> {
     vec![
         stamp(t.at, o.now),
         format!("<code>{}</code>", escaped(&t.task, 40)),

@@ -1,4 +1,4 @@
-//! On what attempts ended: error texts without what differs from one time to the next.
+//! How attempts ended: error texts without what differs from one time to the next.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ pub(super) fn streak(d: &Detail) -> Vec<&Run> {
     let mut same: Vec<&Run> = Vec::new();
     let mut print = None;
     for run in d.runs.iter().filter(|r| r.ended_at.is_some()) {
-        if run.outcome.as_deref() == Some("reclaimed") {
+        if matches!(run.outcome.as_deref(), None | Some("reclaimed")) {
             continue;
         }
         let Some(mine) = text(d, run).filter(|_| is_failure(run)).map(fingerprint) else { break };

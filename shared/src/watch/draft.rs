@@ -9,13 +9,15 @@ use crate::board::Detail;
 use crate::distress::shell_word;
 use crate::overview::Draft;
 use crate::quote;
-use crate::scope::Scope;
+use crate::scope::{Bounds, Scope, Side};
 use crate::tree::changes::Changes;
 
 /// Most narrower tasks of one draft: a card must still be readable, and a worker is shown 8 KB of it.
 const MOST_CHILDREN: usize = 6;
 /// Most files named in the text of one.
 const MOST_FILES: usize = 8;
+/// Most entries of one list in a scope.
+const MOST_ENTRIES: usize = 20;
 /// Most bytes of commands on a card.
 const MOST_ON_CARD: usize = 2_000;
 /// The least a narrower task gets, in turns.
@@ -31,8 +33,6 @@ pub(crate) struct Case<'a> {
     pub(crate) scope: Option<&'a Scope>,
     /// What it changed.
     pub(crate) changes: Option<&'a Changes>,
-    /// Of those, files outside its scope.
-    pub(crate) out: &'a [String],
     /// The turns it may take.
     pub(crate) iterations: u64,
     /// Our program for this board.
@@ -56,36 +56,50 @@ struct Child {
     scope: Scope,
 }
 
-/// One area: its name, the entry that stands for it in a scope, and the files that showed it.
+/// One area: its name, the entries that stand for it in a scope, and the files that showed it.
 struct Area {
     name: String,
-    entry: String,
+    entries: Vec<String>,
     files: Vec<String>,
 }
 
 /// The draft, where the evidence shows areas that could be apart. Files outside the scope become tasks of their own, and the task
 /// goes on with its own part; else what it changed, or what it was to change, is divided.
 pub(crate) fn draft(case: &Case<'_>) -> Option<Drafted> {
-    let out = areas(case.out, case.changes);
+    let out = areas(&case.outside(), case.changes);
     if !out.is_empty() {
         let because = "its worker changed what lies outside its scope; that is work of its own".to_owned();
-        return Some(case.drafted(because, out));
+        return Some(case.drafted(because, few(out.into_iter().map(|a| case.beside(a)).collect())));
     }
     let changed: Vec<String> =
         case.changes.map(|c| c.files.iter().map(|f| f.path.clone()).collect()).unwrap_or_default();
     let by_files = areas(&changed, case.changes);
     if by_files.len() >= 2 {
         let because = format!("what it changed lies in {} areas", by_files.len());
-        return Some(case.drafted(because, by_files));
+        return Some(case.drafted(because, few(by_files)));
     }
     let entries: Vec<&String> = case.scope.map(|s| s.in_scope.iter().collect()).unwrap_or_default();
     if entries.len() < 2 {
         return None;
     }
     let because = format!("its scope has {} entries", entries.len());
-    let areas =
-        entries.into_iter().map(|e| Area { name: e.clone(), entry: e.clone(), files: Vec::new() }).collect();
-    Some(case.drafted(because, areas))
+    let area = |e: &String| Area { name: e.clone(), entries: vec![e.clone()], files: Vec::new() };
+    Some(case.drafted(because, few(entries.into_iter().map(area).collect())))
+}
+
+/// As many as one draft may have; all that are more go into its last one.
+fn few(mut all: Vec<Area>) -> Vec<Area> {
+    let rest = if all.len() > MOST_CHILDREN { all.split_off(MOST_CHILDREN - 1) } else { Vec::new() };
+    if !rest.is_empty() {
+        let name = format!("{} smaller areas", rest.len());
+        let mut last = Area { name, entries: Vec::new(), files: Vec::new() };
+        for area in rest {
+            last.entries.extend(area.entries);
+            last.files.extend(area.files);
+        }
+        all.push(last);
+    }
+    all
 }
 
 /// Our program for a board, ready for a command line.
@@ -96,7 +110,7 @@ pub(crate) fn hand(slug: Option<&str>, db: &str) -> String {
     }
 }
 
-/// Files by the package they belong to, else by folder; the areas with most files first, what is too many for one draft in one.
+/// Files by the package they belong to, else by folder; the areas with most files first.
 fn areas(files: &[String], changes: Option<&Changes>) -> Vec<Area> {
     let mut by: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in files {
@@ -104,7 +118,6 @@ fn areas(files: &[String], changes: Option<&Changes>) -> Vec<Area> {
     }
     let mut all: Vec<Area> = by.into_iter().map(|(folder, files)| area(&folder, files)).collect();
     all.sort_by(|a, b| b.files.len().cmp(&a.files.len()).then_with(|| a.name.cmp(&b.name)));
-    all.truncate(MOST_CHILDREN);
     all
 }
 
@@ -132,23 +145,46 @@ fn folder(file: &str, changes: Option<&Changes>) -> String {
 fn area(folder: &str, files: Vec<String>) -> Area {
     if folder.is_empty() {
         // A name without a slash would count at any depth.
-        let entry = globset::escape(&files[0]);
-        return Area { name: "the top folder".into(), entry: format!("/{entry}"), files };
+        let entries = files.iter().map(|f| format!("/{}", globset::escape(f))).collect();
+        return Area { name: "the top folder".into(), entries, files };
     }
-    Area { name: folder.to_owned(), entry: format!("{}/**", globset::escape(folder)), files }
+    Area { name: folder.to_owned(), entries: vec![format!("{}/**", globset::escape(folder))], files }
 }
 
 impl Case<'_> {
+    /// Changed files outside the scope.
+    fn outside(&self) -> Vec<String> {
+        let Some((scope, changes)) = self.scope.zip(self.changes) else { return Vec::new() };
+        let bounds = Bounds::of(scope, Some(&changes.root));
+        if bounds.is_empty() {
+            return Vec::new();
+        }
+        let is_out =
+            |path: &str| matches!(bounds.judge(path, &changes.packages), Side::Out { .. } | Side::Beyond);
+        changes.files.iter().map(|f| f.path.clone()).filter(|p| is_out(p)).collect()
+    }
+
+    /// An area that takes nothing away from the task's own: where that lies in the same folder, only the files themselves.
+    fn beside(&self, area: Area) -> Area {
+        let own = self.scope.map(|s| s.in_scope.as_slice()).unwrap_or_default();
+        let below = format!("{}/", area.name);
+        if own.iter().any(|e| e.trim_start_matches("./").trim_start_matches('/').starts_with(&below)) {
+            let entries = area.files.iter().map(|f| format!("/{}", globset::escape(f))).collect();
+            return Area { entries, ..area };
+        }
+        area
+    }
+
     fn drafted(&self, because: String, areas: Vec<Area>) -> Drafted {
         let count = u64::try_from(areas.len()).unwrap_or(1);
         let each = (self.iterations / (count + 1)).max(LEAST_ITERATIONS);
-        let entries: Vec<Vec<String>> = areas.iter().map(|a| a.entries()).collect();
+        let entries: Vec<Vec<String>> = areas.iter().map(|a| a.entries.clone()).collect();
         let children = areas
             .iter()
             .enumerate()
             .map(|(i, area)| {
                 let others = entries.iter().enumerate().filter(|(j, _)| *j != i).flat_map(|(_, e)| e.clone());
-                self.child(area, others.take(20).collect(), each)
+                self.child(area, others.take(MOST_ENTRIES).collect(), each)
             })
             .collect();
         Drafted {
@@ -174,7 +210,7 @@ impl Case<'_> {
             body.push_str(&format!(" Changed there so far: {}{more}.", shown.join(", ")));
         }
         let room = u32::try_from(area.files.len().saturating_mul(2)).unwrap_or(u32::MAX).max(5);
-        let in_scope = area.entries();
+        let in_scope = area.entries.iter().take(MOST_ENTRIES).cloned().collect();
         let max_files = (!area.files.is_empty()).then_some(room);
         Child {
             title: format!("{name}: {}", quote::inline(&concern, 80)),
@@ -191,41 +227,30 @@ impl Case<'_> {
     }
 }
 
-impl Area {
-    /// What stands for it in a scope: the folder, or the files themselves where they lie at the top.
-    fn entries(&self) -> Vec<String> {
-        match self.entry.starts_with('/') && self.files.len() > 1 {
-            true => self.files.iter().take(20).map(|f| format!("/{}", globset::escape(f))).collect(),
-            false => vec![self.entry.clone()],
-        }
-    }
-}
-
 impl Drafted {
     /// The commands that make these tasks, one a line.
     pub(crate) fn commands(&self) -> Vec<String> {
         self.children.iter().map(|c| self.command(c)).collect()
     }
 
+    /// Values are tied to their flags, and the title comes last: a folder may be called `-x`.
     fn command(&self, c: &Child) -> String {
-        let mut words = vec![self.hand.clone(), "add".into(), shell_word(&c.title)];
-        let mut flag = |name: &str, value: &str| {
-            words.push(name.to_owned());
-            words.push(shell_word(value));
-        };
-        flag("--body", &c.body);
+        let mut words = vec![self.hand.clone(), "add".into()];
+        let mut flag = |name: &str, value: &str| words.push(format!("--{name}={}", shell_word(value)));
+        flag("body", &c.body);
         if let Some(to) = &self.assignee {
-            flag("--assignee", to);
+            flag("assignee", to);
         }
-        flag("--concern", c.scope.concern.as_deref().unwrap_or(&c.title));
-        c.scope.in_scope.iter().for_each(|e| flag("--in-scope", e));
-        c.scope.out_of_scope.iter().for_each(|e| flag("--out-of-scope", e));
+        flag("concern", c.scope.concern.as_deref().unwrap_or(&c.title));
+        c.scope.in_scope.iter().for_each(|e| flag("in-scope", e));
+        c.scope.out_of_scope.iter().for_each(|e| flag("out-of-scope", e));
         if let Some(n) = c.scope.max_files {
-            flag("--max-files", &n.to_string());
+            flag("max-files", &n.to_string());
         }
         if let Some(n) = c.scope.iterations {
-            flag("--iterations", &n.to_string());
+            flag("iterations", &n.to_string());
         }
+        words.push(format!("-- {}", shell_word(&c.title)));
         words.join(" ")
     }
 
@@ -246,7 +271,7 @@ impl Drafted {
     }
 
     /// For the page.
-    pub(super) fn shown(&self) -> Draft {
+    pub(crate) fn shown(&self) -> Draft {
         Draft { because: self.because.clone(), commands: self.commands(), decision: self.decision() }
     }
 
