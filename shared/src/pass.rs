@@ -139,6 +139,7 @@ fn used(
         home: claude,
         from: ask.from,
         to: ask.to,
+        next: ask.next,
         now: ask.now,
         prices,
     };

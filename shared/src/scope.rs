@@ -63,7 +63,8 @@ impl Scope {
 
     /// The money the task is expected to cost at most, if the author's words are an amount in US dollars.
     pub fn cost(&self) -> Option<Money> {
-        self.cost_budget.as_deref().and_then(Money::parse)
+        let about = |c: char| matches!(c, '~' | '\u{2248}' | '\u{2264}' | '<' | '=' | ' ');
+        self.cost_budget.as_deref().and_then(|t| Money::parse(t.trim_start_matches(about)))
     }
 
     fn fields(&self) -> Vec<String> {

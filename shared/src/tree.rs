@@ -17,6 +17,8 @@ mod find;
 mod read;
 mod shadow;
 
+pub(crate) use shadow::LATE;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -136,6 +136,39 @@ fn what_belongs_to_another_attempt_is_not_charged() {
     assert!(later > 0 && later < all, "only what came after the resume: {later}");
 }
 
+/// One session that goes on: within the slack behind an end, in the next attempt and in the next task.
+#[test]
+fn each_call_is_charged_once() {
+    let b = TestBoard::new();
+    let log = fixture("claude/tools_errors_then_compact_resume.jsonl");
+    b.runs("t_0000000a", "", 600);
+    b.logs_to("t_0000000a", &log);
+    b.runs("t_0000000b", "", 600);
+    b.logs_to("t_0000000b", &log);
+    let at = |time: &str| format!("unixepoch('2026-11-21 {time}')");
+    // The second task began one second after the first ended, in the middle of the session.
+    b.sql(&format!(
+        "UPDATE task_events SET created_at = {begin};
+         UPDATE task_runs SET started_at = {begin}, ended_at = {end}, status = 'completed', outcome = 'completed' WHERE task_id = 't_0000000a';
+         UPDATE tasks SET status = 'done', created_at = {begin}, current_run_id = NULL, claim_lock = NULL WHERE id = 't_0000000a';
+         UPDATE tasks SET created_at = {begin} WHERE id = 't_0000000b';
+         UPDATE task_runs SET started_at = {next} WHERE task_id = 't_0000000b';",
+        begin = at("08:00:00"), end = at("08:06:10"), next = at("08:06:11"),
+    ));
+    let turns = || {
+        let board = b.checked(&["--now", "2026-11-21T09:00:00Z"]);
+        let all = board["overview"]["tasks"].as_array().unwrap().clone();
+        let of = |id: &str| all.iter().find(|t| t["task"] == id).unwrap()["usage"]["turns"].clone();
+        (of("t_0000000a").as_u64(), of("t_0000000b").as_u64())
+    };
+    let (first, second) = turns();
+    assert_eq!(first.unwrap() + second.unwrap(), 9, "{first:?} {second:?}");
+    assert!(first.unwrap() > 0 && second.unwrap() > 0, "{first:?} {second:?}");
+    // Both at once: whose turns they are, nobody knows.
+    b.sql(&format!("UPDATE task_runs SET started_at = {}", at("08:00:00")));
+    assert_eq!(turns(), (None, None));
+}
+
 #[test]
 fn a_threshold_is_told_once_and_nothing_else_changes() {
     let b = TestBoard::new();
@@ -263,8 +296,31 @@ fn the_page_is_written_whole_for_its_owner_alone() {
     assert!(!text.contains("<script") && !text.contains("src=") && !text.contains("http://"));
     assert_eq!(std::fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::read_dir(page.parent().unwrap()).unwrap().count(), 1, "nothing else is left there");
-    let said = b.budget(&["-q", "--html", b.path().to_str().unwrap()]).fails(2);
-    assert!(said.contains("is a folder"), "{said}");
+    // A page of before is replaced, and nothing else is.
+    b.budget(&["-q", "--html", file]).ok();
+    let link = b.path().join("link.html");
+    std::os::unix::fs::symlink(&page, &link).unwrap();
+    b.budget(&["-q", "--html", link.to_str().unwrap()]).ok();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    let fifo = b.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for (place, why) in [
+        (b.path(), "is a folder"),
+        (b.db.as_path(), "holds something else than a page"),
+        (fifo.as_path(), "is no plain file"),
+        (Path::new("/dev/null"), "is no plain file"),
+        (Path::new("-"), "is no file"),
+    ] {
+        let said = b.budget(&["-q", "--html", place.to_str().unwrap()]).fails(2);
+        assert!(said.contains(why), "{said}");
+    }
+    assert_eq!(b.value("SELECT count(*) FROM tasks"), "1");
+    // A board that failed is on the page too.
+    let other = b.path().join("other.db");
+    std::fs::write(&other, "no board").unwrap();
+    let both = ["--db", b.db.to_str().unwrap(), "--db", other.to_str().unwrap(), "-q", "--html", file];
+    assert_eq!(b.budget(&both).code, 1);
+    assert!(std::fs::read_to_string(&page).unwrap().contains("other.db"));
     let said = b.budget(&["-q", "--html", "/proc/page.html"]);
     assert_eq!((said.code != 0, said.err.trim_end().lines().count()), (true, 1), "{said:?}");
 }

@@ -1,6 +1,6 @@
 //! `budget-check`: the pass all watchers share, the page it can write, and `--lint`.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ use crate::error::{Error, Kind, Result};
 use crate::overview::{Overview, html};
 use crate::report::{BoardReport, common_code, printable, say};
 use crate::scope::lint::{Flaw, Policy, lint};
+use crate::time::Time;
+use crate::watch::Pass;
 use crate::watch::budget::BudgetCheck;
 
 /// The schema of `--lint --json`.
@@ -68,31 +70,59 @@ pub(super) fn run(budget: &BudgetArgs, version: &str) -> Result<u8> {
     }
     let config = loaded.config;
     let check = BudgetCheck { comment: budget.comment, distress: budget.distress, origin: loaded.origin };
-    let mut page = |boards: &[BoardReport]| match &budget.html {
-        Some(file) => write_page(file, boards),
+    let mut page = |pass: &Pass, boards: &[BoardReport]| match &budget.html {
+        Some(file) => write_page(file, pass.now, boards),
         None => Ok(()),
     };
     watcher::run_then(&check, &config, &budget.args, version, &mut page)
 }
 
-/// Writes the page beside its place first, so that nobody ever opens half of one.
-fn write_page(file: &Path, boards: &[BoardReport]) -> Result<()> {
+/// Writes the page beside its place first, so that nobody ever opens half of one. Only a page of before is replaced.
+fn write_page(file: &Path, now: Time, boards: &[BoardReport]) -> Result<()> {
+    let at = format!("--html {}", file.display());
     let wrong = |e: &std::io::Error| {
-        Error::io(file.display(), e).hint("give --html a file in a folder you can write")
+        let kind = if e.kind() == std::io::ErrorKind::PermissionDenied { Kind::Permission } else { Kind::Io };
+        Error::new(kind, &at, e).hint("name a file in a folder you can write")
     };
-    let overviews: Vec<Overview> = boards.iter().filter_map(|b| b.overview.clone()).collect();
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if file.is_dir() {
-        return Err(Error::new(Kind::Usage, format!("--html {}", file.display()), "is a folder")
-            .hint("name the file in it"));
+    if let Some(why) = is_no_page(file) {
+        return Err(Error::new(Kind::Usage, &at, why).hint("name a file of its own for the page"));
     }
+    // A link is somebody's way to say where the page is to be.
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let folder = real.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let overviews: Vec<Overview> = boards.iter().map(|b| overview(b, now)).collect();
     // A timer's first page may come before anything else of ours. Boards are nobody else's business.
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
     let mut new =
         tempfile::Builder::new().prefix(".watchbill-").tempfile_in(folder).map_err(|e| wrong(&e))?;
     new.write_all(html::page(&overviews).as_bytes()).map_err(|e| wrong(&e))?;
-    new.persist(file).map_err(|e| wrong(&e.error))?;
+    new.persist(&real).map_err(|e| wrong(&e.error))?;
     Ok(())
+}
+
+/// Why a place is not one for a page, if so: whatever is there and is no page of ours would be lost.
+fn is_no_page(file: &Path) -> Option<&'static str> {
+    if file == Path::new("-") {
+        return Some("is no file");
+    }
+    let meta = file.metadata().ok()?;
+    if meta.is_dir() {
+        return Some("is a folder");
+    }
+    if !meta.is_file() {
+        return Some("is no plain file");
+    }
+    let mut begins = Vec::new();
+    let read = std::fs::File::open(file).and_then(|f| f.take(64).read_to_end(&mut begins));
+    let is_page = begins.is_empty() || begins.starts_with(b"<!doctype html>");
+    (read.is_err() || !is_page).then_some("holds something else than a page")
+}
+
+/// What the page says of a board; of one that could not be looked at, why.
+fn overview(board: &BoardReport, now: Time) -> Overview {
+    let mut overview = board.overview.clone().unwrap_or_else(|| Overview::nothing(&board.board, now));
+    overview.unknown.extend(board.error.as_ref().map(ToString::to_string));
+    overview
 }
 
 /// The flaws of one task.

@@ -37,7 +37,7 @@ const PLAN_MAX_AGE: i64 = 86_400;
 
 pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) -> Result<u8> {
     let config = args.common.load()?.config;
-    run_then(watcher, &config, args, version, &mut |_| Ok(()))
+    run_then(watcher, &config, args, version, &mut |_, _| Ok(()))
 }
 
 /// The same with a configuration that is read already, and with something to be done with what came of it.
@@ -46,7 +46,7 @@ pub(super) fn run_then<W: Watcher>(
     config: &Config,
     args: &WatcherArgs,
     version: &str,
-    then: &mut dyn FnMut(&[BoardReport]) -> Result<()>,
+    then: &mut dyn FnMut(&Pass, &[BoardReport]) -> Result<()>,
 ) -> Result<u8> {
     let common = &args.common;
     let flags = &args.watcher;
@@ -60,7 +60,7 @@ pub(super) fn run_then<W: Watcher>(
     if let Some(file) = &flags.facts {
         let reports = facts(watcher, file, &pass, config)?;
         let code = show(&pass, version, &reports, None, common)?;
-        return then(&reports).map(|()| code);
+        return then(&pass, &reports).map(|()| code);
     }
     let mut cache = Cache::open(Cache::place(&env));
     let mut tools = here.tools(&pass, config, &mut cache, common.json && common.verbose);
@@ -83,7 +83,7 @@ pub(super) fn run_then<W: Watcher>(
     if let Some(warning) = forgot {
         let _ = report::say(&mut std::io::stderr().lock(), '4', W::NAME, &warning);
     }
-    then(&boards).map(|()| code)
+    then(&pass, &boards).map(|()| code)
 }
 
 /// Refuses a `--task` that names nothing at all, which would otherwise look like a healthy task.

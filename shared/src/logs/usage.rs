@@ -128,6 +128,8 @@ pub struct UsageAsk<'a> {
     pub from: Time,
     /// Its end; `None` while it runs.
     pub to: Option<Time>,
+    /// When the next attempt began that may write to the same log: what is written from then on is not this one's.
+    pub next: Option<Time>,
     /// The time of the pass.
     pub now: Time,
     /// What tokens cost.

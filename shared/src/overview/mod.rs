@@ -44,6 +44,24 @@ pub struct Overview {
     pub unknown: Vec<String>,
 }
 
+impl Overview {
+    /// Of a board that could not be looked at.
+    pub fn nothing(board: &str, now: Time) -> Overview {
+        Overview {
+            board: board.to_owned(),
+            now,
+            since: now,
+            counts: BTreeMap::new(),
+            tasks: Vec::new(),
+            people: Vec::new(),
+            interventions: Vec::new(),
+            providers: Vec::new(),
+            spent: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+}
+
 /// One task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskView {

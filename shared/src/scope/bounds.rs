@@ -73,10 +73,43 @@ impl Bounds {
     /// Of a scope, in a tree with this top folder, if it is known: entries with its full path are taken from there on.
     pub fn of(scope: &Scope, root: Option<&str>) -> Bounds {
         let list = |entries: &[String]| {
-            let told = entries.iter().filter(|e| !e.trim().is_empty()).enumerate();
-            told.map(|(n, e)| Entry::of(e, root, n < MOST_ENTRIES)).collect()
+            let mut told: Vec<&String> = entries.iter().filter(|e| !e.trim().is_empty()).collect();
+            let is_cut = told.len() > MOST_ENTRIES;
+            told.truncate(MOST_ENTRIES);
+            let mut all: Vec<Entry> = told.into_iter().map(|e| Entry::of(e, root, true)).collect();
+            all.extend(is_cut.then(|| Entry::of("and more entries than are read", None, true)));
+            all
         };
         Bounds { ins: list(&scope.in_scope), outs: list(&scope.out_of_scope) }
+    }
+
+    /// With what there is at the top of the tree: an entry in scope that names nothing there, and no package, may be meant in a
+    /// way that only its author knows (`parser`, `myproject/src/**`).
+    #[must_use]
+    pub fn in_tree(mut self, top: &[String], packages: &BTreeMap<String, Vec<String>>) -> Bounds {
+        for e in self.ins.iter_mut().filter(|_| !top.is_empty()) {
+            let first = e.path.split('/').next().unwrap_or_default();
+            let is_there = first.is_empty() || first.contains(GLOB) || top.iter().any(|t| t == first);
+            let is_package = packages.values().any(|names| names.contains(&e.text));
+            e.is_doubtful |= !is_there && !is_package && !e.is_all;
+        }
+        self
+    }
+
+    /// The same for a task whose folder lies `below` the top: its entries may count from either.
+    pub fn judge_below(&self, path: &str, below: &str, packages: &BTreeMap<String, Vec<String>>) -> Side {
+        let side = self.judge(path, packages);
+        let Some(inner) =
+            path.strip_prefix(below).and_then(|p| p.strip_prefix('/')).filter(|_| !below.is_empty())
+        else {
+            return side;
+        };
+        match (side, self.judge(inner, packages)) {
+            (Side::In, _) | (_, Side::In) => Side::In,
+            (Side::Out { entry }, _) | (_, Side::Out { entry }) => Side::Out { entry },
+            (Side::Unclear { entry }, _) | (_, Side::Unclear { entry }) => Side::Unclear { entry },
+            (Side::Beyond, Side::Beyond) => Side::Beyond,
+        }
     }
 
     /// There is no entry at all, so nothing can be judged.
@@ -169,8 +202,12 @@ struct Glob {
 impl Entry {
     pub(super) fn of(text: &str, root: Option<&str>, is_read: bool) -> Entry {
         let text = text.trim();
-        let (path, is_floating) = place(text, root);
-        let is_folder = text.ends_with('/');
+        let tidy = tidy(text);
+        let (path, is_floating) = place(&tidy, root);
+        let is_folder = tidy.ends_with('/');
+        // Elsewhere, or taken away: neither names a place in this tree.
+        let is_odd = tidy.starts_with(['!', '~', '<']) || tidy.split('/').any(|p| p == "..");
+        let is_odd = is_odd || (tidy.starts_with('/') && root.is_some_and(|r| same_start(&tidy, r)));
         let words = text.to_lowercase();
         let is_all = ALL.contains(&words.as_str());
         let glob =
@@ -182,7 +219,7 @@ impl Entry {
             is_floating,
             is_folder,
             is_all: is_all || path.is_empty(),
-            is_doubtful: (is_prose || glob.is_err()) && !is_all,
+            is_doubtful: (is_prose || is_odd || glob.is_err()) && !is_all,
             is_rest: REST.contains(&rest),
             broken: glob.as_ref().err().cloned(),
             glob: glob.unwrap_or_default(),
@@ -280,6 +317,52 @@ fn is_of_names(path: &str) -> bool {
 /// The folders above a path, the top folder left out, the topmost first.
 fn folders(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter_map(|(end, _)| path.get(..end))
+}
+
+/// An entry without what people and models put around a path: quotes, brackets of a list, a link, the lines meant, a full stop.
+fn tidy(text: &str) -> String {
+    let mut text = text.trim();
+    if let Some((_, target)) =
+        text.strip_prefix('[').and_then(|t| t.strip_suffix(')')).and_then(|t| t.split_once("]("))
+    {
+        text = target;
+    }
+    let quotes = ['"', '\'', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'];
+    let is_list = text.contains(['/', '.', '"', '\'']);
+    for _ in 0..3 {
+        text = text.trim_matches(quotes).trim();
+        // One bracket is of a list around it; two may be a class of a glob, but not around a path.
+        text = if is_list && !text.contains(']') { text.trim_start_matches('[') } else { text };
+        text = if is_list && !text.contains('[') { text.trim_end_matches(']') } else { text };
+        if let Some(inner) = text
+            .strip_prefix('[')
+            .and_then(|t| t.strip_suffix(']'))
+            .filter(|t| is_list && !t.contains(['[', ']']))
+        {
+            text = inner;
+        }
+    }
+    if let Some((path, lines)) = text.rsplit_once([':', '#'])
+        && lines.starts_with(|c: char| c.is_ascii_digit() || c == 'L')
+        && lines.chars().all(|c| c.is_ascii_digit() || "L-:".contains(c))
+    {
+        text = path;
+    }
+    let text = text.strip_suffix("/...").map_or(text, |folder| if folder.is_empty() { "." } else { folder });
+    let text =
+        text.strip_suffix('.').filter(|t| t.contains(['/', '.']) && !t.ends_with(['.', '/'])).unwrap_or(text);
+    // Windows' way; in a glob it takes a meaning away.
+    let is_windows = !text.contains(['/', '*', '?', '[']) && text.contains('\\');
+    if is_windows { text.replace('\\', "/") } else { text.to_owned() }
+}
+
+/// Whether an absolute path that is not in the tree begins as one of a machine does: `/home/...`, not `/src`.
+fn same_start(text: &str, root: &str) -> bool {
+    let first = |t: &str| t.trim_start_matches('/').split('/').next().map(str::to_owned);
+    let outside =
+        !text.strip_prefix(root.trim_end_matches('/')).is_some_and(|t| t.is_empty() || t.starts_with('/'));
+    let known = ["home", "root", "Users", "tmp", "var", "opt", "usr", "mnt", "srv", "workspace"];
+    outside && (first(text) == first(root) || first(text).is_some_and(|f| known.contains(&f.as_str())))
 }
 
 /// An entry's path from the top folder on, and whether it is meant at any depth.

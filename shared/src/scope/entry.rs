@@ -1,5 +1,7 @@
 //! The entries of a list field, each in a code span, and the text of the others.
 
+use crate::clip::clip;
+
 /// Text on one line: every run of line breaks and other control characters, with the blanks around it, is one
 /// space.
 pub(super) fn one_line(text: &str) -> String {
@@ -65,10 +67,25 @@ fn closing(text: &str, mut from: usize, length: usize) -> Option<(usize, usize)>
     None
 }
 
-/// The entries in a piece of a list, with or without code spans, without the remarks around them.
+/// Most bytes of one list. Nobody means more, and looking for the ends of code spans takes its time.
+const LONGEST: usize = 16 * 1024;
+
+/// Words that take something out of a list, so that its other entries do not mean what they say.
+const EXCEPT: [&str; 7] =
+    ["except", "excluding", "but not", "other than", "apart from", "unless", "everything but"];
+/// Words that add something to a list.
+const AND: [&str; 8] = ["and", "or", "plus", "also", "including", "as well as", "etc", "&"];
+
+/// The entries in a piece of a list, with or without code spans, without the remarks around them. Words that add to the list or
+/// take something out of it stay as entries of their own, which nobody but their author understands: a list that is read in
+/// part would say what nobody wrote.
 pub(super) fn read(text: &str) -> Vec<String> {
-    let text = text.trim();
+    let text = clip(text.trim(), LONGEST);
     let pieces = pieces(text);
+    let is_plain = |p: &Piece<'_>| matches!(p, Piece::Plain(t) if has_words(t, &EXCEPT));
+    if pieces.iter().any(is_plain) {
+        return vec![text.to_owned()];
+    }
     if pieces.iter().any(|p| matches!(p, Piece::Code(_))) {
         return pieces.iter().flat_map(of_piece).collect();
     }
@@ -76,7 +93,38 @@ pub(super) fn read(text: &str) -> Vec<String> {
     if nothing.contains(&text.trim_end_matches('.').to_lowercase().as_str()) {
         return Vec::new();
     }
-    commas(text).into_iter().map(bare).filter(|e| !e.is_empty()).map(str::to_owned).collect()
+    let parts = commas(text).into_iter().flat_map(|part| {
+        let entry = bare(part);
+        let rest = part.trim().get(entry.len()..).unwrap_or_default();
+        [Some(entry), more(rest)].into_iter().flatten()
+    });
+    parts.filter(|e| !e.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether a text has one of these words, apart from other letters.
+fn has_words(text: &str, words: &[&str]) -> bool {
+    let spaced: String =
+        text.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    let spaced = format!(" {} ", spaced.split_whitespace().collect::<Vec<_>>().join(" "));
+    words.iter().any(|w| spaced.contains(&format!(" {w} ")))
+}
+
+/// What a remark adds to the list, if it does: `and the tests`, `plus src/b.rs`, `etc`, `...`.
+fn more(remark: &str) -> Option<&str> {
+    let lead = |c: char| c.is_whitespace() || "(-\u{2013}\u{2014}:,;.".contains(c);
+    if remark.contains("...") || remark.contains('\u{2026}') {
+        return Some("and more");
+    }
+    let text =
+        remark.trim_start_matches(lead).trim_end_matches(|c: char| c.is_whitespace() || "),;.:".contains(c));
+    let lower = text.to_lowercase();
+    let added = AND.iter().find(|and| {
+        lower
+            .strip_prefix(**and)
+            .is_some_and(|rest| rest.is_empty() || !rest.starts_with(char::is_alphanumeric))
+    })?;
+    // A joint between two entries adds nothing by itself.
+    (text.len() > added.len() || *added == "etc").then_some(text)
 }
 
 fn of_piece(piece: &Piece<'_>) -> Vec<String> {
@@ -89,6 +137,9 @@ fn of_piece(piece: &Piece<'_>) -> Vec<String> {
         }
         // Beside code spans, words are remarks on them; only what cannot be a remark is an entry.
         Piece::Plain(text) => {
+            if let Some(more) = more(text) {
+                return vec![more.to_owned()];
+            }
             let paths =
                 commas(text).into_iter().map(str::trim).filter(|p| is_path(p) && p.contains(['/', '.', '*']));
             paths.filter(|p| p.contains(char::is_alphanumeric)).map(str::to_owned).collect()
@@ -98,6 +149,8 @@ fn of_piece(piece: &Piece<'_>) -> Vec<String> {
 
 /// Whether a line can only be entries: code spans, or words without blanks.
 pub(super) fn is_list(text: &str) -> bool {
+    let text =
+        AND.iter().find_map(|and| text.trim_start().strip_prefix(*and)?.strip_prefix(' ')).unwrap_or(text);
     let code = |p: &Piece<'_>| matches!(p, Piece::Code(_));
     text.trim_start().starts_with('`') && pieces(text).iter().any(code)
         || commas(text.trim().trim_end_matches(',')).into_iter().all(|p| is_path(p.trim()))
@@ -114,9 +167,9 @@ fn commas(text: &str) -> Vec<&str> {
         match c {
             '{' => depth += 1,
             '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
+            ',' | ';' | '\u{ff0c}' | '\u{3001}' if depth == 0 => {
                 out.push(&text[from..at]);
-                from = at + 1;
+                from = at + c.len_utf8();
             }
             _ => {}
         }
@@ -147,7 +200,15 @@ mod tests {
             ("`src/a/**` - the parser, and more", &["src/a/**"]),
             ("`a`, src/b/**, and so on", &["a", "src/b/**"]),
             ("`a`.", &["a"]),
-            ("`a`, ...", &["a"]),
+            ("`a`, ...", &["a", "and more"]),
+            ("`a` and everything in src", &["a", "and everything in src"]),
+            ("a.rs (and b.rs)", &["a.rs", "and b.rs"]),
+            ("a.rs - plus b.rs", &["a.rs", "plus b.rs"]),
+            ("a.rs, etc.", &["a.rs", "etc."]),
+            ("`a` and `b`", &["a", "b"]),
+            ("a.rs;b.rs", &["a.rs", "b.rs"]),
+            ("`src/**` except `src/a.rs`", &["`src/**` except `src/a.rs`"]),
+            ("all of `a/**`, but not `a/b`", &["all of `a/**`, but not `a/b`"]),
             ("src/a/** - the parser", &["src/a/**"]),
             ("src/a/** (the parser), b", &["src/a/**", "b"]),
             ("src/{a,b}/**", &["src/{a,b}/**"]),

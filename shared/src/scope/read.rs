@@ -35,6 +35,11 @@ pub(super) enum Field {
     Cost,
 }
 
+/// Most bytes of all lists together: a body may have any size, and nobody means more.
+const ROOM: usize = 64 * 1024;
+/// What stands for the rest.
+const MORE: &str = "and more than is read";
+
 /// A field that following lines may belong to.
 struct Current {
     field: Field,
@@ -50,8 +55,14 @@ struct Current {
 
 /// Reads the lines below the heading.
 pub(super) fn read<'a>(lines: &[Line<'a>]) -> Reading<'a> {
-    let mut reader =
-        Reader { scope: Scope::default(), current: None, at: 0, labels: Vec::new(), parts: Vec::new() };
+    let mut reader = Reader {
+        scope: Scope::default(),
+        room: ROOM,
+        current: None,
+        at: 0,
+        labels: Vec::new(),
+        parts: Vec::new(),
+    };
     let mut known = Vec::with_capacity(lines.len());
     let mut opaque = false;
     for (n, line) in lines.iter().enumerate() {
@@ -81,6 +92,8 @@ fn holds_fields(language: Language, rest: &[Line<'_>]) -> bool {
 
 struct Reader<'a> {
     scope: Scope,
+    /// Bytes of lists that are still read.
+    room: usize,
     current: Option<Current>,
     /// The line that is read.
     at: usize,
@@ -137,8 +150,18 @@ impl<'a> Reader<'a> {
         let s = &mut self.scope;
         match field {
             Field::Concern => s.concern = s.concern.take().or_else(|| Some(value.to_owned())),
-            Field::In => s.in_scope.extend(entry::read(value)),
-            Field::Out => s.out_of_scope.extend(entry::read(value)),
+            Field::In | Field::Out => {
+                let list = if field == Field::In { &mut s.in_scope } else { &mut s.out_of_scope };
+                match self.room.checked_sub(value.len()) {
+                    Some(room) => {
+                        self.room = room;
+                        list.extend(entry::read(value));
+                    }
+                    // As an entry that nobody understands: a list read in part would say what nobody wrote.
+                    None if list.last().is_none_or(|e| e != MORE) => list.push(MORE.to_owned()),
+                    None => {}
+                }
+            }
             Field::Files => s.max_files = s.max_files.or_else(|| number(value)),
             Field::Iterations => s.iterations = s.iterations.or_else(|| number(value)),
             Field::Time => s.time_budget = s.time_budget.or_else(|| time(value)),

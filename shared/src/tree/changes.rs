@@ -77,8 +77,14 @@ pub struct Changes {
     pub count: usize,
     /// There are more than could be read: the count is the least there is.
     pub is_cut: bool,
+    /// The folder asked about, from the top folder on; empty where it is that. Only files in it are told of.
+    #[serde(default)]
+    pub below: String,
+    /// What there is at the top of the tree, at most 1,000 names.
+    #[serde(default)]
+    pub top: Vec<String>,
     /// Names of packages, by the folder of the manifest that says so (`""` is the top folder), for every folder that a changed
-    /// file lies in or below.
+    /// file lies in or below, and for others near the top.
     pub packages: BTreeMap<String, Vec<String>>,
 }
 
@@ -121,7 +127,15 @@ fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> R
         Some(head) => committed(&shadow, head, until)?,
         None => None,
     };
-    let found = files::find(&shadow, &place.root, base.commit.as_deref(), since.touched, until)?;
+    let below = path
+        .canonicalize()
+        .ok()
+        .and_then(|p| Some(p.strip_prefix(&place.root).ok()?.to_string_lossy().into_owned()));
+    let below = below.unwrap_or_default();
+    let mut found = files::find(&shadow, &place.root, base.commit.as_deref(), since.touched, until)?;
+    if !below.is_empty() {
+        found.keep_below(&below);
+    }
     let packages = packages::find(&place.root, &found.files, until)?;
     Ok(Changes {
         root: place.root.to_string_lossy().into_owned(),
@@ -134,6 +148,8 @@ fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> R
         files: found.files,
         count: found.count,
         is_cut: found.is_cut,
+        below,
+        top: packages::top(&place.root),
         packages,
     })
 }

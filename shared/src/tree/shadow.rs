@@ -18,11 +18,13 @@ use super::find::{Place, plain_file, small_file};
 
 /// Most bytes that are read of what git says.
 const MOST_OUTPUT: usize = 1 << 20;
+/// Most bytes of an index: about two million files. A hole of any size costs nothing to make, and all of it to copy.
+const MOST_INDEX: u64 = 256 << 20;
 /// How long a killed program may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
 /// Said of whatever is not done in time.
-pub(super) const LATE: &str = "git takes too long";
+pub(crate) const LATE: &str = "git takes too long";
 
 /// Keys that only say how to compare files and that name no program. All other keys of a repository stay out of force.
 const KEYS: [&str; 14] = [
@@ -146,6 +148,9 @@ impl<'a> Shadow<'a> {
             return Ok(());
         }
         let mut from = plain_file(&from)?;
+        if from.metadata().map_err(wrong)?.len() > MOST_INDEX {
+            return Err("its index is too large to be copied".into());
+        }
         fs::remove_file(&to).map_err(wrong)?;
         let mut copy = File::create(&to).map_err(wrong)?;
         let mut piece = vec![0_u8; 256 << 10];

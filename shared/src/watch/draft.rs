@@ -117,6 +117,11 @@ fn areas(files: &[String], changes: Option<&Changes>) -> Vec<Area> {
         by.entry(folder(file, changes)).or_default().push(file.clone());
     }
     let mut all: Vec<Area> = by.into_iter().map(|(folder, files)| area(&folder, files)).collect();
+    // What is made inert would name something else: line breaks, blanks at an end, a key in a name.
+    for area in &mut all {
+        area.entries.retain(|e| quote::inline(e, 400) == *e);
+    }
+    all.retain(|area| !area.entries.is_empty() && quote::inline(&area.name, 400) == area.name);
     all.sort_by(|a, b| b.files.len().cmp(&a.files.len()).then_with(|| a.name.cmp(&b.name)));
     all
 }
@@ -155,12 +160,16 @@ impl Case<'_> {
     /// Changed files outside the scope.
     fn outside(&self) -> Vec<String> {
         let Some((scope, changes)) = self.scope.zip(self.changes) else { return Vec::new() };
-        let bounds = Bounds::of(scope, Some(&changes.root));
+        let bounds = Bounds::of(scope, Some(&changes.root)).in_tree(&changes.top, &changes.packages);
         if bounds.is_empty() {
             return Vec::new();
         }
-        let is_out =
-            |path: &str| matches!(bounds.judge(path, &changes.packages), Side::Out { .. } | Side::Beyond);
+        let is_out = |path: &str| {
+            matches!(
+                bounds.judge_below(path, &changes.below, &changes.packages),
+                Side::Out { .. } | Side::Beyond
+            )
+        };
         changes.files.iter().map(|f| f.path.clone()).filter(|p| is_out(p)).collect()
     }
 

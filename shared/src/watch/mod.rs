@@ -171,6 +171,8 @@ pub struct UseAsk<'a> {
     pub from: Time,
     /// When it ended; `None` while it runs.
     pub to: Option<Time>,
+    /// When the next attempt began that may write to the same log.
+    pub next: Option<Time>,
     /// The one reading of the clock.
     pub now: Time,
 }

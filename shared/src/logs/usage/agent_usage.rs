@@ -75,7 +75,7 @@ pub(super) fn count(
     owner: Owner,
     cache: &mut Cache,
 ) -> Result<Option<Counted<AgentLog>>, String> {
-    let window = Window::new(ask.from, ask.to, ask.now);
+    let window = Window::new(ask.from, ask.to, ask.next, ask.now);
     let scanned = Scan { sort: "agent", path, owner, window, now: ask.now, most: MOST_READ };
     let new = |file: &File, size: u64| Ok(sniffed(file, size, None)?.as_ref().and_then(AgentLog::new));
     scan(&scanned, cache, new)

@@ -27,7 +27,7 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
         let Agent::Claude(reader) = &counted.count.agent else { continue };
         // Different folders may have one slug; what a session itself says is right.
         let is_here = reader.session().cwd.as_deref().is_some_and(|cwd| Path::new(cwd) == real);
-        let starts = Window::new(ask.from, ask.to, ask.now).starts;
+        let starts = Window::new(ask.from, ask.to, ask.next, ask.now).starts;
         if !is_here || counted.count.clock.first().is_none_or(|first| first > starts) {
             continue;
         }

@@ -27,7 +27,7 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
     let Some(home) = ask.root.zip(ask.profile).and_then(|(root, name)| provider::home(root, name)) else {
         return Ok(None);
     };
-    let window = Window::new(ask.from, ask.to, ask.now);
+    let window = Window::new(ask.from, ask.to, ask.next, ask.now);
     let mut why = Vec::new();
     let mut log = ProfileLog::new(ask.task);
     let place = home.join("logs/agent.log");

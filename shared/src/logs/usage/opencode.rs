@@ -23,6 +23,8 @@ use crate::logs::session::{Millis, Obj, Prices, Run};
 /// Most sessions of one attempt, those of subagents included.
 const MOST_SESSIONS: usize = 200;
 
+/// Most bytes of rows that are held at once.
+const MOST_BYTES: usize = 64 << 20;
 /// Most messages and most parts of messages that are read: the newest.
 const MOST_ROWS: usize = 20_000;
 
@@ -61,7 +63,7 @@ pub(super) fn read(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Re
     if !is_known {
         return Err("no store of opencode".into());
     }
-    let window = Window::new(ask.from, ask.to, ask.now);
+    let window = Window::new(ask.from, ask.to, ask.next, ask.now);
     let mut reading = Reading { store, window, sums: Sums::default(), rows: 0, left_out: false };
     let sessions = reading.sessions(ask, session).map_err(|e| told(&e))?;
     if sessions.is_empty() {
@@ -181,8 +183,17 @@ impl Reading {
             room.saturating_add(1) as i64
         ];
         // What is no text is a row that could not be read.
-        let found = statement.query_map(bounds, |r| Ok((r.get(0)?, r.get::<_, String>(1).ok())))?;
-        let mut found: Vec<_> = found.collect::<rusqlite::Result<_>>()?;
+        let mut rows = statement.query_map(bounds, |r| Ok((r.get(0)?, r.get::<_, String>(1).ok())))?;
+        let (mut found, mut bytes): (Vec<(i64, Option<String>)>, usize) = (Vec::new(), 0);
+        for row in rows.by_ref() {
+            let row = row?;
+            bytes += row.1.as_ref().map_or(0, String::len);
+            if bytes > MOST_BYTES {
+                self.left_out = true;
+                break;
+            }
+            found.push(row);
+        }
         self.left_out |= found.len() > room;
         found.truncate(room);
         self.rows += found.len();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -15,8 +15,11 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// How long somebody who is writing is waited for. The next pass will do as well.
 const PATIENCE: Duration = Duration::from_millis(250);
 
+/// The longest look at one store: another one may be of any size and without an index.
+const LONGEST: Duration = Duration::from_secs(5);
+
 /// Longest text of one row that is looked at, in bytes.
-pub(super) const MOST_ROW: i64 = 8 << 20;
+pub(super) const MOST_ROW: i64 = 1 << 20;
 
 /// The columns of every table; views are none.
 const Q_COLUMNS: &str =
@@ -49,8 +52,10 @@ impl Store {
 
     fn connect(path: &Path) -> rusqlite::Result<Store> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(path, flags)?;
+        let mut conn = Connection::open_with_flags(path, flags)?;
         conn.busy_timeout(PATIENCE)?;
+        let until = Instant::now() + LONGEST;
+        conn.progress_handler(10_000, Some(move || Instant::now() > until))?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         conn.execute_batch("PRAGMA query_only = ON; BEGIN")?;
@@ -77,6 +82,7 @@ pub(super) fn told(e: &rusqlite::Error) -> String {
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
             "busy: somebody else is writing".into()
         }
+        Some(rusqlite::ErrorCode::OperationInterrupted) => "its store takes too long to be read".into(),
         _ => e.to_string(),
     }
 }

@@ -27,6 +27,7 @@ fn ask<'a>(named: Option<&'a Path>, prices: &'a Prices) -> UsageAsk<'a> {
         home: None,
         from: Time(0),
         to: None,
+        next: None,
         now: NOW,
         prices,
     }
@@ -231,7 +232,7 @@ fn of_codex_sums_only_what_was_added_counts() {
     assert_eq!((first.tokens.unwrap().total(), first.turns, first.tool_calls), (1_100, Some(1), Some(1)));
 
     // Of a log whose front is left out, what the first sum holds beyond its own call is not the attempt's.
-    let window = window::Window::new(Time(0), None, NOW);
+    let window = window::Window::new(Time(0), None, None, NOW);
     let owner = crate::logs::handle::Owner::Ourselves;
     let short = all.find("2026-11-21T08:30:01Z").map(|at| all.len() - at).unwrap() as u64 + 60;
     let scanned = scan::Scan { sort: "x", path: &path, owner, window, now: NOW, most: short };

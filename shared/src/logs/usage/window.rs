@@ -31,12 +31,14 @@ pub(super) enum When {
 
 impl Window {
     /// From an attempt's start to its end, or to the time of the pass while it runs, with some slack on both sides.
-    pub(super) fn new(from: Time, to: Option<Time>, now: Time) -> Window {
+    /// Never past the start of the next attempt, which may go on in the same log.
+    pub(super) fn new(from: Time, to: Option<Time>, next: Option<Time>, now: Time) -> Window {
         let millis = |t: Time| Millis(t.0.saturating_mul(1_000));
         // Clocks of boards and files state whole seconds.
         let whole = |t: Time| Millis(millis(t).0.saturating_add(999));
         let last = whole(to.unwrap_or(now).plus(AFTER_SECONDS));
-        let starts = to.map_or(last, |to| whole(to.plus(SLACK_SECONDS)));
+        let last = next.map_or(last, |next| last.min(Millis(millis(next).0.saturating_sub(1))));
+        let starts = to.map_or(last, |to| whole(to.plus(SLACK_SECONDS)).min(last));
         Window { from: millis(from.plus(-SLACK_SECONDS)), to: last, starts }
     }
 
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn lines_lie_within_by_their_time_or_the_one_before() {
-        let window = Window::new(Time(100), Some(Time(200)), Time(900));
+        let window = Window::new(Time(100), Some(Time(200)), None, Time(900));
         let mut clock = Clock::default();
         for (at, want) in [
             (None, When::Within),
@@ -114,11 +116,11 @@ mod tests {
         ] {
             assert_eq!(clock.judge(at.map(Millis), &window), want, "{at:?}");
         }
-        let fits = |to| clock.fits(&Window::new(Time(100), Some(Time(to)), Time(900)));
+        let fits = |to| clock.fits(&Window::new(Time(100), Some(Time(to)), None, Time(900)));
         assert_eq!((fits(199), fits(200), fits(201)), (false, true, false));
-        let running = Window::new(Time(0), None, Time(7));
+        let running = Window::new(Time(0), None, None, Time(7));
         assert_eq!((running.to, running.starts), (Millis(127_999), Millis(127_999)));
         assert_eq!((window.starts, clock.first()), (Millis(202_999), Some(Millis(98_000))));
-        Window::new(Time(i64::MIN), Some(Time(i64::MAX)), Time(0));
+        Window::new(Time(i64::MIN), Some(Time(i64::MAX)), Some(Time(i64::MIN)), Time(0));
     }
 }

@@ -21,6 +21,9 @@ const PLACES: [&str; 7] = [
     "refs/heads/develop",
 ];
 
+/// Seconds after the start of a task in which its branch is made for it.
+const SPAWN: i64 = 300;
+
 /// What to compare with.
 pub(super) struct Found {
     pub(super) base: Base,
@@ -45,7 +48,7 @@ pub(super) fn find(
     until: Instant,
 ) -> Result<Found, String> {
     let mut candidates = forks(shadow, branch, head, until)?;
-    candidates.extend(created(shadow, place, branch, head, until)?.map(|c| (Base::Created, c)));
+    candidates.extend(created(shadow, place, branch, head, started, until)?.map(|c| (Base::Created, c)));
     candidates.extend(before(shadow, head, started, until)?.map(|c| (Base::Start, c)));
     let mut found: Option<Found> = None;
     for (base, commit) in candidates {
@@ -107,10 +110,11 @@ fn created(
     place: &Place,
     branch: Option<&str>,
     head: &str,
+    started: Time,
     until: Instant,
 ) -> Result<Option<String>, String> {
     let log = branch.and_then(|b| find::beneath(&place.common, &format!("logs/refs/heads/{b}")));
-    let Some(commit) = log.as_deref().and_then(birth) else {
+    let Some(commit) = log.as_deref().and_then(|log| birth(log, started)) else {
         return Ok(None);
     };
     // It may be gone since: a branch that was moved elsewhere no longer keeps it.
@@ -119,12 +123,17 @@ fn created(
     Ok(is_old.then_some(commit))
 }
 
-/// The commit that a branch began at, from its log. The first commit of all began at nothing.
-fn birth(log: &[u8]) -> Option<String> {
+/// The commit that a branch began at, from its log. The first commit of all began at nothing; a branch that was made in the
+/// middle of the task began at the task's own commits.
+fn birth(log: &[u8], started: Time) -> Option<String> {
     let line = String::from_utf8_lossy(log.split(|b| *b == b'\n').next()?).into_owned();
     let (about, why) = line.split_once('\t').unwrap_or((&line, ""));
     let mut words = about.split(' ');
     let (old, new) = (words.next()?, words.next()?);
+    let made = about.rsplit(' ').nth(1).and_then(|at| at.parse::<i64>().ok()).map(Time)?;
+    if made > started.plus(SPAWN) {
+        return None;
+    }
     let is_first = old.bytes().all(|b| b == b'0') && old.len() == new.len();
     (is_first && is_commit(new) && !why.starts_with("commit (initial)")).then(|| new.to_owned())
 }
@@ -166,8 +175,8 @@ mod tests {
             ("", None),
             ("\n", None),
         ] {
-            assert_eq!(birth(log.as_bytes()), want, "{log}");
+            assert_eq!(birth(log.as_bytes(), Time(i64::MAX - SPAWN)), want, "{log}");
         }
-        assert_eq!(birth(b"\xff\xfe \xff"), None);
+        assert_eq!(birth(b"\xff\xfe \xff", Time(0)), None);
     }
 }

@@ -18,6 +18,17 @@ pub(super) struct Found {
     pub(super) is_cut: bool,
 }
 
+impl Found {
+    /// Leaves out what lies outside a folder: it may be anybody's.
+    pub(super) fn keep_below(&mut self, folder: &str) {
+        let unseen = self.count - self.files.len();
+        self.files.retain(|f| f.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
+        // What was not kept may lie anywhere.
+        self.is_cut |= unseen > 0;
+        self.count = self.files.len();
+    }
+}
+
 /// Compares the working tree with a commit, or with nothing.
 ///
 /// What nobody touched since the task began (by the time its inode changed, which writing, renaming and unpacking all set, and no
@@ -50,10 +61,11 @@ pub(super) fn find(
         until,
     )?;
     let others = shadow.run(&["ls-files", "--others", "--exclude-standard", "-z"], until)?;
+    // The board counts whole seconds. Of what is gone, the folder it was in tells.
     let is_older = |path: &[u8]| {
-        let meta = root.join(OsStr::from_bytes(path)).symlink_metadata();
-        // The board counts whole seconds.
-        meta.is_ok_and(|m| m.ctime() < started.0)
+        let path = root.join(OsStr::from_bytes(path));
+        let nearest = path.ancestors().find_map(|p| p.symlink_metadata().ok());
+        nearest.is_some_and(|m| m.ctime() < started.0)
     };
     Ok(both(&diff, &others, &is_older))
 }
@@ -75,7 +87,7 @@ fn both(diff: &Said, others: &Said, is_older: &dyn Fn(&[u8]) -> bool) -> Found {
         // Deleted from the index only, it is still there.
         all.entry(path).and_modify(|h| *h = How::Modified).or_insert(How::Untracked);
     }
-    all.retain(|path, how| *how == How::Deleted || !is_older(path));
+    all.retain(|path, _| !is_older(path));
     let count = all.len();
     let text = |p: &[u8]| String::from_utf8_lossy(p).into_owned();
     let files = all.into_iter().take(MOST_CHANGED).map(|(p, how)| Changed { path: text(p), how });
@@ -95,8 +107,7 @@ mod tests {
     #[test]
     fn each_file_once_by_path() {
         let diff = "M\0b\0A\0a\0D\0c\0T\0d\0U\0e\0M\0e\0D\0f\0";
-        let found =
-            both(&said(diff, false), &said("f\0new/x\0other/\0old\0", false), &|p| p == b"old" || p == b"c");
+        let found = both(&said(diff, false), &said("f\0new/x\0other/\0old\0", false), &|p| p == b"old");
         let got: Vec<_> = found.files.iter().map(|c| (c.path.as_str(), c.how)).collect();
         let want = [
             ("a", How::Added),

@@ -12,6 +12,10 @@ use crate::tree::shadow::LATE;
 
 /// Most folders whose manifests are read, the topmost first.
 const MOST_FOLDERS: usize = 500;
+/// Most names looked at in one folder.
+const MOST_TOP: usize = 1_000;
+/// Most folders that are searched for manifests nothing changed beside.
+const MOST_LOOKS: usize = 1_000;
 /// Longest name that is kept, in bytes. npm allows 214, and Go names are addresses.
 const LONGEST: usize = 300;
 
@@ -29,7 +33,11 @@ pub(super) fn find(
     until: Instant,
 ) -> Result<BTreeMap<String, Vec<String>>, String> {
     let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (_, folder) in folders(files).into_iter().take(MOST_FOLDERS) {
+    let near = near(root, until);
+    let mut all: Vec<&str> = folders(files).into_iter().map(|(_, f)| f).take(MOST_FOLDERS).collect();
+    let more: Vec<&str> = near.iter().map(String::as_str).filter(|f| !all.contains(f)).collect();
+    all.extend(more);
+    for folder in all {
         if Instant::now() > until {
             return Err(LATE.into());
         }
@@ -48,6 +56,48 @@ pub(super) fn find(
     }
     out.retain(|_, names| !names.is_empty());
     Ok(out)
+}
+
+/// Names at the top of a tree.
+pub(super) fn top(root: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.take(MOST_TOP).filter_map(|e| e.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// Folders with a manifest down to three levels below the top, whether anything changed there or not: a scope may name a package
+/// that nobody touched.
+fn near(root: &Path, until: Instant) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut level = vec![String::new()];
+    let mut seen = 0;
+    for _ in 0..=3 {
+        let mut next = Vec::new();
+        for folder in level {
+            seen += 1;
+            if seen > MOST_LOOKS || found.len() >= MOST_FOLDERS || Instant::now() > until {
+                return found;
+            }
+            let entries = std::fs::read_dir(root.join(&folder)).into_iter().flatten().flatten();
+            for entry in entries.take(MOST_TOP) {
+                let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+                    continue;
+                };
+                if MANIFESTS.iter().any(|(file, _)| *file == name) && !found.contains(&folder) {
+                    found.push(folder.clone());
+                }
+                let is_build =
+                    name.starts_with('.') || matches!(name.as_str(), "node_modules" | "target" | "vendor");
+                if kind.is_dir() && !is_build {
+                    next.push(if folder.is_empty() { name } else { format!("{folder}/{name}") });
+                }
+            }
+        }
+        level = next;
+    }
+    found
 }
 
 /// All folders above the files with their depth, the top folder first.

@@ -122,7 +122,12 @@ fn a_linked_tree_with_everything_in_it() {
     assert_ne!(got.head, got.base_commit);
     // The main tree stands still, and from a folder within it is the same.
     assert_eq!(short(&repo.changes()), [""; 0]);
-    assert_eq!(changes(&tree.join("notes"), START, LIMIT), Ok(got));
+    let below = changes(&tree.join("notes"), START, LIMIT).unwrap();
+    assert_eq!(
+        (short(&below), below.below.as_str()),
+        (vec!["? notes/a/b.md".to_owned(), "? notes/c.md".into()], "notes")
+    );
+    assert!(got.top.contains(&"notes".to_owned()) && got.below.is_empty());
 }
 
 #[test]
@@ -346,7 +351,8 @@ fn packages_above_what_changed() {
         assert!(Command::new("mkfifo").arg(root.join(pipe)).status().unwrap().success());
     }
     let got = repo.changes();
-    let want = [("crates/a", vec!["acme-a"]), ("ui", vec!["@acme/ui", "acme.org/ui"])];
+    let want =
+        [("crates/a", vec!["acme-a"]), ("crates/b", vec!["acme-b"]), ("ui", vec!["@acme/ui", "acme.org/ui"])];
     let want =
         want.map(|(folder, names)| (folder.to_owned(), names.iter().map(|n| (*n).to_owned()).collect()));
     assert_eq!(got.packages, BTreeMap::from(want));

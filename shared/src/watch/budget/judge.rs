@@ -18,6 +18,9 @@ use crate::tree::changes::{Base, Changes, How};
 use crate::watch::draft::{self, Drafted};
 use crate::watch::heal;
 
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+
 /// Everything a task comes to.
 pub(super) struct Judged<'a> {
     /// The task.
@@ -135,6 +138,11 @@ impl<'a> Case<'a> {
 
     fn time(&mut self) {
         let Some(run) = self.attempt() else { return };
+        // Rows that were written by hand or by a broken clock: nobody worked on a task before it was there.
+        if run.started_at < self.work.detail.task.created_at.plus(-DAY) {
+            self.judged.unknown.push("time: its start cannot be true".into());
+            return;
+        }
         let Limit { value, source } = self.limits.time.clone();
         let took = run.ended_at.unwrap_or(self.seen.now).since(run.started_at).max(0);
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
@@ -197,7 +205,7 @@ impl<'a> Case<'a> {
             if let Some(t) = self.work.usage.tokens {
                 evidence.push(format!(
                     "last attempt: {} tokens in, {} from the cache, {} out",
-                    t.input + t.cache_write,
+                    t.input.saturating_add(t.cache_write),
                     t.cache_read,
                     t.output
                 ));
@@ -238,14 +246,17 @@ impl<'a> Case<'a> {
                 if unclear.len() > 1 { format!(" and {} more", unclear.len() - 1) } else { String::new() };
             let (path, entry) = (quote::inline(path, 120), quote::inline(entry, 80));
             self.judged.unknown.push(format!(
-                "scope: whether {path}{more} belongs to it cannot be told: `{entry}` is no path, glob or package"
+                "scope: whether {path}{more} belongs to it cannot be told: `{entry}` names nothing here"
             ));
         }
         if !out.is_empty() {
-            let least = if changes.is_cut { "at least " } else { "" };
+            // Only the first files were looked at one by one.
+            let least = |is: bool| if is { "at least " } else { "" };
             let because = format!(
-                "{least}{} of {} changed files lie outside its scope, since {}",
+                "{}{} of {}{} changed files lie outside its scope, since {}",
+                least(changes.is_cut || changes.files.len() < changes.count),
                 out.len(),
+                least(changes.is_cut),
                 changes.count,
                 said_base(changes)
             );
@@ -257,8 +268,11 @@ impl<'a> Case<'a> {
     /// Changed files outside the scope with a line about each, and those nobody can tell of with the entry that is unclear.
     fn against_scope(&self, changes: &Changes) -> (Named, Named) {
         let (mut out, mut unclear) = (Vec::new(), Vec::new());
-        let Some(bounds) =
-            self.scope.as_ref().map(|s| Bounds::of(s, Some(&changes.root))).filter(|b| !b.is_empty())
+        let Some(bounds) = self
+            .scope
+            .as_ref()
+            .map(|s| Bounds::of(s, Some(&changes.root)).in_tree(&changes.top, &changes.packages))
+            .filter(|b| !b.is_empty())
         else {
             return (out, unclear);
         };
@@ -270,7 +284,7 @@ impl<'a> Case<'a> {
                 How::Untracked => "untracked",
             };
             let shown = quote::inline(&file.path, 200);
-            match bounds.judge(&file.path, &changes.packages) {
+            match bounds.judge_below(&file.path, &changes.below, &changes.packages) {
                 Side::In => {}
                 Side::Beyond => out.push((file.path.clone(), format!("{shown} ({how}): not in scope"))),
                 Side::Out { entry } => {
@@ -303,7 +317,9 @@ impl<'a> Case<'a> {
                 r.times
             ));
         }
-        let is_to_edit = self.scope.as_ref().is_some_and(|s| !s.in_scope.is_empty());
+        // An edit by a shell command is one that only the files show.
+        let unchanged = self.work.files.changes.as_ref().is_some_and(|c| c.count == 0);
+        let is_to_edit = unchanged && self.scope.as_ref().is_some_and(|s| !s.in_scope.is_empty());
         if let (Some(calls), Some(0)) = (usage.tool_calls, usage.edits)
             && is_to_edit
             && calls >= u64::from(keys.idle_calls)
@@ -330,8 +346,17 @@ impl<'a> Case<'a> {
         }
         let changes = self.work.files.changes.as_ref();
         let committed = changes.map(|c| c.head_at.is_some_and(|at| at > first.started_at));
-        let low = self.is_new_low(&same);
+        let lows = [endings::is_new_low(d, &same), self.is_new_low(&same)];
+        let low = lows.into_iter().flatten().reduce(|a, b| a || b);
         if committed == Some(true) || low == Some(true) {
+            return;
+        }
+        if committed.is_none() && low.is_none() {
+            let n = same.len();
+            let why = format!(
+                "progress: {n} attempts ended on the same error, and nothing tells what they left behind"
+            );
+            self.judged.unknown.push(why);
             return;
         }
         let error = endings::text(d, newest).unwrap_or_default();
@@ -342,7 +367,7 @@ impl<'a> Case<'a> {
         let evidence = vec![
             format!("each time: {}", quote::inline(error, 200)),
             said(committed, "no commit since the first of them", "whether anything was committed"),
-            said(low, "the last one had no fewer failed tool calls", "how many tool calls failed"),
+            said(low, "nothing in it became less", "whether anything in it became less"),
         ];
         let because = format!("{} attempts in a row ended on the same error", same.len());
         self.find(Kind::StuckProgress, self.config.budget.same_errors, because, evidence);
@@ -420,7 +445,8 @@ fn apart(used: String, limit: String, exact: (String, String)) -> (String, Strin
 
 /// Seconds of all attempts that are known.
 pub(super) fn all_seconds(work: &Work, now: Time) -> i64 {
-    work.detail.runs.iter().map(|r| r.ended_at.unwrap_or(now).since(r.started_at).max(0)).sum()
+    let lasted = |r: &Run| r.ended_at.unwrap_or(now).since(r.started_at).max(0);
+    work.detail.runs.iter().map(lasted).fold(0, i64::saturating_add)
 }
 
 /// What changes are counted from, in words.

@@ -83,6 +83,8 @@ pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) 
             unknown: true,
         }));
     }
+    // Not everything could be looked at: that is exit 1, and a line.
+    decision.findings.extend(seen.unknown.iter().cloned());
     steps::decide(watcher, seen, &judged, pass, config, &mut decision);
     decision
 }

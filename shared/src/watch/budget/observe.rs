@@ -1,6 +1,6 @@
 //! Two looks: at every open row and the newest attempts, then closely at what runs, ran lately or waits for a person.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use crate::distress;
 use crate::error::Result;
 use crate::logs::usage::Usage;
 use crate::time::Time;
+use crate::tree::LATE;
 use crate::watch::route::facts::{self, About, Routing};
 use crate::watch::{Pass, UseAsk, World, clock};
 
@@ -53,7 +54,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
     let newest = world.board.events(now.plus(-3_600), 200)?.iter().map(|(_, e)| e.at).max();
     seen.clock_fault = clock::fault(world, pass, newest);
     seen.runtime = Some((world.runtime)());
-    let ids = chosen(&rows, &ended, &mut seen.unknown);
+    let ids = chosen(&rows, &ended, now, &mut seen.unknown);
     let details = world.board.look(&ids)?;
     seen.work = works(world, details, since, now);
     let until = Instant::now() + world.config.budget.trees_limit;
@@ -97,7 +98,7 @@ fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
 
 /// The tasks that are looked at closely: what runs first, then what waits for somebody, then what ended.
 /// A pass over one task looks at all of them too: whose changes they are is told by who else works in its tree.
-fn chosen(rows: &[Task], ended: &[String], unknown: &mut Vec<String>) -> Vec<String> {
+fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>) -> Vec<String> {
     let of =
         |status: Status| rows.iter().filter(move |t| t.status == status && !is_card(t)).map(|t| t.id.clone());
     let mut ids: Vec<String> = of(Status::Running).chain(of(Status::Blocked)).collect();
@@ -105,7 +106,9 @@ fn chosen(rows: &[Task], ended: &[String], unknown: &mut Vec<String>) -> Vec<Str
     ids.extend(fresh);
     if ids.len() > MOST_TASKS {
         unknown.push(format!("{} more tasks were not looked at in this pass", ids.len() - MOST_TASKS));
-        ids.truncate(MOST_TASKS);
+        // Others each time.
+        ids =
+            order(ids.len(), now).into_iter().take(MOST_TASKS).filter_map(|i| ids.get(i).cloned()).collect();
     }
     ids
 }
@@ -116,36 +119,87 @@ fn is_card(t: &Task) -> bool {
 
 fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) -> Vec<Work> {
     let mut works = Vec::new();
+    let begun = begun(&details);
     for detail in details.into_iter().filter(|d| !is_card(&d.task)) {
         // What ended long ago is shown for the person it waits for, without its logs.
         let fresh = |r: &Run| r.ended_at.is_none_or(|at| at >= since);
         let newest = detail.newest_run().filter(|r| fresh(r)).cloned();
         let usage = match &newest {
-            Some(run) => used(world, &detail, run, now),
+            Some(run) => used(world, (&detail, run), &begun, now),
             None => Usage::default(),
         };
         let mut earlier = Vec::new();
         if newest.is_some() {
             for run in detail.runs.clone().iter().skip(1).take(MOST_EARLIER) {
-                earlier.push(Used { run: run.id, usage: used(world, &detail, run, now) });
+                earlier.push(Used { run: run.id, usage: used(world, (&detail, run), &begun, now) });
             }
         }
         works.push(Work { detail, usage, earlier, files: FilesSeen::default(), tree: None });
     }
+    shared_logs(&mut works, now);
     works
 }
 
-fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
-    let claim = detail.events.iter().rev().find(|e| e.kind == "claimed" && e.run == Some(run.id));
+/// The log an attempt writes to, as its claim names it; `None` is the task's own.
+fn log_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a str> {
+    let claim = d.events.iter().rev().find(|e| e.kind == "claimed" && e.run == Some(run.id));
+    claim.and_then(|e| e.trail()).and_then(|t| t.get("log")?.as_str())
+}
+
+/// When attempts began, by task and by the log their claims name: one session may go on in the next attempt, or in the next task.
+fn begun(details: &[Detail]) -> BTreeMap<String, Vec<Time>> {
+    let mut all: BTreeMap<String, Vec<Time>> = BTreeMap::new();
+    for d in details {
+        for run in &d.runs {
+            for key in [Some(d.task.id.as_str()), log_of(d, run)].into_iter().flatten() {
+                all.entry(key.to_owned()).or_default().push(run.started_at);
+            }
+        }
+    }
+    all
+}
+
+/// Two tasks whose attempts ran at the same time and are told of by one session: whose turns they are, nobody knows.
+fn shared_logs(works: &mut [Work], now: Time) {
+    type Told = (String, Option<String>, Option<(Time, Time)>);
+    let all: Vec<Told> = works
+        .iter()
+        .map(|w| {
+            let span = w.detail.newest_run().map(|r| (r.started_at, r.ended_at.unwrap_or(now)));
+            (w.detail.task.id.clone(), w.usage.source.clone(), span)
+        })
+        .collect();
+    for (i, w) in works.iter_mut().enumerate() {
+        let (_, Some(source), Some((from, to))) = &all[i] else { continue };
+        let other = all.iter().enumerate().find(|(j, (_, theirs, span))| {
+            *j != i
+                && theirs.as_ref() == Some(source)
+                && span.is_some_and(|(begin, end)| begin < *to && *from < end)
+        });
+        if let Some((_, (id, ..))) = other {
+            w.usage = Usage::unknown(format!("{id} is told of by the same log at the same time"));
+        }
+    }
+}
+
+fn used(
+    world: &mut World<'_>,
+    (detail, run): (&Detail, &Run),
+    begun: &BTreeMap<String, Vec<Time>>,
+    now: Time,
+) -> Usage {
+    let file = log_of(detail, run);
+    let others = [Some(detail.task.id.as_str()), file].into_iter().flatten().filter_map(|key| begun.get(key));
+    let next = others.flatten().filter(|at| **at > run.started_at).min().copied();
     let ask = UseAsk {
         own_board: world.board.is_own(),
         task: &detail.task.id,
         profile: run.profile.as_deref().or(detail.task.assignee.as_deref()),
-        file: claim.and_then(|e| e.trail()).and_then(|t| t.get("log")?.as_str()),
+        file,
         workspace: detail.place.path.as_deref(),
         from: run.started_at,
-        // A row that was closed long after its worker died says nothing about the attempt after it.
         to: run.ended_at,
+        next,
         now,
     };
     (world.usage)(&ask, world.cache)
@@ -153,10 +207,14 @@ fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
 
 /// Looks at the working trees, for as long as the time of this pass lasts. Another one comes first each time, so that a slow
 /// one never keeps the same others from being seen.
-fn files(world: &World<'_>, seen: &mut Seen, now: Time, until: Instant) {
+fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
     let keys = &world.config.budget;
     let since = seen.since;
-    for i in order(seen.work.len(), now) {
+    let slow = |w: &Work| w.detail.place.path.as_deref().map(|path| format!("slow-tree:{path}"));
+    let mut order = order(seen.work.len(), now);
+    // What took too long the last time comes last.
+    order.sort_by_key(|i| slow(&seen.work[*i]).is_some_and(|key| world.cache.was_sighted(&key)));
+    for i in order {
         let d = &seen.work[i].detail;
         let recent = d.newest_run().is_some_and(|r| r.ended_at.is_none_or(|at| at >= since));
         let Some(path) = d.place.path.as_deref().filter(|_| recent) else {
@@ -173,6 +231,14 @@ fn files(world: &World<'_>, seen: &mut Seen, now: Time, until: Instant) {
                 Err(why) => FilesSeen::unknown(why),
             }
         };
+        let is_slow = seen.work[i].files.why_not.as_deref() == Some(LATE);
+        match slow(&seen.work[i]) {
+            Some(key) if is_slow => {
+                world.cache.sight(&key, now);
+            }
+            Some(key) => world.cache.forget(&key, &BTreeSet::new()),
+            None => {}
+        }
     }
     shared_folders(&mut seen.work, now);
 }

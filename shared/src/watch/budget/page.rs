@@ -116,7 +116,7 @@ fn people(seen: &Seen, judged: &[Judged<'_>]) -> Vec<ForPerson> {
         let entry = |why: String, since: Option<Time>| ForPerson {
             task: d.task.id.clone(),
             title: d.task.title.clone(),
-            why,
+            why: crate::quote::inline(&why, 400),
             since,
         };
         if d.task.status == Status::Blocked && hermes::is_sticky(&d.events) && d.cards.is_empty() {
@@ -235,7 +235,7 @@ fn spent(seen: &Seen) -> Vec<Spent> {
             one.attempts += 1;
             // Only what lies within the time shown.
             let from = run.started_at.max(seen.since);
-            one.seconds += run.ended_at.unwrap_or(seen.now).since(from).max(0);
+            one.seconds = one.seconds.saturating_add(run.ended_at.unwrap_or(seen.now).since(from).max(0));
             add(one, usage_of(w, i));
         }
     }

@@ -52,6 +52,8 @@ fn changed(files: &[(&str, How)]) -> FilesSeen {
         count: files.len(),
         files,
         is_cut: false,
+        below: String::new(),
+        top: Vec::new(),
         packages: BTreeMap::new(),
     };
     FilesSeen { changes: Some(changes), why_not: None }
@@ -182,9 +184,23 @@ fn each_verdict_has_its_own_ground() {
         ),
         (
             "reading only, where files are in scope",
-            scoped(Work { usage: Usage { tool_calls: Some(60), edits: Some(0), ..turns(9) }, ..running(60) }),
+            scoped(Work {
+                usage: Usage { tool_calls: Some(60), edits: Some(0), ..turns(9) },
+                files: changed(&[]),
+                ..running(60)
+            }),
             &["churning"],
         ),
+        (
+            "edits that only the files show",
+            scoped(Work {
+                usage: Usage { tool_calls: Some(60), edits: Some(0), ..turns(9) },
+                files: changed(&[("src/parse/a.rs", How::Modified)]),
+                ..running(60)
+            }),
+            &[],
+        ),
+        ("a start that cannot be true", running(900_000), &[]),
     ];
     for (name, work, want) in cases {
         assert_eq!(verdicts(work, &config).0, want, "{name}");
@@ -256,6 +272,16 @@ fn the_same_error_without_progress_is_stuck() {
         .map(|(run, n)| Used { run, usage: Usage { tool_errors: Some(n), ..Usage::default() } })
         .into();
     assert_eq!(verdicts(w, &config).0, [""; 0], "fewer tool calls failed than ever");
+
+    let fewer = ["7 tests failed", "9 tests failed", "12 tests failed"];
+    assert_eq!(verdicts(failing(&fewer), &config).0, [""; 0], "fewer tests fail than ever");
+    let plain = ["login timed out"; 3];
+    let (found, unknown) = verdicts(failing(&plain), &config);
+    assert_eq!(found, [""; 0], "nothing tells whether anything was left behind");
+    assert!(unknown.iter().any(|u| u.starts_with("progress: ")), "{unknown:?}");
+    let mut w = failing(&plain);
+    w.files = changed(&[]);
+    assert_eq!(verdicts(w, &config).0, ["stuck progress"], "no commit since");
 
     let mut w = failing(&same);
     w.detail.runs[1].outcome = Some("reclaimed".into());
@@ -430,10 +456,7 @@ fn amounts_that_read_the_same_are_told_exactly() {
     let config = Config::default();
     let judged = judge::all(&s, &config, &BTreeMap::new(), None);
     let said: Vec<&str> = judged[0].verdicts.iter().map(|v| v.because.as_str()).collect();
-    assert_eq!(
-        said,
-        ["65s in this attempt, 60s allowed (task)", "$1.004 spent, $1.00 allowed (task)"]
-    );
+    assert_eq!(said, ["65s in this attempt, 60s allowed (task)", "$1.004 spent, $1.00 allowed (task)"]);
     assert_eq!(judged[0].verdicts[1].threshold, "$1.00");
 }
 

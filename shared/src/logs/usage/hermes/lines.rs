@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_worker_log_names_its_sessions() {
         let mut log = WorkerLog::default();
-        let window = Window::new(crate::time::Time(0), None, crate::time::Time(0));
+        let window = Window::new(crate::time::Time(0), None, None, crate::time::Time(0));
         for line in
             ["Session:        20261121_1", "session_id: b", "Session: no id", "session_id:", " session_id: c"]
         {
