@@ -18,6 +18,11 @@ pub(crate) fn clip_words(text: &str, most: usize) -> &str {
     whole.rfind(char::is_whitespace).map_or(whole, |blank| &whole[..blank])
 }
 
+/// Text from a board without control characters: it must not steer the terminal of whoever reads the report.
+pub fn printable(s: &str) -> String {
+    s.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::board::{Outcome, Step};
+pub use crate::clip::printable;
 use crate::error::{Error, Kind};
 use crate::overview::{Overview, text};
 use crate::time::Time;
@@ -201,11 +202,6 @@ fn lines(out: &mut dyn Write, board: &BoardReport, many: bool, loud: Loudness) -
         }
     }
     Ok(())
-}
-
-/// Text from a board without control characters: it must not steer the terminal of whoever reads the report.
-pub fn printable(s: &str) -> String {
-    s.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn json(pass: &Pass, version: &str, boards: &[BoardReport], plan: Option<&Plan>, loud: Loudness) -> Value {

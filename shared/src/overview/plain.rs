@@ -2,7 +2,7 @@
 //! characters that steer a terminal or turn what stands around them.
 
 use crate::clip::clip;
-use crate::report::printable;
+use crate::clip::printable;
 
 /// Stands where a character was that must not be shown. A hole would make two file names look like one.
 const NOT_SHOWN: char = '\u{fffd}';

@@ -6,8 +6,11 @@ use serde_json::Value;
 
 use crate::board::{Detail, Event};
 
+/// The name of `budget-check`, whose cards every watcher knows.
+pub(crate) const BUDGET_CHECK: &str = "budget-check";
+
 /// Programs whose events are ours; everybody else's word starts the counters afresh.
-pub(crate) const OURS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
+pub(crate) const OURS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", BUDGET_CHECK];
 
 pub(crate) fn is_ours(e: &Event) -> bool {
     e.by().is_some_and(|by| OURS.contains(&by))

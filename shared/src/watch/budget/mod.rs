@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::overview::Overview;
 use crate::time::Time;
 
-pub(crate) const NAME: &str = "budget-check";
+pub(crate) use super::word::BUDGET_CHECK as NAME;
 
 /// The watcher, and what it was asked to do besides looking.
 #[derive(Debug, Clone, Default)]

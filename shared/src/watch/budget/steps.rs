@@ -12,7 +12,8 @@ use crate::board::{Change, Comment, Detail, Event, Expect, Status, Step};
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::quote;
-use crate::watch::distress::over_budget::{self, Over};
+use crate::watch::distress::over_budget::{Desk, Over};
+use crate::watch::distress::seen::{Seen as Distress, TreeSeen};
 use crate::watch::{Decision, Left, Pass, word};
 
 /// Most lines of evidence in a comment.
@@ -27,7 +28,7 @@ pub(super) fn decide(
     decision: &mut Decision,
 ) {
     let known = seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-    let mut desk = over_budget::Desk::new(seen, pass, config);
+    let mut desk = Desk::new(as_distress(seen), pass, config);
     for one in judged.iter().filter(|j| !j.verdicts.is_empty()) {
         let d = &one.work.detail;
         if d.task.status.frees_children() || !(watcher.comment || watcher.distress) {
@@ -39,12 +40,35 @@ pub(super) fn decide(
             continue;
         }
         let card = if watcher.distress && may_be_asked_about(one.work) { over(one) } else { None };
-        let mut step = card.and_then(|over| desk.ask(one.work, &over, decision));
+        let mut step = card.and_then(|over| desk.ask(d, tree(one.work), &over, decision));
         if watcher.comment {
             step = comments(one, step, pass);
         }
         decision.steps.extend(step);
     }
+}
+
+/// What a card is written from, as `synthesize-distress` would see it.
+fn as_distress(seen: &Seen) -> Distress {
+    Distress {
+        now: seen.now,
+        runtime: seen.runtime.clone(),
+        glanced: seen.glanced,
+        own_board: seen.own_board,
+        slug: seen.slug.clone(),
+        db: seen.db.clone(),
+        clock_fault: None,
+        sources: Vec::new(),
+        cards: seen.cards.clone(),
+        others: Vec::new(),
+        routing: seen.routing.clone(),
+        waiting: Vec::new(),
+        profiles: seen.routing.profiles.clone(),
+    }
+}
+
+fn tree(work: &Work) -> TreeSeen {
+    TreeSeen { tree: work.tree.clone(), why_not: work.files.why_not.clone() }
 }
 
 /// What a card would say, where the work is over its bounds.

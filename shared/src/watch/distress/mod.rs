@@ -61,7 +61,7 @@ pub(crate) const NAME: &str = "synthesize-distress";
 pub(crate) const HAND: &str = "board";
 
 /// The programs that write cards.
-pub(crate) const WRITERS: [&str; 3] = [NAME, HAND, super::budget::NAME];
+pub(crate) const WRITERS: [&str; 3] = [NAME, HAND, word::BUDGET_CHECK];
 
 /// Who takes the cards where nothing else is said.
 const ORCHESTRATOR: &str = "tuesday";

@@ -4,11 +4,10 @@ use super::queue::Queue;
 use super::seen::{Seen, SourceSeen, TreeSeen};
 use super::trouble::Trouble;
 use super::{Rules, compose, history};
-use crate::board::Step;
+use crate::board::{Detail, Step};
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::logs::{LogEnd, Reading};
-use crate::watch::budget::seen as budget;
 use crate::watch::draft::Drafted;
 use crate::watch::{Decision, Left, Pass};
 
@@ -36,33 +35,18 @@ pub(crate) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    pub(crate) fn new(seen: &budget::Seen, pass: &'a Pass, config: &'a Config) -> Desk<'a> {
-        let seen = Seen {
-            now: seen.now,
-            runtime: seen.runtime.clone(),
-            glanced: seen.glanced,
-            own_board: seen.own_board,
-            slug: seen.slug.clone(),
-            db: seen.db.clone(),
-            clock_fault: None,
-            sources: Vec::new(),
-            cards: seen.cards.clone(),
-            others: Vec::new(),
-            routing: seen.routing.clone(),
-            waiting: Vec::new(),
-            profiles: seen.routing.profiles.clone(),
-        };
+    pub(crate) fn new(seen: Seen, pass: &'a Pass, config: &'a Config) -> Desk<'a> {
         Desk { seen, pass, config, taken: 0 }
     }
 
     /// The step that makes a card about this work; nothing where there is one, or was one about this attempt.
     pub(crate) fn ask(
         &mut self,
-        work: &budget::Work,
+        d: &Detail,
+        tree: TreeSeen,
         over: &Over<'_>,
         decision: &mut Decision,
     ) -> Option<Step> {
-        let d = &work.detail;
         let rules = Rules::new(&self.seen, self.pass, self.config);
         let mut leave = |because: String| {
             decision.left.push(Left { task: d.task.id.clone(), because, unknown: false });
@@ -97,7 +81,6 @@ impl<'a> Desk<'a> {
             wait: None,
             draft: over.draft.map(Drafted::lines).unwrap_or_default(),
         };
-        let tree = TreeSeen { tree: work.tree.clone(), why_not: work.files.why_not.clone() };
         let reading = Reading::of(LogEnd::NoEvidence, None);
         let source = SourceSeen { detail: d.clone(), reading, worker: None, tree, changes: None };
         let mut queue = Queue::new(&rules);
