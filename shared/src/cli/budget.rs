@@ -26,10 +26,11 @@ const SCHEMA: &str = "watchbill.lint/1";
 const MOST_FILES: u32 = 25;
 
 pub(super) const AFTER_HELP: &str = "\
-Without --comment or --distress nothing is written to any board. No state of any task is ever changed.
+Without --comment or --distress nothing is written to any board. No task's state is ever changed.
 
-Verdicts: over time, over iterations, over cost, out of scope, too many files, churning, stuck progress,
-needs a person. A limit comes from the ## Scope section of the task, else from [budget] of the configuration.
+Verdicts: over time, over iterations, over cost, out of scope, too many files, churning,
+stuck progress, needs a person. A limit comes from the ## Scope section of the task, else from
+[budget] of the configuration.
 
 Exit codes:
   0   done, whatever was found

@@ -83,6 +83,14 @@ pub(super) fn count(
 
 fn of_log(counted: &Counted<AgentLog>, prices: &Prices) -> Usage {
     let log = &counted.count;
+    let lines = match &log.agent {
+        Agent::Claude(reader) => reader.session().lines,
+        Agent::Codex { reader, .. } => reader.session().lines,
+    };
+    // Nothing was written, or its clock is another one: that is not the same as no use.
+    if lines == 0 {
+        return Usage::unknown("no line of the log lies in this attempt");
+    }
     let mut usage = match &log.agent {
         Agent::Claude(reader) => of_claude(reader, prices),
         Agent::Codex { reader, before, .. } => of_codex(reader, before.as_ref(), prices),
