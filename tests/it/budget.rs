@@ -146,14 +146,14 @@ fn each_call_is_charged_once() {
     b.runs("t_0000000b", "", 600);
     b.logs_to("t_0000000b", &log);
     let at = |time: &str| format!("unixepoch('2026-11-21 {time}')");
-    // The second task began one second after the first ended, in the middle of the session.
+    // The second task began a minute after the first ended, and goes on in its session.
     b.sql(&format!(
         "UPDATE task_events SET created_at = {begin};
          UPDATE task_runs SET started_at = {begin}, ended_at = {end}, status = 'completed', outcome = 'completed' WHERE task_id = 't_0000000a';
          UPDATE tasks SET status = 'done', created_at = {begin}, current_run_id = NULL, claim_lock = NULL WHERE id = 't_0000000a';
          UPDATE tasks SET created_at = {begin} WHERE id = 't_0000000b';
          UPDATE task_runs SET started_at = {next} WHERE task_id = 't_0000000b';",
-        begin = at("08:00:00"), end = at("08:06:10"), next = at("08:06:11"),
+        begin = at("08:00:00"), end = at("08:19:00"), next = at("08:19:55"),
     ));
     let turns = || {
         let board = b.checked(&["--now", "2026-11-21T09:00:00Z"]);

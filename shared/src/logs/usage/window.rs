@@ -37,7 +37,9 @@ impl Window {
         // Clocks of boards and files state whole seconds.
         let whole = |t: Time| Millis(millis(t).0.saturating_add(999));
         let last = whole(to.unwrap_or(now).plus(AFTER_SECONDS));
-        let last = next.map_or(last, |next| last.min(Millis(millis(next).0.saturating_sub(1))));
+        // Where that one's slack begins, so that no line is in both.
+        let before = |next: Time| Millis(millis(next.plus(-SLACK_SECONDS)).0.saturating_sub(1));
+        let last = next.map_or(last, |next| last.min(before(next)));
         let starts = to.map_or(last, |to| whole(to.plus(SLACK_SECONDS)).min(last));
         Window { from: millis(from.plus(-SLACK_SECONDS)), to: last, starts }
     }
