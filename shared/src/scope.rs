@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::bounds::{Bounds, Side};
+pub use self::bounds::{Bounds, Side, sides};
 pub use self::lint::{Flaw, FlawKind, Policy, lint};
 use self::section::{Line, Section};
 use crate::config::span;

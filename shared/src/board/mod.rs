@@ -195,6 +195,16 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether it is open, or was closed at that moment or later.
+    pub fn is_since(&self, since: Time) -> bool {
+        self.ended_at.is_none_or(|at| at >= since)
+    }
+
+    /// Seconds it lasted, up to `now` while it is open; 0 where the clock went back.
+    pub fn seconds(&self, now: Time) -> i64 {
+        self.ended_at.unwrap_or(now).since(self.started_at).max(0)
+    }
+
     /// The key `route` of a run's details. Models write these: the details may be a text that holds the object, the
     /// route may be a text that holds the value, and what is no JSON is shown by its first 200 bytes.
     pub fn route_in(metadata: &str) -> Option<Value> {
@@ -406,6 +416,11 @@ impl BoardId {
             Some(slug) => slug.clone(),
             None => self.path.display().to_string(),
         }
+    }
+
+    /// Its file as any working folder would name it: commands in texts are run from anywhere.
+    pub fn file(&self) -> String {
+        std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).display().to_string()
     }
 
     /// The folder that holds it.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::watcher::failures;
 use super::{Common, Here, WatcherArgs, print, watcher};
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Status};
@@ -25,7 +26,8 @@ const SCHEMA: &str = "watchbill.lint/1";
 /// Files one task may change before `--lint` calls it too broad, where `budget.max_files` sets no limit.
 const MOST_FILES: u32 = 25;
 
-pub(super) const AFTER_HELP: &str = "\
+pub(super) const AFTER_HELP: &str = concat!(
+    "\
 Without --comment or --distress nothing is written to any board. No task's state is ever changed.
 
 Verdicts: over time, over iterations, over cost, out of scope, too many files, churning,
@@ -34,15 +36,9 @@ stuck progress, needs a person. A limit comes from the ## Scope section of the t
 
 Exit codes:
   0   done, whatever was found
-  1   done, but something could not be looked at or changed
-  2   wrong usage
-  65  not a board we can read, or one we must not write
-  66  no such board
-  70  a bug of ours
-  74  disk or output failed
-  75  busy or paused: the next pass will do
-  77  not permitted
-  78  bad configuration";
+",
+    failures!()
+);
 
 #[derive(Debug, Args)]
 pub(super) struct BudgetArgs {

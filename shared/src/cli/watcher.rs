@@ -16,10 +16,10 @@ use crate::report::{self, BoardReport, PLAN_SCHEMA, Plan, PlanBoard};
 use crate::time::words;
 use crate::watch::{Pass, Watcher};
 
-pub(super) const AFTER_HELP: &str = "\
-Exit codes:
-  0   done, whether or not anything changed
-  1   done, but something could not be looked at or changed
+/// The exit codes of a pass other than 0, for the end of its help.
+macro_rules! failures {
+    () => {
+        "  1   done, but something could not be looked at or changed
   2   wrong usage
   65  not a board we can read, or one we must not write
   66  no such board
@@ -27,10 +27,22 @@ Exit codes:
   74  disk or output failed
   75  busy or paused: the next pass will do
   77  not permitted
-  78  bad configuration
+  78  bad configuration"
+    };
+}
+pub(super) use failures;
+
+pub(super) const AFTER_HELP: &str = concat!(
+    "\
+Exit codes:
+  0   done, whether or not anything changed
+",
+    failures!(),
+    "
 
 A task is left alone when its body has the line `watchbill: no-heal`,
-or when a comment by a person begins with it.";
+or when a comment by a person begins with it."
+);
 
 /// A plan older than this describes a board that is gone, in seconds.
 const PLAN_MAX_AGE: i64 = 86_400;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::handle::{Mark, Owner, Stamp, bytes, check, glance, open};
+use super::handle::{Mark, Owner, Stamp, bytes, check, glance, is_sqlite, open};
 use super::lines::{Piece, lines};
 use super::reader::{Reader, sniff};
 use super::tally::Tally;
@@ -135,7 +135,7 @@ fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
             let Some(file) = open(ask.path)? else { return Ok(Reading::of(LogEnd::Absent, None)) };
             let stamp = check(&file.metadata().map_err(|e| e.to_string())?, ask.of.owner())?;
             // A store of sessions has no lines: read as text it could say anything.
-            if bytes(&file, 0, 16).is_ok_and(|b| b == b"SQLite format 3\0") {
+            if is_sqlite(&file).unwrap_or(false) {
                 return Ok(Reading {
                     file: name(ask.path),
                     ..Reading::of(LogEnd::NoEvidence, Some(written))

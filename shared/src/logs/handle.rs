@@ -73,6 +73,12 @@ fn print(file: &File, offset: u64) -> io::Result<u64> {
     Ok(fnv(bytes(file, from, offset - from)?))
 }
 
+/// Whether it is a store of SQLite, by how it begins.
+pub(super) fn is_sqlite(file: &File) -> io::Result<bool> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    Ok(bytes(file, 0, MAGIC.len() as u64)? == MAGIC)
+}
+
 /// Some bytes of the file, fewer where it ends.
 pub(super) fn bytes(file: &File, from: u64, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];

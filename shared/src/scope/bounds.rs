@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::Scope;
+use crate::tree::changes::{Changed, Changes};
 
 /// Most entries of one list that are looked at. The others are not understood.
 const MOST_ENTRIES: usize = 200;
@@ -69,6 +70,16 @@ pub enum Side {
     },
 }
 
+/// Every changed file that was looked at and where it lies, seen from a scope; none for a scope without an entry.
+pub fn sides<'a>(scope: &Scope, changes: &'a Changes) -> Vec<(&'a Changed, Side)> {
+    let bounds = Bounds::of(scope, Some(&changes.root)).in_tree(&changes.top, &changes.packages);
+    if bounds.is_empty() {
+        return Vec::new();
+    }
+    let side = |f: &'a Changed| (f, bounds.judge_below(&f.path, &changes.below, &changes.packages));
+    changes.files.iter().map(side).collect()
+}
+
 impl Bounds {
     /// Of a scope, in a tree with this top folder, if it is known: entries with its full path are taken from there on.
     pub fn of(scope: &Scope, root: Option<&str>) -> Bounds {
@@ -76,8 +87,8 @@ impl Bounds {
             let mut told: Vec<&String> = entries.iter().filter(|e| !e.trim().is_empty()).collect();
             let is_cut = told.len() > MOST_ENTRIES;
             told.truncate(MOST_ENTRIES);
-            let mut all: Vec<Entry> = told.into_iter().map(|e| Entry::of(e, root, true)).collect();
-            all.extend(is_cut.then(|| Entry::of("and more entries than are read", None, true)));
+            let mut all: Vec<Entry> = told.into_iter().map(|e| Entry::of(e, root)).collect();
+            all.extend(is_cut.then(|| Entry::of("and more entries than are read", None)));
             all
         };
         Bounds { ins: list(&scope.in_scope), outs: list(&scope.out_of_scope) }
@@ -200,7 +211,7 @@ struct Glob {
 }
 
 impl Entry {
-    pub(super) fn of(text: &str, root: Option<&str>, is_read: bool) -> Entry {
+    pub(super) fn of(text: &str, root: Option<&str>) -> Entry {
         let text = text.trim();
         let tidy = tidy(text);
         let (path, is_floating) = place(&tidy, root);
@@ -210,8 +221,7 @@ impl Entry {
         let is_odd = is_odd || (tidy.starts_with('/') && root.is_some_and(|r| same_start(&tidy, r)));
         let words = text.to_lowercase();
         let is_all = ALL.contains(&words.as_str());
-        let glob =
-            if is_read { Glob::of(&path, is_floating, is_folder) } else { Err("one of too many".into()) };
+        let glob = Glob::of(&path, is_floating, is_folder);
         let is_prose = text.contains(char::is_whitespace) || text.contains("::") || text.contains("()");
         let rest = words.trim_end_matches('.');
         Entry {

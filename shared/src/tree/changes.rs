@@ -96,8 +96,7 @@ pub struct Changes {
 /// with the fewest commits up to the head among where the branch left a default branch, where it was made, and the last
 /// commit before the task. So what was committed and undone again does not count, nor does what came in with a merge. On a
 /// default branch itself what was pushed is the task's own all the same. A file that nobody touched since `started` is not the
-/// task's. A head that is wholly part of a default branch has
-/// no commits of its own.
+/// task's. A head that is wholly part of a default branch has no commits of its own.
 ///
 /// # Errors
 /// One phrase that says why nothing is known, as from [`super::look`].

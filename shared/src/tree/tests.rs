@@ -79,6 +79,42 @@ impl Repo {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         (program.to_str().unwrap().to_owned(), mark)
     }
+
+    /// Names that program wherever a repository can name one that git runs.
+    pub(super) fn set_traps(&self, trap: &str) {
+        for hook in ["post-index-change", "reference-transaction", "post-checkout", "fsmonitor-watchman"] {
+            fs::copy(trap, self.root().join(".git/hooks").join(hook)).unwrap();
+        }
+        let keys = [
+            "core.fsmonitor",
+            "core.pager",
+            "core.editor",
+            "core.sshCommand",
+            "core.gitProxy",
+            "core.askPass",
+            "core.alternateRefsCommand",
+            "credential.helper",
+            "pager.status",
+            "pager.diff",
+            "pager.log",
+            "diff.external",
+            "diff.x.textconv",
+            "diff.x.command",
+            "filter.x.clean",
+            "filter.x.smudge",
+            "filter.x.process",
+            "gpg.program",
+        ];
+        for key in keys {
+            self.git_in(&self.root(), &["config", key, trap]);
+        }
+        for name in ["status", "diff", "log", "ls-files", "merge-base"] {
+            self.git_in(&self.root(), &["config", &format!("alias.{name}"), &format!("!{trap}")]);
+        }
+        for key in ["filter.x.required", "log.showSignature", "status.submoduleSummary"] {
+            self.git_in(&self.root(), &["config", key, "true"]);
+        }
+    }
 }
 
 #[test]
@@ -269,37 +305,10 @@ fn what_is_under_way() {
 fn nothing_that_the_repository_names_is_run() {
     let repo = Repo::with_commit();
     let (trap, mark) = repo.trap();
-    for hook in ["post-index-change", "reference-transaction", "post-checkout", "fsmonitor-watchman"] {
-        fs::copy(&trap, repo.root().join(".git/hooks").join(hook)).unwrap();
-    }
     let more = repo.at("more");
     fs::write(&more, format!("[core]\n\tfsmonitor = {trap}\n[filter \"y\"]\n\tclean = {trap}\n")).unwrap();
-    for (key, value) in [
-        ("core.fsmonitor", trap.as_str()),
-        ("core.pager", &trap),
-        ("core.editor", &trap),
-        ("core.sshCommand", &trap),
-        ("core.gitProxy", &trap),
-        ("core.askPass", &trap),
-        ("core.alternateRefsCommand", &trap),
-        ("credential.helper", &trap),
-        ("pager.status", &trap),
-        ("pager.log", &trap),
-        ("diff.external", &trap),
-        ("diff.x.textconv", &trap),
-        ("diff.x.command", &trap),
-        ("filter.x.clean", &trap),
-        ("filter.x.smudge", &trap),
-        ("filter.x.process", &trap),
-        ("filter.x.required", "true"),
-        ("gpg.program", &trap),
-        ("log.showSignature", "true"),
-        ("alias.status", &format!("!{trap}")),
-        ("status.submoduleSummary", "true"),
-        ("include.path", more.to_str().unwrap()),
-    ] {
-        repo.git_in(&repo.root(), &["config", key, value]);
-    }
+    repo.set_traps(&trap);
+    repo.git_in(&repo.root(), &["config", "include.path", more.to_str().unwrap()]);
     let _ = fs::remove_file(&mark);
     fs::write(repo.root().join(".gitattributes"), "f filter=x diff=x\ng filter=y\n").unwrap();
     fs::write(repo.root().join(".git/info/attributes"), "f filter=x\n").unwrap();

@@ -9,7 +9,7 @@ use crate::board::Detail;
 use crate::distress::shell_word;
 use crate::overview::Draft;
 use crate::quote;
-use crate::scope::{Bounds, Scope, Side};
+use crate::scope::{Scope, Side, sides};
 use crate::tree::changes::Changes;
 
 /// Most narrower tasks of one draft: a card must still be readable, and a worker is shown 8 KB of it.
@@ -160,17 +160,10 @@ impl Case<'_> {
     /// Changed files outside the scope.
     fn outside(&self) -> Vec<String> {
         let Some((scope, changes)) = self.scope.zip(self.changes) else { return Vec::new() };
-        let bounds = Bounds::of(scope, Some(&changes.root)).in_tree(&changes.top, &changes.packages);
-        if bounds.is_empty() {
-            return Vec::new();
-        }
-        let is_out = |path: &str| {
-            matches!(
-                bounds.judge_below(path, &changes.below, &changes.packages),
-                Side::Out { .. } | Side::Beyond
-            )
-        };
-        changes.files.iter().map(|f| f.path.clone()).filter(|p| is_out(p)).collect()
+        let all = sides(scope, changes).into_iter();
+        all.filter(|(_, side)| matches!(side, Side::Out { .. } | Side::Beyond))
+            .map(|(f, _)| f.path.clone())
+            .collect()
     }
 
     /// An area that takes nothing away from the task's own: where that lies in the same folder, only the files themselves.

@@ -116,7 +116,7 @@ impl Hand<'_> {
             glanced: open.len(),
             own_board: own,
             slug: id.slug.clone(),
-            db: absolute(&id.path),
+            db: id.file(),
             clock_fault: None,
             sources: Vec::new(),
             cards,
@@ -226,9 +226,4 @@ fn asked_before(seen: &Detail, run: Option<i64>) -> Option<&str> {
 /// Where a Hermes worker was told to work, for its own task only.
 fn own_workspace(task: &str) -> Option<String> {
     env("HERMES_KANBAN_WORKSPACE").filter(|_| env("HERMES_KANBAN_TASK").as_deref() == Some(task))
-}
-
-/// The board's file as any working folder would name it.
-fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string()
 }

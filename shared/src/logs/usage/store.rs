@@ -7,10 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::logs::handle::{Owner, bytes, check, glance, open};
-
-/// What a file of SQLite begins with.
-const MAGIC: &[u8] = b"SQLite format 3\0";
+use crate::logs::handle::{Owner, check, glance, is_sqlite, open};
 
 /// How long somebody who is writing is waited for. The next pass will do as well.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -30,7 +27,7 @@ pub(super) fn is_store(path: &Path) -> Result<bool, String> {
     let Some(_) = glance(path, Owner::Ourselves)? else { return Ok(false) };
     let Some(file) = open(path)? else { return Ok(false) };
     check(&file.metadata().map_err(|e| e.to_string())?, Owner::Ourselves)?;
-    Ok(bytes(&file, 0, MAGIC.len() as u64).map_err(|e| e.to_string())? == MAGIC)
+    is_sqlite(&file).map_err(|e| e.to_string())
 }
 
 /// A store, held at one state while it is looked at.

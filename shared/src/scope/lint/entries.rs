@@ -29,7 +29,7 @@ impl Linter<'_, '_> {
     fn told(&self, field: Field) -> Vec<Told> {
         let parts = self.parts(field).into_iter();
         let all = parts.flat_map(|(line, text)| entry::read(text).into_iter().map(move |e| (line, e)));
-        all.map(|(line, e)| Told { line, entry: Entry::of(&e, None, true) }).take(MOST).collect()
+        all.map(|(line, e)| Told { line, entry: Entry::of(&e, None) }).take(MOST).collect()
     }
 
     pub(super) fn entries(&mut self) {

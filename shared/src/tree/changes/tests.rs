@@ -365,34 +365,7 @@ fn nothing_that_the_repository_names_is_run() {
     repo.write("g", "x");
     repo.add("g", -10);
     repo.git(&["checkout", "-q", "-b", "side"]);
-    for hook in ["post-index-change", "reference-transaction", "post-checkout", "fsmonitor-watchman"] {
-        fs::copy(&trap, repo.root().join(".git/hooks").join(hook)).unwrap();
-    }
-    for (key, value) in [
-        ("core.fsmonitor", trap.as_str()),
-        ("core.pager", &trap),
-        ("core.editor", &trap),
-        ("core.sshCommand", &trap),
-        ("core.gitProxy", &trap),
-        ("core.alternateRefsCommand", &trap),
-        ("pager.diff", &trap),
-        ("pager.log", &trap),
-        ("diff.external", &trap),
-        ("diff.x.textconv", &trap),
-        ("diff.x.command", &trap),
-        ("filter.x.clean", &trap),
-        ("filter.x.smudge", &trap),
-        ("filter.x.process", &trap),
-        ("filter.x.required", "true"),
-        ("gpg.program", &trap),
-        ("log.showSignature", "true"),
-        ("alias.diff", &format!("!{trap}")),
-        ("alias.log", &format!("!{trap}")),
-        ("alias.ls-files", &format!("!{trap}")),
-        ("alias.merge-base", &format!("!{trap}")),
-    ] {
-        repo.git_in(&repo.root(), &["config", key, value]);
-    }
+    repo.set_traps(&trap);
     let _ = fs::remove_file(&mark);
     fs::write(repo.root().join(".gitattributes"), "* filter=x diff=x\n").unwrap();
     fs::write(repo.root().join(".git/info/attributes"), "f filter=x diff=x\n").unwrap();

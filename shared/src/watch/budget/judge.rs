@@ -12,7 +12,7 @@ use crate::config::{Config, span};
 use crate::money::Money;
 use crate::overview::{FilesView, Gauge, Unit};
 use crate::quote;
-use crate::scope::{Bounds, Scope, Side};
+use crate::scope::{Scope, Side, sides};
 use crate::time::{Time, words};
 use crate::tree::changes::{Base, Changes, How};
 use crate::watch::draft::{self, Drafted};
@@ -113,7 +113,7 @@ struct Case<'a> {
 impl<'a> Case<'a> {
     /// The newest attempt, unless it ended too long ago.
     fn attempt(&self) -> Option<&'a Run> {
-        self.work.detail.newest_run().filter(|r| r.ended_at.is_none_or(|at| at >= self.seen.since))
+        self.work.detail.newest_run().filter(|r| r.is_since(self.seen.since))
     }
 
     /// Nobody works on it any more.
@@ -144,7 +144,7 @@ impl<'a> Case<'a> {
             return;
         }
         let Limit { value, source } = self.limits.time.clone();
-        let took = run.ended_at.unwrap_or(self.seen.now).since(run.started_at).max(0);
+        let took = run.seconds(self.seen.now);
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
         self.gauge("time", Some(count(took)), false, count(value), Unit::Seconds, &source);
         if took > value {
@@ -268,15 +268,8 @@ impl<'a> Case<'a> {
     /// Changed files outside the scope with a line about each, and those nobody can tell of with the entry that is unclear.
     fn against_scope(&self, changes: &Changes) -> (Named, Named) {
         let (mut out, mut unclear) = (Vec::new(), Vec::new());
-        let Some(bounds) = self
-            .scope
-            .as_ref()
-            .map(|s| Bounds::of(s, Some(&changes.root)).in_tree(&changes.top, &changes.packages))
-            .filter(|b| !b.is_empty())
-        else {
-            return (out, unclear);
-        };
-        for file in &changes.files {
+        let Some(scope) = &self.scope else { return (out, unclear) };
+        for (file, side) in sides(scope, changes) {
             let how = match file.how {
                 How::Added => "added",
                 How::Modified => "modified",
@@ -284,7 +277,7 @@ impl<'a> Case<'a> {
                 How::Untracked => "untracked",
             };
             let shown = quote::inline(&file.path, 200);
-            match bounds.judge_below(&file.path, &changes.below, &changes.packages) {
+            match side {
                 Side::In => {}
                 Side::Beyond => out.push((file.path.clone(), format!("{shown} ({how}): not in scope"))),
                 Side::Out { entry } => {
@@ -341,7 +334,7 @@ impl<'a> Case<'a> {
         let same = endings::streak(d);
         let most = usize::try_from(self.config.budget.same_errors).unwrap_or(usize::MAX);
         let (Some(newest), Some(first)) = (same.first(), same.last()) else { return };
-        if same.len() < most || newest.ended_at.is_none_or(|at| at < self.seen.since) {
+        if same.len() < most || newest.ended_at.is_none() || !newest.is_since(self.seen.since) {
             return;
         }
         let changes = self.work.files.changes.as_ref();
@@ -445,12 +438,11 @@ fn apart(used: String, limit: String, exact: (String, String)) -> (String, Strin
 
 /// Seconds of all attempts that are known.
 pub(super) fn all_seconds(work: &Work, now: Time) -> i64 {
-    let lasted = |r: &Run| r.ended_at.unwrap_or(now).since(r.started_at).max(0);
-    work.detail.runs.iter().map(lasted).fold(0, i64::saturating_add)
+    work.detail.runs.iter().map(|r| r.seconds(now)).fold(0, i64::saturating_add)
 }
 
 /// What changes are counted from, in words.
-pub(super) fn said_base(changes: &Changes) -> String {
+fn said_base(changes: &Changes) -> String {
     let commit = changes.base_commit.as_deref().map_or("", |c| c.get(..10).unwrap_or(c));
     match changes.base {
         Base::Fork => format!("its branch left the default branch ({commit})"),

@@ -37,8 +37,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
         own_board: world.board.is_own(),
         name: id.name(),
         slug: id.slug.clone(),
-        // Commands of a draft are run from anywhere.
-        db: std::path::absolute(&id.path).unwrap_or_else(|_| id.path.clone()).display().to_string(),
+        db: id.file(),
         clock_fault: None,
         counts: counts(&rows),
         work: Vec::new(),
@@ -122,8 +121,7 @@ fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) ->
     let begun = begun(&details);
     for detail in details.into_iter().filter(|d| !is_card(&d.task)) {
         // What ended long ago is shown for the person it waits for, without its logs.
-        let fresh = |r: &Run| r.ended_at.is_none_or(|at| at >= since);
-        let newest = detail.newest_run().filter(|r| fresh(r)).cloned();
+        let newest = detail.newest_run().filter(|r| r.is_since(since)).cloned();
         let usage = match &newest {
             Some(run) => used(world, (&detail, run), &begun, now),
             None => Usage::default(),
@@ -216,7 +214,7 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
     order.sort_by_key(|i| slow(&seen.work[*i]).is_some_and(|key| world.cache.was_sighted(&key)));
     for i in order {
         let d = &seen.work[i].detail;
-        let recent = d.newest_run().is_some_and(|r| r.ended_at.is_none_or(|at| at >= since));
+        let recent = d.newest_run().is_some_and(|r| r.is_since(since));
         let Some(path) = d.place.path.as_deref().filter(|_| recent) else {
             let why = if recent { "the board names no folder" } else { "it ended too long ago" };
             seen.work[i].files = FilesSeen::unknown(why);

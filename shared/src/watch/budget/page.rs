@@ -52,7 +52,7 @@ pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> O
 
 fn task(j: &Judged<'_>, seen: &Seen, config: &Config) -> TaskView {
     let d = &j.work.detail;
-    let mut attempts: Vec<&Run> = d.runs.iter().filter(|r| is_within(r, seen.since)).collect();
+    let mut attempts: Vec<&Run> = d.runs.iter().filter(|r| r.is_since(seen.since)).collect();
     if attempts.is_empty() {
         attempts.extend(d.newest_run());
     }
@@ -85,10 +85,6 @@ fn task(j: &Judged<'_>, seen: &Seen, config: &Config) -> TaskView {
         unknown: j.unknown.clone(),
         draft: j.draft.as_ref().map(crate::watch::draft::Drafted::shown),
     }
-}
-
-fn is_within(run: &Run, since: Time) -> bool {
-    run.ended_at.is_none_or(|at| at >= since)
 }
 
 fn attempt(run: &Run) -> AttemptView {
@@ -219,7 +215,7 @@ fn providers(seen: &Seen, config: &Config) -> Vec<ProviderView> {
 fn spent(seen: &Seen) -> Vec<Spent> {
     let mut by: BTreeMap<String, Spent> = BTreeMap::new();
     for w in &seen.work {
-        for (i, run) in w.detail.runs.iter().enumerate().filter(|(_, r)| is_within(r, seen.since)) {
+        for (i, run) in w.detail.runs.iter().enumerate().filter(|(_, r)| r.is_since(seen.since)) {
             let profile = run.profile.clone().unwrap_or_else(|| "nobody".into());
             let provider = seen.routing.profiles.get(&profile).and_then(|p| p.provider.clone());
             let one = by.entry(profile.clone()).or_insert_with(|| Spent {

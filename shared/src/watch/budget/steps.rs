@@ -158,7 +158,7 @@ fn comment(key: &str, found: &Verdict, because: &str, pass: &Pass) -> Vec<Change
     vec![comment, hermes::noted("commented", json!({"author": NAME, "len": len, "key": key}), &trail)]
 }
 
-/// `watchbill: over time (3600)`: how the comment about a threshold begins. Comments that begin with the marker are read however
+/// `watchbill: over time (1h)`: how the comment about a threshold begins. Comments that begin with the marker are read however
 /// many come after them.
 fn first_line(key: &str) -> String {
     let mut parts = key.splitn(3, ':').skip(1);
@@ -169,7 +169,7 @@ fn first_line(key: &str) -> String {
     }
 }
 
-/// `budget:over_time:3600`.
+/// `budget:over_time:1h`.
 fn key(found: &Verdict) -> String {
     format!("budget:{}:{}", found.kind.key(), found.threshold)
 }

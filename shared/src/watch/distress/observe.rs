@@ -38,7 +38,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         own_board: world.board.is_own(),
         slug: world.board.id().slug.clone(),
         // Commands on a card are run from anywhere.
-        db: absolute(&world.board.id().path),
+        db: world.board.id().file(),
         clock_fault: None,
         sources: Vec::new(),
         cards: world.board.look(&cards)?,
@@ -105,11 +105,6 @@ fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Re
     };
     let ids: Vec<String> = rows.iter().filter(waits).map(|t| t.id.clone()).collect();
     world.board.look(&ids)
-}
-
-/// The board's file as any working folder would name it.
-fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string()
 }
 
 fn is_card(t: &Task) -> bool {
