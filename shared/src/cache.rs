@@ -86,6 +86,29 @@ impl Cache {
         cache
     }
 
+    /// What a pass reads that begins now, of a memory without a file. For simulated passes.
+    pub fn recall(&self) -> Cache {
+        let (sightings, shared) = (self.sightings.clone(), self.shared.clone());
+        Cache { clock: self.clock.clone(), sightings, shared, ..Cache::default() }
+    }
+
+    /// Takes over what a pass leaves, as [`Cache::save`] would write it. How far logs were read is not kept.
+    pub fn remember(&mut self, pass: &Cache) {
+        if pass.new_clock.is_some() {
+            self.clock.clone_from(&pass.new_clock);
+        }
+        self.sightings.retain(|key, _| !pass.forgotten.contains(key));
+        for (key, since) in &pass.noted {
+            self.sightings.entry(key.clone()).or_insert(*since);
+        }
+        for (board, body) in &pass.told {
+            match body {
+                Some(body) => self.shared.insert(board.clone(), body.clone()),
+                None => self.shared.remove(board),
+            };
+        }
+    }
+
     /// How far a log was read, by this pass or else by an earlier one.
     pub(crate) fn log(&mut self, key: &str) -> Option<LogRow> {
         if self.reading.is_none() {

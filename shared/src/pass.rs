@@ -1,13 +1,13 @@
 //! One pass of a watcher over one board: observe, decide, apply, report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode as FileMode, OFlags};
 
-use crate::board::change::parts;
+use crate::board::change::{MOST_STEPS, parts};
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Outcome, Step, discover};
 use crate::cache::Cache;
@@ -19,7 +19,7 @@ use crate::logs::usage::{self, Usage, UsageAsk};
 use crate::report::BoardReport;
 use crate::runtime::{self, LogFiles};
 use crate::time::{Time, words};
-use crate::watch::{Pass, UseAsk, Watcher, World};
+use crate::watch::{Pass, UseAsk, Watcher, Witness, World};
 use crate::{provider, tree};
 
 /// How long a held dispatch lock is waited for. A tick of Hermes takes well under a second.
@@ -219,31 +219,72 @@ fn carry_out(
     }
     board.writable()?;
     // Before the lock: a scan of all processes is slow.
-    let proofs: Vec<_> = steps.iter().map(|s| s.proof.clone()).collect();
-    let holds: Vec<bool> = tools.host.still_gone_all(&proofs);
+    let checked = Checked::of(steps, tools.host);
     let lock = dispatch_lock(&id.path, tools, report)?;
-    let doable: Vec<Step> = steps.iter().zip(&holds).filter(|(_, ok)| **ok).map(|(s, _)| s.clone()).collect();
-    let (mut outcomes, mut fault) = (Vec::with_capacity(doable.len()), None);
-    // One transaction a call: what an earlier one did is reported even where a later one fails.
-    for part in parts(&doable) {
-        match board.apply(tools.pass.now, part, PATIENCE) {
-            Ok(done) => outcomes.extend(done),
-            Err(e) => {
-                fault = Some(e);
-                break;
+    let (done, fault) = checked.apply(board, tools.pass.now, PATIENCE);
+    drop(lock);
+    report.steps = done;
+    fault.map_or(Ok(()), Err)
+}
+
+/// Steps that were held against the processes of this machine just before the write. What comes after is only the write: a
+/// pass, a plan and a simulated pass end alike.
+#[derive(Debug)]
+pub struct Checked {
+    /// With each, why it must not be done.
+    steps: Vec<(Step, Option<String>)>,
+}
+
+impl Checked {
+    /// Looks once more at every process that must be gone, and whether nobody works on what is to be set free: the board may
+    /// be done with an attempt whose worker is not.
+    pub fn of(steps: Vec<Step>, host: &dyn Witness) -> Checked {
+        let proofs: Vec<_> = steps.iter().map(|s| s.proof.clone()).collect();
+        let holds = host.still_gone(&proofs);
+        let freed: Vec<&str> = steps.iter().filter(|s| s.sets_free()).map(|s| s.task.as_str()).collect();
+        let at_work: BTreeMap<String, i64> = freed
+            .iter()
+            .zip(host.at_work(&freed))
+            .filter_map(|(task, pid)| Some(((*task).to_owned(), pid?)))
+            .collect();
+        let stays = |(step, holds): (Step, bool)| {
+            let back = (!holds).then(|| "its worker is there after all".to_owned());
+            let at_work = at_work.get(&step.task).map(|pid| format!("process {pid} still works on it"));
+            (step, back.or(at_work))
+        };
+        Checked { steps: steps.into_iter().zip(holds).map(stays).collect() }
+    }
+
+    /// Writes them, one transaction for each of their parts: what an earlier one did is told even where a later one fails.
+    /// What was never tried has no outcome; the error says why.
+    pub fn apply(
+        self,
+        board: &mut dyn Board,
+        now: Time,
+        patience: Duration,
+    ) -> (Vec<(Step, Outcome)>, Option<Error>) {
+        let doable = self.steps.iter().filter(|(_, stays)| stays.is_none());
+        let doable: Vec<Step> = doable.map(|(s, _)| s.clone()).collect();
+        let (mut outcomes, mut fault) = (Vec::with_capacity(doable.len()), None);
+        for part in parts(&doable, MOST_STEPS) {
+            match board.apply(now, part, patience) {
+                Ok(done) => outcomes.extend(done),
+                Err(e) => {
+                    fault = Some(e);
+                    break;
+                }
             }
         }
+        let mut outcomes = outcomes.into_iter();
+        let became = |(step, stays): (Step, Option<String>)| {
+            let outcome = match stays {
+                Some(what) => Outcome::Moved { what },
+                None => outcomes.next()?,
+            };
+            Some((step, outcome))
+        };
+        (self.steps.into_iter().filter_map(became).collect(), fault)
     }
-    drop(lock);
-    let mut outcomes = outcomes.into_iter();
-    let became = |(step, ok): (Step, bool)| {
-        let moved = Outcome::Moved { what: "its worker is there after all".into() };
-        // What was never tried has no outcome; the error says why.
-        let outcome = if ok { outcomes.next()? } else { moved };
-        Some((step, outcome))
-    };
-    report.steps = steps.into_iter().zip(holds).filter_map(became).collect();
-    fault.map_or(Ok(()), Err)
 }
 
 /// Takes `<board>.dispatch.lock` around the write, so that a dispatcher's tick and ours do not interleave. The file is

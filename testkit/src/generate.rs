@@ -10,6 +10,8 @@ use rusqlite::{CachedStatement, Connection, ToSql, params};
 use shared::board::sqlite::SqliteBoard;
 use shared::time::Time;
 
+use crate::chance::Chance;
+
 /// What generating a board may fail with: the file, or SQLite.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -154,30 +156,13 @@ fn states(sizes: Sizes, dead_share: f64, chance: &mut Chance) -> Vec<State> {
     all
 }
 
-/// SplitMix64: small, fast, and the same on every machine and in every version.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % n.max(1)
-    }
-
-    fn between(&mut self, from: i64, to: i64) -> i64 {
-        from + self.below(u64::try_from(to - from).unwrap_or(0)) as i64
-    }
-
-    /// Attempts at a task: 1.95 on average.
-    fn attempts(&mut self) -> i64 {
-        match self.below(100) {
-            0..40 => 1,
-            40..70 => 2,
-            70..95 => 3,
-            _ => 4,
-        }
+/// Attempts at a task: 1.95 on average.
+fn attempts(chance: &mut Chance) -> i64 {
+    match chance.below(100) {
+        0..40 => 1,
+        40..70 => 2,
+        70..95 => 3,
+        _ => 4,
     }
 }
 
@@ -228,7 +213,7 @@ impl Writer<'_> {
         let created = now - chance.between(2 * DAY, oldest.max(3 * DAY));
         let attempts = match state {
             State::Ready | State::Todo => 0,
-            _ => chance.attempts(),
+            _ => attempts(chance),
         };
         let from = chance.below(TEXT.len() as u64) as usize;
         let length = chance.between(200, 1_000) as usize;

@@ -1,5 +1,8 @@
-//! What Watchbill's own tests and benchmarks share: a board in memory, and generated boards of any size.
+//! What Watchbill's own tests and benchmarks share: a board in memory, generated boards of any size, and
+//! simulated nights.
 
+pub mod chance;
 pub mod generate;
 pub mod memory;
 pub mod page;
+pub mod sim;

@@ -12,11 +12,11 @@ use crate::time::Time;
 /// at the 99th percentile from 200 on, 1 to 6 ms below).
 pub const MOST_STEPS: usize = 100;
 
-/// Parts of at most [`MOST_STEPS`] steps, one for each transaction; a step stays with those it comes after.
-pub fn parts(steps: &[Step]) -> Vec<&[Step]> {
+/// Parts of at most `most` steps, one for each transaction; a step stays with those it comes after.
+pub fn parts(steps: &[Step], most: usize) -> Vec<&[Step]> {
     let (mut parts, mut from) = (Vec::new(), 0);
     for (i, step) in steps.iter().enumerate() {
-        if i - from >= MOST_STEPS && step.after.is_empty() {
+        if i - from >= most && step.after.is_empty() {
             parts.push(&steps[from..i]);
             from = i;
         }
@@ -52,6 +52,20 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether it gives work that is not running to whoever takes it next.
+    pub fn sets_free(&self) -> bool {
+        let Some(was) = self.expect.as_ref().map(|e| &e.status).filter(|s| **s != Status::Running) else {
+            return false;
+        };
+        let becomes = self.changes.iter().rev().find_map(|c| match c {
+            Change::SetStatus(to) => Some(to),
+            _ => None,
+        });
+        let assigns = self.changes.iter().any(|c| matches!(c, Change::Assign(_)));
+        let next = |s: &Status| matches!(s, Status::Ready | Status::Todo);
+        becomes.is_some_and(next) || (becomes.is_none() && assigns && next(was))
+    }
+
     /// Whether it touches no row that is there already: it makes its task, or only says something about one. Anything
     /// else needs a guard.
     pub fn only_adds(&self) -> bool {

@@ -10,17 +10,18 @@ mod locks;
 mod proc;
 mod split;
 mod types;
+mod view;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::error::Result;
 use crate::time::Time;
-use judge::Sight;
-use proc::Probe;
+use proc::ProcFs;
+pub use proc::{Marks, Probe, Process, Processes, Scan};
 pub use types::{
     Ask, Birth, Boot, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof, Split,
 };
+pub use view::View;
 
 /// This host, read once per pass.
 #[derive(Debug, Clone)]
@@ -51,7 +52,7 @@ impl Host {
 
     /// Whether `name` (the part of a claim lock before the first colon) is this host.
     pub fn is_here(&self, name: &str) -> bool {
-        name == self.facts.hostname || self.aliases.iter().any(|a| a == name)
+        self.view(&ProcFs(&self.proc)).is_here(name)
     }
 
     /// Seconds between wall clock and boot clock. Between two passes of one boot this changes only when
@@ -62,25 +63,17 @@ impl Host {
 
     /// Judges every attempt asked about, in that order, by one scan of all processes.
     pub fn look(&self, asks: &[Ask]) -> Vec<Look> {
-        if asks.is_empty() {
-            return Vec::new();
+        self.view(&ProcFs(&self.proc)).look(asks)
+    }
+
+    fn view<'a>(&'a self, processes: &'a dyn Processes) -> View<'a> {
+        View {
+            facts: &self.facts,
+            aliases: &self.aliases,
+            same_namespace: self.same_namespace,
+            hertz: self.hertz,
+            processes,
         }
-        let tasks: BTreeSet<&str> = asks.iter().map(|a| a.task.as_str()).collect();
-        let scan = proc::scan(&self.proc, &tasks);
-        let probe = |pid| proc::probe(&self.proc, pid);
-        let look = |ask: &Ask| {
-            let sight = Sight {
-                facts: &self.facts,
-                hertz: self.hertz,
-                here: ask.claim_host.as_deref().is_none_or(|name| self.is_here(name)),
-                same_namespace: self.same_namespace,
-                recorded: ask.pid.map(probe),
-                claimer: ask.claimer_pid.map(probe),
-                scan: &scan,
-            };
-            judge::judge(ask, &sight)
-        };
-        asks.iter().map(look).collect()
     }
 
     /// When a process started, to recognise it again by; `None` where there is no such process.
@@ -102,36 +95,13 @@ impl Host {
 
     /// [`Host::still_gone`] for many by one scan of all processes; where there is no proof there is nothing to ask.
     pub fn still_gone_all(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
-        let tasks: BTreeSet<&str> = proofs.iter().flatten().map(|p| p.task.as_str()).collect();
-        if tasks.is_empty() {
-            return vec![true; proofs.len()];
-        }
-        let scan = proc::scan(&self.proc, &tasks);
-        proofs.iter().map(|p| p.as_ref().is_none_or(|p| self.holds_still(p, &scan))).collect()
+        self.view(&ProcFs(&self.proc)).still_gone(proofs)
     }
 
-    fn holds_still(&self, proof: &Proof, scan: &proc::Scan) -> bool {
-        let in_sight = self.sees_namespace() || proof.namespace.as_deref() == Some(&self.facts.pid_namespace);
-        if proof.boot_id != self.facts.boot_id || !in_sight {
-            return false;
-        }
-        let pid_is_free = match proof.pid.map(|pid| proc::probe(&self.proc, pid)) {
-            None | Some(Probe::Absent | Probe::Exited) => true,
-            Some(Probe::Unclear(_)) => false,
-            // The same stranger as before, and it did not turn into the worker meanwhile.
-            Some(Probe::Present(p)) => {
-                p.ticks.is_some()
-                    && p.ticks == proof.start_ticks
-                    && !judge::is_recorded_worker(&p, &proof.task, proof.run)
-            }
-        };
-        if !pid_is_free {
-            return false;
-        }
-        let back = judge::worker_by_command(scan, &proof.task)
-            // Without a pid nothing tells the worker from its tools.
-            .or_else(|| judge::marked_with(scan, &proof.task, proof.run).filter(|_| proof.pid.is_none()));
-        scan.gap.is_none() && back.is_none()
+    /// For each of these tasks a process that is its worker by its command line, whatever the board says of its runs: a
+    /// worker may outlive its block (hermes-agent #111059) or a claim that was taken back.
+    pub fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
+        self.view(&ProcFs(&self.proc)).at_work(tasks)
     }
 
     /// Whether a pid on the board, or a lock in `/proc/locks`, can be taken at its word.

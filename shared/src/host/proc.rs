@@ -13,26 +13,59 @@ use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_pro
 /// `PF_KTHREAD` in field 9 of `/proc/PID/stat` (linux/sched.h).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// Where processes are seen: in `/proc`, or in the table of a simulated machine.
+pub trait Processes {
+    /// Looks at all of them once, keeping what belongs to one of `tasks`.
+    fn scan(&self, tasks: &BTreeSet<&str>) -> Scan;
+    /// Looks at one pid.
+    fn probe(&self, pid: i64) -> Probe;
+}
+
+/// The processes of the kernel we run on, as this folder shows them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProcFs<'a>(pub(super) &'a Path);
+
+impl Processes for ProcFs<'_> {
+    fn scan(&self, tasks: &BTreeSet<&str>) -> Scan {
+        scan(self.0, tasks)
+    }
+
+    fn probe(&self, pid: i64) -> Probe {
+        probe(self.0, pid)
+    }
+}
+
 /// What one process shows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: i64,
-    pub(super) parent: i64,
-    /// Also true of a process whose first thread ended while others run on.
-    pub(super) zombie: bool,
-    pub(super) kernel: bool,
+pub struct Process {
+    /// Its id.
+    pub pid: i64,
+    /// Its parent's.
+    pub parent: i64,
+    /// It ended and waits to be collected. Also true of a process whose first thread ended while others run on.
+    pub zombie: bool,
+    /// It is a thread of the kernel.
+    pub kernel: bool,
     /// Start in clock ticks after boot; `None` where nothing of the process was readable.
-    pub(super) ticks: Option<u64>,
+    pub ticks: Option<u64>,
     /// The arguments joined by blanks; `None` where there are none to be read.
-    pub(super) command: Option<String>,
-    pub(super) marks: Marks,
+    pub command: Option<String>,
+    /// What its environment says.
+    pub marks: Marks,
 }
 
 /// The two variables Hermes gives a worker, out of an environment of which nothing else is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Marks {
+pub enum Marks {
+    /// We may not look, or it is just being replaced.
     Unreadable,
-    Read { task: Option<String>, run: Option<String> },
+    /// It was read.
+    Read {
+        /// `HERMES_KANBAN_TASK`.
+        task: Option<String>,
+        /// `HERMES_KANBAN_RUN_ID`.
+        run: Option<String>,
+    },
 }
 
 /// How a process' environment stands to an attempt.
@@ -75,30 +108,32 @@ impl Process {
 
 /// What a single pid is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Probe {
+pub enum Probe {
     /// No process has this id.
     Absent,
     /// It ended and only waits to be collected.
     Exited,
+    /// Somebody lives there.
     Present(Process),
+    /// That cannot be told, and why.
     Unclear(String),
 }
 
-/// What one walk over `/proc` found.
+/// What one walk over all processes found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Scan {
+pub struct Scan {
     /// Everybody alive who carries the marks or the command line of a task asked about.
-    pub(super) marked: Vec<Process>,
+    pub marked: Vec<Process>,
     /// We ourselves and our ancestors.
-    pub(super) own: BTreeSet<i64>,
+    pub own: BTreeSet<i64>,
     /// Pid and start of processes of our own user whose environment could not be read.
-    pub(super) veiled: Vec<(i64, u64)>,
+    pub veiled: Vec<(i64, u64)>,
     /// Whether those may be anybody's: we stand where the kernel shows us no environment of our own user's processes.
-    pub(super) short_sighted: bool,
+    pub short_sighted: bool,
     /// Whether some process refused to be looked at at all.
-    pub(super) denied: bool,
+    pub denied: bool,
     /// Why the walk is not complete.
-    pub(super) gap: Option<String>,
+    pub gap: Option<String>,
 }
 
 /// Walks over all processes once, keeping what belongs to one of `tasks`.
@@ -118,7 +153,7 @@ pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
         match read(root, pid) {
             Ok(process) => {
                 parents.insert(pid, process.parent);
-                scan.take(root, process, tasks);
+                scan.take(process, tasks, &|pid| is_ours(root, pid));
             }
             Err(e) if vanished(&e) => {}
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => scan.denied = true,
@@ -134,7 +169,14 @@ pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
 }
 
 impl Scan {
-    fn take(&mut self, root: &Path, process: Process, tasks: &BTreeSet<&str>) {
+    /// What a walk over these processes, all of our own user, would keep.
+    pub fn over(processes: impl IntoIterator<Item = Process>, tasks: &BTreeSet<&str>) -> Scan {
+        let mut scan = Scan::default();
+        processes.into_iter().for_each(|p| scan.take(p, tasks, &|_| true));
+        scan
+    }
+
+    fn take(&mut self, process: Process, tasks: &BTreeSet<&str>, is_ours: &dyn Fn(i64) -> bool) {
         if process.zombie || process.kernel {
             return;
         }
@@ -142,7 +184,7 @@ impl Scan {
         let by_marks = match &process.marks {
             Marks::Read { task, .. } => task.as_deref().is_some_and(|t| tasks.contains(t)),
             Marks::Unreadable => {
-                if let Some(ticks) = process.ticks.filter(|_| is_ours(root, process.pid)) {
+                if let Some(ticks) = process.ticks.filter(|_| is_ours(process.pid)) {
                     self.veiled.push((process.pid, ticks));
                 }
                 false

@@ -73,8 +73,10 @@ pub trait Witness {
     fn is_here(&self, host: &str) -> bool;
     /// Looks at the workers of some attempts.
     fn look(&self, asks: &[Ask]) -> Vec<Look>;
-    /// Whether what was seen of a gone worker still holds.
-    fn still_gone(&self, proof: &Proof) -> bool;
+    /// Whether what was seen of gone workers still holds; where there is no proof there is nothing to ask.
+    fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool>;
+    /// Processes that are workers of these tasks by their command lines, whatever the board says of their runs.
+    fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>>;
 }
 
 impl Witness for Host {
@@ -87,8 +89,11 @@ impl Witness for Host {
     fn look(&self, asks: &[Ask]) -> Vec<Look> {
         Host::look(self, asks)
     }
-    fn still_gone(&self, proof: &Proof) -> bool {
-        Host::still_gone(self, proof)
+    fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
+        Host::still_gone_all(self, proofs)
+    }
+    fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
+        Host::at_work(self, tasks)
     }
 }
 

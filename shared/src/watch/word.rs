@@ -16,6 +16,13 @@ pub(crate) fn is_ours(e: &Event) -> bool {
     e.by().is_some_and(|by| OURS.contains(&by))
 }
 
+/// The event that says who parked a task which is parked now. An `unblocked` behind it released nothing, for the row says
+/// otherwise: whoever wrote that would let the hold last for ever.
+pub(crate) fn parked(d: &Detail) -> Option<&Event> {
+    let newest = d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "status"));
+    newest.filter(|e| e.kind == "scheduled")
+}
+
 /// A person, an orchestrator or the work itself said: from the top.
 pub(crate) fn is_fresh_start(e: &Event) -> bool {
     let by_hand = match e.kind.as_str() {

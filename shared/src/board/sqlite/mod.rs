@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use self::file::{check_file, columns, connect, millis, settle, told};
 use self::rows::{card_made, event, int, place, run, task, text};
-use super::change::parts;
+use super::change::{MOST_STEPS, parts};
 use super::{
     Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
     MOST_TURNS, NOISE, Outcome, Run, RunRef, Status, Step, TURNS, Task, open_cards,
@@ -802,7 +802,7 @@ impl Board for SqliteBoard {
         self.patience.store(millis(patience), Ordering::Relaxed);
         let write = || -> rusqlite::Result<Vec<Outcome>> {
             let mut outcomes = Vec::with_capacity(steps.len());
-            for part in parts(steps) {
+            for part in parts(steps, MOST_STEPS) {
                 let mut done: BTreeSet<&str> = BTreeSet::new();
                 // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy
                 // timeout says.

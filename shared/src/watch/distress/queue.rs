@@ -133,9 +133,8 @@ impl Queue {
 
 /// Why a card waits, and until when, where it was we who said so: this program, or the hand of a worker that found no place.
 fn held(card: &Detail) -> Option<(&str, Time)> {
-    let newest =
-        card.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"))?;
-    let ours = newest.kind == "scheduled" && (compose::is_writer(newest) || newest.by() == Some(route::NAME));
+    let newest = word::parked(card)?;
+    let ours = compose::is_writer(newest) || newest.by() == Some(route::NAME);
     if card.task.status != Status::Scheduled || !ours {
         return None;
     }

@@ -285,9 +285,7 @@ impl Case<'_> {
 
     /// Parked by one of us.
     fn scheduled(&self) -> Verdict {
-        let Some(event) =
-            self.newest(&["scheduled", "unblocked", "status"]).filter(|e| e.kind == "scheduled")
-        else {
+        let Some(event) = word::parked(self.d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
         let hold = event.trail().and_then(|t| t.get("hold"));

@@ -76,7 +76,7 @@ pub fn suspect(t: &Task, now: Time, quiet_enough: i64, own_board: bool) -> bool 
         }
         Status::Ready => t.claim_lock.is_some() || t.last_failure_error.as_deref().is_some_and(jams),
         // A worker's or a person's block leaves no failure behind and is nobody's business but theirs.
-        Status::Blocked => t.claim_lock.is_some() || t.last_failure_error.is_some(),
+        Status::Blocked => t.claim_lock.is_some() || t.last_failure_error.is_some() || t.failures > 0,
         Status::Todo => t.claim_lock.is_some() || own_board,
         Status::Scheduled => true,
         _ => false,

@@ -22,6 +22,9 @@ const RECENT_SUCCESS: i64 = 3_600;
 /// How long after its end a hold of route-blocked's is left to that watcher, in seconds.
 const ROUTED: i64 = 1_800;
 
+/// Seconds for which a block that nobody explains is left to whoever is writing it.
+const UNEXPLAINED: i64 = 1_800;
+
 /// Tasks that died of one cause, and when.
 type Deaths<'a> = (Cause, Vec<(&'a str, Time)>);
 
@@ -97,7 +100,7 @@ impl Rules<'_> {
             return Verdict::Leave(why.map_or_else(by_hand, |why| format!("needs a person: {why}")));
         }
         let Some(event) = history::gave_up(d) else {
-            return Verdict::Leave("blocked, but not by the failure breaker".into());
+            return self.unexplained(t);
         };
         if event.payload.get("limit_source").and_then(|v| v.as_str()) == Some("task")
             || d.task.max_retries.is_some()
@@ -175,6 +178,35 @@ impl Rules<'_> {
             changes.extend(hermes::commented("heal", &note));
             changes
         })
+    }
+
+    /// Blocked, and the newest word about it says the opposite: somebody wrote the row without a word, or a word without the
+    /// row. Below the limit the dispatcher promotes it; above, it would stand there for ever, and nobody be told.
+    fn unexplained(&self, t: &TaskSeen) -> Verdict {
+        let d = &t.detail;
+        let by_hand = d.events.iter().rev().find(|e| {
+            matches!(e.kind.as_str(), "status" | "unblocked" | "promoted" | "promoted_manual" | "claimed")
+        });
+        let leave = || Verdict::Leave("blocked, but not by the failure breaker".into());
+        let limit = hermes::breaker(&d.task, self.failure_limit()).0;
+        // A hand on the dashboard leaves a word of its own.
+        if by_hand.is_some_and(|e| e.kind == "status") || d.task.failures < limit || !d.cards.is_empty() {
+            return leave();
+        }
+        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        if self.seen.now.since(touched) < UNEXPLAINED {
+            return leave();
+        }
+        let because = format!(
+            "blocked with {} failures, and nothing on the board says why since {}: needs a person",
+            d.task.failures,
+            touched.local_clock()
+        );
+        let verb = Verb::new("hand-over", "unexplained-block", because);
+        // A card stays its orchestrator's: given away, it would only be given back.
+        let card = is_card(&d.task.title, d.task.idempotency_key.as_deref());
+        let person = self.person.filter(|_| !card);
+        self.step(t, verb, |trail| hermes::needs_person(d, "unexplained-block", person, trail))
     }
 
     /// Whether the attempts that failed were claimed by a dispatcher that is gone: their deaths were its restart. A
@@ -285,7 +317,10 @@ impl Rules<'_> {
             return verdict;
         }
         let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
-        let since = d.newest_run().and_then(|r| r.ended_at).unwrap_or(touched);
+        let ended = d.newest_run().and_then(|r| r.ended_at).unwrap_or(touched);
+        // The dispatcher goes first after our own change, too.
+        let ours = d.events.iter().rev().find(|e| word::is_ours(e)).map_or(ended, |e| e.at);
+        let since = ended.max(ours);
         let jammed = self.seen.now.since(since);
         if jammed < self.grace() {
             return Verdict::Leave(format!("held by Hermes' guard for only {}", words(jammed)));
@@ -331,9 +366,7 @@ impl Rules<'_> {
     /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        let newest =
-            d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"));
-        let ours = newest.filter(|e| e.kind == "scheduled" && word::is_ours(e));
+        let ours = word::parked(d).filter(|e| word::is_ours(e));
         let Some(hold) = ours.and_then(|e| e.trail()?.get("hold").map(|h| (e, h))) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };

@@ -21,6 +21,16 @@ use crate::watch::word;
 const QUIET: i64 = 3_600;
 
 impl<'a> Rules<'a> {
+    /// Cards that are about to be closed are on their way to nobody: what they would have taken is free for others.
+    pub(super) fn withdraw_what_is_over(&mut self) {
+        for card in &self.seen.cards {
+            let d = &card.detail;
+            if !is_claimed(d) && self.is_over(d, &self.sources(d)).is_some() {
+                self.router.withdraw(&d.task.id);
+            }
+        }
+    }
+
     /// Looks after every open card.
     pub(super) fn look_after_cards(&mut self, orchestrators: &[String]) {
         for card in &self.seen.cards {
@@ -51,7 +61,9 @@ impl<'a> Rules<'a> {
         }
         let sources = self.sources(d);
         if let Some(why) = self.is_over(d, &sources) {
-            let step = self.scribe.closed(d, &Why::new("moved-on", why));
+            sources.iter().for_each(|s| self.hold_before_promotion(s));
+            let why = self.with_refusal(card, Why::new("moved-on", why));
+            let step = self.scribe.closed(d, &why);
             self.push(step);
             return;
         }
@@ -76,6 +88,11 @@ impl<'a> Rules<'a> {
             return self.tie(d, sources[0]);
         }
         self.tie(d, sources[0]);
+        let ours = d.task.status == Status::Scheduled && our_hold(d).is_some();
+        if let Some(why) = self.nobody_left(orchestrators).filter(|_| ours || d.task.status == Status::Ready)
+        {
+            return self.close_for_a_person(card, &sources, "no-orchestrator", why);
+        }
         match d.task.status {
             Status::Ready if self.is_too_many(d) => self.queue(d),
             Status::Ready => self.takes_it(card, &sources, orchestrators),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::moving::{Parting, Why, hold, is_ours_to_move, our_hold};
-use super::router::{Release, Target};
+use super::router::{Choice, Release, Target};
 use super::seen::CardSeen;
 use super::{Rules, UNANSWERED, sources_of};
 use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step, hermes};
@@ -31,6 +31,11 @@ fn is_settled(card: &Detail) -> bool {
 fn is_read(card: &Detail) -> bool {
     let from = card.events.iter().rposition(|e| e.kind == "completed").unwrap_or(0);
     card.events[from..].iter().any(|e| e.kind == DECIDED && word::is_ours(e))
+}
+
+/// When a finished card's decision was dealt with.
+fn refused_at(card: &Detail) -> Option<Time> {
+    card.events.iter().rev().find(|e| e.kind == DECIDED && word::is_ours(e)).map(|e| e.at)
 }
 
 impl<'a> Rules<'a> {
@@ -144,7 +149,9 @@ impl<'a> Rules<'a> {
         if d.task.status == Status::Ready && !stopped {
             return Err("it was never stopped".into());
         }
-        if !is_ours_to_move(d) {
+        // What stopped at a limit set by hand may be left to a person, and nothing else.
+        let left = one.action == Action::Human && is_at_hand_limit(d);
+        if !is_ours_to_move(d) && !left {
             return Err(format!("it is {} by somebody else's word; only a person lifts that", d.task.status));
         }
         let said = one.reason.as_deref().map(|r| format!(": {}", quote::inline(r, 200))).unwrap_or_default();
@@ -158,6 +165,10 @@ impl<'a> Rules<'a> {
                 let target = self.fit(card, d, to)?;
                 Ok(vec![match self.router.is_open(to) {
                     Ok(()) => self.scribe.moved(&mut self.router, d, &target, why, &Parting::Free),
+                    // It may be the one that tries first whether the provider answers again.
+                    Err(_) if matches!(self.router.release(to), Release::Go { .. }) => {
+                        self.scribe.moved(&mut self.router, d, &target, why, &Parting::Free)
+                    }
                     // It is theirs from now on, and starts in its turn: a list of decisions is no herd either.
                     Err((until, reason)) => {
                         let because = format!("{}; waits: {reason}", why.because);
@@ -203,6 +214,12 @@ impl<'a> Rules<'a> {
         match self.router.release(&profile) {
             Release::Go { .. } => self.scribe.released(&mut self.router, d, why, &Parting::Free),
             Release::Wait { until, why: reason } => {
+                // What the very next pass would do by rule is done at once.
+                if let Some(target) = self.elsewhere_by_rule(d, &why) {
+                    let because = format!("{}; {reason}", why.because);
+                    let why = Why { because, ..why };
+                    return self.scribe.moved(&mut self.router, d, &target, why, &Parting::Free);
+                }
                 let until = until.max(self.seen.now.plus(60));
                 let because = format!("{}; waits until {}: {reason}", why.because, until.local_clock());
                 // By its cause the hold is known as one that is over when the provider answers.
@@ -216,12 +233,27 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// Who takes a task over by rule, where its own provider is held.
+    fn elsewhere_by_rule(&self, d: &Detail, why: &Why) -> Option<Target> {
+        let profile = d.task.assignee.as_deref()?;
+        let (entry, state) = self.router.standing(profile)?;
+        let blocker = why.cause.unwrap_or(entry.cause).blocker_type().filter(|_| state.is_held())?;
+        let bound = matches!(blocker, Blocker::RateLimited | Blocker::CredentialFailure);
+        let question = super::moving::ask(&self.router, d, blocker, Some(entry.id.clone()));
+        match self.router.choose(&question) {
+            Choice::Move(to) if bound => Some(to),
+            _ => None,
+        }
+    }
+
     /// Narrower tasks first; the source waits for them. They are parents of the source, never the other way round.
     fn split(&self, card: &Detail, d: &Detail, children: &[Child], why: Why) -> Result<Step, String> {
         let mut made: Vec<(String, &Child, String)> = Vec::new();
         for (i, child) in children.iter().enumerate() {
             let to = child.assignee.clone().or_else(|| d.task.assignee.clone());
             let to = to.ok_or_else(|| format!("child {} has nobody to do it", i + 1))?;
+            // What the very next pass would do by rule is done at once.
+            let to = self.router.instead_of(&to).unwrap_or(to);
             if !crate::provider::is_profile(&to) {
                 return Err(format!("the assignee of child {} is no profile name", i + 1));
             }
@@ -300,8 +332,10 @@ impl<'a> Rules<'a> {
             .filter_map(|id| self.task(id))
             .filter(|d| still_waits(d, card) && !self.is_left_out(&d.task.id) && !self.is_opted_out(d))
             .collect();
-        let waited_from = finished(card);
-        let waited = self.seen.now.since(waited_from);
+        let waited = self.seen.now.since(finished(card));
+        // Whoever reads that their decision was refused has that long again.
+        let told = refused_at(card).map_or(waited, |at| self.seen.now.since(at));
+        let patience = waited.min(told);
         let how = if is_read(card) { "with a decision that was refused" } else { "without a decision" };
         for d in still {
             let id = &d.task.id;
@@ -317,7 +351,8 @@ impl<'a> Rules<'a> {
                 card.task.id,
                 words(waited)
             ));
-            if waited < GRACE || self.touched.contains(id) {
+            let held = our_hold(d).map_or(patience, |(event, _)| self.seen.now.since(event.at));
+            if patience.min(held) < GRACE || self.touched.contains(id) {
                 continue;
             }
             // synthesize-distress asks again as often as that is allowed. Who stopped by its own hand asked for this card alone.
@@ -463,7 +498,9 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
     // Moved, set free or handed to a person by one of us since: somebody found an answer.
     // What one of us did with it in the same breath is an answer, and so is what the runtime did later.
     let ours = |e: &&Event| {
-        let turn = matches!(e.kind.as_str(), "assigned" | "unblocked" | "blocked" | "promoted");
+        let turn = matches!(e.kind.as_str(), "unblocked" | "blocked" | "promoted")
+            // Into other hands alone sets nothing free that is blocked.
+            || (e.kind == "assigned" && d.task.status != Status::Blocked);
         turn && (e.at > finished || (e.at == finished && word::is_ours(e)))
     };
     let is_newest =
@@ -480,9 +517,18 @@ fn finished(card: &Detail) -> Time {
 fn is_waiting(d: &Detail) -> bool {
     match d.task.status {
         Status::Scheduled => our_hold(d).is_some(),
-        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d),
+        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_at_hand_limit(d),
         _ => false,
     }
+}
+
+/// Given up at a limit somebody set for this task: it is not ours to set free, and still somebody must know of it.
+fn is_at_hand_limit(d: &Detail) -> bool {
+    let newest = d.events.iter().rev().find(|e| {
+        matches!(e.kind.as_str(), "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual")
+    });
+    let free = d.task.claim_lock.is_none() && d.task.current_run.is_none();
+    d.task.status == Status::Blocked && free && newest.is_some_and(|e| e.kind == "gave_up")
 }
 
 /// Blocked by the attempt that ran then, not by hand.

@@ -176,7 +176,8 @@ pub(crate) fn of_event(task: &str, e: &Event) -> Option<Sighting> {
         id: Id::new(name, host),
         profile: text("profile").map(str::to_owned),
         task: text("source").unwrap_or(task).to_owned(),
-        at: e.at,
+        // Whoever noted it may have come late.
+        at: time("seen").unwrap_or(e.at).min(e.at),
         began: time("began").unwrap_or(e.at).min(e.at),
         news: News::Bad { cause, resets: time("resets") },
     })

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::moving::{Parting, Scribe, Why, ask, is_ours_to_move, our_hold, until};
 use super::router::{Choice, Release, Router, Target};
-use super::{NAME, Rules};
+use super::{NAME, Rules, cards};
 use crate::board::hermes::{self, CardAbout};
 use crate::board::{Detail, NewTask, Status, Step};
 use crate::cause::Cause;
@@ -44,14 +44,18 @@ struct Waiting<'a> {
 
 impl<'a> Rules<'a> {
     /// Everything about work that waits for a provider.
-    pub(super) fn look_after_holds(&mut self) {
+    pub(super) fn look_after_holds(&mut self, before_cards: bool) {
+        let is_cards_business = |tied: &Tied<'_>| match tied {
+            Tied::Own(card) => before_cards && !cards::is_ours(card),
+            _ => false,
+        };
         let mut waiting = Vec::new();
         for d in &self.seen.tasks {
             let id = &d.task.id;
             if self.touched.contains(id) || self.is_left_out(id) || super::seen::is_card_row(&d.task) {
                 continue;
             }
-            if let Some(w) = self.waits(d) {
+            if let Some(w) = self.waits(d).filter(|w| !is_cards_business(&w.tied)) {
                 if self.is_opted_out(d) {
                     self.leave(d, "marked `watchbill: no-heal`");
                 } else {
@@ -197,15 +201,8 @@ impl<'a> Rules<'a> {
         let mut rest = Vec::new();
         for mut w in waiting {
             let profile = w.d.task.assignee.clone().unwrap_or_default();
-            let standing = self.router.standing(&profile).map(|(e, s)| (e.id.clone(), s));
-            let over = w.until.is_some_and(|until| until <= self.seen.now);
-            let held = standing.as_ref().is_some_and(|(_, s)| s.is_held());
-            let given_up = standing.as_ref().is_some_and(|(_, s)| *s == State::GivenUp);
-            // A hold that is over by itself, or a provider that answers again. Where nobody knows one, only the hold tells.
-            // A block of the breaker's has no end of its own, so only the provider tells.
-            let parked = w.until.is_some() && (over || was_given(w.d));
-            let may = !held && (parked || standing.is_some());
-            if !may && !given_up {
+            let given_up = self.router.state(&profile) == State::GivenUp;
+            if !self.may_go_on(w.d, w.until) && !given_up {
                 rest.push(w);
                 continue;
             }
@@ -219,6 +216,14 @@ impl<'a> Rules<'a> {
             }
         }
         rest
+    }
+
+    /// A hold that is over by itself, or a provider that answers again. Where nobody knows one, only the hold tells. A block of
+    /// the breaker's has no end of its own (`until`), so only the provider tells.
+    fn may_go_on(&self, d: &Detail, until: Option<Time>) -> bool {
+        let standing = self.router.standing(d.task.assignee.as_deref().unwrap_or_default());
+        let parked = until.is_some_and(|until| until <= self.seen.now || was_given(d));
+        !standing.is_some_and(|(_, s)| s.is_held()) && (parked || standing.is_some())
     }
 
     fn set_free(&mut self, w: &Waiting<'a>, probe: bool) {
@@ -293,6 +298,25 @@ impl<'a> Rules<'a> {
         self.push(step);
     }
 
+    /// Parks a task that the end of its card would promote to a provider that is held.
+    pub(super) fn hold_before_promotion(&mut self, d: &'a Detail) {
+        let waits = |p: &crate::board::Kin| !p.status.frees_children() && !distress::is_card_title(&p.title);
+        let promoted = d.task.status == Status::Todo && !d.parents.iter().any(waits);
+        if !promoted || !is_ours_to_move(d) || self.touched.contains(&d.task.id) || self.is_opted_out(d) {
+            return;
+        }
+        let standing = d.task.assignee.as_deref().and_then(|p| self.router.standing(p));
+        let Some((entry, state)) = standing.filter(|(_, s)| s.is_held()) else { return };
+        if is_decided_since(d, entry.since) {
+            return;
+        }
+        let (id, until) = (entry.id.clone(), entry.until.max(self.seen.now.plus(60)));
+        let because = format!("waits until {}: {}", until.local_clock(), entry.said(state));
+        let why = Why::new("provider-hold", because).cause(Some(entry.cause));
+        let step = self.scribe.held(d, &id, until, why);
+        self.push(step);
+    }
+
     /// The provider that holds a task's profile back now.
     fn held_by(&self, d: &Detail) -> Option<(Id, String)> {
         let (entry, state) = self.router.standing(d.task.assignee.as_deref()?)?;
@@ -337,15 +361,29 @@ impl<'a> Rules<'a> {
 
     /// Whether somebody takes a task over by rule alone, now or in its turn.
     pub(super) fn goes_by_rule(&self, d: &'a Detail) -> bool {
-        let Some(blocker) = self.blocker_of(d, self.tied(d)) else { return false };
+        let takes = |c: &Choice| matches!(c, Choice::Move(_) | Choice::Wait { .. });
+        // A hold that is over is looked after first, whatever comes of that.
+        let over = our_hold(d).is_some_and(|(event, hold)| until(event, hold) <= self.seen.now);
+        let taken = self.taken_by(d);
+        self.goes_on_now(d) || taken.as_ref().is_some_and(|c| takes(c) || over)
+    }
+
+    /// Whether a rule moves a task or sets it free in this very pass.
+    pub(super) fn goes_on_now(&self, d: &'a Detail) -> bool {
+        let Some(choice) = self.taken_by(d) else { return false };
+        let ends = our_hold(d).map(|(event, hold)| until(event, hold));
+        matches!(choice, Choice::Move(_)) || self.may_go_on(d, ends)
+    }
+
+    /// Who takes a task over that waits for a provider; `None` where it does not.
+    fn taken_by(&self, d: &'a Detail) -> Option<Choice> {
+        let cause = |hold: &Value| serde_json::from_value::<Cause>(hold.get("cause")?.clone()).ok();
+        let cause = our_hold(d).and_then(|(_, hold)| cause(hold));
+        let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, self.tied(d)))?;
         let bound =
             matches!(blocker, Blocker::RateLimited | Blocker::CredentialFailure) && is_ours_to_move(d);
         let held = self.held_by(d).map(|(id, _)| id);
-        bound
-            && matches!(
-                self.router.choose(&ask(&self.router, d, blocker, held)),
-                Choice::Move(_) | Choice::Wait { .. }
-            )
+        bound.then(|| self.router.choose(&ask(&self.router, d, blocker, held)))
     }
 }
 
@@ -379,6 +417,10 @@ fn part(tied: Tied<'_>) -> Parting {
 /// Whether somebody gave a parked task to its profile since it was parked.
 fn was_given(d: &Detail) -> bool {
     let Some((hold, _)) = our_hold(d) else { return false };
+    // An orchestrator's word, carried out with a wait.
+    if hold.trail().is_some_and(|t| t.get("decided_by").is_some_and(|c| !c.is_null())) {
+        return true;
+    }
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);
     d.events[at..].iter().any(|e| e.kind == "assigned" && word::is_fresh_start(e))
 }

@@ -92,9 +92,13 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         decision: Decision::default(),
         touched: BTreeSet::new(),
     };
+    rules.withdraw_what_is_over();
     rules.carry_out_decisions(&orchestrators);
+    // Holds before cards: a task that goes on takes its card with it, and nothing else need be said on that. A card that
+    // somebody else wrote is brought into its form first all the same.
+    rules.look_after_holds(true);
     rules.look_after_cards(&orchestrators);
-    rules.look_after_holds();
+    rules.look_after_holds(false);
     rules.tell(&orchestrators);
     rules.decision
 }

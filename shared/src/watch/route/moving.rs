@@ -213,6 +213,10 @@ impl Scribe<'_> {
     pub(crate) fn closed(&self, card: &Detail, why: &Why) -> Step {
         self.step(card, "close-card", why, |trail| {
             let mut changes = hermes::completed(card, None, Some(&why.because), trail);
+            // What its attempt showed of a provider outlasts the card.
+            if why.facts.contains_key("run") {
+                changes.push(hermes::noted("watchbill_signal", json!({"reason": why.because}), trail));
+            }
             changes.extend(hermes::commented(trail.by, &format!("Closed: {}", ended(&why.because))));
             changes
         })
@@ -246,12 +250,12 @@ pub(crate) fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
     if d.task.status != Status::Scheduled {
         return None;
     }
-    let newest =
-        d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"))?;
-    let ours = newest.kind == "scheduled" && word::is_ours(newest);
+    let newest = word::parked(d)?;
+    let ours = word::is_ours(newest);
     // Nothing of ours is ever put over somebody else's schedule; what says so is forged.
-    let steps =
-        d.events.iter().rev().take_while(|e| !matches!(e.kind.as_str(), "unblocked" | "status" | "claimed"));
+    let at = d.events.iter().rposition(|e| e == newest).map_or(0, |at| at + 1);
+    let steps = d.events[..at].iter().rev();
+    let steps = steps.take_while(|e| !matches!(e.kind.as_str(), "unblocked" | "status" | "claimed"));
     if steps.into_iter().any(|e| e.kind == "scheduled" && !word::is_ours(e)) {
         return None;
     }

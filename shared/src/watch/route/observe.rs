@@ -63,6 +63,12 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let details = seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)).collect();
     let about = About { rows: &rows, details, known: &runtime.profiles, clock_given: pass.clock_given };
     seen.routing = facts::observe(world, &about, now)?;
+    // What this very pass found out counts at once, or the next one would come to other conclusions.
+    for card in &mut seen.cards {
+        card.is_known = card.is_known_of(&seen.routing);
+    }
+    let found: Vec<_> = seen.cards.iter().filter_map(|c| c.sighting(&seen.routing, now)).collect();
+    seen.routing.sightings.extend(found);
     seen.guarded = guarded(&rows, &lately, now, seconds(world.config.routing.unclaimed));
     let more = more(&rows, &seen, world, &runtime.profiles);
     let more: Vec<String> = more.into_iter().filter(|id| !wanted.contains(id)).collect();
@@ -94,7 +100,7 @@ fn in_order(tasks: &mut [Detail]) {
 
 /// A card, with the reason its orchestrator could not answer.
 fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
-    let mut card = CardSeen { detail, cause: None, host: None, resets: None };
+    let mut card = CardSeen { detail, cause: None, host: None, resets: None, is_known: false };
     let failed = card
         .detail
         .newest_run()

@@ -212,6 +212,16 @@ impl<'a> Router<'a> {
         }
     }
 
+    /// Who takes new work of a profile whose provider is held: the first of its fallbacks that may, on surely another one.
+    pub(crate) fn instead_of(&self, profile: &str) -> Option<String> {
+        let (entry, _) = self.standing(profile).filter(|(_, state)| state.is_held())?;
+        let exists = |p: &&String| self.known.is_empty() || self.known.contains(p);
+        let listed = self.profile(profile).fallbacks;
+        let mut fit =
+            listed.iter().filter(exists).filter(|p| self.profile(p).id().is_surely_other(&entry.id));
+        fit.find(|p| self.is_open(p).is_ok()).cloned()
+    }
+
     /// Notes that a task is sent, so that the next one of this pass sees it on its way.
     pub(crate) fn send(&mut self, task: &str, profile: &str, is_move: bool) -> Value {
         let id = self.profile(profile).id();
@@ -219,6 +229,11 @@ impl<'a> Router<'a> {
         let (task, profile) = (task.to_owned(), profile.to_owned());
         self.sent.push(Sent { task, profile, id, at: self.now, is_move, is_open: true });
         said
+    }
+
+    /// Notes that a task is on its way nowhere any more.
+    pub(crate) fn withdraw(&mut self, task: &str) {
+        self.sent.iter_mut().filter(|s| s.task == task).for_each(|s| s.is_open = false);
     }
 
     /// Listed fallbacks that exist and were not tried, in their order; where it is asked for, then all others.

@@ -8,6 +8,8 @@ use super::facts::Routing;
 use crate::board::{Detail, Status, Task};
 use crate::cause::Cause;
 use crate::distress::is_card;
+use crate::provider::ledger::{News, Sighting};
+use crate::provider::{Id, Profile};
 use crate::time::Time;
 use crate::watch::Runtime;
 
@@ -54,6 +56,37 @@ pub struct CardSeen {
     pub host: Option<String>,
     /// When the provider answers again, as that log says.
     pub resets: Option<Time>,
+    /// The board says so already: what was seen once must not look as if it was seen again.
+    #[serde(default)]
+    pub is_known: bool,
+}
+
+impl CardSeen {
+    /// Whether the board says already how its orchestrator's last attempt ended.
+    pub(super) fn is_known_of(&self, known: &Routing) -> bool {
+        let began = self.detail.newest_run().map(|r| r.started_at);
+        known.sightings.iter().any(|s| s.task == self.detail.task.id && Some(s.began) == began)
+    }
+
+    /// What the end of its orchestrator's attempt shows of the provider, where the board does not say so yet.
+    pub(super) fn sighting(&self, known: &Routing, now: Time) -> Option<Sighting> {
+        let cause = self.cause.filter(|c| c.is_provider_pressure() || *c == Cause::Credential)?;
+        let (run, task) = (self.detail.newest_run()?, &self.detail.task.id);
+        if self.is_known {
+            return None;
+        }
+        let profile = run.profile.clone().or_else(|| self.detail.task.assignee.clone())?;
+        let id = known.profiles.get(&profile).map(Profile::id).unwrap_or_default();
+        Some(Sighting {
+            id: Id { host: self.host.clone().or(id.host), ..id },
+            profile: Some(profile),
+            task: task.clone(),
+            // Not now: what nobody writes down must not look newer with every pass.
+            at: run.ended_at.unwrap_or(now),
+            began: run.started_at,
+            news: News::Bad { cause, resets: self.resets },
+        })
+    }
 }
 
 /// A guard that holds a ready task back.

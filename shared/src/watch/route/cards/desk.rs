@@ -7,6 +7,7 @@ use crate::board::{Detail, Status, hermes};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::provider::Id;
+use crate::provider::ledger::State;
 use crate::time::words;
 use crate::watch::Dispatcher;
 use crate::watch::distress::NAME as SYNTHESIZER;
@@ -43,11 +44,20 @@ impl<'a> Rules<'a> {
             return;
         }
         self.close_for_a_person(
-            d,
+            card,
             sources,
             "card-unclaimed",
             format!("nobody claimed it for {}", words(waited)),
         );
+    }
+
+    /// Why no orchestrator will ever take a card: the providers of all there are were tried as often as allowed, and no hold
+    /// on them ends by itself.
+    pub(super) fn nobody_left(&self, orchestrators: &[String]) -> Option<String> {
+        let there: Vec<&String> = orchestrators.iter().filter(|p| self.exists(p)).collect();
+        let given_up = |p: &&String| self.router.state(p) == State::GivenUp;
+        let all = !there.is_empty() && there.iter().all(given_up);
+        all.then(|| format!("the provider of {} was given up, and no other orchestrator works", there[0]))
     }
 
     /// A card that was made to wait for another task: nobody takes it before that.
@@ -71,11 +81,16 @@ impl<'a> Rules<'a> {
             "gave_up" if limited => self.stand_in(card, &who, true, orchestrators),
             "gave_up" => {
                 let why = card.cause.map_or_else(|| "for an unknown reason".into(), |c| format!("on {c}"));
-                self.close_for_a_person(d, sources, "card-failed", format!("its orchestrator gave up {why}"));
+                self.close_for_a_person(
+                    card,
+                    sources,
+                    "card-failed",
+                    format!("its orchestrator gave up {why}"),
+                );
             }
             "block_loop_detected" => {
                 self.close_for_a_person(
-                    d,
+                    card,
                     sources,
                     "card-failed",
                     "it was blocked twice for the same reason".into(),
@@ -100,19 +115,6 @@ impl<'a> Rules<'a> {
             .find(|p| self.exists(p) && !self.router.state(p).is_held() && works(p))
             .cloned();
         let problem = if held { "its provider refuses" } else { "there is no such profile" };
-        let facts = |why: Why| match card.cause.zip(d.newest_run()) {
-            Some((cause, run)) => {
-                let id = self.router.profile(who).id();
-                why.cause(Some(cause))
-                    .fact("provider", json!(id.name))
-                    .fact("host", json!(card.host.clone().or(id.host)))
-                    .fact("profile", json!(who))
-                    .fact("run", json!(run.id))
-                    .fact("began", json!(run.started_at.0))
-                    .fact("resets", json!(card.resets.map(|r| r.0)))
-            }
-            None => why,
-        };
         let Some(to) = other else {
             let until = self.router.standing(who).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
             let until = until
@@ -125,25 +127,46 @@ impl<'a> Rules<'a> {
             };
             self.decision.findings.push(format!("card {}: {because}; {mend}", d.task.id));
             let hold = json!({"owner": SYNTHESIZER, "cause": because, "key": d.task.id, "until": until.0, "next": until.0});
-            let why = facts(Why::new("no-orchestrator", because)).fact("hold", hold);
+            let why = self.with_refusal(card, Why::new("no-orchestrator", because)).fact("hold", hold);
             let step = self
                 .scribe
                 .step(d, "park-card", &why, |trail| hermes::held(d, "no-orchestrator", until, trail));
             return self.push(step);
         };
-        let why = facts(Why::new("stand-in", format!("{who} cannot take it ({problem}); {to} does")));
+        let why = Why::new("stand-in", format!("{who} cannot take it ({problem}); {to} does"));
+        let why = self.with_refusal(card, why);
         let step = self.scribe.step(d, "stand-in", &why, |trail| hermes::moved(d, &to, &[], trail));
         self.push(step);
+    }
+
+    /// A reason that carries on what the end of the orchestrator's attempt shows of its provider, as long as the board does
+    /// not say so yet.
+    pub(super) fn with_refusal(&self, card: &CardSeen, why: Why) -> Why {
+        let d = &card.detail;
+        let Some((cause, run)) = card.cause.zip(d.newest_run()).filter(|_| !card.is_known) else {
+            return why;
+        };
+        let who = run.profile.as_deref().or(d.task.assignee.as_deref()).unwrap_or_default();
+        let id = self.router.profile(who).id();
+        why.cause(Some(cause))
+            .fact("provider", json!(id.name))
+            .fact("host", json!(card.host.clone().or(id.host)))
+            .fact("profile", json!(who))
+            .fact("run", json!(run.id))
+            .fact("began", json!(run.started_at.0))
+            .fact("seen", json!(run.ended_at.map(|at| at.0)))
+            .fact("resets", json!(card.resets.map(|r| r.0)))
     }
 
     /// Closes a card that nobody answers, and leaves its tasks to a person.
     pub(super) fn close_for_a_person(
         &mut self,
-        card: &'a Detail,
+        seen: &'a CardSeen,
         sources: &[&'a Detail],
         word: &'static str,
         why: String,
     ) {
+        let card = &seen.detail;
         let id = &card.task.id;
         // A pass over one task leaves the others of an incident alone.
         if sources.iter().any(|d| self.is_left_out(&d.task.id)) {
@@ -167,7 +190,8 @@ impl<'a> Rules<'a> {
             self.push(step);
         }
         // Closed first, a card would set its tasks free.
-        let mut closed = self.scribe.closed(card, &Why::new("needs-a-person", because));
+        let why = self.with_refusal(seen, Why::new("needs-a-person", because));
+        let mut closed = self.scribe.closed(card, &why);
         closed.after = changed;
         self.push(closed);
     }

@@ -1,0 +1,96 @@
+//! A machine as one pass sees it: what is known of it, what the configuration says of it, and its processes.
+
+use std::collections::BTreeSet;
+
+use super::judge::{self, Sight};
+use super::proc::{Probe, Processes, Scan};
+use super::{Ask, HostFacts, Look, Proof};
+
+/// Everything a verdict on a worker rests on. [`super::Host`] makes one of the real machine; a simulation of another.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// What was read about the machine.
+    pub facts: &'a HostFacts,
+    /// Its other names.
+    pub aliases: &'a [String],
+    /// The configuration says that workers share our pid namespace.
+    pub same_namespace: bool,
+    /// Clock ticks per second, the unit of process starts.
+    pub hertz: u64,
+    /// Its processes.
+    pub processes: &'a dyn Processes,
+}
+
+impl View<'_> {
+    /// Whether `name` (the part of a claim lock before the first colon) is this machine.
+    pub fn is_here(&self, name: &str) -> bool {
+        name == self.facts.hostname || self.aliases.iter().any(|a| a == name)
+    }
+
+    /// Judges every attempt asked about, in that order, by one scan of all processes.
+    pub fn look(&self, asks: &[Ask]) -> Vec<Look> {
+        if asks.is_empty() {
+            return Vec::new();
+        }
+        let tasks: BTreeSet<&str> = asks.iter().map(|a| a.task.as_str()).collect();
+        let scan = self.processes.scan(&tasks);
+        let probe = |pid| self.processes.probe(pid);
+        let look = |ask: &Ask| {
+            let sight = Sight {
+                facts: self.facts,
+                hertz: self.hertz,
+                here: ask.claim_host.as_deref().is_none_or(|name| self.is_here(name)),
+                same_namespace: self.same_namespace,
+                recorded: ask.pid.map(probe),
+                claimer: ask.claimer_pid.map(probe),
+                scan: &scan,
+            };
+            judge::judge(ask, &sight)
+        };
+        asks.iter().map(look).collect()
+    }
+
+    /// Whether what was proven gone still is, for many by one scan; where there is no proof there is nothing to ask.
+    pub fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
+        let tasks: BTreeSet<&str> = proofs.iter().flatten().map(|p| p.task.as_str()).collect();
+        if tasks.is_empty() {
+            return vec![true; proofs.len()];
+        }
+        let scan = self.processes.scan(&tasks);
+        proofs.iter().map(|p| p.as_ref().is_none_or(|p| self.holds_still(p, &scan))).collect()
+    }
+
+    /// For each of these tasks a process that is its worker by its command line.
+    pub fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
+        if tasks.is_empty() {
+            return Vec::new();
+        }
+        let scan = self.processes.scan(&tasks.iter().copied().collect());
+        tasks.iter().map(|task| judge::worker_by_command(&scan, task)).collect()
+    }
+
+    fn holds_still(&self, proof: &Proof, scan: &Scan) -> bool {
+        let sees_namespace = self.facts.initial_pid_namespace || self.same_namespace;
+        let in_sight = sees_namespace || proof.namespace.as_deref() == Some(&self.facts.pid_namespace);
+        if proof.boot_id != self.facts.boot_id || !in_sight {
+            return false;
+        }
+        let pid_is_free = match proof.pid.map(|pid| self.processes.probe(pid)) {
+            None | Some(Probe::Absent | Probe::Exited) => true,
+            Some(Probe::Unclear(_)) => false,
+            // The same stranger as before, and it did not turn into the worker meanwhile.
+            Some(Probe::Present(p)) => {
+                p.ticks.is_some()
+                    && p.ticks == proof.start_ticks
+                    && !judge::is_recorded_worker(&p, &proof.task, proof.run)
+            }
+        };
+        if !pid_is_free {
+            return false;
+        }
+        let back = judge::worker_by_command(scan, &proof.task)
+            // Without a pid nothing tells the worker from its tools.
+            .or_else(|| judge::marked_with(scan, &proof.task, proof.run).filter(|_| proof.pid.is_none()));
+        scan.gap.is_none() && back.is_none()
+    }
+}

@@ -1,0 +1,92 @@
+//! Simulates nights: `cargo run --release -p watchbill-testkit --example nights -- FROM TO [--sqlite] [--write FILE]`.
+//!
+//! `FROM` is the first seed, `TO` the one after the last. With `--write` the figure is put between the markers of that file.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used)]
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use testkit::sim::{Broken, Engine, Night, Tally};
+
+const BEGIN: &str = "<!-- nights: begin -->\n";
+const END: &str = "<!-- nights: end -->";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Vec<u64> = args.iter().filter_map(|a| a.parse().ok()).collect();
+    let [from, to] = numbers[..] else {
+        eprintln!("nights: two numbers are wanted, the first seed and the one after the last");
+        return ExitCode::from(2);
+    };
+    let engine = if args.iter().any(|a| a == "--sqlite") { Engine::Sqlite } else { Engine::Memory };
+    let (sum, broken) = simulate(from, to, engine);
+    let figure = told(&sum, from, to, engine, broken.len());
+    println!("{figure}");
+    for b in &broken {
+        println!("night {} is broken: {}", b.seed, b.what.lines().next().unwrap_or_default());
+    }
+    if let Some(first) = broken.first() {
+        println!("{first}");
+        return ExitCode::FAILURE;
+    }
+    if let Some(file) = args.iter().position(|a| a == "--write").and_then(|at| args.get(at + 1)) {
+        let text = std::fs::read_to_string(file).expect("the file to write to");
+        let (head, rest) = text.split_once(BEGIN).expect("its first marker");
+        let (_, tail) = rest.split_once(END).expect("its last marker");
+        std::fs::write(file, format!("{head}{BEGIN}{figure}{END}{tail}")).expect("written");
+    }
+    ExitCode::SUCCESS
+}
+
+fn simulate(from: u64, to: u64, engine: Engine) -> (Tally, Vec<Broken>) {
+    let next = AtomicU64::new(from);
+    let (sum, broken) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let one = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= to {
+                return;
+            }
+            match Night::new(seed).on(engine).run() {
+                Ok(night) => sum.lock().unwrap().add(&night),
+                Err(b) => broken.lock().unwrap().push(*b),
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(one))));
+    let mut broken = broken.into_inner().unwrap();
+    broken.sort_by_key(|b| b.seed);
+    (sum.into_inner().unwrap(), broken)
+}
+
+/// The figure, for people.
+fn told(t: &Tally, from: u64, to: u64, engine: Engine, broken: usize) -> String {
+    let flag = if engine == Engine::Sqlite { " --sqlite" } else { "" };
+    let rows = [
+        ("nights", to - from),
+        ("nights in which a promise was broken", broken as u64),
+        ("passes of our programs", t.passes),
+        ("steps applied", t.applied),
+        ("steps that found the world moved", t.moved),
+        ("passes killed between two writes", t.killed),
+        ("times somebody else acted in the middle of a pass", t.disturbed),
+        ("workers that died without a word", t.deaths),
+        ("attempts that a provider refused", t.refusals),
+        ("reboots, renames, clock jumps", t.upheavals),
+        ("strangers killed by Hermes' own dispatcher", t.hermes_killed_strangers),
+        ("tasks Hermes' own dispatcher started beside a living worker", t.hermes_doubles),
+        ("tasks finished in the end", t.done),
+        ("tasks with a person in the end", t.with_person),
+        ("slowest morning until all was settled, minutes", t.slowest),
+    ];
+    let mut text = format!(
+        "Seeds {from} to {}, by `cargo run --release -p watchbill-testkit --example nights -- {from} {to}{flag}`:\n\n| what | how often |\n|---|---:|\n",
+        to - 1
+    );
+    for (what, n) in rows {
+        text.push_str(&format!("| {what} | {n} |\n"));
+    }
+    text
+}

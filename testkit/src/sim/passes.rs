@@ -1,0 +1,301 @@
+//! Passes of the real programs over a simulated world: the same observation, decision and write, with others at work between
+//! any two of their looks and writes, and an end by `kill -9` wherever chance has it.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use shared::board::change::parts;
+use shared::board::{Board, BoardId, Detail, Event, Outcome, Run, Status, Step, Task};
+use shared::error::{Error, Kind, Result};
+use shared::host::{Ask, HostFacts, Life, Look, Proof, View};
+use shared::logs::Reading;
+use shared::logs::usage::Usage;
+use shared::pass::Checked;
+use shared::time::Time;
+use shared::watch::budget::BudgetCheck;
+use shared::watch::distress::SynthesizeDistress;
+use shared::watch::heal::Heal;
+use shared::watch::heal::seen::Seen as HealSeen;
+use shared::watch::route::RouteBlocked;
+use shared::watch::{Dispatcher, LogAsk, LogReader, Pass, Runtime, Watcher, Witness, World};
+
+use super::machine::HERTZ;
+use super::truth::PROFILES;
+use super::{Sim, laws, work};
+
+/// Steps in one write. A real pass takes a hundred; here every pass of three steps has an inside.
+const MOST_STEPS: usize = 2;
+
+/// Which program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Program {
+    Heal,
+    Distress,
+    Route,
+    Budget,
+}
+
+impl Program {
+    pub(super) const ALL: [Program; 4] = [Program::Heal, Program::Distress, Program::Route, Program::Budget];
+}
+
+/// How one pass goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fortune {
+    /// How deep in passes within passes this one is.
+    pub(super) depth: u32,
+    /// Others may be at work in the middle of it.
+    pub(super) disturbed: bool,
+    /// It is killed before this write, counted from 0; the memory between passes is the last one.
+    pub(super) killed_at: Option<u32>,
+}
+
+/// Runs one pass. How many steps were applied.
+pub(super) fn run(sim: &Sim, program: Program, fortune: Fortune) -> usize {
+    match program {
+        Program::Heal => pass(sim, &Heal, fortune, &unknown),
+        Program::Distress => pass(sim, &SynthesizeDistress, fortune, &|_| BTreeSet::new()),
+        Program::Route => pass(sim, &RouteBlocked, fortune, &|_| BTreeSet::new()),
+        Program::Budget => {
+            let watcher = BudgetCheck { comment: true, distress: true, ..BudgetCheck::default() };
+            pass(sim, &watcher, fortune, &|_| BTreeSet::new())
+        }
+    }
+}
+
+/// Tasks of whose recorded worker nobody knows whether it lives.
+fn unknown(seen: &HealSeen) -> BTreeSet<String> {
+    let unknown = seen.tasks.iter().filter(|t| {
+        let row = &t.detail.task;
+        row.status == Status::Running
+            && (row.worker_pid.is_some() || row.claim_lock.is_none())
+            && t.worker.as_ref().is_none_or(|w| w.life == Life::Unknown)
+    });
+    unknown.map(|t| t.detail.task.id.clone()).collect()
+}
+
+fn pass<W: Watcher>(
+    sim: &Sim,
+    watcher: &W,
+    fortune: Fortune,
+    unknown: &dyn Fn(&W::Seen) -> BTreeSet<String>,
+) -> usize {
+    let (pass, mut cache, stir, offset) = {
+        let mut truth = sim.truth.borrow_mut();
+        truth.tally.passes += 1;
+        let id = format!("20270115T080000Z-{}-{:04x}", W::NAME, truth.tally.passes & 0xffff);
+        let now = truth.now;
+        let pass = Pass { id, program: W::NAME, now, clock_given: false, only: None, dry: false };
+        (pass, truth.memory.recall(), truth.stir, now.0 - truth.machine.up)
+    };
+    let mut board = Watched { sim, inner: sim.open(), by: W::NAME, fortune, stir, writes: Cell::new(0) };
+    let here = Here { sim };
+    let profile = |name: &str| sim.truth.borrow().profile(name);
+    let runtime = || runtime(sim);
+    let mut world = World {
+        board: &mut board,
+        host: &here,
+        logs: &here,
+        cache: &mut cache,
+        runtime: &runtime,
+        profile: &profile,
+        tree: &|_, _| Err("no tree here".into()),
+        changes: &|_, _, _| Err("no tree here".into()),
+        usage: &|_, _| Usage::unknown("not told"),
+        clock_offset: offset,
+        config: &sim.config,
+    };
+    let Ok(seen) = watcher.observe(&mut world, &pass) else {
+        sim.broken(|| format!("{} cannot look", W::NAME));
+        return 0;
+    };
+    let decision = watcher.decide(&seen, &pass, &sim.config);
+    {
+        let mut truth = sim.truth.borrow_mut();
+        truth.left.retain(|(_, by), _| *by != W::NAME);
+        truth.left.extend(decision.left.iter().map(|l| ((l.task.clone(), W::NAME), l.because.clone())));
+    }
+    let unknown = unknown(&seen);
+    if let Some(step) = decision.steps.iter().find(|s| unknown.contains(&s.task) && !s.only_adds()) {
+        sim.broken(|| format!("{} acts on {}, of whose worker nothing is known", W::NAME, step.task));
+    }
+    let mut applied = 0;
+    if !decision.steps.is_empty() {
+        board.meddle();
+        let checked = Checked::of(decision.steps, &here);
+        let (done, fault) = checked.apply(&mut board, pass.now, Duration::from_secs(1));
+        if fault.is_some() {
+            sim.truth.borrow_mut().tally.killed += 1;
+            return usize::MAX;
+        }
+        for (step, outcome) in &done {
+            let mut truth = sim.truth.borrow_mut();
+            truth.tell(|| {
+                let (by, what) = (W::NAME, outcome.word());
+                format!("{by} {} {} {} {what}: {}", step.action, step.case, step.task, step.because)
+            });
+            match outcome {
+                Outcome::Applied { .. } => {
+                    applied += 1;
+                    truth.tally.applied += 1;
+                }
+                Outcome::Moved { .. } => {
+                    truth.tally.moved += 1;
+                    // That is news, and the next pass may make something of it.
+                    truth.stir += 1;
+                }
+                Outcome::Refused { why } => {
+                    let why = why.clone();
+                    drop(truth);
+                    sim.broken(|| format!("{} {}: refused: {why}", W::NAME, step.task));
+                }
+                Outcome::Planned => {}
+            }
+        }
+        board.meddle();
+    }
+    if fortune.killed_at.is_some_and(|at| at <= board.writes.get()) {
+        sim.truth.borrow_mut().tally.killed += 1;
+        return usize::MAX;
+    }
+    sim.truth.borrow_mut().memory.remember(&cache);
+    applied
+}
+
+fn runtime(sim: &Sim) -> Runtime {
+    let truth = sim.truth.borrow();
+    Runtime {
+        dispatcher: truth.dispatcher.map_or(Dispatcher::Absent, Dispatcher::Alive),
+        is_daemon: true,
+        failure_limit: 2,
+        interval: 60,
+        profiles: PROFILES.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
+        orchestrator: Some("tuesday".into()),
+    }
+}
+
+/// The machine as a pass sees it.
+struct Here<'a> {
+    sim: &'a Sim,
+}
+
+impl Here<'_> {
+    fn with<T>(&self, f: impl FnOnce(&View<'_>) -> T) -> T {
+        let truth = self.sim.truth.borrow();
+        let facts = truth.machine.facts(truth.now);
+        let names = self.sim.names.borrow();
+        f(&View {
+            facts: &facts,
+            aliases: &names,
+            same_namespace: false,
+            hertz: HERTZ,
+            processes: &truth.machine,
+        })
+    }
+}
+
+impl Witness for Here<'_> {
+    fn facts(&self) -> HostFacts {
+        self.with(|v| v.facts.clone())
+    }
+    fn is_here(&self, host: &str) -> bool {
+        self.with(|v| v.is_here(host))
+    }
+    fn look(&self, asks: &[Ask]) -> Vec<Look> {
+        self.with(|v| v.look(asks))
+    }
+    fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
+        self.with(|v| v.still_gone(proofs))
+    }
+    fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
+        self.with(|v| v.at_work(tasks))
+    }
+}
+
+impl LogReader for Here<'_> {
+    fn read(&self, ask: &LogAsk<'_>, _cache: &mut shared::cache::Cache) -> Reading {
+        work::reading(&self.sim.truth.borrow(), ask.task, ask.since)
+    }
+}
+
+/// A board on which others are at work between any two accesses, and on which every write is held against the laws.
+struct Watched<'a> {
+    sim: &'a Sim,
+    inner: Box<dyn Board>,
+    by: &'static str,
+    fortune: Fortune,
+    stir: u64,
+    writes: Cell<u32>,
+}
+
+impl Watched<'_> {
+    fn meddle(&self) {
+        if self.fortune.disturbed {
+            self.sim.meddle(self.fortune.depth);
+        }
+    }
+
+    fn is_undisturbed(&self) -> bool {
+        self.sim.truth.borrow().stir == self.stir
+    }
+}
+
+impl Board for Watched<'_> {
+    fn id(&self) -> &BoardId {
+        self.inner.id()
+    }
+    fn is_own(&self) -> bool {
+        self.inner.is_own()
+    }
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        self.inner.glance(of)
+    }
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        self.meddle();
+        self.inner.look(ids)
+    }
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
+        self.inner.titled(ids)
+    }
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+        self.inner.recent_runs(most)
+    }
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.meddle();
+        self.inner.events(since, most)
+    }
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.inner.turns(since, most)
+    }
+    fn writable(&mut self) -> Result<()> {
+        self.inner.writable()
+    }
+
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+        let mut outcomes = Vec::new();
+        for part in parts(steps, MOST_STEPS) {
+            self.meddle();
+            if self.fortune.killed_at == Some(self.writes.get()) {
+                return Err(Error::new(Kind::Busy, "pass", "killed"));
+            }
+            let quiet = self.is_undisturbed();
+            let broken: Vec<Option<String>> =
+                part.iter().map(|s| laws::before(self.sim, &mut *self.inner, self.by, s, quiet)).collect();
+            let done = self.inner.apply(now, part, patience)?;
+            self.writes.set(self.writes.get() + 1);
+            for (what, outcome) in broken.into_iter().zip(&done) {
+                if let Some(what) = what.filter(|_| matches!(outcome, Outcome::Applied { .. })) {
+                    self.sim.broken(|| what);
+                }
+            }
+            let pairs: Vec<(&Step, &Outcome)> = part.iter().zip(&done).collect();
+            self.sim.note_new(part);
+            if let Some(what) = laws::after(self.sim, &mut *self.inner, self.by, &pairs) {
+                self.sim.broken(|| what);
+            }
+            outcomes.extend(done);
+        }
+        Ok(outcomes)
+    }
+}

@@ -1,0 +1,229 @@
+//! What is true in a simulated night, whether or not anybody can see it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use shared::cache::Cache;
+use shared::cause::Cause;
+use shared::logs::{Evidence, LogEnd};
+use shared::provider::Profile;
+use shared::time::Time;
+
+use super::machine::Machine;
+use crate::chance::Chance;
+
+/// Lines of the story that are kept for the one who has to find out what went wrong.
+const STORY: usize = 160;
+
+/// A provider as it is.
+#[derive(Debug, Clone)]
+pub(super) struct Provider {
+    pub(super) name: &'static str,
+    /// What it refuses requests with, and the second of the night in which it stops doing so.
+    pub(super) refuses: Option<(Cause, i64)>,
+}
+
+impl Provider {
+    pub(super) fn host(&self) -> String {
+        format!("api.{}.example", self.name)
+    }
+}
+
+/// Who works, and with whom: names, the provider's place in the list, and fallbacks.
+pub(super) const PROFILES: [(&str, usize, &[&str]); 5] = [
+    ("luna", 0, &["nova", "vega"]),
+    ("vega", 0, &["nova"]),
+    ("nova", 1, &["luna", "orion"]),
+    ("orion", 2, &[]),
+    ("tuesday", 2, &[]),
+];
+
+/// Profiles that work on tasks.
+pub(super) const WORKERS: [&str; 4] = ["luna", "vega", "nova", "orion"];
+
+/// How a worker's attempt goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// It completes its task.
+    Finish,
+    /// It dies and leaves no word.
+    Die,
+    /// It dies, and a tool of it lives on for some time.
+    DieLeaving,
+    /// It lives and does nothing any more.
+    Hang,
+    /// Its provider refuses it for good: its log says so, and it ends.
+    Refused(Cause),
+    /// Its provider refuses it again and again, and it goes on trying.
+    Starve(Cause),
+    /// Its iterations are used up.
+    Exhaust,
+    /// It asks a person and ends.
+    Ask,
+    /// It asks a person and lives on.
+    AskAndStay,
+    /// It decides about the card it works on.
+    Decide,
+}
+
+/// A worker at work.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) task: String,
+    pub(super) run: i64,
+    /// Its process here; `None` on another machine.
+    pub(super) pid: Option<i64>,
+    pub(super) profile: String,
+    pub(super) plan: Plan,
+    /// The second of the night in which its plan comes true.
+    pub(super) ends: i64,
+    /// The second of its next sign of life.
+    pub(super) beats: i64,
+}
+
+/// What a task's log says of its newest attempt.
+#[derive(Debug, Clone)]
+pub(super) struct Log {
+    pub(super) end: LogEnd,
+    pub(super) refusals: Vec<Evidence>,
+    pub(super) written: Time,
+    pub(super) unreadable: bool,
+}
+
+/// Everything that is true.
+pub(super) struct Truth {
+    pub(super) chance: Chance,
+    /// The wall clock, which people and programs may set.
+    pub(super) now: Time,
+    /// Seconds since the night began, which nobody can set.
+    pub(super) second: i64,
+    pub(super) machine: Machine,
+    pub(super) providers: Vec<Provider>,
+    pub(super) jobs: Vec<Job>,
+    pub(super) logs: BTreeMap<String, Log>,
+    /// The dispatcher's process.
+    pub(super) dispatcher: Option<i64>,
+    pub(super) next_tick: i64,
+    /// What our programs remember between passes.
+    pub(super) memory: Cache,
+    /// Everything is well from now on.
+    pub(super) calm: bool,
+    /// Changes whenever somebody else than the pass did something.
+    pub(super) stir: u64,
+    /// Every task that was ever made.
+    pub(super) known: Vec<String>,
+    pub(super) tally: Tally,
+    /// What each program last said of a task it left alone.
+    pub(super) left: BTreeMap<(String, &'static str), String>,
+    pub(super) story: VecDeque<String>,
+}
+
+/// What happened in a night, or in many.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Nights.
+    pub nights: u64,
+    /// Passes of our programs.
+    pub passes: u64,
+    /// Steps that were applied.
+    pub applied: u64,
+    /// Steps that found the world moved.
+    pub moved: u64,
+    /// Passes killed between two writes.
+    pub killed: u64,
+    /// Times somebody else did something in the middle of a pass.
+    pub disturbed: u64,
+    /// Workers that died without a word, reboots included.
+    pub deaths: u64,
+    /// Refusals by providers that ended an attempt.
+    pub refusals: u64,
+    /// Reboots, renames and clock jumps.
+    pub upheavals: u64,
+    /// Strangers that Hermes' own dispatcher killed because they had a dead worker's pid.
+    pub hermes_killed_strangers: u64,
+    /// Tasks that Hermes' own dispatcher started a second time beside a living worker.
+    pub hermes_doubles: u64,
+    /// Tasks that were finished.
+    pub done: u64,
+    /// Tasks that were with a person in the end.
+    pub with_person: u64,
+    /// The longest time until everything was settled once the world was well, in minutes.
+    pub slowest: u64,
+}
+
+impl Tally {
+    /// Adds another one.
+    pub fn add(&mut self, other: &Tally) {
+        self.nights += other.nights;
+        self.passes += other.passes;
+        self.applied += other.applied;
+        self.moved += other.moved;
+        self.killed += other.killed;
+        self.disturbed += other.disturbed;
+        self.deaths += other.deaths;
+        self.refusals += other.refusals;
+        self.upheavals += other.upheavals;
+        self.hermes_killed_strangers += other.hermes_killed_strangers;
+        self.hermes_doubles += other.hermes_doubles;
+        self.done += other.done;
+        self.with_person += other.with_person;
+        self.slowest = self.slowest.max(other.slowest);
+    }
+}
+
+impl Truth {
+    pub(super) fn new(seed: u64) -> Truth {
+        let mut chance = Chance(seed);
+        let up = chance.between(200, 400_000);
+        let provider = |name| Provider { name, refuses: None };
+        Truth {
+            chance,
+            now: Time(1_800_000_000),
+            second: 0,
+            machine: Machine::new("harbour", up),
+            providers: ["moon", "star", "sun"].map(provider).to_vec(),
+            jobs: Vec::new(),
+            logs: BTreeMap::new(),
+            dispatcher: None,
+            next_tick: 0,
+            memory: Cache::in_memory(),
+            calm: false,
+            stir: 0,
+            known: Vec::new(),
+            tally: Tally { nights: 1, ..Tally::default() },
+            left: BTreeMap::new(),
+            story: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if self.story.len() >= STORY {
+            self.story.pop_front();
+        }
+        let (second, now) = (self.second, self.now.0);
+        self.story.push_back(format!("{second:>6} {now} {}", line()));
+    }
+
+    pub(super) fn provider_of(&self, profile: &str) -> Option<&Provider> {
+        let (_, at, _) = PROFILES.iter().find(|(name, _, _)| *name == profile)?;
+        self.providers.get(*at)
+    }
+
+    /// What its configuration says.
+    pub(super) fn profile(&self, name: &str) -> Option<Profile> {
+        let (_, at, fallbacks) = PROFILES.iter().find(|(n, _, _)| *n == name)?;
+        let provider = self.providers.get(*at)?;
+        Some(Profile {
+            name: name.into(),
+            provider: Some(provider.name.into()),
+            endpoint: Some(provider.host()),
+            fallbacks: fallbacks.iter().map(|f| (*f).to_owned()).collect(),
+            ..Profile::default()
+        })
+    }
+
+    /// Whether the worker of this run lives, here or anywhere.
+    pub(super) fn lives(&self, task: &str, run: Option<i64>) -> bool {
+        let away = |j: &Job| j.pid.is_none() && j.task == task && Some(j.run) == run;
+        !self.machine.workers_of(task).is_empty() || self.jobs.iter().any(away)
+    }
+}
