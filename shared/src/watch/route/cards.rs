@@ -63,7 +63,9 @@ impl<'a> Rules<'a> {
         if let Some(why) = self.is_over(d, &sources) {
             sources.iter().for_each(|s| self.hold_before_promotion(s));
             let why = self.with_refusal(card, Why::new("moved-on", why));
-            let step = self.scribe.closed(d, &why);
+            let mut step = self.scribe.closed(d, &why);
+            let touched = sources.iter().map(|s| &s.task.id).filter(|id| self.touched.contains(*id));
+            step.after = if is_incident(d) { touched.cloned().collect() } else { Vec::new() };
             self.push(step);
             return;
         }
@@ -137,9 +139,14 @@ impl<'a> Rules<'a> {
             if self.is_tried_again(d, card) {
                 return None;
             }
+            // Set free or moved in this very pass, it leaves an incident's card to the others.
+            if self.touched.contains(&d.task.id) && is_incident(card) {
+                said.push(format!("{} goes on", d.task.id));
+                continue;
+            }
             said.push(gone_on(d, card)?);
         }
-        if card.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with(INCIDENT_KEY)) {
+        if is_incident(card) {
             let joined = sources.iter().flat_map(|d| &d.events).filter(|e| {
                 e.kind == "linked" && e.payload.get("parent").and_then(Value::as_str) == Some(&card.task.id)
             });
@@ -211,6 +218,11 @@ impl<'a> Rules<'a> {
         !profile.is_empty()
             && (self.known.is_empty() || profile == "default" || self.known.iter().any(|k| k == profile))
     }
+}
+
+/// Whether a card is about one cause that stopped many tasks.
+fn is_incident(card: &Detail) -> bool {
+    card.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with(INCIDENT_KEY))
 }
 
 /// Kinds of events after which a card stands differently.
