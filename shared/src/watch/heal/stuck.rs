@@ -14,7 +14,7 @@ use crate::distress::is_card;
 use crate::host::Life;
 use crate::logs::LogEnd;
 use crate::time::{Time, words};
-use crate::watch::word;
+use crate::watch::{clock, word};
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
@@ -331,19 +331,16 @@ impl Rules<'_> {
     /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        let newest =
-            d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "unblocked" | "status"));
-        let ours = newest.filter(|e| e.kind == "scheduled" && word::is_ours(e));
-        let Some(hold) = ours.and_then(|e| e.trail()?.get("hold").map(|h| (e, h))) else {
+        let Some((event, hold)) = word::our_hold(d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
         if is_card(&d.task.title, d.task.idempotency_key.as_deref()) && d.task.started_at.is_none() {
             return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
         }
-        let (event, hold) = hold;
-        let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(event.at, Time);
+        let held_at = self.held_at(d, event);
+        let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(held_at, Time);
         // Whatever the row says, no hold lasts longer than its kind may.
-        let until = until.min(event.at.plus(seconds(self.policy.hold_max) * 6 / 5));
+        let until = until.min(held_at.plus(seconds(self.policy.hold_max) * 6 / 5));
         if self.seen.now < until {
             return Verdict::Leave(format!("held until {}", until.local_clock()));
         }
@@ -359,7 +356,7 @@ impl Rules<'_> {
         if let Some(quiet) = self.seen.quiet_until {
             return Verdict::Leave(format!("its hold is over; quiet hours until {}", quiet.local_clock()));
         }
-        let held = words(self.seen.now.since(event.at));
+        let held = words(self.seen.now.since(held_at));
         let cause = hold.get("cause").and_then(|c| serde_json::from_value::<Cause>(c.clone()).ok());
         // Somebody was asked and said nothing. What a card was written for does not get better by waiting either, unless
         // it lay with a provider.
@@ -372,6 +369,17 @@ impl Rules<'_> {
         }
         let verb = Verb::new("resume", "hold-over", format!("held for {held}, the hold is over"));
         self.step(t, verb, |trail| hermes::unblocked(d, trail))
+    }
+}
+
+impl Rules<'_> {
+    /// When a task was held. An event that lies in the future was written by a wrong clock or by somebody who means to hold
+    /// the task for ever; then it counts from what came before it, so that the hold ends all the same.
+    fn held_at(&self, d: &Detail, event: &Event) -> Time {
+        let is_sane = |at: &Time| at.since(self.seen.now) <= clock::FUTURE;
+        let nth = d.events.iter().rposition(|e| e == event).unwrap_or(0);
+        let before = d.events[..=nth].iter().rev().map(|e| e.at).find(is_sane);
+        before.unwrap_or(d.task.created_at.min(self.seen.now))
     }
 }
 
