@@ -124,8 +124,8 @@ impl Rules<'_> {
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
-        if tally.resets >= i64::from(self.policy.max_resets) {
-            return self.escalate(t, "crash-loop", Some(cause), tally.resets);
+        if let Some(why) = self.used_up(d, tally.resets) {
+            return self.escalate(t, "crash-loop", Some(cause), why);
         }
         let wait = word::backoff(
             seconds(self.policy.backoff),
@@ -187,12 +187,8 @@ impl Rules<'_> {
         t.detail.newest_lock().and_then(claimer_pid).is_some() && gone
     }
 
-    /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work, or its
-    /// history is too long to count in.
+    /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work.
     fn still_at_work(&self, t: &TaskSeen) -> Option<Verdict> {
-        if t.detail.is_truncated {
-            return Some(Verdict::Unknown("its history is too long to count its resets".into()));
-        }
         let look = t.worker.as_ref()?;
         if look.life == Life::Alive {
             return Some(Verdict::Leave(format!("worker alive: {}", look.because)));
@@ -200,9 +196,19 @@ impl Rules<'_> {
         self.orphans(t, look).map(Verdict::Leave)
     }
 
-    fn escalate(&self, t: &TaskSeen, case: &'static str, cause: Option<Cause>, resets: i64) -> Verdict {
-        let because = format!("reset {resets} times and failed again; left to a person or an orchestrator");
-        let verb = Verb::new("escalate", case, because).cause(cause);
+    /// Why a task is not reset once more. A history that is too long to count in may hide any number of resets; left alone
+    /// without a word, a worker could stop its own task for ever by writing comments.
+    fn used_up(&self, d: &Detail, resets: i64) -> Option<String> {
+        if d.is_truncated {
+            return Some("its history is too long to count its resets".into());
+        }
+        (resets >= i64::from(self.policy.max_resets))
+            .then(|| format!("reset {resets} times and failed again"))
+    }
+
+    fn escalate(&self, t: &TaskSeen, case: &'static str, cause: Option<Cause>, why: String) -> Verdict {
+        let verb =
+            Verb::new("escalate", case, format!("{why}; left to a person or an orchestrator")).cause(cause);
         self.step(t, verb, hermes::escalated)
     }
 
@@ -294,8 +300,8 @@ impl Rules<'_> {
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
-        if tally.resets >= i64::from(self.policy.max_resets) {
-            return self.escalate(t, "guard-jam", named, tally.resets);
+        if let Some(why) = self.used_up(d, tally.resets) {
+            return self.escalate(t, "guard-jam", named, why);
         }
         let because =
             format!("held by Hermes' guard for {} over a text that is no credential error", words(jammed));

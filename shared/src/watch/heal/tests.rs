@@ -564,7 +564,7 @@ fn a_source_with_an_open_card_is_never_set_free() {
 #[test]
 fn a_history_too_long_to_count_in_makes_nothing_bolder() {
     let t = with!(given_up("pid 4 not alive", 9_000), |t| t.detail.is_truncated = true);
-    says(t, "? its history is too long");
+    says(t, "escalate crash-loop: its history is too long to count its resets; left to a person");
     let t = with!(running(Life::Gone, 900), |t| {
         t.detail.is_truncated = true;
         t.worker.as_mut().unwrap().claimer = Life::Gone;
