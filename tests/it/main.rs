@@ -24,3 +24,4 @@ mod page; // the page for the morning, as a browser shows it
 mod plans; // plan and apply
 mod route; // another provider, an orchestrator's decisions, closed loops
 mod scale; // a pass costs what is active, not what is stored
+mod threats; // somebody means harm
