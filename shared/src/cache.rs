@@ -2,7 +2,8 @@
 //! second reading, nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs::Metadata;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ pub struct Cache {
     told: BTreeMap<String, Option<String>>,
     /// Open for the whole pass: a pass may ask for the cursors of many logs.
     reading: Option<Connection>,
+    /// Why what lies there is neither read nor written.
+    refused: Option<String>,
 }
 
 /// How far a log was read, as its reader wrote it down.
@@ -76,8 +79,13 @@ impl Cache {
         Some(folder.join("state.db"))
     }
 
-    /// Reads what is remembered. A missing or damaged file is an empty cache.
+    /// Reads what is remembered. A missing or damaged file is an empty cache, and so is one that somebody else could have
+    /// written, or that leads elsewhere.
     pub fn open(path: Option<PathBuf>) -> Cache {
+        let refused = path.as_deref().and_then(|p| not_ours(p).map(|why| format!("{}: {why}", p.display())));
+        if refused.is_some() {
+            return Cache { refused, ..Cache::default() };
+        }
         let mut cache = Cache { path, ..Cache::default() };
         let there = cache.path.as_deref().filter(|p| p.is_file());
         if let Some(kept) = there.and_then(|p| read(p).ok()) {
@@ -200,12 +208,15 @@ impl Cache {
 
     /// Writes back what changed; after the board's own commit, never in a dry run. Returns a warning where it could not.
     pub fn save(&mut self) -> Option<String> {
-        let path = self.path.clone()?;
         let read_on = self.logs.values().any(|c| c.new.is_some());
         let silent = self.noted.is_empty() && self.forgotten.is_empty() && self.told.is_empty();
         if self.new_clock.is_none() && silent && !read_on {
             return None;
         }
+        if let Some(why) = &self.refused {
+            return Some(format!("{why}; nothing is remembered until the next pass"));
+        }
+        let path = self.path.clone()?;
         self.reading = None;
         let done = self.write(&path).or_else(|_| {
             // A damaged cache is made anew; a cache is not worth a failed pass.
@@ -285,6 +296,30 @@ impl Cache {
             [MOST_LOGS],
         )?;
         Ok(())
+    }
+}
+
+/// Why a cache at this place could have been made by somebody else, or would be written through a link into another file: a
+/// forged sighting or cursor would say what nobody saw.
+fn not_ours(path: &Path) -> Option<&'static str> {
+    let me = rustix::process::geteuid().as_raw();
+    let folder = path.parent().and_then(|f| f.metadata().ok());
+    if let Some(folder) = folder.filter(Metadata::is_dir) {
+        // A folder of systemd's or an administrator's is root's.
+        if folder.uid() != me && folder.uid() != 0 {
+            return Some("its folder belongs to another user");
+        }
+        if folder.mode() & 0o002 != 0 {
+            return Some("every user can write its folder");
+        }
+    }
+    let file = path.symlink_metadata().ok()?;
+    match () {
+        () if file.is_symlink() => Some("a symbolic link"),
+        () if !file.is_file() => Some("not a regular file"),
+        () if file.uid() != me => Some("it belongs to another user"),
+        () if file.mode() & 0o002 != 0 => Some("every user can write it"),
+        () => None,
     }
 }
 
@@ -433,6 +468,31 @@ mod tests {
         assert_eq!(c.save(), None);
         assert_eq!(log_of(&path, "k").as_deref(), Some("x"));
         assert!(!Cache::open(Some(path)).was_sighted("a"));
+    }
+
+    #[test]
+    fn a_place_that_is_not_ours_is_neither_read_nor_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, path) = (dir.path().join("real.db"), dir.path().join("state.db"));
+        let sights = |path: &Path| {
+            let mut c = Cache::open(Some(path.to_owned()));
+            c.sight("a", Time(10));
+            c.save().unwrap_or_default()
+        };
+        assert_eq!(sights(&real), "");
+        let bytes = std::fs::read(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &path).unwrap();
+        assert!(sights(&path).contains("a symbolic link"));
+        assert!(!Cache::open(Some(path.clone())).was_sighted("a"));
+        std::fs::remove_file(&path).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        assert!(sights(&path).contains("not a regular file"));
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(sights(&real).contains("every user can write it"));
+        assert_eq!(std::fs::read(&real).unwrap(), bytes);
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(sights(&real).contains("its folder"));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The front of a text, so that nothing grows with what somebody wrote.
 
+/// Stands where a character was that must not be shown. A hole would make two file names look like one.
+const NOT_SHOWN: char = '\u{fffd}';
+
 /// At most `most` bytes, cut between two characters.
 pub(crate) fn clip(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
@@ -18,14 +21,43 @@ pub(crate) fn clip_words(text: &str, most: usize) -> &str {
     whole.rfind(char::is_whitespace).map_or(whole, |blank| &whole[..blank])
 }
 
-/// Text from a board without control characters: it must not steer the terminal of whoever reads the report.
+/// Text from a board without control characters, and none that changes the order of what stands around it: it must not
+/// steer the terminal of whoever reads the report.
 pub fn printable(s: &str) -> String {
-    s.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let shown = |c: char| match c {
+        _ if c.is_control() => ' ',
+        _ if turns(c) => NOT_SHOWN,
+        _ => c,
+    };
+    s.chars().map(shown).collect()
+}
+
+/// Changes the order or the lines of the text around it, or cannot be seen at all.
+fn turns(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_not_shown() {
+        assert_eq!(printable("a\u{1b}[2J\u{9b}K\n\u{202e}b\u{e9}"), "a [2J K \u{fffd}b\u{e9}");
+    }
 
     #[test]
     fn a_cut_text_is_whole_characters() {

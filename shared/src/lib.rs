@@ -27,6 +27,7 @@ pub mod redact;
 pub mod report;
 pub mod runtime;
 pub mod scope;
+mod small;
 pub mod task_id;
 pub mod time;
 pub mod tree;

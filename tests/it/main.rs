@@ -25,3 +25,4 @@ mod plans; // plan and apply
 mod route; // another provider, an orchestrator's decisions, closed loops
 mod scale; // a pass costs what is active, not what is stored
 mod simulate; // simulated nights, and the promises held after every step
+mod threats; // somebody means harm

@@ -383,6 +383,9 @@ pub const MOST_EVENTS: usize = 1_000;
 /// Most comments read for one task: what Hermes itself shows a worker, and a few more.
 pub const MOST_COMMENTS: usize = 50;
 
+/// Most bytes read of any one text on a board.
+pub const MOST_TEXT: usize = 1 << 20;
+
 /// Most bytes of a run's details that are looked into.
 const MOST_METADATA: usize = 64 * 1024;
 

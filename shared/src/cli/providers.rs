@@ -18,9 +18,9 @@ use crate::provider::ledger::{Entry, State};
 use crate::report::printable;
 use crate::time::{Time, words};
 use crate::watch::route::facts::{self, About, Routing};
-use crate::watch::route::moving::our_hold;
 use crate::watch::route::router::Router;
 use crate::watch::route::seen::GLANCED;
+use crate::watch::word::our_hold;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.providers/1";

@@ -1,6 +1,8 @@
 //! The command line that all watchers share: one pass over each board, a saved plan, or what an earlier pass saw.
 
-use std::io::{BufWriter, Write};
+use std::fs::{File, Metadata};
+use std::io::{BufWriter, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -159,7 +161,7 @@ fn real(path: &str) -> String {
 /// Applies a saved plan: on the machine and the boards it was made for, within a day.
 fn planned(file: &Path, tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
     let at = file.display();
-    let whole: Value = read(file)?;
+    let whole: Value = read(file, true)?;
     // Both the report of a dry run and the plan inside it will do.
     let inner = whole.get("plan").cloned().unwrap_or(whole);
     let refuse = |what: String| {
@@ -194,7 +196,7 @@ fn planned(file: &Path, tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
 
 /// Decides again on what an earlier pass saw.
 fn facts<W: Watcher>(watcher: &W, file: &Path, pass: &Pass, config: &Config) -> Result<Vec<BoardReport>> {
-    let whole: Value = read(file)?;
+    let whole: Value = read(file, false)?;
     let at = file.display().to_string();
     let bad = |e: serde_json::Error| Error::new(Kind::Data, &at, format!("not what {} saw: {e}", W::NAME));
     let boards = whole.get("boards").and_then(Value::as_array);
@@ -225,15 +227,35 @@ fn facts<W: Watcher>(watcher: &W, file: &Path, pass: &Pass, config: &Config) -> 
     Ok(reports)
 }
 
-fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
+/// Reads a file that was named on the command line. What will be done exactly as it stands there must be ours: a plan
+/// that somebody else could have written would be their hand on the board.
+fn read<T: DeserializeOwned>(file: &Path, must_be_ours: bool) -> Result<T> {
     let at = file.display();
     let text = if file == Path::new("-") {
         std::io::read_to_string(std::io::stdin()).map_err(|e| Error::io(at, &e))?
     } else {
-        std::fs::read_to_string(file).map_err(|e| match e.kind() {
-            std::io::ErrorKind::InvalidData => Error::new(Kind::Data, at, "not text"),
-            _ => Error::io(at, &e),
-        })?
+        let mut opened = File::open(file).map_err(|e| Error::io(at, &e))?;
+        let meta = opened.metadata().map_err(|e| Error::io(file.display(), &e))?;
+        if let Some(why) = others_hand(&meta).filter(|_| must_be_ours) {
+            return Err(Error::new(Kind::Permission, file.display(), why)
+                .hint("make a new one with --dry-run --json, in a folder of your own"));
+        }
+        let mut text = String::new();
+        opened.read_to_string(&mut text).map_err(|e| match e.kind() {
+            std::io::ErrorKind::InvalidData => Error::new(Kind::Data, file.display(), "not text"),
+            _ => Error::io(file.display(), &e),
+        })?;
+        text
     };
     serde_json::from_str(&text).map_err(|e| Error::new(Kind::Data, file.display(), format!("not JSON: {e}")))
+}
+
+/// Why an open file may hold somebody else's words. A pipe of the shell's is the user's own.
+fn others_hand(meta: &Metadata) -> Option<String> {
+    let me = rustix::process::geteuid().as_raw();
+    if meta.is_file() && meta.mode() & 0o002 != 0 {
+        return Some(format!("every user can write it (mode {:04o})", meta.mode() & 0o7777));
+    }
+    let foreign = meta.uid() != me && meta.uid() != 0;
+    foreign.then(|| format!("owned by user {}, and we run as user {me}", meta.uid()))
 }

@@ -4,8 +4,6 @@
 use crate::clip::clip;
 use crate::clip::printable;
 
-/// Stands where a character was that must not be shown. A hole would make two file names look like one.
-const NOT_SHOWN: char = '\u{fffd}';
 /// Stands for what was cut off.
 const CUT: char = '…';
 /// Marks that stand over or under a letter are let through up to this many; a tower of them covers other lines.
@@ -39,31 +37,11 @@ fn calm(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         marks = if is_mark(c) { marks + 1 } else { 0 };
-        match c {
-            _ if marks > MOST_MARKS => {}
-            c if turns(c) => out.push(NOT_SHOWN),
-            c => out.push(c),
+        if marks <= MOST_MARKS {
+            out.push(c);
         }
     }
     out
-}
-
-/// Changes the order or the lines of the text around it, or cannot be seen at all.
-fn turns(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}'
-            | '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'
-            | '\u{2029}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 fn is_mark(c: char) -> bool {

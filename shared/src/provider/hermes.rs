@@ -105,8 +105,7 @@ fn entry<'a, 'b>(top: &'a Yaml<'b>, provider: &str) -> Option<&'a Yaml<'b>> {
 
 /// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.
 pub(crate) fn yaml_text(path: &Path) -> String {
-    let small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() < 1 << 20);
-    if small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
+    crate::small::text(path).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::board::{Detail, Event};
+use crate::board::{Detail, Event, Status};
 
 /// The name of `budget-check`, whose cards every watcher knows.
 pub(crate) const BUDGET_CHECK: &str = "budget-check";
@@ -57,6 +57,23 @@ pub(crate) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
         }
     }
     out
+}
+
+/// The hold we put on a task that still stands, with the event that says so.
+pub(crate) fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
+    if d.task.status != Status::Scheduled {
+        return None;
+    }
+    let newest = parked(d)?;
+    let ours = is_ours(newest);
+    // Nothing of ours is ever put over somebody else's schedule; what says so is forged.
+    let at = d.events.iter().rposition(|e| e == newest).map_or(0, |at| at + 1);
+    let steps = d.events[..at].iter().rev();
+    let steps = steps.take_while(|e| !matches!(e.kind.as_str(), "unblocked" | "status" | "claimed"));
+    if steps.into_iter().any(|e| e.kind == "scheduled" && !is_ours(e)) {
+        return None;
+    }
+    Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
 }
 
 /// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task

@@ -4,7 +4,7 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use crate::board::{CardMade, Event, Place, Run, Status, Task};
+use crate::board::{CardMade, Event, MOST_TEXT, Place, Run, Status, Task};
 use crate::time::Time;
 
 pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
@@ -17,9 +17,12 @@ pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
     }
 }
 
+/// A text, or the front of it: SQLite takes up to a gigabyte in one column, and a pass reads many rows.
 pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
     match row.get_ref(i).ok()? {
-        ValueRef::Text(t) | ValueRef::Blob(t) => Some(String::from_utf8_lossy(t).into_owned()),
+        ValueRef::Text(t) | ValueRef::Blob(t) => {
+            Some(String::from_utf8_lossy(&t[..t.len().min(MOST_TEXT)]).into_owned())
+        }
         ValueRef::Integer(n) => Some(n.to_string()),
         ValueRef::Real(f) => Some(f.to_string()),
         ValueRef::Null => None,

@@ -90,7 +90,7 @@ fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
     }
     if found.len() > 1 {
         let root = found.iter().find_map(|b| b.root.clone());
-        let current = root.and_then(|r| std::fs::read_to_string(r.join("kanban").join("current")).ok());
+        let current = root.and_then(|r| crate::small::text(&r.join("kanban").join("current")));
         let slug = current.map_or_else(|| "default".to_owned(), |c| c.trim().to_lowercase());
         let named = common.db.len() > 1 || common.board.len() > 1;
         found.retain(|b| !named && b.slug.as_deref() == Some(slug.as_str()));

@@ -401,6 +401,9 @@ impl Case<'_> {
         };
         let ended = evidence.as_ref().map_or_else(|| cause.to_string(), told);
         let what = match case {
+            "escalated" if self.d.is_truncated => {
+                format!("Its history is too long to count how often it was helped, and it ended on {ended}.")
+            }
             "escalated" => format!("It was reset by heal as often as allowed and ended on {ended} again."),
             "goal-mode" => {
                 format!("Its goal-mode worker used up all its turns; the last one ended on {ended}.")

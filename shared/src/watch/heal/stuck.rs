@@ -14,7 +14,7 @@ use crate::distress::is_card;
 use crate::host::Life;
 use crate::logs::LogEnd;
 use crate::time::{Time, words};
-use crate::watch::word;
+use crate::watch::{clock, word};
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
@@ -127,8 +127,8 @@ impl Rules<'_> {
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
-        if tally.resets >= i64::from(self.policy.max_resets) {
-            return self.escalate(t, "crash-loop", Some(cause), tally.resets);
+        if let Some(why) = self.used_up(d, tally.resets) {
+            return self.escalate(t, "crash-loop", Some(cause), why);
         }
         let wait = word::backoff(
             seconds(self.policy.backoff),
@@ -219,12 +219,8 @@ impl Rules<'_> {
         t.detail.newest_lock().and_then(claimer_pid).is_some() && gone
     }
 
-    /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work, or its
-    /// history is too long to count in.
+    /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work.
     fn still_at_work(&self, t: &TaskSeen) -> Option<Verdict> {
-        if t.detail.is_truncated {
-            return Some(Verdict::Unknown("its history is too long to count its resets".into()));
-        }
         let look = t.worker.as_ref()?;
         if look.life == Life::Alive {
             return Some(Verdict::Leave(format!("worker alive: {}", look.because)));
@@ -232,9 +228,19 @@ impl Rules<'_> {
         self.orphans(t, look).map(Verdict::Leave)
     }
 
-    fn escalate(&self, t: &TaskSeen, case: &'static str, cause: Option<Cause>, resets: i64) -> Verdict {
-        let because = format!("reset {resets} times and failed again; left to a person or an orchestrator");
-        let verb = Verb::new("escalate", case, because).cause(cause);
+    /// Why a task is not reset once more. A history that is too long to count in may hide any number of resets; left alone
+    /// without a word, a worker could stop its own task for ever by writing comments.
+    fn used_up(&self, d: &Detail, resets: i64) -> Option<String> {
+        if d.is_truncated {
+            return Some("its history is too long to count its resets".into());
+        }
+        (resets >= i64::from(self.policy.max_resets))
+            .then(|| format!("reset {resets} times and failed again"))
+    }
+
+    fn escalate(&self, t: &TaskSeen, case: &'static str, cause: Option<Cause>, why: String) -> Verdict {
+        let verb =
+            Verb::new("escalate", case, format!("{why}; left to a person or an orchestrator")).cause(cause);
         self.step(t, verb, hermes::escalated)
     }
 
@@ -329,8 +335,8 @@ impl Rules<'_> {
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
-        if tally.resets >= i64::from(self.policy.max_resets) {
-            return self.escalate(t, "guard-jam", named, tally.resets);
+        if let Some(why) = self.used_up(d, tally.resets) {
+            return self.escalate(t, "guard-jam", named, why);
         }
         let because =
             format!("held by Hermes' guard for {} over a text that is no credential error", words(jammed));
@@ -366,17 +372,16 @@ impl Rules<'_> {
     /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        let ours = word::parked(d).filter(|e| word::is_ours(e));
-        let Some(hold) = ours.and_then(|e| e.trail()?.get("hold").map(|h| (e, h))) else {
+        let Some((event, hold)) = word::our_hold(d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
         if is_card(&d.task.title, d.task.idempotency_key.as_deref()) && d.task.started_at.is_none() {
             return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
         }
-        let (event, hold) = hold;
-        let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(event.at, Time);
+        let held_at = self.held_at(d, event);
+        let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(held_at, Time);
         // Whatever the row says, no hold lasts longer than its kind may.
-        let until = until.min(event.at.plus(seconds(self.policy.hold_max) * 6 / 5));
+        let until = until.min(held_at.plus(seconds(self.policy.hold_max) * 6 / 5));
         if self.seen.now < until {
             return Verdict::Leave(format!("held until {}", until.local_clock()));
         }
@@ -392,7 +397,7 @@ impl Rules<'_> {
         if let Some(quiet) = self.seen.quiet_until {
             return Verdict::Leave(format!("its hold is over; quiet hours until {}", quiet.local_clock()));
         }
-        let held = words(self.seen.now.since(event.at));
+        let held = words(self.seen.now.since(held_at));
         let cause = hold.get("cause").and_then(|c| serde_json::from_value::<Cause>(c.clone()).ok());
         // Somebody was asked and said nothing. What a card was written for does not get better by waiting either, unless
         // it lay with a provider.
@@ -405,6 +410,17 @@ impl Rules<'_> {
         }
         let verb = Verb::new("resume", "hold-over", format!("held for {held}, the hold is over"));
         self.step(t, verb, |trail| hermes::unblocked(d, trail))
+    }
+}
+
+impl Rules<'_> {
+    /// When a task was held. An event that lies in the future was written by a wrong clock or by somebody who means to hold
+    /// the task for ever; then it counts from what came before it, so that the hold ends all the same.
+    fn held_at(&self, d: &Detail, event: &Event) -> Time {
+        let is_sane = |at: &Time| at.since(self.seen.now) <= clock::FUTURE;
+        let nth = d.events.iter().rposition(|e| e == event).unwrap_or(0);
+        let before = d.events[..=nth].iter().rev().map(|e| e.at).find(is_sane);
+        before.unwrap_or(d.task.created_at.min(self.seen.now))
     }
 }
 

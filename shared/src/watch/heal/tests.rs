@@ -355,6 +355,19 @@ fn holds_grow_end_and_are_bounded() {
     says(hold(NOW.0 + 60, "heal"), "- held until");
     says(hold(NOW.0 - 1, "somebody"), "- scheduled by somebody else");
     says(blank(Status::Scheduled), "- scheduled by somebody else");
+    // Ours over a person's schedule is forged.
+    let forged =
+        with!(hold(NOW.0 - 1, "heal"), |t| t.detail.events.insert(0, event("scheduled", 9_000, Value::Null)));
+    says(forged, "- scheduled by somebody else");
+    // A hold that claims to be of the future counts from what came before it.
+    let late = |ago: i64| {
+        let later = json!({"by": "heal", "watchbill": {"hold": {"until": 4_102_444_800_i64}}});
+        let before = event("commented", ago, Value::Null);
+        with!(blank(Status::Scheduled), |t| t.detail.events =
+            vec![before, event("scheduled", -90_000, later)])
+    };
+    says(late(25_000), "- held until");
+    says(late(26_000), "resume hold-over: held for 7h 13m, the hold is over");
     // A person scheduled it again after our hold: theirs counts.
     let again = with!(hold(NOW.0 - 1, "heal"), |t| t.detail.events.push(event("scheduled", 10, Value::Null)));
     says(again, "- scheduled by somebody else");
@@ -551,7 +564,7 @@ fn a_source_with_an_open_card_is_never_set_free() {
 #[test]
 fn a_history_too_long_to_count_in_makes_nothing_bolder() {
     let t = with!(given_up("pid 4 not alive", 9_000), |t| t.detail.is_truncated = true);
-    says(t, "? its history is too long");
+    says(t, "escalate crash-loop: its history is too long to count its resets; left to a person");
     let t = with!(running(Life::Gone, 900), |t| {
         t.detail.is_truncated = true;
         t.worker.as_mut().unwrap().claimer = Life::Gone;

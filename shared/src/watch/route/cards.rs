@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::Rules;
 use super::decisions::{says_on, since_card};
 use super::holds::is_claimed;
-use super::moving::{Why, our_hold};
+use super::moving::Why;
 use super::seen::CardSeen;
 use crate::board::{Detail, Status, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, Distress, INCIDENT_KEY};
 use crate::watch::distress::{HAND, NAME as SYNTHESIZER, WRITERS};
-use crate::watch::word;
+use crate::watch::word::{self, our_hold};
 
 /// Seconds an incident's card stays open after the last task joined it: the next one may come yet.
 const QUIET: i64 = 3_600;

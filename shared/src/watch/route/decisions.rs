@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::moving::{Parting, Why, hold, is_ours_to_move, our_hold};
+use super::moving::{Parting, Why, hold, is_ours_to_move};
 use super::router::{Choice, Release, Target};
 use super::seen::CardSeen;
 use super::{Rules, UNANSWERED, sources_of};
@@ -15,7 +15,7 @@ use crate::distress::{self, Blocker, INCIDENT_KEY};
 use crate::quote;
 use crate::time::{Time, words};
 use crate::watch::distress::HAND;
-use crate::watch::word;
+use crate::watch::word::{self, our_hold};
 
 /// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
 const GRACE: i64 = 600;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::moving::{Parting, Scribe, Why, ask, is_ours_to_move, our_hold, until};
+use super::moving::{Parting, Scribe, Why, ask, is_ours_to_move, until};
 use super::router::{Choice, Release, Router, Target};
 use super::{NAME, Rules, cards};
 use crate::board::hermes::{self, CardAbout};
@@ -15,7 +15,7 @@ use crate::provider::Id;
 use crate::provider::ledger::State;
 use crate::quote;
 use crate::time::{Time, words};
-use crate::watch::word;
+use crate::watch::word::{self, our_hold};
 
 /// The open card of a task, as far as it stands in the way.
 #[derive(Clone, Copy)]

@@ -11,7 +11,8 @@ use crate::distress::{self, Blocker};
 use crate::provider::Id;
 use crate::quote;
 use crate::time::Time;
-use crate::watch::{Pass, word};
+use crate::watch::Pass;
+use crate::watch::word::our_hold;
 
 /// The owner of a hold that routing ends.
 pub(crate) const OWNER: &str = "route-blocked";
@@ -243,23 +244,6 @@ pub(crate) fn hold(word: &str, provider: &Id, since: Time, until: Time) -> Value
 /// With one full stop at its end.
 fn ended(sentence: &str) -> String {
     format!("{}.", sentence.trim_end().trim_end_matches('.'))
-}
-
-/// The hold we put on a task that still stands, with the event that says so.
-pub(crate) fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
-    if d.task.status != Status::Scheduled {
-        return None;
-    }
-    let newest = word::parked(d)?;
-    let ours = word::is_ours(newest);
-    // Nothing of ours is ever put over somebody else's schedule; what says so is forged.
-    let at = d.events.iter().rposition(|e| e == newest).map_or(0, |at| at + 1);
-    let steps = d.events[..at].iter().rev();
-    let steps = steps.take_while(|e| !matches!(e.kind.as_str(), "unblocked" | "status" | "claimed"));
-    if steps.into_iter().any(|e| e.kind == "scheduled" && !word::is_ours(e)) {
-        return None;
-    }
-    Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
 }
 
 /// When a hold ends.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{is_ours, is_turn, was_given};
-use crate::board::{Change, Detail, Status, Step, hermes};
+use crate::board::{Change, Detail, MOST_TEXT, Status, Step, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State};
 use crate::watch::distress::NAME as SYNTHESIZER;
@@ -44,8 +44,9 @@ impl<'a> Rules<'a> {
         let mut changes: Vec<Change> = Vec::new();
         let mut what: Vec<String> = Vec::new();
         let mut events: Vec<(&str, Value)> = Vec::new();
-        let (title, whole) =
-            (distress::title(&source.task.id, blocker), Distress::parse(&card.body).is_some());
+        // Of a body that long only the front was read; written back, the rest would be lost.
+        let whole = card.body.len() >= MOST_TEXT || Distress::parse(&card.body).is_some();
+        let title = distress::title(&source.task.id, blocker);
         let titled = distress::is_card_title(&t.title) && t.title != title && !is_ours(card);
         if titled || !whole {
             let body = (!whole).then(|| with_template(card, source, blocker));
