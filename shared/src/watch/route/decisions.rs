@@ -310,6 +310,18 @@ impl<'a> Rules<'a> {
                 continue;
             }
             let hand = self.hand();
+            // Nothing but `specify` brings it back from there, and it waits for no card either.
+            if d.task.status == Status::Triage {
+                if waited < GRACE {
+                    continue;
+                }
+                let what = format!(
+                    "{id} is still in triage, blocked twice for one reason: its card {} was completed {how}",
+                    card.task.id
+                );
+                self.tell_once(d, "triage", &what, &format!("{hand} specify {id}"));
+                continue;
+            }
             self.decision.findings.push(format!(
                 "{id} is still {}: its card {} was completed {} ago {how}; {hand} reassign {id} PROFILE, then {hand} unblock \
                  {id}",
@@ -480,9 +492,17 @@ fn finished(card: &Detail) -> Time {
 fn is_waiting(d: &Detail) -> bool {
     match d.task.status {
         Status::Scheduled => our_hold(d).is_some(),
-        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d),
+        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_given_up(d),
+        // Only what a loop of blocks sent there has a card of ours.
+        Status::Triage => true,
         _ => false,
     }
+}
+
+/// Given up by the failure breaker, be it at a limit that no decision lifts: somebody must still hear of it.
+fn is_given_up(d: &Detail) -> bool {
+    let turns = ["blocked", "gave_up", "unblocked", "promoted", "promoted_manual"];
+    d.events.iter().rev().find(|e| turns.contains(&e.kind.as_str())).is_some_and(|e| e.kind == "gave_up")
 }
 
 /// Blocked by the attempt that ran then, not by hand.
