@@ -9,7 +9,7 @@ use crate::support::dead_pid;
 
 pub fn all() -> Vec<Incident> {
     vec![
-        Incident::new("H-person", "a person blocked it", "rulings: a person's word stands", |w| {
+        Incident::new("H-person", "a person blocked it", "by experiment", |w| {
             let task = w.task(json!({}));
             w.call("block_task", json!([task]));
         }, Left("blocked by hand"))
@@ -18,7 +18,7 @@ pub fn all() -> Vec<Incident> {
             w.act("luna", Act::Blocks("which lanterns?", "needs_input"));
             w.task(json!({}));
         }, Left("blocked by hand"))
-        .remark("It waits for a person already, and Hermes told them: only they know the answer."),
+        .remark("It waits for a person already: only they know the answer."),
         Incident::new(
             "W-block",
             "its worker cannot go on for lack of means",
@@ -48,7 +48,7 @@ pub fn all() -> Vec<Incident> {
             w.call("schedule_task", json!([task]));
         }, Left("scheduled by somebody else"))
         .remark("Somebody said not now. Only holds of our own are ended by us."),
-        Incident::new("H-once", "may run once only, and its worker was killed", "rulings: a person's word stands", |w| {
+        Incident::new("H-once", "may run once only, and its worker was killed", "by experiment", |w| {
             w.act("luna", Act::Dies);
             w.task(json!({"max_retries": 1}));
         }, Handed("no-decision"))

@@ -9,7 +9,7 @@ use crate::support::{dead_pid, worker};
 
 pub fn all() -> Vec<Incident> {
     vec![
-        Incident::new("E1", "a worker died", "healer 3", |w| drop(w.dead()), Recovered)
+        Incident::new("E1", "a worker died", "by experiment", |w| drop(w.dead()), Recovered)
             .short()
             .remark("Hermes does this itself within a tick; Watchbill waits for it and writes nothing."),
         Incident::new(
@@ -45,7 +45,7 @@ pub fn all() -> Vec<Incident> {
         Incident::new(
             "E2-storm",
             "five workers at once die with equal words",
-            "37689, PR 29732, healer 5",
+            "37689, PR 29732",
             |w| {
                 w.ends_after = 2.0;
                 w.act("luna", Act::Dies);
@@ -74,7 +74,7 @@ pub fn all() -> Vec<Incident> {
         Incident::new(
             "E3b",
             "the same, and its last heartbeat grows old",
-            "finding 2, PR 95202, PR 111798",
+            "PR 95202, PR 111798",
             |w| {
                 let pid = w.stranger();
                 let task = w.claimed(Some(pid));
@@ -100,11 +100,11 @@ pub fn all() -> Vec<Incident> {
             |w| drop(w.claimed(None)),
             Recovered,
         ),
-        Incident::new("E6", "running, and nobody holds a claim", "G5, 82622", no_claim, Recovered).short(),
+        Incident::new("E6", "running, and nobody holds a claim", "82622", no_claim, Recovered).short(),
         Incident::new(
             "E6-cron",
             "the same, with `hermes kanban dispatch` from cron",
-            "G5",
+            "by experiment",
             no_claim,
             Recovered,
         )

@@ -11,7 +11,7 @@ use crate::support::{Kept, dead_pid};
 
 pub fn all() -> Vec<Incident> {
     vec![
-        Incident::new("G14", "a worker died, and no dispatcher runs", "32457, 39225, G14", |w| {
+        Incident::new("G14", "a worker died, and no dispatcher runs", "32457, 39225", |w| {
             w.halted = true;
             w.dead();
         }, Recovered)
@@ -36,7 +36,7 @@ pub fn all() -> Vec<Incident> {
             w.dead();
         }, Handed("dispatcher-wedged"))
         .remark("Said with exit code 1, but only by passes that have something to change; one that finds nothing to do does not look at the lock."),
-        Incident::new("R13", "a clock that ran ahead for an hour, and a dead worker whose pid is another process now", "rulings: clock", |w| {
+        Incident::new("R13", "a clock that ran ahead for an hour, and a dead worker whose pid is another process now", "by experiment", |w| {
             let pid = w.stranger();
             let task = w.claimed(Some(pid));
             w.home.sql(&format!(
@@ -45,7 +45,7 @@ pub fn all() -> Vec<Incident> {
         }, Recovered)
         .minutes(90, 1)
         .remark("Nothing that depends on time is done until the clock has caught up; then it is."),
-        Incident::new("F1", "somebody only looks: `dispatch --dry-run`, or our four programs with `--dry-run`", "finding 1, 94916, PR 109334", |w| {
+        Incident::new("F1", "somebody only looks: `dispatch --dry-run`, or our four programs with `--dry-run`", "94916, PR 109334", |w| {
             for _ in 0..3 {
                 let task = w.task(json!({}));
                 w.home.sql(&format!("UPDATE tasks SET status = 'blocked' WHERE id = '{task}'"));

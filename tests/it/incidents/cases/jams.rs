@@ -11,7 +11,7 @@ pub fn all() -> Vec<Incident> {
         Incident::new(
             "E8",
             "held by the guard over a path that could not be read",
-            "finding 3, 73369, 83047",
+            "73369, 83047",
             |w| failed(w, "[Errno 13] Permission denied: /srv/lanterns"),
             Recovered,
         )
@@ -68,7 +68,7 @@ pub fn all() -> Vec<Incident> {
         Incident::new(
             "E14",
             "waits for a parent that was given up",
-            "G13",
+            "by experiment",
             |w| {
                 w.act("luna", Act::Dies);
                 let parent = w.other(json!({}));
@@ -84,7 +84,7 @@ pub fn all() -> Vec<Incident> {
         Incident::new(
             "E14-hand",
             "waits for a parent that a person blocked",
-            "G13",
+            "by experiment",
             |w| {
                 let parent = w.task(json!({}));
                 w.call("block_task", json!([parent]));

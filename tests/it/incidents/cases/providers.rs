@@ -52,21 +52,21 @@ pub fn all() -> Vec<Incident> {
         Incident::new(
             "W-goal-429",
             "a minute limit in goal mode, real worker",
-            "W-goal",
+            "by experiment",
             |w| goal(w, "r429"),
             Recovered,
         ),
         Incident::new(
             "W-goal-402",
             "no credits in goal mode, real worker",
-            "W-goal",
+            "by experiment",
             |w| goal(w, "r402"),
             Recovered,
         ),
         Incident::new(
             "W-fallback",
             "a minute limit, and a second provider in Hermes' own configuration, real worker",
-            "W-fallback",
+            "by experiment",
             |w| {
                 w.real("sol", "ok");
                 w.real("luna", "r429");
