@@ -29,7 +29,6 @@ pub struct Incident {
     /// Watched to the end, also when all is done.
     pub to_the_end: bool,
     /// Why it is right to leave it alone; or another word to the reader.
-    #[cfg_attr(not(feature = "real"), expect(dead_code, reason = "only the whole table says it"))]
     pub remark: &'static str,
 }
 
