@@ -17,6 +17,7 @@ mod exits; // every exit code and every bad board
 mod hand; // `board`, the hand of a worker or a person
 mod heal; // acts, acts once, doubts, and leaves alone what is not its own
 mod hermes; // against the real Hermes from its package
+mod incidents; // what goes wrong in the field, with Hermes alone and with us beside it
 mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod match_log; // what is read out of a log, line by line
 #[cfg(feature = "real")]

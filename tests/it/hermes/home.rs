@@ -46,14 +46,24 @@ impl Deref for Home {
 impl Home {
     /// `None` where the real Hermes is to be left out.
     pub fn new() -> Option<Home> {
+        let home = Home::bare()?;
+        home.hermes(&["init"]).ok();
+        home.profile("luna", "http://127.0.0.1:9/nobody/v1");
+        Some(home)
+    }
+
+    /// The same without board and profiles yet.
+    pub fn bare() -> Option<Home> {
         let python = python_home()?;
         let dir = tempfile::tempdir().unwrap();
         let db = dir.path().join("kanban.db");
         let board = TestBoard { dir, db, config: "[host]\npid_namespace = \"same\"\n".into() };
-        let home = Home { board, python };
-        home.hermes(&["init"]).ok();
-        home.profile("luna", "http://127.0.0.1:9/nobody/v1");
-        Some(home)
+        Some(Home { board, python })
+    }
+
+    /// The real Hermes, as its dispatcher starts workers.
+    pub fn real_worker(&self) -> PathBuf {
+        self.python.join("bin/hermes")
     }
 
     /// Makes or changes a profile that talks to this endpoint. A provider is told by its name and by its host and port, so
@@ -171,14 +181,8 @@ impl Home {
     /// profiles than this one get the real worker.
     pub fn ending(&self, profile: &str, fixture: &str, endpoint: &str, code: u8) -> PathBuf {
         let (script, log) = (self.path().join("ends"), self.path().join("ends.log"));
-        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hermes-logs").join(fixture);
-        let said = std::fs::read_to_string(fixture).unwrap();
-        let attempt = said.split("Query: work kanban task ").nth(1).unwrap();
-        let (_, attempt) = attempt.split_once('\n').unwrap();
-        let mode = attempt.split("http://127.0.0.1:18471/").nth(1).unwrap().split('/').next().unwrap();
-        let attempt = attempt.replace(&format!("http://127.0.0.1:18471/{mode}/v1"), endpoint);
-        std::fs::write(&log, attempt).unwrap();
-        let real = self.python.join("bin/hermes");
+        std::fs::write(&log, last_words(fixture, endpoint)).unwrap();
+        let real = self.real_worker();
         let text = format!(
             "#!/bin/sh\ncase \"$*\" in *\"-p {profile} \"*) ;; *) exec {} \"$@\" ;; esac\n\
              echo \"Query: work kanban task $HERMES_KANBAN_TASK\"\ncat {}\n\
@@ -350,6 +354,18 @@ impl Home {
             .map(|s| s["task_id"].as_str().unwrap().to_owned())
             .collect()
     }
+}
+
+/// What the first attempt in this recorded log wrote after its first line, with this endpoint in the place of its own.
+pub fn last_words(fixture: &str, endpoint: &str) -> String {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hermes-logs").join(fixture);
+    let said = std::fs::read_to_string(fixture).unwrap();
+    // Hermes that cannot read its configuration does not come so far.
+    let Some(attempt) = said.split("Query: work kanban task ").nth(1) else { return said };
+    let (_, attempt) = attempt.split_once('\n').unwrap();
+    let Some(mode) = attempt.split("http://127.0.0.1:18471/").nth(1) else { return attempt.to_owned() };
+    let mode = mode.split('/').next().unwrap();
+    attempt.replace(&format!("http://127.0.0.1:18471/{mode}/v1"), endpoint)
 }
 
 /// What `heal` said about one board.

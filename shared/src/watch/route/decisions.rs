@@ -150,7 +150,9 @@ impl<'a> Rules<'a> {
             return Err("it was never stopped".into());
         }
         // What stopped at a limit set by hand may be left to a person, and nothing else.
-        let left = one.action == Action::Human && is_at_hand_limit(d);
+        let stands =
+            d.task.status == Status::Blocked && d.task.claim_lock.is_none() && d.task.current_run.is_none();
+        let left = one.action == Action::Human && stands && is_given_up(d);
         if !is_ours_to_move(d) && !left {
             return Err(format!("it is {} by somebody else's word; only a person lifts that", d.task.status));
         }
@@ -344,6 +346,18 @@ impl<'a> Rules<'a> {
                 continue;
             }
             let hand = self.hand();
+            // Nothing but `specify` brings it back from there, and it waits for no card either.
+            if d.task.status == Status::Triage {
+                if waited < GRACE {
+                    continue;
+                }
+                let what = format!(
+                    "{id} is still in triage, blocked twice for one reason: its card {} was completed {how}",
+                    card.task.id
+                );
+                self.tell_once(d, "triage", &what, &format!("{hand} specify {id}"));
+                continue;
+            }
             self.decision.findings.push(format!(
                 "{id} is still {}: its card {} was completed {} ago {how}; {hand} reassign {id} PROFILE, then {hand} unblock \
                  {id}",
@@ -517,18 +531,17 @@ fn finished(card: &Detail) -> Time {
 fn is_waiting(d: &Detail) -> bool {
     match d.task.status {
         Status::Scheduled => our_hold(d).is_some(),
-        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_at_hand_limit(d),
+        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_given_up(d),
+        // Only what a loop of blocks sent there has a card of ours.
+        Status::Triage => true,
         _ => false,
     }
 }
 
-/// Given up at a limit somebody set for this task: it is not ours to set free, and still somebody must know of it.
-fn is_at_hand_limit(d: &Detail) -> bool {
-    let newest = d.events.iter().rev().find(|e| {
-        matches!(e.kind.as_str(), "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual")
-    });
-    let free = d.task.claim_lock.is_none() && d.task.current_run.is_none();
-    d.task.status == Status::Blocked && free && newest.is_some_and(|e| e.kind == "gave_up")
+/// Given up by the failure breaker, be it at a limit that no decision lifts: somebody must still hear of it.
+fn is_given_up(d: &Detail) -> bool {
+    let turns = ["blocked", "gave_up", "unblocked", "promoted", "promoted_manual"];
+    d.events.iter().rev().find(|e| turns.contains(&e.kind.as_str())).is_some_and(|e| e.kind == "gave_up")
 }
 
 /// Blocked by the attempt that ran then, not by hand.

@@ -226,3 +226,28 @@ fn what_was_left_behind_a_card_of_ours_is_not_forgotten() {
     let d = told(&s);
     assert_eq!(actions(&d), [("t_00000001", "ask-again")]);
 }
+
+#[test]
+fn a_refused_decision_leaves_nobody_in_silence() {
+    let refused = |status: Status, newest: crate::board::Event| {
+        let mut s = answered(decision("reassign", json!({"assignee": "sol"})));
+        s.answered[0].runs[0].ended_at = Some(ago(1_000));
+        s.answered[0].events.iter_mut().filter(|e| e.kind == "completed").for_each(|e| e.at = ago(1_000));
+        s.answered[0].events.push(event(
+            "watchbill_decided",
+            900,
+            json!({"by": NAME, "accepted": 0, "refused": 1}),
+        ));
+        s.tasks[0].task.status = status;
+        s.tasks[0].events = vec![event("created", 9_000, json!({})), newest];
+        told(&s)
+    };
+    // A limit set by hand: no decision lifts it, so somebody is asked again, and in the end a person.
+    let d = refused(Status::Blocked, event("gave_up", 5_000, json!({"limit_source": "task"})));
+    assert_eq!(actions(&d), [("t_00000001", "ask-again")], "{d:?}");
+    assert!(d.findings[0].contains("is still blocked"), "{d:?}");
+    // Nothing unblocks triage: a person is told what brings it back.
+    let d = refused(Status::Triage, event("block_loop_detected", 5_000, json!({})));
+    assert_eq!(actions(&d), [("t_00000001", "tell")], "{d:?}");
+    assert!(d.findings.iter().any(|f| f.ends_with("hermes kanban specify t_00000001")), "{d:?}");
+}

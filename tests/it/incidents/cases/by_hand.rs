@@ -1,0 +1,66 @@
+//! What a person, or a worker, said.
+
+use serde_json::json;
+
+use super::super::incident::Incident;
+use super::super::verdict::Expect::{Handed, Left};
+use super::super::world::Act;
+use crate::support::dead_pid;
+
+pub fn all() -> Vec<Incident> {
+    vec![
+        Incident::new("H-person", "a person blocked it", "by experiment", |w| {
+            let task = w.task(json!({}));
+            w.call("block_task", json!([task]));
+        }, Left("blocked by hand"))
+        .remark("Who blocked it lifts it."),
+        Incident::new("H-question", "its worker asks a person a question", "22995", |w| {
+            w.act("luna", Act::Blocks("which lanterns?", "needs_input"));
+            w.task(json!({}));
+        }, Left("blocked by hand"))
+        .remark("It waits for a person already: only they know the answer."),
+        Incident::new(
+            "W-block",
+            "its worker cannot go on for lack of means",
+            "49430, 110528, PR 110547",
+            |w| {
+                w.act("luna", Act::Blocks("need credentials", "capability"));
+                w.task(json!({}));
+            },
+            Handed("no-decision"),
+        )
+        .remark("The orchestrator is asked first. It may set such a task free with the commands of its card; a decision in its card's metadata lifts no block of a worker, and then a person is asked."),
+        Incident::new(
+            "E9",
+            "blocked twice for one reason, so in triage",
+            "79728, 75444, 111125, PR 81353, 105324, 100782",
+            |w| {
+                let task = w.task(json!({}));
+                for _ in 0..2 {
+                    w.call("block_task", json!([task]));
+                    w.call("unblock_task", json!([task]));
+                }
+            },
+            Handed("triage"),
+        ),
+        Incident::new("E15", "somebody scheduled it", "32145", |w| {
+            let task = w.task(json!({}));
+            w.call("schedule_task", json!([task]));
+        }, Left("scheduled by somebody else"))
+        .remark("Somebody said not now. Only holds of our own are ended by us."),
+        Incident::new("H-once", "may run once only, and its worker was killed", "by experiment", |w| {
+            w.act("luna", Act::Dies);
+            w.task(json!({"max_retries": 1}));
+        }, Handed("no-decision"))
+        .remark("Somebody said once. An orchestrator is asked, but its decision does not overrule that."),
+        Incident::new("H-mark", "marked `watchbill: no-heal`, and nobody holds a claim", "32145, oban#1018", |w| {
+            let task = w.task(json!({"body": "Count them.\nwatchbill: no-heal"}));
+            w.call("claim_task", json!([task]));
+            w.call("_set_worker_pid", json!([task, dead_pid()]));
+            w.home.sql(&format!(
+                "UPDATE tasks SET claim_lock = NULL, claim_expires = NULL, worker_pid = NULL WHERE id = '{task}'"
+            ));
+        }, Left("no-heal"))
+        .remark("Somebody asked for exactly this."),
+    ]
+}
