@@ -91,7 +91,9 @@ pub(super) fn settle(conn: &Connection, own: bool, mode: Mode) -> rusqlite::Resu
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
     }
-    conn.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")?;
+    // What undoes a single step stays in memory: it would be written to /var/tmp, which may be full or read-only, and it
+    // holds what workers said.
+    conn.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")?;
     if mode == Mode::Look {
         conn.execute_batch("PRAGMA query_only = ON")?;
     }
