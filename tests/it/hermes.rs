@@ -5,7 +5,7 @@
 
 mod accepts; // what Hermes must accept of every row we touched
 mod dispatcher; // one that knows how its workers ended
-mod home; // a home of its own for it, and hands on it
+pub(crate) mod home; // a home of its own for it, and hands on it
 mod provider; // a stand-in for a model provider
 mod python; // the Python environment with the real Hermes in it
 
