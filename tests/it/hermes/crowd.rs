@@ -179,7 +179,7 @@ fn every_watcher_eight_times_at_once_beside_a_dispatcher_and_a_writer() {
     none(
         "a run ended twice",
         "(SELECT 1 FROM task_events WHERE kind IN ('crashed', 'reclaimed', 'timed_out', 'stale', 'gave_up')
-        AND run_id IS NOT NULL AND kind != 'gave_up' GROUP BY run_id HAVING count(*) > 1)",
+        AND run_id IS NOT NULL AND kind != 'gave_up' GROUP BY task_id, run_id HAVING count(*) > 1)",
     );
     none(
         "a run open on a task that does not run",
