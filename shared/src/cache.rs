@@ -356,6 +356,24 @@ mod tests {
         assert!(Cache::open(Some(path)).was_sighted("b"));
     }
 
+    #[test]
+    fn a_busy_file_is_left_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let mut c = Cache::open(Some(path.clone()));
+        c.sight("a", Time(10));
+        assert_eq!(c.save(), None);
+        let mut late = Cache::open(Some(path.clone()));
+        late.sight("b", Time(20));
+        late.reading = None;
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        assert!(late.save().unwrap().contains("locked"));
+        other.execute_batch("ROLLBACK").unwrap();
+        let c = Cache::open(Some(path));
+        assert!(c.was_sighted("a") && !c.was_sighted("b"));
+    }
+
     fn log_of(path: &Path, key: &str) -> Option<String> {
         Cache::open(Some(path.to_owned())).log(key).map(|row| row.body)
     }
