@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 
 use crate::time::Time;
 
@@ -218,10 +218,11 @@ impl Cache {
         }
         let path = self.path.clone()?;
         self.reading = None;
-        let done = self.write(&path).or_else(|_| {
+        let done = self.write(&path).or_else(|e| match is_damage(e.as_ref()) {
             // A damaged cache is made anew; a cache is not worth a failed pass.
-            let _ = std::fs::remove_file(&path);
-            self.write(&path)
+            true => std::fs::remove_file(&path).map_err(Into::into).and_then(|()| self.write(&path)),
+            // A full disk or a busy file will pass, and what others remember in it is worth keeping.
+            false => Err(e),
         });
         // What comes after rests on what is stored now.
         self.logs.clear();
@@ -239,11 +240,13 @@ impl Cache {
         drop(file);
         let mut conn = Connection::open(path)?;
         conn.busy_timeout(Duration::from_secs(2))?;
-        if !matches!(version(&conn)?, 0 | VERSION) {
-            return Err("it has another layout".into());
-        }
-        conn.execute_batch(SCHEMA)?;
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        match version(&tx)? {
+            // With the rest in one transaction: a file is whole or empty, and it is made with as few waits for the disk.
+            0 => tx.execute_batch(SCHEMA)?,
+            VERSION => {}
+            _ => return Err(OtherLayout.into()),
+        }
         if let Some((boot, offset)) = &self.new_clock {
             tx.execute("DELETE FROM clock WHERE boot != ?1", [boot])?;
             tx.execute("INSERT OR REPLACE INTO clock (boot, offset) VALUES (?1, ?2)", params![boot, offset])?;
@@ -323,6 +326,28 @@ fn not_ours(path: &Path) -> Option<&'static str> {
     }
 }
 
+/// The file was made by another version of ours.
+#[derive(Debug)]
+struct OtherLayout;
+
+impl std::error::Error for OtherLayout {}
+
+impl std::fmt::Display for OtherLayout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("it has another layout")
+    }
+}
+
+/// Whether the file is no cache that anybody could go on with. All else, as a full disk, says nothing about what is in it.
+fn is_damage(e: &(dyn std::error::Error + 'static)) -> bool {
+    let damaged = |e: &rusqlite::Error| match e.sqlite_error_code() {
+        // A statement that does not fit the tables.
+        Some(ErrorCode::Unknown) | None => true,
+        Some(code) => matches!(code, ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt),
+    };
+    e.is::<OtherLayout>() || e.downcast_ref().is_some_and(damaged)
+}
+
 fn version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row("PRAGMA user_version", [], |r| r.get(0))
 }
@@ -387,6 +412,24 @@ mod tests {
         c.sight("b", Time(1));
         assert_eq!(c.save(), None);
         assert!(Cache::open(Some(path)).was_sighted("b"));
+    }
+
+    #[test]
+    fn a_busy_file_is_left_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let mut c = Cache::open(Some(path.clone()));
+        c.sight("a", Time(10));
+        assert_eq!(c.save(), None);
+        let mut late = Cache::open(Some(path.clone()));
+        late.sight("b", Time(20));
+        late.reading = None;
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        assert!(late.save().unwrap().contains("locked"));
+        other.execute_batch("ROLLBACK").unwrap();
+        let c = Cache::open(Some(path));
+        assert!(c.was_sighted("a") && !c.was_sighted("b"));
     }
 
     fn log_of(path: &Path, key: &str) -> Option<String> {

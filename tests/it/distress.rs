@@ -22,7 +22,7 @@ fn ends_on(id: &str, line: &str) -> String {
 const LIMITED: &str =
     "❌ Rate limited after 2 retries — HTTP 429: Rate limit reached for requests per min (RPM)";
 const REFUSED_KEY: &str = "❌ Non-retryable error (HTTP 401): HTTP 401: Incorrect API key provided";
-const BUDGET: &str = "⚠ Iteration budget reached (6/6) — response may be incomplete";
+pub(crate) const BUDGET: &str = "⚠ Iteration budget reached (6/6) — response may be incomplete";
 
 impl TestBoard {
     fn distress(&self, args: &[&str]) -> Ran {

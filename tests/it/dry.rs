@@ -224,7 +224,7 @@ fn used_up(b: &TestBoard, id: &str) {
 }
 
 /// One task for every case, and one for everything that is to be left alone. Returns what must be done.
-fn every_case(b: &TestBoard) -> (BTreeMap<String, String>, Vec<Kept>) {
+pub(crate) fn every_case(b: &TestBoard) -> (BTreeMap<String, String>, Vec<Kept>) {
     let mut due: BTreeMap<String, String> = BTreeMap::new();
     let mut kept = Vec::new();
     let mut is_due = |id: &str, case: &str| {

@@ -12,6 +12,8 @@ mod python; // the Python environment with the real Hermes in it
 mod beside; // a Hermes process that has lost its locks
 mod boards; // which boards, and boards of older versions
 mod budget; // what real workers used, and a split of living work
+#[cfg(feature = "real")]
+mod crowd; // every watcher eight times at once, beside a dispatcher and a writer
 mod dead; // work that dead workers left behind
 mod distress; // the full loop: a real death, its card, the orchestrator, the work done elsewhere
 mod hand; // what `board` wrote: a card by hand, reassign, unblock

@@ -10,6 +10,7 @@ mod budget; // work against its scope and budget, and nothing changed but words
 mod card; // a worker's own card, from its stop to its decision
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented
+mod crash; // killed, starved of disk or robbed of its board at every call that writes
 mod demo; // the demo shows what it says and leaves nothing behind
 mod distress; // one card for one cause, whatever happens around it
 mod dry; // looking never writes
@@ -23,6 +24,8 @@ mod match_log; // what is read out of a log, line by line
 #[cfg(feature = "real")]
 mod page; // the page for the morning, as a browser shows it
 mod plans; // plan and apply
+#[cfg(feature = "real")]
+mod races; // watchers at once over the same rows
 mod route; // another provider, an orchestrator's decisions, closed loops
 mod scale; // a pass costs what is active, not what is stored
 mod simulate; // simulated nights, and the promises held after every step

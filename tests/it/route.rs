@@ -19,9 +19,10 @@ provider = \"star\"
 endpoint = \"https://other.example/v1\"
 ";
 
-const LIMITED: &str =
+pub(crate) const LIMITED: &str =
     "❌ Rate limited after 2 retries — HTTP 429: Rate limit reached for requests per min (RPM)";
-const REFUSED_KEY: &str = "❌ Non-retryable error (HTTP 401): HTTP 401: Incorrect API key provided";
+pub(crate) const REFUSED_KEY: &str =
+    "❌ Non-retryable error (HTTP 401): HTTP 401: Incorrect API key provided";
 
 impl TestBoard {
     pub(crate) fn fleet() -> TestBoard {
@@ -31,7 +32,7 @@ impl TestBoard {
     }
 
     /// A task of luna's that was given up ten minutes ago, and whose log ends on this line.
-    fn died_of(&self, id: &str, line: &str) {
+    pub(crate) fn died_of(&self, id: &str, line: &str) {
         self.give_up(id, "pid 4242 not alive", 600);
         self.log(
             id,

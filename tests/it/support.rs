@@ -99,10 +99,10 @@ impl Drop for Kept {
     }
 }
 
-/// A real process that carries the marks of the worker of a run, as Hermes starts them. Ends by itself in a minute.
+/// A real process that carries the marks of the worker of a run, as Hermes starts them. Ends by itself in ten minutes.
 pub fn worker(task: &str, run: i64) -> Kept {
     let mut command = Command::new("sleep");
-    command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.env("HERMES_KANBAN_TASK", task).env("HERMES_KANBAN_RUN_ID", run.to_string());
     Kept(command.spawn().unwrap())
 }
@@ -110,7 +110,7 @@ pub fn worker(task: &str, run: i64) -> Kept {
 /// A real process that has nothing to do with any task.
 pub fn stranger() -> Kept {
     let mut command = Command::new("sleep");
-    command.arg("60").env_clear().env("PATH", "/usr/bin:/bin");
+    command.arg("600").env_clear().env("PATH", "/usr/bin:/bin");
     Kept(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 

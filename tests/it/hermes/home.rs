@@ -66,6 +66,18 @@ impl Home {
         self.python.join("bin/hermes")
     }
 
+    /// The real Hermes over a copy of a board that it made.
+    #[cfg(feature = "real")]
+    pub fn over(board: TestBoard) -> Option<Home> {
+        python_home().map(|python| Home { board, python })
+    }
+
+    /// The board alone, to be copied.
+    #[cfg(feature = "real")]
+    pub fn into_board(self) -> TestBoard {
+        self.board
+    }
+
     /// Makes or changes a profile that talks to this endpoint. A provider is told by its name and by its host and port, so
     /// each port has a name of its own.
     pub fn profile(&self, name: &str, endpoint: &str) {

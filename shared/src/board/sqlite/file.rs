@@ -1,7 +1,8 @@
 //! The board's file: what may be opened, how, how long a busy one is waited for, and what its failures mean.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use super::{Mode, Q_COLUMNS};
 use crate::error::{Error, Kind, Result};
 
 /// A path that may hold a board: there, a file, not empty. Only looks at the folder entry, never opens the file.
-pub(super) fn check_file(path: &Path) -> Result<()> {
+pub(super) fn check_file(path: &Path) -> Result<Inode> {
     let at = path.display();
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
@@ -28,7 +29,52 @@ pub(super) fn check_file(path: &Path) -> Result<()> {
     if meta.len() == 0 {
         return Err(Error::new(Kind::NoInput, at, "empty file, no board in it yet"));
     }
-    Ok(())
+    Ok((meta.dev(), meta.ino()))
+}
+
+/// Device and number of a file, by which it is known whatever its name.
+pub(super) type Inode = (u64, u64);
+
+/// Where a connection writes: SQLite keeps the files it opened, also when somebody puts another board in their place, and
+/// would commit into what nobody will ever read.
+pub(super) struct Place {
+    path: PathBuf,
+    board: Inode,
+    log: PathBuf,
+    /// `None` on a board without a write-ahead log.
+    log_file: Option<Inode>,
+}
+
+impl Place {
+    /// The files of a connection that has read already, so that its log is open; `board` is what was there before it was
+    /// made. `None` where the board was replaced in between.
+    pub(super) fn of(path: &Path, board: Inode, conn: &Connection) -> Option<Place> {
+        let mode = conn.query_row("PRAGMA journal_mode", [], |r| r.get::<_, String>(0)).ok()?;
+        // SQLite puts the log beside the file itself, not beside a link to it.
+        let mut log = std::fs::canonicalize(path).ok()?.into_os_string();
+        log.push("-wal");
+        let log = PathBuf::from(log);
+        let log_file = if mode == "wal" { Some(inode(&log)?) } else { None };
+        let place = Place { path: path.to_owned(), board, log, log_file };
+        place.is_same().then_some(place)
+    }
+
+    /// Whether the files that were opened are still the ones at their place.
+    pub(super) fn is_same(&self) -> bool {
+        inode(&self.path) == Some(self.board)
+            && (self.log_file.is_none() || inode(&self.log) == self.log_file)
+    }
+}
+
+/// Looks at the folder entry only: opening and closing the file would drop the locks of our own connection.
+fn inode(path: &Path) -> Option<Inode> {
+    std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()))
+}
+
+/// The failure of a pass whose board went away under it.
+pub(super) fn replaced(at: &str) -> Error {
+    let what = "this board was replaced or removed while it was open; what was just done may not be on the one there now";
+    Error::new(Kind::Data, at, what).hint("the next pass looks at it anew")
 }
 
 pub(super) fn connect(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) -> Result<Connection> {
@@ -45,7 +91,9 @@ pub(super) fn settle(conn: &Connection, own: bool, mode: Mode) -> rusqlite::Resu
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
     }
-    conn.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")?;
+    // What undoes a single step stays in memory: it would be written to /var/tmp, which may be full or read-only, and it
+    // holds what workers said.
+    conn.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")?;
     if mode == Mode::Look {
         conn.execute_batch("PRAGMA query_only = ON")?;
     }

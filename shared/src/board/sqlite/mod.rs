@@ -17,7 +17,7 @@ use rusqlite::types::ToSql;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 
-use self::file::{check_file, columns, connect, millis, settle, told};
+use self::file::{Place, check_file, columns, connect, millis, replaced, settle, told};
 use self::rows::{card_made, event, int, place, run, task, text};
 use super::change::{MOST_STEPS, parts};
 use super::{
@@ -137,6 +137,8 @@ pub struct SqliteBoard {
     columns: BTreeMap<String, BTreeSet<String>>,
     own: bool,
     mode: Mode,
+    /// Where it writes; `None` where it only looks.
+    place: Option<Place>,
     /// Longest wait for another writer, in milliseconds; shared with the connection's busy handler.
     patience: Arc<AtomicU64>,
 }
@@ -147,7 +149,7 @@ impl SqliteBoard {
     /// # Errors
     /// `NoInput` for a missing or empty file, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
     pub fn open(id: BoardId, mode: Mode, busy: Duration) -> Result<SqliteBoard> {
-        check_file(&id.path)?;
+        let file = check_file(&id.path)?;
         let at = id.path.display().to_string();
         let flags = match mode {
             Mode::Look => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -168,7 +170,11 @@ impl SqliteBoard {
             };
             return Err(Error::new(Kind::Data, at, what));
         }
-        Ok(SqliteBoard { id, conn, columns, own, mode, patience })
+        let place = match mode {
+            Mode::Look => None,
+            Mode::Change => Some(Place::of(&id.path, file, &conn).ok_or_else(|| replaced(&at))?),
+        };
+        Ok(SqliteBoard { id, conn, columns, own, mode, place, patience })
     }
 
     /// Makes a board of our own in a new file, with the tables of Hermes 0.19.
@@ -800,7 +806,8 @@ impl Board for SqliteBoard {
         }
         self.writable()?;
         self.patience.store(millis(patience), Ordering::Relaxed);
-        let write = || -> rusqlite::Result<Vec<Outcome>> {
+        let is_there = || self.place.as_ref().is_some_and(Place::is_same);
+        let write = || -> rusqlite::Result<Option<Vec<Outcome>>> {
             let mut outcomes = Vec::with_capacity(steps.len());
             for part in parts(steps, MOST_STEPS) {
                 let mut done: BTreeSet<&str> = BTreeSet::new();
@@ -824,11 +831,17 @@ impl Board for SqliteBoard {
                     }
                     outcomes.push(outcome);
                 }
+                if !is_there() {
+                    // Dropped, which undoes it: another board lies there now.
+                    return Ok(None);
+                }
                 tx.commit()?;
             }
-            Ok(outcomes)
+            Ok(Some(outcomes))
         };
-        write().map_err(|e| self.fault(&e))
+        let done = write().map_err(|e| self.fault(&e))?;
+        // And once more: what went away during the commit took it along.
+        done.filter(|_| is_there()).ok_or_else(|| replaced(&self.id.path.display().to_string()))
     }
 }
 
