@@ -188,6 +188,7 @@ fn put_appends_or_replaces() {
         ("Fix it.\n", format!("Fix it.\n\n{new}")),
         ("Fix it.\n\n", format!("Fix it.\n\n{new}")),
         ("Fix it.\r\n", format!("Fix it.\r\n\r\n{}", new.replace('\n', "\r\n"))),
+        ("Fix it.\r", format!("Fix it.\r\r\n\r\n{}", new.replace('\n', "\r\n"))),
         ("~~~~ sh\nls\n", format!("~~~~ sh\nls\n~~~~\n\n{new}")),
         ("## Scope Guard\n- x\n", format!("## Scope Guard\n- x\n\n{new}")),
         ("## Scope", new.into()),
