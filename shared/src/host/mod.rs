@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::time::Time;
 use judge::Sight;
 use proc::Probe;
+pub use proc::{Kin, Marks, Process};
 pub use types::{
     Ask, Birth, Boot, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof, Split,
 };
