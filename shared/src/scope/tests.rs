@@ -207,6 +207,21 @@ fn put_appends_or_replaces() {
 }
 
 #[test]
+fn a_value_is_bare_after_one_reading() {
+    for (said, want) in [
+        ("$5 (about) (at most)", "$5"),
+        ("**$5** (about)", "$5"),
+        ("$5*\u{f}*", "$5"),
+        ("(all of it)", "(all of it)"),
+        ("* (x)", "(x)"),
+    ] {
+        let scope = Scope::parse(&format!("## Scope\n- Cost budget: {said}\n")).unwrap();
+        assert_eq!(scope.cost_budget.as_deref(), Some(want), "{said:?}");
+        assert_eq!(Scope::parse(&scope.write()), Some(scope), "{said:?}");
+    }
+}
+
+#[test]
 fn machine_output_counts_seconds() {
     let json = serde_json::to_value(canonical()).unwrap();
     assert_eq!(json["time_budget"], 1_800);
