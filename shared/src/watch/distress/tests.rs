@@ -99,6 +99,16 @@ fn one(s: SourceSeen) -> Decision {
     told(&seen(vec![s]))
 }
 
+#[test]
+fn only_the_task_asked_for_is_decided() {
+    let all =
+        seen(vec![gave_up("t_00000001", Cause::Credential), gave_up("t_00000002", Cause::ModelMissing)]);
+    assert_eq!(told(&all).steps.len(), 2);
+    let only = Pass { only: Some("t_00000002".into()), ..pass() };
+    let steps = decide(&all, &only, &Config::default()).steps;
+    assert_eq!(steps.iter().map(|s| s.task.as_str()).collect::<Vec<_>>(), ["t_00000002"]);
+}
+
 /// The card a step makes: its status and what it holds.
 fn card(step: &Step) -> Option<(&Status, &crate::board::NewTask)> {
     step.changes.iter().find_map(|c| match c {
