@@ -100,6 +100,25 @@ fn one(s: SourceSeen) -> Decision {
 }
 
 #[test]
+fn work_that_was_never_tried_is_not_looked_at() {
+    let row = |status: Status, tried: bool, blocked: bool, claimed: bool| {
+        let mut task = detail("t_00000001", status).task;
+        task.started_at = tried.then(|| ago(100));
+        task.block_kind = blocked.then(|| "transient".into());
+        task.claim_lock = claimed.then(|| "h:1".into());
+        suspect(&task)
+    };
+    for status in [Status::Ready, Status::Todo] {
+        assert!(!row(status.clone(), false, false, false));
+        assert!(row(status.clone(), true, false, false));
+        assert!(row(status.clone(), false, true, false));
+        assert!(!row(status.clone(), true, true, true), "somebody is on it");
+    }
+    assert!(row(Status::Running, false, false, true) && row(Status::Blocked, false, false, false));
+    assert!(!row(Status::Done, true, true, false));
+}
+
+#[test]
 fn only_the_task_asked_for_is_decided() {
     let all =
         seen(vec![gave_up("t_00000001", Cause::Credential), gave_up("t_00000002", Cause::ModelMissing)]);
