@@ -144,17 +144,23 @@ pub enum State {
 impl State {
     /// Reads the value of the template.
     pub fn parse(s: &str) -> State {
-        let word = s.trim().trim_matches('`').to_ascii_lowercase();
-        let inner = s.trim().get(7..).map(|r| r.trim().trim_start_matches('(').trim_end_matches([')', '`']));
-        match word.as_str() {
+        let text = s.trim();
+        // One pair of everything: the name may have brackets and ticks of its own.
+        let bare = text.strip_prefix('`').map_or(text, |t| t.strip_suffix('`').unwrap_or(t)).trim();
+        match bare.trim_matches('`').to_ascii_lowercase().as_str() {
             "committed" => State::Committed,
             "uncommitted" => State::Uncommitted,
-            _ if word.starts_with("stashed") => match inner.map(str::trim).filter(|n| !n.is_empty()) {
-                Some(name) => State::Stashed(name.to_owned()),
-                None => State::Unknown,
-            },
+            word if word.starts_with("stashed") => {
+                State::stash(bare.get("stashed".len()..).unwrap_or_default())
+            }
             _ => State::Unknown,
         }
+    }
+
+    fn stash(name: &str) -> State {
+        let name = name.trim();
+        let name = name.strip_prefix('(').map_or(name, |n| n.strip_suffix(')').unwrap_or(n)).trim();
+        if name.is_empty() { State::Unknown } else { State::Stashed(name.to_owned()) }
     }
 }
 
@@ -210,8 +216,12 @@ impl Distress {
             said.unwrap_or_else(|| "unknown".to_owned())
         };
         let state = match &self.state {
-            State::Stashed(name) => State::Stashed(quote::inline(name, 80)).to_string(),
-            other => other.to_string(),
+            // A stash nobody can name is no place to look at.
+            State::Stashed(name) => match quote::inline(name, 80) {
+                name if name.is_empty() => State::Unknown,
+                name => State::Stashed(name),
+            },
+            other => other.clone(),
         };
         format!(
             "## Distress Signal\n\

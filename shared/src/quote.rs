@@ -112,33 +112,29 @@ pub fn without_pull_urls(text: &str) -> String {
 }
 
 fn rewritten(text: &str) -> String {
+    const PLACE: &str = "://github.com/";
+    let lower = text.to_ascii_lowercase();
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    loop {
-        let lower = rest.to_ascii_lowercase();
-        let Some(at) =
-            ["https://github.com/", "http://github.com/"].iter().filter_map(|p| lower.find(p)).min()
-        else {
-            out.push_str(rest);
-            return out;
+    let (mut copied, mut from) = (0, 0);
+    while let Some(at) = lower[from..].find(PLACE).map(|n| from + n) {
+        let path = at + PLACE.len();
+        from = path;
+        let Some(scheme) = ["https", "http"].into_iter().find(|s| lower[copied..at].ends_with(s)) else {
+            continue;
         };
-        let path_at = at + lower[at..].find(".com/").map_or(0, |n| n + 5);
-        out.push_str(&rest[..at]);
-        let path = &rest[path_at..];
-        let mut parts = path.splitn(4, '/');
+        let mut parts = text[path..].splitn(4, '/');
         let (owner, repo, word, number) = (parts.next(), parts.next(), parts.next(), parts.next());
         let digits = number.map_or(0, |n| n.bytes().take_while(u8::is_ascii_digit).count());
-        match (owner, repo, word, number) {
-            (Some(o), Some(r), Some(w), Some(n)) if w.eq_ignore_ascii_case("pull") && digits > 0 => {
-                out.push_str(&format!("{o}/{r}#{}", &n[..digits]));
-                rest = &n[digits..];
-            }
-            _ => {
-                out.push_str(&rest[at..path_at]);
-                rest = path;
-            }
+        let (Some(o), Some(r), Some(w), Some(n)) = (owner, repo, word, number) else { continue };
+        if !w.eq_ignore_ascii_case("pull") || digits == 0 {
+            continue;
         }
+        out.push_str(&text[copied..at - scheme.len()]);
+        out.push_str(&format!("{o}/{r}#{}", &n[..digits]));
+        copied = text.len() - n.len() + digits;
+        from = copied;
     }
+    out + &text[copied..]
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
 //! What a pass did, as lines for people and as one JSON object for programs. Nothing to say prints nothing.
 
+mod plan;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub use self::plan::{PLAN_SCHEMA, Plan, PlanBoard};
 use crate::board::{Outcome, Step};
 pub use crate::clip::printable;
 use crate::error::{Error, Kind};
 use crate::overview::{Overview, text};
-use crate::time::Time;
 use crate::watch::{Left, Pass};
 
 /// What became of one board in one pass.
@@ -97,36 +98,6 @@ pub struct Loudness {
     pub quiet: bool,
 }
 
-/// A saved plan: exactly these steps, under the same guards.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plan {
-    /// [`PLAN_SCHEMA`].
-    pub schema: String,
-    /// The program that made it.
-    pub program: String,
-    /// The machine it was made on: a plan rests on what its processes looked like.
-    pub host: String,
-    /// The pass that made it.
-    pub pass: String,
-    /// When.
-    pub now: Time,
-    /// Its steps, board by board.
-    pub boards: Vec<PlanBoard>,
-}
-
-/// The steps for one board.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlanBoard {
-    /// The board's file, with links resolved.
-    pub path: String,
-    /// The steps.
-    pub steps: Vec<Step>,
-}
-
-/// The schema of a plan.
-pub const PLAN_SCHEMA: &str = "watchbill.plan/1";
 /// The schema of a report.
 pub const REPORT_SCHEMA: &str = "watchbill.report/1";
 

@@ -88,7 +88,8 @@ impl Scope {
 #[must_use]
 pub fn put(body: &str, scope: &Scope) -> String {
     let lines = section::lines(body);
-    let eol = if body.contains("\r\n") { "\r\n" } else { "\n" };
+    // A last line that ends in half a line end would get the other half from us.
+    let eol = if body.contains("\r\n") || body.ends_with('\r') { "\r\n" } else { "\n" };
     match section::find(&lines) {
         Some(at) => replace(&lines, &at, scope, eol),
         None => append(body, &lines, scope, eol),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use chrono::Datelike;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A moment, in whole seconds since 1970-01-01 UTC, as the board stores it.
@@ -54,9 +55,10 @@ impl Time {
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.utc() {
+        // RFC 3339 has years of four digits.
+        match self.utc().filter(|t| (0..=9_999).contains(&t.year())) {
             Some(t) => f.write_str(&t.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)),
-            // Outside the calendar chrono knows; a board with such a value is still readable.
+            // A board with such a value is still readable, and so is what we write of it.
             None => write!(f, "{}", self.0),
         }
     }
@@ -130,6 +132,10 @@ mod tests {
         assert_eq!(Time::parse(&t.0.to_string()), Some(t));
         assert_eq!(t.compact(), "20261121T021205Z");
         assert_eq!(Time::parse("yesterday"), None);
+        for far in [262_269_922_699, -99_999_999_999, 253_402_300_800, i64::MAX, i64::MIN].map(Time) {
+            assert_eq!(Time::parse(&far.to_string()), Some(far), "{far}");
+            assert_eq!(serde_json::from_value::<Time>(serde_json::json!(far)).unwrap(), far);
+        }
         let j = serde_json::to_string(&t).unwrap();
         assert_eq!(serde_json::from_str::<Time>(&j).unwrap(), t);
     }

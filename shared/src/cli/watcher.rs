@@ -15,7 +15,6 @@ use crate::config::Config;
 use crate::error::{Error, Kind, Result};
 use crate::pass::{self, Tools};
 use crate::report::{self, BoardReport, PLAN_SCHEMA, Plan, PlanBoard};
-use crate::time::words;
 use crate::watch::{Pass, Watcher};
 
 /// The exit codes of a pass other than 0, for the end of its help.
@@ -45,9 +44,6 @@ Exit codes:
 A task is left alone when its body has the line `watchbill: no-heal`,
 or when a comment by a person begins with it."
 );
-
-/// A plan older than this describes a board that is gone, in seconds.
-const PLAN_MAX_AGE: i64 = 86_400;
 
 pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) -> Result<u8> {
     let config = args.common.load()?.config;
@@ -161,27 +157,12 @@ fn real(path: &str) -> String {
 /// Applies a saved plan: on the machine and the boards it was made for, within a day.
 fn planned(file: &Path, tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
     let at = file.display();
-    let whole: Value = read(file, true)?;
-    // Both the report of a dry run and the plan inside it will do.
-    let inner = whole.get("plan").cloned().unwrap_or(whole);
     let refuse = |what: String| {
         Error::new(Kind::Data, at.to_string(), what).hint("make a new one with --dry-run --json")
     };
-    let plan: Plan = serde_json::from_value(inner).map_err(|e| refuse(format!("not a plan: {e}")))?;
-    if plan.schema != PLAN_SCHEMA || plan.program != tools.pass.program {
-        return Err(refuse(format!(
-            "a {} of {}, not a {PLAN_SCHEMA} of {}",
-            plan.schema, plan.program, tools.pass.program
-        )));
-    }
-    let host = tools.host.facts().hostname;
-    if plan.host != host {
-        return Err(refuse(format!("made on {}, and this is {host}", plan.host)));
-    }
-    let age = tools.pass.now.since(plan.now);
-    if !(-120..=PLAN_MAX_AGE).contains(&age) {
-        return Err(refuse(format!("made {} ago, which is not within a day", words(age))));
-    }
+    let plan =
+        Plan::read(read(file, true)?, tools.pass.program, &tools.host.facts().hostname, tools.pass.now)
+            .map_err(refuse)?;
     let one = |b: PlanBoard, tools: &mut Tools<'_>| {
         let id = BoardId { path: b.path.clone().into(), slug: None, root: None };
         if real(&b.path) != b.path {

@@ -43,7 +43,9 @@ fn field(line: &str) -> Option<(String, String)> {
     let line = line.trim();
     let line = line.strip_prefix(['-', '*', '+', '•']).filter(|r| r.starts_with(' ')).unwrap_or(line).trim();
     let (label, value) = line.split_once(':')?;
+    let is_bold = label.trim().starts_with("**") && !label.trim_end().ends_with("**");
     let label = label.trim().trim_matches(['*', '_', '`']).replace(['_', '-'], " ").to_lowercase();
-    let value = value.trim().trim_start_matches("**").trim();
+    // What closes a bold label; any other stars are the value's own.
+    let value = if is_bold { value.trim().trim_start_matches("**") } else { value }.trim();
     Some((label, value.to_owned()))
 }

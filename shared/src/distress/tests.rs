@@ -105,6 +105,36 @@ fn a_value_cannot_add_a_field_a_heading_or_an_order() {
     assert!(matches!(read.state, State::Stashed(_)));
 }
 
+#[test]
+fn a_stash_keeps_its_name_whatever_is_in_it() {
+    for (said, name) in [
+        ("stashed(wip)", Some("wip")),
+        ("`stashed(wip)`", Some("wip")),
+        ("Stashed wip", Some("wip")),
+        ("stashed(a) b)", Some("a) b")),
+        ("stashed((a)", Some("(a")),
+        ("stashed(`a`)", Some("`a`")),
+        ("stashed(wip", Some("wip")),
+        ("stashed()", None),
+        ("stashed", None),
+    ] {
+        let want = name.map_or(State::Unknown, |n| State::Stashed(n.into()));
+        assert_eq!(State::parse(said), want, "{said}");
+        let card = Distress { state: want.clone(), ..card() };
+        assert_eq!(Distress::parse(&card.render()).unwrap().state, want, "{said}");
+    }
+    let nameless = Distress { state: State::Stashed("\u{1b}[0m".into()), ..card() };
+    assert!(nameless.render().contains("- State: unknown\n"));
+}
+
+#[test]
+fn stars_of_a_value_are_its_own() {
+    let starred = Distress { worker: Some("**x".into()), needs: Some("** y **".into()), ..card() };
+    assert_eq!(Distress::parse(&starred.render()), Some(starred));
+    let bold = "## Distress Signal\n- **Blocked task:** t_1a2b3c4d\n- **Blocker type:** dependency\n- **Worker**: luna\n";
+    assert_eq!(Distress::parse(bold).unwrap().worker.as_deref(), Some("luna"));
+}
+
 fn annex() -> Annex {
     Annex {
         cause: "rate_limit (HTTP 429)".into(),

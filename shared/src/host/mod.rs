@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use crate::error::Result;
 use crate::time::Time;
 use proc::ProcFs;
-pub use proc::{Marks, Probe, Process, Processes, Scan};
+pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
 pub use types::{
     Ask, Birth, Boot, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof, Split,
 };

@@ -70,24 +70,37 @@ pub enum Marks {
 
 /// How a process' environment stands to an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kin {
+pub enum Kin {
+    /// It cannot be known.
     Unreadable,
+    /// Another task's, or nobody's.
     Stranger,
     /// The same task, and no run id that could be compared.
     SameTask,
+    /// Another run of the same task.
     OtherRun,
+    /// The run asked about, or any run where none was.
     ThisRun,
 }
 
 impl Process {
+    /// Puts together what three files of `/proc/PID` hold; `environ` is `None` where it may not be read. `None`: the first is
+    /// no `stat` line. All three are bytes the process itself may have chosen.
+    pub fn parse(pid: i64, stat: &[u8], cmdline: &[u8], environ: Option<&[u8]>) -> Option<Process> {
+        let Stat { zombie, parent, kernel, ticks } = parse_stat(&String::from_utf8_lossy(stat))?;
+        let marks = environ.map_or(Marks::Unreadable, marks);
+        Some(Process { pid, parent, zombie, kernel, ticks: Some(ticks), command: command(cmdline), marks })
+    }
+
     /// The task whose Hermes worker this is by its command line, which ends `kanban task <id>`.
-    pub(super) fn worker_of(&self) -> Option<&str> {
+    pub fn worker_of(&self) -> Option<&str> {
         let mut words = self.command.as_deref()?.split_whitespace().rev();
         let id = words.next()?;
         (words.next() == Some("task") && words.next() == Some("kanban")).then_some(id)
     }
 
-    pub(super) fn kin(&self, task: &str, run: Option<i64>) -> Kin {
+    /// How its environment stands to this run of this task.
+    pub fn kin(&self, task: &str, run: Option<i64>) -> Kin {
         let Marks::Read { task: its_task, run: its_run } = &self.marks else { return Kin::Unreadable };
         if its_task.as_deref() != Some(task) {
             return Kin::Stranger;
@@ -237,13 +250,10 @@ fn ended(fd: &OwnedFd) -> Result<bool, Errno> {
 
 fn read(root: &Path, pid: i64) -> io::Result<Process> {
     let dir = root.join(pid.to_string());
-    let stat = fs::read(dir.join("stat"))?;
-    let stat = parse_stat(&String::from_utf8_lossy(&stat))
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))?;
-    let command = command(&fs::read(dir.join("cmdline"))?);
-    let marks = fs::read(dir.join("environ")).map_or(Marks::Unreadable, |bytes| marks(&bytes));
-    let Stat { zombie, parent, kernel, ticks } = stat;
-    Ok(Process { pid, parent, zombie, kernel, ticks: Some(ticks), command, marks })
+    let (stat, cmdline) = (fs::read(dir.join("stat"))?, fs::read(dir.join("cmdline"))?);
+    let environ = fs::read(dir.join("environ")).ok();
+    Process::parse(pid, &stat, &cmdline, environ.as_deref())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::Datelike;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -33,9 +34,10 @@ pub const MOST_KEPT: usize = 64;
 pub struct Millis(pub i64);
 
 impl Millis {
-    /// Reads RFC 3339.
+    /// Reads RFC 3339. What its offset moves into a year of five digits could not be written again.
     pub fn parse(text: &str) -> Option<Millis> {
-        chrono::DateTime::parse_from_rfc3339(text).ok().map(|t| Millis(t.timestamp_millis()))
+        let at = chrono::DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+        (0..=9_999).contains(&at.year()).then(|| Millis(at.timestamp_millis()))
     }
 
     /// The whole second it lies in.
@@ -207,6 +209,8 @@ mod tests {
         assert_eq!(serde_json::from_str::<Millis>("\"2026-11-21T09:07:10.019+01:00\"").unwrap(), at);
         assert_eq!(at.time(), Time(1_795_248_430));
         assert_eq!(Millis::parse("yesterday"), None);
+        assert_eq!(Millis::parse("9999-12-31T23:59:59-01:00"), None);
+        assert!(Millis::parse("9999-12-31T23:59:59+01:00").is_some());
         assert!(serde_json::from_str::<Millis>("\"\"").is_err());
     }
 

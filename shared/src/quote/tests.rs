@@ -165,4 +165,8 @@ fn pull_urls_become_references() {
     for (text, want) in cases {
         assert_eq!(without_pull_urls(text), want);
     }
+    assert_eq!(
+        without_pull_urls("xhttp://github.com/a/b/pull/1 ftp://github.com/a/b/pull/1"),
+        "xa/b#1 ftp://github.com/a/b/pull/1"
+    );
 }

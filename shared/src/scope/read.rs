@@ -286,11 +286,18 @@ pub(super) fn key(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A value without marks around it and a remark in brackets behind it.
+/// A value without marks around it and remarks in brackets behind it.
 pub(super) fn plain(value: &str) -> &str {
-    let value = value.trim().trim_matches(['`', '*', '_']).trim();
-    let remark = value.strip_suffix(')').and_then(|v| v.rsplit_once('(')).map(|(before, _)| before.trim());
-    remark.filter(|v| !v.is_empty()).unwrap_or(value).trim_matches(['`', '*', '_'])
+    let marks = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '`' | '*' | '_');
+    let mut value = value.trim_matches(marks);
+    // All of them: what is left must read the same when it is written and read once more.
+    while let Some((before, _)) = value.strip_suffix(')').and_then(|v| v.rsplit_once('(')) {
+        match before.trim_matches(marks) {
+            "" => break,
+            before => value = before,
+        }
+    }
+    value
 }
 
 /// A count, if the text is one number with nothing but words of measure around it.

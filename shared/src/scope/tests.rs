@@ -188,6 +188,7 @@ fn put_appends_or_replaces() {
         ("Fix it.\n", format!("Fix it.\n\n{new}")),
         ("Fix it.\n\n", format!("Fix it.\n\n{new}")),
         ("Fix it.\r\n", format!("Fix it.\r\n\r\n{}", new.replace('\n', "\r\n"))),
+        ("Fix it.\r", format!("Fix it.\r\r\n\r\n{}", new.replace('\n', "\r\n"))),
         ("~~~~ sh\nls\n", format!("~~~~ sh\nls\n~~~~\n\n{new}")),
         ("## Scope Guard\n- x\n", format!("## Scope Guard\n- x\n\n{new}")),
         ("## Scope", new.into()),
@@ -202,6 +203,21 @@ fn put_appends_or_replaces() {
         ("## Scope\n```sh\nls\n```\n- Max files: 9\n", "## Scope\n- Max files: 5\n\n```sh\nls\n```\n".into()),
     ] {
         assert_eq!(put(body, &scope), want, "{body:?}");
+    }
+}
+
+#[test]
+fn a_value_is_bare_after_one_reading() {
+    for (said, want) in [
+        ("$5 (about) (at most)", "$5"),
+        ("**$5** (about)", "$5"),
+        ("$5*\u{f}*", "$5"),
+        ("(all of it)", "(all of it)"),
+        ("* (x)", "(x)"),
+    ] {
+        let scope = Scope::parse(&format!("## Scope\n- Cost budget: {said}\n")).unwrap();
+        assert_eq!(scope.cost_budget.as_deref(), Some(want), "{said:?}");
+        assert_eq!(Scope::parse(&scope.write()), Some(scope), "{said:?}");
     }
 }
 

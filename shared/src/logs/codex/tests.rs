@@ -321,6 +321,13 @@ fn the_state_is_bounded() {
     assert_eq!((s.dangling, s.turn_errors.len(), s.compactions), (MOST_OPEN as u64 - 1, MOST_KEPT, 600));
 }
 
+#[test]
+fn a_fraction_is_kept_to_its_last_digit() {
+    // As written it is another number than its shortest form read without care.
+    let log = lines(&[started(), closed("x", json!({"a": {"b": 4.777_777_000_000_000_6e76}})), answer("y")]);
+    pieces::<Reader>(&log);
+}
+
 proptest! {
     #[test]
     fn any_change_to_a_recording_is_survived(place in 0.0..1.0_f64, bytes in "[\"{}\\[\\],:0a\n]{0,3}", cut in 0..40_usize) {

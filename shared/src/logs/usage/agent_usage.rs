@@ -235,7 +235,8 @@ fn of_codex(reader: &codex::Reader, before: Option<&BTreeMap<String, u64>>, pric
         format: Some("codex".into()),
         model: (!model.is_empty()).then(|| shown(&model)),
         tool_calls: Some(session.tool_calls),
-        tool_errors: Some(session.tool_errors),
+        // Of a call that was made before the attempt only the failure is within it.
+        tool_errors: Some(session.tool_errors.min(session.tool_calls)),
         compactions: Some(session.compactions),
         identical_calls: Some(reader.identical()),
         unknown: vec!["which calls changed files is not told by Codex".into()],

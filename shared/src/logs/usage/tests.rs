@@ -213,6 +213,20 @@ fn called(at: &str, id: &str, arguments: &str) -> Value {
 }
 
 #[test]
+fn of_codex_no_more_calls_failed_than_were_made() {
+    let output = |id: &str| {
+        json!({"timestamp": "2026-11-21T08:00:02Z", "type": "response_item", "payload":
+            {"type": "function_call_output", "call_id": id, "output": "failed to parse function arguments: x"}})
+    };
+    // As where the front of a log is gone.
+    let all = lines(&[output("a"), output("b"), called("2026-11-21T08:00:03Z", "c", "{}"), output("c")]);
+    let desk = Desk::new();
+    let path = desk.write("r.jsonl", &all);
+    let usage = within(&path, "2026-11-21T08:00:00Z", None);
+    assert_eq!((usage.tool_calls, usage.tool_errors), (Some(1), Some(1)), "{usage:?}");
+}
+
+#[test]
 fn of_codex_sums_only_what_was_added_counts() {
     let all = lines(&[
         json!({"timestamp": "2026-11-21T08:00:00Z", "type": "session_meta", "payload": {"id": "x", "cwd": "/w"}}),

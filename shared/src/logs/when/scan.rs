@@ -230,7 +230,8 @@ impl<'a> Scan<'a> {
         };
         let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
         *self = ahead;
-        (hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+        // Only then: the digits may be those of a number that does not fit.
+        (hours <= 14 && minutes < 60).then(|| sign * (hours * 3600 + minutes * 60))
     }
 
     pub(super) fn zone_name(&mut self) -> &'a str {

@@ -165,6 +165,12 @@ fn where_the_clock_is_moved() {
 }
 
 #[test]
+fn an_offset_that_fits_no_clock_is_none() {
+    let midnight = Some("2026-11-22T00:00:00Z");
+    check(&[("resets 00:00+01:217952790", midnight), ("resets 00:00-14:60", midnight)], AT, &Tz::UTC);
+}
+
+#[test]
 fn the_year_turns() {
     let at = t("2026-12-30T12:00:00Z");
     check(&[("resets Jan 2 at 5pm (UTC)", Some("2027-01-02T17:00:00Z"))], at, &Tz::UTC);

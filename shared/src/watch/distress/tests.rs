@@ -99,6 +99,35 @@ fn one(s: SourceSeen) -> Decision {
     told(&seen(vec![s]))
 }
 
+#[test]
+fn work_that_was_never_tried_is_not_looked_at() {
+    let row = |status: Status, tried: bool, blocked: bool, claimed: bool| {
+        let mut task = detail("t_00000001", status).task;
+        task.started_at = tried.then(|| ago(100));
+        task.block_kind = blocked.then(|| "transient".into());
+        task.claim_lock = claimed.then(|| "h:1".into());
+        suspect(&task)
+    };
+    for status in [Status::Ready, Status::Todo] {
+        assert!(!row(status.clone(), false, false, false));
+        assert!(row(status.clone(), true, false, false));
+        assert!(row(status.clone(), false, true, false));
+        assert!(!row(status.clone(), true, true, true), "somebody is on it");
+    }
+    assert!(row(Status::Running, false, false, true) && row(Status::Blocked, false, false, false));
+    assert!(!row(Status::Done, true, true, false));
+}
+
+#[test]
+fn only_the_task_asked_for_is_decided() {
+    let all =
+        seen(vec![gave_up("t_00000001", Cause::Credential), gave_up("t_00000002", Cause::ModelMissing)]);
+    assert_eq!(told(&all).steps.len(), 2);
+    let only = Pass { only: Some("t_00000002".into()), ..pass() };
+    let steps = decide(&all, &only, &Config::default()).steps;
+    assert_eq!(steps.iter().map(|s| s.task.as_str()).collect::<Vec<_>>(), ["t_00000002"]);
+}
+
 /// The card a step makes: its status and what it holds.
 fn card(step: &Step) -> Option<(&Status, &crate::board::NewTask)> {
     step.changes.iter().find_map(|c| match c {

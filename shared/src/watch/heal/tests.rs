@@ -73,6 +73,26 @@ fn running(life: Life, began: i64) -> TaskSeen {
     t
 }
 
+#[test]
+fn only_hermes_own_spawn_of_this_run_says_when_its_worker_began() {
+    let spawned = |run, seconds, by: &str| {
+        let payload = if by.is_empty() { json!({"pid": 42}) } else { json!({"by": by}) };
+        Event { run: Some(run), ..event("spawned", seconds, payload) }
+    };
+    for (events, since, hermes) in [
+        (vec![spawned(1, 250, "")], 250, true),
+        (vec![spawned(1, 250, ""), Event { run: Some(1), ..event("heartbeat", 9, json!({})) }], 250, true),
+        (vec![spawned(1, 250, "board")], 300, false),
+        (vec![spawned(2, 250, "")], 300, false),
+        (vec![], 300, false),
+    ] {
+        let mut t = running(Life::Alive, 300);
+        t.detail.events.extend(events.clone());
+        let ask = super::ask(&t.detail).unwrap();
+        assert_eq!((ask.since, ask.hermes_spawned), (ago(since), hermes), "{events:?}");
+    }
+}
+
 /// Given up `since` seconds ago with this text.
 fn given_up(error: &str, since: i64) -> TaskSeen {
     let mut t = blank(Status::Blocked);

@@ -545,7 +545,7 @@ fn is_given_up(d: &Detail) -> bool {
 }
 
 /// Blocked by the attempt that ran then, not by hand.
-fn is_by_worker(d: &Detail) -> bool {
+pub(super) fn is_by_worker(d: &Detail) -> bool {
     let newest = d.events.iter().rev().find(|e| e.kind == "blocked");
     newest.is_some_and(|b| b.run.is_some() && d.events.iter().any(|e| e.kind == "claimed" && e.run == b.run))
 }

@@ -144,3 +144,32 @@ fn was_told(d: &Detail, key: &str) -> bool {
     };
     d.events[began..].iter().any(says)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::{Event, Status};
+    use crate::watch::testing::{detail, event};
+
+    fn said(kind: &str, by: &str, key: &str) -> Event {
+        event(kind, 90, json!({"by": by, "key": key, "watchbill": {"pass": "p"}}))
+    }
+
+    #[test]
+    fn only_our_own_word_of_this_key_in_this_episode_was_told() {
+        let of_claim = || event("claimed", 60, json!({"lock": "h:1"}));
+        for (events, told) in [
+            (vec![said("watchbill_detected", "route-blocked", "a")], true),
+            (vec![said("watchbill_detected", "route-blocked", "b")], false),
+            (vec![said("watchbill_signal", "route-blocked", "a")], false),
+            (vec![event("watchbill_detected", 90, json!({"key": "a"}))], false),
+            (vec![said("watchbill_detected", "route-blocked", "a"), of_claim()], false),
+            (vec![of_claim(), said("watchbill_detected", "route-blocked", "a")], true),
+            (vec![], false),
+        ] {
+            let mut d = detail("t_00000001", Status::Running);
+            d.events.extend(events.clone());
+            assert_eq!(was_told(&d, "a"), told, "{events:?}");
+        }
+    }
+}

@@ -251,3 +251,19 @@ fn a_refused_decision_leaves_nobody_in_silence() {
     assert_eq!(actions(&d), [("t_00000001", "tell")], "{d:?}");
     assert!(d.findings.iter().any(|f| f.ends_with("hermes kanban specify t_00000001")), "{d:?}");
 }
+
+#[test]
+fn a_block_is_the_workers_where_it_came_in_a_claimed_run() {
+    let of = |kind: &str, run: Option<i64>| crate::board::Event { run, ..event(kind, 50, json!({})) };
+    for (events, want) in [
+        (vec![of("claimed", Some(7)), of("blocked", Some(7))], true),
+        (vec![of("claimed", Some(6)), of("blocked", Some(7))], false),
+        (vec![of("claimed", Some(7)), of("blocked", None)], false),
+        (vec![of("claimed", Some(7)), of("blocked", Some(7)), of("blocked", None)], false),
+        (vec![of("claimed", Some(7))], false),
+    ] {
+        let mut d = detail("t_00000001", Status::Blocked);
+        d.events.extend(events.clone());
+        assert_eq!(crate::watch::route::decisions::is_by_worker(&d), want, "{events:?}");
+    }
+}
