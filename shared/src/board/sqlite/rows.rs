@@ -19,7 +19,11 @@ pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
 
 pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
     match row.get_ref(i).ok()? {
-        ValueRef::Text(t) | ValueRef::Blob(t) => Some(String::from_utf8_lossy(t).into_owned()),
+        // Checked first: mending is slow, and there is hardly ever something to mend.
+        ValueRef::Text(t) | ValueRef::Blob(t) => Some(match std::str::from_utf8(t) {
+            Ok(t) => t.to_owned(),
+            Err(_) => String::from_utf8_lossy(t).into_owned(),
+        }),
         ValueRef::Integer(n) => Some(n.to_string()),
         ValueRef::Real(f) => Some(f.to_string()),
         ValueRef::Null => None,
