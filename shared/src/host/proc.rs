@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -193,13 +193,20 @@ fn ended(fd: &OwnedFd) -> Result<bool, Errno> {
     Ok(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
 }
 
+/// Like `fs::read`, which asks for the size first and then feels its way: files here have none, and are read whole at once.
+fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(4096);
+    fs::File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn read(root: &Path, pid: i64) -> io::Result<Process> {
     let dir = root.join(pid.to_string());
-    let stat = fs::read(dir.join("stat"))?;
+    let stat = whole(&dir.join("stat"))?;
     let stat = parse_stat(&String::from_utf8_lossy(&stat))
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))?;
-    let command = command(&fs::read(dir.join("cmdline"))?);
-    let marks = fs::read(dir.join("environ")).map_or(Marks::Unreadable, |bytes| marks(&bytes));
+    let command = command(&whole(&dir.join("cmdline"))?);
+    let marks = whole(&dir.join("environ")).map_or(Marks::Unreadable, |bytes| marks(&bytes));
     let Stat { zombie, parent, kernel, ticks } = stat;
     Ok(Process { pid, parent, zombie, kernel, ticks: Some(ticks), command, marks })
 }
