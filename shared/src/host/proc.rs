@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_process};
 
+use crate::clip::lossy;
+
 /// `PF_KTHREAD` in field 9 of `/proc/PID/stat` (linux/sched.h).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
@@ -203,7 +205,7 @@ fn whole(path: &Path) -> io::Result<Vec<u8>> {
 fn read(root: &Path, pid: i64) -> io::Result<Process> {
     let dir = root.join(pid.to_string());
     let stat = whole(&dir.join("stat"))?;
-    let stat = parse_stat(&String::from_utf8_lossy(&stat))
+    let stat = parse_stat(&lossy(&stat))
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))?;
     let command = command(&whole(&dir.join("cmdline"))?);
     let marks = whole(&dir.join("environ")).map_or(Marks::Unreadable, |bytes| marks(&bytes));
@@ -233,7 +235,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
 }
 
 fn command(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes).replace('\0', " ");
+    let text = lossy(bytes).replace('\0', " ");
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -5,6 +5,7 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use crate::board::{CardMade, Event, Place, Run, Status, Task};
+use crate::clip::lossy;
 use crate::time::Time;
 
 pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
@@ -19,11 +20,7 @@ pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
 
 pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
     match row.get_ref(i).ok()? {
-        // Checked first: mending is slow, and there is hardly ever something to mend.
-        ValueRef::Text(t) | ValueRef::Blob(t) => Some(match std::str::from_utf8(t) {
-            Ok(t) => t.to_owned(),
-            Err(_) => String::from_utf8_lossy(t).into_owned(),
-        }),
+        ValueRef::Text(t) | ValueRef::Blob(t) => Some(lossy(t).into_owned()),
         ValueRef::Integer(n) => Some(n.to_string()),
         ValueRef::Real(f) => Some(f.to_string()),
         ValueRef::Null => None,

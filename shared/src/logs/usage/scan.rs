@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::window::Window;
 use crate::cache::Cache;
+use crate::clip::lossy;
 use crate::logs::file::DAY;
 use crate::logs::handle::{Mark, Owner, Stamp, check, glance, open};
 use crate::logs::lines::{Piece, lines};
@@ -160,7 +161,7 @@ fn go_on<C: Count>(
 ) -> io::Result<Cursor<C>> {
     let mut skip = within;
     let take = |count: &mut C, piece: &Piece<'_>| {
-        let text = String::from_utf8_lossy(piece.bytes);
+        let text = lossy(piece.bytes);
         count.line(text.trim_end_matches('\r'), &ask.window, is_part);
     };
     let rest = lines(file, from, stamp.size, &mut |piece| {
