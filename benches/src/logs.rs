@@ -60,6 +60,7 @@ pub(crate) fn logs(ground: &Ground, size: Size, report: &mut Report) -> Result<(
             6.0,
             ratio,
             " times",
+            "",
         );
     }
 
@@ -99,6 +100,7 @@ pub(crate) fn logs(ground: &Ground, size: Size, report: &mut Report) -> Result<(
             6.0,
             theirs.median() / all[0].median(),
             " times",
+            "it reads every line for whose it is and what it means; rg only for where a word stands",
         );
     }
     fs::remove_file(&long)?;

@@ -123,6 +123,10 @@ fn something_to_do_is_one_transaction_and_at_most_two_syncs() {
              UPDATE tasks SET worker_pid = 5000001, last_heartbeat_at = last_heartbeat_at - 3000, started_at = started_at - 3000
                WHERE {dead}"
         ));
+        for log in std::fs::read_dir(b.path().join("kanban/logs")).unwrap() {
+            let file = std::fs::File::options().write(true).open(log.unwrap().path()).unwrap();
+            file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(3_000)).unwrap();
+        }
         let _holder = holder(&b);
         let calls = traced(&b, "heal", &["--db", b.db.to_str().unwrap()]);
         let healed = b.value("SELECT count(*) FROM task_runs WHERE error = 'worker gone (heal)'");
@@ -179,7 +183,7 @@ fn of_a_log_that_grew_only_what_is_new_is_read() {
 
 /// The functions a pass called, of those whose names hold one of these words.
 #[track_caller]
-fn called(b: &TestBoard, watcher: &str, words: &[&str]) -> BTreeSet<String> {
+fn called(b: &TestBoard, watcher: &str, args: &[&str], words: &[&str]) -> BTreeSet<String> {
     let file = b.path().join("functions");
     let out = format!("--callgrind-out-file={}", file.display());
     let outer = ["valgrind", "-q", "--tool=callgrind", &out];
@@ -202,23 +206,11 @@ fn nothing_to_do_compiles_no_pattern_and_loads_no_zone() {
     let words = ["regex_automata", "regex_syntax", "aho_corasick", "globset", "tzdb"];
     let b = healthy();
     for watcher in WATCHERS {
-        assert_eq!(called(&b, watcher, &words), BTreeSet::new(), "{watcher}");
+        assert_eq!(called(&b, watcher, &[], &words), BTreeSet::new(), "{watcher}");
     }
-    // A scope is made of patterns: so this would be seen.
-    let repo = b.path().join("repo");
-    std::fs::create_dir(&repo).unwrap();
-    for args in [&["init", "-q"][..], &["commit", "-q", "--allow-empty", "-m", "base"]] {
-        let mut git = Command::new("git");
-        git.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args).current_dir(&repo);
-        assert!(git.status().unwrap().success());
-    }
-    std::fs::write(repo.join("new.rs"), "1\n").unwrap();
-    let scope = "## Scope\n- Concern: the parser\n- In scope: `src/parse/**`\n- Out of scope: `src/cli/*.r?`\n";
-    b.sql(&format!("UPDATE tasks SET body = '{scope}', workspace_kind = 'dir', workspace_path = '{}' WHERE id = 't_00000001'", repo.display()));
-    let seen = called(&b, "budget-check", &words);
-    assert!(
-        seen.iter().any(|n| n.contains("regex_automata")),
-        "{seen:?} {:?}",
-        ran(b.command("budget-check").arg("-v"))
-    );
+    // Scopes are made of patterns, and this reads them: so it would be seen. (Not by their files: valgrind before 3.21 knows
+    // no pidfd_open, without which no end of git is seen.)
+    b.sql("UPDATE tasks SET body = '## Scope\n- Concern: x\n- In scope: `src/**`\n' WHERE id = 't_00000001'");
+    let seen = called(&b, "budget-check", &["--lint"], &words);
+    assert!(seen.iter().any(|n| n.contains("regex_automata")), "{seen:?}");
 }
