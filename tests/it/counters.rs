@@ -77,10 +77,10 @@ fn healthy() -> TestBoard {
     b
 }
 
-/// Somebody who has the board open, as a gateway does.
+/// Somebody who has the board open and wrote to it, as a gateway does: the first to write to a new log syncs its head as well.
 fn holder(b: &TestBoard) -> rusqlite::Connection {
     let conn = b.open();
-    conn.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0)).unwrap();
+    conn.execute("UPDATE tasks SET priority = priority", []).unwrap();
     conn
 }
 
@@ -187,8 +187,9 @@ fn called(b: &TestBoard, watcher: &str, args: &[&str], words: &[&str]) -> BTreeS
     let file = b.path().join("functions");
     let out = format!("--callgrind-out-file={}", file.display());
     let outer = ["valgrind", "-q", "--tool=callgrind", &out];
-    let done = ran(under(&outer, b.command(watcher).args(["--db", b.db.to_str().unwrap()]))
-        .stdin(std::process::Stdio::null()));
+    let mut command = b.command(watcher);
+    command.args(["--db", b.db.to_str().unwrap()]).args(args);
+    let done = ran(under(&outer, &command).stdin(std::process::Stdio::null()));
     assert_eq!(done.code, 0, "{watcher}: {done:?}");
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.contains("sqlite3_step"), "{watcher}: no names of functions");
