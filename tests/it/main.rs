@@ -10,6 +10,7 @@ mod budget; // work against its scope and budget, and nothing changed but words
 mod card; // a worker's own card, from its stop to its decision
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented
+mod counters; // system calls and functions of a pass, counted from outside
 mod crash; // killed, starved of disk or robbed of its board at every call that writes
 mod demo; // the demo shows what it says and leaves nothing behind
 mod distress; // one card for one cause, whatever happens around it

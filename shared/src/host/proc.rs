@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_process};
+
+use crate::clip::lossy;
 
 /// `PF_KTHREAD` in field 9 of `/proc/PID/stat` (linux/sched.h).
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -248,10 +250,17 @@ fn ended(fd: &OwnedFd) -> Result<bool, Errno> {
     Ok(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
 }
 
+/// Like `fs::read`, which asks for the size first and then feels its way: files here have none, and are read whole at once.
+fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(4096);
+    fs::File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn read(root: &Path, pid: i64) -> io::Result<Process> {
     let dir = root.join(pid.to_string());
-    let (stat, cmdline) = (fs::read(dir.join("stat"))?, fs::read(dir.join("cmdline"))?);
-    let environ = fs::read(dir.join("environ")).ok();
+    let (stat, cmdline) = (whole(&dir.join("stat"))?, whole(&dir.join("cmdline"))?);
+    let environ = whole(&dir.join("environ")).ok();
     Process::parse(pid, &stat, &cmdline, environ.as_deref())
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))
 }
@@ -278,7 +287,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
 }
 
 fn command(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes).replace('\0', " ");
+    let text = lossy(bytes).replace('\0', " ");
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -16,6 +16,7 @@ use super::reader::{Reader, sniff};
 use super::tally::Tally;
 use super::{Line, LogEnd, Reading, plain, profile};
 use crate::cache::Cache;
+use crate::clip::lossy;
 use crate::time::Time;
 
 /// Most bytes read of a log at the first look, from its end.
@@ -170,7 +171,7 @@ pub fn read_all(
     let mut tally = Tally::new(reader);
     let seen = Time(stamp.written.0).min(now);
     let mut show = |piece: &Piece<'_>| {
-        let text = String::from_utf8_lossy(piece.bytes);
+        let text = lossy(piece.bytes);
         let line =
             Line { text: text.trim_end_matches('\r'), offset: piece.offset, is_cut: piece.is_cut, seen };
         let said = tally.line(&line);

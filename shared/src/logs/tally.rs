@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::lines::Piece;
 use super::reader::Reader;
 use super::{Evidence, Format, Line, LogEnd, Reading, Signal, SignalKind};
+use crate::clip::lossy;
 use crate::redact::redact;
 use crate::time::Time;
 
@@ -34,7 +35,7 @@ impl Tally {
 
     /// Takes a line as it stands in the file.
     pub(super) fn piece(&mut self, piece: &Piece<'_>, seen: Time) {
-        let text = String::from_utf8_lossy(piece.bytes);
+        let text = lossy(piece.bytes);
         let text = text.trim_end_matches('\r');
         self.line(&Line { text, offset: piece.offset, is_cut: piece.is_cut, seen });
     }

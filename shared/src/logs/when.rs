@@ -11,12 +11,14 @@
 use chrono::{
     DateTime, Datelike, Days, FixedOffset, Local, MappedLocalTime, NaiveDate, NaiveDateTime, TimeZone, Utc,
 };
-use chrono_tz::{TZ_VARIANTS, Tz};
+use jiff::tz::TimeZoneDatabase;
 
+use self::named::Named;
 use self::scan::Scan;
 use crate::clip::clip;
 use crate::time::Time;
 
+mod named;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -69,7 +71,7 @@ struct Now<'a, Z> {
 
 /// Where a clock time was read off.
 enum Zone {
-    Named(Tz),
+    Named(Named),
     Fixed(FixedOffset),
     /// None was named.
     Here,
@@ -220,7 +222,7 @@ impl<Z: TimeZone> Now<'_, Z> {
     fn today(&self, zone: &Zone) -> Option<NaiveDate> {
         let now = DateTime::<Utc>::from_timestamp(self.at.0, 0)?;
         Some(match zone {
-            Zone::Named(tz) => now.with_timezone(tz).date_naive(),
+            Zone::Named(named) => now.with_timezone(&named.offset(self.at)?).date_naive(),
             Zone::Fixed(offset) => now.with_timezone(offset).date_naive(),
             Zone::Here => now.with_timezone(self.local).date_naive(),
         })
@@ -228,24 +230,29 @@ impl<Z: TimeZone> Now<'_, Z> {
 
     fn moment(&self, zone: &Zone, clock: NaiveDateTime) -> Option<Time> {
         match zone {
-            Zone::Named(tz) => resolve(tz, clock),
-            Zone::Fixed(offset) => resolve(offset, clock),
-            Zone::Here => resolve(self.local, clock),
+            Zone::Named(named) => resolve(clock, |clock| named.moments(clock)),
+            Zone::Fixed(offset) => resolve(clock, |clock| moments(offset, clock)),
+            Zone::Here => resolve(clock, |clock| moments(self.local, clock)),
         }
     }
 }
 
 /// Turns a clock time into a moment: of two, the later; of none, the first moment after the gap.
-fn resolve<Z: TimeZone>(zone: &Z, clock: NaiveDateTime) -> Option<Time> {
+fn resolve(clock: NaiveDateTime, moments: impl Fn(NaiveDateTime) -> MappedLocalTime<Time>) -> Option<Time> {
     // No zone ever left out more than a day; in steps of a minute that is few enough.
     (0..=1440).find_map(|minutes| {
         let shifted = clock.checked_add_signed(chrono::TimeDelta::minutes(minutes))?;
-        match zone.from_local_datetime(&shifted) {
-            MappedLocalTime::Single(t) => Some(Time(t.timestamp())),
-            MappedLocalTime::Ambiguous(a, b) => Some(Time(a.timestamp().max(b.timestamp()))),
+        match moments(shifted) {
+            MappedLocalTime::Single(t) => Some(t),
+            MappedLocalTime::Ambiguous(a, b) => Some(a.max(b)),
             MappedLocalTime::None => None,
         }
     })
+}
+
+/// The moments at which the clocks of a zone show this.
+fn moments<Z: TimeZone>(zone: &Z, clock: NaiveDateTime) -> MappedLocalTime<Time> {
+    zone.from_local_datetime(&clock).map(|t| Time(t.timestamp()))
 }
 
 /// Abbreviations that mean one offset everywhere they are used, in hours.
@@ -277,8 +284,8 @@ fn zone(scan: &mut Scan<'_>) -> Option<Zone> {
     if let Some((_, hours)) = ABBREVIATIONS.iter().find(|(short, _)| *short == name) {
         return FixedOffset::east_opt(hours * 3600).map(Zone::Fixed);
     }
-    if let Some(tz) = TZ_VARIANTS.iter().find(|tz| tz.name().eq_ignore_ascii_case(name)) {
-        return Some(Zone::Named(*tz));
+    if let Ok(zone) = TimeZoneDatabase::bundled().get(name) {
+        return Some(Zone::Named(Named(zone)));
     }
     // A word of the sentence that goes on is no zone; something in brackets or with a slash wants to be one.
     let wants_to_be = name.contains('/') || (in_brackets && scan.rest().starts_with(')'));

@@ -6,8 +6,9 @@
 
 mod file;
 mod rows;
+mod texts;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,12 +18,13 @@ use rusqlite::types::ToSql;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 
-use self::file::{Place, check_file, columns, connect, millis, replaced, settle, told};
+use self::file::{Columns, Place, check_file, columns, connect, millis, replaced, settle, told};
 use self::rows::{card_made, event, int, place, run, task, text};
+use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MOST_STEPS, parts};
 use super::{
     Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
-    MOST_TURNS, NOISE, Outcome, Run, RunRef, Status, Step, TURNS, Task, open_cards,
+    MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -72,55 +74,6 @@ const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbea
 /// Columns every known Hermes has; without one of these the file is no board.
 const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
 
-/// Task columns in the order [`task`] reads them; those a board lacks are read as NULL.
-const TASK_COLUMNS: [&str; 27] = [
-    "id",
-    "title",
-    "assignee",
-    "status",
-    "priority",
-    "created_at",
-    "started_at",
-    "claim_lock",
-    "claim_expires",
-    "worker_pid",
-    "last_heartbeat_at",
-    "current_run_id",
-    "consecutive_failures",
-    "last_failure_error",
-    "max_retries",
-    "block_kind",
-    "block_recurrences",
-    "worker_started_at",
-    "idempotency_key",
-    "workspace_kind",
-    "workspace_path",
-    "branch_name",
-    "tenant",
-    "model_override",
-    "provider_override",
-    "created_by",
-    "body",
-];
-
-/// How many of them a glance reads: not where and by what it is worked on, and not the body.
-const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 8;
-
-const RUN_COLUMNS: [&str; 12] = [
-    "id",
-    "profile",
-    "status",
-    "outcome",
-    "started_at",
-    "ended_at",
-    "claim_lock",
-    "worker_pid",
-    "last_heartbeat_at",
-    "error",
-    "summary",
-    "metadata",
-];
-
 /// How a board is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -134,7 +87,8 @@ pub enum Mode {
 pub struct SqliteBoard {
     id: BoardId,
     conn: Connection,
-    columns: BTreeMap<String, BTreeSet<String>>,
+    columns: Columns,
+    texts: Texts,
     own: bool,
     mode: Mode,
     /// Where it writes; `None` where it only looks.
@@ -174,7 +128,8 @@ impl SqliteBoard {
             Mode::Look => None,
             Mode::Change => Some(Place::of(&id.path, file, &conn).ok_or_else(|| replaced(&at))?),
         };
-        Ok(SqliteBoard { id, conn, columns, own, mode, place, patience })
+        let texts = Texts::of(&columns);
+        Ok(SqliteBoard { id, conn, columns, texts, own, mode, place, patience })
     }
 
     /// Makes a board of our own in a new file, with the tables of Hermes 0.19.
@@ -215,16 +170,16 @@ impl SqliteBoard {
     /// The reading statements this board uses, by name, for checks of their query plans.
     pub fn reads(&self) -> Vec<(&'static str, String)> {
         vec![
-            ("glance", self.q_glance()),
-            ("task", self.q_task()),
-            ("titled", self.q_titled()),
-            ("runs", self.q_runs()),
-            ("recent runs", self.q_recent_runs()),
-            ("task events", self.q_task_events()),
-            ("task turns", self.q_task_turns()),
-            ("mark", self.q_mark()),
-            ("board events", self.q_board_events()),
-            ("turns", self.q_turns()),
+            ("glance", self.texts.glance.clone()),
+            ("task", self.texts.task.clone()),
+            ("titled", self.texts.titled.clone()),
+            ("runs", self.texts.runs.clone()),
+            ("recent runs", self.texts.recent_runs.clone()),
+            ("task events", self.texts.task_events.clone()),
+            ("task turns", self.texts.task_turns.clone()),
+            ("mark", self.texts.mark.clone()),
+            ("board events", self.texts.board_events.clone()),
+            ("turns", self.texts.turns.clone()),
             ("parents", Q_KIN.into()),
             ("cards", Q_CARDS.into()),
             ("comments", Q_COMMENTS.into()),
@@ -236,95 +191,7 @@ impl SqliteBoard {
     }
 
     fn has(&self, table: &str, column: &str) -> bool {
-        self.columns.get(table).is_some_and(|t| t.contains(column))
-    }
-
-    fn list(&self, table: &str, wanted: &[&str]) -> String {
-        let one = |c: &&str| if self.has(table, c) { (*c).to_owned() } else { format!("NULL AS {c}") };
-        wanted.iter().map(one).collect::<Vec<_>>().join(", ")
-    }
-
-    fn q_glance(&self) -> String {
-        // Bodies stay out: a pass looks at every open row, and a body may be long.
-        let columns = self.list("tasks", &TASK_COLUMNS[..GLANCE_COLUMNS]);
-        format!("SELECT {columns} FROM tasks WHERE status = ?1")
-    }
-
-    fn q_titled(&self) -> String {
-        let columns = self.list("tasks", &TASK_COLUMNS[..GLANCE_COLUMNS]);
-        format!("SELECT {columns} FROM tasks WHERE id = ?1")
-    }
-
-    fn q_task(&self) -> String {
-        format!("SELECT {} FROM tasks WHERE id = ?1", self.list("tasks", &TASK_COLUMNS))
-    }
-
-    fn q_runs(&self) -> String {
-        let columns = self.list("task_runs", &RUN_COLUMNS);
-        // By start, not by end or id: that is what the index holds.
-        format!(
-            "SELECT {columns} FROM task_runs WHERE task_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2"
-        )
-    }
-
-    fn q_recent_runs(&self) -> String {
-        // Texts stay out: of the newest runs of a whole board only who, when and how counts.
-        let texts = ["error", "summary", "metadata"];
-        let one = |c: &str| match self.has("task_runs", c) && !texts.contains(&c) {
-            true => c.to_owned(),
-            false => format!("NULL AS {c}"),
-        };
-        let columns = RUN_COLUMNS.map(one).join(", ");
-        format!(
-            "SELECT {columns}, task_id FROM task_runs \
-             WHERE id > (SELECT max(id) FROM task_runs) - ?1 ORDER BY id"
-        )
-    }
-
-    fn noise() -> String {
-        NOISE.map(|k| format!("'{k}'")).join(", ")
-    }
-
-    fn q_task_events(&self) -> String {
-        let run = if self.has("task_events", "run_id") { "run_id" } else { "NULL" };
-        format!(
-            "SELECT kind, created_at, {run}, payload, id FROM task_events WHERE task_id = ?1 \
-             AND kind NOT IN ({}) ORDER BY created_at DESC, id DESC LIMIT ?2",
-            Self::noise()
-        )
-    }
-
-    fn q_task_turns(&self) -> String {
-        let run = if self.has("task_events", "run_id") { "run_id" } else { "NULL" };
-        format!(
-            "SELECT kind, created_at, {run}, payload, id FROM task_events WHERE task_id = ?1 \
-             AND kind IN ({}) ORDER BY created_at DESC, id DESC LIMIT ?2",
-            TURNS.map(|k| format!("'{k}'")).join(", ")
-        )
-    }
-
-    fn q_mark(&self) -> String {
-        format!(
-            // The highest id and not the latest time: what somebody writes under a slow clock is news too.
-            "SELECT max(id) FROM task_events WHERE task_id = ?1 AND kind NOT IN ({})",
-            Self::noise()
-        )
-    }
-
-    fn q_board_events(&self) -> String {
-        self.q_events_where("")
-    }
-
-    fn q_turns(&self) -> String {
-        self.q_events_where(&format!("AND kind IN ({})", TURNS.map(|k| format!("'{k}'")).join(", ")))
-    }
-
-    fn q_events_where(&self, more: &str) -> String {
-        let run = if self.has("task_events", "run_id") { "run_id" } else { "NULL" };
-        format!(
-            "SELECT kind, created_at, {run}, payload, id, task_id FROM task_events \
-             WHERE id > (SELECT max(id) FROM task_events) - ?1 AND created_at >= ?2 {more} ORDER BY id"
-        )
+        file::has(&self.columns, table, column)
     }
 
     fn board_events(&self, sql: &str, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
@@ -349,16 +216,16 @@ impl SqliteBoard {
 
     fn mark(&self, conn: &Connection, task: &str) -> rusqlite::Result<String> {
         if !self.columns.contains_key("task_events") {
-            return Ok("e0".into());
+            return Ok(mark_of(0));
         }
-        let mut statement = conn.prepare_cached(&self.q_mark())?;
+        let mut statement = conn.prepare_cached(&self.texts.mark)?;
         let mut rows = statement.query([task])?;
         let id = rows.next()?.and_then(|r| int(r, 0));
-        Ok(format!("e{}", id.unwrap_or(0)))
+        Ok(mark_of(id.unwrap_or(0)))
     }
 
     fn detail(&self, conn: &Connection, id: &str) -> rusqlite::Result<Option<Detail>> {
-        let mut statement = conn.prepare_cached(&self.q_task())?;
+        let mut statement = conn.prepare_cached(&self.texts.task)?;
         let mut rows = statement.query([id])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let (task, body) = (task(row), text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
@@ -366,17 +233,20 @@ impl SqliteBoard {
 
         let mut runs = Vec::new();
         if self.columns.contains_key("task_runs") {
-            let mut statement = conn.prepare_cached(&self.q_runs())?;
+            let mut statement = conn.prepare_cached(&self.texts.runs)?;
             let mut rows = statement.query(params![id, MOST_RUNS as i64])?;
             while let Some(row) = rows.next()? {
                 runs.push(run(row));
             }
         }
         let mut events = Vec::new();
+        // The mark, from the very rows it would be looked for in; `None` where ids are no numbers.
+        let mut newest = Some(0);
         if self.columns.contains_key("task_events") {
-            let mut statement = conn.prepare_cached(&self.q_task_events())?;
+            let mut statement = conn.prepare_cached(&self.texts.task_events)?;
             let mut rows = statement.query(params![id, MOST_EVENTS as i64])?;
             while let Some(row) = rows.next()? {
+                newest = newest.zip(row.get_ref(4)?.as_i64().ok()).map(|(a, b)| a.max(b));
                 events.push((int(row, 4), event(row)));
             }
         }
@@ -384,7 +254,7 @@ impl SqliteBoard {
         if is_truncated {
             // Whoever writes a thousand comments must not push out what holds or stops the task.
             let known: BTreeSet<Option<i64>> = events.iter().map(|(id, _)| *id).collect();
-            let mut statement = conn.prepare_cached(&self.q_task_turns())?;
+            let mut statement = conn.prepare_cached(&self.texts.task_turns)?;
             let mut rows = statement.query(params![id, MOST_TURNS as i64])?;
             while let Some(row) = rows.next()? {
                 if !known.contains(&int(row, 4)) {
@@ -432,7 +302,10 @@ impl SqliteBoard {
             cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         }
         let cards = open_cards(&cards_made, &parents);
-        let mark = self.mark(conn, id)?;
+        let mark = match newest {
+            Some(newest) if !is_truncated => mark_of(newest),
+            _ => self.mark(conn, id)?,
+        };
         let events = events.into_iter().map(|(_, e)| e).collect();
         Ok(Some(Detail {
             task,
@@ -466,7 +339,7 @@ impl SqliteBoard {
 
     fn step_in(&self, tx: &Connection, now: Time, step: &Step) -> rusqlite::Result<Outcome> {
         if let Some(expect) = &step.expect {
-            let mut statement = tx.prepare_cached(&self.q_task())?;
+            let mut statement = tx.prepare_cached(&self.texts.task)?;
             let mut rows = statement.query([&step.task])?;
             let Some(row) = rows.next()? else {
                 return Ok(Outcome::Moved { what: "the task is gone".into() });
@@ -701,7 +574,7 @@ impl Board for SqliteBoard {
             let tx = self.conn.unchecked_transaction()?;
             let mut tasks = Vec::new();
             {
-                let mut statement = tx.prepare_cached(&self.q_glance())?;
+                let mut statement = tx.prepare_cached(&self.texts.glance)?;
                 for status in of {
                     let mut rows = statement.query([status.as_str()])?;
                     while let Some(row) = rows.next()? {
@@ -735,7 +608,7 @@ impl Board for SqliteBoard {
             let tx = self.conn.unchecked_transaction()?;
             let mut tasks = Vec::with_capacity(ids.len());
             {
-                let mut statement = tx.prepare_cached(&self.q_titled())?;
+                let mut statement = tx.prepare_cached(&self.texts.titled)?;
                 for id in ids {
                     let mut rows = statement.query([id])?;
                     tasks.extend(rows.next()?.map(task));
@@ -752,7 +625,7 @@ impl Board for SqliteBoard {
             return Ok(Vec::new());
         }
         let read = || -> rusqlite::Result<Vec<(String, Run)>> {
-            let mut statement = self.conn.prepare_cached(&self.q_recent_runs())?;
+            let mut statement = self.conn.prepare_cached(&self.texts.recent_runs)?;
             let mut rows = statement.query([most])?;
             let mut all = Vec::new();
             while let Some(row) = rows.next()? {
@@ -764,11 +637,11 @@ impl Board for SqliteBoard {
     }
 
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.board_events(&self.q_board_events(), since, most)
+        self.board_events(&self.texts.board_events, since, most)
     }
 
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.board_events(&self.q_turns(), since, most)
+        self.board_events(&self.texts.turns, since, most)
     }
 
     fn writable(&mut self) -> Result<()> {
@@ -843,6 +716,11 @@ impl Board for SqliteBoard {
         // And once more: what went away during the commit took it along.
         done.filter(|_| is_there()).ok_or_else(|| replaced(&self.id.path.display().to_string()))
     }
+}
+
+/// What stands for all that was written about a task so far.
+fn mark_of(newest: i64) -> String {
+    format!("e{newest}")
 }
 
 /// What a change requires and is not there.

@@ -5,6 +5,7 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use crate::board::{CardMade, Event, MOST_TEXT, Place, Run, Status, Task};
+use crate::clip::lossy;
 use crate::time::Time;
 
 pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
@@ -20,9 +21,7 @@ pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
 /// A text, or the front of it: SQLite takes up to a gigabyte in one column, and a pass reads many rows.
 pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
     match row.get_ref(i).ok()? {
-        ValueRef::Text(t) | ValueRef::Blob(t) => {
-            Some(String::from_utf8_lossy(&t[..t.len().min(MOST_TEXT)]).into_owned())
-        }
+        ValueRef::Text(t) | ValueRef::Blob(t) => Some(lossy(&t[..t.len().min(MOST_TEXT)]).into_owned()),
         ValueRef::Integer(n) => Some(n.to_string()),
         ValueRef::Real(f) => Some(f.to_string()),
         ValueRef::Null => None,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::window::Window;
 use crate::cache::Cache;
+use crate::clip::lossy;
 use crate::logs::file::DAY;
 use crate::logs::handle::{Mark, Owner, Stamp, check, glance, open};
 use crate::logs::lines::{Piece, lines};
@@ -60,6 +61,13 @@ struct Cursor<C> {
     torn: Option<C>,
 }
 
+/// A file of no format we know, so that it is not opened again while it is as it was.
+#[derive(Serialize, Deserialize)]
+struct Foreign {
+    version: u32,
+    foreign: Stamp,
+}
+
 impl<C: Count> Cursor<C> {
     fn counted(self) -> Counted<C> {
         Counted { count: self.torn.unwrap_or(self.count), is_part: self.is_part }
@@ -80,6 +88,11 @@ pub(super) fn scan<C: Count>(
     let key = key(ask);
     let known = key.as_deref().and_then(|k| cache.log(k));
     let used = known.as_ref().map(|row| row.used);
+    let is_lately = used.is_none_or(|used| ask.now.since(used) < DAY);
+    let foreign = known.as_ref().and_then(|row| serde_json::from_str::<Foreign>(&row.body).ok());
+    if is_lately && foreign.is_some_and(|f| f.version == VERSION && f.foreign == seen) {
+        return Ok(None);
+    }
     let old: Option<Cursor<C>> = known.and_then(|row| serde_json::from_str(&row.body).ok());
     let old = old.filter(|c| {
         c.version == VERSION
@@ -88,7 +101,7 @@ pub(super) fn scan<C: Count>(
     });
     let cursor = match old {
         Some(cursor) if cursor.mark.stamp == seen => {
-            if used.is_none_or(|used| ask.now.since(used) < DAY) {
+            if is_lately {
                 return Ok(Some(cursor.counted()));
             }
             cursor
@@ -97,6 +110,10 @@ pub(super) fn scan<C: Count>(
             let Some(file) = open(ask.path)? else { return Ok(None) };
             let stamp = check(&file.metadata().map_err(|e| e.to_string())?, ask.owner)?;
             let Some(cursor) = advance(&file, stamp, old, ask, new).map_err(|e| e.to_string())? else {
+                let foreign = Foreign { version: VERSION, foreign: stamp };
+                if let (Some(key), Ok(body)) = (key, serde_json::to_string(&foreign)) {
+                    cache.put_log(&key, 0, body, ask.now);
+                }
                 return Ok(None);
             };
             cursor
@@ -144,7 +161,7 @@ fn go_on<C: Count>(
 ) -> io::Result<Cursor<C>> {
     let mut skip = within;
     let take = |count: &mut C, piece: &Piece<'_>| {
-        let text = String::from_utf8_lossy(piece.bytes);
+        let text = lossy(piece.bytes);
         count.line(text.trim_end_matches('\r'), &ask.window, is_part);
     };
     let rest = lines(file, from, stamp.size, &mut |piece| {

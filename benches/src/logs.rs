@@ -1,0 +1,153 @@
+//! Reading logs, beside `rg` with one thread on the same files.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use rusqlite::Connection;
+use shared::logs::file::read_all;
+use testkit::generate::{NO_PID, Sizes};
+
+use crate::ground::Ground;
+use crate::passes::Size;
+use crate::report::{Report, short};
+use crate::run::{Result, Sample, in_turn, once};
+
+/// What the reader of a worker's log looks for, as one pattern.
+const PATTERN: &str = r"HTTP (4\d\d|5\d\d)|RateLimitError|API call failed|Rate limited after|API failed after|Final error|Connection error|AuthenticationError|Iteration budget|Query: work kanban task";
+
+/// Logs of workers that died, as large as a long night makes them.
+const LOGS: usize = 40;
+
+/// Times of first looks and of whole readings.
+pub(crate) fn logs(ground: &Ground, size: Size, report: &mut Report) -> Result<()> {
+    let mib = if size == Size::Quick { 1 } else { 5 };
+    let rounds = if size == Size::Quick { 7 } else { 31 };
+    let (root, files) = root(ground, mib)?;
+    let mut heal = || {
+        let mut command = ground.command(ground.bin.join("heal"));
+        command.args(["--dry-run", "--json", "--now", &ground.now.0.to_string()]).env("HERMES_HOME", &root);
+        once(&mut command)
+    };
+    let has_rg = Command::new("rg").arg("--version").output().is_ok_and(|o| o.status.success());
+    if !has_rg {
+        report.note("`rg` is not installed here: left out.");
+    }
+    let rg = |files: &[PathBuf]| {
+        let mut command = ground.command("rg");
+        command.args(["-j1", "--no-config", "-c", PATTERN]).args(files);
+        command
+    };
+    let mut theirs = || once(&mut rg(&files));
+    report.table(
+        &format!("{LOGS} logs of {mib} MiB, ms of whole processes ({rounds} rounds in turn)"),
+        "program | median | least | 90 % | processor | to ours",
+    );
+    let mut things: Vec<&mut dyn FnMut() -> Result<Sample>> = vec![&mut heal];
+    if has_rg {
+        things.push(&mut theirs);
+    }
+    let all = in_turn(rounds, &mut things)?;
+    let ours = all[0].median();
+    report.row(&format!("heal --dry-run, first look: at most the last MiB of each | {} | 1.00", all[0]));
+    if let Some(theirs) = all.get(1) {
+        let ratio = theirs.median() / ours;
+        report.row(&format!("rg -j1, all of them | {theirs} | {}", short(ratio)));
+        report.at_least(
+            &format!("first look at {LOGS} logs of {mib} MiB: 6 times faster than rg -j1"),
+            6.0,
+            ratio,
+            " times",
+            "",
+        );
+    }
+
+    let long = ground.dir.path().join("long.log");
+    fill(&long, if size == Size::Quick { 32 } else { 128 })?;
+    let bytes = fs::metadata(&long)?.len() as f64;
+    let mut engine = || {
+        let begun = Instant::now();
+        read_all(&long, Some("t_1"), ground.now, &mut |_, _, _| {})?;
+        let wall = begun.elapsed().as_secs_f64() * 1e3;
+        Ok(Sample { wall, cpu: wall })
+    };
+    let one = [long.clone()];
+    let mut theirs = || once(&mut rg(&one));
+    let mut things: Vec<&mut dyn FnMut() -> Result<Sample>> = vec![&mut engine];
+    if has_rg {
+        things.push(&mut theirs);
+    }
+    let all = in_turn(7, &mut things)?;
+    report.table(
+        &format!("One log of {:.0} MiB from end to end (7 rounds in turn)", bytes / 1_048_576.0),
+        "program | median, ms | MiB/s | to ours",
+    );
+    for (name, series) in
+        ["our reader: every line, what it means and whose it is", "rg -j1 -c"].iter().zip(&all)
+    {
+        let speed = bytes / 1_048_576.0 / (series.median() / 1e3);
+        report.row(&format!(
+            "{name} | {} | {speed:.0} | {}",
+            crate::run::ms(series.median()),
+            short(series.median() / all[0].median())
+        ));
+    }
+    if let Some(theirs) = all.get(1) {
+        report.at_least(
+            "a log from end to end: 6 times faster than rg -j1",
+            6.0,
+            theirs.median() / all[0].median(),
+            " times",
+            "it reads every line for whose it is and what it means; rg only for where a word stands",
+        );
+    }
+    fs::remove_file(&long)?;
+    Ok(())
+}
+
+/// A Hermes root whose dead workers left logs behind.
+fn root(ground: &Ground, mib: usize) -> Result<(PathBuf, Vec<PathBuf>)> {
+    let root = ground.dir.path().join("logs-root");
+    let folder = root.join("kanban/logs");
+    fs::create_dir_all(&folder)?;
+    fs::write(root.join("config.yaml"), "{}\n")?;
+    let board = ground.board("logs", Sizes::fixed(10_000))?;
+    let copy = root.join("kanban.db");
+    fs::copy(&board.path, &copy)?;
+    let conn = Connection::open(&copy)?;
+    let mut statement = conn.prepare("SELECT id FROM tasks WHERE worker_pid >= ?1 ORDER BY id LIMIT ?2")?;
+    let ids: Vec<String> =
+        statement.query_map((NO_PID, LOGS as i64), |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let files: Vec<PathBuf> = ids.iter().map(|id| folder.join(format!("{id}.log"))).collect();
+    let Some(first) = files.first() else { return Err("no dead workers".into()) };
+    fill(first, mib)?;
+    for file in &files[1..] {
+        fs::copy(first, file)?;
+    }
+    Ok((root, files))
+}
+
+/// Attempts of a worker as they look, one in ten of which is limited.
+fn fill(path: &Path, mib: usize) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    let tools: String = (0..200)
+        .map(|i| format!("  ┊ 💻 $         cargo test --package p{i} -- --nocapture | tail -n 429  {i}.1s\n"))
+        .collect();
+    let answer = "╭─ ⚕ Hermes ───────────────╮\n    All 503 tests pass now, the author said.\n╰──────────────────────────╯\n";
+    let failed = "⚠️  API call failed (attempt 2/2): RateLimitError [HTTP 429]\n   🔌 Provider: custom  Model: m1\n   🌐 Endpoint: http://127.0.0.1:1/v1\n   📝 Error: HTTP 429: slow down\n❌ Rate limited after 2 retries — HTTP 429: slow down\n   💀 Final error: HTTP 429: slow down\n";
+    let mut written = 0;
+    for n in 0.. {
+        let end = if n % 10 == 0 { failed } else { answer };
+        let text = format!(
+            "Query: work kanban task t_1\nInitializing agent...\n{tools}{end}\nSession:        x\nDuration:       8s\nMessages:       400 (1 user, 200 tool calls)\n"
+        );
+        out.write_all(text.as_bytes())?;
+        written += text.len();
+        if written >= mib << 20 {
+            break;
+        }
+    }
+    out.flush()
+}
