@@ -339,3 +339,64 @@ fn lock_path(db: &Path) -> PathBuf {
     name.push(".dispatch.lock");
     db.with_file_name(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::{Change, Expect, Status};
+    use crate::host::{Ask, HostFacts, Look, Proof};
+    use crate::watch::testing::detail;
+
+    /// A machine on which one process still works on `t_0000000a`.
+    struct Outliving;
+
+    impl Witness for Outliving {
+        fn facts(&self) -> HostFacts {
+            unreachable!("nobody asks")
+        }
+        fn is_here(&self, _: &str) -> bool {
+            true
+        }
+        fn look(&self, _: &[Ask]) -> Vec<Look> {
+            Vec::new()
+        }
+        fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
+            vec![true; proofs.len()]
+        }
+        fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
+            tasks.iter().map(|t| (*t == "t_0000000a").then_some(77)).collect()
+        }
+    }
+
+    #[test]
+    fn work_is_not_set_free_while_a_process_still_works_on_it() {
+        let step = |id: &str, was: Status, changes: Vec<Change>| Step {
+            task: id.into(),
+            action: "reset".into(),
+            case: "crash-loop".into(),
+            cause: None,
+            because: String::new(),
+            expect: Some(Expect::of(&detail(id, was))),
+            proof: None,
+            after: Vec::new(),
+            changes,
+        };
+        let (ready, blocked) = (Change::SetStatus(Status::Ready), Change::SetStatus(Status::Blocked));
+        let to = Change::Assign(Some("nova".into()));
+        for (id, was, changes, stays) in [
+            ("t_0000000a", Status::Blocked, vec![ready.clone()], true),
+            ("t_0000000a", Status::Scheduled, vec![Change::SetStatus(Status::Todo)], true),
+            ("t_0000000a", Status::Ready, vec![to.clone()], true),
+            ("t_0000000b", Status::Blocked, vec![ready.clone()], false),
+            // What only says something, or gives it to a person, sets nothing free.
+            ("t_0000000a", Status::Blocked, vec![to, blocked], false),
+            ("t_0000000a", Status::Blocked, vec![], false),
+            // Of a running task the proof speaks.
+            ("t_0000000a", Status::Running, vec![ready], false),
+        ] {
+            let checked = Checked::of(vec![step(id, was.clone(), changes.clone())], &Outliving);
+            let why = checked.steps[0].1.as_deref();
+            assert_eq!(why, stays.then_some("process 77 still works on it"), "{was} {changes:?}");
+        }
+    }
+}

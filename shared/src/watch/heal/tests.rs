@@ -896,3 +896,31 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!(p.backoff, Duration::from_secs(600));
     assert_eq!(p.decay, Duration::from_secs(6 * 3_600));
 }
+
+#[test]
+fn a_block_that_nobody_explains_is_a_persons_after_a_while() {
+    let blocked = |newest: Event, failures: i64| {
+        let mut t = blank(Status::Blocked);
+        t.detail.task.failures = failures;
+        t.detail.events.push(event("gave_up", 9_000, json!({"limit_source": "dispatcher"})));
+        t.detail.events.push(newest);
+        line(&decided(t))
+    };
+    // A row that says blocked, and a newer word that says it is not.
+    let forged = || event("unblocked", 2_000, json!({"by": "heal"}));
+    assert!(blocked(forged(), 2).starts_with("hand-over unexplained-block: "), "{}", blocked(forged(), 2));
+    let leave = "- blocked, but not by the failure breaker";
+    assert_eq!(blocked(event("unblocked", 1_700, json!({})), 2), leave, "somebody may be about to");
+    assert_eq!(blocked(forged(), 1), leave, "the dispatcher promotes it");
+    let t = Task { failures: 1, ..blank(Status::Blocked).detail.task };
+    assert!(suspect(&t, NOW, 30, false), "also without a text of its failure");
+}
+
+#[test]
+fn an_unblock_that_released_nothing_does_not_make_a_hold_endless() {
+    let mut t = blank(Status::Scheduled);
+    let hold = json!({"hold": {"owner": "heal", "cause": "rate_limit", "until": ago(60).0}});
+    t.detail.events.push(ours("scheduled", 3_000, hold));
+    t.detail.events.push(event("unblocked", 2_000, json!({"by": "heal"})));
+    assert!(line(&decided(t)).starts_with("resume hold-over: "));
+}

@@ -381,6 +381,9 @@ impl<'a> Rules<'a> {
             let by_hand =
                 d.events.iter().rev().find(|e| e.kind == "blocked").and_then(|e| e.by()) == Some(HAND);
             if asked < most && !by_hand && here.is_none() {
+                if self.is_due(d) {
+                    continue;
+                }
                 let why = Why::new("no-decision", format!("card {} was completed {how}", card.task.id));
                 let keys = json!({"card": card.task.id});
                 let step =

@@ -362,14 +362,18 @@ impl<'a> Rules<'a> {
     /// Whether somebody takes a task over by rule alone, now or in its turn.
     pub(super) fn goes_by_rule(&self, d: &'a Detail) -> bool {
         let takes = |c: &Choice| matches!(c, Choice::Move(_) | Choice::Wait { .. });
-        // A hold that is over is looked after first, whatever comes of that.
+        self.taken_by(d).as_ref().is_some_and(takes)
+    }
+
+    /// Whether the hold of a task that waits for a provider is over, or its provider answers: that is looked after before
+    /// anybody is asked again.
+    pub(super) fn is_due(&self, d: &'a Detail) -> bool {
         let over = our_hold(d).is_some_and(|(event, hold)| until(event, hold) <= self.seen.now);
-        let taken = self.taken_by(d);
-        self.goes_on_now(d) || taken.as_ref().is_some_and(|c| takes(c) || over)
+        self.goes_on_now(d) || (over && self.taken_by(d).is_some())
     }
 
     /// Whether a rule moves a task or sets it free in this very pass.
-    pub(super) fn goes_on_now(&self, d: &'a Detail) -> bool {
+    fn goes_on_now(&self, d: &'a Detail) -> bool {
         let Some(choice) = self.taken_by(d) else { return false };
         let ends = our_hold(d).map(|(event, hold)| until(event, hold));
         matches!(choice, Choice::Move(_)) || self.may_go_on(d, ends)
