@@ -21,14 +21,10 @@ fn main() -> ExitCode {
     };
     let engine = if args.iter().any(|a| a == "--sqlite") { Engine::Sqlite } else { Engine::Memory };
     let (sum, broken) = simulate(from, to, engine);
-    let figure = told(&sum, from, to, engine, broken.len());
+    let figure = told(&sum, from, to, engine, broken.len()) + &listed(&broken);
     println!("{figure}");
     for b in &broken {
         println!("night {} is broken: {}", b.seed, b.what.lines().next().unwrap_or_default());
-    }
-    if let Some(first) = broken.first() {
-        println!("{first}");
-        return ExitCode::FAILURE;
     }
     if let Some(file) = args.iter().position(|a| a == "--write").and_then(|at| args.get(at + 1)) {
         let text = std::fs::read_to_string(file).expect("the file to write to");
@@ -36,7 +32,30 @@ fn main() -> ExitCode {
         let (_, tail) = rest.split_once(END).expect("its last marker");
         std::fs::write(file, format!("{head}{BEGIN}{figure}{END}{tail}")).expect("written");
     }
+    if let Some(first) = broken.first() {
+        println!("{first}");
+        return ExitCode::FAILURE;
+    }
     ExitCode::SUCCESS
+}
+
+/// The broken nights by what was broken in them.
+fn listed(broken: &[Broken]) -> String {
+    if broken.is_empty() {
+        return String::new();
+    }
+    let mut by: std::collections::BTreeMap<&str, Vec<String>> = std::collections::BTreeMap::new();
+    for b in broken {
+        let kind = ["a second pass", "not settled"].into_iter().find(|k| b.what.starts_with(k));
+        let word = match kind {
+            Some("a second pass") => "a second pass right after the first changed something",
+            Some(_) => "not settled a day after the world was well",
+            None => b.what.lines().next().unwrap_or_default(),
+        };
+        by.entry(word).or_default().push(b.seed.to_string());
+    }
+    let lines: String = by.iter().map(|(what, seeds)| format!("- {what}: {}\n", seeds.join(", "))).collect();
+    format!("\nBroken nights, by what was broken first:\n\n{lines}")
 }
 
 fn simulate(from: u64, to: u64, engine: Engine) -> (Tally, Vec<Broken>) {
