@@ -20,12 +20,13 @@ type Row = Vec<Value>;
 /// Where the columns lie in the statement `glance`.
 const ID: usize = 0;
 const STATUS: usize = 3;
+const STARTED: usize = 6;
 const CLAIM: usize = 7;
 const PID: usize = 9;
 const HEARD: usize = 10;
 const FAILURE: usize = 13;
 
-/// Seconds of silence after which `heal` looks closely, where nobody dispatches.
+/// Seconds of silence, or of work, after which `heal` looks closely, where nobody dispatches.
 const QUIET: i64 = 30;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -97,7 +98,10 @@ fn is_suspect(row: &Row, now: i64) -> bool {
     let Value::Text(status) = &row[STATUS] else { return false };
     let is_claimed = row[CLAIM] != Value::Null;
     match status.as_str() {
-        "running" => matches!(row[HEARD], Value::Integer(at) if now - at >= QUIET),
+        // Also where it was heard from just now: a heartbeat is no proof of progress.
+        "running" => {
+            [HEARD, STARTED].iter().any(|c| matches!(row[*c], Value::Integer(at) if now - at >= QUIET))
+        }
         "blocked" => is_claimed || row[FAILURE] != Value::Null,
         "ready" | "todo" => is_claimed,
         "scheduled" => true,

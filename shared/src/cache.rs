@@ -1,6 +1,8 @@
 //! What is remembered between passes: a cache, never a ground for a bolder action. Deleting it costs a longer wait or a
 //! second reading, nothing else.
 
+pub(crate) mod passes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -9,16 +11,17 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 
+use crate::replay::Stored;
 use crate::time::Time;
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, offset INTEGER NOT NULL);
      CREATE TABLE IF NOT EXISTS sightings (key TEXT PRIMARY KEY, since INTEGER NOT NULL);
      CREATE TABLE IF NOT EXISTS logs (key TEXT PRIMARY KEY, offset INTEGER NOT NULL, used INTEGER NOT NULL, body TEXT NOT NULL);
      CREATE TABLE IF NOT EXISTS shared (board TEXT PRIMARY KEY, body TEXT NOT NULL);
-     PRAGMA user_version = 3;";
+     PRAGMA user_version = 4;";
 
 /// The layout above. A file with another one is made anew.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// Seconds after which the cursor of a log that was not looked at is forgotten: Hermes itself deletes a log by then.
 const LOG_AGE: i64 = 30 * 86_400;
@@ -39,6 +42,8 @@ pub struct Cache {
     shared: BTreeMap<String, String>,
     /// What this pass tells the passes over other boards; `None` is nothing any more.
     told: BTreeMap<String, Option<String>>,
+    /// Passes with what they saw.
+    kept: Vec<Stored>,
     /// Open for the whole pass: a pass may ask for the cursors of many logs.
     reading: Option<Connection>,
     /// Why what lies there is neither read nor written.
@@ -117,11 +122,28 @@ impl Cache {
         }
     }
 
-    /// How far a log was read, by this pass or else by an earlier one.
-    pub(crate) fn log(&mut self, key: &str) -> Option<LogRow> {
+    /// Why what lies there is neither read nor written, if so.
+    pub(crate) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// Keeps what a pass saw, where an earlier one did not see the same already.
+    pub(crate) fn keep(&mut self, pass: Stored) {
+        self.read_on();
+        if passes::is_news(self.reading.as_ref(), &pass) {
+            self.kept.push(pass);
+        }
+    }
+
+    fn read_on(&mut self) {
         if self.reading.is_none() {
             self.reading = self.path.as_deref().filter(|p| p.is_file()).and_then(|p| reader(p).ok());
         }
+    }
+
+    /// How far a log was read, by this pass or else by an earlier one.
+    pub(crate) fn log(&mut self, key: &str) -> Option<LogRow> {
+        self.read_on();
         let known = self.logs.entry(key.to_owned()).or_insert_with(|| {
             let found = self.reading.as_ref().and_then(|conn| log_row(conn, key).ok());
             let (stored, old) = found.map_or((None, None), |(offset, row)| (Some(offset), Some(row)));
@@ -210,7 +232,7 @@ impl Cache {
     pub fn save(&mut self) -> Option<String> {
         let read_on = self.logs.values().any(|c| c.new.is_some());
         let silent = self.noted.is_empty() && self.forgotten.is_empty() && self.told.is_empty();
-        if self.new_clock.is_none() && silent && !read_on {
+        if self.new_clock.is_none() && silent && !read_on && self.kept.is_empty() {
             return None;
         }
         if let Some(why) = &self.refused {
@@ -226,6 +248,7 @@ impl Cache {
         });
         // What comes after rests on what is stored now.
         self.logs.clear();
+        self.kept.clear();
         done.err().map(|e| format!("{}: {e}; nothing is remembered until the next pass", path.display()))
     }
 
@@ -245,7 +268,7 @@ impl Cache {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         match version(&tx)? {
             // With the rest in one transaction: a file is whole or empty, and it is made with as few waits for the disk.
-            0 => tx.execute_batch(SCHEMA)?,
+            0 => tx.execute_batch(&format!("{}{SCHEMA}", passes::SCHEMA))?,
             VERSION => {}
             _ => return Err(OtherLayout.into()),
         }
@@ -272,6 +295,7 @@ impl Cache {
             };
         }
         self.write_logs(&tx)?;
+        passes::write(&tx, &self.kept)?;
         tx.commit()?;
         Ok(())
     }

@@ -130,6 +130,11 @@ impl Cause {
         matches!(self, Cause::RateLimit | Cause::Quota | Cause::Overloaded | Cause::ServerError)
     }
 
+    /// Whether it lies with the provider and not with the task; see [`Blocker::lies_with_provider`].
+    pub fn lies_with_provider(self) -> bool {
+        self.is_provider_pressure() || self == Cause::Credential
+    }
+
     /// The blocker type of a distress card; `None` where no card is made.
     pub fn blocker_type(self) -> Option<Blocker> {
         match self {
@@ -329,6 +334,9 @@ pub fn of_text(error: &str) -> Option<Cause> {
 const OPENINGS: &[(&str, Cause)] = &[
     ("worker gone (heal)", Cause::WorkerGone),
     ("stale_lock=", Cause::WorkerGone),
+    // Of `board run`; a signal that nobody explains is a death.
+    ("worker killed by signal ", Cause::WorkerGone),
+    ("worker exited with code ", Cause::ExitCode),
     ("worker exited cleanly (rc=0) without calling", Cause::ProtocolViolation),
     ("Iteration budget exhausted (", Cause::IterationBudget),
     ("no heartbeat for ", Cause::TimedOut),
@@ -499,6 +507,8 @@ mod tests {
         assert_eq!(heal, [Cause::ConnectionRefused, Cause::WorkerGone, Cause::SpawnError]);
         for c in Cause::ALL {
             assert_eq!(c.is_provider_pressure(), c.blocker_type() == Some(Blocker::RateLimited), "{c}");
+            let blocker = c.blocker_type().is_some_and(Blocker::lies_with_provider);
+            assert_eq!(c.lies_with_provider(), blocker, "{c}");
             let has_way_on = c.owner() == Owner::Heal || c.blocker_type().is_some() || c == Cause::ToolError;
             assert!(has_way_on, "{c} has no card to go on");
             assert!(!(c.is_provider_pressure() && c.owner() == Owner::Heal), "{c}");

@@ -6,12 +6,14 @@
 //! `WATCHBILL_<SECTION>_<KEY>` variables (not for the tables by name). Flags come later, in the command line. Layers merge key by key.
 //! Every failure is [`Kind::Config`], one line.
 
+mod actions;
 mod budget;
+mod detect;
 mod file;
 mod keys;
 mod layer;
 mod named;
-mod quiet;
+pub(crate) mod quiet;
 mod routing;
 pub mod span;
 
@@ -23,11 +25,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use self::budget::Budget;
+pub use self::detect::Detect;
 pub use self::keys::{KeyInfo, keys, sample};
 pub use self::named::{PriceKeys, ProfileKeys, ProviderKeys};
 pub use self::quiet::QuietHours;
 pub use self::routing::{RateLimitRoute, Routing};
 use crate::error::{Error, Kind, Result};
+use crate::health::{Action, Check};
 use crate::host::{HostPolicy, PidNamespace};
 
 /// The configuration file of the whole machine.
@@ -55,6 +59,8 @@ pub struct Config {
     pub routing: Routing,
     /// What one task may use where it says nothing itself.
     pub budget: Budget,
+    /// From when on a health check finds something.
+    pub detect: Detect,
     /// What is said of profiles, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles: BTreeMap<String, ProfileKeys>,
@@ -163,6 +169,27 @@ pub struct Heal {
     /// The furthest a claim's expiry may lie ahead before it is cut to this.
     #[serde(serialize_with = "span::serialize")]
     pub claim_ceiling: Duration,
+    /// Whether a living worker may ever be stopped, after its identity is proven.
+    #[serde(serialize_with = "on_or_off")]
+    pub allow_stop: bool,
+    /// What becomes of a health check's alert, where that is not what [`Check::default_action`] says. See [`Heal::action`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub health_actions: BTreeMap<Check, Action>,
+    /// Attempts that may die since the last success before a person must look.
+    pub max_resumes: u32,
+    /// What becomes of a task whose working tree others changed since its worker died.
+    pub tree_drift: TreeDrift,
+}
+
+/// What becomes of a task whose working tree others changed since its worker died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TreeDrift {
+    /// A person looks first.
+    #[default]
+    Escalate,
+    /// It goes on, and the next attempt is warned.
+    Warn,
 }
 
 fn on_or_off<S: serde::Serializer>(switch: &bool, s: S) -> std::result::Result<S::Ok, S::Error> {
@@ -184,6 +211,7 @@ impl Default for Config {
             people: People::default(),
             routing: Routing::default(),
             budget: Budget::default(),
+            detect: Detect::default(),
             profiles: BTreeMap::new(),
             providers: BTreeMap::new(),
             prices: BTreeMap::new(),
@@ -229,6 +257,10 @@ impl Default for Heal {
             hold: minutes(15),
             hold_max: minutes(6 * 60),
             claim_ceiling: minutes(24 * 60),
+            allow_stop: false,
+            health_actions: BTreeMap::new(),
+            max_resumes: 8,
+            tree_drift: TreeDrift::Escalate,
         }
     }
 }
@@ -294,13 +326,14 @@ fn user_file(env: &Env) -> Option<PathBuf> {
 
 /// Pairs that each lie in their own range and still cannot work together.
 fn contradictions(loaded: &Loaded) -> Result<()> {
-    let Config { board: b, heal: h, budget: g, .. } = &loaded.config;
+    let Config { board: b, heal: h, budget: g, detect: d, .. } = &loaded.config;
     let pairs = [
         ("heal.backoff", h.backoff, "heal.backoff_max", h.backoff_max),
         ("heal.storm_probe", h.storm_probe, "heal.storm_probe_max", h.storm_probe_max),
         ("heal.hold", h.hold, "heal.hold_max", h.hold_max),
         ("board.claim_ttl", b.claim_ttl, "heal.claim_ceiling", h.claim_ceiling),
         ("budget.tree_limit", g.tree_limit, "budget.trees_limit", g.trees_limit),
+        ("detect.session_stall", d.session_stall, "detect.stall", d.stall),
     ];
     for (low, n, high, max) in pairs {
         if n <= max {

@@ -10,6 +10,7 @@ mod read;
 use serde::{Deserialize, Serialize};
 
 pub use self::annex::{Annex, Attempt, Commands};
+use crate::board::Task;
 use crate::quote;
 use crate::task_id::is_task_id;
 
@@ -72,6 +73,11 @@ impl Blocker {
         let said = plain(s);
         Blocker::ALL.into_iter().find(|b| plain(b.as_str()) == said)
     }
+
+    /// Whether it lies with the provider and not with the task: the same work may go on elsewhere, or later.
+    pub fn lies_with_provider(self) -> bool {
+        matches!(self, Blocker::RateLimited | Blocker::CredentialFailure)
+    }
 }
 
 impl std::fmt::Display for Blocker {
@@ -90,9 +96,15 @@ pub fn is_card_title(title: &str) -> bool {
     title.trim_start().get(..PREFIX.len()).is_some_and(|p| p.eq_ignore_ascii_case(PREFIX))
 }
 
+/// Whether a task with this key is an incident's card.
+pub fn is_incident(key: Option<&str>) -> bool {
+    key.is_some_and(|k| k.starts_with(INCIDENT_KEY))
+}
+
 /// Whether a task is a distress card, by title or key.
-pub fn is_card(title: &str, key: Option<&str>) -> bool {
-    is_card_title(title) || key.is_some_and(|k| k.starts_with(KEY))
+pub fn is_card(task: &Task) -> bool {
+    let key = task.idempotency_key.as_deref();
+    is_card_title(&task.title) || key.is_some_and(|k| k.starts_with(KEY))
 }
 
 /// Reads a card's title: the source, and the blocker type where it is one of the six. Near misses count

@@ -2,8 +2,39 @@
 
 /// FNV-1a with 64 bits. Not for secrets.
 pub(crate) fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    let start = 0xcbf2_9ce4_8422_2325_u64;
-    bytes.into_iter().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.into_iter().fold(START, step)
+}
+
+/// What the hash of nothing is.
+const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn step(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+}
+
+/// The same hash of what comes in pieces.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fnv(u64);
+
+impl Fnv {
+    pub(crate) fn new() -> Fnv {
+        Fnv(START)
+    }
+
+    /// Takes in more bytes; where one piece ends does not matter.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| step(hash, *byte));
+    }
+
+    /// Takes in a part with its length before it, so that no two lists of parts are taken for one another.
+    pub(crate) fn part(&mut self, bytes: &[u8]) {
+        self.add(&bytes.len().to_le_bytes());
+        self.add(bytes);
+    }
+
+    pub(crate) fn value(self) -> u64 {
+        self.0
+    }
 }
 
 #[cfg(test)]
@@ -14,5 +45,20 @@ mod tests {
         assert_eq!(super::fnv([]), 0xcbf2_9ce4_8422_2325);
         assert_eq!(super::fnv(*b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(super::fnv(*b"foobar"), 0x8594_4171_f739_67e8);
+        let mut pieces = super::Fnv::new();
+        pieces.add(b"foo");
+        pieces.add(b"bar");
+        assert_eq!(pieces.value(), super::fnv(*b"foobar"));
+    }
+
+    #[test]
+    fn parts_have_ends() {
+        let of = |parts: &[&[u8]]| {
+            let mut hash = super::Fnv::new();
+            parts.iter().for_each(|p| hash.part(p));
+            hash.value()
+        };
+        assert_ne!(of(&[b"ab", b"c"]), of(&[b"a", b"bc"]));
+        assert_ne!(of(&[b""]), of(&[]));
     }
 }

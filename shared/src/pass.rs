@@ -9,18 +9,26 @@ use rustix::fs::{FlockOperation, Mode as FileMode, OFlags};
 
 use crate::board::change::{MOST_STEPS, parts};
 use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Outcome, Step, discover};
+use crate::board::{Board, BoardId, Detail, Outcome, Step, discover};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::{Error, Kind, Result};
 use crate::host::{Holders, Host, Split};
 use crate::logs::session::Prices;
 use crate::logs::usage::{self, Usage, UsageAsk};
+use crate::logs::vitals::{self, Vitals, Worker};
+use crate::packet::Packet;
+use crate::replay::Stored;
 use crate::report::BoardReport;
 use crate::runtime::{self, LogFiles};
+use crate::session::Mapping;
+use crate::session::opencode::gather::{self, Ground};
+use crate::session::opencode::rest::Address;
+use crate::session::opencode::{Opencode, store};
 use crate::time::{Time, words};
+use crate::watch::heal;
 use crate::watch::{Pass, UseAsk, Watcher, Witness, World};
-use crate::{provider, tree};
+use crate::{pause, provider, tree};
 
 /// How long a held dispatch lock is waited for. A tick of Hermes takes well under a second.
 const LOCK_WAIT: Duration = Duration::from_millis(1_500);
@@ -43,6 +51,10 @@ pub struct Tools<'a> {
     pub clock_offset: i64,
     /// The folder of Claude Code, in which transcripts are looked for by the folder they were made in.
     pub claude: Option<&'a Path>,
+    /// The folder of Codex, in which rollouts are looked for by who holds them open and by the folder they were made in.
+    pub codex: Option<&'a Path>,
+    /// opencode as it is on this machine.
+    pub opencode: &'a Opencode,
     /// Keep what was seen for the report.
     pub keep_seen: bool,
 }
@@ -70,6 +82,10 @@ fn pass<W: Watcher>(
         watcher.observe(world, pass)
     })?;
     let decision = watcher.decide(&seen, tools.pass, tools.config);
+    if !tools.pass.dry {
+        let stored = Stored::of::<W>(&id.file(), tools.pass, &seen, &decision);
+        stored.into_iter().for_each(|stored| tools.cache.keep(stored));
+    }
     if tools.keep_seen {
         report.seen = serde_json::to_value(&seen).ok();
     }
@@ -95,8 +111,27 @@ pub(crate) fn look<T>(
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);
     let profile = |name: &str| provider::of(root, name, config);
-    let (prices, claude) = (Prices::of(config), tools.claude);
-    let usage = |ask: &UseAsk<'_>, cache: &mut Cache| used(id, ask, (&prices, claude), cache);
+    let prices = Prices::of(config);
+    let opencode = tools.opencode;
+    let store = opencode.store.as_deref();
+    let places = Places { prices: &prices, claude: tools.claude, codex: tools.codex, opencode: store };
+    let usage = |ask: &UseAsk<'_>, cache: &mut Cache| {
+        let read = |ask: &UsageAsk<'_>| usage::read(ask, cache);
+        asked(id, ask, places, &[], read).unwrap_or_else(Usage::unknown)
+    };
+    let vitals = |ask: &UseAsk<'_>, worker: Option<Worker>, cache: &mut Cache| {
+        let read = |ask: &UsageAsk<'_>| vitals::read(ask, worker, cache);
+        // Where its claim names a log, no other is looked for.
+        let codex = tools.codex.zip(worker).filter(|_| ask.file.is_none());
+        let held = codex.map(|(home, w)| host.open_below(w.pid, w.ticks, &home.join("sessions")));
+        let held = held.unwrap_or_default();
+        asked(id, ask, places, &held, read).unwrap_or_else(|why| Some(Vitals::hidden(why)))
+    };
+    let now = tools.pass.now;
+    let sessions = |mappings: &[Mapping]| {
+        let server = |at: &Address| opencode.server(at);
+        gather::mapped(mappings, &Ground { server: &server, store, limits: &config.detect, now })
+    };
     let mut world = World {
         board,
         host,
@@ -106,28 +141,57 @@ pub(crate) fn look<T>(
         profile: &profile,
         tree: &tree::look,
         changes: &tree::changes::changes,
+        state: &tree::state::state,
         usage: &usage,
+        vitals: &vitals,
+        sessions: &sessions,
         clock_offset: tools.clock_offset,
         config,
     };
     f(&mut world, tools.pass)
 }
 
-/// What an attempt used, from wherever this board's agents write.
-fn used(
+/// What the next attempt at a task of this board would be told now, with the task itself; `None`: it has no such task. Only
+/// looks.
+///
+/// # Errors
+/// The board cannot be read.
+pub(crate) fn handover(id: &BoardId, task: &str, tools: &mut Tools<'_>) -> Result<Option<(Detail, Packet)>> {
+    let mut board = SqliteBoard::open(id.clone(), Mode::Look, tools.config.board.busy_timeout)?;
+    look(&mut board, id, tools, |world, pass| heal::handover(world, pass, task))
+}
+
+/// Where agents keep their logs, and what their tokens cost.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    prices: &'a Prices,
+    claude: Option<&'a Path>,
+    codex: Option<&'a Path>,
+    opencode: Option<&'a Path>,
+}
+
+/// Asks about an attempt wherever this board's agents write.
+///
+/// # Errors
+/// Why nobody is asked, in words.
+fn asked<T>(
     id: &BoardId,
     ask: &UseAsk<'_>,
-    (prices, claude): (&Prices, Option<&Path>),
-    cache: &mut Cache,
-) -> Usage {
+    places: Places<'_>,
+    held: &[PathBuf],
+    read: impl FnOnce(&UsageAsk<'_>) -> T,
+) -> std::result::Result<T, String> {
     // The id comes from a row that anybody may have written: it must not lead out of the folder.
     let is_name = !ask.task.is_empty() && !ask.task.contains(['/', '\0']) && !ask.task.starts_with('.');
     let log = discover::logs_dir(id).filter(|_| is_name).map(|dir| dir.join(format!("{}.log", ask.task)));
-    let named = ask.file.map(Path::new);
+    // Where the claim names no log, the session that was spawned for the attempt does.
+    let stored = places.opencode.zip(ask.session).filter(|_| ask.file.is_none());
+    let stored = stored.and_then(|(folder, session)| store::in_file(folder, session));
+    let named = ask.file.map(Path::new).or(stored.as_deref());
     // A store may be named with a session behind it.
     let file = ask.file.and_then(|f| f.split('#').next()).map(Path::new);
     if file.is_some_and(|file| discover::is_board_file(id, file)) {
-        return Usage::unknown("the log its claim names is the board itself");
+        return Err("the log its claim names is the board itself".into());
     }
     let ask = UsageAsk {
         task: ask.task,
@@ -136,14 +200,16 @@ fn used(
         worker_log: log.as_deref(),
         named,
         workspace: ask.workspace.map(Path::new),
-        home: claude,
+        home: places.claude,
+        codex: places.codex,
+        held,
         from: ask.from,
         to: ask.to,
         next: ask.next,
         now: ask.now,
-        prices,
+        prices: places.prices,
     };
-    usage::read(&ask, cache)
+    Ok(read(&ask))
 }
 
 /// Applies steps that were planned earlier, exactly as they stand.
@@ -151,6 +217,38 @@ pub fn apply_plan(id: &BoardId, steps: Vec<Step>, tools: &mut Tools<'_>) -> Boar
     let mut report = BoardReport::new(id.name(), id.path.display().to_string());
     let done = open(id, tools, &mut report, false)
         .and_then(|mut board| carry_out(&mut board, id, tools, steps, &mut report));
+    report.error = done.err();
+    report
+}
+
+/// Carries out what somebody asked for by hand: each step, or why it must not be done. A pause is for watchers, and holds
+/// nobody's hand; a board that moved meanwhile is no news here but a refusal.
+pub(crate) fn by_hand(
+    id: &BoardId,
+    tools: &mut Tools<'_>,
+    steps: impl FnOnce(&mut dyn Board) -> Result<Vec<(Step, Option<String>)>>,
+) -> BoardReport {
+    let mut report = BoardReport::new(id.name(), id.path.display().to_string());
+    let mode = if tools.pass.dry { Mode::Look } else { Mode::Change };
+    let mut doable = Vec::new();
+    let done = SqliteBoard::open(id.clone(), mode, tools.config.board.busy_timeout).and_then(|mut board| {
+        refuse_split(tools.host, id)?;
+        for (step, why) in steps(&mut board)? {
+            match why {
+                Some(why) => report.steps.push((step, Outcome::Refused { why })),
+                None => doable.push(step),
+            }
+        }
+        let refused = std::mem::take(&mut report.steps);
+        let done = carry_out(&mut board, id, tools, doable, &mut report);
+        report.steps.splice(..0, refused);
+        done
+    });
+    for (_, outcome) in &mut report.steps {
+        if let Outcome::Moved { what } = outcome {
+            *outcome = Outcome::Refused { why: format!("moved meanwhile: {what}") };
+        }
+    }
     report.error = done.err();
     report
 }
@@ -185,22 +283,25 @@ pub(crate) fn refuse_split(host: &Host, id: &BoardId) -> Result<()> {
         .hint("stop that process, then start it again; nothing is written here until it is gone"))
 }
 
-/// The red switch: a plain file beside the board, which works even when the board does not.
+/// Refuses a board on which the red switch is thrown, see [`pause`].
 fn paused(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport, looks: bool) -> Result<()> {
-    let file = id.folder().join("watchbill.pause");
-    let key = format!("pause:{}", id.path.display());
-    if std::fs::symlink_metadata(&file).is_err() {
+    let key = format!("pause:{}:", id.path.display());
+    let now = tools.pass.now;
+    let Some(pause) = pause::in_force(&id.folder(), now) else {
         tools.cache.forget(&key, &BTreeSet::new());
         return Ok(());
-    }
+    };
     if looks {
         // Looking is what a pause is for.
-        report.warnings.push("paused: nothing is changed until watchbill.pause is removed".into());
+        report.warnings.push(format!("{}; nothing is changed meanwhile", pause.words(now)));
         return Ok(());
     }
-    report.muted = tools.cache.was_sighted(&key);
-    tools.cache.sight(&key, tools.pass.now);
-    Err(Error::new(Kind::Busy, file.display(), "paused").hint("remove this file to go on"))
+    // Who moved its end or its reason is to see that it counts.
+    let sighting = format!("{key}{:?}", (pause.until, &pause.reason));
+    report.muted = tools.cache.was_sighted(&sighting);
+    tools.cache.forget(&key, &BTreeSet::from([sighting.clone()]));
+    tools.cache.sight(&sighting, now);
+    Err(pause.refusal(&id.folder(), now))
 }
 
 fn carry_out(
@@ -215,16 +316,53 @@ fn carry_out(
         return Ok(());
     }
     if steps.is_empty() {
+        wedged_while_idle(&id.path, tools, report);
         return Ok(());
     }
     board.writable()?;
+    let steps = stop_workers(board, steps, tools.host, &mut report.steps)?;
     // Before the lock: a scan of all processes is slow.
     let checked = Checked::of(steps, tools.host);
     let lock = dispatch_lock(&id.path, tools, report)?;
     let (done, fault) = checked.apply(board, tools.pass.now, PATIENCE);
     drop(lock);
-    report.steps = done;
+    report.steps.extend(done);
     fault.map_or(Ok(()), Err)
+}
+
+/// Stops the workers that steps name, where the board is still as it was seen: what was done with a task meanwhile says that
+/// its worker is well. Gives the steps that go on, with the proof that their worker is gone; `moved` gets the others.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn stop_workers(
+    board: &mut dyn Board,
+    steps: Vec<Step>,
+    host: &dyn Witness,
+    moved: &mut Vec<(Step, Outcome)>,
+) -> Result<Vec<Step>> {
+    let mut go_on = Vec::with_capacity(steps.len());
+    for mut step in steps {
+        let Some(target) = &step.stop else {
+            go_on.push(step);
+            continue;
+        };
+        let now = board.look(std::slice::from_ref(&step.task))?;
+        let still = now.first().map_or(Some("task"), |d| step.expect.as_ref()?.differs(&d.task, &d.mark));
+        let what = match still {
+            Some(what) => what.to_owned(),
+            None => match host.stop(target) {
+                Ok(proof) => {
+                    step.proof = Some(proof);
+                    go_on.push(step);
+                    continue;
+                }
+                Err(why) => format!("its worker was not stopped: {why}"),
+            },
+        };
+        moved.push((step, Outcome::Moved { what }));
+    }
+    Ok(go_on)
 }
 
 /// Steps that were held against the processes of this machine just before the write. What comes after is only the write: a
@@ -240,11 +378,11 @@ impl Checked {
     /// be done with an attempt whose worker is not.
     pub fn of(steps: Vec<Step>, host: &dyn Witness) -> Checked {
         let proofs: Vec<_> = steps.iter().map(|s| s.proof.clone()).collect();
-        let holds = host.still_gone(&proofs);
         let freed: Vec<&str> = steps.iter().filter(|s| s.sets_free()).map(|s| s.task.as_str()).collect();
+        let now = host.recheck(&proofs, &freed);
         let at_work: BTreeMap<String, i64> = freed
             .iter()
-            .zip(host.at_work(&freed))
+            .zip(now.at_work)
             .filter_map(|(task, pid)| Some(((*task).to_owned(), pid?)))
             .collect();
         let stays = |(step, holds): (Step, bool)| {
@@ -252,7 +390,7 @@ impl Checked {
             let at_work = at_work.get(&step.task).map(|pid| format!("process {pid} still works on it"));
             (step, back.or(at_work))
         };
-        Checked { steps: steps.into_iter().zip(holds).map(stays).collect() }
+        Checked { steps: steps.into_iter().zip(now.still_gone).map(stays).collect() }
     }
 
     /// Writes them, one transaction for each of their parts: what an earlier one did is told even where a later one fails.
@@ -305,10 +443,30 @@ fn dispatch_lock(db: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) -> 
     Ok(Some(file))
 }
 
+/// A board on which nothing moves may be one whose dispatcher is stuck in its lock: then nothing is wrong but that.
+fn wedged_while_idle(db: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) {
+    report.findings.extend(wedge(db, tools));
+}
+
+/// What to say of a dispatcher that is stuck in its lock, if so, as far as passes saw the same process hold it.
+pub(crate) fn wedge(db: &Path, tools: &mut Tools<'_>) -> Option<String> {
+    let path = lock_path(db);
+    match tools.host.flock_holders(&path) {
+        Holders::Pids(pids) => {
+            let (who, held) = held_for(&path, &pids, tools);
+            (held >= WEDGED).then(|| wedged(&path, &who, held))
+        }
+        Holders::Nobody => {
+            tools.cache.forget(&format!("lock:{}:", path.display()), &BTreeSet::new());
+            None
+        }
+        Holders::Unknown(_) => None,
+    }
+}
+
 /// Somebody holds the dispatch lock. For a while that is a reason to come back later; a process that never lets go is a
 /// finding, and then we go on without it (Hermes itself prints zeros with exit 0 all night).
 fn held(path: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<()> {
-    let prefix = format!("lock:{}:", path.display());
     let busy = |who: String| {
         Error::new(Kind::Busy, path.display(), format!("the dispatcher is at work ({who})"))
             .hint("the next pass will do")
@@ -318,20 +476,30 @@ fn held(path: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<
         Holders::Nobody => return Err(busy("it just let go".into())),
         Holders::Unknown(why) => return Err(busy(why)),
     };
-    let keys: BTreeSet<String> = pids.iter().map(|p| format!("{prefix}{p}")).collect();
-    tools.cache.forget(&prefix, &keys);
-    let now: Time = tools.pass.now;
-    let since = keys.iter().map(|k| tools.cache.sight(k, now)).min().unwrap_or(now);
-    let who = pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    if now.since(since) < WEDGED {
+    let (who, held) = held_for(path, &pids, tools);
+    if held < WEDGED {
         return Err(busy(format!("process {who}")));
     }
-    report.findings.push(format!(
+    report.findings.push(wedged(path, &who, held));
+    Ok(())
+}
+
+/// Who holds the lock, and for how many seconds the same process was seen with it.
+fn held_for(path: &Path, pids: &[i64], tools: &mut Tools<'_>) -> (String, i64) {
+    let prefix = format!("lock:{}:", path.display());
+    let keys: BTreeSet<String> = pids.iter().map(|p| format!("{prefix}{p}")).collect();
+    tools.cache.forget(&prefix, &keys);
+    let now = tools.pass.now;
+    let since = keys.iter().map(|k| tools.cache.sight(k, now)).min().unwrap_or(now);
+    (pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "), now.since(since))
+}
+
+fn wedged(path: &Path, who: &str, held: i64) -> String {
+    format!(
         "dispatcher-wedged: process {who} has held {} for {}; look at it, and restart it if it does nothing",
         path.display(),
-        words(now.since(since))
-    ));
-    Ok(())
+        words(held)
+    )
 }
 
 fn lock_path(db: &Path) -> PathBuf {
@@ -344,7 +512,7 @@ fn lock_path(db: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::board::{Change, Expect, Status};
-    use crate::host::{Ask, HostFacts, Look, Proof};
+    use crate::host::{Ask, HostFacts, Look, Proof, Recheck};
     use crate::watch::testing::detail;
 
     /// A machine on which one process still works on `t_0000000a`.
@@ -360,11 +528,9 @@ mod tests {
         fn look(&self, _: &[Ask]) -> Vec<Look> {
             Vec::new()
         }
-        fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
-            vec![true; proofs.len()]
-        }
-        fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
-            tasks.iter().map(|t| (*t == "t_0000000a").then_some(77)).collect()
+        fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
+            let at_work = tasks.iter().map(|t| (*t == "t_0000000a").then_some(77)).collect();
+            Recheck { still_gone: vec![true; proofs.len()], at_work }
         }
     }
 
@@ -378,6 +544,7 @@ mod tests {
             because: String::new(),
             expect: Some(Expect::of(&detail(id, was))),
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes,
         };

@@ -89,6 +89,17 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
     Some(profile)
 }
 
+/// A profile as keys of ours tell of it: what they name goes before what is known.
+pub(crate) fn as_told(known: Profile, keys: &ProfileKeys) -> Profile {
+    let mut profile = known;
+    if let Some(url) = &keys.endpoint {
+        (profile.endpoint, profile.place) = (host(url), place(url));
+    }
+    profile.provider = keys.provider.clone().or(profile.provider);
+    profile.model = keys.model.clone().or(profile.model);
+    profile
+}
+
 /// The URL `[providers.NAME]` gives for a provider.
 fn of_provider(name: Option<&str>, config: &Config) -> Option<String> {
     let name = bare(name)?;

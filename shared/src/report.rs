@@ -179,9 +179,7 @@ fn json(pass: &Pass, version: &str, boards: &[BoardReport], plan: Option<&Plan>,
     let board = |b: &BoardReport| {
         let steps: Vec<Value> = b.steps.iter().map(|(s, o)| step(s, o)).collect();
         let (unknown, skipped): (Vec<_>, Vec<_>) = b.left.iter().partition(|l| l.unknown);
-        let plain = |all: Vec<&Left>| -> Vec<Value> {
-            all.iter().map(|l| json!({"task": l.task, "because": l.because})).collect()
-        };
+        let plain = |all: Vec<&Left>| -> Vec<Value> { all.iter().map(|l| left(l)).collect() };
         let mut one = json!({
             "board": b.board, "path": b.path, "exit": b.code(), "glanced": b.glanced, "steps": steps,
             "skipped": plain(skipped), "unknown": plain(unknown),
@@ -207,6 +205,14 @@ fn json(pass: &Pass, version: &str, boards: &[BoardReport], plan: Option<&Plan>,
         all["plan"] = json!(plan);
     }
     all
+}
+
+fn left(l: &Left) -> Value {
+    let mut one = json!({"task": l.task, "because": l.because});
+    if let Some(next) = l.next {
+        one["next"] = json!(next);
+    }
+    one
 }
 
 fn step(s: &Step, o: &Outcome) -> Value {

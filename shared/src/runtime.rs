@@ -44,9 +44,15 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
     runtime
 }
 
+/// Whether Hermes rewrites by itself what is in triage, as it does unless told otherwise.
+pub(crate) fn auto_decomposes(root: &Path) -> bool {
+    settings(&root.join("config.yaml")).auto_decompose.unwrap_or(true)
+}
+
 /// Hermes' own settings that change what a death means.
 #[derive(Debug, Default)]
 struct Kanban {
+    auto_decompose: Option<bool>,
     failure_limit: Option<i64>,
     interval: Option<f64>,
     orchestrator: Option<String>,
@@ -62,6 +68,7 @@ fn settings(path: &Path) -> Kanban {
         value.as_floating_point().or_else(|| value.as_integer().map(|n| n as f64))
     };
     Kanban {
+        auto_decompose: kanban.and_then(|k| k.as_mapping_get("auto_decompose")?.as_bool()),
         failure_limit: number("failure_limit").map(|n| n as i64),
         interval: number("dispatch_interval_seconds"),
         orchestrator: kanban

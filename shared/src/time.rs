@@ -40,6 +40,11 @@ impl Time {
         self.utc().map_or_else(|| self.0.to_string(), |t| t.format("%Y%m%dT%H%M%SZ").to_string())
     }
 
+    /// `2026/11/21`: its day in UTC, as folders are named by it; `None` where the calendar does not reach.
+    pub(crate) fn folder(self) -> Option<String> {
+        self.utc().map(|t| t.format("%Y/%m/%d").to_string())
+    }
+
     /// `03:12` on the clock of whoever reads it; only for human text.
     pub fn local_clock(self) -> String {
         self.utc().map_or_else(

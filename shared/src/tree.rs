@@ -16,6 +16,7 @@ pub mod changes;
 mod find;
 mod read;
 mod shadow;
+pub mod state;
 
 pub(crate) use shadow::LATE;
 
@@ -82,7 +83,8 @@ pub fn look(path: &Path, limit: Duration) -> Result<Tree, String> {
     look_with(&git()?, path, limit)
 }
 
-fn git() -> Result<PathBuf, String> {
+/// The `git` program.
+pub(crate) fn git() -> Result<PathBuf, String> {
     let mut all = PLACES.iter().map(|p| Path::new(p).join("git"));
     all.find(|p| p.is_file()).ok_or_else(|| "git is not installed".to_owned())
 }

@@ -4,10 +4,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used)]
 
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use testkit::sim::{Broken, Engine, Night, Tally};
+use testkit::sim::{Broken, Engine, Tally, nights};
 
 const BEGIN: &str = "<!-- nights: begin -->\n";
 const END: &str = "<!-- nights: end -->";
@@ -20,7 +18,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let engine = if args.iter().any(|a| a == "--sqlite") { Engine::Sqlite } else { Engine::Memory };
-    let (sum, broken) = simulate(from, to, engine);
+    let (sum, broken) = nights(from, to, engine);
     let figure = told(&sum, from, to, engine, broken.len()) + &listed(&broken);
     println!("{figure}");
     for b in &broken {
@@ -58,28 +56,6 @@ fn listed(broken: &[Broken]) -> String {
     format!("\nBroken nights, by what was broken first:\n\n{lines}")
 }
 
-fn simulate(from: u64, to: u64, engine: Engine) -> (Tally, Vec<Broken>) {
-    let next = AtomicU64::new(from);
-    let (sum, broken) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let one = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= to {
-                return;
-            }
-            match Night::new(seed).on(engine).run() {
-                Ok(night) => sum.lock().unwrap().add(&night),
-                Err(b) => broken.lock().unwrap().push(*b),
-            }
-        }
-    };
-    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(one))));
-    let mut broken = broken.into_inner().unwrap();
-    broken.sort_by_key(|b| b.seed);
-    (sum.into_inner().unwrap(), broken)
-}
-
 /// The figure, for people.
 fn told(t: &Tally, from: u64, to: u64, engine: Engine, broken: usize) -> String {
     let flag = if engine == Engine::Sqlite { " --sqlite" } else { "" };
@@ -94,6 +70,9 @@ fn told(t: &Tally, from: u64, to: u64, engine: Engine, broken: usize) -> String 
         ("workers that died without a word", t.deaths),
         ("attempts that a provider refused", t.refusals),
         ("reboots, renames, clock jumps", t.upheavals),
+        ("living workers that were not well and went to a person", t.unwell),
+        ("living workers that `heal` stopped", t.stopped),
+        ("dead workers' trees that others had changed", t.drifts),
         ("strangers killed by Hermes' own dispatcher", t.hermes_killed_strangers),
         ("tasks Hermes' own dispatcher started beside a living worker", t.hermes_doubles),
         ("tasks finished in the end", t.done),

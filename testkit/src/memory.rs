@@ -6,12 +6,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
+use shared::board::image::{Cell, Column, Turn};
 use shared::board::{
-    Board, BoardId, CardMade, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
-    MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status, Step, TURNS, Task,
-    open_cards,
+    Board, BoardId, COORD, CardMade, Change, Comment, Detail, Entry, Event, Kin, MARKER, MOST_COMMENTS,
+    MOST_EVENTS, MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status, Step, TURNS,
+    Task, open_cards,
 };
 use shared::error::Result;
+use shared::packet;
 use shared::time::Time;
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -88,7 +90,7 @@ impl Board for MemoryBoard {
         let rows = self.rows();
         let last = rows.runs.keys().next_back().copied().unwrap_or(0);
         let bare = |(task, run): &(String, Run)| {
-            (task.clone(), Run { error: None, summary: None, route: None, ..run.clone() })
+            (task.clone(), Run { error: None, summary: None, route: None, failed: Vec::new(), ..run.clone() })
         };
         Ok(rows.runs.range(last - i64::from(most) + 1..).map(|(_, r)| bare(r)).collect())
     }
@@ -103,6 +105,18 @@ impl Board for MemoryBoard {
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         let all = self.events(since, most)?;
         Ok(all.into_iter().filter(|(_, e)| TURNS.contains(&e.kind.as_str())).collect())
+    }
+
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
+        let rows = self.rows();
+        let later = rows.events.range(after.saturating_add(1)..);
+        let told = later.filter(|(_, (_, e))| COORD.contains(&e.kind.as_str()));
+        let entry = |(id, (task, event)): (&i64, &(String, Event))| Entry {
+            id: *id,
+            task: task.clone(),
+            event: event.clone(),
+        };
+        Ok(told.map(entry).take(most as usize).collect())
     }
 
     fn writable(&mut self) -> Result<()> {
@@ -135,6 +149,88 @@ impl Rows {
             return (!waits).then(|| format!("{task} does not wait for {parent}"));
         }
         (!self.tasks.contains_key(task)).then(|| format!("{task} was not made"))
+    }
+
+    /// What a change that takes another one back finds otherwise than it must be.
+    fn turned(&self, id: &str, change: &Change) -> Option<String> {
+        match change {
+            Change::PutBack(row) => row.iter().find_map(|(column, turn)| {
+                let (is, from) = (self.cell(id, *column)?, turn.from.as_ref()?);
+                (is != *from).then(|| format!("{} is {is} and was {from}", column.name()))
+            }),
+            Change::ArchiveAnother { id, mark, .. } => {
+                (self.mark(id) != *mark).then(|| format!("something happened to {id}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What stands in a column; `None` for one that is not kept.
+    fn cell(&self, id: &str, column: Column) -> Option<Cell> {
+        let (t, body) = self.tasks.get(id)?;
+        let place = self.places.get(id).cloned().unwrap_or_default();
+        let text = |s: Option<String>| s.map_or(Cell::None, Cell::Text);
+        let number = |n: Option<i64>| n.map_or(Cell::None, Cell::Number);
+        Some(match column {
+            Column::Title => text(Some(t.title.clone())),
+            Column::Body => text(Some(body.clone()).filter(|b| !b.is_empty())),
+            Column::Assignee => text(t.assignee.clone()),
+            Column::Status => text(Some(t.status.as_str().to_owned())),
+            Column::Priority => number(Some(t.priority)),
+            Column::Result => return None,
+            Column::CompletedAt => number(place.completed_at.map(|t| t.0)),
+            Column::ClaimLock => text(t.claim_lock.clone()),
+            Column::ClaimExpires => number(t.claim_expires.map(|t| t.0)),
+            Column::WorkerPid => number(t.worker_pid),
+            Column::WorkerStartedAt => text(t.worker_started_at.clone()),
+            Column::CurrentRunId => number(t.current_run),
+            Column::ConsecutiveFailures => number(Some(t.failures)),
+            Column::LastFailureError => text(t.last_failure_error.clone()),
+            Column::BlockKind => text(t.block_kind.clone()),
+            Column::BlockRecurrences => number(Some(t.block_recurrences)),
+            Column::WorkspaceKind => text(place.kind),
+            Column::WorkspacePath => text(place.path),
+            Column::ModelOverride => text(place.model_override),
+            Column::ProviderOverride => text(place.provider_override),
+        })
+    }
+
+    fn put_back(&mut self, id: &str, row: &BTreeMap<Column, Turn>) -> std::result::Result<(), String> {
+        for (column, turn) in row {
+            if !column.takes(&turn.to) {
+                return Err(format!("{} cannot be {}", column.name(), turn.to));
+            }
+            let Some((t, body)) = self.tasks.get_mut(id) else { continue };
+            let place = self.places.entry(id.to_owned()).or_default();
+            let (text, number) = match &turn.to {
+                Cell::None => (None, None),
+                Cell::Number(n) => (None, Some(*n)),
+                Cell::Text(s) => (Some(s.clone()), None),
+            };
+            match column {
+                Column::Title => t.title = text.unwrap_or_default(),
+                Column::Body => *body = text.unwrap_or_default(),
+                Column::Assignee => t.assignee = text,
+                Column::Status => t.status = Status::from(text.unwrap_or_default()),
+                Column::Priority => t.priority = number.unwrap_or(0),
+                Column::Result => {}
+                Column::CompletedAt => place.completed_at = number.map(Time),
+                Column::ClaimLock => t.claim_lock = text,
+                Column::ClaimExpires => t.claim_expires = number.map(Time),
+                Column::WorkerPid => t.worker_pid = number,
+                Column::WorkerStartedAt => t.worker_started_at = text,
+                Column::CurrentRunId => t.current_run = number,
+                Column::ConsecutiveFailures => t.failures = number.unwrap_or(0),
+                Column::LastFailureError => t.last_failure_error = text,
+                Column::BlockKind => t.block_kind = text,
+                Column::BlockRecurrences => t.block_recurrences = number.unwrap_or(0),
+                Column::WorkspaceKind => place.kind = text,
+                Column::WorkspacePath => place.path = text,
+                Column::ModelOverride => place.model_override = text,
+                Column::ProviderOverride => place.provider_override = text,
+            }
+        }
+        Ok(())
     }
 
     /// Adds an event, whoever writes it; returns its id.
@@ -219,12 +315,13 @@ impl Rows {
             return Outcome::Refused { why: "a step that expects nothing may only add something".into() };
         }
         for change in &step.changes {
-            if let Some(what) = self.missing(change) {
+            if let Some(what) = self.missing(change).or_else(|| self.turned(&step.task, change)) {
                 return Outcome::Moved { what };
             }
         }
         let refusable = |c: &Change| {
-            matches!(c, Change::AddTask { .. } | Change::AddAnother { .. } | Change::Link { .. })
+            let adds = matches!(c, Change::AddTask { .. } | Change::AddAnother { .. });
+            adds || matches!(c, Change::Link { .. } | Change::PutBack(_))
         };
         // A copy is dear on a large board, and most steps cannot be refused.
         let before = step.changes.iter().any(refusable).then(|| self.clone());
@@ -252,6 +349,9 @@ impl Rows {
             Change::AddAnother { id, status, task, events, done } => {
                 self.add_task(now, id, status, task)?;
                 let run = done.as_ref().and_then(|s| self.past_run(now, id, "completed", Some(s), None));
+                if let Some(place) = self.places.get_mut(id).filter(|_| done.is_some()) {
+                    place.completed_at = Some(now);
+                }
                 for first in events {
                     let run = run.filter(|_| first.kind == "completed");
                     self.add_event(id, event(&first.kind, now, run, &first.payload));
@@ -269,6 +369,12 @@ impl Rows {
                 let said = |s: &String| Some(s.clone()).filter(|s| !s.is_empty());
                 let place = self.places.entry(id.to_owned()).or_default();
                 (place.kind, place.path) = (said(kind), path.as_ref().and_then(said));
+            }
+            Change::SetResult(_) => self.places.entry(id.to_owned()).or_default().completed_at = Some(now),
+            Change::PutBack(row) => self.put_back(id, row)?,
+            Change::ArchiveAnother { id, mark: _, payload } => {
+                self.on_task(id, |t| t.status = Status::Archived);
+                self.add_event(id, event("archived", now, None, payload));
             }
             Change::ClearOverrides => {
                 if let Some(place) = self.places.get_mut(id) {
@@ -307,6 +413,7 @@ impl Rows {
                         claim_lock: None,
                         worker_pid: None,
                         route: route(metadata.as_ref()),
+                        failed: failed(metadata.as_ref()),
                         ..r.clone()
                     };
                 }
@@ -441,6 +548,7 @@ impl Rows {
             ended_at: Some(at),
             summary: summary.cloned(),
             route: route(metadata),
+            failed: failed(metadata),
             ..empty_run(n, at)
         };
         self.runs.insert(n, (id.to_owned(), run));
@@ -474,7 +582,7 @@ fn set(t: &mut Task, now: Time, change: &Change) {
         Change::SetBlock { kind, recurrences } => {
             (t.block_kind, t.block_recurrences) = (kind.clone(), *recurrences);
         }
-        // Result and time of completion are columns no pass reads; everything else is no change of one row.
+        // A result is a column no pass reads; everything else is no change of one row.
         _ => {}
     }
 }
@@ -514,10 +622,15 @@ fn empty_run(id: i64, started_at: Time) -> Run {
         error: None,
         summary: None,
         route: None,
+        failed: Vec::new(),
     }
 }
 
 /// What a reader finds of these details in a file.
 fn route(metadata: Option<&Value>) -> Option<Value> {
     Run::route_in(&metadata?.to_string())
+}
+
+fn failed(metadata: Option<&Value>) -> Vec<packet::Failure> {
+    metadata.map(|m| packet::verifier::in_metadata(&m.to_string())).unwrap_or_default()
 }

@@ -542,7 +542,7 @@ fn the_commands_of_the_protocol_work_as_they_stand() {
         shell(&line.replace("TYPE", "scope_boundary"), on).ok();
         tried += 1;
     }
-    assert_eq!(tried, 4);
+    assert_eq!(tried, 5);
     assert_eq!((b.task(&task, "status"), b.task(&other, "status")), ("blocked".into(), "done".into()));
 
     let card = shell("board claim --worker tuesday", "").ok().trim().to_owned();

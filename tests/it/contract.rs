@@ -120,6 +120,7 @@ fn step(id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Step {
         because: "the story says so".into(),
         expect: seen.map(Expect::of),
         proof: None,
+        stop: None,
         after: Vec::new(),
         changes,
     }
@@ -236,6 +237,7 @@ fn in_memory(board: &MemoryBoard, does: Foreign<'_>) {
                 error: None,
                 summary: None,
                 route: None,
+                failed: Vec::new(),
             };
             rows.runs.insert(n, (id.into(), run));
         }

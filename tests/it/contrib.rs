@@ -1,5 +1,7 @@
 //! What ships beside the programs: units, crontab, sample configuration, pages, and what is built in.
 
+mod console; // commands of the README
+mod made; // manual pages and completions
 mod packages; // few, free and from one place
 mod pages; // README, docs and changelog say what is so
 mod units; // systemd and cron start what is there
@@ -28,7 +30,7 @@ fn programs() -> Vec<String> {
 
 /// Those of them that are started by a timer.
 fn watchers() -> Vec<String> {
-    programs().into_iter().filter(|p| p != "board" && p != "watchbill").collect()
+    programs().into_iter().filter(|p| p != "board" && p != "coord" && p != "watchbill").collect()
 }
 
 #[test]

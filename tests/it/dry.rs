@@ -19,7 +19,7 @@ fn files(b: &TestBoard) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
     // Our own configuration is written anew for every command; the shared memory of readers is no board content.
     all.retain(|name, (bytes, _)| {
         let empty_wal = name.ends_with("-wal") && bytes.is_empty();
-        name != "watchbill.toml" && !name.ends_with("-shm") && !empty_wal
+        name != "watchbill.toml" && name != "told" && !name.ends_with("-shm") && !empty_wal
     });
     all
 }
@@ -34,6 +34,14 @@ fn collect(folder: &Path, under: &str, all: &mut BTreeMap<String, (Vec<u8>, Syst
             all.insert(name, (std::fs::read(entry.path()).unwrap(), meta.modified().unwrap()));
         }
     }
+}
+
+/// Fails where something was written meanwhile under the root of a board.
+#[track_caller]
+pub fn unchanged(b: &TestBoard, what: &str, f: impl FnOnce()) {
+    let before = files(b);
+    f();
+    assert_same(what, &before, b);
 }
 
 /// Says which file differs; their bytes are of no use to a reader.
@@ -69,9 +77,13 @@ fn looks_change_nothing(b: &TestBoard) {
         assert!(ran.code <= 1, "{ran:?}");
         assert_same(&format!("heal {args:?}"), &before, b);
     }
-    for args in
-        [&["list"][..], &["list", "--json"], &["list", "--status", "running"], &["show", "t_00000001"]]
-    {
+    for args in [
+        &["list"][..],
+        &["list", "--json"],
+        &["list", "--status", "running"],
+        &["show", "t_00000001"],
+        &["packet", "t_00000001", "--json"],
+    ] {
         let said = b.hand(args).ok();
         assert!(said.contains("t_00000001") || args.contains(&"running"), "{said}");
         assert_same(&format!("board {args:?}"), &before, b);
@@ -313,7 +325,7 @@ fn a_second_pass_right_after_the_first_changes_no_row() {
     let report: Value = serde_json::from_str(&first.out).unwrap_or_else(|e| panic!("{e}: {first:?}"));
     assert_eq!(steps(&report), due);
     for (id, status, last) in [
-        ("t_00000011", "ready", "reclaimed"),
+        ("t_00000011", "ready", "commented"),
         ("t_00000012", "blocked", "gave_up"),
         ("t_00000024", "ready", "commented"),
         ("t_00000026", "ready", "unblocked"),

@@ -160,6 +160,25 @@ fn a_held_dispatch_lock_is_75_and_a_stuck_one_is_a_finding() {
 }
 
 #[test]
+fn a_stuck_dispatcher_is_told_by_a_pass_that_has_nothing_to_do() {
+    let b = TestBoard::new();
+    b.add("t_000000a1", "ready");
+    let held = fs::File::create(b.path().join("kanban.db.dispatch.lock")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let (db, at) = (b.db.to_str().unwrap().to_owned(), now());
+    let pass = |later: i64| b.heal(&["--db", &db, "--now", &(at + later).to_string()]);
+    assert_eq!(pass(0).ok(), "", "a tick holds it for a moment");
+    let r = pass(301);
+    assert_eq!(r.code, 1, "{r:?}");
+    assert!(r.err.contains("dispatcher-wedged") && r.err.contains(&std::process::id().to_string()), "{r:?}");
+    // Once it lets go, it counts afresh.
+    flock(&held, FlockOperation::Unlock).unwrap();
+    assert_eq!(pass(302).ok(), "");
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    assert_eq!(pass(303).ok(), "");
+}
+
+#[test]
 fn without_a_lock_file_none_is_made() {
     let b = TestBoard::new();
     broken(&b);

@@ -23,3 +23,6 @@ mod loops; // crash loops and the jam of the respawn guard
 #[cfg(feature = "real")]
 mod race; // the real dispatcher and `heal` at once
 mod route; // work that moves to another provider, waits for its own, or goes as somebody decides
+mod session; // a session beside the dispatcher
+mod undone; // what an undo puts back, before the real dispatcher
+mod why; // what `watchbill why` says of real rows, and the commands it offers

@@ -5,12 +5,14 @@
 //! `cargo test --features real --test it incidents::table -- --nocapture` prints the table; with `WATCHBILL_BLESS=1` it
 //! also writes it into the page. `WATCHBILL_INCIDENTS=E1,W-429` runs only these and compares nothing.
 
+mod agents; // agents that are no Hermes workers
 mod cases;
 mod gateway; // Hermes' own code, warm
 mod incident; // one incident, as data
 mod page; // the page and its generated part
 mod tale; // what happened, in words
 mod verdict; // what became of it, by rows alone
+mod why; // whether a person is told the true cause
 mod world; // one home it happens in
 
 use std::collections::VecDeque;
@@ -27,7 +29,9 @@ fn run(incident: &Incident) -> Option<Told> {
     alone.live(incident);
     let mut watched = World::new(true, incident)?;
     let found = watched.live(incident);
-    Some(tale::tell(&mut alone, &mut watched, found, incident.expect, incident.minutes))
+    let mut told = tale::tell(&mut alone, &mut watched, found, incident.expect, incident.minutes);
+    told.wrong = told.wrong.or_else(|| why::wrong(&watched, incident.id));
+    Some(told)
 }
 
 /// Runs incidents, some at a time, and gives their rows in order. `None` where the real Hermes is to be left out.

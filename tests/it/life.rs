@@ -48,7 +48,7 @@ fn killed_reaped_or_not_is_gone() {
     for id in ["t_000000e2", "t_000000e3"] {
         assert_eq!(b.task(id, "status"), "ready");
         assert_eq!(b.task(id, "claim_lock || claim_expires || worker_pid"), "NULL");
-        assert_eq!(b.kinds(id), "created claimed spawned crashed");
+        assert_eq!(b.kinds(id), "created claimed spawned crashed commented");
         assert_eq!(b.task(id, "consecutive_failures"), "1");
     }
     let _ = zombie.0.wait();

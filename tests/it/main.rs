@@ -5,29 +5,47 @@
 mod support; // a board in a temporary folder, the programs run against it, and facts back out
 
 #[cfg(feature = "real")]
+mod agents; // the real Claude Code and Codex, killed in a tool and gone on with
+#[cfg(feature = "real")]
 mod browser; // a headless Chromium with one page in it
 mod budget; // work against its scope and budget, and nothing changed but words
 mod card; // a worker's own card, from its stop to its decision
+mod check; // one line for a monitoring system
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented
+mod coord; // agent sessions, against a real opencode server
 mod counters; // system calls and functions of a pass, counted from outside
 mod crash; // killed, starved of disk or robbed of its board at every call that writes
 mod demo; // the demo shows what it says and leaves nothing behind
 mod distress; // one card for one cause, whatever happens around it
+mod doctor; // whether everything is in place, each finding brought about
 mod dry; // looking never writes
 mod exits; // every exit code and every bad board
 mod hand; // `board`, the hand of a worker or a person
+mod harness; // `board run`: claims, works, and is seen to end
 mod heal; // acts, acts once, doubts, and leaves alone what is not its own
+mod health; // a living worker that is not well: told, handed to a person, or stopped
 mod hermes; // against the real Hermes from its package
 mod incidents; // what goes wrong in the field, with Hermes alone and with us beside it
+mod installed; // programs of others, pinned and installed once
 mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod match_log; // what is read out of a log, line by line
+mod metrics; // what a pass leaves for Prometheus
+mod packet; // where a worker says it stands, and what is left of that for its successor
 #[cfg(feature = "real")]
 mod page; // the page for the morning, as a browser shows it
+mod pause; // the red switch
 mod plans; // plan and apply
 #[cfg(feature = "real")]
 mod races; // watchers at once over the same rows
+mod replay; // another policy on what was seen
+mod report; // the mail of the morning
+mod resume; // resume, not restart: attempts, working trees, and what the next one is told
 mod route; // another provider, an orchestrator's decisions, closed loops
 mod scale; // a pass costs what is active, not what is stored
 mod simulate; // simulated nights, and the promises held after every step
 mod threats; // somebody means harm
+mod timers; // units and crontab lines, written and taken away
+mod tools; // stand-ins for systemctl, loginctl and crontab
+mod undo; // what a watcher did, taken back
+mod why; // the true cause of one task, on one screen

@@ -35,7 +35,7 @@ fn eight_passes_over_one_death_book_it_once() {
         let args = ["--db", db, "--now", &later];
         let mut all: Vec<_> = (0..AT_ONCE).map(|_| start(&b, "heal", &args)).collect();
         assert_eq!(wait(&mut all), 0);
-        assert_eq!(b.kinds("t_00000001"), "created claimed spawned crashed");
+        assert_eq!(b.kinds("t_00000001"), "created claimed spawned crashed commented");
         assert_eq!(b.task("t_00000001", "consecutive_failures || status"), "1ready");
         assert_eq!(b.value("SELECT count(*) FROM task_runs WHERE ended_at IS NOT NULL"), "1");
     }

@@ -1,8 +1,12 @@
 //! `route-blocked` and the mechanical move through the real programs: work leaves the provider that refuses it, every hold
 //! ends, and what an orchestrator decides happens.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
+use crate::resume::git;
 use crate::support::{Ran, TestBoard, now, ran};
 
 mod answers; // what an orchestrator says on its card, and what comes of it
@@ -101,6 +105,66 @@ fn limited_work_is_moved_in_the_step_that_writes_its_card_and_nobody_is_woken() 
         assert_eq!(b.pass_of(program, 1, &[]).ok(), "", "{program}");
     }
     assert!(b.dump() == after, "rows changed");
+}
+
+impl TestBoard {
+    /// The task works in a folder with a repository.
+    fn works_in_a_tree(&self, id: &str) -> PathBuf {
+        let tree = self.path().join(format!("work-{id}"));
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(tree.join("a"), "one\n").unwrap();
+        git(&tree, &["init", "-q"]);
+        let place = format!("workspace_kind = 'dir', workspace_path = '{}'", tree.display());
+        self.sql(&format!("UPDATE tasks SET {place} WHERE id = '{id}'"));
+        tree
+    }
+
+    /// What an event says of the tree: its hash, else why that is not known.
+    fn noted_tree(&self, id: &str, kind: &str) -> (Value, Value) {
+        let ours = self.payload(id, kind)["watchbill"].clone();
+        (ours["tree"].clone(), ours["tree_unknown"].clone())
+    }
+
+    /// That of a task which was given away is what its next attempt begins with, until somebody changes a file.
+    fn takes_its_tree_along(&self, id: &str, tree: &Path) {
+        let given = self.noted_tree(id, "assigned");
+        assert!(given.0.as_str().is_some_and(|h| h.starts_with("git:")), "{given:?}");
+        assert_eq!(given.1, Value::Null);
+        self.hand(&["claim", id]).ok();
+        assert_eq!(self.noted_tree(id, "claimed"), given);
+        fs::write(tree.join("a"), "two\n").unwrap();
+        self.hand(&["block", id, "--kind", "capability", "no lamp"]).ok();
+        self.hand(&["reassign", id, "vega"]).ok();
+        let later = self.noted_tree(id, "assigned").0;
+        assert!(later.is_string() && later != given.0, "{later} {given:?}");
+        // What is not known stops nobody, and is said.
+        fs::remove_dir_all(tree).unwrap();
+        self.hand(&["reassign", id, "nova"]).ok();
+        let (hash, why) = self.noted_tree(id, "assigned");
+        assert!(hash.is_null() && why.as_str().is_some_and(|w| w.contains("no such folder")), "{hash} {why}");
+        self.hand(&["unblock", id]).ok();
+        self.hand(&["claim", id]).ok();
+        assert_eq!(self.noted_tree(id, "claimed"), (hash, why));
+    }
+}
+
+#[test]
+fn work_that_changes_hands_takes_the_state_of_its_tree_along() {
+    let b = TestBoard::fleet();
+    b.died_of("t_00000001", LIMITED);
+    b.add("t_00000002", "ready");
+    let trees = ["t_00000001", "t_00000002"].map(|id| b.works_in_a_tree(id));
+    // Moved with its card, by the program that writes cards.
+    b.settled(0).ok();
+    assert_eq!(
+        (b.place("t_00000001"), b.task("t_00000002", "status")),
+        (at("sol", "ready"), "scheduled".into())
+    );
+    b.takes_its_tree_along("t_00000001", &trees[0]);
+    // Moved out of a hold.
+    assert!(b.routed(700).ok().contains("t_00000002 move"));
+    assert_eq!(b.place("t_00000002"), at("sol", "ready"));
+    b.takes_its_tree_along("t_00000002", &trees[1]);
 }
 
 #[test]

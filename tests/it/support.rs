@@ -16,6 +16,7 @@ pub fn program(name: &str) -> &'static str {
         "route-blocked" => env!("CARGO_BIN_EXE_route-blocked"),
         "budget-check" => env!("CARGO_BIN_EXE_budget-check"),
         "board" => env!("CARGO_BIN_EXE_board"),
+        "coord" => env!("CARGO_BIN_EXE_coord"),
         "watchbill" => env!("CARGO_BIN_EXE_watchbill"),
         other => panic!("no program {other}"),
     }
@@ -257,8 +258,8 @@ impl TestBoard {
              INSERT INTO task_runs (task_id, profile, status, outcome, error, started_at, ended_at)
                VALUES ('{id}', 'luna', 'crashed', 'crashed', '{error}', {at} - 60, {at});
              INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES
-               ('{id}', last_insert_rowid(), 'claimed', '{{\"lock\":\"{host}:{pid}\"}}', {at} - 60),
-               ('{id}', last_insert_rowid(), 'crashed', '{{\"pid\":1}}', {at}),
+               ('{id}', (SELECT max(id) FROM task_runs), 'claimed', '{{\"lock\":\"{host}:{pid}\"}}', {at} - 60),
+               ('{id}', (SELECT max(id) FROM task_runs), 'crashed', '{{\"pid\":1}}', {at}),
                ('{id}', NULL, 'gave_up', '{{\"failures\":2,\"effective_limit\":2,\"limit_source\":\"dispatcher\",\"error\":\"{error}\",\"trigger_outcome\":\"crashed\"}}', {at});",
             host = hostname(),
             pid = std::process::id(),
@@ -273,7 +274,10 @@ impl TestBoard {
     /// A program on this board, in an environment of its own.
     pub fn command(&self, name: &str) -> Command {
         let config = self.path().join("watchbill.toml");
-        std::fs::write(&config, &self.config).unwrap();
+        // Not anew each time: a pass that runs already may read it now, and would find half of it.
+        if std::fs::read_to_string(&config).ok().as_ref() != Some(&self.config) {
+            std::fs::write(&config, &self.config).unwrap();
+        }
         let mut command = Command::new(program(name));
         command
             .env_clear()
@@ -320,6 +324,18 @@ fn shown(value: rusqlite::types::ValueRef<'_>) -> String {
         Real(f) => f.to_string(),
         Text(t) | Blob(t) => String::from_utf8_lossy(t).into_owned(),
     }
+}
+
+/// Processes with the mark of this task in their environment.
+pub fn marked(task: &str) -> Vec<i64> {
+    let mark = format!("HERMES_KANBAN_TASK={task}");
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<i64>().ok());
+    let is_ours = |pid: &i64| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ.split(|b| *b == 0).any(|v| v == mark.as_bytes())
+    };
+    pids.filter(is_ours).collect()
 }
 
 /// Runs a command to its end.

@@ -1,11 +1,14 @@
 //! The primitives of change, and the step that bundles them under one guard.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::image::{Cell, Column, Turn};
 use super::{Detail, Status, Task};
 use crate::cause::Cause;
-use crate::host::Proof;
+use crate::host::{Proof, Target};
 use crate::time::Time;
 
 /// Most steps in one write transaction: beyond about this, writers beside us wait noticeably (measured: 13 to 57 ms
@@ -44,6 +47,9 @@ pub struct Step {
     pub expect: Option<Expect>,
     /// What was seen of a process that is gone; looked at again just before the write.
     pub proof: Option<Proof>,
+    /// A living worker that is stopped before the write, once everything that is known of it is proven again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Target>,
     /// Tasks whose step must have been applied in the same write; else the world moved for this one too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
@@ -58,12 +64,16 @@ impl Step {
             return false;
         };
         let becomes = self.changes.iter().rev().find_map(|c| match c {
-            Change::SetStatus(to) => Some(to),
+            Change::SetStatus(to) => Some(to.clone()),
+            Change::PutBack(row) => match &row.get(&Column::Status)?.to {
+                Cell::Text(to) => Some(Status::from(to.clone())),
+                _ => None,
+            },
             _ => None,
         });
         let assigns = self.changes.iter().any(|c| matches!(c, Change::Assign(_)));
         let next = |s: &Status| matches!(s, Status::Ready | Status::Todo);
-        becomes.is_some_and(next) || (becomes.is_none() && assigns && next(was))
+        becomes.as_ref().is_some_and(next) || (becomes.is_none() && assigns && next(was))
     }
 
     /// Whether it touches no row that is there already: it makes its task, or only says something about one. Anything
@@ -327,6 +337,19 @@ pub enum Change {
     SetPriority(i64),
     /// Takes back the model and the provider that were set for this task alone.
     ClearOverrides,
+    /// Writes columns back as they were; the step counts as moved where one of them is not what it must be. For undoing what
+    /// a step did: only then a row may point at a run that is over.
+    PutBack(BTreeMap<Column, Turn>),
+    /// Archives another task, which an earlier step made beside its own; the step counts as moved where anything happened to
+    /// that one since it was looked at.
+    ArchiveAnother {
+        /// Its id.
+        id: String,
+        /// Its [`Detail::mark`] when it was looked at.
+        mark: String,
+        /// What its `archived` event says.
+        payload: Value,
+    },
     /// Promotes every `todo` child whose parents are all done or archived, with a `promoted` event each.
     PromoteChildren {
         /// Payload of those events.

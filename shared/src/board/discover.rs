@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::BoardId;
 use crate::error::{Error, Kind, Result};
-use crate::small;
+use crate::foreign;
 
 /// The environment, handed in so that resolution can be tested without touching the process's own.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -119,7 +119,7 @@ fn home_of(db: &Path) -> Option<(String, PathBuf)> {
 
 /// The slug Hermes works on where none is named: `HERMES_KANBAN_BOARD`, else what `boards switch` chose.
 fn current(root: &Path, env: Env<'_>) -> String {
-    let switched = || small::text(&root.join("kanban").join("current"));
+    let switched = || foreign::text(&root.join("kanban").join("current"));
     let slug = env("HERMES_KANBAN_BOARD").or_else(switched).map(|s| s.trim().to_lowercase());
     slug.filter(|s| is_slug(s)).unwrap_or_else(|| "default".into())
 }
@@ -204,7 +204,7 @@ fn all_under(root: &Path) -> Vec<BoardId> {
 }
 
 fn is_archived(board_json: &Path) -> bool {
-    let Some(text) = small::text(board_json) else { return false };
+    let Some(text) = foreign::text(board_json) else { return false };
     let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     parsed.get("archived").and_then(serde_json::Value::as_bool).unwrap_or(false)
 }

@@ -3,9 +3,12 @@
 //! Hermes and its dashboard go on working on every row we touch, so a requeue of ours must leave the same columns,
 //! run row and event as Hermes' own (`hermes_cli/kanban_db.py` of 0.19.0 is what these functions mirror).
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
-use super::{Change, Detail, Event, RunRef, Status, Task};
+use super::image::{Column, Turn};
+use super::{Change, Detail, Event, RunRef, Status, Task, UNDONE, image};
 use crate::cause::{self, Cause};
 use crate::quote::without_pull_urls;
 use crate::time::Time;
@@ -43,7 +46,12 @@ pub struct Trail<'a> {
 impl<'a> Trail<'a> {
     /// The payload of the event that `changes` to `task` deserve: Hermes' own keys, `by`, and our part with the
     /// images of what changed, which an undo needs.
-    fn payload(&self, hermes: Value, task: Option<&Task>, changes: &[Change]) -> Value {
+    fn payload(&self, hermes: Value, seen: Option<&Detail>, changes: &[Change]) -> Value {
+        self.with_images(hermes, seen.map(|seen| images(seen, changes)))
+    }
+
+    /// The same with images that are known already.
+    fn with_images(&self, hermes: Value, images: Option<(Map<String, Value>, Map<String, Value>)>) -> Value {
         let mut payload = match hermes {
             Value::Object(map) => map,
             _ => Map::new(),
@@ -62,8 +70,7 @@ impl<'a> Trail<'a> {
         for (k, v) in &self.more {
             ours.insert(k.clone(), v.clone());
         }
-        if let Some(task) = task {
-            let (before, after) = images(task, changes);
+        if let Some((before, after)) = images {
             ours.insert("before".into(), Value::Object(before));
             ours.insert("after".into(), Value::Object(after));
         }
@@ -86,7 +93,8 @@ pub fn short(s: &str, most: usize) -> String {
 }
 
 /// Columns that `changes` alter, before and after.
-fn images(task: &Task, changes: &[Change]) -> (Map<String, Value>, Map<String, Value>) {
+fn images(seen: &Detail, changes: &[Change]) -> (Map<String, Value>, Map<String, Value>) {
+    let (task, place) = (&seen.task, &seen.place);
     let (mut before, mut after) = (Map::new(), Map::new());
     let mut note = |column: &str, was: Value, is: Value| {
         if was != is {
@@ -102,6 +110,7 @@ fn images(task: &Task, changes: &[Change]) -> (Map<String, Value>, Map<String, V
                 note("claim_lock", json!(task.claim_lock), Value::Null);
                 note("claim_expires", json!(seconds(task.claim_expires)), Value::Null);
                 note("worker_pid", json!(task.worker_pid), Value::Null);
+                note("worker_started_at", json!(task.worker_started_at), Value::Null);
             }
             Change::EndRun { .. } | Change::ForgetRun => {
                 note("current_run_id", json!(task.current_run), Value::Null);
@@ -111,12 +120,32 @@ fn images(task: &Task, changes: &[Change]) -> (Map<String, Value>, Map<String, V
                 note("last_failure_error", json!(task.last_failure_error), json!(error));
             }
             Change::Assign(to) => note("assignee", json!(task.assignee), json!(to)),
-            // Never the text: it may be long, and may hold what no event should repeat.
-            Change::Reword { title: Some(title), .. } => note("title", json!(task.title), json!(title)),
+            Change::Reword { title, body } => {
+                if let Some(title) = title {
+                    note("title", json!(task.title), json!(title));
+                }
+                // Never the text: it may be long, and may hold what no event should repeat.
+                if let Some((was, is)) = body.as_deref().map(|new| image::body(&seen.body, new)) {
+                    note("body", was, is);
+                }
+            }
             Change::SetPriority(to) => note("priority", json!(task.priority), json!(to)),
             Change::SetBlock { kind, recurrences } => {
                 note("block_kind", json!(task.block_kind), json!(kind));
                 note("block_recurrences", json!(task.block_recurrences), json!(recurrences));
+            }
+            Change::SetPlace { kind, path } => {
+                note("workspace_kind", json!(place.kind), json!(kind));
+                note("workspace_path", json!(place.path), json!(path));
+            }
+            Change::SetResult(_) => {
+                // The moment is the event's own, and the result stands on the row; neither is repeated here.
+                note("completed_at", json!(seconds(place.completed_at)), json!("now"));
+                note("result", Value::Null, json!("given"));
+            }
+            Change::ClearOverrides => {
+                note("model_override", json!(place.model_override), Value::Null);
+                note("provider_override", json!(place.provider_override), Value::Null);
             }
             _ => {}
         }
@@ -167,6 +196,17 @@ fn end_runs(seen: &Detail, status: &str, error: &str, metadata: &Value) -> Vec<C
 
 /// A worker's death, counted like Hermes' own crash: ready again, or blocked with `gave_up` at the breaker's limit.
 pub fn crashed(seen: &Detail, pid: Option<i64>, board_limit: i64, trail: &Trail<'_>) -> Vec<Change> {
+    failed(seen, WORKER_GONE, pid, board_limit, trail)
+}
+
+/// The same for a worker of which it is known how it ended. `error` is a text that jams no guard of Hermes (ruling 8).
+pub fn failed(
+    seen: &Detail,
+    error: &str,
+    pid: Option<i64>,
+    board_limit: i64,
+    trail: &Trail<'_>,
+) -> Vec<Change> {
     let t = &seen.task;
     let failures = t.failures.saturating_add(1);
     let (limit, limit_source) = breaker(t, board_limit);
@@ -179,15 +219,15 @@ pub fn crashed(seen: &Detail, pid: Option<i64>, board_limit: i64, trail: &Trail<
     let mut changes = vec![
         Change::SetStatus(if trips { Status::Blocked } else { back }),
         Change::ReleaseClaim,
-        Change::SetFailures { count: failures, error: Some(WORKER_GONE.into()) },
+        Change::SetFailures { count: failures, error: Some(error.into()) },
     ];
-    changes.extend(end_runs(seen, "crashed", WORKER_GONE, &keys));
-    let payload = trail.payload(keys, Some(t), &changes);
+    changes.extend(end_runs(seen, "crashed", error, &keys));
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event("crashed", payload, t.current_run));
     if trips {
         let gave_up = json!({
             "failures": failures, "effective_limit": limit, "limit_source": limit_source,
-            "error": WORKER_GONE, "trigger_outcome": "crashed", "pid": pid, "claimer": t.claim_lock,
+            "error": error, "trigger_outcome": "crashed", "pid": pid, "claimer": t.claim_lock,
         });
         changes.push(event("gave_up", trail.payload(gave_up, None, &[]), None));
     }
@@ -196,6 +236,11 @@ pub fn crashed(seen: &Detail, pid: Option<i64>, board_limit: i64, trail: &Trail<
 
 /// A claim taken back without counting it against the task, like Hermes' release of a stale claim.
 pub fn reclaimed(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    released(seen, WORKER_GONE, trail)
+}
+
+/// The same with the reason in other words.
+pub fn released(seen: &Detail, error: &str, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let back = origin(seen);
     let mut keys = json!({
@@ -207,8 +252,8 @@ pub fn reclaimed(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
         keys["retry_status"] = json!("review");
     }
     let mut changes = vec![Change::SetStatus(back), Change::ReleaseClaim];
-    changes.extend(end_runs(seen, "reclaimed", WORKER_GONE, &json!({"by": trail.by})));
-    let payload = trail.payload(keys, Some(t), &changes);
+    changes.extend(end_runs(seen, "reclaimed", error, &json!({"by": trail.by})));
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event("reclaimed", payload, t.current_run));
     changes
 }
@@ -221,20 +266,47 @@ pub fn parked(seen: &Detail, cause: Cause, until: Time, trail: &Trail<'_>) -> Ve
     let mut changes = vec![Change::SetStatus(Status::Scheduled), Change::ReleaseClaim];
     changes.extend(end_runs(seen, outcome, WORKER_GONE, &json!({"by": trail.by, "cause": cause})));
     let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
-    let payload = trail.payload(keys, Some(t), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event("scheduled", payload, t.current_run));
     changes
 }
 
 /// A dead claim freed and the task handed to a person, after its holds were used up. Sticky, as an explicit block is.
-pub fn handed_to_person(seen: &Detail, cause: Cause, why: &str, trail: &Trail<'_>) -> Vec<Change> {
+pub fn handed_to_person(
+    seen: &Detail,
+    cause: Cause,
+    why: &str,
+    assignee: Option<&str>,
+    trail: &Trail<'_>,
+) -> Vec<Change> {
     let t = &seen.task;
     let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
     let mut changes = vec![Change::SetStatus(Status::Blocked), Change::ReleaseClaim];
+    let to = assignee.filter(|to| t.assignee.as_deref() != Some(to));
+    changes.extend(to.map(|to| Change::Assign(Some(to.to_owned()))));
     changes.extend(end_runs(seen, outcome, WORKER_GONE, &json!({"by": trail.by, "cause": cause})));
     let keys = json!({"reason": trail.because, "kind": Value::Null, "recurrences": t.block_recurrences, "cause": why});
-    let payload = trail.payload(keys, Some(t), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
+    if to.is_some() {
+        let keys = json!({"assignee": assignee, "from": t.assignee});
+        changes.push(event("assigned", trail.payload(keys, None, &[]), None));
+    }
     changes.push(event("blocked", payload, t.current_run));
+    changes
+}
+
+/// A claim taken back with what its run ended of, not counted against the task. `manual` says that somebody decided it,
+/// as with `hermes kanban reclaim`.
+pub fn taken_back(seen: &Detail, why: &str, manual: bool, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let mut changes = vec![Change::SetStatus(origin(seen)), Change::ReleaseClaim];
+    changes.extend(end_runs(seen, "reclaimed", why, &json!({"by": trail.by})));
+    let mut keys = json!({"prev_lock": t.claim_lock, "reason": why});
+    if manual {
+        keys["manual"] = json!(true);
+    }
+    let payload = trail.payload(keys, Some(seen), &changes);
+    changes.push(event("reclaimed", payload, t.current_run));
     changes
 }
 
@@ -244,7 +316,7 @@ pub fn leak_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::ReleaseClaim];
     changes.extend(end_runs(seen, "reclaimed", WORKER_GONE, &json!({"by": trail.by})));
     let keys = json!({"prev_lock": t.claim_lock, "worker_pid": t.worker_pid, "termination_attempted": false});
-    let payload = trail.payload(keys, Some(t), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event("reclaimed", payload, t.current_run));
     changes
 }
@@ -263,7 +335,7 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     }
     changes.push(Change::SetFailures { count: 0, error: None });
     let keys = if to == Status::Ready { json!({}) } else { json!({"status": to}) };
-    let payload = trail.payload(keys, Some(t), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event("unblocked", payload, None));
     changes
 }
@@ -273,7 +345,7 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
 pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let mut changes = vec![Change::SetFailures { count: t.failures, error: None }];
-    let payload = trail.payload(json!({"was": t.last_failure_error}), Some(t), &changes);
+    let payload = trail.payload(json!({"was": t.last_failure_error}), Some(seen), &changes);
     changes.push(event("watchbill_guard_cleared", payload, None));
     changes
 }
@@ -286,7 +358,7 @@ pub fn escalated(trail: &Trail<'_>) -> Vec<Change> {
 /// A `todo` task whose parents are all done, on a board where nobody else promotes it.
 pub fn promoted(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(Status::Ready)];
-    let payload = trail.payload(json!({}), Some(&seen.task), &changes);
+    let payload = trail.payload(json!({}), Some(seen), &changes);
     changes.push(event("promoted", payload, None));
     changes
 }
@@ -377,7 +449,7 @@ pub fn tied(seen: &Detail, tie: Tie<'_>, trail: &Trail<'_>) -> Vec<Change> {
     if let Some(until) = tie.park {
         let park = [Change::SetStatus(Status::Scheduled)];
         let keys = json!({"until": until.0, "cause": tie.cause, "reason": trail.because});
-        changes.push(event("scheduled", trail.payload(keys, Some(t), &park), None));
+        changes.push(event("scheduled", trail.payload(keys, Some(seen), &park), None));
         changes.extend(park);
     }
     if !tie.link || trail.cause.is_some_and(Cause::is_provider_pressure) {
@@ -395,7 +467,7 @@ pub fn needs_person(seen: &Detail, why: &str, assignee: Option<&str>, trail: &Tr
         changes.push(Change::Assign(Some(to.to_owned())));
     }
     let keys = json!({"reason": trail.because, "kind": Value::Null, "recurrences": t.block_recurrences, "cause": why});
-    let payload = trail.payload(keys, Some(t), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
     if changes.len() > 1 {
         let keys = json!({"assignee": assignee, "from": t.assignee});
         changes.push(event("assigned", trail.payload(keys, None, &[]), None));
@@ -411,7 +483,7 @@ pub fn card_released(seen: &Detail, assignee: &str, trail: &Trail<'_>) -> Vec<Ch
     if t.assignee.as_deref() != Some(assignee) {
         changes.push(Change::Assign(Some(assignee.to_owned())));
     }
-    let payload = trail.payload(json!({}), Some(t), &changes);
+    let payload = trail.payload(json!({}), Some(seen), &changes);
     if changes.len() > 1 {
         let keys = json!({"assignee": assignee, "from": t.assignee});
         changes.push(event("assigned", trail.payload(keys, None, &[]), None));
@@ -459,7 +531,7 @@ pub fn moved(seen: &Detail, to: &str, without: &[&str], trail: &Trail<'_>) -> Ve
         changes.push(Change::ClearOverrides);
     }
     let keys = json!({"assignee": to, "from": t.assignee, "reason": trail.because});
-    let payload = trail.payload(keys, Some(t), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event("assigned", payload, None));
     if seen.newest_run().is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
         changes.push(Change::PastRun {
@@ -485,7 +557,7 @@ pub fn set_free(seen: &Detail, without: &[&str], trail: &Trail<'_>) -> Vec<Chang
 pub fn held(seen: &Detail, cause: &str, until: Time, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(Status::Scheduled)];
     let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
-    let payload = trail.payload(keys, Some(&seen.task), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event("scheduled", payload, None));
     changes
 }
@@ -506,7 +578,7 @@ pub fn linked_as_is(child: &str, parent: &str, trail: &Trail<'_>) -> Vec<Change>
 pub fn waits(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(Status::Todo), Change::ForgetRun];
     changes.push(Change::SetFailures { count: 0, error: None });
-    let payload = trail.payload(json!({"status": Status::Todo}), Some(&seen.task), &changes);
+    let payload = trail.payload(json!({"status": Status::Todo}), Some(seen), &changes);
     changes.push(event("unblocked", payload, None));
     changes
 }
@@ -518,12 +590,29 @@ pub fn payload(trail: &Trail<'_>, keys: Value) -> Value {
 
 /// The event of a kind that `changes` to a task deserve, with the images an undo needs.
 pub fn changed(kind: &str, keys: Value, seen: &Detail, changes: &[Change], trail: &Trail<'_>) -> Change {
-    event(kind, trail.payload(keys, Some(&seen.task), changes), None)
+    event(kind, trail.payload(keys, Some(seen), changes), None)
 }
 
 /// A fact about a task that changes nothing of it.
 pub fn noted(kind: &str, keys: Value, trail: &Trail<'_>) -> Change {
-    event(kind, trail.payload(keys, None, &[]), None)
+    noted_in(None, kind, keys, trail)
+}
+
+/// Columns put back as they were, and the event that says so. A body is not repeated in it.
+pub fn put_back(row: BTreeMap<Column, Turn>, trail: &Trail<'_>) -> Vec<Change> {
+    let told = row.iter().filter(|(column, _)| **column != Column::Body);
+    let image = |of: &dyn Fn(&Turn) -> Option<Value>| -> Map<String, Value> {
+        told.clone().filter_map(|(column, turn)| Some((column.name().to_owned(), of(turn)?))).collect()
+    };
+    let before = image(&|turn| turn.from.as_ref().map(|cell| json!(cell)));
+    let after = image(&|turn| Some(json!(turn.to)));
+    let payload = trail.with_images(json!({"reason": trail.because}), Some((before, after)));
+    vec![Change::PutBack(row), event(UNDONE, payload, None)]
+}
+
+/// A fact about an attempt that changes nothing of it.
+pub fn noted_in(run: Option<i64>, kind: &str, keys: Value, trail: &Trail<'_>) -> Change {
+    event(kind, trail.payload(keys, None, &[]), run)
 }
 
 // ---- what a worker's or a person's hand does (the `board` program) ----
@@ -545,12 +634,25 @@ pub fn claimed(
         &json!({"by": trail.by}),
     ));
     changes.push(Change::SetStatus(Status::Running));
-    changes.push(Change::TakeClaim { lock: lock.into(), expires, pid });
-    changes.push(Change::StartRun { profile });
+    changes.extend(claim(lock, expires, pid, profile, trail));
+    changes
+}
+
+/// The claim alone, for a task that no run was ever opened of.
+pub fn claim(
+    lock: &str,
+    expires: Time,
+    pid: Option<i64>,
+    profile: Option<String>,
+    trail: &Trail<'_>,
+) -> Vec<Change> {
     let keys = json!({"lock": lock, "expires": expires.0});
     let payload = trail.payload(keys, None, &[]);
-    changes.push(Change::AddEvent { kind: "claimed".into(), payload, run: Some(RunRef::New) });
-    changes
+    vec![
+        Change::TakeClaim { lock: lock.into(), expires, pid },
+        Change::StartRun { profile },
+        Change::AddEvent { kind: "claimed".into(), payload, run: Some(RunRef::New) },
+    ]
 }
 
 /// A sign of life that extends the claim.
@@ -596,9 +698,11 @@ pub fn completed(
     };
     let first_line = handed_on.and_then(|s| s.trim().lines().next()).map(|l| short(l, 400));
     let keys = json!({"result_len": result.map_or(0, |r| r.chars().count()), "summary": first_line});
-    let payload = trail.payload(keys, None, &[]);
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(Change::AddEvent { kind: "completed".into(), payload, run });
-    changes.push(Change::PromoteChildren { payload: trail.payload(json!({}), None, &[]) });
+    let promoted = |status: &str| Map::from_iter([("status".to_owned(), json!(status))]);
+    let images = Some((promoted("todo"), promoted("ready")));
+    changes.push(Change::PromoteChildren { payload: trail.with_images(json!({}), images) });
     changes
 }
 
@@ -670,7 +774,7 @@ pub fn linked(child: &Detail, parent: &super::Kin, trail: &Trail<'_>) -> Vec<Cha
         changes.push(Change::SetStatus(Status::Todo));
     }
     let keys = json!({"parent": parent.id, "child": child.task.id});
-    let payload = trail.payload(keys, Some(&child.task), &changes);
+    let payload = trail.payload(keys, Some(child), &changes);
     changes.push(event("linked", payload, None));
     changes
 }
@@ -719,7 +823,7 @@ pub fn stopped(seen: &Detail, reason: &str, decider: Decider<'_>, trail: &Trail<
             }
         }
     }
-    let payload = trail.payload(keys, Some(t), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.extend(before);
     changes.push(Change::AddEvent { kind: "blocked".into(), payload, run: Some(run) });
     changes
@@ -734,7 +838,7 @@ pub fn assigned(seen: &Detail, profile: &str, trail: &Trail<'_>) -> Vec<Change> 
         changes.push(Change::SetFailures { count: 0, error: None });
     }
     let keys = json!({"assignee": profile, "from": t.assignee});
-    let payload = trail.payload(keys, Some(t), &changes);
+    let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event("assigned", payload, None));
     changes
 }
@@ -767,18 +871,19 @@ mod tests {
 
     #[test]
     fn an_event_notes_title_and_priority_and_never_the_text() {
-        let task = serde_json::from_value(json!({
-            "id": "t_00000001", "title": "Big", "status": "ready", "priority": 1, "created_at": 0, "failures": 0,
-            "block_recurrences": 0,
-        }));
+        let mut seen = crate::watch::testing::detail("t_00000001", Status::Ready);
+        (seen.task.title, seen.task.priority, seen.body) = ("Big".into(), 1, "a secret\n".into());
         let changes = [
-            Change::Reword { title: Some("Small".into()), body: Some("secret".into()) },
-            Change::Reword { title: None, body: Some("secret".into()) },
+            Change::Reword { title: Some("Small".into()), body: Some("front\na secret\n".into()) },
             Change::SetPriority(2),
             Change::SetPlace { kind: "dir".into(), path: Some("/srv/w".into()) },
         ];
-        let (before, after) = images(&task.unwrap(), &changes);
-        assert_eq!(json!(before), json!({"title": "Big", "priority": 1}));
-        assert_eq!(json!(after), json!({"title": "Small", "priority": 2}));
+        let (before, after) = images(&seen, &changes);
+        assert!(!json!([before, after]).to_string().contains("secret"), "{before:?} {after:?}");
+        let keys = |image: &Map<String, Value>| image.keys().cloned().collect::<Vec<_>>().join(" ");
+        let all = "body priority title workspace_kind workspace_path";
+        assert_eq!((keys(&before).as_str(), keys(&after).as_str()), (all, all));
+        assert_eq!((&before["title"], &after["title"]), (&json!("Big"), &json!("Small")));
+        assert_eq!((&before["priority"], &after["priority"]), (&json!(1), &json!(2)));
     }
 }

@@ -6,6 +6,7 @@
 pub mod change;
 pub mod discover;
 pub mod hermes;
+pub mod image;
 pub mod sqlite;
 
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ use serde_json::Value;
 use crate::clip::clip;
 use crate::distress;
 use crate::error::Result;
+use crate::packet;
+use crate::session::mapping;
 pub use crate::task_id::is_task_id;
 use crate::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
@@ -192,6 +195,9 @@ pub struct Run {
     /// What an orchestrator decided in it, as [`Run::route_in`] reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Value>,
+    /// Checks that its details say failed, as [`packet::verifier::in_metadata`] reads them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<packet::Failure>,
 }
 
 impl Run {
@@ -295,6 +301,9 @@ pub struct Place {
     /// The provider set for this task alone (Hermes 0.20 and later).
     #[serde(default)]
     pub provider_override: Option<String>,
+    /// When the task was completed; also of one that was opened again since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Time>,
 }
 
 /// A distress card that was made for a task, open or not.
@@ -357,6 +366,19 @@ impl Detail {
         self.newest_claim()?.payload.get("lock")?.as_str()
     }
 
+    /// The file the newest claim says the worker's last words are in: the agent's own log, else what its command printed.
+    pub fn words_file(&self) -> Option<&str> {
+        let trail = self.newest_claim()?.trail()?;
+        trail.get("log").or_else(|| trail.get("output"))?.as_str()
+    }
+
+    /// Whether the newest claim is the worker's own, as `board claim --pid` makes it: no claimer can be gone besides.
+    pub fn is_self_claimed(&self) -> bool {
+        let claimer = self.task.claim_lock.as_deref().or(self.newest_lock()).and_then(claimer_pid);
+        let recorded = || self.newest_claim()?.trail()?.get("pid")?.as_i64();
+        claimer.is_some() && claimer == self.task.worker_pid.or_else(recorded)
+    }
+
     /// The newest attempt, open or closed.
     pub fn newest_run(&self) -> Option<&Run> {
         self.runs.first()
@@ -395,11 +417,40 @@ pub const MARKER: &str = "watchbill:";
 /// Event kinds that are noise: they repeat on every tick and never mean that a task was touched.
 pub const NOISE: [&str; 4] = ["heartbeat", "claim_extended", "respawn_guarded", "reclaim_deferred"];
 
-/// Event kinds with which work changes hands or stops, and what watchers say of providers.
-pub const TURNS: [&str; 8] =
-    ["assigned", "unblocked", "scheduled", "created", "linked", "blocked", "gave_up", "watchbill_signal"];
+/// Event kinds with which work changes hands or stops, what watchers say of providers, and which session works on what.
+pub const TURNS: [&str; 11] = [
+    "assigned",
+    "unblocked",
+    "scheduled",
+    "created",
+    "linked",
+    "blocked",
+    "gave_up",
+    "watchbill_signal",
+    UNDONE,
+    mapping::SPAWNED,
+    mapping::ABORTED,
+];
+/// What says that a change was undone by hand.
+pub const UNDONE: &str = "watchbill_undone";
+
 /// Most events of those kinds read for one task besides the newest [`MOST_EVENTS`].
 pub const MOST_TURNS: usize = 200;
+
+/// Event kinds that say what happened to sessions.
+pub const COORD: [&str; 5] =
+    [mapping::SPAWNED, mapping::MESSAGED, mapping::NOTIFIED, mapping::ABORTED, mapping::DETECTION];
+
+/// An event with its place in the history of the whole board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its number: later entries have greater ones.
+    pub id: i64,
+    /// The task it is about.
+    pub task: String,
+    /// What happened.
+    pub event: Event,
+}
 
 /// Who a board is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -476,6 +527,13 @@ pub trait Board {
     /// # Errors
     /// The board cannot be read.
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>>;
+
+    /// Events of the kinds in [`COORD`] on the whole board after the one with this number, oldest first, at most `most`. It
+    /// costs what came after that one.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>>;
 
     /// Whether it may be written: schema, rights, and a file nobody else lost.
     ///

@@ -1,25 +1,23 @@
 //! `budget-check`: the pass all watchers share, the page it can write, and `--lint`.
 
-use std::io::{Read, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::watcher::failures;
-use super::{Common, Here, WatcherArgs, print, watcher};
+use super::{Common, Here, WatcherArgs, page, print, watcher};
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Status};
 use crate::config::Config;
 use crate::distress::is_card;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::overview::{Overview, html};
 use crate::report::{BoardReport, common_code, printable, say};
 use crate::scope::lint::{Flaw, Policy, lint};
 use crate::time::Time;
-use crate::watch::Pass;
 use crate::watch::budget::BudgetCheck;
+use crate::watch::{Pass, Watcher};
 
 /// The schema of `--lint --json`.
 const SCHEMA: &str = "watchbill.lint/1";
@@ -53,7 +51,7 @@ pub(super) struct BudgetArgs {
     html: Option<PathBuf>,
     /// Only list ready and running tasks whose scope is missing, contradictory, not understood or too
     /// broad, with the line to fix
-    #[arg(long, conflicts_with_all = ["plan", "facts", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["plan", "facts", "dry_run", "metrics"])]
     lint: bool,
     #[command(flatten)]
     pub(super) args: WatcherArgs,
@@ -61,58 +59,23 @@ pub(super) struct BudgetArgs {
 
 pub(super) fn run(budget: &BudgetArgs, version: &str) -> Result<u8> {
     let common = &budget.args.common;
-    let loaded = common.load()?;
     if budget.lint {
-        return lint_boards(budget, common, &loaded.config, version);
+        return lint_boards(budget, common, &common.load()?.config, version);
     }
+    watcher::metered(BudgetCheck::NAME, &budget.args, version, |kept| pass(budget, version, kept))
+}
+
+fn pass(budget: &BudgetArgs, version: &str, kept: &mut watcher::Kept) -> Result<u8> {
+    let loaded = budget.args.common.load()?;
     let config = loaded.config;
     let check = BudgetCheck { comment: budget.comment, distress: budget.distress, origin: loaded.origin };
-    let mut page = |pass: &Pass, boards: &[BoardReport]| match &budget.html {
-        Some(file) => write_page(file, pass.now, boards),
-        None => Ok(()),
+    let mut page = |pass: &Pass, boards: &[BoardReport]| {
+        *kept = kept.take().map(|_| boards.to_vec());
+        let Some(file) = budget.html.as_deref() else { return Ok(()) };
+        let overviews: Vec<Overview> = boards.iter().map(|b| overview(b, pass.now)).collect();
+        page::write(file, &html::page(&overviews))
     };
     watcher::run_then(&check, &config, &budget.args, version, &mut page)
-}
-
-/// Writes the page beside its place first, so that nobody ever opens half of one. Only a page of before is replaced.
-fn write_page(file: &Path, now: Time, boards: &[BoardReport]) -> Result<()> {
-    let at = format!("--html {}", file.display());
-    let wrong = |e: &std::io::Error| {
-        let kind = if e.kind() == std::io::ErrorKind::PermissionDenied { Kind::Permission } else { Kind::Io };
-        Error::new(kind, &at, e).hint("name a file in a folder you can write")
-    };
-    if let Some(why) = is_no_page(file) {
-        return Err(Error::new(Kind::Usage, &at, why).hint("name a file of its own for the page"));
-    }
-    // A link is somebody's way to say where the page is to be.
-    let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
-    let folder = real.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let overviews: Vec<Overview> = boards.iter().map(|b| overview(b, now)).collect();
-    // A timer's first page may come before anything else of ours. Boards are nobody else's business.
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
-    let mut new =
-        tempfile::Builder::new().prefix(".watchbill-").tempfile_in(folder).map_err(|e| wrong(&e))?;
-    new.write_all(html::page(&overviews).as_bytes()).map_err(|e| wrong(&e))?;
-    new.persist(&real).map_err(|e| wrong(&e.error))?;
-    Ok(())
-}
-
-/// Why a place is not one for a page, if so: whatever is there and is no page of ours would be lost.
-fn is_no_page(file: &Path) -> Option<&'static str> {
-    if file == Path::new("-") {
-        return Some("is no file");
-    }
-    let meta = file.metadata().ok()?;
-    if meta.is_dir() {
-        return Some("is a folder");
-    }
-    if !meta.is_file() {
-        return Some("is no plain file");
-    }
-    let mut begins = Vec::new();
-    let read = std::fs::File::open(file).and_then(|f| f.take(64).read_to_end(&mut begins));
-    let is_page = begins.is_empty() || begins.starts_with(b"<!doctype html>");
-    (read.is_err() || !is_page).then_some("holds something else than a page")
 }
 
 /// What the page says of a board; of one that could not be looked at, why.
@@ -183,11 +146,8 @@ fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<(Vec<
         Some(id) => Some(!board.titled(&[id.to_owned()])?.is_empty()),
         None => None,
     };
-    let ids: Vec<String> = rows
-        .iter()
-        .filter(|t| asked(&t.id) && !is_card(&t.title, t.idempotency_key.as_deref()))
-        .map(|t| t.id.clone())
-        .collect();
+    let ids: Vec<String> =
+        rows.iter().filter(|t| asked(&t.id) && !is_card(t)).map(|t| t.id.clone()).collect();
     let all = board.look(&ids)?.into_iter().map(|d| Linted {
         task: d.task.id,
         title: d.task.title,

@@ -160,12 +160,7 @@ impl Stage {
 
     /// The open distress cards, in the order of their sources.
     fn cards(&self) -> Result<Vec<Detail>> {
-        let ids: Vec<String> = self
-            .tasks()?
-            .into_iter()
-            .filter(|t| distress::is_card(&t.title, t.idempotency_key.as_deref()))
-            .map(|t| t.id)
-            .collect();
+        let ids: Vec<String> = self.tasks()?.into_iter().filter(distress::is_card).map(|t| t.id).collect();
         let mut cards = self.board()?.look(&ids)?;
         cards.sort_by(|a, b| a.task.title.cmp(&b.task.title));
         Ok(cards)
@@ -220,6 +215,7 @@ impl Stage {
             because: String::new(),
             expect,
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes,
         };

@@ -2,10 +2,22 @@
 
 mod board;
 mod budget;
+mod check;
+mod coord;
 mod demo;
+mod doctor;
+mod generate;
+mod heal;
 mod match_log;
+mod page;
+mod pause;
 mod providers;
+mod replay;
+mod summary;
+mod timers;
+mod undo;
 mod watcher;
+mod why;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -24,10 +36,10 @@ use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::pass::Tools;
 use crate::report::{self, Loudness};
+use crate::session::opencode::Opencode;
 use crate::time::Time;
 use crate::watch::Pass;
 use crate::watch::distress::SynthesizeDistress;
-use crate::watch::heal::Heal;
 use crate::watch::route::RouteBlocked;
 
 /// Flags every program has.
@@ -79,6 +91,9 @@ struct WatcherFlags {
     /// Decide on what an earlier pass saw (from --json -v), and change nothing
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
+    /// Leave what came of this pass in this file (*.prom), for the textfile collector of node_exporter
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "facts", "task"])]
+    metrics: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -93,7 +108,7 @@ struct WatcherArgs {
 #[command(name = "heal", about = HEAL, after_help = watcher::AFTER_HELP)]
 struct HealArgs {
     #[command(flatten)]
-    args: WatcherArgs,
+    args: heal::HealFlags,
 }
 
 #[derive(Debug, Parser)]
@@ -136,6 +151,19 @@ struct BoardArgs {
 }
 
 #[derive(Debug, Parser)]
+#[command(name = "coord", about = COORD)]
+struct CoordArgs {
+    #[command(subcommand)]
+    command: coord::Command,
+    #[command(flatten)]
+    target: coord::Target,
+    #[command(flatten)]
+    common: Common,
+}
+
+const COORD: &str = "Agent sessions: spawn, watch, message, notify and abort them, each time in one pass";
+
+#[derive(Debug, Parser)]
 #[command(name = "demo", about = "Break a board in a temporary folder, with real processes, and heal it")]
 struct DemoArgs {
     /// Print one JSON object
@@ -156,7 +184,7 @@ struct WatchbillArgs {
 #[derive(Debug, Subcommand)]
 enum Program {
     #[command(about = HEAL, after_help = watcher::AFTER_HELP)]
-    Heal(WatcherArgs),
+    Heal(heal::HealFlags),
     #[command(about = DISTRESS, after_help = watcher::AFTER_HELP)]
     SynthesizeDistress(WatcherArgs),
     #[command(about = ROUTE, after_help = watcher::AFTER_HELP)]
@@ -165,12 +193,34 @@ enum Program {
     BudgetCheck(budget::BudgetArgs),
     /// The hand of a worker or a person on a task board
     Board(BoardArgs),
+    #[command(about = COORD)]
+    Coord(CoordArgs),
     /// Break a board in a temporary folder, with real processes, and heal it
     Demo(DemoArgs),
     /// Show line by line what is read out of a worker's log
     Match(match_log::MatchArgs),
     /// Show who works with which provider, how each stands, and what waits for it
     Providers(providers::ProvidersArgs),
+    /// Say why a task stands as it stands: the true cause, what every watcher would do with it now, and what a person can run
+    Why(why::WhyArgs),
+    /// Say what happened to the boards since some hours: who is needed, what waits, what was healed, what was left alone
+    Report(summary::ReportArgs),
+    /// Look whether everything is in place for the watchers, and change nothing
+    Doctor(doctor::DoctorArgs),
+    /// Have the watchers started by systemd or cron, and take that away again
+    Timers(timers::TimersArgs),
+    /// Say in one line how it stands, with the exit codes of a monitoring plugin
+    Check(check::CheckArgs),
+    /// Stop all changes by watchers on a board, until a time or until `unpause`
+    Pause(pause::PauseArgs),
+    /// End a pause
+    Unpause(pause::UnpauseArgs),
+    /// Show what the watchers would have done under another policy, by what they saw
+    #[command(after_help = replay::AFTER_HELP)]
+    Replay(replay::ReplayArgs),
+    /// Take back what a watcher did, where the board still is as it left it
+    #[command(after_help = undo::AFTER_HELP)]
+    Undo(undo::UndoArgs),
 }
 
 /// Runs one of the programs, as its `main`. `program` is the name it was built under.
@@ -195,9 +245,13 @@ fn parse(program: &str, version: &'static str, arguments: &[OsString]) -> std::r
     fn read<P: CommandFactory + FromArgMatches>(
         version: &'static str,
         arguments: &[OsString],
-    ) -> clap::error::Result<P> {
+    ) -> std::result::Result<P, Ended> {
         let command = P::command().version(version).max_term_width(100);
-        P::from_arg_matches(&command.try_get_matches_from(arguments)?)
+        if let Some(made) = generate::asked(command.clone(), arguments) {
+            return Err(Ended::Generated(made));
+        }
+        let matches = command.try_get_matches_from(arguments);
+        matches.and_then(|matches| P::from_arg_matches(&matches)).map_err(Ended::Parsed)
     }
     let parsed = match program {
         "heal" => read(version, arguments).map(|HealArgs { args }| Program::Heal(args)),
@@ -207,16 +261,34 @@ fn parse(program: &str, version: &'static str, arguments: &[OsString]) -> std::r
         "route-blocked" => read(version, arguments).map(|RouteArgs { args }| Program::RouteBlocked(args)),
         "budget-check" => read::<BudgetCheckArgs>(version, arguments).map(|b| Program::BudgetCheck(b.args)),
         "board" => read(version, arguments).map(Program::Board),
+        "coord" => read(version, arguments).map(Program::Coord),
         _ => read::<WatchbillArgs>(version, arguments).map(|w| w.program),
     };
-    parsed.map_err(|e| {
-        let shown = e.print();
-        match (e.use_stderr(), shown) {
+    // A monitoring system would take 2 for something it knows of the board.
+    let is_check = program == "watchbill" && arguments.get(1).is_some_and(|a| a == "check");
+    parsed.map_err(|ended| match ended {
+        Ended::Parsed(e) => match (e.use_stderr(), e.print()) {
+            (true, _) if is_check => check::UNKNOWN,
             (true, _) => Kind::Usage.code(),
             (false, Ok(())) => 0,
             (false, Err(io)) => output_code(&io),
+        },
+        Ended::Generated(made) => {
+            let shown = made.and_then(|text| print(&String::from_utf8_lossy(&text)));
+            shown.unwrap_or_else(|e| {
+                let _ = report::say(&mut std::io::stderr().lock(), '3', program, &e.to_string());
+                e.kind.code()
+            })
         }
     })
+}
+
+/// Why there is nothing to run.
+enum Ended {
+    /// Help or version was asked for, or the arguments are wrong.
+    Parsed(clap::Error),
+    /// Something was made out of the declarations.
+    Generated(Result<Vec<u8>>),
 }
 
 impl Program {
@@ -227,7 +299,7 @@ impl Program {
             let _ = empty[std::env::args_os().count()];
         }
         let (name, json, done) = match self {
-            Program::Heal(args) => ("heal", args.common.json, watcher::run(&Heal, &args, version)),
+            Program::Heal(flags) => ("heal", flags.args.common.json, heal::run(&flags, version)),
             Program::SynthesizeDistress(args) => {
                 let done = watcher::run(&SynthesizeDistress, &args, version);
                 ("synthesize-distress", args.common.json, done)
@@ -240,8 +312,18 @@ impl Program {
                 ("budget-check", json, budget::run(&args, version))
             }
             Program::Board(args) => ("board", args.common.json, board::run(&args)),
+            Program::Coord(args) => ("coord", args.common.json, coord::run(&args)),
             Program::Match(args) => ("watchbill match", args.json, match_log::run(&args)),
             Program::Providers(args) => ("watchbill providers", args.common.json, providers::run(&args)),
+            Program::Why(args) => ("watchbill why", args.common.json, why::run(&args, version)),
+            Program::Report(args) => ("watchbill report", args.common.json, summary::run(&args, version)),
+            Program::Check(args) => ("watchbill check", false, Ok(check::run(&args, version))),
+            Program::Timers(args) => ("watchbill timers", args.common.json, timers::run(&args)),
+            Program::Doctor(args) => ("watchbill doctor", args.common.json, doctor::run(&args, version)),
+            Program::Pause(args) => ("watchbill pause", args.common.json, pause::pause(&args)),
+            Program::Unpause(args) => ("watchbill unpause", args.common.json, pause::unpause(&args)),
+            Program::Replay(args) => ("watchbill replay", args.common.json, replay::run(&args, version)),
+            Program::Undo(args) => ("watchbill undo", args.common.json, undo::run(&args, version)),
             Program::Demo(args) => ("watchbill demo", args.json, demo::run(&args)),
         };
         done.unwrap_or_else(|e| {
@@ -287,6 +369,10 @@ struct Here {
     clock_offset: i64,
     /// Where Claude Code keeps its transcripts.
     claude: Option<PathBuf>,
+    /// Where Codex keeps its rollouts.
+    codex: Option<PathBuf>,
+    /// opencode, its server and its store.
+    opencode: Opencode,
 }
 
 impl Here {
@@ -295,14 +381,18 @@ impl Here {
         // Processes started by the real clock, whatever time a test or a post-mortem asks about.
         let host = Host::here(&config.host, clock)?;
         let clock_offset = host.wall_minus_boot(clock);
-        let claude = env("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-        let claude = claude.or_else(|| Some(PathBuf::from(env("HOME")?).join(".claude")));
+        // As the agents themselves read it.
+        let home = |named: &str, usual: &str| {
+            env(named).map(PathBuf::from).or_else(|| Some(PathBuf::from(env("HOME")?).join(usual)))
+        };
         Ok(Here {
             now: common.now.unwrap_or(clock),
             clock_given: common.now.is_some(),
             host,
             clock_offset,
-            claude,
+            claude: home("CLAUDE_CONFIG_DIR", ".claude"),
+            codex: home("CODEX_HOME", ".codex"),
+            opencode: Opencode::of(&env),
         })
     }
 
@@ -314,8 +404,17 @@ impl Here {
         cache: &'a mut Cache,
         keep_seen: bool,
     ) -> Tools<'a> {
-        let claude = self.claude.as_deref();
-        Tools { pass, host: &self.host, config, cache, clock_offset: self.clock_offset, claude, keep_seen }
+        Tools {
+            pass,
+            host: &self.host,
+            config,
+            cache,
+            clock_offset: self.clock_offset,
+            claude: self.claude.as_deref(),
+            codex: self.codex.as_deref(),
+            opencode: &self.opencode,
+            keep_seen,
+        }
     }
 
     fn pass(&self, program: &'static str, only: Option<String>, dry: bool) -> Pass {

@@ -61,9 +61,7 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
         let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;
         pass::look(&mut board, &id, &mut tools, |world, pass| {
             let rows = world.board.glance(&GLANCED)?;
-            let waits = rows.iter().filter(|t| {
-                t.status == Status::Scheduled && !is_card(&t.title, t.idempotency_key.as_deref())
-            });
+            let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !is_card(t));
             let waits: Vec<String> = waits.map(|t| t.id.clone()).collect();
             let waiting = world.board.look(&waits)?;
             for d in waiting.iter().filter(|d| our_hold(d).is_some()) {

@@ -1,9 +1,9 @@
 //! The command line that all watchers share: one pass over each board, a saved plan, or what an earlier pass saw.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{BufWriter, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Instant;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,8 +13,11 @@ use crate::board::BoardId;
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::{Error, Kind, Result};
+use crate::foreign;
+use crate::metrics::{self, Ended};
 use crate::pass::{self, Tools};
 use crate::report::{self, BoardReport, PLAN_SCHEMA, Plan, PlanBoard};
+use crate::time::Time;
 use crate::watch::{Pass, Watcher};
 
 /// The exit codes of a pass other than 0, for the end of its help.
@@ -46,8 +49,37 @@ or when a comment by a person begins with it."
 );
 
 pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) -> Result<u8> {
-    let config = args.common.load()?.config;
-    run_then(watcher, &config, args, version, &mut |_, _| Ok(()))
+    metered(W::NAME, args, version, |kept| {
+        let config = args.common.load()?.config;
+        run_then(watcher, &config, args, version, &mut |_, boards| {
+            *kept = kept.take().map(|_| boards.to_vec());
+            Ok(())
+        })
+    })
+}
+
+/// What became of each board; `None` where nobody wants to know.
+pub(super) type Kept = Option<Vec<BoardReport>>;
+
+/// Does a pass, which leaves what became of each board where it is wanted, and then writes down how it ended where
+/// `--metrics` says to, however it ended.
+pub(super) fn metered(
+    program: &str,
+    args: &WatcherArgs,
+    version: &str,
+    pass: impl FnOnce(&mut Kept) -> Result<u8>,
+) -> Result<u8> {
+    let Some(file) = &args.watcher.metrics else { return pass(&mut None) };
+    metrics::check(file)?;
+    let (at, began) = (args.common.now.unwrap_or_else(Time::of_clock), Instant::now());
+    let mut kept = Some(Vec::new());
+    let done = pass(&mut kept);
+    let exit = done.as_ref().map_or_else(|e| e.kind.code(), |code| *code);
+    let boards = kept.unwrap_or_default();
+    let ended = Ended { program, version, at, took: began.elapsed(), exit, boards: &boards };
+    // What the pass itself ended on goes first.
+    let written = metrics::write(file, &ended);
+    done.and_then(|code| written.map(|()| code))
 }
 
 /// The same with a configuration that is read already, and with something to be done with what came of it.
@@ -109,7 +141,7 @@ pub(super) fn known(only: Option<&str>, knows: &[Option<bool>]) -> Result<()> {
     Ok(())
 }
 
-fn show(
+pub(super) fn show(
     pass: &Pass,
     version: &str,
     boards: &[BoardReport],
@@ -217,7 +249,7 @@ fn read<T: DeserializeOwned>(file: &Path, must_be_ours: bool) -> Result<T> {
     } else {
         let mut opened = File::open(file).map_err(|e| Error::io(at, &e))?;
         let meta = opened.metadata().map_err(|e| Error::io(file.display(), &e))?;
-        if let Some(why) = others_hand(&meta).filter(|_| must_be_ours) {
+        if let Some(why) = foreign::others_hand(&meta).filter(|_| must_be_ours) {
             return Err(Error::new(Kind::Permission, file.display(), why)
                 .hint("make a new one with --dry-run --json, in a folder of your own"));
         }
@@ -229,14 +261,4 @@ fn read<T: DeserializeOwned>(file: &Path, must_be_ours: bool) -> Result<T> {
         text
     };
     serde_json::from_str(&text).map_err(|e| Error::new(Kind::Data, file.display(), format!("not JSON: {e}")))
-}
-
-/// Why an open file may hold somebody else's words. A pipe of the shell's is the user's own.
-fn others_hand(meta: &Metadata) -> Option<String> {
-    let me = rustix::process::geteuid().as_raw();
-    if meta.is_file() && meta.mode() & 0o002 != 0 {
-        return Some(format!("every user can write it (mode {:04o})", meta.mode() & 0o7777));
-    }
-    let foreign = meta.uid() != me && meta.uid() != 0;
-    foreign.then(|| format!("owned by user {}, and we run as user {me}", meta.uid()))
 }

@@ -1,13 +1,11 @@
 //! Reads a configuration file, once it is certain that nobody else could have written it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
-
 use crate::error::{Error, Kind, Result};
+use crate::foreign::{self, Hand};
 
 /// Far above any real configuration, far below what would hurt.
 const LARGEST: u64 = 1 << 20;
@@ -15,9 +13,7 @@ const LARGEST: u64 = 1 << 20;
 /// The text of `path`, or `None` where there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
     let fail = |what: &dyn std::fmt::Display| Error::new(Kind::Config, path.display(), what);
-    // Without NONBLOCK, opening a pipe that nobody writes would hang the pass for ever.
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+    let file = match foreign::open(path) {
         Ok(file) => file,
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         Err(e) => return Err(fail(&e)),
@@ -33,26 +29,16 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
 
 /// Judges the open file, not its name: the name may lead elsewhere a moment later.
 fn ours_alone(path: &Path, file: &File) -> Result<()> {
-    let meta = file.metadata().map_err(|e| Error::new(Kind::Config, path.display(), e))?;
-    let me = rustix::process::geteuid().as_raw();
-    let refusal = refusal(meta.is_file(), meta.mode(), meta.uid(), me);
-    refusal.map_or(Ok(()), |(what, hint)| Err(Error::new(Kind::Config, path.display(), what).hint(hint)))
-}
-
-/// Why a file of this mode and owner is not to be trusted, and what to do. `me` is our effective user id.
-fn refusal(regular: bool, mode: u32, owner: u32, me: u32) -> Option<(String, String)> {
-    if !regular {
-        return Some(("not a regular file".into(), "name a plain file".into()));
+    let fail = |what: &dyn std::fmt::Display| Error::new(Kind::Config, path.display(), what);
+    let meta = file.metadata().map_err(|e| fail(&e))?;
+    if !meta.is_file() {
+        return Err(fail(&"not a regular file").hint("name a plain file"));
     }
-    if mode & 0o002 != 0 {
-        let what = format!("every user can write it (mode {:04o})", mode & 0o7777);
-        return Some((what, "run chmod o-w on it after checking what it says".into()));
-    }
-    if owner != me && owner != 0 {
-        let what = format!("owned by user {owner}, and we run as user {me}");
-        return Some((what, "give it to the user the programs run as, or to root".into()));
-    }
-    None
+    let Some(hand) = foreign::others_hand(&meta) else { return Ok(()) };
+    Err(fail(&hand).hint(match hand {
+        Hand::Anybody { .. } => "run chmod o-w on it after checking what it says",
+        Hand::Owner { .. } => "give it to the user the programs run as, or to root",
+    }))
 }
 
 #[cfg(test)]
@@ -61,23 +47,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    #[test]
-    fn trusts_only_us_and_root() {
-        for (regular, mode, owner, me, ok) in [
-            (true, 0o100_644, 1000, 1000, true),
-            (true, 0o100_664, 1000, 1000, true),
-            (true, 0o100_600, 0, 1000, true),
-            (true, 0o100_600, 0, 0, true),
-            (true, 0o100_646, 1000, 1000, false),
-            (true, 0o100_602, 0, 0, false),
-            (true, 0o100_600, 1001, 1000, false),
-            (true, 0o100_600, 1000, 0, false),
-            (false, 0o040_755, 0, 0, false),
-        ] {
-            assert_eq!(refusal(regular, mode, owner, me).is_none(), ok, "{mode:o} {owner} {me}");
-        }
-    }
 
     #[test]
     fn reads_real_files() {

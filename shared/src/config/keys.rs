@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::table::KEYS;
-use super::{Config, QuietHours, RateLimitRoute, named, span};
+use super::{Config, QuietHours, RateLimitRoute, TreeDrift, actions, named, span};
 use crate::host::PidNamespace;
 use crate::money::Money;
 
@@ -30,6 +30,8 @@ pub(super) enum Slot {
     Namespace(fn(&mut Config) -> &mut PidNamespace),
     /// A [`RateLimitRoute`] by its name.
     Route(fn(&mut Config) -> &mut RateLimitRoute),
+    /// A [`TreeDrift`] by its name.
+    Drift(fn(&mut Config) -> &mut TreeDrift),
     /// An amount in US dollars, or none.
     Money(fn(&mut Config) -> &mut Option<Money>),
     /// Hours of the local day, or none.
@@ -43,6 +45,10 @@ pub(super) const NAMESPACES: [(&str, PidNamespace); 2] =
 /// The values of [`RateLimitRoute`] and their names.
 pub(super) const ROUTES: [(&str, RateLimitRoute); 2] =
     [("mechanical", RateLimitRoute::Mechanical), ("orchestrator", RateLimitRoute::Orchestrator)];
+
+/// The values of [`TreeDrift`] and their names.
+pub(super) const DRIFTS: [(&str, TreeDrift); 2] =
+    [("escalate", TreeDrift::Escalate), ("warn", TreeDrift::Warn)];
 
 /// One key of the configuration.
 pub struct KeyInfo {
@@ -91,6 +97,10 @@ impl KeyInfo {
                 let value = at(&mut c);
                 ROUTES.iter().find(|(_, r)| r == value).map(|(name, _)| quoted(name))
             }
+            Slot::Drift(at) => {
+                let value = at(&mut c);
+                DRIFTS.iter().find(|(_, d)| d == value).map(|(name, _)| quoted(name))
+            }
             Slot::Money(at) => at(&mut c).map(|amount| quoted(&amount.exact())),
             Slot::Quiet(at) => at(&mut c).map(|hours| quoted(&hours.to_string())),
         }
@@ -124,6 +134,7 @@ impl KeyInfo {
             Slot::Switch(_) => "\"on\" or \"off\"".into(),
             Slot::Namespace(_) => NAMESPACES.map(|(name, _)| format!("{name:?}")).join(" or "),
             Slot::Route(_) => ROUTES.map(|(name, _)| format!("{name:?}")).join(" or "),
+            Slot::Drift(_) => DRIFTS.map(|(name, _)| format!("{name:?}")).join(" or "),
             Slot::Money(_) => "an amount in US dollars like $5.00".into(),
             Slot::Quiet(_) => "two local times like 22:00-07:00".into(),
         }
@@ -136,7 +147,7 @@ pub fn keys() -> &'static [KeyInfo] {
 }
 
 /// The sections in their order, with what they are about.
-pub(super) const SECTIONS: [(&str, &str); 8] = [
+pub(super) const SECTIONS: [(&str, &str); 9] = [
     ("board", "Which boards, and how they are opened."),
     ("host", "What this machine is called and which processes it can see."),
     ("heal", "How long heal waits and how often it tries."),
@@ -145,6 +156,7 @@ pub(super) const SECTIONS: [(&str, &str); 8] = [
     ("people", "Who decides what no program may."),
     ("routing", "How work is moved away from a provider that refuses it, and how it comes back."),
     ("budget", "What one task may use where its scope says nothing, and how closely budget-check looks."),
+    ("detect", "From when on a health check of heal, or a detector of coord detect, finds something."),
 ];
 
 /// The commented sample that ships as `contrib/watchbill.toml`: every key with its default, all commented
@@ -161,6 +173,7 @@ pub fn sample() -> String {
             }
         }
     }
+    out.push_str(&actions::sample());
     out.push_str(named::SAMPLE);
     out
 }

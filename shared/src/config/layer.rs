@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::keys::{KeyInfo, NAMESPACES, ROUTES, SECTIONS, Slot, keys};
-use super::{Config, Env, Loaded, QuietHours, named, span};
+use super::keys::{DRIFTS, KeyInfo, NAMESPACES, ROUTES, SECTIONS, Slot, keys};
+use super::{Config, Env, Loaded, QuietHours, actions, named, span};
 use crate::error::{Error, Kind, Result};
 use crate::money::Money;
 use crate::provider::is_profile;
@@ -33,6 +33,10 @@ pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
                 .hint(format!("write [{section}] on its own line")));
         };
         for (name, value) in entries {
+            if section == "heal" && name.get_ref() == actions::KEY {
+                actions::toml(loaded, &place, value)?;
+                continue;
+            }
             let Some(info) = keys().iter().find(|k| k.section == section && k.key == name.get_ref()) else {
                 let what = format!("unknown key `{section}.{}`", shown(name.get_ref()));
                 return Err(place.error(Some(name.span()), what).hint(near_key(section, name.get_ref())));
@@ -76,6 +80,10 @@ fn split(name: &OsStr) -> Option<(&str, &'static str, &str)> {
 fn from_toml(config: &mut Config, info: &KeyInfo, value: &DeValue<'_>) -> std::result::Result<(), String> {
     match (&info.slot, value) {
         (Slot::Count { .. }, DeValue::Integer(n)) => set_count(config, info, integer(n)),
+        (Slot::Switch(at), DeValue::Boolean(on)) => {
+            *at(config) = *on;
+            Ok(())
+        }
         (Slot::Names(at) | Slot::Profiles(at), DeValue::Array(names)) => {
             let names =
                 names.iter().map(|v| v.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
@@ -91,6 +99,7 @@ fn from_toml(config: &mut Config, info: &KeyInfo, value: &DeValue<'_>) -> std::r
             | Slot::Profile(_)
             | Slot::Switch(_)
             | Slot::Route(_)
+            | Slot::Drift(_)
             | Slot::Money(_)
             | Slot::Quiet(_),
             DeValue::String(text),
@@ -135,6 +144,10 @@ fn from_text(config: &mut Config, info: &KeyInfo, text: &str) -> std::result::Re
         Slot::Route(at) => {
             let known = ROUTES.iter().find(|(name, _)| *name == text);
             *at(config) = known.map(|(_, r)| *r).ok_or_else(|| refused("is unknown"))?;
+        }
+        Slot::Drift(at) => {
+            let known = DRIFTS.iter().find(|(name, _)| *name == text);
+            *at(config) = known.map(|(_, d)| *d).ok_or_else(|| refused("is unknown"))?;
         }
         Slot::Money(at) => {
             let amount = Money::parse(text).filter(|m| m.0 > 0);

@@ -50,6 +50,14 @@ impl QuietHours {
     }
 }
 
+/// The next time the local clock shows `HH:MM`; `None` for anything else.
+pub(crate) fn next_clock(text: &str, now: Time) -> Option<Time> {
+    let end = minute(text)?;
+    // All of the day but that minute itself, in which the next one is a day away.
+    let rest = QuietHours { start: (end + 1) % DAY, end };
+    Some(rest.until(now).unwrap_or_else(|| now.plus(i64::from(DAY) * 60 - now.0.rem_euclid(60))))
+}
+
 /// The minute of the day of `HH:MM`.
 fn minute(text: &str) -> Option<u32> {
     let (hour, minute) = text.trim().split_once(':')?;
@@ -108,6 +116,20 @@ mod tests {
         ] {
             assert_eq!(QuietHours::parse(hours).unwrap().left(clock(now)), left, "{hours} {now}");
         }
+    }
+
+    #[test]
+    fn the_next_time_a_clock_shows_something() {
+        let now = Time(1_800_000_030);
+        for text in ["06:00", "00:00", "23:59"] {
+            let next = next_clock(text, now).unwrap();
+            assert_eq!(next.local_clock(), text);
+            assert!(next > now && next.since(now) <= 25 * 3_600, "{text} {next}");
+        }
+        // In that very minute it is the one of tomorrow.
+        let next = next_clock(&now.local_clock(), now).unwrap();
+        assert_eq!((next.local_clock(), next.since(now) > 3_600), (now.local_clock(), true));
+        assert_eq!((next_clock("6:00", now), next_clock("24:00", now)), (None, None));
     }
 
     #[test]

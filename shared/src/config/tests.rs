@@ -146,10 +146,10 @@ fn refusals_name_place_value_and_range() {
         ),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
-        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, profiles, providers, prices".into()),
+        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, detect, profiles, providers, prices".into()),
         (
             "\"a\\nb\" = 1",
-            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, profiles, providers, prices".into(),
+            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, detect, profiles, providers, prices".into(),
         ),
         ("heal = 3", "1:8: heal is a number, must be a table; write [heal] on its own line".into()),
         ("[[heal]]", "1:1: heal is a list, must be a table; write [heal] on its own line".into()),
@@ -224,7 +224,7 @@ fn routing_is_read_and_bounded() {
             "routing.quiet_hours = '22-7'",
             "1:23: routing.quiet_hours = \"22-7\" is no such time; allowed is two local times like 22:00-07:00",
         ),
-        ("routing.auto = true", "1:16: routing.auto is true or false; allowed is \"on\" or \"off\""),
+        ("routing.auto = 1", "1:16: routing.auto is a number; allowed is \"on\" or \"off\""),
         (
             "routing.max_asks = 0",
             "1:20: routing.max_asks = 0 is out of range; allowed is a whole number from 1 to 10",
@@ -359,7 +359,7 @@ fn variables_are_held_to_the_same() {
             "unknown key; known keys of [heal]: grace, lonely_grace, max_resets, backoff, \
             backoff_max, decay, max_uncounted, storm_tasks, storm_window, storm_probe, storm_probe_max, \
              orphan_wait, hold, \
-             hold_max, claim_ceiling",
+             hold_max, claim_ceiling, max_resumes, tree_drift, allow_stop",
         ),
         (
             "WATCHBILL_HEAL_GRACE",
@@ -470,6 +470,7 @@ fn every_field_has_one_key_and_a_default_in_its_range() {
             keys::Slot::Switch(_) => "\"on\"".into(),
             keys::Slot::Namespace(_) => "\"same\"".into(),
             keys::Slot::Route(_) => "\"orchestrator\"".into(),
+            keys::Slot::Drift(_) => "\"warn\"".into(),
             keys::Slot::Money(_) => "\"$7.00\"".into(),
             keys::Slot::Quiet(_) => "\"22:00-07:00\"".into(),
         };
@@ -490,12 +491,54 @@ fn every_field_has_one_key_and_a_default_in_its_range() {
 }
 
 #[test]
+fn health_actions_merge_and_what_is_said_twice_is_said_once() {
+    let desk = Desk::new()
+        .file("etc.toml", "[heal.health_actions]\nStalled = 'ignore'\n'Cost spike' = 'escalate'\n")
+        .file(USER, "[heal.health_actions]\nStalled = 'resume'\n'Loop detected' = 'ignore'\n");
+    let loaded = desk.load(None).unwrap();
+    let heal = &loaded.config.heal;
+    assert_eq!(
+        heal.health_actions,
+        [(Check::LoopDetected, Action::Ignore), (Check::CostSpike, Action::Escalate)].into()
+    );
+    assert_eq!(
+        (heal.action(Check::Stalled), heal.action(Check::Repetition)),
+        (Action::Resume, Action::Escalate)
+    );
+    assert!(loaded.origin["heal.health_actions.Stalled"].ends_with(USER));
+    for (text, want) in [
+        (
+            "heal.health_actions = 3",
+            "1:23: heal.health_actions is a number, must be a table; write [heal.health_actions] on its own line",
+        ),
+        (
+            "[heal.health_actions]\nStaled = 'ignore'",
+            "2:1: unknown health check \"Staled\"; did you mean \"Stalled\"?",
+        ),
+        (
+            "[heal.health_actions]\nxyz = 'ignore'",
+            "2:1: unknown health check \"xyz\"; heal --list-checks shows the names",
+        ),
+        (
+            "[heal.health_actions]\nStalled = 'stop'",
+            "2:11: heal.health_actions.\"Stalled\" is \"stop\"; allowed is \"resume\", \"escalate\" or \"ignore\"",
+        ),
+    ] {
+        let told = Desk::new().file("c.toml", text).told(Some("c.toml"));
+        assert_eq!(told, format!("c.toml:{want}"), "{text}");
+    }
+}
+
+#[test]
 fn what_is_written_can_be_loaded() {
     let mut config = Config::default();
     config.board.db = Some("/srv/k.db".into());
     config.host = HostPolicy { aliases: vec!["a".into()], pid_namespace: PidNamespace::Same };
     config.heal.grace = Duration::from_secs(61);
     config.heal.max_resets = 0;
+    config.heal.allow_stop = true;
+    config.heal.health_actions = [(Check::CostSpike, Action::Escalate)].into();
+    config.detect.loop_calls = 5;
     config.distress.orchestrator = Some("monday".into());
     config.distress.storm = false;
     config.orchestrator.fallbacks = vec!["wednesday".into()];

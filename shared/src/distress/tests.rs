@@ -63,8 +63,12 @@ fn titles_are_read_as_models_write_them() {
         assert_eq!(read_title(title), None, "{title}");
     }
     assert!(is_card_title("[Blocked] something"));
-    assert!(is_card("x", Some("distress:incident:quota:7")));
-    assert!(!is_card("x", Some("nightly:1")));
+    let keyed = |key: &str| {
+        let mut task = crate::watch::testing::detail("t_00000001", crate::board::Status::Ready).task;
+        task.idempotency_key = Some(key.into());
+        is_card(&task)
+    };
+    assert!(keyed("distress:incident:quota:7") && !keyed("nightly:1"));
 }
 
 #[test]

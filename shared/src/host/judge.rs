@@ -256,7 +256,7 @@ fn orphans(ask: &Ask, scan: &Scan) -> Vec<Orphan> {
 }
 
 /// The program's bare name. Arguments stay out: people put keys there.
-fn short(p: &Process) -> String {
+pub(super) fn short(p: &Process) -> String {
     let program = p.command.as_deref().and_then(|c| c.split_whitespace().next()).unwrap_or("?");
     let name = program.rsplit('/').next().unwrap_or(program);
     name.chars().filter(|c| !c.is_control()).take(60).collect()

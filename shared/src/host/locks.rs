@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +52,28 @@ pub(super) struct Lock {
     pub(super) start: u64,
     /// `None` is the end of the file.
     pub(super) end: Option<u64>,
+}
+
+/// How often a list is read at most that comes in pieces and is another one each time.
+const READINGS: usize = 12;
+
+/// What one call gives for certain, where there is that much: a page of 4,096 bytes at least, less one long line.
+const SURE: usize = 3 << 10;
+
+/// A list of the kernel, and whether it is known to have come in one piece. One call gives at most a page of it, and no
+/// more than was asked for; `read_to_string` would begin by asking for 32 bytes.
+pub(super) fn listing(path: &Path) -> io::Result<(String, bool)> {
+    let mut file = fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 64 << 10];
+    let first = file.read(&mut piece)?;
+    let mut more = first;
+    while more > 0 {
+        bytes.extend_from_slice(&piece[..more]);
+        more = file.read(&mut piece)?;
+    }
+    // A full first piece followed by nothing may only mean that the list became short meanwhile.
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), first < SURE))
 }
 
 /// Reads `/proc/locks` (proc_locks(5)). Leases and open-file-description locks are left out.
@@ -137,10 +159,24 @@ impl Host {
         }
     }
 
-    /// All POSIX and BSD locks that are held and visible.
+    /// All POSIX and BSD locks that are held and visible. Where the list took more than one call, a lock let go between
+    /// two of them made the kernel skip another that is still held; so such a list is read until two readings in a row
+    /// are equal, and whatever one of them showed counts as held.
     pub(super) fn locks(&self) -> Result<Vec<Lock>, String> {
         let path = self.proc.join("locks");
-        parse(&fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?)
+        let mut all: Vec<Lock> = Vec::new();
+        let mut last = None;
+        for _ in 0..READINGS {
+            let (text, whole) = listing(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+            let now = parse(&text)?;
+            let more: Vec<Lock> = now.iter().filter(|lock| !all.contains(lock)).cloned().collect();
+            all.extend(more);
+            if whole || last.as_ref() == Some(&now) {
+                break;
+            }
+            last = Some(now);
+        }
+        Ok(all)
     }
 
     fn holds(&self, lock: &Lock, file: Inode, path: &Path) -> Result<bool, String> {

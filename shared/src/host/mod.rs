@@ -1,25 +1,28 @@
 //! This host: whether a recorded worker lives, who holds a lock, whether the board file is split.
 //!
-//! Every answer has an `Unknown`, and `Unknown` never leads to an action. Nothing here sends a signal, opens
-//! a board file or reads the wall clock. What was read is judged by pure functions (`judge`, the parsers), so
+//! Every answer has an `Unknown`, and `Unknown` never leads to an action. Nothing here but `stop` sends a signal, and
+//! nothing opens a board file or reads the wall clock. What was read is judged by pure functions (`judge`, the parsers), so
 //! that every case a kernel can show has its row in a table.
 
 mod here;
 mod judge;
 mod locks;
+mod open;
 mod proc;
 mod split;
+mod stop;
 mod types;
 mod view;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::time::Time;
 use proc::ProcFs;
 pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
 pub use types::{
-    Ask, Birth, Boot, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof, Split,
+    Ask, Birth, Boot, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof, Recheck,
+    Split, Target,
 };
 pub use view::View;
 
@@ -66,6 +69,13 @@ impl Host {
         self.view(&ProcFs(&self.proc)).look(asks)
     }
 
+    /// Processes that work in a folder or below it, ourselves apart, as far as we may see where they work.
+    pub fn inside(&self, folder: &Path) -> Vec<Orphan> {
+        let Ok(folder) = std::fs::canonicalize(folder) else { return Vec::new() };
+        let found = proc::inside(&self.proc, &folder);
+        found.iter().map(|p| Orphan { pid: p.pid, command: judge::short(p) }).collect()
+    }
+
     fn view<'a>(&'a self, processes: &'a dyn Processes) -> View<'a> {
         View {
             facts: &self.facts,
@@ -86,22 +96,15 @@ impl Host {
         }
     }
 
-    /// Whether what was proven gone still is, to be asked just before the board is changed.
-    ///
-    /// `false` is no news about the worker, only an end of this proof: look again in the next pass.
+    /// Whether what was proven gone still is.
     pub fn still_gone(&self, proof: &Proof) -> bool {
-        self.still_gone_all(&[Some(proof.clone())]) == [true]
+        self.recheck(&[Some(proof.clone())], &[]).still_gone == [true]
     }
 
-    /// [`Host::still_gone`] for many by one scan of all processes; where there is no proof there is nothing to ask.
-    pub fn still_gone_all(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
-        self.view(&ProcFs(&self.proc)).still_gone(proofs)
-    }
-
-    /// For each of these tasks a process that is its worker by its command line, whatever the board says of its runs: a
-    /// worker may outlive its block (hermes-agent #111059) or a claim that was taken back.
-    pub fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
-        self.view(&ProcFs(&self.proc)).at_work(tasks)
+    /// Looks once more at what was proven gone, and for who works on these tasks, to be asked just before the board is
+    /// changed. One scan of all processes.
+    pub fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
+        self.view(&ProcFs(&self.proc)).recheck(proofs, tasks)
     }
 
     /// Whether a pid on the board, or a lock in `/proc/locks`, can be taken at its word.

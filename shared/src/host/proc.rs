@@ -89,7 +89,7 @@ impl Process {
     /// Puts together what three files of `/proc/PID` hold; `environ` is `None` where it may not be read. `None`: the first is
     /// no `stat` line. All three are bytes the process itself may have chosen.
     pub fn parse(pid: i64, stat: &[u8], cmdline: &[u8], environ: Option<&[u8]>) -> Option<Process> {
-        let Stat { zombie, parent, kernel, ticks } = parse_stat(&String::from_utf8_lossy(stat))?;
+        let Stat { zombie, parent, kernel, ticks } = parse_stat(&lossy(stat))?;
         let marks = environ.map_or(Marks::Unreadable, marks);
         Some(Process { pid, parent, zombie, kernel, ticks: Some(ticks), command: command(cmdline), marks })
     }
@@ -257,7 +257,20 @@ fn whole(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn read(root: &Path, pid: i64) -> io::Result<Process> {
+/// Living processes that work in a folder or below it, ourselves apart.
+pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
+    let pids = fs::read_dir(root).into_iter().flatten().flatten();
+    let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<i64>().ok());
+    let there = |pid: &i64| {
+        let cwd = fs::read_link(root.join(pid.to_string()).join("cwd"));
+        cwd.is_ok_and(|cwd| cwd.starts_with(folder))
+    };
+    let others = pids.filter(|pid| *pid != i64::from(getpid().as_raw_nonzero().get())).filter(there);
+    others.filter_map(|pid| read(root, pid).ok()).filter(|p| !p.zombie).collect()
+}
+
+/// What one process shows of itself. Who it is must be held by a pidfd meanwhile.
+pub(super) fn read(root: &Path, pid: i64) -> io::Result<Process> {
     let dir = root.join(pid.to_string());
     let (stat, cmdline) = (whole(&dir.join("stat"))?, whole(&dir.join("cmdline"))?);
     let environ = whole(&dir.join("environ")).ok();
@@ -299,7 +312,7 @@ fn marks(bytes: &[u8]) -> Marks {
     }
     let value = |name: &[u8]| {
         let hit = bytes.split(|b| *b == 0).find_map(|v| v.strip_prefix(name))?;
-        Some(String::from_utf8_lossy(hit).into_owned())
+        Some(lossy(hit).into_owned())
     };
     Marks::Read { task: value(b"HERMES_KANBAN_TASK="), run: value(b"HERMES_KANBAN_RUN_ID=") }
 }

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::locks::{Inode, Kind, Lock};
 use super::{Host, Split, proc};
@@ -19,16 +20,36 @@ const DEAD_MAN_SWITCH: u64 = 128;
 /// SQLite's lock bytes in the board file begin here (`PENDING_BYTE`, os_unix.c).
 const PENDING_BYTE: u64 = 0x4000_0000;
 
+/// How often, and how far apart, a board that seems split is looked at again: for a second.
+const LOOKS: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(50);
+
 impl Host {
     /// Whether the board at `db` is split. The file itself is never opened: closing it would drop the locks
     /// that our own connection holds, which is how boards get split in the first place.
     pub fn split(&self, db: &Path) -> Split {
         match self.split_now(db) {
             Split::Whole => Split::Whole,
-            // The last process to close a board unlinks the files an instant before it closes them, and a
-            // process that ends refuses questions an instant before it lets go of its locks.
-            Split::Split { .. } | Split::Unknown(_) => self.split_now(db),
+            // A process that ends refuses questions an instant before it lets go of its locks.
+            Split::Unknown(_) => self.split_now(db),
+            Split::Split { pids } => self.lasting(db, pids),
         }
+    }
+
+    /// The last process to close a board unlinks the files an instant before it closes them, which on a busy machine was
+    /// long enough to be seen twice. Who writes into a lost copy does so for longer.
+    fn lasting(&self, db: &Path, mut pids: Vec<i64>) -> Split {
+        for _ in 0..LOOKS {
+            std::thread::sleep(BETWEEN);
+            match self.split_now(db) {
+                Split::Split { pids: now } => pids.retain(|pid| now.contains(pid)),
+                other => return other,
+            }
+            if pids.is_empty() {
+                return Split::Whole;
+            }
+        }
+        Split::Split { pids }
     }
 
     fn split_now(&self, db: &Path) -> Split {

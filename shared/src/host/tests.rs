@@ -1,5 +1,7 @@
 //! Real processes, judged by the real kernel.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -217,4 +219,68 @@ fn a_worker_in_another_pid_namespace() {
     // Pid 2 of the first namespace is a kernel thread as old as the boot: it can be nobody's proof.
     let after = look(&host, &ask, |l| l.life != Life::Alive);
     assert_eq!(after.life, Life::Unknown, "{}", after.because);
+}
+
+/// A machine on which process 77 works on `t_a`, and how often all of it was scanned.
+#[derive(Default)]
+struct Counted(Cell<u32>);
+
+impl Processes for Counted {
+    fn scan(&self, tasks: &BTreeSet<&str>) -> Scan {
+        self.0.set(self.0.get() + 1);
+        let worker = Process {
+            pid: 77,
+            parent: 1,
+            zombie: false,
+            kernel: false,
+            ticks: Some(1),
+            command: Some("hermes chat -q work kanban task t_a".into()),
+            marks: Marks::Read { task: None, run: None },
+        };
+        Scan::over([worker], tasks)
+    }
+    fn probe(&self, _: i64) -> Probe {
+        Probe::Absent
+    }
+}
+
+#[test]
+fn the_last_look_before_a_write_is_one_scan() {
+    let (host, machine) = (host(), Counted::default());
+    let proof = |task: &str| {
+        let (task, boot_id) = (task.to_owned(), host.facts().boot_id);
+        Some(Proof { task, run: Some(7), pid: Some(9), start_ticks: None, boot_id, namespace: None })
+    };
+    let view = host.view(&machine);
+    let none = view.recheck(&[None], &[]);
+    assert_eq!((none.still_gone, none.at_work, machine.0.get()), (vec![true], vec![], 0), "nothing to ask");
+    let all = view.recheck(&[proof("t_a"), None, proof("t_b")], &["t_b", "t_a"]);
+    assert_eq!((all.still_gone, all.at_work), (vec![false, true, true], vec![None, Some(77)]));
+    assert_eq!(machine.0.get(), 1);
+}
+
+#[test]
+fn what_a_worker_and_its_children_hold_open_is_seen() {
+    let (host, dir) = (host(), tempfile::tempdir().unwrap());
+    let (inside, folder) = (dir.path().join("in/a"), dir.path().join("in"));
+    std::fs::create_dir(&folder).unwrap();
+    for path in [&inside, &dir.path().join("out")] {
+        std::fs::write(path, "").unwrap();
+    }
+    // A child of a child has it, and a file beside the folder. It ends with its stdin, which is ours.
+    let script = "sh -c 'cat 3<in/a 4<out; :'; :";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).current_dir(dir.path()).stdin(Stdio::piped());
+    let worker = Killed(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let real = std::fs::canonicalize(&inside).unwrap();
+    let ticks = host.birth_of(worker.pid()).map(|b| b.ticks);
+    for _ in 0..1_000 {
+        if !host.open_below(worker.pid(), ticks, &folder).is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(host.open_below(worker.pid(), ticks, &folder), [real]);
+    assert!(host.open_below(worker.pid(), ticks.map(|t| t + 1), &folder).is_empty(), "another process");
+    assert!(host.open_below(worker.pid(), ticks, &dir.path().join("none")).is_empty());
 }

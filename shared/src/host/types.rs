@@ -157,6 +157,34 @@ pub struct Proof {
     pub namespace: Option<String>,
 }
 
+/// What a last look at processes, just before the board is changed, came to.
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recheck {
+    /// For each proof whether it still holds. `false` is no news about the worker, only an end of this proof: look again in
+    /// the next pass. Where there is no proof there is nothing to ask.
+    pub still_gone: Vec<bool>,
+    /// For each task a process that is its worker by its command line, whatever the board says of its runs: a worker may
+    /// outlive its block (hermes-agent #111059) or a claim that was taken back.
+    pub at_work: Vec<Option<i64>>,
+}
+
+/// A living worker that may be stopped: everything that must still be so when it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The task its environment names.
+    pub task: String,
+    /// The attempt's run id.
+    pub run: Option<i64>,
+    /// Its pid.
+    pub pid: i64,
+    /// Its start, in clock ticks after boot.
+    pub start_ticks: u64,
+    /// The boot in which it was seen.
+    pub boot_id: String,
+}
+
 /// Who holds a lock on a file.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

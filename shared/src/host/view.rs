@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::judge::{self, Sight};
 use super::proc::{Probe, Processes, Scan};
-use super::{Ask, HostFacts, Look, Proof};
+use super::{Ask, HostFacts, Look, Proof, Recheck};
 
 /// Everything a verdict on a worker rests on. [`super::Host`] makes one of the real machine; a simulation of another.
 #[derive(Clone, Copy)]
@@ -50,23 +50,19 @@ impl View<'_> {
         asks.iter().map(look).collect()
     }
 
-    /// Whether what was proven gone still is, for many by one scan; where there is no proof there is nothing to ask.
-    pub fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
-        let tasks: BTreeSet<&str> = proofs.iter().flatten().map(|p| p.task.as_str()).collect();
-        if tasks.is_empty() {
-            return vec![true; proofs.len()];
+    /// Looks once more at what was proven gone, and for who works on these tasks, by one scan of all processes.
+    pub fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
+        let proven = proofs.iter().flatten().map(|p| p.task.as_str());
+        let asked: BTreeSet<&str> = proven.chain(tasks.iter().copied()).collect();
+        if asked.is_empty() {
+            return Recheck { still_gone: vec![true; proofs.len()], at_work: Vec::new() };
         }
-        let scan = self.processes.scan(&tasks);
-        proofs.iter().map(|p| p.as_ref().is_none_or(|p| self.holds_still(p, &scan))).collect()
-    }
-
-    /// For each of these tasks a process that is its worker by its command line.
-    pub fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
-        if tasks.is_empty() {
-            return Vec::new();
+        let scan = self.processes.scan(&asked);
+        let holds = |p: &Option<Proof>| p.as_ref().is_none_or(|p| self.holds_still(p, &scan));
+        Recheck {
+            still_gone: proofs.iter().map(holds).collect(),
+            at_work: tasks.iter().map(|task| judge::worker_by_command(&scan, task)).collect(),
         }
-        let scan = self.processes.scan(&tasks.iter().copied().collect());
-        tasks.iter().map(|task| judge::worker_by_command(&scan, task)).collect()
     }
 
     fn holds_still(&self, proof: &Proof, scan: &Scan) -> bool {

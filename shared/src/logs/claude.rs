@@ -28,10 +28,12 @@ use crate::clip::clip;
 use crate::logs::when::reset_time;
 use crate::time::Time;
 
+mod acts;
 mod line;
 mod tally;
 mod why;
 
+pub(in crate::logs) use acts::acts;
 pub(in crate::logs) use tally::Used;
 pub(in crate::logs) use why::{is_subscription_limit, status_in};
 

@@ -21,10 +21,12 @@ use crate::cause::Cause;
 use crate::logs::when::reset_time;
 use crate::time::Time;
 
+mod acts;
 mod line;
 mod tally;
 mod why;
 
+pub(in crate::logs) use acts::acts;
 pub(in crate::logs) use why::{of_words, status_in};
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(super) const SLACK_SECONDS: i64 = 2;
 pub(super) const DAY: i64 = 86_400;
 
 /// Cursors of other versions are not understood: raise it whenever a reader's state or rules change.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Whose log it is, which says what may stand in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,12 +97,35 @@ struct Cursor {
     version: u32,
     /// The first byte not read: where the next line starts.
     mark: Mark,
-    /// A line showed the format.
+    /// A whole line showed the format.
     sure: bool,
-    /// All whole lines.
+    /// All whole lines; read as text while none of them shows a format.
     tally: Tally,
-    /// The same with the last line, where nobody has finished that yet.
+    /// The same with the last line, where nobody has finished that yet. What that line shows of the format is believed here
+    /// alone: finished it may show another one.
     torn: Option<Tally>,
+    /// What the file rotated away before this one says, while no whole line tells whether this one goes on with it.
+    before: Option<Tally>,
+}
+
+/// What the lines of a log show of its format.
+pub(super) enum Shown {
+    /// A whole line shows it, whatever is written behind.
+    Surely(Reader),
+    /// Only the line that is still being written does.
+    SoFar(Reader),
+    /// None does.
+    Not,
+}
+
+impl Shown {
+    /// The reader for what is there now.
+    fn reader(self) -> Reader {
+        match self {
+            Shown::Surely(reader) | Shown::SoFar(reader) => reader,
+            Shown::Not => Reader::Plain(plain::Reader::new()),
+        }
+    }
 }
 
 /// Reads what a log says about the newest attempt. New bytes only where `cache` knows how far it was read; none at all where
@@ -167,7 +190,7 @@ pub fn read_all(
     let file = open(path)?.ok_or("there is no such file")?;
     // A person asks, and the answer goes to nobody else.
     let stamp = check(&file.metadata().map_err(|e| e.to_string())?, Owner::Anybody)?;
-    let reader = format(&file, stamp.size, of).map_err(|e| e.to_string())?.0;
+    let reader = format(&file, stamp.size, of).map_err(|e| e.to_string())?.reader();
     let mut tally = Tally::new(reader);
     let seen = Time(stamp.written.0).min(now);
     let mut show = |piece: &Piece<'_>| {
@@ -199,14 +222,31 @@ impl Cursor {
 /// The cursor at the end of what is there now.
 fn advance(file: &File, stamp: Stamp, old: Option<Cursor>, ask: &Ask<'_>) -> io::Result<Cursor> {
     let seen = Time(stamp.written.0).min(ask.now);
-    if let Some(cursor) = &old
-        && cursor.fits(file, &stamp)?
-        && (cursor.sure || format(file, stamp.size, ask.of)?.1 == cursor.sure)
-    {
-        let (tally, sure) = (cursor.tally.clone(), cursor.sure);
-        return go_on(file, stamp, tally, sure, (cursor.mark.offset, false), seen);
+    let grown = match &old {
+        Some(cursor) if cursor.fits(file, &stamp)? => Some(cursor),
+        _ => None,
+    };
+    let on = |cursor: &Cursor| {
+        let from = (cursor.mark.offset, false);
+        go_on(file, stamp, cursor.tally.clone(), cursor.sure, from, seen)
+    };
+    if let Some(cursor) = grown.filter(|c| c.sure) {
+        return on(cursor);
     }
-    let mut cursor = first_look(file, stamp, old, ask, seen)?;
+    let shown = format(file, stamp.size, ask.of)?;
+    let mut cursor = match (grown.filter(|c| c.before.is_none()), shown) {
+        (Some(cursor), Shown::Not) => return on(cursor),
+        (Some(cursor), Shown::SoFar(reader)) => {
+            let mut torn = so_far(file, stamp, Tally::new(reader), seen)?;
+            torn.undate(seen);
+            return Ok(Cursor { torn: Some(torn), ..on(cursor)? });
+        }
+        (_, shown) => {
+            let waiting = grown.and_then(|c| c.before.clone());
+            let before = || waiting.or_else(|| rotated_away(old.as_ref(), ask));
+            first_look(file, stamp, shown, before, seen)?
+        }
+    };
     cursor.tally.undate(seen);
     if let Some(torn) = &mut cursor.torn {
         torn.undate(seen);
@@ -217,27 +257,54 @@ fn advance(file: &File, stamp: Stamp, old: Option<Cursor>, ask: &Ask<'_>) -> io:
 fn first_look(
     file: &File,
     stamp: Stamp,
-    old: Option<Cursor>,
-    ask: &Ask<'_>,
+    shown: Shown,
+    before: impl FnOnce() -> Option<Tally>,
     seen: Time,
 ) -> io::Result<Cursor> {
-    let (reader, sure) = format(file, stamp.size, ask.of)?;
+    let sure = matches!(shown, Shown::Surely(_));
+    let is_by_half = matches!(shown, Shown::SoFar(_));
+    let reader = shown.reader();
+    if stamp.size <= FIRST_LOOK {
+        let (first, is_whole) = first_line(file, stamp.size)?;
+        // A log that goes on with an attempt may not show by itself what it is.
+        let before = if sure && !reader.may_go_on(&first) { None } else { before() };
+        let fits = |t: &Tally| {
+            t.reader().may_go_on(&first) && (!(sure || is_by_half) || t.reader().name() == reader.name())
+        };
+        match before {
+            Some(before) if !sure && (is_by_half || !is_whole) => {
+                let said = if fits(&before) { before.clone() } else { Tally::new(reader) };
+                return Ok(Cursor { before: Some(before), ..for_now(file, stamp, said, seen)? });
+            }
+            Some(before) if fits(&before) => return go_on(file, stamp, before, true, (0, false), seen),
+            _ => {}
+        }
+    }
+    let tally = Tally::new(reader);
+    if is_by_half {
+        return for_now(file, stamp, tally, seen);
+    }
+    go_on(file, stamp, tally, sure, start(stamp), seen)
+}
+
+/// Where a first look starts, and whether that lies within a line.
+fn start(stamp: Stamp) -> (u64, bool) {
+    // One byte early: where that ends a line, the next one is whole.
     let from = stamp.size.saturating_sub(FIRST_LOOK);
-    if from > 0 {
-        // One byte early: where that ends a line, the next one is whole.
-        return go_on(file, stamp, Tally::new(reader), sure, (from - 1, true), seen);
-    }
-    let first = first_line(file, stamp.size)?;
-    // A log that goes on with an attempt may not show by itself what it is.
-    let before = match sure {
-        true if !reader.may_go_on(&first) => None,
-        _ => rotated_away(old.as_ref(), ask),
-    };
-    let fits = |t: &Tally| t.reader().may_go_on(&first) && (!sure || t.reader().name() == reader.name());
-    match before.filter(fits) {
-        Some(before) => go_on(file, stamp, before, true, (0, false), seen),
-        None => go_on(file, stamp, Tally::new(reader), sure, (0, false), seen),
-    }
+    (from.saturating_sub(1), from > 0)
+}
+
+/// What a log says while only a line that is still being written shows its format: nothing of that is remembered.
+fn for_now(file: &File, stamp: Stamp, said: Tally, seen: Time) -> io::Result<Cursor> {
+    let text = Tally::new(Shown::Not.reader());
+    let cursor = go_on(file, stamp, text, false, start(stamp), seen)?;
+    Ok(Cursor { torn: Some(so_far(file, stamp, said, seen)?), ..cursor })
+}
+
+/// What a log says with the line that is still being written.
+fn so_far(file: &File, stamp: Stamp, tally: Tally, seen: Time) -> io::Result<Tally> {
+    let cursor = go_on(file, stamp, tally, false, start(stamp), seen)?;
+    Ok(cursor.torn.unwrap_or(cursor.tally))
 }
 
 /// Reads from an offset, which may lie within a line that is then not read, to the end of the file as it was at the stamp.
@@ -264,7 +331,7 @@ fn go_on(
         tally
     });
     let mark = Mark::at(file, stamp, rest.offset)?;
-    Ok(Cursor { version: VERSION, mark, sure, tally, torn })
+    Ok(Cursor { version: VERSION, mark, sure, tally, torn, before: None })
 }
 
 /// What the file rotated away before this one says of the attempt that may go on here; `None` where there is none.
@@ -282,9 +349,11 @@ fn rotated_away(old: Option<&Cursor>, ask: &Ask<'_>) -> Option<Tally> {
     let (tally, from) = match known {
         Some(cursor) => (cursor.tally.clone(), (cursor.mark.offset, false)),
         None => {
-            let (reader, true) = format(&file, stamp.size, ask.of).ok()? else { return None };
-            let from = stamp.size.saturating_sub(FIRST_LOOK);
-            (Tally::new(reader), (from.saturating_sub(1), from > 0))
+            let shown = format(&file, stamp.size, ask.of).ok()?;
+            if matches!(shown, Shown::Not) {
+                return None;
+            }
+            (Tally::new(shown.reader()), start(stamp))
         }
     };
     let cursor = go_on(&file, stamp, tally, true, from, written.min(ask.now)).ok()?;
@@ -294,39 +363,41 @@ fn rotated_away(old: Option<&Cursor>, ask: &Ask<'_>) -> Option<Tally> {
     Some(tally)
 }
 
-/// The reader for a log, and whether a line showed its format.
-fn format(file: &File, size: u64, of: Of<'_>) -> io::Result<(Reader, bool)> {
-    if let Of::Profile(session) = of {
-        return Ok((Reader::Profile(profile::Reader::new(session)), true));
-    }
-    if let Of::ProfileOf(task) = of {
-        return Ok((Reader::Profile(profile::Reader::of_task(task)), true));
-    }
-    match sniffed(file, size, of.task())? {
-        Some(reader) => Ok((reader, true)),
-        None => Ok((Reader::Plain(plain::Reader::new()), false)),
+/// The format of a log.
+fn format(file: &File, size: u64, of: Of<'_>) -> io::Result<Shown> {
+    match of {
+        Of::Profile(session) => Ok(Shown::Surely(Reader::Profile(profile::Reader::new(session)))),
+        Of::ProfileOf(task) => Ok(Shown::Surely(Reader::Profile(profile::Reader::of_task(task)))),
+        Of::Task(_) | Of::Named => sniffed(file, size, of.task()),
     }
 }
 
-/// The reader of the format that a line of the file's front or end shows; `None` where none does.
-pub(super) fn sniffed(file: &File, size: u64, task: Option<&str>) -> io::Result<Option<Reader>> {
+/// The format that a line of the file's front or end shows.
+pub(super) fn sniffed(file: &File, size: u64, task: Option<&str>) -> io::Result<Shown> {
+    let mut half = None;
     // The front of a huge log may be gone or empty; then its end tells.
-    for from in [0, size.saturating_sub(HEAD)] {
+    let end = size.saturating_sub(HEAD);
+    for from in [0, end].into_iter().take(if end > 0 { 2 } else { 1 }) {
         let bytes = bytes(file, from, HEAD.min(size - from))?;
         let text = String::from_utf8_lossy(&bytes);
-        let first: Vec<&str> = text.split('\n').skip(usize::from(from > 0)).collect();
-        if let Some(reader) = sniff(&first, task) {
-            return Ok(Some(reader));
+        let mut lines: Vec<&str> = text.split('\n').skip(usize::from(from > 0)).collect();
+        // What ends with a full front never changes again; what ends with the file is still being written.
+        let is_full = from == 0 && bytes.len() as u64 == HEAD;
+        half = if is_full { None } else { lines.pop() }.and_then(|last| sniff(&[last], task));
+        if let Some(reader) = sniff(&lines, task) {
+            return Ok(Shown::Surely(reader));
         }
     }
-    Ok(None)
+    Ok(half.map_or(Shown::Not, Shown::SoFar))
 }
 
-/// The first line that says something; empty where none does.
-fn first_line(file: &File, size: u64) -> io::Result<String> {
+/// The first line that says something, and whether it is whole; empty where none does.
+fn first_line(file: &File, size: u64) -> io::Result<(String, bool)> {
     let bytes = bytes(file, 0, HEAD.min(size))?;
     let text = String::from_utf8_lossy(&bytes);
-    Ok(text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().to_owned())
+    let first = text.split_inclusive('\n').find(|l| !l.trim().is_empty()).unwrap_or_default();
+    let is_whole = first.ends_with('\n') || bytes.len() as u64 == HEAD;
+    Ok((first.trim_end_matches(['\r', '\n']).to_owned(), is_whole))
 }
 
 fn name(path: &Path) -> Option<String> {

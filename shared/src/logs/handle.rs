@@ -15,7 +15,7 @@ const PRINT: u64 = 64;
 
 /// Whose file it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// Anybody's: the board or the runtime says where it lies.
     Anybody,
     /// Our own: somebody named it, and to quote another user's on a board would publish it.
@@ -24,7 +24,7 @@ pub(super) enum Owner {
 
 /// What identifies one state of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     device: u64,
     inode: u64,
     pub(super) size: u64,
@@ -97,7 +97,7 @@ pub(super) fn bytes(file: &File, from: u64, len: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Looks at a file without opening it: an unchanged log costs no more than this. `None` where there is none.
-pub(super) fn glance(path: &Path, owner: Owner) -> Result<Option<Stamp>, String> {
+pub(crate) fn glance(path: &Path, owner: Owner) -> Result<Option<Stamp>, String> {
     match std::fs::symlink_metadata(path) {
         Ok(meta) => check(&meta, owner).map(Some),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -106,7 +106,7 @@ pub(super) fn glance(path: &Path, owner: Owner) -> Result<Option<Stamp>, String>
 }
 
 /// `None` where there is no such file.
-pub(super) fn open(path: &Path) -> Result<Option<File>, String> {
+pub(crate) fn open(path: &Path) -> Result<Option<File>, String> {
     // Without NONBLOCK a FIFO put in the log's place just now would hold the whole pass for ever.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     match rustix::fs::open(path, flags, Mode::empty()) {
@@ -118,7 +118,7 @@ pub(super) fn open(path: &Path) -> Result<Option<File>, String> {
 }
 
 /// The state of a file, unless it is none that may be read.
-pub(super) fn check(meta: &Metadata, owner: Owner) -> Result<Stamp, String> {
+pub(crate) fn check(meta: &Metadata, owner: Owner) -> Result<Stamp, String> {
     if meta.is_symlink() {
         return Err("a symbolic link".into());
     }

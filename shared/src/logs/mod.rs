@@ -3,10 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+mod acts;
 pub mod claude;
 pub mod codex;
 pub mod file;
-mod handle;
+pub(crate) mod handle;
 pub mod hermes;
 mod lines;
 pub mod plain;
@@ -20,6 +21,7 @@ pub mod when;
 
 pub use reader::Reader;
 pub use signal::{Evidence, Format, Line, Reading, Signal, SignalKind};
+pub use usage::vitals;
 
 /// What the log of a task says about how its last attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ mod price;
 pub(super) mod testing;
 
 pub(super) use bounded::{Newest, Run, push_newest, words};
-pub(super) use lenient::{Flag, Num, Obj, Said, Text};
+pub(crate) use lenient::{Flag, Num, Obj, Said, Text};
 pub use price::{PRICES, PRICES_ASKED, Price, Prices, price_of};
 
 /// Most tool calls without a result that are remembered; of older ones a result no longer counts.

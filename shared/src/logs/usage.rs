@@ -1,6 +1,6 @@
 //! What an attempt used, as the agent's own log or store tells: turns, tool calls, tokens, money, and the signs of churn.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,10 @@ mod discover;
 mod files;
 mod hermes;
 mod opencode;
+mod rollouts;
 mod scan;
-mod store;
+pub(crate) mod store;
+pub mod vitals;
 mod window;
 
 #[cfg(test)]
@@ -124,6 +126,10 @@ pub struct UsageAsk<'a> {
     /// The folder with the transcripts of Claude Code: `$CLAUDE_CONFIG_DIR`, else `$HOME/.claude`. `None`: no transcript is
     /// looked for by the workspace.
     pub home: Option<&'a Path>,
+    /// The folder of Codex: `$CODEX_HOME`, else `$HOME/.codex`. `None`: no rollout is looked for by the workspace.
+    pub codex: Option<&'a Path>,
+    /// Files below that folder which the worker holds open, where it lives.
+    pub held: &'a [PathBuf],
     /// The start of the attempt.
     pub from: Time,
     /// Its end; `None` while it runs.

@@ -6,7 +6,7 @@
 
 mod axis;
 mod interventions;
-mod parts;
+pub(crate) mod parts;
 mod providers;
 mod sums;
 mod tasks;
@@ -37,16 +37,20 @@ pub fn page(boards: &[Overview]) -> String {
         all => all.iter().enumerate().map(|(n, o)| board(n, o)).collect(),
     };
     let contents = if many { contents(boards) } else { String::new() };
+    shell(&title(boards), &contents, &body)
+}
+
+/// A whole page around sections. All three are HTML.
+pub(crate) fn shell(title: &str, contents: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}{contents}<main>\n{body}</main>\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}{contents}<main>\n{body}</main>\n\
          <footer><p>Written by Watchbill. All times are UTC. A page like this changes nothing on a board.</p></footer>\n\
          </body>\n</html>\n",
-        title(boards),
         parts::patterns(),
     )
 }

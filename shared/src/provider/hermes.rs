@@ -105,7 +105,7 @@ fn entry<'a, 'b>(top: &'a Yaml<'b>, provider: &str) -> Option<&'a Yaml<'b>> {
 
 /// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.
 pub(crate) fn yaml_text(path: &Path) -> String {
-    crate::small::text(path).unwrap_or_default()
+    crate::foreign::text(path).unwrap_or_default()
 }
 
 #[cfg(test)]

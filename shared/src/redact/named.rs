@@ -50,7 +50,7 @@ fn is_name_byte(b: u8) -> bool {
 }
 
 /// Whether this is itself the name of a secret.
-fn is_name(word: &str) -> bool {
+pub(super) fn is_name(word: &str) -> bool {
     let plain =
         (1..=40).contains(&word.len()) && word.bytes().all(is_name_byte) && !Mix::of(word).is_random();
     plain && classify(word, &[], false).is_some()
@@ -224,7 +224,12 @@ fn bare_words(line: &str, query: bool) -> Option<usize> {
         && line[len..].starts_with(' ')
     {
         let more = run(line, len, |b| b == b' ');
-        return Some(more + bare(&line[more..], query));
+        let next = bare(&line[more..], query);
+        // The next name is no secret, and what it names must not be cut off from it. Credentials are never in quotes.
+        let quoted = line[more..].starts_with(['"', '\'', '`', '\\']);
+        if !quoted && !is_name(line[more..more + next].trim_end_matches([':', '='])) {
+            return Some(more + next);
+        }
     }
     let flag = word.starts_with('-') && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
     (!flag && !word.strip_suffix([':', '=']).is_some_and(is_name)).then_some(len)

@@ -1,5 +1,9 @@
 //! Secrets known by their shape: private keys, web tokens, logins in addresses, headers, and plain randomness.
 
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
 use super::keys::mask;
 use super::text::{Mix, before, ceil, is_key_byte, is_word_start, run};
 use super::{Hit, Kind, is_marked};
@@ -156,26 +160,16 @@ fn login(text: &str, from: usize) -> Option<Hit> {
     (!taken).then_some(Hit { from, to, kind: Kind::Credential })
 }
 
-/// Whether base64 holds `name:password`.
+/// Whether base64, of whichever alphabet and perhaps cut short, holds `name:password`.
 fn is_login(value: &str) -> bool {
-    let (mut bits, mut count, mut out) = (0_u32, 0, Vec::new());
-    for b in value.bytes().filter(|b| *b != b'=') {
-        let digit = match b {
-            b'A'..=b'Z' => b - b'A',
-            b'a'..=b'z' => b - b'a' + 26,
-            b'0'..=b'9' => b - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return false,
-        };
-        bits = (bits << 6 | u32::from(digit)) & 0xffff;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-        }
-    }
-    out.contains(&b':') && out.iter().all(|b| (b' '..=b'~').contains(b))
+    let value: String = value.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    // One digit alone is no byte.
+    let whole = value.len() - usize::from(value.len() % 4 == 1);
+    let lenient = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    let out = GeneralPurpose::new(&alphabet::STANDARD, lenient).decode(&value.as_bytes()[..whole]);
+    out.is_ok_and(|out| out.contains(&b':') && out.iter().all(|b| (b' '..=b'~').contains(b)))
 }
 
 /// A long run of letters and digits without sense: what a key is when nothing says that it is one. Hashes are not taken:
@@ -197,4 +191,28 @@ pub(super) fn random(text: &str, at: usize) -> Option<Hit> {
     let long = run_of.split(['+', '/']).any(|p| p.len() >= 32 && Mix::of(p).is_random());
     let all = run_of.len() >= 40 && Mix::of(run_of).is_random();
     (long || all).then(|| Hit { from: at, to: run(text, to, |b| b == b'='), kind: Kind::Random })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_login;
+
+    #[test]
+    fn a_login_in_base64_is_known_also_where_it_was_cut() {
+        // `luna:lantern`, and `a:b?>c~` in both alphabets.
+        for value in [
+            "bHVuYTpsYW50ZXJu",
+            "bHVuYTpsYW50ZXJ",
+            "bHVuYTps",
+            "bHVuYTpsY",
+            "YTpiPz5jfg==",
+            "YTpiPz5-",
+            "YTpiPz5+",
+        ] {
+            assert!(is_login(value), "{value}");
+        }
+        for value in ["", "bHVuYQ==", "authentication", "bHVu", "bHV:bHVu", "AAAA"] {
+            assert!(!is_login(value), "{value}");
+        }
+    }
 }

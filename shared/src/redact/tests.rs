@@ -31,6 +31,64 @@ fn check(cases: &[(&str, &str)]) {
 // `§` in a beginning keeps scanners from taking it for a key's; it is left out.
 
 #[test]
+fn a_word_is_like_a_key_by_how_it_is_mixed() {
+    for (word, keyish) in [
+        ("", false),
+        ("word", false),
+        ("WORD", false),
+        ("12", false),
+        ("a1", true),
+        ("A1", true),
+        ("1a", true),
+        ("Word", false),
+        ("iPhone", false),
+        ("JsonMap", true),
+        ("aBcDe", true),
+        ("AbCd", true),
+        ("aBcd", false),
+    ] {
+        assert_eq!(text::Mix::of(word).is_keyish(), keyish, "{word}");
+    }
+}
+
+#[test]
+fn what_is_itself_a_name_is_no_value() {
+    for (word, is) in [
+        ("password", true),
+        ("db.password", true),
+        ("word", false),
+        ("", false),
+        ("pass word", false),
+        ("Password!", false),
+    ] {
+        assert_eq!(named::is_name(word), is, "{word}");
+    }
+    assert!(named::is_name(&format!("{}_password", "x".repeat(31))));
+    assert!(!named::is_name(&format!("{}_password", "x".repeat(32))), "nobody names anything in 41 letters");
+}
+
+#[test]
+fn only_a_scheme_takes_the_word_after_it_along() {
+    check(&[
+        ("token: be§arer ¤ next", "token: [redacted: token] next"),
+        ("token: bearer", "token: bearer"),
+        ("?key=token password: ¤", "?key=token password: [redacted: password]"),
+        ("?key=token \"api_key\": \"¤\"", "?key=token \"api_key\": \"[redacted: api key]\""),
+        ("key=token password : ¤", "key=token password : [redacted: password]"),
+        ("auth=basic token=¤", "auth=[redacted: credential]"),
+        ("api_key=<your-own_key>", "api_key=<your-own_key>"),
+        (
+            "the flag s§k-some-long-plain-words-of-a-name is off",
+            "the flag sk-some-long-plain-words-of-a-name is off",
+        ),
+        ("the forbearer abc12345 said", "the forbearer abc12345 said"),
+        ("the bearer abc12345 said", "the bearer [redacted: authorization] said"),
+        ("api_key: ¤ next words", "api_key: [redacted: api key] next words"),
+        ("api_key=¤ token next", "api_key=[redacted: api key] token next"),
+    ]);
+}
+
+#[test]
 fn keys_of_the_usual_providers() {
     check(&[
         ("use s§k-¤ now", "use [redacted: openai key] now"),

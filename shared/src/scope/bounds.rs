@@ -268,7 +268,8 @@ impl Entry {
         if self.path.is_empty() {
             return None;
         }
-        if path == self.path && !self.is_folder {
+        // A name may end in what is taken for a full stop behind it.
+        if (path == self.path || path == self.text) && !self.is_folder {
             return Some(Closeness::Itself);
         }
         let is_above = path.strip_prefix(self.path.as_str()).is_some_and(|rest| rest.starts_with('/'));

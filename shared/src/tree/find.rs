@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::process::geteuid;
 
+use crate::foreign;
+
 /// Most bytes of a file that says where something is.
 const MOST: u64 = 64 << 10;
 
@@ -26,6 +28,11 @@ pub(super) struct Place {
 
 /// Finds the repository of a folder: in it, or above it on the same file system, as git does.
 pub(super) fn find(path: &Path) -> Result<Place, String> {
+    search(path)?.ok_or_else(|| "not a git repository".to_owned())
+}
+
+/// The same; `None` where there is no sign of one. One that is there and cannot be used is an error.
+pub(super) fn search(path: &Path) -> Result<Option<Place>, String> {
     let start = path.canonicalize().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => "no such folder".to_owned(),
         _ => format!("the folder cannot be opened: {e}"),
@@ -42,11 +49,13 @@ pub(super) fn find(path: &Path) -> Result<Place, String> {
             return Err("a bare repository or git's own folder, not a working tree".into());
         }
         let dot = folder.join(".git");
-        if dot.symlink_metadata().is_ok() {
-            return at(folder, &dot);
+        match dot.symlink_metadata() {
+            Ok(_) => return at(folder, &dot).map(Some),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(unread(&dot, &e)),
         }
     }
-    Err("not a git repository".into())
+    Ok(None)
 }
 
 fn at(root: &Path, dot: &Path) -> Result<Place, String> {
@@ -110,10 +119,9 @@ pub(super) fn small_file(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Opens a regular file for reading, and nothing else: opening a pipe would wait for somebody to write.
+/// Opens a regular file for reading, and nothing else.
 pub(super) fn plain_file(path: &Path) -> Result<File, String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty()).map_err(|e| unread(path, &e))?);
+    let file = foreign::open(path).map_err(|e| unread(path, &e))?;
     if file.metadata().is_ok_and(|m| m.is_file()) { Ok(file) } else { Err(unread(path, &"not a file")) }
 }
 

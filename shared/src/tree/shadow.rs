@@ -119,7 +119,7 @@ impl<'a> Shadow<'a> {
     }
 
     /// Reads a configuration file. This follows no `include` and runs nothing.
-    fn values(&self, file: &Path, until: Instant) -> Result<Vec<(String, String)>, String> {
+    pub(super) fn values(&self, file: &Path, until: Instant) -> Result<Vec<(String, String)>, String> {
         let Some(name) = file.to_str() else {
             return Err("its path is no UTF-8".into());
         };

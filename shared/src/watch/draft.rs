@@ -290,3 +290,21 @@ impl Drafted {
         lines
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::folder;
+
+    #[test]
+    fn a_file_belongs_to_the_folder_that_tells_most() {
+        for (file, want) in [
+            ("a.rs", ""),
+            ("src/a.rs", "src"),
+            ("src/parse/a.rs", "src/parse"),
+            ("src/parse/deep/a.rs", "src/parse"),
+            ("docs/parse/a.md", "docs"),
+        ] {
+            assert_eq!(folder(file, None), want, "{file}");
+        }
+    }
+}

@@ -4,7 +4,9 @@ pub mod budget;
 pub(crate) mod clock;
 pub mod distress;
 pub(crate) mod draft;
+pub mod handing;
 pub mod heal;
+pub(crate) mod people;
 pub mod route;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -17,14 +19,18 @@ use crate::board::{Board, BoardId, Step};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::Result;
-use crate::host::{Ask, Host, HostFacts, Look, Proof};
+use crate::host::{Ask, Host, HostFacts, Look, Orphan, Proof, Recheck, Target};
 use crate::logs::Reading;
 use crate::logs::usage::Usage;
+use crate::logs::vitals::{Vitals, Worker};
 use crate::overview::Overview;
 use crate::provider::Profile;
+use crate::session::Mapping;
+use crate::session::evidence::Evidence;
 use crate::time::Time;
 use crate::tree::Tree;
 use crate::tree::changes::Changes;
+use crate::tree::state::TreeState;
 
 /// Who is carrying out which pass, and when. Handed to everything that decides or writes.
 #[derive(Debug, Clone)]
@@ -52,6 +58,28 @@ pub struct Left {
     pub because: String,
     /// The reason is that we do not know.
     pub unknown: bool,
+    /// When the watcher would come to another answer by itself, where it waits for a moment that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Time>,
+}
+
+impl Left {
+    /// A task that is left alone for this reason.
+    pub fn new(task: &str, because: impl Into<String>) -> Left {
+        Left { task: task.to_owned(), because: because.into(), unknown: false, next: None }
+    }
+
+    /// The reason is that something is not known.
+    #[must_use]
+    pub fn unknown(self) -> Left {
+        Left { unknown: true, ..self }
+    }
+
+    /// Until then.
+    #[must_use]
+    pub fn until(self, next: Option<Time>) -> Left {
+        Left { next, ..self }
+    }
 }
 
 /// What a watcher makes of what it saw.
@@ -73,10 +101,24 @@ pub trait Witness {
     fn is_here(&self, host: &str) -> bool;
     /// Looks at the workers of some attempts.
     fn look(&self, asks: &[Ask]) -> Vec<Look>;
-    /// Whether what was seen of gone workers still holds; where there is no proof there is nothing to ask.
-    fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool>;
-    /// Processes that are workers of these tasks by their command lines, whatever the board says of their runs.
-    fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>>;
+    /// Looks once more, just before the board is changed: whether these workers still are gone, and who works on these
+    /// tasks.
+    fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck;
+    /// Processes that work in a folder, as far as we may see them.
+    fn inside(&self, _folder: &std::path::Path) -> Vec<Orphan> {
+        Vec::new()
+    }
+    /// A living worker as it may be stopped; `None` where nothing proves who it is.
+    fn target(&self, _task: &str, _run: Option<i64>, _pid: i64) -> Option<Target> {
+        None
+    }
+    /// Stops a worker and what it started; gives the proof that they are gone.
+    ///
+    /// # Errors
+    /// Why it was not, in words.
+    fn stop(&self, _target: &Target) -> std::result::Result<Proof, String> {
+        Err("nobody is stopped here".into())
+    }
 }
 
 impl Witness for Host {
@@ -89,11 +131,17 @@ impl Witness for Host {
     fn look(&self, asks: &[Ask]) -> Vec<Look> {
         Host::look(self, asks)
     }
-    fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
-        Host::still_gone_all(self, proofs)
+    fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
+        Host::recheck(self, proofs, tasks)
     }
-    fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
-        Host::at_work(self, tasks)
+    fn inside(&self, folder: &std::path::Path) -> Vec<Orphan> {
+        Host::inside(self, folder)
+    }
+    fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
+        Host::target(self, task, run, pid)
+    }
+    fn stop(&self, target: &Target) -> std::result::Result<Proof, String> {
+        Host::stop(self, target)
     }
 }
 
@@ -159,6 +207,10 @@ pub type TreeReader = dyn Fn(&std::path::Path, std::time::Duration) -> std::resu
 pub type ChangesReader =
     dyn Fn(&std::path::Path, Time, std::time::Duration) -> std::result::Result<Changes, String>;
 
+/// Says what state a working tree is in, within a time limit.
+pub type StateReader<'a> =
+    dyn Fn(&std::path::Path, std::time::Duration) -> std::result::Result<TreeState, String> + 'a;
+
 /// Which attempt's use is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct UseAsk<'a> {
@@ -170,6 +222,8 @@ pub struct UseAsk<'a> {
     pub profile: Option<&'a str>,
     /// The file the claim of the attempt names.
     pub file: Option<&'a str>,
+    /// The session of this machine that was spawned for the attempt.
+    pub session: Option<&'a str>,
     /// Where it works.
     pub workspace: Option<&'a str>,
     /// When the attempt began.
@@ -184,6 +238,14 @@ pub struct UseAsk<'a> {
 
 /// Says what an attempt used. What was read is remembered in the cache.
 pub type UseReader<'a> = dyn Fn(&UseAsk<'_>, &mut Cache) -> Usage + 'a;
+
+/// Says how an attempt fares, of which this may be the worker; `None` where nothing tells of it. What was read is remembered
+/// in the cache.
+pub type VitalsReader<'a> = dyn Fn(&UseAsk<'_>, Option<Worker>, &mut Cache) -> Option<Vitals> + 'a;
+
+/// Says what is known of sessions that are mapped on this machine, in the order of the mappings. Only asks: nobody is prompted,
+/// stopped or listened to.
+pub type SessionReader<'a> = dyn Fn(&[Mapping]) -> Vec<Evidence> + 'a;
 
 /// Everything of the world that a watcher may touch while it observes.
 pub struct World<'a> {
@@ -203,8 +265,14 @@ pub struct World<'a> {
     pub tree: &'a TreeReader,
     /// Which files changed in a working tree; else why that is not known.
     pub changes: &'a ChangesReader,
+    /// What state a working tree is in, to be compared with a later one; else why that is not known.
+    pub state: &'a StateReader<'a>,
     /// What an attempt used.
     pub usage: &'a UseReader<'a>,
+    /// How an attempt fares.
+    pub vitals: &'a VitalsReader<'a>,
+    /// What is known of sessions.
+    pub sessions: &'a SessionReader<'a>,
     /// Wall clock minus boot clock, in seconds.
     pub clock_offset: i64,
     /// Configuration.

@@ -31,6 +31,7 @@ pub(crate) fn run(id: i64, profile: &str, outcome: Option<&str>) -> Run {
         error: None,
         summary: None,
         route: None,
+        failed: Vec::new(),
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::board::{Detail, Event, Status};
+use crate::board::{Comment, Detail, Event, NOISE, Status, UNDONE};
+use crate::cause::Cause;
+use crate::undo;
 
 /// The name of `budget-check`, whose cards every watcher knows.
 pub(crate) const BUDGET_CHECK: &str = "budget-check";
@@ -59,6 +61,36 @@ pub(crate) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
     out
 }
 
+/// Whether an event says that something happened to the work itself, rather than to what is written around it.
+pub(crate) fn is_turn(e: &Event) -> bool {
+    let around = ["commented", "edited", "reprioritized", "linked", "unlinked"];
+    let kind = e.kind.as_str();
+    !around.contains(&kind) && !NOISE.contains(&kind) && !kind.starts_with("watchbill_")
+}
+
+/// The word with which somebody took back what one of us did, as long as nothing happened to the task since and nobody said
+/// `watchbill: heal`. Whoever undoes something would otherwise see it done again by the next pass.
+pub(crate) fn undone(d: &Detail) -> Option<&Event> {
+    let at = d.events.iter().rposition(|e| e.kind == UNDONE && e.by() == Some(undo::NAME))?;
+    let undone = &d.events[at];
+    let asked =
+        |c: &Comment| c.at > undone.at && c.body.lines().next().map(str::trim_end) == Some("watchbill: heal");
+    let over = d.events[at..].iter().any(is_turn) || d.comments.iter().any(asked);
+    (!over).then_some(undone)
+}
+
+/// Why no watcher acts on a task whatever is wrong with it, if so: somebody said so, or took back what a watcher did.
+pub(crate) fn hands_off(seen: &Detail, profiles: &[String]) -> Option<String> {
+    if is_opted_out(seen, profiles) {
+        return Some("marked `watchbill: no-heal`".into());
+    }
+    let undone = undone(seen)?;
+    Some(format!(
+        "undone by hand at {}; left alone until something else happens to it",
+        undone.at.local_clock()
+    ))
+}
+
 /// The hold we put on a task that still stands, with the event that says so.
 pub(crate) fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
     if d.task.status != Status::Scheduled {
@@ -76,6 +108,22 @@ pub(crate) fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
     Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
 }
 
+/// The cause that a hold or a trail of ours names, where it is one we know.
+pub(crate) fn cause_in(word: &Value) -> Option<Cause> {
+    serde_json::from_value(word.get("cause")?.clone()).ok()
+}
+
+/// Whether one of us took a task off the open card of an incident: that card goes on for others, and whatever stops the task
+/// from now on is another matter, also where the card's title still names it.
+pub(crate) fn has_left(d: &Detail, card: &str) -> bool {
+    let about = |e: &&Event| {
+        matches!(e.kind.as_str(), "linked" | "unlinked")
+            && e.payload.get("parent").and_then(Value::as_str) == Some(card)
+    };
+    let newest = d.events.iter().rev().find(about);
+    newest.is_some_and(|e| e.kind == "unlinked" && is_ours(e)) && !d.parents.iter().any(|p| p.id == card)
+}
+
 /// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task
 /// gets the same answer in every pass, and sixty tasks do not come back in one second.
 pub(crate) fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
@@ -85,4 +133,25 @@ pub(crate) fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
     let hash = crate::hash::fnv(task.bytes().chain(n.to_le_bytes()));
     let scatter = i64::try_from(hash >> 40).unwrap_or(0) % 20;
     wait + wait * scatter / 100
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::watch::testing::event;
+
+    #[test]
+    fn a_fresh_start_is_said_by_somebody() {
+        let is = |kind: &str, payload: Value| is_fresh_start(&event(kind, 9, payload));
+        for kind in ["unblocked", "promoted_manual", "completed", "assigned"] {
+            assert!(is(kind, json!({})) && is(kind, json!({"by": "anna"})), "{kind}");
+            assert!(!is(kind, json!({"by": "heal"})), "{kind}: one of us");
+        }
+        assert!(!is("assigned", json!({"source": "default_assignee"})), "the dispatcher's default");
+        assert!(is("reclaimed", json!({"manual": true})));
+        assert!(!is("reclaimed", json!({"manual": false})) && !is("reclaimed", json!({})));
+        assert!(!is("claimed", json!({"manual": true})) && !is("promoted", json!({})));
+    }
 }

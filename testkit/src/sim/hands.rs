@@ -20,6 +20,7 @@ pub(super) fn act(board: &mut dyn Board, now: Time, seen: &Detail, changes: Vec<
         because: String::new(),
         expect: Some(Expect::of(seen)),
         proof: None,
+        stop: None,
         after: Vec::new(),
         changes,
     };

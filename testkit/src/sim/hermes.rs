@@ -128,13 +128,16 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
         return;
     };
     truth.machine.is_now(pid, Who::Worker(t.id.clone(), run));
-    let is_card = distress::is_card(&t.title, t.idempotency_key.as_deref());
+    let is_card = distress::is_card(t);
     let (plan, lasts) = fate(&mut truth, &profile, is_card);
     let (second, written) = (truth.second, truth.now);
     truth.tell(|| format!("hermes starts {} run {run} pid {pid} by {profile}: {plan:?} in {lasts} s", t.id));
     let unreadable = !truth.calm && truth.chance.percent(2);
     let log = Log { end: LogEnd::NoEvidence, refusals: Vec::new(), written, unreadable };
     truth.logs.insert(t.id.clone(), log);
+    if !is_card {
+        super::fares::begin(&mut truth, &d, run);
+    }
     let (task, pid, ends, beats) = (t.id.clone(), Some(pid), second + lasts, second + 60);
     truth.jobs.push(Job { task, run, pid, profile, plan, ends, beats });
 }

@@ -1,5 +1,7 @@
 //! What must hold after every step of ours, whatever the night brings. Told from the truth, which no watcher sees.
 
+pub(super) mod resume;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -44,6 +46,14 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
         Change::ReleaseClaim | Change::EndRun { .. } | Change::SetStatus(_) => runs,
         _ => false,
     });
+    // Not set free: with a person, who is told that its worker lives.
+    let frees = frees && !(by == "heal" && step.action == "hand-over" && step.case.starts_with("health:"));
+    if by == "heal"
+        && runs
+        && let Some(what) = resume::before(sim, &d, step, quiet)
+    {
+        return said(&what);
+    }
     let truth = sim.truth.borrow();
     if frees && truth.lives(&step.task, d.task.current_run) {
         return said("sets free what a living worker works on: two owners");
@@ -55,7 +65,7 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
     if hands_off && step.changes.iter().any(touches) {
         return said("changes running work, which is heal's alone");
     }
-    if distress::is_card(&d.task.title, d.task.idempotency_key.as_deref()) {
+    if distress::is_card(&d.task) {
         return None;
     }
     let to = step.changes.iter().find_map(|c| match c {
@@ -144,7 +154,7 @@ pub(super) fn after(
     }
     for step in applied {
         let Some(d) = look(board, &step.task) else { continue };
-        if let Some(what) = bounds(&d) {
+        if let Some(what) = bounds(&d).or_else(|| resume::bounds(sim, &d)) {
             return Some(format!("{by} {} {}: {what}", step.action, step.task));
         }
     }

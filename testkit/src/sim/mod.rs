@@ -5,23 +5,29 @@
 //! [`shared::host::View`] and write through the same [`shared::pass::Checked`] as in life. What is made up is what they look
 //! at. What a log says is given as what a reader of it makes of it: the readers have tests of their own.
 
+mod fares;
 mod hands;
 mod hermes;
 mod laws;
 mod machine;
 mod passes;
+mod trees;
 mod truth;
 mod upheaval;
 mod work;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 use shared::board::sqlite::{Mode, SqliteBoard};
 use shared::board::{Board, BoardId, Change, Detail, NewTask, Outcome, Status, Step};
-use shared::config::Config;
+use shared::config::{Config, TreeDrift};
+use shared::replay::Stored;
 
 use self::passes::{Fortune, Program};
 pub use self::truth::Tally;
@@ -48,11 +54,15 @@ enum Store {
     Sqlite(BoardId, #[allow(dead_code, reason = "it is held")] tempfile::TempDir),
 }
 
+/// Who hears of passes.
+pub type Listener = Box<dyn FnMut(Stored, &Config)>;
+
 /// One night.
 #[derive(Debug, Clone, Copy)]
 pub struct Night {
     seed: u64,
     engine: Engine,
+    is_plain: bool,
 }
 
 /// A night in which something happened that must never happen.
@@ -82,7 +92,13 @@ impl std::fmt::Display for Broken {
 impl Night {
     /// The night of a seed.
     pub fn new(seed: u64) -> Night {
-        Night { seed, engine: Engine::Memory }
+        Night { seed, engine: Engine::Memory, is_plain: false }
+    }
+
+    /// The same night without working trees and logs of agents, as it was before there were any.
+    #[must_use]
+    pub fn plain(self) -> Night {
+        Night { is_plain: true, ..self }
     }
 
     /// The same night on another engine.
@@ -96,7 +112,19 @@ impl Night {
     /// # Errors
     /// What was broken first, with its story.
     pub fn run(self) -> Result<Tally, Box<Broken>> {
-        let sim = Sim::new(self.seed, self.engine);
+        self.go(None)
+    }
+
+    /// The same, and tells of every pass that has something to say as it would be kept for a replay.
+    ///
+    /// # Errors
+    /// What was broken first, with its story.
+    pub fn heard(self, listener: Listener) -> Result<Tally, Box<Broken>> {
+        self.go(Some(listener))
+    }
+
+    fn go(self, listener: Option<Listener>) -> Result<Tally, Box<Broken>> {
+        let sim = Sim::new(self, listener);
         sim.set_out();
         sim.storm();
         upheaval::calm(&sim);
@@ -109,6 +137,37 @@ impl Night {
     }
 }
 
+/// Lets the nights of the seeds from `from` to before `to` pass, on as many threads as there are processors. What they came
+/// to, and those in which something was broken, by seed.
+pub fn nights(from: u64, to: u64, engine: Engine) -> (Tally, Vec<Broken>) {
+    let next = AtomicU64::new(from);
+    let share = || {
+        let (mut sum, mut broken) = (Tally::default(), Vec::new());
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= to {
+                return (sum, broken);
+            }
+            match Night::new(seed).on(engine).run() {
+                Ok(night) => sum.add(&night),
+                Err(b) => broken.push(*b),
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let (mut sum, mut broken) = (Tally::default(), Vec::new());
+    thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(share)).collect();
+        for one in all {
+            let (part, bad) = one.join().unwrap_or_else(|panic| resume_unwind(panic));
+            sum.add(&part);
+            broken.extend(bad);
+        }
+    });
+    broken.sort_by_key(|b| b.seed);
+    (sum, broken)
+}
+
 struct Sim {
     store: Store,
     config: Config,
@@ -116,11 +175,14 @@ struct Sim {
     names: RefCell<Vec<String>>,
     truth: RefCell<Truth>,
     broken: RefCell<Option<String>>,
+    /// Hears of every pass that has something to say, and by which policy it decided.
+    listener: RefCell<Option<Listener>>,
 }
 
 impl Sim {
-    fn new(seed: u64, engine: Engine) -> Sim {
-        let mut truth = Truth::new(seed);
+    fn new(night: Night, listener: Option<Listener>) -> Sim {
+        let mut truth = Truth::new(night.seed);
+        truth.has_trees &= !night.is_plain;
         let mut config = Config::default();
         let knows = truth.chance.percent(50);
         let names = if knows { vec!["harbour".to_owned(), "quay".into()] } else { Vec::new() };
@@ -130,12 +192,20 @@ impl Sim {
         if truth.chance.percent(50) {
             config.people.assignee = Some("anna".into());
         }
+        if truth.has_trees {
+            config.heal.allow_stop = truth.more.percent(50);
+            if truth.more.percent(30) {
+                config.heal.tree_drift = TreeDrift::Warn;
+            }
+            config.heal.max_resumes = [0, 1, 2, 8][truth.more.below(4) as usize];
+        }
         Sim {
-            store: Store::new(engine),
+            store: Store::new(night.engine),
             config,
             names: RefCell::new(names),
             truth: RefCell::new(truth),
             broken: RefCell::new(None),
+            listener: RefCell::new(listener),
         }
     }
 
@@ -205,6 +275,7 @@ impl Sim {
             };
             let mut changes = vec![Change::AddTask { status: status.clone(), task: Box::new(task) }];
             changes.extend(parent.map(|parent| Change::Link { parent }));
+            changes.extend(self.place(&id, n));
             changes.push(hands::event("created", json!({"status": status})));
             let step = Step {
                 task: id.clone(),
@@ -214,6 +285,7 @@ impl Sim {
                 because: String::new(),
                 expect: None,
                 proof: None,
+                stop: None,
                 after: Vec::new(),
                 changes,
             };
@@ -224,6 +296,19 @@ impl Sim {
             self.truth.borrow_mut().known.push(id);
         }
         upheaval::start_dispatcher(self);
+    }
+
+    /// Where a task is worked on: mostly in a folder of its own.
+    fn place(&self, id: &str, n: u64) -> Option<Change> {
+        let mut truth = self.truth.borrow_mut();
+        if !truth.has_trees || truth.more.percent(20) {
+            return None;
+        }
+        let n = if truth.more.percent(15) { n / 2 } else { n };
+        let folder = format!("/work/{n}");
+        truth.trees.entry(folder.clone()).or_default();
+        truth.folders.insert(id.to_owned(), folder.clone());
+        Some(Change::SetPlace { kind: "dir".into(), path: Some(folder) })
     }
 
     /// The bad hours.
@@ -241,6 +326,7 @@ impl Sim {
             if strikes {
                 upheaval::strike(self);
             }
+            self.touch_trees(25);
             for program in Program::ALL {
                 if self.is_broken() {
                     return;
@@ -262,18 +348,27 @@ impl Sim {
     /// A pass, and where nobody disturbed it another one right after it, which must change nothing.
     fn twice(&self, program: Program, fortune: Fortune) -> usize {
         let stir = self.truth.borrow().stir;
-        let applied = passes::run(self, program, fortune);
-        let killed = applied == usize::MAX;
-        if killed || applied == 0 || self.truth.borrow().stir != stir || self.is_broken() {
-            return if killed { 0 } else { applied };
+        let Some(applied) = passes::run(self, program, fortune) else { return 0 };
+        if applied == 0 || self.truth.borrow().stir != stir || self.is_broken() {
+            return applied;
         }
         let again = passes::run(self, program, Fortune { depth: 0, disturbed: false, killed_at: None });
-        if again > 0 {
-            self.broken(|| {
-                format!("a second pass of {program:?} right after the first changed {again} things")
-            });
+        if again != Some(0) {
+            let what = again.map_or("could not write".to_owned(), |n| format!("changed {n} things"));
+            self.broken(|| format!("a second pass of {program:?} right after the first {what}"));
         }
         applied
+    }
+
+    /// Perhaps somebody is at a tree.
+    fn touch_trees(&self, percent: u64) {
+        let touches = {
+            let mut truth = self.truth.borrow_mut();
+            truth.has_trees && truth.more.percent(percent)
+        };
+        if touches {
+            trees::strike(self);
+        }
     }
 
     /// Perhaps somebody else does something just now.
@@ -288,6 +383,7 @@ impl Sim {
             truth.tell(|| "-- meanwhile".into());
             truth.chance.below(10)
         };
+        self.touch_trees(30);
         let seconds = self.truth.borrow_mut().chance.between(1, 30);
         match which {
             0..=2 => self.pass_time(seconds),

@@ -3,26 +3,32 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use shared::board::change::parts;
-use shared::board::{Board, BoardId, Detail, Event, Outcome, Run, Status, Step, Task};
+use shared::board::{Board, BoardId, Detail, Entry, Event, Outcome, Run, Status, Step, Task};
+use shared::cache::Cache;
 use shared::error::{Error, Kind, Result};
-use shared::host::{Ask, HostFacts, Life, Look, Proof, View};
+use shared::host::{Ask, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View};
 use shared::logs::Reading;
 use shared::logs::usage::Usage;
-use shared::pass::Checked;
+use shared::logs::vitals::Worker;
+use shared::pass::{Checked, stop_workers};
+use shared::replay::Stored;
 use shared::time::Time;
 use shared::watch::budget::BudgetCheck;
 use shared::watch::distress::SynthesizeDistress;
 use shared::watch::heal::Heal;
 use shared::watch::heal::seen::Seen as HealSeen;
 use shared::watch::route::RouteBlocked;
-use shared::watch::{Dispatcher, LogAsk, LogReader, Pass, Runtime, Watcher, Witness, World};
+use shared::watch::{
+    Decision, Dispatcher, LogAsk, LogReader, Pass, Runtime, UseAsk, Watcher, Witness, World,
+};
 
-use super::machine::HERTZ;
+use super::machine::{HERTZ, Who};
 use super::truth::PROFILES;
-use super::{Sim, laws, work};
+use super::{Sim, fares, laws, trees, work};
 
 /// Steps in one write. A real pass takes a hundred; here every pass of three steps has an inside.
 const MOST_STEPS: usize = 2;
@@ -51,8 +57,8 @@ pub(super) struct Fortune {
     pub(super) killed_at: Option<u32>,
 }
 
-/// Runs one pass. How many steps were applied.
-pub(super) fn run(sim: &Sim, program: Program, fortune: Fortune) -> usize {
+/// Runs one pass. How many steps were applied; `None` where it was killed.
+pub(super) fn run(sim: &Sim, program: Program, fortune: Fortune) -> Option<usize> {
     match program {
         Program::Heal => pass(sim, &Heal, fortune, &unknown),
         Program::Distress => pass(sim, &SynthesizeDistress, fortune, &|_| BTreeSet::new()),
@@ -80,7 +86,7 @@ fn pass<W: Watcher>(
     watcher: &W,
     fortune: Fortune,
     unknown: &dyn Fn(&W::Seen) -> BTreeSet<String>,
-) -> usize {
+) -> Option<usize> {
     let (pass, mut cache, stir, offset) = {
         let mut truth = sim.truth.borrow_mut();
         truth.tally.passes += 1;
@@ -93,6 +99,8 @@ fn pass<W: Watcher>(
     let here = Here { sim };
     let profile = |name: &str| sim.truth.borrow().profile(name);
     let runtime = || runtime(sim);
+    let state = |folder: &Path, _| trees::state(&sim.truth.borrow(), &folder.to_string_lossy());
+    let vitals = |ask: &UseAsk<'_>, _: Option<Worker>, _: &mut Cache| fares::vitals(&sim.truth.borrow(), ask);
     let mut world = World {
         board: &mut board,
         host: &here,
@@ -102,15 +110,19 @@ fn pass<W: Watcher>(
         profile: &profile,
         tree: &|_, _| Err("no tree here".into()),
         changes: &|_, _, _| Err("no tree here".into()),
+        state: &state,
+        vitals: &vitals,
+        sessions: &|_| Vec::new(),
         usage: &|_, _| Usage::unknown("not told"),
         clock_offset: offset,
         config: &sim.config,
     };
     let Ok(seen) = watcher.observe(&mut world, &pass) else {
         sim.broken(|| format!("{} cannot look", W::NAME));
-        return 0;
+        return Some(0);
     };
     let decision = watcher.decide(&seen, &pass, &sim.config);
+    tell::<W>(sim, &pass, &seen, &decision);
     {
         let mut truth = sim.truth.borrow_mut();
         truth.left.retain(|(_, by), _| *by != W::NAME);
@@ -123,11 +135,17 @@ fn pass<W: Watcher>(
     let mut applied = 0;
     if !decision.steps.is_empty() {
         board.meddle();
-        let checked = Checked::of(decision.steps, &here);
-        let (done, fault) = checked.apply(&mut board, pass.now, Duration::from_secs(1));
+        let mut done = Vec::new();
+        let Ok(steps) = stop_workers(&mut board, decision.steps, &here, &mut done) else {
+            sim.broken(|| format!("{} cannot look again", W::NAME));
+            return Some(0);
+        };
+        let checked = Checked::of(steps, &here);
+        let (applied_now, fault) = checked.apply(&mut board, pass.now, Duration::from_secs(1));
+        done.extend(applied_now);
         if fault.is_some() {
             sim.truth.borrow_mut().tally.killed += 1;
-            return usize::MAX;
+            return None;
         }
         for (step, outcome) in &done {
             let mut truth = sim.truth.borrow_mut();
@@ -139,6 +157,10 @@ fn pass<W: Watcher>(
                 Outcome::Applied { .. } => {
                     applied += 1;
                     truth.tally.applied += 1;
+                    truth.tally.drifts +=
+                        u64::from(step.case == "tree-drift" || step.because.contains("other hands since"));
+                    truth.tally.unwell +=
+                        u64::from(step.action == "hand-over" && step.case.starts_with("health:"));
                 }
                 Outcome::Moved { .. } => {
                     truth.tally.moved += 1;
@@ -157,10 +179,19 @@ fn pass<W: Watcher>(
     }
     if fortune.killed_at.is_some_and(|at| at <= board.writes.get()) {
         sim.truth.borrow_mut().tally.killed += 1;
-        return usize::MAX;
+        return None;
     }
     sim.truth.borrow_mut().memory.remember(&cache);
-    applied
+    Some(applied)
+}
+
+/// Tells whoever listens of a pass as it would be kept.
+fn tell<W: Watcher>(sim: &Sim, pass: &Pass, seen: &W::Seen, decision: &Decision) {
+    let mut listener = sim.listener.borrow_mut();
+    let Some(listen) = listener.as_mut() else { return };
+    if let Some(stored) = Stored::of::<W>("memory", pass, seen, decision) {
+        listen(stored, &sim.config);
+    }
 }
 
 fn runtime(sim: &Sim) -> Runtime {
@@ -181,6 +212,15 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
+    /// The start of a living process that carries the marks of a run.
+    fn known(&self, task: &str, run: Option<i64>, pid: i64) -> Option<u64> {
+        let truth = self.sim.truth.borrow();
+        let Probe::Present(p) = truth.machine.probe(pid) else { return None };
+        let Marks::Read { task: of, run: in_run } = &p.marks else { return None };
+        let is_its = of.as_deref() == Some(task) && *in_run == run.map(|r| r.to_string());
+        p.ticks.filter(|_| is_its)
+    }
+
     fn with<T>(&self, f: impl FnOnce(&View<'_>) -> T) -> T {
         let truth = self.sim.truth.borrow();
         let facts = truth.machine.facts(truth.now);
@@ -205,11 +245,41 @@ impl Witness for Here<'_> {
     fn look(&self, asks: &[Ask]) -> Vec<Look> {
         self.with(|v| v.look(asks))
     }
-    fn still_gone(&self, proofs: &[Option<Proof>]) -> Vec<bool> {
-        self.with(|v| v.still_gone(proofs))
+    fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
+        self.with(|v| v.recheck(proofs, tasks))
     }
-    fn at_work(&self, tasks: &[&str]) -> Vec<Option<i64>> {
-        self.with(|v| v.at_work(tasks))
+    /// As `Host` does it: by start and environment.
+    fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
+        let start_ticks = self.known(task, run, pid)?;
+        let boot_id = self.facts().boot_id;
+        Some(Target { task: task.into(), run, pid, start_ticks, boot_id })
+    }
+    fn stop(&self, target: &Target) -> std::result::Result<Proof, String> {
+        if target.boot_id != self.facts().boot_id {
+            return Err("it was seen in another boot".into());
+        }
+        if self.known(&target.task, target.run, target.pid) != Some(target.start_ticks) {
+            return Err(format!("pid {} is another process now", target.pid));
+        }
+        if let Some(what) = laws::resume::stop(self.sim, target) {
+            self.sim.broken(|| what);
+        }
+        let mut truth = self.sim.truth.borrow_mut();
+        truth.jobs.retain(|j| j.pid != Some(target.pid));
+        let is_its = |who: &Who| matches!(who, Who::Worker(task, run) | Who::Child(task, run) if *task == target.task && Some(*run) == target.run);
+        for pid in truth.machine.pids(is_its) {
+            truth.machine.forget(pid);
+        }
+        truth.tally.stopped += 1;
+        truth.tell(|| format!("heal stops pid {} of {}", target.pid, target.task));
+        Ok(Proof {
+            task: target.task.clone(),
+            run: target.run,
+            pid: Some(target.pid),
+            start_ticks: None,
+            boot_id: target.boot_id.clone(),
+            namespace: Some(truth.machine.facts(truth.now).pid_namespace),
+        })
     }
 }
 
@@ -267,6 +337,9 @@ impl Board for Watched<'_> {
     }
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         self.inner.turns(since, most)
+    }
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
+        self.inner.coordinated(after, most)
     }
     fn writable(&mut self) -> Result<()> {
         self.inner.writable()

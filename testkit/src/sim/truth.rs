@@ -8,7 +8,9 @@ use shared::logs::{Evidence, LogEnd};
 use shared::provider::Profile;
 use shared::time::Time;
 
+use super::fares::Fare;
 use super::machine::Machine;
+use super::trees::Tree;
 use crate::chance::Chance;
 
 /// Lines of the story that are kept for the one who has to find out what went wrong.
@@ -92,6 +94,18 @@ pub(super) struct Log {
 /// Everything that is true.
 pub(super) struct Truth {
     pub(super) chance: Chance,
+    /// A chance of its own for trees and logs of agents, so that everything else of a night is as it would be without them.
+    pub(super) more: Chance,
+    /// Tasks have working trees in this night, and agents their logs.
+    pub(super) has_trees: bool,
+    /// By folder.
+    pub(super) trees: BTreeMap<String, Tree>,
+    /// Where each task is worked on.
+    pub(super) folders: BTreeMap<String, String>,
+    /// By task: how its newest attempt fares.
+    pub(super) fares: BTreeMap<String, Fare>,
+    /// The second in which the wall clock was last set; before the night where it never was.
+    pub(super) clock_set: i64,
     /// The wall clock, which people and programs may set.
     pub(super) now: Time,
     /// Seconds since the night began, which nobody can set.
@@ -138,6 +152,12 @@ pub struct Tally {
     pub refusals: u64,
     /// Reboots, renames and clock jumps.
     pub upheavals: u64,
+    /// Living workers that heal stopped.
+    pub stopped: u64,
+    /// Living workers whose task heal handed to a person.
+    pub unwell: u64,
+    /// Dead workers whose tree others changed, and that heal said so of.
+    pub drifts: u64,
     /// Strangers that Hermes' own dispatcher killed because they had a dead worker's pid.
     pub hermes_killed_strangers: u64,
     /// Tasks that Hermes' own dispatcher started a second time beside a living worker.
@@ -162,6 +182,9 @@ impl Tally {
         self.deaths += other.deaths;
         self.refusals += other.refusals;
         self.upheavals += other.upheavals;
+        self.stopped += other.stopped;
+        self.unwell += other.unwell;
+        self.drifts += other.drifts;
         self.hermes_killed_strangers += other.hermes_killed_strangers;
         self.hermes_doubles += other.hermes_doubles;
         self.done += other.done;
@@ -174,9 +197,17 @@ impl Truth {
     pub(super) fn new(seed: u64) -> Truth {
         let mut chance = Chance(seed);
         let up = chance.between(200, 400_000);
+        let mut more = Chance(seed ^ 0x7472_6565_7300_0001);
+        let has_trees = more.percent(75);
         let provider = |name| Provider { name, refuses: None };
         Truth {
             chance,
+            more,
+            has_trees,
+            trees: BTreeMap::new(),
+            folders: BTreeMap::new(),
+            fares: BTreeMap::new(),
+            clock_set: i64::MIN,
             now: Time(1_800_000_000),
             second: 0,
             machine: Machine::new("harbour", up),

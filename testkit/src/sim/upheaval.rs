@@ -94,6 +94,7 @@ fn set_clock(sim: &Sim) {
     let mut truth = sim.truth.borrow_mut();
     let by = truth.chance.between(-1_800, 7_200);
     truth.now = truth.now.plus(by);
+    truth.clock_set = truth.second;
     truth.tally.upheavals += 1;
     truth.tell(|| format!("the clock is set by {by} s"));
 }

@@ -8,10 +8,10 @@ use shared::distress;
 use shared::logs::{Evidence, LogEnd};
 use shared::time::Time;
 
-use super::Sim;
 use super::hands::{act, asked, completed, failed, look};
 use super::machine::Who;
 use super::truth::{Job, Plan, Truth, WORKERS};
+use super::{Sim, fares};
 
 /// Lets every worker do what is due by now.
 pub(super) fn work(sim: &Sim) {
@@ -50,6 +50,8 @@ fn beat(sim: &Sim, board: &mut dyn Board, job: &Job) {
                 log.refusals.push(evidence);
             }
         }
+        let folder = truth.folders.get(&job.task).cloned();
+        fares::beat(&mut truth, job, folder.as_deref());
         if job.plan != Plan::Hang
             && let Some(log) = truth.logs.get_mut(&job.task)
         {
@@ -62,6 +64,13 @@ fn beat(sim: &Sim, board: &mut dyn Board, job: &Job) {
     }
     if let Some(d) = own(board, job) {
         act(board, now, &d, vec![Change::Heartbeat { expires: now.plus(900) }]);
+    }
+    let records = {
+        let mut truth = sim.truth.borrow_mut();
+        truth.has_trees && truth.more.percent(8)
+    };
+    if let Some(d) = own(board, job).filter(|_| records) {
+        fares::record(board, now, &d, job.run);
     }
 }
 

@@ -11,6 +11,7 @@ mod host;
 mod line;
 mod log;
 mod operator;
+mod resume;
 mod secret;
 mod store;
 mod text;
@@ -21,6 +22,7 @@ pub use host::process;
 pub use line::{claude, codex, hermes, plain};
 pub use log::{log_file, usage};
 pub use operator::{config, plan};
+pub use resume::{packet, tree_state, vitals};
 pub use secret::{quoted, redact};
 pub use store::opencode;
 
@@ -28,7 +30,7 @@ pub use store::opencode;
 pub type Target = fn(&[u8]);
 
 /// All of them by the names of their corpora.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("card", card),
     ("claude", claude),
     ("codex", codex),
@@ -38,11 +40,14 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("hermes", hermes),
     ("log_file", log_file),
     ("opencode", opencode),
+    ("packet", packet),
     ("plain", plain),
     ("plan", plan),
     ("process", process),
     ("quoted", quoted),
     ("redact", redact),
     ("scope", scope),
+    ("tree_state", tree_state),
     ("usage", usage),
+    ("vitals", vitals),
 ];

@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use shared::cache::Cache;
 use shared::logs::file::{self, Ask, Of};
-use shared::logs::reader::sniff;
 use shared::logs::session::Prices;
 use shared::logs::usage::{self as used, Usage, UsageAsk};
 use shared::logs::{LogEnd, Reading};
@@ -20,7 +19,7 @@ use crate::text::{number, text};
 
 /// When every file was last written, and the pass after that.
 const WRITTEN: u64 = 1_795_250_000;
-const NOW: Time = Time(1_795_250_060);
+pub(crate) const NOW: Time = Time(1_795_250_060);
 
 thread_local! {
     static DESK: TempDir = TempDir::new().expect("a folder for temporary files");
@@ -48,9 +47,6 @@ pub fn log_file(data: &[u8]) {
     let [which, data @ ..] = data else { return };
     let (at, rest) = number(data);
     let (front, back) = rest.split_at(at % (rest.len() + 1));
-    if is_misled(front, rest) {
-        return;
-    }
     let path = place("worker.log");
     let of = match which % 4 {
         0 => Of::Named,
@@ -72,17 +68,6 @@ pub fn log_file(data: &[u8]) {
         write(&path, format!("\n{} ", planted()).as_bytes(), true);
         told(&file::read(&ask, &mut Cache::in_memory()), false);
     }
-}
-
-/// Whether half a line shows another format than the whole one. Known and open: such a log is read as that format until it is
-/// rotated, and only a line made for it does so.
-fn is_misled(front: &[u8], whole: &[u8]) -> bool {
-    let shown = |bytes: &[u8]| {
-        let text = text(bytes).into_owned();
-        let lines: Vec<&str> = text.split('\n').collect();
-        sniff(&lines, Some("t_1a2b3c4d")).map(|r| r.name())
-    };
-    shown(front).is_some_and(|name| shown(whole) != Some(name))
 }
 
 /// Lines without a time have none at the first look, and that of the pass at a later one.
@@ -120,26 +105,9 @@ pub fn usage(data: &[u8]) {
     let [which, data @ ..] = data else { return };
     let (at, rest) = number(data);
     let (front, back) = rest.split_at(at % (rest.len() + 1));
-    if is_misled(front, rest) {
-        return;
-    }
     let path = place("session.jsonl");
     let prices = Prices::default();
-    let is_named = which % 2 == 0;
-    let ask = UsageAsk {
-        task: "t_1a2b3c4d",
-        profile: Some("sol"),
-        root: None,
-        worker_log: (!is_named).then_some(path.as_path()),
-        named: is_named.then_some(path.as_path()),
-        workspace: None,
-        home: None,
-        from: if which % 4 < 2 { Time(0) } else { Time(1_795_248_000) },
-        to: None,
-        next: None,
-        now: NOW,
-        prices: &prices,
-    };
+    let ask = attempt(*which, &path, &prices);
     let mut cache = Cache::in_memory();
     write(&path, front, false);
     used::read(&ask, &mut cache);
@@ -149,6 +117,27 @@ pub fn usage(data: &[u8]) {
     let whole = used::read(&ask, &mut Cache::in_memory());
     assert_eq!(pieces, whole, "what was used depends on where a pass ended");
     bounded(&whole);
+}
+
+/// An attempt with this log, named by the board or by its claim, that began long ago or lately.
+pub(crate) fn attempt<'a>(which: u8, path: &'a Path, prices: &'a Prices) -> UsageAsk<'a> {
+    let is_named = which % 2 == 0;
+    UsageAsk {
+        task: "t_1a2b3c4d",
+        profile: Some("sol"),
+        root: None,
+        worker_log: (!is_named).then_some(path),
+        named: is_named.then_some(path),
+        workspace: None,
+        home: None,
+        codex: None,
+        held: &[],
+        from: if which % 4 < 2 { Time(0) } else { Time(1_795_248_000) },
+        to: None,
+        next: None,
+        now: NOW,
+        prices,
+    }
 }
 
 /// Something is known or it is said why not, and what is quoted is short and plain.

@@ -40,9 +40,11 @@ fn with_key(text: &str, at: usize) -> String {
     format!("{before} {} {after}", planted())
 }
 
-/// Whether an input holds the words of the key by itself, without what makes it one; characters nobody sees may stand between.
+/// Whether an input holds the words of the key by itself, without what makes it one. Characters nobody sees may stand between,
+/// and what hides them in the input alone, a login of an address, may end where the key is planted.
 pub(crate) fn is_own(text: &str) -> bool {
-    hidden_in(text) || hidden_in(&redact::redact(text))
+    let letters: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
+    hidden_in(&letters) || hidden_in(&redact::redact(text))
 }
 
 /// Whether the key, or either half of it, can be read there.

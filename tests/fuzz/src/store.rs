@@ -7,9 +7,11 @@ use rusqlite::Connection;
 use shared::cache::Cache;
 use shared::logs::session::Prices;
 use shared::logs::usage::{self, UsageAsk};
+use shared::logs::vitals;
 use shared::time::Time;
 
 use crate::log::{bounded, place};
+use crate::resume::faring;
 
 /// The columns that all versions of opencode from 1.2 to 1.18 share.
 const TABLES: &str = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
@@ -50,6 +52,12 @@ pub fn opencode(data: &[u8]) {
         assert!(usage.tool_calls.is_some_and(|n| n <= parts), "{usage:?}");
         assert!(usage.identical_calls <= usage.tool_calls && usage.edits <= usage.tool_calls, "{usage:?}");
         bounded(&usage);
+        let prices = Prices::default();
+        let fares = vitals::read(&ask(&named, &prices), None, &mut Cache::in_memory()).expect("a session");
+        if fares.hidden.is_none() {
+            assert!(fares.turns <= Some(messages) && fares.calls <= Some(parts), "{fares:?}");
+        }
+        faring(&fares);
     });
 }
 
@@ -69,6 +77,8 @@ fn ask<'a>(named: &'a std::path::Path, prices: &'a Prices) -> UsageAsk<'a> {
         named: Some(named),
         workspace: None,
         home: None,
+        codex: None,
+        held: &[],
         from: Time(1_795_248_000),
         to: None,
         next: None,

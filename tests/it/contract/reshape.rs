@@ -1,9 +1,12 @@
 //! Chapters of tasks that are reworded, moved, freed, or born finished, and of what the newest runs say.
 
-use serde_json::{Value, json};
-use shared::board::{Change, FirstEvent, NewTask, Outcome, RunRef, Status};
+use std::collections::BTreeMap;
 
-use super::{BEGAN, Foreign, Teller, kinds, newest, on_both};
+use serde_json::{Value, json};
+use shared::board::image::{Cell, Column, Turn};
+use shared::board::{Change, FirstEvent, NewTask, Outcome, RunRef, Status, hermes};
+
+use super::{BEGAN, Foreign, Teller, kinds, newest, on_both, trail};
 
 const A: &str = "t_000000a1";
 const B: &str = "t_000000b2";
@@ -197,5 +200,65 @@ fn bare_rows_come_as_they_were_asked_for() {
         let (a, b) = (t.look(A).task, t.look(B).task);
         assert_eq!(rows, [b.clone(), a, b]);
         assert!(t.board.titled(&[]).unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_row_is_put_back_where_it_still_is_as_it_was_left() {
+    on_both(|t| {
+        let ran = t.running(A);
+        let text = |s: &str| Cell::Text(s.into());
+        let put = |column: Column, from: Option<Cell>, to: Cell| (column, Turn { from, to });
+        let row =
+            |all: Vec<(Column, Turn)>| vec![Change::PutBack(all.into_iter().collect::<BTreeMap<_, _>>())];
+        let run = ran.task.current_run.unwrap();
+        let left = t.does(A, |d| hermes::reclaimed(d, &trail()));
+        assert_eq!((&left.task.status, left.task.current_run), (&Status::Ready, None));
+        let d = t.does(A, |_| {
+            row(vec![
+                put(Column::Status, Some(text("ready")), text("running")),
+                put(Column::ClaimLock, Some(Cell::None), text("host:7")),
+                put(Column::ClaimExpires, Some(Cell::None), Cell::Number(BEGAN.plus(900).0)),
+                put(Column::WorkerPid, None, Cell::Number(4_711)),
+                put(Column::CurrentRunId, Some(Cell::None), Cell::Number(run)),
+                put(Column::CompletedAt, None, Cell::None),
+            ])
+        });
+        // The row is as it was; the attempt is over all the same.
+        assert_eq!(d.task, ran.task);
+        assert!(d.runs[0].ended_at.is_some());
+        let seen = t.look(A);
+        let moved = |t: &mut Teller<'_>, changes: Vec<Change>| {
+            let outcome = t.step(A, Some(&seen), changes);
+            let Outcome::Moved { what } = outcome else { panic!("{outcome:?}") };
+            assert_eq!(t.look(A), seen);
+            what
+        };
+        let other = vec![
+            put(Column::Priority, None, Cell::Number(9)),
+            put(Column::Assignee, Some(text("nova")), text("sol")),
+        ];
+        assert_eq!(moved(t, row(other)), "assignee is luna and was nova");
+        let why = t.is_refused(A, |_| row(vec![put(Column::Status, None, Cell::None)]));
+        assert_eq!(why, "status cannot be empty");
+        t.is_refused(A, |_| row(vec![put(Column::Priority, None, text("high"))]));
+
+        // What a step made is put away, as long as nothing happened to it.
+        t.does(A, |_| vec![another(B, None)]);
+        let made = t.look(B);
+        let away = |mark: &str| {
+            vec![Change::ArchiveAnother { id: B.into(), mark: mark.into(), payload: json!({"by": "undo"}) }]
+        };
+        t.other(Foreign::Event(B, "commented", json!({}), BEGAN.plus(5)));
+        let seen_now = t.look(A);
+        let outcome = t.step(A, Some(&seen_now), away(&made.mark));
+        assert_eq!(outcome, Outcome::Moved { what: format!("something happened to {B}") });
+        let made = t.look(B);
+        t.does(A, |_| away(&made.mark));
+        let gone = t.look(B);
+        assert_eq!(
+            (&gone.task.status, newest(&gone, "archived").payload["by"].as_str()),
+            (&Status::Archived, Some("undo"))
+        );
     });
 }

@@ -323,7 +323,7 @@ fn parking_and_handing_over_free_the_claim_at_once() {
         );
 
         t.running(B);
-        let d = t.does(B, |d| hermes::handed_to_person(d, Cause::Misconfigured, "hold-cap", &trail()));
+        let d = t.does(B, |d| hermes::handed_to_person(d, Cause::Misconfigured, "hold-cap", None, &trail()));
         assert_eq!(
             (d.task.status.clone(), d.newest_run().unwrap().outcome.as_deref()),
             (Status::Blocked, Some("crashed"))

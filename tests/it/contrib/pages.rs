@@ -12,7 +12,14 @@ use crate::support::{TestBoard, dead_pid, now, program, ran};
 /// The exit codes of every program.
 const CODES: [u8; 10] = [0, 1, 2, 65, 66, 70, 74, 75, 77, 78];
 
-fn help(name: &str, args: &[&str]) -> String {
+/// What every page tells, in this order.
+const HEADINGS: [&str; 8] =
+    ["Purpose", "Usage", "What it looks at", "What it changes", "Options", "Exit codes", "Examples", "Notes"];
+
+/// Pages of parts of `watchbill`.
+const DESK: [&str; 5] = ["match", "doctor", "check", "metrics", "timers"];
+
+pub fn help(name: &str, args: &[&str]) -> String {
     ran(Command::new(program(name)).args(args).arg("--help")).ok()
 }
 
@@ -25,18 +32,19 @@ fn flags(help: &str) -> BTreeSet<String> {
 }
 
 /// Every flag of `name` and its subcommands.
-fn all_flags(name: &str) -> BTreeSet<String> {
+pub fn all_flags(name: &str) -> BTreeSet<String> {
+    let mut all = flags(&help(name, &[]));
+    all.extend(subcommands(name).iter().flat_map(|command| flags(&help(name, &[command]))));
+    all
+}
+
+/// The subcommands of `name`, but for those that are programs: `watchbill heal` and `board` have pages of their own.
+pub fn subcommands(name: &str) -> Vec<String> {
     let top = help(name, &[]);
     let commands = top.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
-    let mut all = flags(&top);
-    for command in commands.filter(|l| l.starts_with("  ") && !l.starts_with("   ")) {
-        let command = command.split_whitespace().next().unwrap();
-        // `watchbill heal` and `board` have pages of their own.
-        if command != "help" && !programs().iter().any(|p| p == command) {
-            all.extend(flags(&help(name, &[command])));
-        }
-    }
-    all
+    let commands = commands.filter(|l| l.starts_with("  ") && !l.starts_with("   "));
+    let names = commands.filter_map(|l| l.split_whitespace().next());
+    names.filter(|c| *c != "help" && !programs().iter().any(|p| p == c)).map(str::to_owned).collect()
 }
 
 /// Whether a page shows a flag as code: `--run` is not shown by `--runs`.
@@ -72,21 +80,11 @@ fn every_flag_a_page_shows_exists() {
 #[test]
 fn every_program_has_its_page_and_row() {
     let readme = text("README.md");
-    let headings = [
-        "Purpose",
-        "Usage",
-        "What it looks at",
-        "What it changes",
-        "Options",
-        "Exit codes",
-        "Examples",
-        "Notes",
-    ];
     for name in programs() {
         assert!(readme.contains(&format!("\n| `{name}` | ")), "no row for {name} in the README");
         let page = text(&format!("docs/{name}.md"));
         let found: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("## ")).collect();
-        assert_eq!(found, headings, "docs/{name}.md");
+        assert_eq!(found, HEADINGS, "docs/{name}.md");
         assert!(page.starts_with(&format!("# {name}\n")), "docs/{name}.md");
     }
 }
@@ -142,6 +140,30 @@ fn every_key_is_on_the_configuration_page() {
 }
 
 #[test]
+fn every_finding_and_every_metric_is_on_its_page() {
+    let (findings, metrics) = (text("docs/doctor.md"), text("docs/metrics.md"));
+    for id in shared::doctor::IDS {
+        assert_eq!(findings.matches(&format!("\n| `{id}` | ")).count(), 1, "{id}");
+    }
+    for m in shared::metrics::METRICS {
+        let labels: Vec<String> = m.labels.iter().map(|l| format!("`{l}`")).collect();
+        let row = format!("| `{}` | {} | {} | {} |", m.name, m.kind, labels.join(", "), m.help);
+        assert!(metrics.lines().any(|l| l == row), "docs/metrics.md lacks this row:\n{row}");
+    }
+}
+
+/// Pages of what `watchbill` does have the headings of those of programs, and every page of that kind is there.
+#[test]
+fn every_page_of_the_desk_has_the_same_headings() {
+    for name in DESK {
+        let page = text(&format!("docs/{name}.md"));
+        let found: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("## ")).collect();
+        assert_eq!(found, HEADINGS, "docs/{name}.md");
+        assert!(page.starts_with(&format!("# {name}\n")), "docs/{name}.md");
+    }
+}
+
+#[test]
 fn every_field_is_on_the_json_page() {
     let board = TestBoard::new();
     board.add("t_1", "ready");
@@ -156,6 +178,26 @@ fn every_field_is_on_the_json_page() {
         let fields = object.as_object().unwrap_or_else(|| panic!("no object: {object}"));
         let missing: Vec<_> = fields.keys().filter(|k| !page.contains(&format!("`{k}`"))).collect();
         assert!(missing.is_empty(), "docs/json.md does not tell of {missing:?}");
+    }
+}
+
+#[test]
+fn every_field_of_the_desk_is_on_its_page() {
+    let board = TestBoard::new();
+    for (name, args) in [
+        ("doctor", &["doctor"][..]),
+        ("check", &["check"]),
+        ("timers", &["timers", "status"]),
+        ("timers", &["timers", "install", "--as", "user", "-n"]),
+    ] {
+        let ran = crate::tools::run(&board, &[args, &["--json"]].concat());
+        let object: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+        let page = text(&format!("docs/{name}.md"));
+        let lists = object.as_object().unwrap().values().filter_map(|v| v.as_array()?.first()?.as_object());
+        for fields in lists.chain(object.as_object()) {
+            let missing: Vec<_> = fields.keys().filter(|k| !page.contains(&format!("`{k}`"))).collect();
+            assert!(missing.is_empty(), "docs/{name}.md does not tell of {missing:?}");
+        }
     }
 }
 
@@ -194,9 +236,9 @@ fn the_changelog_begins_with_this_version() {
 
 #[test]
 fn promises_name_tests_that_exist() {
-    let page = text("docs/safety.md");
+    let pages = [text("docs/safety.md"), text("docs/resume.md")].join("\n");
     let mut named = 0;
-    for name in page.split('`').skip(1).step_by(2).filter(|w| w.contains("::")) {
+    for name in pages.split('`').skip(1).step_by(2).filter(|w| w.contains("::") && !w.contains(' ')) {
         let (module, test) = name.rsplit_once("::").unwrap();
         let file = &*module.replace("::", "/");
         let folder = if file == "unit" { place("shared/src") } else { place("tests/it") };
@@ -207,7 +249,7 @@ fn promises_name_tests_that_exist() {
             found |=
                 is_file && std::fs::read_to_string(path).is_ok_and(|t| t.contains(&format!("fn {test}(")));
         });
-        assert!(found, "docs/safety.md names {name}, which is not there");
+        assert!(found, "a page names {name}, which is not there");
         named += 1;
     }
     assert!(named >= 20, "only {named} tests are named");

@@ -266,6 +266,7 @@ impl Home {
             "$.watchbill.died",
             "$.watchbill.began",
             "$.watchbill.resets",
+            "$.watchbill.heard",
             "$.until",
         ] {
             sql.push_str(&format!(
@@ -285,10 +286,25 @@ impl Home {
         }
     }
 
-    /// One pass of `heal` over the default board, and what it says of it.
+    /// One pass of `heal` over the default board, and what it says of it. Where that only notes the trees of workers which it
+    /// first sees dead, the pass a minute later.
     #[track_caller]
     pub fn pass(&self) -> Said {
-        Said(self.heal(&["--json", "-v"]).json()["boards"][0].clone())
+        let once = || self.heal(&["--json", "-v"]).json()["boards"][0].clone();
+        let said = once();
+        let (noted, done): (Vec<Value>, Vec<Value>) = said["steps"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+            .into_iter()
+            .partition(|s| s["action"] == "note");
+        if noted.is_empty() {
+            return Said(said);
+        }
+        self.age(60);
+        let mut then = once();
+        then["steps"].as_array_mut().unwrap().extend(done);
+        Said(then)
     }
 
     /// Waits until a task has this status.

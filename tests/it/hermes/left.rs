@@ -32,6 +32,9 @@ fn a_persons_word_stands() {
     home.age(3_600);
 
     let others = || [&once, &commented, &marked, &blocked, &scheduled].map(|task| home.rows(task));
+    // The first sight of a death notes its tree.
+    home.heal(&[]).ok();
+    home.age(60);
     let before = others();
     let said = home.pass();
     assert!(said.of(&control).starts_with("requeue dead-worker"), "{}", said.of(&control));

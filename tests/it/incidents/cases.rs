@@ -6,6 +6,8 @@ mod host; // dispatcher and host
 mod iterations; // turns and time that did not suffice
 mod jams; // nothing failed, and yet nobody takes the work
 mod providers; // what a provider refuses
+mod resume; // dead workers and the trees they leave
+mod unwell; // living workers that are not well
 
 use super::incident::Incident;
 
@@ -13,6 +15,8 @@ use super::incident::Incident;
 pub fn groups() -> Vec<(&'static str, Vec<Incident>)> {
     vec![
         ("Dead and lost workers", dead::all()),
+        ("Resume, not restart", resume::all()),
+        ("Workers that are not well", unwell::all()),
         ("Jams", jams::all()),
         ("Providers", providers::all()),
         ("Iterations and time", iterations::all()),

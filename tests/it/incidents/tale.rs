@@ -115,6 +115,7 @@ pub fn plain(text: &str) -> String {
         let to = match bare {
             _ if bare.len() >= 10 && bare.starts_with("t_") => "TASK",
             _ if bare.starts_with('/') && bare.contains("kanban.db") => "BOARD",
+            _ if bare.starts_with('/') && bare.contains("/.claude/") => "POINTER",
             _ if span => "[span]",
             _ if bare.split_once(':').is_some_and(|(h, m)| digits(h) && digits(m)) => "[time]",
             _ if digits(bare) && bare.len() >= 2 => "[n]",

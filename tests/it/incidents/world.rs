@@ -65,6 +65,8 @@ pub struct World {
     pub ends_after: f32,
     /// The minute of the night.
     pub minute: i64,
+    /// Transcripts of agents, which grow older with everything else.
+    pub transcripts: Vec<PathBuf>,
     worker: PathBuf,
     how: &'static str,
     names: &'static str,
@@ -101,6 +103,7 @@ impl World {
             wedged: None,
             halted: false,
             minute: 0,
+            transcripts: Vec::new(),
             lone: false,
             ends_after: 0.4,
             worker,
@@ -209,6 +212,16 @@ impl World {
         pid
     }
 
+    /// Whether all processes that end with the test live still.
+    pub fn workers_alive(&mut self) -> bool {
+        self.others.iter_mut().all(Kept::is_running)
+    }
+
+    /// Ends the processes that would else end with the test.
+    pub fn end_others(&mut self) {
+        self.others.clear();
+    }
+
     /// Calls a function of Hermes' `kanban_db`.
     #[track_caller]
     pub fn call(&mut self, name: &str, arguments: Value) -> Value {
@@ -239,6 +252,7 @@ impl World {
     /// This much time goes by on the board, in the logs and in our own cache.
     pub fn age(&self, seconds: i64) {
         self.home.age(seconds);
+        self.age_transcripts(seconds);
         let cache = self.home.path().join("state/watchbill/state.db");
         if cache.exists() {
             // Cursors and providers are read anew from logs and board, which is what deleting the cache does.

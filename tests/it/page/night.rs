@@ -130,6 +130,12 @@ pub(super) fn write_page(b: &TestBoard, page: &Path) {
     ran(command.args(["-q", "--now", &NOW.to_string(), "--html", page.to_str().unwrap()])).ok();
 }
 
+/// The page of `watchbill report` for it.
+pub(super) fn write_report(b: &TestBoard, page: &Path) {
+    let mut command = b.command("watchbill");
+    ran(command.args(["report", "-q", "--now", &NOW.to_string(), "--html", page.to_str().unwrap()])).ok();
+}
+
 /// A recorded transcript, beside the board.
 fn transcript(b: &TestBoard, name: &str) -> String {
     let from =

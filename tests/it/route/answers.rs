@@ -23,6 +23,7 @@ fn said_on(b: &TestBoard, card: &str) -> String {
 #[test]
 fn a_decision_is_carried_out_once_and_said_on_its_card() {
     let (b, card) = asked(REFUSED_KEY);
+    let tree = b.works_in_a_tree("t_00000001");
     answer(
         &b,
         &card,
@@ -39,6 +40,7 @@ fn a_decision_is_carried_out_once_and_said_on_its_card() {
     assert_eq!(b.routed(1).ok(), "");
     assert_eq!(b.settled(2).ok(), "");
     assert!(b.dump() == after, "rows changed");
+    b.takes_its_tree_along("t_00000001", &tree);
 }
 
 #[test]

@@ -19,12 +19,13 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use serde_json::Value;
 
 use self::file::{Columns, Place, check_file, columns, connect, millis, replaced, settle, told};
-use self::rows::{card_made, event, int, place, run, task, text};
+use self::rows::{card_made, cell, event, int, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MOST_STEPS, parts};
+use super::image::Cell;
 use super::{
-    Board, BoardId, Change, Comment, Detail, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS,
-    MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, open_cards,
+    Board, BoardId, Change, Comment, Detail, Entry, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
+    MOST_RUNS, MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -167,6 +168,22 @@ impl SqliteBoard {
         read().map_err(|e| self.fault(&e))
     }
 
+    /// Which Hermes makes tables of this shape, by the columns each version brought.
+    pub fn shape(&self) -> &'static str {
+        let tasks = |column: &str| self.has("tasks", column);
+        match () {
+            () if self.own => "made by `board init`",
+            () if !tasks("current_run_id") || !self.columns.contains_key("task_runs") => {
+                "Hermes 0.12 or earlier"
+            }
+            () if tasks("worker_started_at") => "Hermes later than 0.21.3",
+            () if tasks("provider_override") => "Hermes 0.20 to 0.21",
+            () if tasks("block_kind") => "Hermes 0.18 or 0.19",
+            () if tasks("branch_name") => "Hermes 0.15 to 0.17",
+            () => "Hermes 0.13 or 0.14",
+        }
+    }
+
     /// The reading statements this board uses, by name, for checks of their query plans.
     pub fn reads(&self) -> Vec<(&'static str, String)> {
         vec![
@@ -180,6 +197,7 @@ impl SqliteBoard {
             ("mark", self.texts.mark.clone()),
             ("board events", self.texts.board_events.clone()),
             ("turns", self.texts.turns.clone()),
+            ("coordinated", self.texts.coordinated.clone()),
             ("parents", Q_KIN.into()),
             ("cards", Q_CARDS.into()),
             ("comments", Q_COMMENTS.into()),
@@ -353,7 +371,11 @@ impl SqliteBoard {
             return Ok(Outcome::Refused { why: "a step that expects nothing may only add something".into() });
         }
         for change in &step.changes {
-            if let Some(what) = missing(tx, change)? {
+            let what = match missing(tx, change)? {
+                None => self.turned(tx, &step.task, change)?,
+                missing => missing,
+            };
+            if let Some(what) = what {
                 return Ok(Outcome::Moved { what });
             }
         }
@@ -364,6 +386,31 @@ impl SqliteBoard {
             }
         }
         Ok(Outcome::Applied { run: opened })
+    }
+
+    /// What a change that takes another one back finds otherwise than it must be.
+    fn turned(&self, tx: &Connection, id: &str, change: &Change) -> rusqlite::Result<Option<String>> {
+        match change {
+            Change::PutBack(row) => {
+                for (column, from) in row.iter().filter_map(|(c, turn)| Some((c.name(), turn.from.as_ref()?)))
+                {
+                    if !self.has("tasks", column) {
+                        continue;
+                    }
+                    let sql = format!("SELECT {column} FROM tasks WHERE id = ?1");
+                    let is = tx.prepare_cached(&sql)?.query_row([id], |r| Ok(cell(r, 0)))?;
+                    if is != *from {
+                        return Ok(Some(format!("{column} is {is} and was {from}")));
+                    }
+                }
+                Ok(None)
+            }
+            Change::ArchiveAnother { id, mark, .. } => {
+                let same = self.mark(tx, id)? == *mark;
+                Ok((!same).then(|| format!("something happened to {id}")))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Carries out one primitive; the inner error is a refusal that undoes the whole step.
@@ -470,6 +517,18 @@ impl SqliteBoard {
             Change::ClearOverrides => {
                 let none = None::<String>;
                 self.set(tx, id, &[("model_override", &none), ("provider_override", &none)])?;
+            }
+            Change::PutBack(row) => {
+                if let Some((column, turn)) = row.iter().find(|(c, turn)| !c.takes(&turn.to)) {
+                    return Ok(Err(format!("{} cannot be {}", column.name(), turn.to)));
+                }
+                let row: Vec<_> = row.iter().map(|(c, turn)| (c.name(), bound(&turn.to))).collect();
+                let sets: Vec<(&str, &dyn ToSql)> = row.iter().map(|(c, v)| (*c, v as &dyn ToSql)).collect();
+                self.set(tx, id, &sets)?;
+            }
+            Change::ArchiveAnother { id, mark: _, payload } => {
+                self.set(tx, id, &[("status", &Status::Archived.as_str())])?;
+                add_event(tx, now, id, "archived", payload, None)?;
             }
             Change::PromoteChildren { payload } => {
                 let mut statement = tx.prepare_cached(Q_FREE_CHILDREN)?;
@@ -644,6 +703,23 @@ impl Board for SqliteBoard {
         self.board_events(&self.texts.turns, since, most)
     }
 
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
+        if !self.columns.contains_key("task_events") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<Entry>> {
+            let mut statement = self.conn.prepare_cached(&self.texts.coordinated)?;
+            let mut rows = statement.query(params![after, most])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (id, task) = (int(row, 4).unwrap_or(0), text(row, 5).unwrap_or_default());
+                all.push(Entry { id, task, event: event(row) });
+            }
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
     fn writable(&mut self) -> Result<()> {
         let at = self.id.path.display();
         if !self.has("tasks", "current_run_id") || !self.columns.contains_key("task_runs") {
@@ -715,6 +791,14 @@ impl Board for SqliteBoard {
         let done = write().map_err(|e| self.fault(&e))?;
         // And once more: what went away during the commit took it along.
         done.filter(|_| is_there()).ok_or_else(|| replaced(&self.id.path.display().to_string()))
+    }
+}
+
+fn bound(cell: &Cell) -> rusqlite::types::Value {
+    match cell {
+        Cell::None => rusqlite::types::Value::Null,
+        Cell::Number(n) => (*n).into(),
+        Cell::Text(t) => t.clone().into(),
     }
 }
 

@@ -4,8 +4,10 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
+use crate::board::image::Cell;
 use crate::board::{CardMade, Event, MOST_TEXT, Place, Run, Status, Task};
 use crate::clip::lossy;
+use crate::packet::verifier;
 use crate::time::Time;
 
 pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
@@ -25,6 +27,15 @@ pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
         ValueRef::Integer(n) => Some(n.to_string()),
         ValueRef::Real(f) => Some(f.to_string()),
         ValueRef::Null => None,
+    }
+}
+
+/// A cell as it can be put back.
+pub(super) fn cell(row: &Row<'_>, i: usize) -> Cell {
+    match row.get_ref(i) {
+        Ok(ValueRef::Integer(n)) => Cell::Number(n),
+        Ok(ValueRef::Null) | Err(_) => Cell::None,
+        Ok(_) => text(row, i).map_or(Cell::None, Cell::Text),
     }
 }
 
@@ -54,6 +65,7 @@ pub(super) fn task(row: &Row<'_>) -> Task {
 }
 
 pub(super) fn run(row: &Row<'_>) -> Run {
+    let metadata = text(row, 11);
     Run {
         id: int(row, 0).unwrap_or(0),
         profile: text(row, 1),
@@ -66,7 +78,8 @@ pub(super) fn run(row: &Row<'_>) -> Run {
         last_heartbeat_at: int(row, 8).map(Time),
         error: text(row, 9),
         summary: text(row, 10),
-        route: text(row, 11).and_then(|metadata| Run::route_in(&metadata)),
+        route: metadata.as_deref().and_then(Run::route_in),
+        failed: metadata.as_deref().map(verifier::in_metadata).unwrap_or_default(),
     }
 }
 
@@ -91,6 +104,7 @@ pub(super) fn place(row: &Row<'_>, first: usize) -> Place {
         model_override: said(4),
         provider_override: said(5),
         made_by: said(6),
+        completed_at: int(row, first + 7).map(Time),
     }
 }
 

@@ -2,10 +2,10 @@
 //! them for every task it looks at.
 
 use super::file::{Columns, has};
-use crate::board::{NOISE, TURNS};
+use crate::board::{COORD, NOISE, TURNS};
 
 /// Task columns in the order [`task`](super::rows::task) reads them; those a board lacks are read as NULL.
-pub(super) const TASK_COLUMNS: [&str; 27] = [
+pub(super) const TASK_COLUMNS: [&str; 28] = [
     "id",
     "title",
     "assignee",
@@ -32,11 +32,12 @@ pub(super) const TASK_COLUMNS: [&str; 27] = [
     "model_override",
     "provider_override",
     "created_by",
+    "completed_at",
     "body",
 ];
 
 /// How many of them a glance reads: not where and by what it is worked on, and not the body.
-pub(super) const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 8;
+pub(super) const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 9;
 
 /// Run columns in the order [`run`](super::rows::run) reads them.
 pub(super) const RUN_COLUMNS: [&str; 12] = [
@@ -66,6 +67,7 @@ pub(super) struct Texts {
     pub(super) mark: String,
     pub(super) board_events: String,
     pub(super) turns: String,
+    pub(super) coordinated: String,
 }
 
 impl Texts {
@@ -86,7 +88,7 @@ impl Texts {
         });
         let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
         let event = format!("SELECT kind, created_at, {run}, payload, id");
-        let (noise, turns) = (quoted(&NOISE), quoted(&TURNS));
+        let (noise, turns, coord) = (quoted(&NOISE), quoted(&TURNS), quoted(&COORD));
         let of_task = |kinds: &str| {
             format!(
                 "{event} FROM task_events WHERE task_id = ?1 AND kind {kinds} ORDER BY created_at DESC, id DESC LIMIT ?2"
@@ -117,6 +119,9 @@ impl Texts {
             mark: format!("SELECT max(id) FROM task_events WHERE task_id = ?1 AND kind NOT IN ({noise})"),
             board_events: of_board(""),
             turns: of_board(&format!("AND kind IN ({turns})")),
+            coordinated: format!(
+                "{event}, task_id FROM task_events WHERE id > ?1 AND kind IN ({coord}) ORDER BY id LIMIT ?2"
+            ),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The flags of `board`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,6 +35,9 @@ pub(crate) enum Command {
     },
     /// Take a task: the one named, or the next ready one for this worker
     Claim(Claim),
+    /// Claim the next ready task of a profile, run a command on it, and say how that ended
+    #[command(after_help = TOLD)]
+    Run(Run),
     /// Say that the work goes on, and extend the claim
     Heartbeat {
         /// The task
@@ -58,6 +62,9 @@ pub(crate) enum Command {
         #[arg(long, env = "HERMES_PROFILE", value_name = "NAME")]
         author: Option<String>,
     },
+    /// Record where the work stands, for whoever takes it up next; without a value: show what was recorded last
+    #[command(after_help = KEPT)]
+    Packet(Packet),
     /// Stop the work and ask for help with a card; only an orchestrator or a person takes it up again
     #[command(after_help = TYPES)]
     Block(Block),
@@ -96,6 +103,17 @@ pub(crate) enum Command {
         /// The task that waits
         child: String,
     },
+}
+
+impl Command {
+    /// Whether it changes nothing on a board.
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Command::List { .. } | Command::Show { .. } => true,
+            Command::Packet(packet) => packet.only_asks(),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -162,6 +180,61 @@ pub(crate) struct Claim {
     /// The file the agent writes its log or transcript to, for the watchers to read; it may come later
     #[arg(long, value_name = "FILE")]
     pub(super) log: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Whose task
+    #[arg(long, value_name = "PROFILE")]
+    pub(super) assignee: String,
+    /// How long the claim holds without a heartbeat [default: board.claim_ttl, 15m]
+    #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
+    pub(super) ttl: Option<Duration>,
+    /// The file that takes what the command prints [default: the board's own log of the task]
+    #[arg(long, value_name = "FILE")]
+    pub(super) log: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(super) command: Vec<OsString>,
+}
+
+/// What the command of `board run` is given.
+const TOLD: &str = "\
+The command works in the task's folder. Its prompt comes on standard input and is in the file
+$WATCHBILL_PROMPT_FILE: the task's text, where the attempt before was cut off, and comments.
+HERMES_KANBAN_TASK, _RUN_ID, _DB, _BOARD, _WORKSPACE and HERMES_PROFILE say what it works on. Where
+it ends with 0 its task is done, unless it said something else itself; else the attempt failed.";
+
+/// What becomes of values that are not given.
+const KEPT: &str = "\
+A value that is not given stays as it was recorded last; an empty one takes it back. Each is one line of at most
+300 characters. Nothing is recorded twice.";
+
+#[derive(Debug, Args)]
+pub(crate) struct Packet {
+    /// The task
+    pub(super) id: String,
+    /// What the task comes to, in one sentence
+    #[arg(long, value_name = "TEXT")]
+    pub(super) mission: Option<String>,
+    /// The file your plan is in
+    #[arg(long, value_name = "PATH")]
+    pub(super) plan: Option<String>,
+    /// The last step that is shown to be right, and how
+    #[arg(long, value_name = "TEXT")]
+    pub(super) verified: Option<String>,
+    /// The step you are at
+    #[arg(long, value_name = "TEXT")]
+    pub(super) step: Option<String>,
+    /// The step after that
+    #[arg(long, value_name = "TEXT")]
+    pub(super) next: Option<String>,
+    /// What stands in the way
+    #[arg(long, value_name = "TEXT")]
+    pub(super) blockers: Option<String>,
+    /// Only if this is still the open run [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]
+    #[arg(long, value_name = "RUN")]
+    pub(super) run: Option<i64>,
 }
 
 /// What the six types mean.

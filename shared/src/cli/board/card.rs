@@ -17,6 +17,7 @@ use crate::watch::Pass;
 use crate::watch::distress::HAND;
 use crate::watch::distress::by_hand::{self, Asked, Said};
 use crate::watch::distress::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
+use crate::watch::handing::TreeNotes;
 use crate::watch::route::facts::Routing;
 use crate::{provider, runtime, tree};
 
@@ -24,6 +25,14 @@ use crate::{provider, runtime, tree};
 const TRIES: usize = 4;
 /// The longest a look at the working tree may take.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
+
+/// What became of a worker's stop.
+pub(in crate::cli) enum Stop {
+    /// It was stopped in this attempt before, with this card.
+    Found { source: Box<Detail>, card: String },
+    /// It is stopped.
+    Made { source: Box<Detail>, asked: Asked },
+}
 
 impl Hand<'_> {
     pub(super) fn block(&mut self, block: &Block) -> Result<u8> {
@@ -68,14 +77,22 @@ impl Hand<'_> {
             needs: given(&block.needs),
             author: speaker(None),
         };
+        match self.stop_for_help(id, block.run, &said)? {
+            Stop::Found { source, card } => self.found_again(&source, &card),
+            Stop::Made { source, asked } => self.stopped(&source, &asked),
+        }
+    }
+
+    /// Stops the work on a task and asks for help; the second time in an attempt finds what the first one made.
+    pub(in crate::cli) fn stop_for_help(&mut self, id: &str, run: Option<i64>, said: &Said) -> Result<Stop> {
         let patience = self.config.board.busy_timeout;
         let mut last = String::new();
         for _ in 0..TRIES {
             let source = self.look(id)?;
-            if let Some(card) = asked_before(&source, block.run) {
-                return self.found_again(&source, card);
+            if let Some(card) = asked_before(&source, run) {
+                return Ok(Stop::Found { card: card.to_owned(), source: Box::new(source) });
             }
-            may_stop(&source, block.run)?;
+            may_stop(&source, run)?;
             own_business(&mut self.board, &source, false)?;
             let (seen, source) = self.all_about(source)?;
             let pass = Pass {
@@ -86,9 +103,11 @@ impl Hand<'_> {
                 only: None,
                 dry: false,
             };
-            let (step, asked) = by_hand::stop(&source, &seen, &said, &pass, self.config);
+            let (step, asked) = by_hand::stop(&source, &seen, said, &pass, self.config);
             match self.board.apply(self.here.now, &[step], patience)?.pop() {
-                Some(Outcome::Applied { .. }) => return self.stopped(&source.detail, &asked),
+                Some(Outcome::Applied { .. }) => {
+                    return Ok(Stop::Made { source: Box::new(source.detail), asked });
+                }
                 Some(Outcome::Moved { what }) => last = what,
                 Some(Outcome::Refused { why }) => last = why,
                 Some(Outcome::Planned) | None => {
@@ -102,7 +121,7 @@ impl Hand<'_> {
     /// What the card is written from.
     fn all_about(&mut self, detail: Detail) -> Result<(Seen, SourceSeen)> {
         let open = self.board.glance(&GLANCED)?;
-        let is_card = |t: &&crate::board::Task| distress::is_card(&t.title, t.idempotency_key.as_deref());
+        let is_card = |t: &&crate::board::Task| distress::is_card(t);
         let cards: Vec<String> = open.iter().filter(is_card).map(|t| t.id.clone()).collect();
         let cards = self.board.look(&cards)?;
         let (id, own) = (self.board.id().clone(), self.board.is_own());
@@ -124,6 +143,7 @@ impl Hand<'_> {
             routing: Routing::default(),
             waiting: Vec::new(),
             profiles,
+            trees: TreeNotes::new(),
         };
         let mut detail = detail;
         detail.place.path = detail.place.path.or_else(|| own_workspace(&detail.task.id));
@@ -224,6 +244,6 @@ fn asked_before(seen: &Detail, run: Option<i64>) -> Option<&str> {
 }
 
 /// Where a Hermes worker was told to work, for its own task only.
-fn own_workspace(task: &str) -> Option<String> {
+pub(super) fn own_workspace(task: &str) -> Option<String> {
     env("HERMES_KANBAN_WORKSPACE").filter(|_| env("HERMES_KANBAN_TASK").as_deref() == Some(task))
 }

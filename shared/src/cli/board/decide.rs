@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::packet::tree_fact;
 use super::{Hand, own_business, refused, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Kin, Status};
@@ -42,6 +43,8 @@ impl Hand<'_> {
         let mut trail = self.trail("reassign");
         let reason = reason.map(str::trim).filter(|r| !r.is_empty());
         trail.because = reason.unwrap_or(trail.because);
+        // What the next one to work on it begins with.
+        trail.more.extend(tree_fact(&seen));
         let changes = hermes::assigned(&seen, &profile, &trail);
         self.must(id, Some(&seen), changes)?;
         let known = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).profiles;

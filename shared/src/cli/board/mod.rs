@@ -1,8 +1,10 @@
 //! The command line of `board`: one small transaction a call, guarded by what was seen.
 
 mod args;
-mod card;
+pub(super) mod card;
 mod decide;
+pub(super) mod packet;
+mod run;
 mod show;
 mod tasks;
 mod work;
@@ -21,12 +23,14 @@ use crate::error::{Error, Kind, Result};
 use crate::watch::distress::HAND;
 
 /// One call: the board, the clock, and how to answer.
-struct Hand<'a> {
-    board: SqliteBoard,
-    here: Here,
-    config: &'a Config,
-    common: &'a Common,
-    pass: String,
+pub(super) struct Hand<'a> {
+    pub(super) board: SqliteBoard,
+    pub(super) here: Here,
+    pub(super) config: &'a Config,
+    pub(super) common: &'a Common,
+    /// The program, as events name it.
+    pub(super) by: &'static str,
+    pub(super) pass: String,
 }
 
 pub(super) fn run(args: &BoardArgs) -> Result<u8> {
@@ -44,19 +48,8 @@ pub(super) fn run(args: &BoardArgs) -> Result<u8> {
             format!("made {}; use it with --db, or set board.db in the configuration\n", path.display());
         return print(&if common.json { format!("{}\n", json!({"made": path})) } else { text });
     }
-    let id = the_board(common, &config)?;
-    let reads = matches!(args.command, Command::List { .. } | Command::Show { .. });
-    if common.now.is_some() && !reads && common.db.is_empty() {
-        return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db"));
-    }
-    let here = Here::look(common, &config)?;
-    if !reads {
-        crate::pass::refuse_split(&here.host, &id)?;
-    }
-    let mode = if reads { Mode::Look } else { Mode::Change };
-    let board = SqliteBoard::open(id, mode, config.board.busy_timeout)?;
-    let pass = super::pass_id(HAND, here.now);
-    let mut hand = Hand { board, here, config: &config, common, pass };
+    let mode = if args.command.only_reads() { Mode::Look } else { Mode::Change };
+    let mut hand = Hand::open(common, &config, mode, HAND)?;
     match &args.command {
         // Both were answered without a board.
         Command::Init { .. } | Command::Protocol { .. } => Ok(0),
@@ -64,8 +57,10 @@ pub(super) fn run(args: &BoardArgs) -> Result<u8> {
         Command::List { status, assignee } => hand.list(status, assignee.as_deref()),
         Command::Show { id } => hand.show(id),
         Command::Claim(claim) => hand.claim(claim),
+        Command::Run(run) => hand.work(run),
         Command::Heartbeat { id, note, ttl, run } => hand.heartbeat(id, note.as_deref(), *ttl, *run),
         Command::Comment { id, text, author } => hand.comment(id, text, author.as_deref()),
+        Command::Packet(packet) => hand.packet(packet),
         Command::Block(block) => hand.block(block),
         Command::Complete(complete) => hand.complete(complete),
         Command::Link { parent, child } => hand.link(parent, child),
@@ -90,7 +85,7 @@ fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
     }
     if found.len() > 1 {
         let root = found.iter().find_map(|b| b.root.clone());
-        let current = root.and_then(|r| crate::small::text(&r.join("kanban").join("current")));
+        let current = root.and_then(|r| crate::foreign::text(&r.join("kanban").join("current")));
         let slug = current.map_or_else(|| "default".to_owned(), |c| c.trim().to_lowercase());
         let named = common.db.len() > 1 || common.board.len() > 1;
         found.retain(|b| !named && b.slug.as_deref() == Some(slug.as_str()));
@@ -100,21 +95,46 @@ fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
     })
 }
 
-fn refused(at: &str, why: impl std::fmt::Display) -> Error {
+pub(super) fn refused(at: &str, why: impl std::fmt::Display) -> Error {
     Error::new(Kind::Partial, at, why)
 }
 
-impl Hand<'_> {
-    fn look(&mut self, id: &str) -> Result<Detail> {
+impl<'a> Hand<'a> {
+    /// Opens the one board that is meant.
+    pub(super) fn open(
+        common: &'a Common,
+        config: &'a Config,
+        mode: Mode,
+        by: &'static str,
+    ) -> Result<Hand<'a>> {
+        let id = the_board(common, config)?;
+        if common.now.is_some() && mode == Mode::Change && common.db.is_empty() {
+            return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db"));
+        }
+        let here = Here::look(common, config)?;
+        if mode == Mode::Change {
+            crate::pass::refuse_split(&here.host, &id)?;
+        }
+        let board = SqliteBoard::open(id, mode, config.board.busy_timeout)?;
+        let pass = super::pass_id(by, here.now);
+        Ok(Hand { board, here, config, common, by, pass })
+    }
+
+    /// The board's file, as any working folder would name it.
+    pub(super) fn board_file(&self) -> String {
+        self.board.id().file()
+    }
+
+    pub(super) fn look(&mut self, id: &str) -> Result<Detail> {
         if !crate::board::is_task_id(id) && !id.starts_with("t_") {
             return Err(refused(id, "not a task id").hint("they look like t_1a2b3c4d"));
         }
         self.board.look(&[id.to_owned()])?.pop().ok_or_else(|| refused(id, "no such task on this board"))
     }
 
-    fn trail<'t>(&'t self, case: &'t str) -> Trail<'t> {
+    pub(super) fn trail<'t>(&'t self, case: &'t str) -> Trail<'t> {
         Trail {
-            by: HAND,
+            by: self.by,
             pass: &self.pass,
             clock_given: self.here.clock_given,
             case,
@@ -125,7 +145,7 @@ impl Hand<'_> {
     }
 
     /// Applies one step; a lost race is a refusal here, because a hand wants to know.
-    fn apply(&mut self, id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Result<Outcome> {
+    pub(super) fn apply(&mut self, id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Result<Outcome> {
         let step = Step {
             task: id.to_owned(),
             action: "hand".into(),
@@ -134,6 +154,7 @@ impl Hand<'_> {
             because: String::new(),
             expect: seen.map(Expect::of),
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes,
         };
@@ -142,7 +163,12 @@ impl Hand<'_> {
         outcome.ok_or_else(|| Error::new(Kind::Bug, id, "a step without an outcome"))
     }
 
-    fn must(&mut self, id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Result<Option<i64>> {
+    pub(super) fn must(
+        &mut self,
+        id: &str,
+        seen: Option<&Detail>,
+        changes: Vec<Change>,
+    ) -> Result<Option<i64>> {
         match self.apply(id, seen, changes)? {
             Outcome::Applied { run } => Ok(run),
             Outcome::Moved { what } => {
@@ -154,7 +180,7 @@ impl Hand<'_> {
         }
     }
 
-    fn answer(&self, json: &Value, text: &str) -> Result<u8> {
+    pub(super) fn answer(&self, json: &Value, text: &str) -> Result<u8> {
         match (self.common.json, self.common.quiet) {
             (true, _) => print(&format!("{json:#}\n")),
             (false, true) => Ok(0),
@@ -198,10 +224,9 @@ fn own_business(board: &mut SqliteBoard, seen: &Detail, decides: bool) -> Result
         .as_ref()
         .and_then(|m| distress::read_title(&m.task.title))
         .is_some_and(|(source, _)| source == *id);
-    let waits = mine.as_ref().is_some_and(|m| {
-        distress::is_card(&m.task.title, m.task.idempotency_key.as_deref())
-            && seen.parents.iter().any(|p| p.id == m.task.id)
-    });
+    let waits = mine
+        .as_ref()
+        .is_some_and(|m| distress::is_card(&m.task) && seen.parents.iter().any(|p| p.id == m.task.id));
     if named || waits {
         return Ok(());
     }
@@ -209,7 +234,7 @@ fn own_business(board: &mut SqliteBoard, seen: &Detail, decides: bool) -> Result
         .hint("leave it alone"))
 }
 
-fn speaker(given: Option<&str>) -> String {
+pub(super) fn speaker(given: Option<&str>) -> String {
     let given = given.map(str::to_owned).or_else(|| env("HERMES_PROFILE")).or_else(|| env("USER"));
     given.map(|g| g.trim().to_owned()).filter(|g| !g.is_empty()).unwrap_or_else(|| "user".into())
 }

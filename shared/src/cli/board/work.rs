@@ -6,11 +6,21 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::args::{Claim, Complete};
+use super::packet::tree_fact;
 use super::{Hand, own_business, refused, same_run, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Change, Detail, Outcome, Status, Task};
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
+
+/// Who claims for a worker it started.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Harness<'a> {
+    /// Its own pid, which is the claimer's.
+    pub(super) pid: i64,
+    /// The file that takes what the worker prints.
+    pub(super) output: Option<&'a Path>,
+}
 
 impl Hand<'_> {
     pub(super) fn claim(&mut self, claim: &Claim) -> Result<u8> {
@@ -18,7 +28,7 @@ impl Hand<'_> {
         let Some(id) = &claim.id else { return self.claim_next(claim, worker.as_deref()) };
         let seen = self.look(id)?;
         self.may_claim(&seen).map_err(|why| refused(id, why))?;
-        let run = self.take(&seen, claim, worker.as_deref())?;
+        let run = self.take(&seen, claim, worker.as_deref(), None)?;
         match run {
             Ok(run) => self.claimed(&seen, run),
             Err(what) => Err(refused(id, format!("somebody else was faster ({what})"))),
@@ -34,14 +44,15 @@ impl Hand<'_> {
                 continue;
             }
             // Lost to another worker: the next one will do.
-            if let Ok(run) = self.take(&seen, claim, worker)? {
+            if let Ok(run) = self.take(&seen, claim, worker, None)? {
                 return self.claimed(&seen, run);
             }
         }
         self.answer(&json!({"task": null}), "")
     }
 
-    fn may_claim(&self, seen: &Detail) -> std::result::Result<(), String> {
+    /// Whether it can be claimed now, or why not.
+    pub(in crate::cli) fn may_claim(&self, seen: &Detail) -> std::result::Result<(), String> {
         let t = &seen.task;
         let free = seen.parents.iter().find(|p| !p.status.frees_children());
         match &t.status {
@@ -61,17 +72,24 @@ impl Hand<'_> {
         }
     }
 
-    fn take(
+    /// What a claim is held by, as Hermes writes it: this host, and a process that outlives this one; the caller where none
+    /// is named. Its pid tells people who claimed.
+    pub(in crate::cli) fn lock(&self, holder: Option<i64>) -> String {
+        let caller = || rustix::process::getppid().map(|p| i64::from(p.as_raw_nonzero().get()));
+        let holder = holder.or_else(caller).unwrap_or(0);
+        format!("{}:{holder}", self.here.host.facts().hostname)
+    }
+
+    /// Claims a task, for `harness` where that claims for a worker it started.
+    pub(super) fn take(
         &mut self,
         seen: &Detail,
         claim: &Claim,
         worker: Option<&str>,
+        harness: Option<Harness<'_>>,
     ) -> Result<std::result::Result<Option<i64>, String>> {
         let ttl = self.seconds(claim.ttl);
-        // The caller outlives this process; its pid tells people who claimed.
-        let claimer =
-            claim.pid.or_else(|| rustix::process::getppid().map(|p| i64::from(p.as_raw_nonzero().get())));
-        let lock = format!("{}:{}", self.here.host.facts().hostname, claimer.unwrap_or(0));
+        let lock = self.lock(harness.map(|h| h.pid).or(claim.pid));
         let expires = self.here.now.plus(ttl);
         let mut trail = self.trail("claim");
         if let Some(pid) = claim.pid {
@@ -83,8 +101,14 @@ impl Hand<'_> {
             trail.more.insert("pid".into(), json!(pid));
             trail.more.insert("namespace".into(), json!(self.here.host.facts().pid_namespace));
         }
+        // What the attempt begins with; whether it left anything is told by it.
+        trail.more.extend(tree_fact(seen));
         if let Some(log) = &claim.log {
             trail.more.insert("log".into(), json!(whole(log)?));
+        }
+        // Not as its log: where it keeps one of its own, that tells more.
+        if let Some(output) = harness.and_then(|h| h.output) {
+            trail.more.insert("output".into(), json!(whole(output)?));
         }
         let profile = worker.map(str::to_owned);
         let mut changes = Vec::new();

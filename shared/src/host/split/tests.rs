@@ -88,6 +88,19 @@ fn boards_of_real_processes() {
     drop(newcomer);
 }
 
+/// What the last one to close a board does, drawn out.
+#[test]
+fn who_is_just_closing_the_board_splits_nothing() {
+    let host = host();
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("kanban.db");
+    let mut writer = Writer::on(&db);
+    writer.tell("os.unlink(db+'-wal'); os.unlink(db+'-shm')");
+    assert!(matches!(host.split_now(&db), Split::Split { .. }));
+    writer.tell("import threading; threading.Timer(0.3, lambda: os._exit(0)).start()");
+    assert_eq!(split(&host, &db), Split::Whole);
+}
+
 #[test]
 fn what_hermes_does_to_its_own_locks() {
     let host = host();

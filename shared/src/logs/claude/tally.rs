@@ -88,7 +88,7 @@ struct Open {
 
 impl Used {
     /// Field by field the larger: older versions write a low count of output tokens first.
-    fn most(self, other: Used) -> Used {
+    pub(in crate::logs) fn most(self, other: Used) -> Used {
         Used {
             input: self.input.max(other.input),
             write: self.write.max(other.write),
@@ -98,7 +98,8 @@ impl Used {
         }
     }
 
-    fn plus(self, more: Used, less: Used) -> Used {
+    /// With more added and less taken away.
+    pub(in crate::logs) fn plus(self, more: Used, less: Used) -> Used {
         let sum = |a: u64, b: u64, c: u64| a.saturating_add(b).saturating_sub(c);
         Used {
             input: sum(self.input, more.input, less.input),
@@ -109,7 +110,8 @@ impl Used {
         }
     }
 
-    fn context(self) -> u64 {
+    /// Tokens the call was asked with.
+    pub(in crate::logs) fn context(self) -> u64 {
         self.input.saturating_add(self.write).saturating_add(self.read)
     }
 
@@ -186,18 +188,7 @@ impl Tally {
 
     /// A line of an API call's answer.
     pub(super) fn call(&mut self, raw: &Raw<'_>, message: &Message<'_>, is_side: bool) {
-        let usage = message.usage.0.as_ref();
-        let line = usage.map_or(Used::default(), |u| {
-            let write = u.cache_write.0.unwrap_or(0);
-            Used {
-                input: u.input.0.unwrap_or(0),
-                write,
-                // Never more than the whole, so that sums cost what their parts do.
-                hour: u.cache_creation.0.as_ref().and_then(|c| c.hour.0).unwrap_or(0).min(write),
-                read: u.cache_read.0.unwrap_or(0),
-                output: u.output.0.unwrap_or(0),
-            }
-        });
+        let line = used(message);
         let model = message.model.or_empty();
         self.naive = self.naive.saturating_add(line.context());
         if !is_side {
@@ -244,15 +235,14 @@ impl Tally {
         }
         self.tool_calls += 1;
         let input = block.input.as_ref().unwrap_or(&Value::Null);
-        let malformed = input.get("__unparsedToolInput").is_some();
+        let malformed = is_unparsed(input);
         self.malformed += u64::from(malformed);
         self.open.touch(id, MOST_OPEN, || Open { malformed });
         let name = block.name.or_empty();
         if !is_side {
             self.run.next([name.as_bytes(), input.to_string().as_bytes()]);
         }
-        let file = ["file_path", "notebook_path"].iter().find_map(|key| input.get(key)?.as_str());
-        match (name, file) {
+        match (name, file_of(input)) {
             ("Edit" | "Write" | "NotebookEdit" | "MultiEdit", Some(file)) => {
                 self.reads.take(file);
                 self.edited.touch(file, MOST_FILES, || 0).into_iter().for_each(|n| *n += 1);
@@ -267,12 +257,8 @@ impl Tally {
     /// A tool's result; its cause where it failed.
     pub(super) fn result(&mut self, block: &Block<'_>) -> Option<Cause> {
         let open = self.open.take(block.tool_use_id.or_empty());
-        let said = block.result();
         let was_counted = open.is_some_and(|o| o.malformed);
-        // What a tool printed well may begin with anything.
-        let is_answer = block.is_error.0 != Some(false);
-        let is_malformed =
-            was_counted || (is_answer && MALFORMED.iter().any(|opening| said.starts_with(opening)));
+        let is_malformed = was_counted || is_malformed(block);
         if !block.is_error.is_set() && !is_malformed {
             return None;
         }
@@ -331,6 +317,38 @@ impl Tally {
             truncated_calls: self.cut_calls,
         }
     }
+}
+
+/// What a line of an answer says that its call used.
+pub(super) fn used(message: &Message<'_>) -> Used {
+    let usage = message.usage.0.as_ref();
+    usage.map_or(Used::default(), |u| {
+        let write = u.cache_write.0.unwrap_or(0);
+        Used {
+            input: u.input.0.unwrap_or(0),
+            write,
+            // Never more than the whole, so that sums cost what their parts do.
+            hour: u.cache_creation.0.as_ref().and_then(|c| c.hour.0).unwrap_or(0).min(write),
+            read: u.cache_read.0.unwrap_or(0),
+            output: u.output.0.unwrap_or(0),
+        }
+    })
+}
+
+/// The file a tool is called for.
+pub(super) fn file_of(input: &Value) -> Option<&str> {
+    ["file_path", "notebook_path"].iter().find_map(|key| input.get(key)?.as_str())
+}
+
+/// Whether the model wrote something that is no JSON in the place of arguments.
+pub(super) fn is_unparsed(input: &Value) -> bool {
+    input.get("__unparsedToolInput").is_some()
+}
+
+/// Whether this is how the runtime answers a call it cannot use. What a tool printed well may begin with anything.
+pub(super) fn is_malformed(block: &Block<'_>) -> bool {
+    let is_answer = block.is_error.0 != Some(false);
+    is_answer && MALFORMED.iter().any(|opening| block.result().starts_with(opening))
 }
 
 /// How the runtime answers a call it cannot use; other texts in `<tool_use_error>` are the tool's own errors.

@@ -204,11 +204,11 @@ impl Tally {
     /// The output of a call; its cause, where it says that the call failed.
     pub(super) fn output(&mut self, call: &str, output: &str) -> Option<Cause> {
         self.open.take(call);
-        let is_malformed = MALFORMED.iter().any(|opening| output.starts_with(opening));
+        let is_malformed = is_malformed(output);
         if is_malformed {
             self.malformed += 1;
         }
-        if !is_malformed && exit_code(output).is_none_or(|code| code == 0) {
+        if !is_malformed && !has_failed(output) {
             return None;
         }
         let cause = self.tool_failed(call)?;
@@ -243,6 +243,16 @@ impl Tally {
 /// How Codex answers a call it cannot use.
 const MALFORMED: [&str; 3] =
     ["failed to parse function arguments", "unsupported call:", "unsupported custom tool call:"];
+
+/// Whether an output is how Codex answers a call it cannot use.
+pub(super) fn is_malformed(output: &str) -> bool {
+    MALFORMED.iter().any(|opening| output.starts_with(opening))
+}
+
+/// Whether an output says that its command failed.
+pub(super) fn has_failed(output: &str) -> bool {
+    exit_code(output).is_some_and(|code| code != 0)
+}
 
 /// The exit code in the head of an output, above what the command itself printed: `Process exited with code 2`
 /// (0.169.0), `Exit code: 2`, or `{"output":"...","metadata":{"exit_code":2}}` (older versions).

@@ -13,6 +13,8 @@ use crate::logs::SignalKind;
 const NOW: Time = Time(4_000_000_000);
 const START: &str = "Query: work kanban task t_1\nInitializing agent...\n";
 const FAILED: &str = "❌ API failed after 2 retries — HTTP 503: busy\n";
+/// A line of Codex.
+const REFUSED: &str = r#"{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}"#;
 const TOOL: &str = "  ┊ 💻 $ ls  0.1s\n";
 
 struct Log {
@@ -45,6 +47,11 @@ impl Log {
         let file = OpenOptions::new().write(true).open(self.path()).unwrap();
         file.write_at(text.as_bytes(), from as u64).unwrap();
         file.set_times(FileTimes::new().set_modified(times)).unwrap();
+    }
+
+    fn forge_rotated(&self, text: &str) {
+        let file = OpenOptions::new().write(true).open(self.dir.path().join("t_1.log.1")).unwrap();
+        file.write_at(text.as_bytes(), 0).unwrap();
     }
 
     fn rotate(&self) {
@@ -390,6 +397,73 @@ fn a_format_that_shows_only_later_is_read_from_the_start() {
     assert_eq!(log.read(), log.afresh());
     log.append("API call failed after 2 retries: HTTP 429: slow down\n\nsession_id: x\n");
     assert_eq!(cause(&log.read()), Some(Cause::RateLimit));
+}
+
+/// Half a line of one format may be the front of a line of another.
+#[test]
+fn half_a_line_shows_no_format_for_long() {
+    let codex = &*format!("\"payload\":{{}}}}\n{REFUSED}\n");
+    for (half, rest) in [
+        ("{\"type\":\"session_meta\",\"session_id\":\"x\",", codex),
+        ("Working on it.\n{\"type\":\"session_meta\",\"session_id\":\"x\",", codex),
+        ("{\"event\": {\"type\":\"turn.started\",", "\"n\": 1}}\nError code: 429 - {'error': {}}\n"),
+    ] {
+        let mut log = Log::new(half);
+        assert_eq!(log.read(), log.afresh(), "{half}");
+        // Not finished by the next pass either.
+        log.append(&rest[..3]);
+        assert_eq!(log.read(), log.afresh(), "{half}");
+        log.append(&rest[3..]);
+        let reading = log.read();
+        assert_eq!(cause(&reading), Some(Cause::RateLimit), "{half}");
+        assert_eq!(undated(reading), undated(log.afresh()), "{half}");
+    }
+}
+
+#[test]
+fn one_line_that_nobody_ever_ends_is_read_by_what_it_shows() {
+    for (line, expected) in [
+        ("⚠️  Provider resolver returned an empty API key", Cause::Credential),
+        (REFUSED, Cause::RateLimit),
+        ("Error code: 402 - {'error': 'Insufficient credits'}", Cause::Quota),
+    ] {
+        let mut log = Log::new(line);
+        assert_eq!(cause(&log.read()), Some(expected), "{line}");
+        assert_eq!(cause(&log.read()), Some(expected), "{line}");
+        let mut shown = Vec::new();
+        let whole =
+            read_all(&log.path(), Some("t_1"), NOW, &mut |_, said, _| shown.push(said.len())).unwrap();
+        assert_eq!((cause(&whole), shown), (Some(expected), vec![1]), "{line}");
+        log.append("\n");
+        assert_eq!(undated(log.read()), undated(log.afresh()), "{line}");
+    }
+}
+
+#[test]
+fn whether_an_attempt_goes_on_over_a_rotation_a_whole_line_tells() {
+    let other = &*format!("{REFUSED}\n");
+    let on = "   💀 Final error: HTTP 529: full\n";
+    for (line, expected, http) in
+        [(other, Cause::RateLimit, vec![Some(429)]), (on, Cause::Overloaded, vec![Some(503)])]
+    {
+        for at in [0, 1, 2, line.find(':').unwrap(), line.len() - 2] {
+            // A pass may end within a letter.
+            let (half, rest) = line.as_bytes().split_at(at);
+            let mut log = Log::new(&format!("{START}{FAILED}"));
+            log.read();
+            log.rotate();
+            log.write(half);
+            assert_eq!(log.read(), log.afresh(), "{line} {at}");
+            // What was learnt of the older file is not read again.
+            log.forge_rotated("Query: work kanban task t_2");
+            log.append(rest);
+            let reading = log.read();
+            let causes: Vec<_> = reading.signals.iter().map(|s| s.evidence.http).collect();
+            assert_eq!((cause(&reading), causes), (Some(expected), http.clone()), "{line} {at}");
+            log.append(FAILED);
+            assert_eq!(log.read().signals.len(), http.len() + usize::from(line == on), "{line} {at}");
+        }
+    }
 }
 
 #[test]

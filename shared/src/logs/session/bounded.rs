@@ -52,12 +52,34 @@ impl<V> Newest<V> {
         self.0.remove(place).map(|(_, v)| v)
     }
 
+    pub(in crate::logs) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
+        self.0.iter_mut().rev().find(|(k, _)| k == key).map(|(_, v)| v)
+    }
+
     pub(in crate::logs) fn holds(&self, key: &str) -> bool {
         self.0.iter().rev().any(|(k, _)| k == key)
     }
 
     pub(in crate::logs) fn len(&self) -> u64 {
         self.0.len() as u64
+    }
+
+    /// The values, oldest first.
+    pub(in crate::logs) fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
+        self.0.iter().map(|(_, v)| v)
+    }
+
+    pub(in crate::logs) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.0.iter_mut().map(|(_, v)| v)
+    }
+
+    /// The keys, oldest first.
+    pub(in crate::logs) fn keys(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.iter().map(|(k, _)| k.as_str())
+    }
+
+    pub(in crate::logs) fn retain(&mut self, stays: impl Fn(&V) -> bool) {
+        self.0.retain(|(_, v)| stays(v));
     }
 }
 

@@ -10,19 +10,19 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 
 /// A text.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::logs) struct Text<'a>(pub(in crate::logs) Option<Cow<'a, str>>);
+pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
 /// A whole number that is not negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(in crate::logs) struct Num(pub(in crate::logs) Option<u64>);
+pub(crate) struct Num(pub(crate) Option<u64>);
 
 /// Yes or no.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(in crate::logs) struct Flag(pub(in crate::logs) Option<bool>);
+pub(crate) struct Flag(pub(crate) Option<bool>);
 
 /// An object.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::logs) struct Obj<T>(pub(in crate::logs) Option<T>);
+pub(crate) struct Obj<T>(pub(crate) Option<T>);
 
 impl<T> Default for Obj<T> {
     fn default() -> Obj<T> {
@@ -32,7 +32,7 @@ impl<T> Default for Obj<T> {
 
 /// Words: a text, or a list of blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::logs) enum Said<'a, B> {
+pub(crate) enum Said<'a, B> {
     /// Neither.
     #[default]
     Nothing,
@@ -43,31 +43,31 @@ pub(in crate::logs) enum Said<'a, B> {
 }
 
 impl Text<'_> {
-    pub(in crate::logs) fn get(&self) -> Option<&str> {
+    pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
     /// The text, empty where there is none.
-    pub(in crate::logs) fn or_empty(&self) -> &str {
+    pub(crate) fn or_empty(&self) -> &str {
         self.get().unwrap_or_default()
     }
 }
 
 impl Flag {
-    pub(in crate::logs) fn is_set(self) -> bool {
+    pub(crate) fn is_set(self) -> bool {
         self.0 == Some(true)
     }
 }
 
 impl Num {
     /// The number as an HTTP status.
-    pub(in crate::logs) fn status(self) -> Option<u16> {
+    pub(crate) fn status(self) -> Option<u16> {
         self.0.and_then(|n| u16::try_from(n).ok()).filter(|n| (100..600).contains(n))
     }
 }
 
 impl<B> Said<'_, B> {
-    pub(in crate::logs) fn blocks(&self) -> &[B] {
+    pub(crate) fn blocks(&self) -> &[B] {
         match self {
             Said::Blocks(all) => all,
             _ => &[],

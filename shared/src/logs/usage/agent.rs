@@ -14,13 +14,72 @@ use crate::time::Time;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct AgentLog {
     pub(super) agent: Agent,
-    pub(super) clock: Clock,
+    pub(super) gate: Gate,
     /// Lines that could not be read and may be the attempt's.
     pub(super) broken: u64,
+}
+
+/// Says line by line which of an agent's log are the attempt's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Gate {
+    pub(super) clock: Clock,
     /// Starts of the agent in a log that states no times: all but the last are left out.
     pub(super) starts: u64,
     /// A line of the attempt was counted.
     is_begun: bool,
+}
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nothing is in it.
+    Blank,
+    /// It cannot be read, and may be the attempt's.
+    Broken,
+    /// It was written before the attempt.
+    Before,
+    /// The first line of the attempt.
+    Begins,
+    /// What was taken for the attempt's was not: the agent starts once more.
+    Restarts,
+    /// It is the attempt's.
+    Within,
+    /// It is not the attempt's.
+    Foreign,
+}
+
+impl Gate {
+    /// Where a line stands, and when it says that it was written.
+    pub(super) fn place(&mut self, text: &str, window: &Window) -> (Place, Option<Millis>) {
+        if text.trim().is_empty() {
+            return (Place::Blank, None);
+        }
+        let Ok(Obj(Some(head))) = serde_json::from_str::<Obj<Head<'_>>>(text) else {
+            let is_ours = self.clock.judge(None, window) == When::Within;
+            return (if is_ours { Place::Broken } else { Place::Foreign }, None);
+        };
+        let at = head.timestamp.get().and_then(Millis::parse);
+        let is_start = matches!(
+            (head.kind.or_empty(), head.subtype.or_empty()),
+            ("system", "init") | ("thread.started", _)
+        );
+        let mut restarts = false;
+        if at.is_none() && is_start && !self.clock.is_dated() {
+            self.starts += 1;
+            restarts = self.starts > 1;
+        }
+        let place = match self.clock.judge(at, window) {
+            When::Within if !self.is_begun => {
+                self.is_begun = true;
+                Place::Begins
+            }
+            When::Within if restarts => Place::Restarts,
+            When::Within => Place::Within,
+            When::Before if !self.is_begun => Place::Before,
+            When::Before | When::After => Place::Foreign,
+        };
+        (place, at)
+    }
 }
 
 /// The agent's own reader, and what only its format needs.
@@ -56,7 +115,7 @@ impl AgentLog {
             Reader::Codex(_) => Agent::Codex { reader: codex::Reader::new(), before: None, is_open: true },
             Reader::Hermes(_) | Reader::Profile(_) | Reader::Plain(_) => return None,
         };
-        Some(AgentLog { agent, clock: Clock::default(), broken: 0, starts: 0, is_begun: false })
+        Some(AgentLog { agent, gate: Gate::default(), broken: 0 })
     }
 
     /// Forgets what was counted: it is not the attempt's.
@@ -74,41 +133,27 @@ impl AgentLog {
 
 impl Count for AgentLog {
     fn line(&mut self, text: &str, window: &Window, part: bool) {
-        if text.trim().is_empty() {
-            return;
-        }
-        let Ok(Obj(Some(head))) = serde_json::from_str::<Obj<Head<'_>>>(text) else {
-            self.broken += u64::from(self.clock.judge(None, window) == When::Within);
-            return;
-        };
-        let at = head.timestamp.get().and_then(Millis::parse);
-        let is_start = matches!(
-            (head.kind.or_empty(), head.subtype.or_empty()),
-            ("system", "init") | ("thread.started", _)
-        );
-        if at.is_none() && is_start && !self.clock.is_dated() {
-            self.starts += 1;
-            if self.starts > 1 {
+        match self.gate.place(text, window).0 {
+            Place::Blank | Place::Foreign => return,
+            Place::Broken => {
+                self.broken += 1;
+                return;
+            }
+            Place::Begins => self.anew(),
+            Place::Restarts => {
                 self.anew();
                 self.broken = 0;
             }
-        }
-        let when = self.clock.judge(at, window);
-        match when {
-            When::Within if !self.is_begun => {
-                self.is_begun = true;
-                self.anew();
-            }
-            When::Within => {}
             // Codex states sums: what they were before is taken off them.
-            When::Before if !self.is_begun && matches!(self.agent, Agent::Codex { .. }) => {}
-            When::Before | When::After => return,
+            Place::Before if matches!(self.agent, Agent::Codex { .. }) => {}
+            Place::Before => return,
+            Place::Within => {}
         }
         self.agent.line(text, part);
     }
 
     fn fits(&self, window: &Window) -> bool {
-        self.clock.fits(window)
+        self.gate.clock.fits(window)
     }
 }
 

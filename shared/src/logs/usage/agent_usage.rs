@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::agent::{Agent, AgentLog, less};
 use super::bill::no_price;
 use super::files::{rereads, shown};
-use super::scan::{Counted, MOST_READ, Scan, scan};
+use super::scan::{Begun, Counted, MOST_READ, Scan, scan};
 use super::window::Window;
 use super::{Tokens, Usage, UsageAsk, opencode, store};
 use crate::cache::Cache;
-use crate::logs::file::sniffed;
+use crate::logs::file::{Shown, sniffed};
 use crate::logs::handle::Owner;
 use crate::logs::session::Prices;
-use crate::logs::{claude, codex};
+use crate::logs::{Reader, claude, codex};
 use crate::money::Money;
 
 /// Most subagents of one session whose transcripts are read.
-const MOST_SUBAGENTS: usize = 50;
+pub(super) const MOST_SUBAGENTS: usize = 50;
 
 /// Most entries of a folder that are looked at.
 pub(super) const MOST_ENTRIES: usize = 10_000;
@@ -77,8 +78,21 @@ pub(super) fn count(
 ) -> Result<Option<Counted<AgentLog>>, String> {
     let window = Window::new(ask.from, ask.to, ask.next, ask.now);
     let scanned = Scan { sort: "agent", path, owner, window, now: ask.now, most: MOST_READ };
-    let new = |file: &File, size: u64| Ok(sniffed(file, size, None)?.as_ref().and_then(AgentLog::new));
-    scan(&scanned, cache, new)
+    scan(&scanned, cache, |file, size| begun(file, size, AgentLog::new))
+}
+
+/// A count for a file of the format that its lines show; `None` where that is none of an agent.
+pub(super) fn begun<C>(
+    file: &File,
+    size: u64,
+    new: impl FnOnce(&Reader) -> Option<C>,
+) -> io::Result<Option<Begun<C>>> {
+    let (reader, sure) = match sniffed(file, size, None)? {
+        Shown::Surely(reader) => (reader, true),
+        Shown::SoFar(reader) => (reader, false),
+        Shown::Not => return Ok(None),
+    };
+    Ok(new(&reader).map(|count| Begun { count, sure }))
 }
 
 fn of_log(counted: &Counted<AgentLog>, prices: &Prices) -> Usage {
@@ -101,7 +115,7 @@ fn of_log(counted: &Counted<AgentLog>, prices: &Prices) -> Usage {
     if log.broken > 0 {
         usage.least(format!("{} lines of the log could not be read", log.broken));
     }
-    if log.starts > 1 {
+    if log.gate.starts > 1 {
         usage.least("the log states no times and several starts; only what follows the last is counted");
     }
     usage
@@ -194,7 +208,7 @@ impl Usage {
 }
 
 /// The transcripts of a session's subagents, `<session>/subagents/agent-*.jsonl` beside its own; the newest first.
-fn subagents(path: &Path) -> Vec<PathBuf> {
+pub(super) fn subagents(path: &Path) -> Vec<PathBuf> {
     let folder = path.with_extension("").join("subagents");
     let fits = |name: &str| name.starts_with("agent-") && name.ends_with(".jsonl");
     if path.extension().is_some_and(|e| e == "jsonl") { newest(&folder, fits) } else { Vec::new() }

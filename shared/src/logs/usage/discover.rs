@@ -1,34 +1,40 @@
-//! Finding the transcripts of Claude Code by the folder an attempt worked in.
+//! Finding the logs of Claude Code and Codex by the folder an attempt worked in.
 
 use std::path::{Path, PathBuf};
 
 use super::agent::Agent;
 use super::agent_usage::{MOST_ENTRIES, count, newest, of_file};
 use super::window::Window;
-use super::{Usage, UsageAsk};
+use super::{Usage, UsageAsk, rollouts};
 use crate::cache::Cache;
 use crate::logs::handle::Owner;
 
 /// Most transcripts that are looked at.
-const MOST_FILES: usize = 20;
+pub(super) const MOST_FILES: usize = 20;
 
 /// Longest name of a project's folder that is not cut.
 const MOST_SLUG: usize = 200;
 
-/// What the newest session of Claude Code in the task's folder used, if it was there during the attempt.
+/// What the sessions of Claude Code and Codex in the task's folder used that were there during the attempt.
 pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
-    let Some((home, workspace)) = ask.home.zip(ask.workspace) else { return Ok(None) };
+    let Some(workspace) = ask.workspace else { return Ok(None) };
     let Ok(real) = std::fs::canonicalize(workspace) else { return Ok(None) };
     let mut found: Option<Usage> = None;
-    let files = transcripts(&home.join("projects"), &slug(&real));
-    let is_more = files.len() > MOST_FILES;
-    for path in files.into_iter().take(MOST_FILES) {
+    let files = ask.home.map(|home| transcripts(&home.join("projects"), &slug(&real))).unwrap_or_default();
+    let rollouts = rollouts::in_folder(ask, &real, cache);
+    let is_more = files.len().max(rollouts.len()) > MOST_FILES;
+    for path in files.into_iter().take(MOST_FILES).chain(rollouts.into_iter().take(MOST_FILES)) {
         let Ok(Some(counted)) = count(ask, &path, Owner::Ourselves, cache) else { continue };
-        let Agent::Claude(reader) = &counted.count.agent else { continue };
-        // Different folders may have one slug; what a session itself says is right.
-        let is_here = reader.session().cwd.as_deref().is_some_and(|cwd| Path::new(cwd) == real);
+        let is_here = match &counted.count.agent {
+            // Different folders may have one slug; what a session itself says is right.
+            Agent::Claude(reader) => {
+                reader.session().cwd.as_deref().is_some_and(|cwd| Path::new(cwd) == real)
+            }
+            // Only those of the folder were found.
+            Agent::Codex { .. } => true,
+        };
         let starts = Window::new(ask.from, ask.to, ask.next, ask.now).starts;
-        if !is_here || counted.count.clock.first().is_none_or(|first| first > starts) {
+        if !is_here || counted.count.gate.clock.first().is_none_or(|first| first > starts) {
             continue;
         }
         let Some(usage) = of_file(ask, &path, Owner::Ourselves, cache)? else { continue };
@@ -57,7 +63,7 @@ fn both(newer: Usage, older: Usage) -> Usage {
 }
 
 /// The transcripts of the project with this slug, the newest first.
-fn transcripts(projects: &Path, slug: &str) -> Vec<PathBuf> {
+pub(super) fn transcripts(projects: &Path, slug: &str) -> Vec<PathBuf> {
     let of = |folder: &Path| newest(folder, |name| name.ends_with(".jsonl"));
     if slug.len() <= MOST_SLUG {
         return of(&projects.join(slug));
@@ -71,7 +77,7 @@ fn transcripts(projects: &Path, slug: &str) -> Vec<PathBuf> {
 }
 
 /// The name Claude Code (2.1.197) gives the folder of a project: a dash for each UTF-16 unit that is no letter or digit.
-fn slug(real: &Path) -> String {
+pub(super) fn slug(real: &Path) -> String {
     let text = real.to_string_lossy();
     text.encode_utf16()
         .map(|unit| match u8::try_from(unit) {

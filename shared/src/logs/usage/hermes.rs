@@ -14,7 +14,7 @@ use std::path::Path;
 use self::lines::{ProfileLog, SessionLog, WorkerLog};
 use self::sums::sums;
 use super::files::shown;
-use super::scan::{Count, MOST_READ, Scan, scan};
+use super::scan::{Begun, Count, MOST_READ, Scan, scan};
 use super::store::{Store, told};
 use super::window::Window;
 use super::{Tokens, Usage, UsageAsk};
@@ -95,7 +95,7 @@ fn counted<C: Count>(
 ) -> Result<Option<C>, String> {
     let sort = format!("{sort}:{}", ask.task);
     let scanned = Scan { sort: &sort, path, owner: Owner::Anybody, window, now: ask.now, most: MOST_READ };
-    Ok(scan(&scanned, cache, |_, _| Ok(Some(new)))?.map(|c| c.count))
+    Ok(scan(&scanned, cache, |_, _| Ok(Some(Begun { count: new, sure: true })))?.map(|c| c.count))
 }
 
 fn of_store(

@@ -4,6 +4,9 @@
 //! `part` (session_id, time_created, time_updated, data). Times are milliseconds; `data` is JSON.
 
 mod row;
+mod vitals;
+
+pub(super) use vitals::vitals;
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -55,24 +58,7 @@ pub(super) fn place(named: &Path) -> (PathBuf, Option<String>) {
 
 /// Reads a store: one session of it, else those that worked in the task's folder during the attempt; with their children.
 pub(super) fn read(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Result<Usage, String> {
-    let store = Store::open(path)?.ok_or("there is no such file")?;
-    let times = ["session_id", "time_created", "time_updated", "data"];
-    let is_known = store.has("session", &["id", "parent_id", "directory", "time_created"])
-        && store.has("message", &times)
-        && store.has("part", &times);
-    if !is_known {
-        return Err("no store of opencode".into());
-    }
-    let window = Window::new(ask.from, ask.to, ask.next, ask.now);
-    let mut reading = Reading { store, window, sums: Sums::default(), rows: 0, left_out: false };
-    let sessions = reading.sessions(ask, session).map_err(|e| told(&e))?;
-    if sessions.is_empty() {
-        return Err(match (session, ask.workspace) {
-            (Some(_), _) => "it has no such session".into(),
-            (None, Some(_)) => "no session in it worked in the task's folder during the attempt".into(),
-            (None, None) => "it names no session, and the task has no folder".into(),
-        });
-    }
+    let (mut reading, sessions) = opened(ask, path, session)?;
     for one in &sessions {
         reading.session(one).map_err(|e| told(&e))?;
     }
@@ -87,6 +73,29 @@ pub(super) fn read(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Re
     let at = shown(&path.display().to_string());
     usage.source = Some(id.map_or_else(|| at.clone(), |s| format!("{at}#{}", shown(&s.id))));
     Ok(usage)
+}
+
+/// Opens a store, and finds the sessions in it that are the attempt's.
+fn opened(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Result<(Reading, Vec<Session>), String> {
+    let store = Store::open(path)?.ok_or("there is no such file")?;
+    let times = ["session_id", "time_created", "time_updated", "data"];
+    let is_known = store.has("session", &["id", "parent_id", "directory", "time_created"])
+        && store.has("message", &times)
+        && store.has("part", &times);
+    if !is_known {
+        return Err("no store of opencode".into());
+    }
+    let window = Window::new(ask.from, ask.to, ask.next, ask.now);
+    let reading = Reading { store, window, sums: Sums::default(), rows: 0, left_out: false };
+    let sessions = reading.sessions(ask, session).map_err(|e| told(&e))?;
+    if sessions.is_empty() {
+        return Err(match (session, ask.workspace) {
+            (Some(_), _) => "it has no such session".into(),
+            (None, Some(_)) => "no session in it worked in the task's folder during the attempt".into(),
+            (None, None) => "it names no session, and the task has no folder".into(),
+        });
+    }
+    Ok((reading, sessions))
 }
 
 struct Session {
@@ -221,8 +230,7 @@ impl Sums {
         if message.role.get() != Some("assistant") {
             return;
         }
-        let completed =
-            message.time.0.as_ref().and_then(|t| t.completed.0).and_then(|t| i64::try_from(t).ok());
+        let completed = message.ended();
         if window.when(Millis(completed.unwrap_or(created))) != When::Within {
             return;
         }
@@ -252,10 +260,8 @@ impl Sums {
         let tool = part.tool.or_empty();
         let state = part.state.0.as_ref();
         let input = state.and_then(|s| s.input.as_ref()).unwrap_or(&Value::Null);
-        let status = state.map_or("", |s| s.status.or_empty());
-        let interrupted = state.and_then(|s| s.metadata.0.as_ref()).is_some_and(|m| m.interrupted.is_set());
         self.tool_calls += 1;
-        self.tool_errors += u64::from(tool == "invalid" || (status == "error" && !interrupted));
+        self.tool_errors += u64::from(part.has_failed());
         run.next([tool.as_bytes(), input.to_string().as_bytes()]);
         let file = input.get("filePath").and_then(Value::as_str);
         match tool {

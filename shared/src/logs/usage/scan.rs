@@ -20,7 +20,7 @@ use crate::time::Time;
 pub(super) const MOST_READ: u64 = 256 << 20;
 
 /// Counts of other versions are not understood: raise it whenever a state or its rules change.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What counts lines.
 pub(super) trait Count: Clone + Serialize + DeserializeOwned {
@@ -51,10 +51,19 @@ pub(super) struct Counted<C> {
     pub(super) is_part: bool,
 }
 
+/// A count that has counted nothing.
+pub(super) struct Begun<C> {
+    pub(super) count: C,
+    /// It is the right one whatever is written next: whole lines show the format, or nobody asks for that.
+    pub(super) sure: bool,
+}
+
 #[derive(Clone, Serialize, Deserialize)]
 struct Cursor<C> {
     version: u32,
     mark: Mark,
+    /// A later pass may go on with it.
+    sure: bool,
     is_part: bool,
     count: C,
     /// The same with the last line, where nobody has finished that yet.
@@ -82,7 +91,7 @@ impl<C: Count> Cursor<C> {
 pub(super) fn scan<C: Count>(
     ask: &Scan<'_>,
     cache: &mut Cache,
-    new: impl FnOnce(&File, u64) -> io::Result<Option<C>>,
+    new: impl FnOnce(&File, u64) -> io::Result<Option<Begun<C>>>,
 ) -> Result<Option<Counted<C>>, String> {
     let Some(seen) = glance(ask.path, ask.owner)? else { return Ok(None) };
     let key = key(ask);
@@ -135,18 +144,20 @@ fn advance<C: Count>(
     stamp: Stamp,
     old: Option<Cursor<C>>,
     ask: &Scan<'_>,
-    new: impl FnOnce(&File, u64) -> io::Result<Option<C>>,
+    new: impl FnOnce(&File, u64) -> io::Result<Option<Begun<C>>>,
 ) -> io::Result<Option<Cursor<C>>> {
     if let Some(cursor) = old
+        && cursor.sure
         && stamp.size > cursor.mark.stamp.size
         && cursor.mark.fits(file, &stamp, ask.most)?
     {
-        return go_on(file, stamp, cursor.count, (cursor.mark.offset, cursor.is_part), false, ask).map(Some);
+        let begun = Begun { count: cursor.count, sure: true };
+        return go_on(file, stamp, begun, (cursor.mark.offset, cursor.is_part), false, ask).map(Some);
     }
-    let Some(count) = new(file, stamp.size)? else { return Ok(None) };
+    let Some(begun) = new(file, stamp.size)? else { return Ok(None) };
     let from = stamp.size.saturating_sub(ask.most);
     // One byte early: where that ends a line, the next one is whole.
-    go_on(file, stamp, count, (from.saturating_sub(1), from > 0), from > 0, ask).map(Some)
+    go_on(file, stamp, begun, (from.saturating_sub(1), from > 0), from > 0, ask).map(Some)
 }
 
 /// Reads from an offset to the end of the file as it was at the stamp. `within`: the offset lies within a line, which is not
@@ -154,7 +165,7 @@ fn advance<C: Count>(
 fn go_on<C: Count>(
     file: &File,
     stamp: Stamp,
-    mut count: C,
+    Begun { mut count, sure }: Begun<C>,
     (from, is_part): (u64, bool),
     within: bool,
     ask: &Scan<'_>,
@@ -179,5 +190,6 @@ fn go_on<C: Count>(
         take(&mut count, &rest.piece());
         count
     });
-    Ok(Cursor { version: VERSION, mark: Mark::at(file, stamp, rest.offset)?, is_part, count, torn })
+    let mark = Mark::at(file, stamp, rest.offset)?;
+    Ok(Cursor { version: VERSION, mark, sure, is_part, count, torn })
 }

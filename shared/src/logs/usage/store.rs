@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Longest text of one row that is looked at, in bytes.
-pub(super) const MOST_ROW: i64 = 1 << 20;
+pub(crate) const MOST_ROW: i64 = 1 << 20;
 
 /// The columns of every table; views are none.
 const Q_COLUMNS: &str =
@@ -31,8 +31,8 @@ pub(super) fn is_store(path: &Path) -> Result<bool, String> {
 }
 
 /// A store, held at one state while it is looked at.
-pub(super) struct Store {
-    pub(super) conn: Connection,
+pub(crate) struct Store {
+    pub(crate) conn: Connection,
     columns: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -47,7 +47,7 @@ impl Store {
         Store::connect(path).map(Some).map_err(|e| told(&e))
     }
 
-    fn connect(path: &Path) -> rusqlite::Result<Store> {
+    pub(crate) fn connect(path: &Path) -> rusqlite::Result<Store> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(path, flags)?;
         conn.busy_timeout(PATIENCE)?;
@@ -68,13 +68,13 @@ impl Store {
     }
 
     /// Whether a table has all of these columns.
-    pub(super) fn has(&self, table: &str, columns: &[&str]) -> bool {
+    pub(crate) fn has(&self, table: &str, columns: &[&str]) -> bool {
         self.columns.get(table).is_some_and(|there| columns.iter().all(|c| there.contains(*c)))
     }
 }
 
 /// An engine's failure in a few words.
-pub(super) fn told(e: &rusqlite::Error) -> String {
+pub(crate) fn told(e: &rusqlite::Error) -> String {
     match e.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
             "busy: somebody else is writing".into()

@@ -25,6 +25,8 @@ fn ask<'a>(named: Option<&'a Path>, prices: &'a Prices) -> UsageAsk<'a> {
         named,
         workspace: None,
         home: None,
+        codex: None,
+        held: &[],
         from: Time(0),
         to: None,
         next: None,
@@ -256,12 +258,48 @@ fn of_codex_sums_only_what_was_added_counts() {
     let short = all.find("2026-11-21T08:30:01Z").map(|at| all.len() - at).unwrap() as u64 + 60;
     let scanned = scan::Scan { sort: "x", path: &path, owner, window, now: NOW, most: short };
     let new = |_: &fs::File, _| {
-        Ok(agent::AgentLog::new(&crate::logs::Reader::Codex(crate::logs::codex::Reader::new())))
+        let codex = crate::logs::Reader::Codex(crate::logs::codex::Reader::new());
+        Ok(agent::AgentLog::new(&codex).map(|count| scan::Begun { count, sure: true }))
     };
     let found = scan::scan(&scanned, &mut Cache::in_memory(), new).unwrap().unwrap();
     let agent::Agent::Codex { reader, before, .. } = &found.count.agent else { panic!() };
     assert!(found.is_part);
     assert_eq!(reader.tokens().unwrap()["input_tokens"] - before.as_ref().unwrap()["input_tokens"], 5_000);
+}
+
+/// Half a line of one format may be the front of a line of another.
+#[test]
+fn half_a_line_shows_no_format_for_long() {
+    let meta =
+        r#"{"type":"session_meta","session_id":"x","timestamp":"2026-11-21T08:00:00Z","payload":{"id":"x"}}"#;
+    let codex = [called("2026-11-21T08:00:01Z", "a", "{}"), counted("2026-11-21T08:00:02Z", 1_000, 1_000)];
+    let codex = format!("{meta}\n{}", lines(&codex));
+    for (text, format) in
+        [(&*codex, Some("codex")), ("{\"x\": {\"type\":\"turn.started\",\"n\": 1}}\n1\n", None)]
+    {
+        for at in 0..text.len() {
+            let mut desk = Desk::new();
+            let path = desk.write("x.jsonl", &text[..at]);
+            assert_eq!(desk.read("x.jsonl"), of(&path), "{format:?} {at}");
+            desk.append("x.jsonl", &text[at..]);
+            let usage = desk.read("x.jsonl");
+            assert_eq!((usage.format.as_deref(), &usage), (format, &of(&path)), "{format:?} {at}");
+        }
+    }
+}
+
+#[test]
+fn one_line_that_nobody_ever_ends_is_counted() {
+    let call = json!({"type": "assistant", "session_id": "s", "message": {"id": "a", "model": "claude-sonnet-4-5",
+        "usage": {"input_tokens": 100, "output_tokens": 10}, "content": []}});
+    let mut desk = Desk::new();
+    let path = desk.write("x.jsonl", call.to_string());
+    for _ in 0..2 {
+        let usage = desk.read("x.jsonl");
+        assert_eq!((usage.format.as_deref(), usage.turns), (Some("claude"), Some(1)));
+    }
+    desk.append("x.jsonl", "\n");
+    assert_eq!(desk.read("x.jsonl"), of(&path));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::MOST_TASKS;
 use crate::time::Time;
 
 /// Text that can stand between two tags.
-pub(super) fn escaped(text: &str, most: usize) -> String {
+pub(crate) fn escaped(text: &str, most: usize) -> String {
     entities(&plain(text, most))
 }
 
@@ -21,7 +21,7 @@ pub(super) fn escaped_block(text: &str, most: usize) -> String {
 }
 
 /// Somebody's text within a line of ours: its own direction of writing ends with it.
-pub(super) fn quoted(text: &str, most: usize) -> String {
+pub(crate) fn quoted(text: &str, most: usize) -> String {
     format!("<bdi>{}</bdi>", escaped(text, most))
 }
 
@@ -63,12 +63,12 @@ pub(super) fn short_stamp(t: Time, now: Time) -> String {
 }
 
 /// A moment, short for the eye and whole for machines.
-pub(super) fn stamp(t: Time, now: Time) -> String {
+pub(crate) fn stamp(t: Time, now: Time) -> String {
     format!("<time datetime=\"{t}\">{}</time>", short_stamp(t, now))
 }
 
 /// A moment with its day.
-pub(super) fn full_stamp(t: Time) -> String {
+pub(crate) fn full_stamp(t: Time) -> String {
     let (day, clock) = day_and_clock(t);
     format!("<time datetime=\"{t}\">{day} {clock}</time>")
 }
@@ -79,7 +79,7 @@ pub(super) fn section(name: &str, board: usize, heading: &str, inside: &str) -> 
 }
 
 /// A section.
-pub(super) fn plain_section(heading: &str, inside: &str) -> String {
+pub(crate) fn plain_section(heading: &str, inside: &str) -> String {
     format!("<section><h2>{heading}</h2>\n{inside}</section>\n")
 }
 
@@ -89,7 +89,7 @@ pub(super) fn chart_section(name: &str, heading: &str, inside: &str) -> String {
 }
 
 /// A list. The entries are HTML.
-pub(super) fn list(class: &str, entries: impl Iterator<Item = String>) -> String {
+pub(crate) fn list(class: &str, entries: impl Iterator<Item = String>) -> String {
     let entries: String = entries.map(|e| format!("<li>{e}</li>")).collect();
     if class.is_empty() {
         format!("<ul>{entries}</ul>")
@@ -117,7 +117,7 @@ pub(super) fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> 
 }
 
 /// `and 3 more` for what a list left out.
-pub(super) fn more(count: usize, most: usize) -> String {
+pub(crate) fn more(count: usize, most: usize) -> String {
     if count > most { format!("<p class=\"muted\">and {} more</p>\n", count - most) } else { String::new() }
 }
 

@@ -157,3 +157,25 @@ fn spoken(earlier: &[String], own: &[&str]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::spoken;
+
+    #[test]
+    fn what_is_said_before_a_secret() {
+        let is = |words: &str| {
+            let words: Vec<&str> = words.split(' ').collect();
+            let earlier: Vec<String> = words[..words.len() - 1].iter().map(|w| (*w).to_owned()).collect();
+            spoken(&earlier, &words[words.len() - 1..])
+        };
+        for words in
+            ["api key", "api keys provided", "apikey", "invalid apikey was", "access token", "password is"]
+        {
+            assert!(is(words), "{words}");
+        }
+        for words in ["key", "primary key", "provided", "apikey of", "token count", "monkey"] {
+            assert!(!is(words), "{words}");
+        }
+    }
+}

@@ -119,6 +119,10 @@ fn the_closest_entry_decides() {
         (&["src/vendor/mod.rs"], &["src/vendor/**"], "src/vendor/mod.rs", Side::In),
         (&["src/**"], &["src/a.rs"], "src/a.rs", out("src/a.rs")),
         (&["src/a.rs"], &["./src/a.rs"], "src/a.rs", out("./src/a.rs")),
+        // A full stop or lines behind a path are none where a file is named so.
+        (&["src/**"], &["src/a."], "src/a.", out("src/a.")),
+        (&["src/**"], &["src/a:7"], "src/a:7", out("src/a:7")),
+        (&["src/**"], &["src/a:7"], "src/a", out("src/a:7")),
         (&["src/**"], &["src/"], "src/a.rs", out("src/")),
         (&["src/"], &["src/**"], "src/a.rs", out("src/**")),
         (&["src/**"], &["**"], "src/a.rs", Side::In),

@@ -77,11 +77,7 @@ pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) 
     for one in &judged {
         let task = &one.work.detail.task.id;
         let unknown = one.unknown.iter();
-        decision.left.extend(unknown.map(|why| Left {
-            task: task.clone(),
-            because: why.clone(),
-            unknown: true,
-        }));
+        decision.left.extend(unknown.map(|why| Left::new(task, why).unknown()));
     }
     // Not everything could be looked at: that is exit 1, and a line.
     decision.findings.extend(seen.unknown.iter().cloned());

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::logs::usage::Usage;
 use crate::time::Time;
 use crate::tree::LATE;
+use crate::watch::heal::session;
 use crate::watch::route::facts::{self, About, Routing};
 use crate::watch::{Pass, UseAsk, World, clock};
 
@@ -58,7 +59,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
     seen.work = works(world, details, since, now);
     let until = Instant::now() + world.config.budget.trees_limit;
     files(world, &mut seen, now, until);
-    let cards: Vec<String> = rows.iter().filter(|t| is_card(t)).map(|t| t.id.clone()).collect();
+    let cards: Vec<String> = rows.iter().filter(|t| distress::is_card(t)).map(|t| t.id.clone()).collect();
     seen.cards = world.board.look(&cards)?;
     if for_cards {
         trees(world, &mut seen, until);
@@ -78,7 +79,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
 
 fn counts(rows: &[Task]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for t in rows.iter().filter(|t| !is_card(t)) {
+    for t in rows.iter().filter(|t| !distress::is_card(t)) {
         *counts.entry(t.status.to_string()).or_default() += 1;
     }
     counts
@@ -98,8 +99,9 @@ fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
 /// The tasks that are looked at closely: what runs first, then what waits for somebody, then what ended.
 /// A pass over one task looks at all of them too: whose changes they are is told by who else works in its tree.
 fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>) -> Vec<String> {
-    let of =
-        |status: Status| rows.iter().filter(move |t| t.status == status && !is_card(t)).map(|t| t.id.clone());
+    let of = |status: Status| {
+        rows.iter().filter(move |t| t.status == status && !distress::is_card(t)).map(|t| t.id.clone())
+    };
     let mut ids: Vec<String> = of(Status::Running).chain(of(Status::Blocked)).collect();
     let fresh: Vec<String> = ended.iter().filter(|id| !ids.contains(id)).cloned().collect();
     ids.extend(fresh);
@@ -112,14 +114,10 @@ fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>)
     ids
 }
 
-fn is_card(t: &Task) -> bool {
-    distress::is_card(&t.title, t.idempotency_key.as_deref())
-}
-
 fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) -> Vec<Work> {
     let mut works = Vec::new();
     let begun = begun(&details);
-    for detail in details.into_iter().filter(|d| !is_card(&d.task)) {
+    for detail in details.into_iter().filter(|d| !distress::is_card(&d.task)) {
         // What ended long ago is shown for the person it waits for, without its logs.
         let newest = detail.newest_run().filter(|r| r.is_since(since)).cloned();
         let usage = match &newest {
@@ -158,7 +156,7 @@ fn begun(details: &[Detail]) -> BTreeMap<String, Vec<Time>> {
 }
 
 /// Two tasks whose attempts ran at the same time and are told of by one session: whose turns they are, nobody knows.
-fn shared_logs(works: &mut [Work], now: Time) {
+pub(super) fn shared_logs(works: &mut [Work], now: Time) {
     type Told = (String, Option<String>, Option<(Time, Time)>);
     let all: Vec<Told> = works
         .iter()
@@ -194,6 +192,7 @@ fn used(
         task: &detail.task.id,
         profile: run.profile.as_deref().or(detail.task.assignee.as_deref()),
         file,
+        session: session::here(world, detail, run.id),
         workspace: detail.place.path.as_deref(),
         from: run.started_at,
         to: run.ended_at,
@@ -295,22 +294,66 @@ fn trees(world: &World<'_>, seen: &mut Seen, until: Instant) {
 /// are read once more, and a task that went on to another attempt meanwhile is left out.
 fn anew(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
     let ids: Vec<String> = seen.work.iter().map(|w| w.detail.task.id.clone()).collect();
-    let mut fresh: BTreeMap<String, Detail> =
-        world.board.look(&ids)?.into_iter().map(|d| (d.task.id.clone(), d)).collect();
+    let fresh = world.board.look(&ids)?;
+    keep_same_attempt(&mut seen.work, fresh);
+    Ok(())
+}
+
+fn keep_same_attempt(work: &mut Vec<Work>, fresh: Vec<Detail>) {
+    let mut fresh: BTreeMap<String, Detail> = fresh.into_iter().map(|d| (d.task.id.clone(), d)).collect();
     let run = |d: &Detail| d.newest_run().map(|r| (r.id, r.ended_at));
-    seen.work.retain_mut(|w| match fresh.remove(&w.detail.task.id) {
+    work.retain_mut(|w| match fresh.remove(&w.detail.task.id) {
         Some(d) if run(&d) == run(&w.detail) => {
             w.detail = d;
             true
         }
         _ => false,
     });
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cards_are_no_work_to_be_counted() {
+        let row = |title: &str, status: Status| {
+            let mut t = crate::watch::testing::detail("t_0000000a", status).task;
+            t.title = title.into();
+            t
+        };
+        let rows = [
+            row("[BLOCKED] t_0000000b rate_limited", Status::Ready),
+            row("Sort", Status::Ready),
+            row("Count", Status::Ready),
+            row("Paint", Status::Running),
+        ];
+        let want = BTreeMap::from([("ready".to_owned(), 2), ("running".to_owned(), 1)]);
+        assert_eq!(counts(&rows), want);
+    }
+
+    #[test]
+    fn only_what_is_still_in_the_same_attempt_is_told_of() {
+        use crate::watch::testing::{ago, detail, run};
+        let of = |id: &str, run_id: i64, ended: bool| {
+            let mut d = detail(id, Status::Running);
+            d.runs = vec![crate::board::Run { ended_at: ended.then(|| ago(9)), ..run(run_id, "luna", None) }];
+            d
+        };
+        let seen = |detail: Detail| Work {
+            detail,
+            usage: Usage::default(),
+            earlier: Vec::new(),
+            files: FilesSeen::default(),
+            tree: None,
+        };
+        let ids = ["t_0000000a", "t_0000000b", "t_0000000c", "t_0000000d"];
+        let mut work: Vec<Work> = ids.iter().map(|id| seen(of(id, 1, false))).collect();
+        let mut beat = of(ids[0], 1, false);
+        beat.task.last_heartbeat_at = Some(ago(1));
+        keep_same_attempt(&mut work, vec![beat.clone(), of(ids[1], 2, false), of(ids[2], 1, true)]);
+        assert_eq!(work.iter().map(|w| &w.detail).collect::<Vec<_>>(), [&beat]);
+    }
 
     /// Passes a quarter of an hour apart begin at every place before long.
     #[test]

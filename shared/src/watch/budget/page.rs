@@ -6,7 +6,7 @@ use super::endings;
 use super::judge::{Judged, all_seconds};
 use super::seen::{Seen, Work};
 use super::verdict::Kind;
-use crate::board::{Detail, Event, Run, Status, hermes};
+use crate::board::{Detail, Event, Run, Status};
 use crate::config::Config;
 use crate::config::span::seconds;
 use crate::logs::usage::Usage;
@@ -18,7 +18,7 @@ use crate::overview::{
 use crate::provider::ledger::News;
 use crate::time::Time;
 use crate::watch::route::router::Router;
-use crate::watch::{heal, word};
+use crate::watch::{heal, people, word};
 
 /// Most resets, moves and reassignments shown: the newest.
 const MOST_INTERVENTIONS: usize = 500;
@@ -115,12 +115,8 @@ fn people(seen: &Seen, judged: &[Judged<'_>]) -> Vec<ForPerson> {
             why: crate::quote::inline(&why, 400),
             since,
         };
-        if d.task.status == Status::Blocked && hermes::is_sticky(&d.events) && d.cards.is_empty() {
-            let block = d.events.iter().rev().find(|e| e.kind == "blocked");
-            let text = |key: &str| block.and_then(|e| e.payload.get(key)?.as_str());
-            let said = [text("cause"), text("reason")].into_iter().flatten().collect::<Vec<_>>().join(": ");
-            let why = if said.is_empty() { "blocked, and nobody says why".to_owned() } else { said };
-            all.push(entry(why, block.map(|e| e.at)));
+        if let Some((why, since)) = people::waits(d) {
+            all.push(entry(why, since));
         } else if let Some(found) = j.verdicts.iter().find(|f| f.kind == Kind::NeedsPerson) {
             all.push(entry(found.because.clone(), None));
         }

@@ -14,6 +14,7 @@ use crate::distress::Blocker;
 use crate::quote;
 use crate::watch::distress::over_budget::{Desk, Over};
 use crate::watch::distress::seen::{Seen as Distress, TreeSeen};
+use crate::watch::handing::TreeNotes;
 use crate::watch::{Decision, Left, Pass, word};
 
 /// Most lines of evidence in a comment.
@@ -34,9 +35,8 @@ pub(super) fn decide(
         if d.task.status.frees_children() || !(watcher.comment || watcher.distress) {
             continue;
         }
-        if word::is_opted_out(d, known) {
-            let because = "marked `watchbill: no-heal`".to_owned();
-            decision.left.push(Left { task: d.task.id.clone(), because, unknown: false });
+        if let Some(because) = word::hands_off(d, known) {
+            decision.left.push(Left::new(&d.task.id, because));
             continue;
         }
         let card = if watcher.distress && may_be_asked_about(one.work) { over(one) } else { None };
@@ -64,6 +64,7 @@ fn as_distress(seen: &Seen) -> Distress {
         routing: seen.routing.clone(),
         waiting: Vec::new(),
         profiles: seen.routing.profiles.clone(),
+        trees: TreeNotes::new(),
     }
 }
 
@@ -127,6 +128,7 @@ fn comments(one: &Judged<'_>, step: Option<Step>, pass: &Pass) -> Option<Step> {
             because,
             expect: Some(Expect::of(d)),
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes,
         },

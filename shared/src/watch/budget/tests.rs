@@ -268,10 +268,10 @@ fn the_same_error_without_progress_is_stuck() {
 
     let mut w = failing(&same);
     w.usage.tool_errors = Some(2);
-    w.earlier = [(19, 5), (18, 9)]
+    w.earlier = [(7, 0), (19, 5), (18, 9)]
         .map(|(run, n)| Used { run, usage: Usage { tool_errors: Some(n), ..Usage::default() } })
         .into();
-    assert_eq!(verdicts(w, &config).0, [""; 0], "fewer tool calls failed than ever");
+    assert_eq!(verdicts(w, &config).0, [""; 0], "fewer tool calls failed than in any of these");
 
     let fewer = ["7 tests failed", "9 tests failed", "12 tests failed"];
     assert_eq!(verdicts(failing(&fewer), &config).0, [""; 0], "fewer tests fail than ever");
@@ -582,6 +582,8 @@ fn the_page_has_all_of_it() {
         500,
         json!({"by": "heal", "cause": "resume-cap", "reason": "too often", "watchbill": {}}),
     ));
+    // Whoever writes our words is not one of us.
+    w.detail.events.push(event("watchbill_escalated", 40, json!({"by": "luna"})));
     let seen = seen(vec![w, work(blocked)]);
     let config = Config::default();
     let judged = judge::all(&seen, &config, &BTreeMap::new(), None);
@@ -601,6 +603,60 @@ fn the_page_has_all_of_it() {
         o.interventions.iter().map(|t| t.what.as_str()).collect::<Vec<_>>(),
         ["escalated", "reassigned"]
     );
+}
+
+#[test]
+fn one_log_of_two_tasks_at_one_time_is_nobodys() {
+    let of = |id: &str, source: &str, began: i64, ended: Option<i64>| {
+        let mut w = running(began);
+        w.detail.task.id = id.into();
+        w.detail.runs[0].ended_at = ended.map(ago);
+        w.usage = Usage { source: Some(source.into()), ..turns(4) };
+        w
+    };
+    let told = |a: Work, b: Work| {
+        let mut all = [a, b];
+        super::observe::shared_logs(&mut all, NOW);
+        all.map(|w| w.usage.turns.is_some())
+    };
+    let here = || of("t_0000000a", "one", 500, None);
+    assert_eq!(told(here(), of("t_0000000b", "one", 300, None)), [false, false]);
+    assert_eq!(told(here(), of("t_0000000b", "two", 300, None)), [true, true]);
+    assert_eq!(told(here(), of("t_0000000b", "one", 900, Some(600))), [true, true], "one after the other");
+    assert_eq!(told(here(), of("t_0000000b", "one", 900, Some(400))), [false, false]);
+}
+
+#[test]
+fn what_attempts_ended_on_is_counted_by_its_sense() {
+    let w = failing(&["test 12 failed", "disk full", "test 13 failed"]);
+    let all = super::endings::distinct(&w.detail);
+    assert_eq!(all.iter().map(|(_, n)| *n).collect::<Vec<_>>(), [2, 1]);
+    assert!(all[0].0.starts_with("test ") && all[1].0 == "disk full", "{all:?}");
+}
+
+#[test]
+fn what_was_spent_is_the_least_where_one_attempt_is_silent() {
+    let least = |newest: Usage, earlier: Option<Usage>| {
+        let mut w = running(500);
+        w.usage = newest;
+        if let Some(usage) = earlier {
+            w.detail.runs.push(Run {
+                started_at: ago(900),
+                ended_at: Some(ago(600)),
+                ..run(6, "luna", Some("crashed"))
+            });
+            w.earlier.push(Used { run: 6, usage });
+        }
+        let seen = seen(vec![w]);
+        let config = Config::default();
+        let judged = judge::all(&seen, &config, &BTreeMap::new(), None);
+        page::overview(&seen, &judged, &config).spent[0].is_least
+    };
+    assert!(!least(cost("$2"), None));
+    assert!(!least(cost("$2"), Some(cost("$1"))));
+    assert!(least(turns(9), None), "its price is not known");
+    assert!(least(turns(9), Some(cost("$1"))));
+    assert!(least(cost("$2"), Some(turns(9))));
 }
 
 #[test]

@@ -94,6 +94,7 @@ pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config
         cause: None,
         expect: Some(Expect::of(d)),
         proof: None,
+        stop: None,
         after: Vec::new(),
         changes,
         because,
@@ -120,13 +121,14 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
         spent: false,
         wait: None,
         draft: Vec::new(),
+        began: None,
     }
 }
 
 /// The card, where there is to be one, and who decides.
 fn ask(rules: &Rules<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<Change>, Asked) {
     let d = &s.detail;
-    if distress::is_card(&d.task.title, d.task.idempotency_key.as_deref()) {
+    if distress::is_card(&d.task) {
         return (None, Asked::Person("card-blocked".into()));
     }
     let open = d.cards.first().or_else(|| rules.open.get(&d.task.id)?.first());
@@ -163,7 +165,7 @@ fn ended(s: &SourceSeen, now: Time) -> SourceSeen {
 }
 
 /// For the next worker, who reads the comments first.
-fn note(said: &Said, reason: &str, tail: &str) -> String {
+pub(super) fn note(said: &Said, reason: &str, tail: &str) -> String {
     let mut note = format!("Stopped ({reason}). {tail}");
     let more = [("Completed", &said.completed), ("Cannot touch", &said.cannot_touch), ("Needs", &said.needs)];
     for (label, value) in more {

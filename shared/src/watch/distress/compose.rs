@@ -155,6 +155,7 @@ impl Rules<'_> {
             because,
             expect: Some(Expect::of(d)),
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes,
         }
@@ -193,6 +194,7 @@ impl Rules<'_> {
             cause: None,
             expect: Some(Expect::of(d)),
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes: hermes::tied(d, tie, &trail),
             because,
@@ -223,6 +225,7 @@ impl Rules<'_> {
             cause: t.cause,
             expect: Some(Expect::of(d)),
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes,
             because,

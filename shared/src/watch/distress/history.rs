@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::config::span::seconds;
 use crate::logs::{Evidence, Signal, SignalKind};
 use crate::time::Time;
-use crate::watch::route;
+use crate::watch::{route, word};
 
 /// A card that was written about one attempt.
 pub(super) struct Asked {
@@ -124,5 +124,5 @@ pub(super) fn told(e: &Evidence) -> String {
 
 /// The cause one of us recorded in an event.
 pub(super) fn recorded(event: &Event) -> Option<Cause> {
-    serde_json::from_value(event.trail()?.get("cause")?.clone()).ok()
+    word::cause_in(event.trail()?)
 }

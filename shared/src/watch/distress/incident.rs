@@ -13,7 +13,8 @@ use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::distress::INCIDENT_KEY;
 use crate::quote;
-use crate::watch::route::sources_of;
+use crate::watch::route::cards::is_incident;
+use crate::watch::route::{decisions, sources_of};
 use crate::watch::{Decision, word};
 
 /// From so many sources on they share a card.
@@ -86,14 +87,20 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn of(rules: &Rules<'a>, group: &Group) -> Known<'a> {
-        let same = |c: &&Detail| about(c).as_ref() == Some(group);
-        let is_incident =
-            |c: &&Detail| c.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with(INCIDENT_KEY));
+        let same = |c: &&Detail| about(c).as_ref() == Some(group) && !is_decided_on(rules, c);
         let (incidents, singles): (Vec<&Detail>, Vec<&Detail>) =
-            rules.seen.cards.iter().filter(same).partition(is_incident);
+            rules.seen.cards.iter().filter(same).partition(|c| is_incident(c));
         let sources = singles.iter().flat_map(|c| sources_of(c)).collect();
         Known { incident: incidents.first().copied(), singles, sources }
     }
+}
+
+/// Whether somebody unblocked, reassigned or promoted what a single card is about: route-blocked closes that card, and tied to
+/// another one its task would be stopped again over their word.
+fn is_decided_on(rules: &Rules<'_>, card: &Detail) -> bool {
+    let looked = || rules.seen.sources.iter().map(|s| &s.detail).chain(&rules.seen.others);
+    let decided = |d: &Detail| decisions::since_card(d, card).iter().any(word::is_fresh_start);
+    !is_incident(card) && sources_of(card).iter().any(|id| looked().any(|d| d.task.id == *id && decided(d)))
 }
 
 fn alone(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, queue: &mut Queue) -> Step {
@@ -122,6 +129,7 @@ fn tell(s: &SourceSeen, card: &Detail) -> Step {
         because: said,
         expect: None,
         proof: None,
+        stop: None,
         after: Vec::new(),
         changes,
     }
@@ -197,6 +205,7 @@ fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decisi
         because: because.clone(),
         expect: Some(Expect::of(d)),
         proof: None,
+        stop: None,
         after: Vec::new(),
         changes,
     };
@@ -209,7 +218,7 @@ fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decisi
         .filter(|d| d.cards.contains(&card.task.id) && !d.task.status.frees_children())
         .collect();
     let profiles = rules.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-    if sources.iter().any(|d| word::is_opted_out(d, profiles)) {
+    if word::undone(card).is_some() || sources.iter().any(|d| word::hands_off(d, profiles).is_some()) {
         return;
     }
     for d in &sources {

@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 
 use super::compose;
 use super::seen::SourceSeen;
+use super::session::SESSION;
 use super::trouble::Trouble;
 use super::{DAY, Rules};
 use crate::board::hermes::{self, CardAbout};
 use crate::board::{CardMade, Detail, Event, Status, Step};
-use crate::cause::Cause;
 use crate::config::span::seconds;
-use crate::distress::Blocker;
 use crate::provider::Id;
 use crate::provider::ledger::{News, Sighting, State};
 use crate::watch::route::holds::park_ready;
@@ -36,7 +35,7 @@ pub(super) enum Settled {
 impl Rules<'_> {
     /// What a trouble shows of its provider.
     pub(super) fn sighting(&self, s: &SourceSeen, t: &Trouble) -> Option<Sighting> {
-        let cause = t.cause.filter(|c| c.is_provider_pressure() || *c == Cause::Credential)?;
+        let cause = t.cause.filter(|c| c.lies_with_provider())?;
         let run = s.detail.newest_run()?;
         Some(Sighting {
             id: self.id(s, t),
@@ -48,13 +47,17 @@ impl Rules<'_> {
         })
     }
 
+    fn scribe(&self) -> Scribe<'_> {
+        Scribe { pass: self.pass, config: self.config, now: self.seen.now, trees: &self.seen.trees }
+    }
+
     /// Settles one trouble by rule, where the rules reach so far.
     pub(super) fn settle(&self, router: &mut Router<'_>, s: &SourceSeen, t: &Trouble) -> Settled {
         let d = &s.detail;
-        let bound = matches!(t.blocker, Blocker::RateLimited | Blocker::CredentialFailure);
+        let bound = t.blocker.lies_with_provider();
         let question = ask(router, d, t.blocker, Some(self.id(s, t)).filter(Id::is_known));
         // Under a living worker nothing is moved; its card is there, and wakes nobody as long as a rule will do.
-        if bound && t.case == "repeated" {
+        if bound && matches!(t.case, "repeated" | SESSION) {
             let by_rule = matches!(router.choose(&question), Choice::Move(_) | Choice::Wait { .. });
             return match by_rule {
                 true => Settled::Later,
@@ -69,7 +72,7 @@ impl Rules<'_> {
         if !bound || !movable {
             return Settled::Ask(None);
         }
-        let scribe = Scribe { pass: self.pass, config: self.config, now: self.seen.now };
+        let scribe = self.scribe();
         let choice = router.choose(&question);
         // A probe that failed, or the runtime's own next try, tells nobody anything new: there was a card when the trouble
         // began.
@@ -116,7 +119,7 @@ impl Rules<'_> {
     /// then a probe, and a person only once the provider is given up.
     pub(super) fn outlasts(&self, router: &Router<'_>, s: &SourceSeen, t: &Trouble) -> Option<Step> {
         let d = &s.detail;
-        let bound = matches!(t.blocker, Blocker::RateLimited | Blocker::CredentialFailure);
+        let bound = t.blocker.lies_with_provider();
         if !bound || !t.link || matches!(t.case, "hand-limit" | "by-hand") || !is_ours_to_move(d) {
             return None;
         }
@@ -126,7 +129,7 @@ impl Rules<'_> {
         }
         let until = entry.until.max(self.seen.now.plus(1));
         let because = format!("{} Waits until {until}: {} is {}", t.what, entry.id, state.as_str());
-        let scribe = Scribe { pass: self.pass, config: self.config, now: self.seen.now };
+        let scribe = self.scribe();
         Some(scribe.held(d, &entry.id, until, self.why(s, t, because)))
     }
 
@@ -157,10 +160,10 @@ impl Rules<'_> {
 
     /// Ready work of a provider that is held waits too, before a dispatcher hands it over.
     pub(super) fn park(&self, router: &Router<'_>, waiting: &[Detail]) -> Vec<Step> {
-        let scribe = Scribe { pass: self.pass, config: self.config, now: self.seen.now };
+        let scribe = self.scribe();
         let asked = |d: &&Detail| self.pass.only.as_ref().is_none_or(|only| *only == d.task.id);
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        let free = |d: &&Detail| !word::is_opted_out(d, profiles);
+        let free = |d: &&Detail| word::hands_off(d, profiles).is_none();
         waiting.iter().filter(asked).filter(free).filter_map(|d| park_ready(router, &scribe, d)).collect()
     }
 }

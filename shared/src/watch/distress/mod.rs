@@ -13,6 +13,7 @@ mod observe;
 pub(crate) mod over_budget;
 mod queue;
 pub mod seen;
+pub(crate) mod session;
 #[cfg(test)]
 mod tests;
 mod trouble;
@@ -25,7 +26,7 @@ use self::seen::{Seen, SourceSeen};
 use self::trouble::{Trouble, Verdict};
 use super::route::router::Router;
 use super::{Decision, Left, Pass, Watcher, World, route, word};
-use crate::board::{Detail, Status};
+use crate::board::{Detail, Event, Status, hermes};
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::error::Result;
@@ -161,11 +162,11 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
 
 /// Notes what a verdict comes to, but for one that a card is made of.
 fn take(decision: &mut Decision, s: &SourceSeen, verdict: Verdict) {
-    let leave = |because: String, unknown: bool| Left { task: s.detail.task.id.clone(), because, unknown };
+    let leave = |because: String| Left::new(&s.detail.task.id, because);
     match verdict {
         Verdict::Stuck(_) | Verdict::Fine => {}
-        Verdict::Leave(because) => decision.left.push(leave(because, false)),
-        Verdict::Unknown(because) => decision.left.push(leave(because, true)),
+        Verdict::Leave(because) => decision.left.push(leave(because)),
+        Verdict::Unknown(because) => decision.left.push(leave(because).unknown()),
         Verdict::Finding(what) => decision.findings.push(what),
         Verdict::Act(step) => decision.steps.push(*step),
     }
@@ -177,12 +178,15 @@ fn open_cards(seen: &Seen) -> BTreeMap<String, BTreeSet<String>> {
     let mut note = |source: &str, card: &str| {
         open.entry(source.to_owned()).or_default().insert(card.to_owned());
     };
+    let looked = || seen.sources.iter().map(|s| &s.detail).chain(&seen.others);
     for card in &seen.cards {
-        for source in route::sources_of(card) {
-            note(&source, &card.task.id);
+        let left =
+            |source: &String| looked().any(|d| d.task.id == *source && word::has_left(d, &card.task.id));
+        for source in route::sources_of(card).iter().filter(|source| !left(source)) {
+            note(source, &card.task.id);
         }
     }
-    for d in seen.sources.iter().map(|s| &s.detail).chain(&seen.others) {
+    for d in looked() {
         for card in &d.cards {
             note(&d.task.id, card);
         }
@@ -192,6 +196,13 @@ fn open_cards(seen: &Seen) -> BTreeMap<String, BTreeSet<String>> {
         }
     }
     open
+}
+
+/// Whether a task that was set free since its card was made stands before the runtime's guard once more, without an attempt
+/// in between that another card could be about.
+fn jams_again(d: &Detail, asked: &history::Asked) -> bool {
+    let answered = asked.status != Some(Status::Archived);
+    answered && d.task.status == Status::Ready && hermes::is_guard_jammed(d)
 }
 
 impl<'a> Rules<'a> {
@@ -222,8 +233,8 @@ impl Rules<'_> {
     fn judge(&self, s: &SourceSeen) -> Verdict {
         let d = &s.detail;
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        if word::is_opted_out(d, profiles) {
-            return Verdict::Leave("marked `watchbill: no-heal`".into());
+        if let Some(why) = word::hands_off(d, profiles) {
+            return Verdict::Leave(why);
         }
         if let Some(card) = self.open.get(&d.task.id).and_then(|cards| cards.first()) {
             return self.attend(d, card);
@@ -235,7 +246,16 @@ impl Rules<'_> {
         // Whatever card spoke of this attempt, its own or an incident's.
         let asked = history::asked(d);
         let newest = asked.iter().rev().find(|a| a.run == trouble.run);
-        if let Some(newest) = newest.filter(|a| !history::is_to_be_asked_again(d, &a.card)) {
+        // A session outlives what went wrong with it, and may meet the next thing within the same attempt.
+        let since = |a: &history::Asked| {
+            let is_answered = a.status.as_ref().is_some_and(|s| *s != Status::Archived);
+            is_answered && trouble.began.is_some_and(|began| began > a.at)
+        };
+        let anew = |a: &&history::Asked| {
+            let left = word::has_left(d, &a.card);
+            left || history::is_to_be_asked_again(d, &a.card) || jams_again(d, a) || since(a)
+        };
+        if let Some(newest) = newest.filter(|a| !anew(a)) {
             return history::closed(d, &newest.card, newest.status.as_ref());
         }
         Verdict::Stuck(trouble)
@@ -272,11 +292,12 @@ impl Rules<'_> {
             Status::Blocked => history::is_loose(d, self.seen),
             _ => false,
         };
-        // Whoever took the card off the task wants it to go on without.
-        let parted = d.events.iter().any(|e| {
-            e.kind == "unlinked"
+        // Whoever took the card off the task wants it to go on without. What was tied to it again since is its own again.
+        let about = |e: &&Event| {
+            matches!(e.kind.as_str(), "linked" | "unlinked")
                 && e.payload.get("parent").and_then(serde_json::Value::as_str) == Some(&card.task.id)
-        });
+        };
+        let parted = d.events.iter().rev().find(about).is_some_and(|e| e.kind == "unlinked");
         if parted {
             return Verdict::Leave(format!("its distress card {} was unlinked from it", card.task.id));
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen, suspect};
 use super::trouble::{self, Verdict};
 use super::{Rules, history};
-use crate::board::{Detail, Event, Status, Task};
+use crate::board::{Detail, Status, Task};
 use crate::cause::{self, Cause};
 use crate::config::Config;
 use crate::distress;
@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::host::Look;
 use crate::logs::{LogEnd, Reading};
 use crate::time::Time;
+use crate::watch::handing::{self, TreeNotes};
 use crate::watch::route::facts::{self, About, Routing};
 use crate::watch::route::router;
 use crate::watch::{LogAsk, Pass, World, clock};
@@ -30,7 +31,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let now = pass.now;
     let rows = world.board.glance(&GLANCED)?;
     let wanted = |t: &Task| pass.only.as_ref().is_none_or(|only| *only == t.id);
-    let cards: Vec<String> = rows.iter().filter(|t| is_card(t)).map(|t| t.id.clone()).collect();
+    let cards: Vec<String> = rows.iter().filter(|t| distress::is_card(t)).map(|t| t.id.clone()).collect();
     let mut seen = Seen {
         now,
         runtime: None,
@@ -46,6 +47,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         routing: Routing::default(),
         waiting: Vec::new(),
         profiles: BTreeMap::new(),
+        trees: BTreeMap::new(),
     };
     let mut ids = Vec::new();
     for t in rows.iter().filter(|t| suspect(t) && wanted(t)) {
@@ -55,7 +57,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
             let since = t.started_at.unwrap_or(t.created_at);
             let reading = read(world, ask, since, now);
             let refused = history::repeated(&reading.signals, since, now, world.config).is_some();
-            let named = matches!(reading.end, LogEnd::Absent);
+            // A log elsewhere, or a session, is named by its events.
+            let named = matches!(reading.end, LogEnd::Absent) || t.worker_pid.is_none();
             if !refused && !named {
                 continue;
             }
@@ -86,7 +89,17 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         now,
     )?;
     seen.waiting = waiting(world, &seen, &rows, pass)?;
+    seen.trees = trees(world, &seen, pass);
     Ok(seen)
+}
+
+/// The trees of what is about to change hands. Deciding twice is cheap, and git is not.
+fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
+    if seen.sources.is_empty() {
+        return TreeNotes::new();
+    }
+    let steps = super::decide(seen, pass, world.config).steps;
+    handing::observe(world.state, &steps, seen.sources.iter().map(|s| &s.detail))
 }
 
 /// Ready work of profiles whose provider is held, as of what this pass found out.
@@ -100,15 +113,11 @@ fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Re
     routing.sightings.extend(found);
     let router = rules.router(&routing);
     let waits = |t: &&Task| {
-        let free = t.status == Status::Ready && t.claim_lock.is_none() && !is_card(t);
+        let free = t.status == Status::Ready && t.claim_lock.is_none() && !distress::is_card(t);
         free && t.assignee.as_deref().is_some_and(|p| router.state(p).is_held())
     };
     let ids: Vec<String> = rows.iter().filter(waits).map(|t| t.id.clone()).collect();
     world.board.look(&ids)
-}
-
-fn is_card(t: &Task) -> bool {
-    distress::is_card(&t.title, t.idempotency_key.as_deref())
 }
 
 /// Whose log.
@@ -126,7 +135,7 @@ fn read(world: &mut World<'_>, of: Of<'_>, since: Time, now: Time) -> Reading {
 
 fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
     // What a claim names as its log: an agent that is no Hermes worker writes where it likes.
-    let file = detail.newest_claim().and_then(Event::trail).and_then(|t| t.get("log")?.as_str());
+    let file = detail.words_file();
     let reading = match detail.newest_run() {
         Some(run) => {
             let profile = run.profile.as_deref().or(detail.task.assignee.as_deref());

@@ -49,7 +49,7 @@ impl<'a> Desk<'a> {
     ) -> Option<Step> {
         let rules = Rules::new(&self.seen, self.pass, self.config);
         let mut leave = |because: String| {
-            decision.left.push(Left { task: d.task.id.clone(), because, unknown: false });
+            decision.left.push(Left::new(&d.task.id, because));
             None
         };
         if let Some(card) = rules.open.get(&d.task.id).and_then(|cards| cards.first()) {
@@ -80,6 +80,7 @@ impl<'a> Desk<'a> {
             spent: false,
             wait: None,
             draft: over.draft.map(Drafted::lines).unwrap_or_default(),
+            began: None,
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);
         let source = SourceSeen { detail: d.clone(), reading, worker: None, tree, changes: None };

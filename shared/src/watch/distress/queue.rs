@@ -97,7 +97,8 @@ impl Queue {
 
     /// Lets the cards go that waited longest, as far as there are places.
     pub(super) fn release(&mut self, rules: &Rules<'_>, decision: &mut Decision) {
-        let mut waiting: Vec<&Detail> = rules.seen.cards.iter().filter(|c| held(c).is_some()).collect();
+        let mut waiting: Vec<&Detail> =
+            rules.seen.cards.iter().filter(|c| held(c).is_some() && word::undone(c).is_none()).collect();
         waiting.sort_by_key(|c| (c.task.created_at, c.task.id.clone()));
         let mut stuck: BTreeMap<String, usize> = BTreeMap::new();
         for card in waiting {
@@ -110,7 +111,7 @@ impl Queue {
             // Past its hold the worker is somebody's to look at: it lives, and is refused still.
             if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && rules.seen.now < until) {
                 let because = WORKER_RUNS.to_owned();
-                decision.left.push(Left { task: card.task.id.clone(), because, unknown: false });
+                decision.left.push(Left::new(&card.task.id, because));
                 continue;
             }
             let walled = held(card).is_some_and(|(why, until)| why == SAME_WALL && rules.seen.now < until);
@@ -121,7 +122,7 @@ impl Queue {
             }
             if rules.pass.only.is_some() || self.free == 0 {
                 let because = "a card that waits its turn".to_owned();
-                decision.left.push(Left { task: card.task.id.clone(), because, unknown: false });
+                decision.left.push(Left::new(&card.task.id, because));
                 continue;
             }
             self.free -= 1;
@@ -190,6 +191,7 @@ impl Rules<'_> {
             cause: None,
             expect: Some(Expect::of(card)),
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes: hermes::card_released(card, orchestrator, &trail),
             because,

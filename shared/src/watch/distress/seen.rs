@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Detail, Status, Task};
+use crate::cause;
 use crate::distress::is_card;
 use crate::host::Look;
 use crate::logs::Reading;
@@ -13,6 +14,7 @@ use crate::time::Time;
 use crate::tree::Tree;
 use crate::tree::changes::Changes;
 use crate::watch::Runtime;
+use crate::watch::handing::TreeNotes;
 use crate::watch::route::facts::Routing;
 
 /// Everything one pass of `synthesize-distress` rests on.
@@ -46,6 +48,9 @@ pub struct Seen {
     pub waiting: Vec<Detail>,
     /// Profiles that worked on stuck tasks, by name.
     pub profiles: BTreeMap<String, Profile>,
+    /// Working trees of tasks that this pass puts into other hands, by task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trees: TreeNotes,
 }
 
 /// One task that may be stuck.
@@ -79,14 +84,15 @@ pub const GLANCED: [Status; 6] =
 
 /// Whether a row is worth a closer look, from the row alone.
 pub fn suspect(t: &Task) -> bool {
-    if is_card(&t.title, t.idempotency_key.as_deref()) {
+    if is_card(t) {
         return false;
     }
     match t.status {
         Status::Running | Status::Blocked | Status::Scheduled | Status::Triage => true,
-        // Only work that was tried can have failed.
+        // Only work that was tried can have failed; a start that came to nothing leaves its text alone behind.
         Status::Ready | Status::Todo => {
-            t.claim_lock.is_none() && (t.started_at.is_some() || t.block_kind.is_some())
+            let failed = t.last_failure_error.as_deref().is_some_and(cause::hermes_guard_matches);
+            t.claim_lock.is_none() && (t.started_at.is_some() || t.block_kind.is_some() || failed)
         }
         _ => false,
     }

@@ -10,7 +10,8 @@ use crate::config::Config;
 use crate::distress::{Blocker, Distress, State};
 use crate::host::{Life, Look};
 use crate::logs::{Evidence, LogEnd, Reading, Signal, SignalKind};
-use crate::provider::Profile;
+use crate::provider::ledger::{News, Sighting};
+use crate::provider::{Id, Profile};
 use crate::tree::Tree;
 use crate::watch::testing::{self, NOW, ago, detail, event};
 use crate::watch::{Decision, Dispatcher, Pass, Runtime};
@@ -69,6 +70,7 @@ fn seen(sources: Vec<SourceSeen>) -> Seen {
     Seen {
         routing: crate::watch::route::facts::Routing::default(),
         waiting: Vec::new(),
+        trees: std::collections::BTreeMap::new(),
         now: NOW,
         runtime: Some(Runtime {
             dispatcher: Dispatcher::Alive(1),
@@ -114,6 +116,9 @@ fn work_that_was_never_tried_is_not_looked_at() {
         assert!(row(status.clone(), false, true, false));
         assert!(!row(status.clone(), true, true, true), "somebody is on it");
     }
+    let mut never = detail("t_00000001", Status::Ready).task;
+    never.last_failure_error = Some("[Errno 13] Permission denied: '/srv/author/x'".into());
+    assert!(suspect(&never), "a start that came to nothing");
     assert!(row(Status::Running, false, false, true) && row(Status::Blocked, false, false, false));
     assert!(!row(Status::Done, true, true, false));
 }
@@ -436,6 +441,28 @@ fn what_heal_parked_gets_its_card_and_nobody_elses_schedule_does() {
 }
 
 #[test]
+fn what_we_parked_is_asked_about_again_only_where_route_blocked_left_it_to_that() {
+    let with = |unanswered: Option<&str>| {
+        let mut s = source("t_00000001", Status::Scheduled);
+        let hold = json!({"until": NOW.0 + 600, "card": "t_0000caf7"});
+        let trail = json!({"cause": "overloaded", "hold": hold});
+        s.detail.events.push(event("scheduled", 60, json!({"by": super::NAME, "watchbill": trail})));
+        s.detail.cards_made = vec![CardMade {
+            id: "t_0000caf7".into(),
+            key: "distress:t_00000001:overloaded:7".into(),
+            status: Status::Done,
+            created_at: ago(3_000),
+        }];
+        if let Some(card) = unanswered {
+            let payload = json!({"by": "route-blocked", "card": card});
+            s.detail.events.push(event("watchbill_unanswered", 30, payload));
+        }
+        one(s).steps.len()
+    };
+    assert_eq!((with(None), with(Some("t_0000caf6")), with(Some("t_0000caf7"))), (0, 0, 1));
+}
+
+#[test]
 fn one_cause_one_card() {
     let made = |status: Status, word: &str, run: i64, hours: i64| CardMade {
         id: format!("t_0000caf{run}"),
@@ -671,6 +698,14 @@ fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     let mut out = all.clone();
     out.sources[0].detail.body = "watchbill: no-heal".into();
     assert_eq!(told(&out).steps.len(), 1, "hands off is hands off");
+    // Somebody set it free: tied to the incident it would be stopped again.
+    let mut free = all.clone();
+    let (third, fourth) = (free.sources.remove(2), gave_up("t_00000004", Cause::RateLimit));
+    free.sources.extend([third, fourth]);
+    free.sources[0].detail.events.push(event("unblocked", 10, json!({})));
+    let verbs: Vec<_> = told(&free).steps.into_iter().map(|s| (s.task, s.action)).collect();
+    let all_of = |id: &str| verbs.iter().filter(|(task, _)| task == id).count();
+    assert_eq!((all_of("t_00000001"), all_of("t_0000caf1"), verbs.len()), (0, 0, 2), "{verbs:?}");
 
     let mut incident = single(1, Status::Running);
     incident.task.idempotency_key = Some("distress:incident:api.example:7".into());
@@ -806,6 +841,9 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     let mut parted = with(Status::Ready, 0, &["crashed"]);
     parted.detail.events.push(event("unlinked", 10, json!({"parent": "t_0000cafe"})));
     assert_eq!(told_of(parted, false), None);
+    let mut other = with(Status::Ready, 0, &["crashed"]);
+    other.detail.events.push(event("unlinked", 10, json!({"parent": "t_0000dddd"})));
+    assert_eq!(told_of(other, false), park(1), "what was cut was no link to its card");
     // Decided by somebody else while the card waits: it only holds its task back.
     let mut all = seen(vec![with(Status::Todo, 0, &["unblocked"])]);
     all.cards = vec![card(true)];
@@ -964,4 +1002,119 @@ fn nobody_is_asked_again_before_the_provider_can_have_answered() {
         told(&all).steps[0].action.clone()
     };
     assert_eq!((with(600), with(1_000)), ("park".into(), "card".into()));
+}
+
+#[test]
+fn with_its_cards_used_up_only_what_lies_with_a_held_provider_waits_on() {
+    let with = |cause: Cause, limited: bool| {
+        let mut s = gave_up("t_00000001", cause);
+        s.detail.cards_made = (1..=5)
+            .map(|n| CardMade {
+                id: format!("t_0000caf{n}"),
+                key: format!("distress:t_00000001:{}:{n}", cause.as_str()),
+                status: Status::Done,
+                created_at: ago(40_000 - 100 * n),
+            })
+            .collect();
+        let mut all = seen(vec![s]);
+        let luna =
+            Profile { name: "luna".into(), endpoint: Some("api.example".into()), ..Profile::default() };
+        all.profiles.insert("luna".into(), luna.clone());
+        all.routing.profiles.insert("luna".into(), luna);
+        if limited {
+            all.routing.sightings = vec![Sighting {
+                id: Id::new(None, Some("api.example")),
+                profile: Some("luna".into()),
+                task: "t_00000099".into(),
+                at: ago(20),
+                began: ago(80),
+                news: News::Bad { cause: Cause::RateLimit, resets: None },
+            }];
+        }
+        told(&all).steps[0].action.clone()
+    };
+    assert_eq!(with(Cause::RateLimit, true), "park");
+    assert_eq!(with(Cause::Misconfigured, true), "hand-over", "no answer of the provider mends that");
+    assert_eq!(with(Cause::Misconfigured, false), "hand-over");
+}
+
+#[test]
+fn what_jams_the_guard_for_ever_gets_a_card_once_heal_is_done_with_it() {
+    let jams = "[Errno 13] Permission denied: '/srv/author/x'";
+    let jammed = |escalated: bool| {
+        let mut s = source("t_00000001", Status::Ready);
+        s.detail.task.last_failure_error = Some(jams.into());
+        let by = if escalated { "watchbill_escalated" } else { "watchbill_guard_cleared" };
+        s.detail.events.push(event(by, 600, json!({"by": "heal"})));
+        s
+    };
+    assert_eq!(one(jammed(false)).steps, [], "heal clears it");
+    let d = one(jammed(true));
+    assert!(card(&d.steps[0]).unwrap().1.title.ends_with("env_blocker"), "{d:?}");
+    assert_eq!((links(&d.steps[0]), parks(&d.steps[0])), (1, true));
+    assert!(d.steps[0].because.contains("reset by heal as often as allowed"), "{d:?}");
+    let mut never_tried = jammed(true);
+    never_tried.detail.runs.clear();
+    assert_eq!(one(never_tried).steps.len(), 1);
+    let mut unreadable = jammed(true);
+    unreadable.reading.end = LogEnd::Unreadable("permission denied".into());
+    assert_eq!(one(unreadable).steps, []);
+    let mut by_a_person = jammed(true);
+    by_a_person.detail.events.push(event("unblocked", 60, json!({})));
+    assert_eq!(one(by_a_person).steps, [], "a person began it anew");
+    let mut mended = jammed(true);
+    mended.detail.task.last_failure_error = None;
+    assert_eq!(one(mended).steps, []);
+
+    // Set free by an answer, it jams once more: no attempt lies between the two.
+    let asked = |status: Status| {
+        let mut s = jammed(true);
+        let (id, key) = ("t_0000caf7".into(), "distress:t_00000001:spawn_error:7".into());
+        s.detail.cards_made = vec![CardMade { id, key, status, created_at: ago(300) }];
+        one(s).steps.len()
+    };
+    assert_eq!((asked(Status::Done), asked(Status::Archived)), (1, 0));
+}
+
+#[test]
+fn the_note_of_who_stops_says_what_was_said_and_no_more() {
+    let said = super::by_hand::Said {
+        blocker: crate::distress::Blocker::EnvBlocker,
+        reason: None,
+        completed: Some("the red ones".into()),
+        cannot_touch: Some("  ".into()),
+        needs: Some("a ladder".into()),
+        author: "luna".into(),
+    };
+    let want = "Stopped (no ladder). See the card.\n- Completed: the red ones\n- Needs: a ladder";
+    assert_eq!(super::by_hand::note(&said, "no ladder", "See the card."), want);
+}
+
+#[test]
+fn what_was_taken_off_an_incidents_card_is_asked_about_anew() {
+    let left = |by: &str, cause: Cause, run: i64| {
+        let mut s = gave_up("t_00000001", cause);
+        let trail = json!({"card": "t_0000beef", "run": run});
+        let linked = json!({"by": super::NAME, "parent": "t_0000beef", "watchbill": trail});
+        s.detail.events.insert(1, event("linked", 1_250, linked));
+        s.detail.events.insert(2, event("unlinked", 1_240, json!({"by": by, "parent": "t_0000beef"})));
+        let facts = json!({"word": "rate_limit", "place": "api.example", "case": "gave-up", "linked": true});
+        let created = json!({"by": super::NAME, "source_task": "t_00000001", "watchbill": facts});
+        let mut incident =
+            open_card("t_0000beef", "[BLOCKED] t_00000001 rate_limited", Status::Scheduled, created);
+        incident.task.idempotency_key = Some("distress:incident:api.example:6".into());
+        let mut all = seen(vec![s]);
+        all.cards = vec![incident];
+        told(&all)
+    };
+    // Of the same cause it joins again, also for the attempt it was asked about before; of another it has a card of its own.
+    for run in [6, 7] {
+        let d = left("route-blocked", Cause::RateLimit, run);
+        assert!(d.steps[0].changes.contains(&Change::Link { parent: "t_0000beef".into() }), "{d:?}");
+    }
+    let d = left("route-blocked", Cause::Credential, 6);
+    assert!(card(&d.steps[0]).is_some(), "{d:?}");
+    // Whoever took it off by hand wants it to go on without.
+    let d = left("anna", Cause::RateLimit, 6);
+    assert!(d.steps.is_empty() && d.left[0].because.contains("was unlinked from it"), "{d:?}");
 }

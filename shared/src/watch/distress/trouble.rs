@@ -6,6 +6,7 @@ use super::HAND;
 use super::NAME;
 use super::history::{self, is_loose, meets_a_wall, recorded, repeated, told};
 use super::seen::{Seen, SourceSeen};
+use super::session;
 use crate::board::{Detail, Event, Run, Status, Step, hermes};
 use crate::cause::{self, Cause, Owner};
 use crate::config::Config;
@@ -13,7 +14,7 @@ use crate::config::span::seconds;
 use crate::distress::Blocker;
 use crate::host::Life;
 use crate::logs::{Evidence, LogEnd, SignalKind};
-use crate::time::words;
+use crate::time::{Time, words};
 use crate::watch::route::moving::GOAL;
 use crate::watch::{route, word};
 
@@ -62,6 +63,8 @@ pub(super) struct Trouble {
     pub(super) wait: Option<&'static str>,
     /// A draft of narrower tasks, as lines of the card.
     pub(super) draft: Vec<String>,
+    /// When it began, where several things may go wrong within one attempt.
+    pub(super) began: Option<Time>,
 }
 
 /// Kinds of events after which a task stands differently.
@@ -254,6 +257,9 @@ impl Case<'_> {
 
     /// A task that waits for its next attempt, although the last one already met a wall that is still there.
     fn ready(&self) -> Verdict {
+        if self.is_escalated() && hermes::is_guard_jammed(self.d) {
+            return self.jammed();
+        }
         let Some(run) = self.run().filter(|r| r.ended_at.is_some()) else { return Verdict::Fine };
         let turn = self.newest(&TURNS);
         let failed = |e: &Event| FAILURES.contains(&e.kind.as_str()) || e.kind == "promoted";
@@ -281,6 +287,16 @@ impl Case<'_> {
             }
             _ => Verdict::Fine,
         }
+    }
+
+    /// Held back by the runtime's guard over its failure text, which heal took away as often as it may. No attempt will ever
+    /// end here, so nothing else would call anybody.
+    fn jammed(&self) -> Verdict {
+        if let LogEnd::Unreadable(why) = &self.s.reading.end {
+            return Verdict::Unknown(format!("its log cannot be read: {why}"));
+        }
+        let cause = self.cause(self.d.task.last_failure_error.as_deref()).unwrap_or(Cause::Unknown);
+        self.stuck("escalated", cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget))
     }
 
     /// Parked by one of us.
@@ -348,7 +364,7 @@ impl Case<'_> {
         // What an attempt before this one met is no evidence.
         let since = self.run().map_or(self.seen.now, |r| r.started_at);
         let Some(newest) = repeated(&self.s.reading.signals, since, self.seen.now, self.config) else {
-            return Verdict::Fine;
+            return self.session();
         };
         match self.s.worker.as_ref() {
             Some(w) if w.life == Life::Alive => {}
@@ -373,6 +389,16 @@ impl Case<'_> {
         );
         stuck.evidence = Some(newest.evidence.clone());
         Verdict::Stuck(Box::new(stuck))
+    }
+
+    /// A living session of which something was recorded that it does not come out of by itself. It is not touched: its claim
+    /// stands, and whoever is asked decides.
+    fn session(&self) -> Verdict {
+        let Some(found) = session::found(self.d) else { return Verdict::Fine };
+        let what = format!("Its session {}: {} since {}.", found.session, found.kind, found.since);
+        let stuck = self.trouble(session::SESSION, found.cause, found.word, found.blocker, what);
+        let quotes = if found.said.is_empty() { Vec::new() } else { vec![found.said] };
+        Verdict::Stuck(Box::new(Trouble { quotes, began: Some(found.since), ..stuck }))
     }
 
     /// The true cause: the line the log ends on, else what the runtime itself recorded.
@@ -444,6 +470,7 @@ impl Case<'_> {
             spent: false,
             wait: None,
             draft: Vec::new(),
+            began: None,
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use super::Rules;
 use super::seen::SourceSeen;
+use super::session::SESSION;
 use super::trouble::Trouble;
 use crate::board::Detail;
 use crate::cause::Cause;
 use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, shell_word};
 use crate::host::Life;
 use crate::scope::Scope;
+use crate::session::mapping;
 use crate::watch::draft;
 
 impl Rules<'_> {
@@ -150,8 +152,7 @@ impl Rules<'_> {
         let orchestrators = [self.orchestrator().name, "default".to_owned()];
         let worker =
             s.detail.newest_run().and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref());
-        let provider_bound = matches!(t.blocker, Blocker::RateLimited | Blocker::CredentialFailure);
-        let same_wall = |p: &String| provider_bound && self.shares_provider(s, t, p);
+        let same_wall = |p: &String| t.blocker.lies_with_provider() && self.shares_provider(s, t, p);
         let known = self.seen.runtime.iter().flat_map(|r| &r.profiles);
         let profiles: Vec<String> = known
             .filter(|p| !orchestrators.contains(p) && Some(p.as_str()) != worker && !same_wall(p))
@@ -167,6 +168,13 @@ impl Rules<'_> {
                     format!("kill {pid}"),
                 ));
             }
+        }
+        if let Some(mapping) = mapping::active(&s.detail).filter(|_| t.case == SESSION) {
+            let board = shell_word(&self.seen.db);
+            more.push((
+                "Its session still has the task; a person stops it with".into(),
+                format!("coord --db {board} abort {}", mapping.session),
+            ));
         }
         if t.case == "block-loop" {
             more.push((

@@ -8,7 +8,8 @@ use super::seen::{Recent, Seen};
 use crate::board::{Detail, Event, Run};
 use crate::cause::{self, Cause};
 use crate::time::Time;
-use crate::watch::word::is_fresh_start;
+use crate::watch::distress::HAND;
+use crate::watch::word::{cause_in, is_fresh_start};
 
 /// How often `heal` helped a task in its present episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -122,7 +123,7 @@ fn reset_cause(e: &Event) -> Option<Cause> {
     if e.by() != Some("heal") || e.kind != "unblocked" {
         return None;
     }
-    serde_json::from_value(e.trail()?.get("cause")?.clone()).ok()
+    cause_in(e.trail()?)
 }
 
 fn died_at(trail: &Value) -> Option<Time> {
@@ -143,6 +144,14 @@ fn healthy_since(seen: &Seen, probe: &Recent, long_enough: i64) -> Option<Time> 
         }
         _ => None,
     }
+}
+
+/// Whether a claimer that is gone tells nothing about the newest attempt's end: it was the worker itself, or a harness that
+/// saw its worker end and said so.
+pub(super) fn claimer_tells_nothing(d: &Detail) -> bool {
+    let run = d.newest_run().map(|r| r.id);
+    let ended = |e: &Event| matches!(e.kind.as_str(), "watchbill_ended" | "crashed") && e.by() == Some(HAND);
+    d.is_self_claimed() || d.events.iter().any(|e| ended(e) && e.run.is_some() && e.run == run)
 }
 
 /// The cause a board's own failure text names.

@@ -1,15 +1,19 @@
 //! `heal`: requeues what dead workers left behind, resets infrastructure crash loops, clears jams and leaked claims,
 //! and says so once when it was reset too often.
 //!
-//! It never signals a process, never lifts a block somebody else made, and never raises a cap. Work whose last attempt
+//! It signals a process only where the configuration allows it and the process itself proves to be the worker, never lifts a block somebody else made, and never raises a cap. Work whose last attempt
 //! ended on a provider's or a configuration's error is not its business: it only frees the dead claim and parks it.
 
+mod health;
 mod history;
 mod observe;
+mod resume;
 mod running;
 pub mod seen;
+pub mod session;
 mod stuck;
 pub(in crate::watch) use observe::ask;
+pub(crate) use observe::{MOST_TICKS, TICKED, is_tick, runtime};
 #[cfg(test)]
 mod tests;
 
@@ -18,13 +22,17 @@ use serde_json::{Map, Value, json};
 use self::seen::{Seen, TaskSeen};
 use super::{Decision, Left, Pass, Watcher, World, word};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Expect, Status, Step};
+use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::config::span::seconds;
-use crate::config::{Config, Heal as Policy};
+use crate::config::{Config, Detect, Heal as Policy};
+use crate::distress::is_card;
 use crate::error::Result;
-use crate::host::Proof;
+use crate::host::{Proof, Target};
+use crate::packet::Packet;
 use crate::time::Time;
+
+pub(crate) const NAME: &str = "heal";
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,14 +40,14 @@ pub struct Heal;
 
 impl Watcher for Heal {
     type Seen = Seen;
-    const NAME: &'static str = "heal";
+    const NAME: &'static str = NAME;
 
     fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         observe::observe(world, pass)
     }
 
     fn decide(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
-        decide(seen, pass, &config.heal, config.people.assignee.as_deref())
+        decide(seen, pass, config)
     }
 
     fn glanced(seen: &Seen) -> usize {
@@ -57,6 +65,8 @@ enum Verdict {
     Act(Box<Step>),
     /// Leave it, for this reason.
     Leave(String),
+    /// Leave it until then, for this reason.
+    Wait(String, Time),
     /// Leave it, because something is not known.
     Unknown(String),
     /// Nothing is wrong with it.
@@ -68,6 +78,7 @@ struct Rules<'a> {
     seen: &'a Seen,
     pass: &'a Pass,
     policy: &'a Policy,
+    detect: &'a Detect,
     person: Option<&'a str>,
 }
 
@@ -77,11 +88,27 @@ pub(crate) fn resets(d: &crate::board::Detail, config: &Config) -> u64 {
     u64::try_from(tally.resets).unwrap_or(0)
 }
 
-/// Decides on everything that was seen. Pure: the same facts give the same steps.
+/// What the next attempt at a task would be told now, with the task itself; `None`: there is no such task.
 ///
-/// `person` is assigned what needs one.
-pub fn decide(seen: &Seen, pass: &Pass, policy: &Policy, person: Option<&str>) -> Decision {
-    let rules = Rules { seen, pass, policy, person };
+/// # Errors
+/// The board cannot be read.
+pub(crate) fn handover(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<Option<(Detail, Packet)>> {
+    let config = world.config;
+    let Some(mut seen) = observe::one(world, pass, id)? else { return Ok(None) };
+    let Some(t) = seen.tasks.pop() else { return Ok(None) };
+    let rules = Rules { seen: &seen, pass, policy: &config.heal, detect: &config.detect, person: None };
+    let packet = resume::now(&t, &rules);
+    Ok(Some((t.detail, packet)))
+}
+
+/// Most workers stopped in one pass: each may take its time to end.
+const MOST_STOPS: usize = 4;
+
+/// Decides on everything that was seen. Pure: the same facts give the same steps.
+pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+    let person = config.people.assignee.as_deref();
+    let rules = Rules { seen, pass, policy: &config.heal, detect: &config.detect, person };
+    let mut stops = 0;
     let mut decision = Decision::default();
     if let Some(fault) = &seen.clock_fault {
         if !seen.tasks.is_empty() {
@@ -92,16 +119,22 @@ pub fn decide(seen: &Seen, pass: &Pass, policy: &Policy, person: Option<&str>) -
     let mut resets = stuck::Resets::plan(&rules);
     let asked = |t: &&TaskSeen| pass.only.as_ref().is_none_or(|only| *only == t.detail.task.id);
     for t in seen.tasks.iter().filter(asked) {
-        let (because, unknown) = match rules.one(t, &mut resets) {
+        let left = |because: String| Left::new(&t.detail.task.id, because);
+        let left = match rules.one(t, &mut resets) {
+            Verdict::Act(step) if step.stop.is_some() && stops == MOST_STOPS => {
+                left("its worker is stopped in a later pass: so many at once take too long".to_owned())
+            }
             Verdict::Act(step) => {
+                stops += usize::from(step.stop.is_some());
                 decision.steps.push(*step);
                 continue;
             }
             Verdict::Fine => continue,
-            Verdict::Leave(because) => (because, false),
-            Verdict::Unknown(because) => (because, true),
+            Verdict::Leave(because) => left(because),
+            Verdict::Wait(because, until) => left(because).until(Some(until)),
+            Verdict::Unknown(because) => left(because).unknown(),
         };
-        decision.left.push(Left { task: t.detail.task.id.clone(), because, unknown });
+        decision.left.push(left);
     }
     decision
 }
@@ -109,8 +142,8 @@ pub fn decide(seen: &Seen, pass: &Pass, policy: &Policy, person: Option<&str>) -
 impl Rules<'_> {
     fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        if word::is_opted_out(&t.detail, profiles) {
-            return Verdict::Leave("marked `watchbill: no-heal`".into());
+        if let Some(why) = word::hands_off(&t.detail, profiles) {
+            return Verdict::Leave(why);
         }
         let row = &t.detail.task;
         match row.status {
@@ -135,6 +168,12 @@ impl Rules<'_> {
         }
     }
 
+    /// Who gets a task that needs a person. A card stays its orchestrator's: given away, it would only be given back.
+    fn person_for(&self, t: &TaskSeen) -> Option<&str> {
+        let row = &t.detail.task;
+        self.person.filter(|_| !is_card(row))
+    }
+
     fn failure_limit(&self) -> i64 {
         self.seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit)
     }
@@ -157,6 +196,7 @@ impl Rules<'_> {
             cause: verb.cause,
             expect: Some(Expect::of(&t.detail)),
             proof: verb.proof,
+            stop: verb.stop,
             after: Vec::new(),
             changes,
             because: verb.because,
@@ -173,12 +213,13 @@ struct Verb<'a> {
     cause: Option<Cause>,
     because: String,
     proof: Option<Proof>,
+    stop: Option<Target>,
     more: Map<String, Value>,
 }
 
 impl<'a> Verb<'a> {
     fn new(action: &'a str, case: &'a str, because: String) -> Verb<'a> {
-        Verb { action, case, cause: None, because, proof: None, more: Map::new() }
+        Verb { action, case, cause: None, because, proof: None, stop: None, more: Map::new() }
     }
 
     fn cause(mut self, cause: Option<Cause>) -> Self {
@@ -188,6 +229,11 @@ impl<'a> Verb<'a> {
 
     fn proof(mut self, proof: Option<Proof>) -> Self {
         self.proof = proof;
+        self
+    }
+
+    fn stop(mut self, target: Target) -> Self {
+        self.stop = Some(target);
         self
     }
 

@@ -5,21 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
-use crate::board::{Detail, Event, Status, Task, claim_host, claimer_pid, hermes};
+use super::{resume, session};
+use crate::board::{Detail, Event, Run, Status, Step, Task, claim_host, claimer_pid, hermes};
+use crate::config::Config;
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
-use crate::host::{Ask, Birth, Life, Look};
+use crate::host::{Ask, Birth, Life, Look, Target};
 use crate::logs::LogEnd;
+use crate::logs::vitals::{Vitals, Worker};
 use crate::time::Time;
-use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, World, clock, route, word};
+use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, UseAsk, World, clock, route, word};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
 const RECENT: i64 = 2 * 3_600;
 /// Most events read for that.
-const MOST_RECENT: u32 = 4_000;
+pub(crate) const MOST_TICKS: u32 = 4_000;
 /// A dispatcher that did something within these seconds is taken for alive.
-const TICKED: i64 = 600;
+pub(crate) const TICKED: i64 = 600;
 
 /// Events that only a dispatcher's tick writes, or a hand that does its work.
 const TICKS: [&str; 12] = [
@@ -52,24 +55,14 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         .filter(|t| wanted(t) && suspect(t, now, quiet_enough, own_board))
         .map(|t| t.id.clone())
         .collect();
-    let mut seen = Seen {
-        now,
-        host: None,
-        runtime: None,
-        glanced: rows.len(),
-        own_board,
-        clock_fault: None,
-        quiet_until: route::facts::quiet(world.config, now),
-        tasks: Vec::new(),
-        recent: Vec::new(),
-        probes: Vec::new(),
-    };
+    let quiet_until = route::facts::quiet(world.config, now);
+    let mut seen = Seen { glanced: rows.len(), own_board, quiet_until, ..Seen::blank(now) };
     if ids.is_empty() {
         return Ok(seen);
     }
     let mut details = world.board.look(&ids)?;
     know_by_title(&mut details, &rows);
-    let events = world.board.events(now.plus(-RECENT), MOST_RECENT)?;
+    let events = world.board.events(now.plus(-RECENT), MOST_TICKS)?;
     let newest = events.iter().map(|(_, e)| e.at).max();
     seen.clock_fault = clock::fault(world, pass, newest);
     seen.runtime = Some(runtime(world, &events, now));
@@ -77,12 +70,35 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.probes = probes(world, &seen.recent)?;
     seen.host = Some(world.host.facts());
     seen.tasks = closer(world, details, now);
+    let goes_on = goes_on(&seen, pass, world.config);
+    resume::observe(world, &mut seen, &goes_on)?;
     Ok(seen)
+}
+
+/// Tasks that go back into the queue as far as is known without their trees, and those whose dead worker's tree is to be noted.
+fn goes_on(seen: &Seen, pass: &Pass, config: &Config) -> BTreeSet<String> {
+    let back = super::decide(seen, pass, config).steps.into_iter();
+    let is_back = |s: &Step| matches!(s.action.as_str(), "requeue" | "block" | "reset") || s.stop.is_some();
+    let back = back.filter(is_back).map(|s| s.task);
+    let dead = seen.tasks.iter().filter(|t| resume::is_to_be_noted(t)).map(|t| t.detail.task.id.clone());
+    back.chain(dead).collect()
+}
+
+/// One task as a pass would see it that puts it back into the queue, whatever state it is in; `None`: there is no such task.
+pub(super) fn one(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<Option<Seen>> {
+    let details = world.board.look(&[id.to_owned()])?;
+    if details.is_empty() {
+        return Ok(None);
+    }
+    let mut seen = Seen::blank(pass.now);
+    seen.tasks = closer(world, details, pass.now);
+    resume::observe(world, &mut seen, &BTreeSet::from([id.to_owned()]))?;
+    Ok(Some(seen))
 }
 
 /// Adds the open cards that say only in their title whose they are: a worker makes them with its own tools, without a key
 /// and often without a link.
-fn know_by_title(details: &mut [Detail], rows: &[Task]) {
+pub(super) fn know_by_title(details: &mut [Detail], rows: &[Task]) {
     let mut named: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for row in rows {
         if let Some((source, _)) = distress::read_title(&row.title) {
@@ -91,16 +107,22 @@ fn know_by_title(details: &mut [Detail], rows: &[Task]) {
     }
     for d in details {
         for card in named.get(&d.task.id).into_iter().flatten() {
-            if !d.cards.iter().any(|c| c == card) {
+            if !d.cards.iter().any(|c| c == card) && !word::has_left(d, card) {
                 d.cards.push((*card).to_owned());
             }
         }
     }
 }
 
-fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime {
+/// Whether a dispatcher left this event.
+pub(crate) fn is_tick(e: &Event) -> bool {
+    e.by().is_none() && TICKS.contains(&e.kind.as_str())
+}
+
+/// The runtime, with what its newest events tell of its dispatcher.
+pub(crate) fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime {
     let mut runtime = (world.runtime)();
-    let tick = |e: &Event| e.by().is_none() && TICKS.contains(&e.kind.as_str()) && now.since(e.at) <= TICKED;
+    let tick = |e: &Event| is_tick(e) && now.since(e.at) <= TICKED;
     if runtime.dispatcher == Dispatcher::Absent
         && !world.board.is_own()
         && events.iter().any(|(_, e)| tick(e))
@@ -111,7 +133,7 @@ fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime 
 }
 
 /// What the storm brake needs: our resets.
-fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
+pub(super) fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
     let ours = |e: &Event| e.by().is_some_and(|by| word::OURS.contains(&by)) && e.kind == "unblocked";
     events.into_iter().filter(|(_, e)| ours(e)).map(|(task, event)| Recent { task, event }).collect()
 }
@@ -132,13 +154,19 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     // One scan of /proc answers for all; none is made where nobody asks.
     let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) }.into_iter();
     let board = world.board.id().clone();
+    let mut sessions = session::observe(world, &details, now);
     let mut still_gone = BTreeSet::new();
     let mut tasks = Vec::new();
     for (detail, ask) in details.into_iter().zip(asks) {
-        let worker = ask.and_then(|_| looks.next());
+        let mut worker = ask.as_ref().and_then(|_| looks.next());
+        let session = sessions.remove(&detail.task.id);
+        // What its server left running goes on in its folder, without a mark of the run.
+        if let Some((look, s)) = worker.as_mut().zip(session.as_ref()) {
+            look.orphans.extend(s.left.iter().cloned());
+        }
         let (log, log_at) = match reads_log(&detail, worker.as_ref()) {
             Some(since) => {
-                let file = detail.newest_claim().and_then(Event::trail).and_then(|t| t.get("log")?.as_str());
+                let file = detail.words_file();
                 let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
                 let profile = profile.or(detail.task.assignee.as_deref());
                 let ask = LogAsk { board: &board, task: &detail.task.id, profile, since, now, file };
@@ -147,17 +175,86 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             }
             None => (LogEnd::NoEvidence, None),
         };
+        let log = match &session {
+            Some(s) if matches!(log, LogEnd::Absent | LogEnd::NoEvidence) => s.end.clone(),
+            _ => log,
+        };
         let gone_since = waits(&detail, worker.as_ref()).map(|key| {
             let key = format!("gone:{}:{key}", board.path.display());
             let since = world.cache.sight(&key, now);
             still_gone.insert(key);
             since
         });
+        let running = |_: &Look| detail.task.status == Status::Running;
+        let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {
+            Some(look) => fares(world, &detail, ask.as_ref(), look, now),
+            None => (None, None),
+        };
         let claim_here = detail.task.claim_host().is_some_and(|h| world.host.is_here(h));
-        tasks.push(TaskSeen { detail, claim_here, worker, log, log_at, gone_since });
+        tasks.push(TaskSeen {
+            detail,
+            claim_here,
+            worker,
+            log,
+            log_at,
+            gone_since,
+            vitals,
+            target,
+            session,
+            resume: None,
+        });
     }
     world.cache.forget(&format!("gone:{}:", board.path.display()), &still_gone);
     tasks
+}
+
+/// How the present attempt fares, and its worker where that lives and may be stopped.
+fn fares(
+    world: &mut World<'_>,
+    detail: &Detail,
+    ask: Option<&Ask>,
+    look: &Look,
+    now: Time,
+) -> (Option<Target>, Option<Vitals>) {
+    let t = &detail.task;
+    let run = detail.current_run().or(detail.newest_run());
+    let living = look.worker_pid.filter(|_| look.life == Life::Alive);
+    let target = living.and_then(|pid| world.host.target(&t.id, t.current_run, pid));
+    let born = ask.and_then(|a| a.birth.as_ref()).map(|b| b.ticks);
+    let ticks = target.as_ref().map(|t| t.start_ticks).or(born);
+    // What a dead worker's pid points to is its own only where its start is known.
+    let pid = living.or(t.worker_pid.filter(|_| ticks.is_some()));
+    let of_hermes = ask.is_some_and(|a| a.hermes_spawned);
+    let worker = pid.map(|pid| Worker { pid, ticks, of_hermes });
+    let ask = attempt(world, detail, run, now);
+    (target, (world.vitals)(&ask, worker, world.cache))
+}
+
+/// How the newest attempt of a task fared that does not run any more, or that is a session's.
+pub(super) fn fared(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<Vitals> {
+    let run = detail.newest_run()?;
+    let ask = attempt(world, detail, Some(run), now);
+    if run.ended_at.is_none() && ask.session.is_none() {
+        return None;
+    }
+    (world.vitals)(&ask, None, world.cache)
+}
+
+/// The question about one attempt.
+fn attempt<'a>(world: &World<'_>, detail: &'a Detail, run: Option<&'a Run>, now: Time) -> UseAsk<'a> {
+    let t = &detail.task;
+    UseAsk {
+        own_board: world.board.is_own(),
+        task: &t.id,
+        profile: run.and_then(|r| r.profile.as_deref()).or(t.assignee.as_deref()),
+        file: detail.newest_claim().and_then(Event::trail).and_then(|t| t.get("log")?.as_str()),
+        session: run.and_then(|r| session::here(world, detail, r.id)),
+        workspace: detail.place.path.as_deref(),
+        from: run.map(|r| r.started_at).or(t.started_at).unwrap_or(t.created_at),
+        to: run.and_then(|r| r.ended_at),
+        next: None,
+        now,
+    }
 }
 
 /// A row that lost its claim still says in its run or history whose it was. Another host's stays another host's.

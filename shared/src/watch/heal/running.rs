@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
+use super::resume::{self, Ground};
 use super::seen::TaskSeen;
+use super::session::Standing;
 use super::{Rules, Verb, Verdict, history, hold};
 use crate::board::hermes;
 use crate::cause::{Cause, Owner};
@@ -29,7 +31,7 @@ impl Rules<'_> {
             return Verdict::Unknown("its worker could not be looked at".into());
         };
         if look.life == Life::Alive {
-            return Verdict::Leave(format!("worker alive: {}", look.because));
+            return self.living(t, look);
         }
         if row.worker_pid.is_none() && row.claim_lock.is_some() {
             return self.lease_ran_out(t, look);
@@ -40,11 +42,12 @@ impl Rules<'_> {
         }
         let quiet = self.quiet(t);
         if quiet < self.grace() {
-            return Verdict::Leave(format!(
-                "worker gone, but only quiet for {}: {}",
-                words(quiet),
-                look.because
-            ));
+            // The sooner it is noted, the less others can have done to it; and the requeue need not wait for it.
+            if let Ground::Unnoted(state) = self.ground(t) {
+                return self.note_tree(t, &state, &format!("worker gone: {}", look.because));
+            }
+            let because = format!("worker gone, but only quiet for {}: {}", words(quiet), look.because);
+            return Verdict::Wait(because, self.seen.now.plus(self.grace() - quiet));
         }
         let started = self.started(t);
         let rebooted = self.seen.host.as_ref().is_some_and(|h| started.plus(60) < h.boot_time);
@@ -52,7 +55,9 @@ impl Rules<'_> {
         let excused = match () {
             () if rebooted => Some("the machine was restarted since"),
             () if orphan_row => Some("the row had lost its claim"),
-            () if look.claimer == Life::Gone => Some("its dispatcher is gone too"),
+            () if look.claimer == Life::Gone && !history::claimer_tells_nothing(&t.detail) => {
+                Some("its dispatcher is gone too")
+            }
             () => None,
         };
         let case = match () {
@@ -77,24 +82,62 @@ impl Rules<'_> {
         if !t.claim_here {
             return Verdict::Unknown(format!("worker unknown: {}", look.because));
         }
+        match t.session.as_ref().map(|s| (&s.session, &s.standing)) {
+            Some((session, Standing::Orphaned(said))) => {
+                return self.orphaned_session(t, look, &format!("session {session} is orphaned: {said}"));
+            }
+            Some((session, Standing::AtWork)) => {
+                return Verdict::Leave(format!("session {session} is at work"));
+            }
+            Some((_, Standing::Idle | Standing::Unknown(_))) | None => {}
+        }
         let started = self.started(t);
         let ceiling = started.max(t.detail.task.last_heartbeat_at.unwrap_or(started));
         let ends = row.claim_expires.unwrap_or(started).min(ceiling.plus(seconds(self.policy.claim_ceiling)));
         let over = self.seen.now.since(ends);
         if over < 60 || self.quiet(t) < self.grace() {
-            return Verdict::Leave(format!("no worker known; the claim runs until {}", ends.local_clock()));
+            let until = ends.local_clock();
+            // The first moment at which both are over.
+            let next = ends.plus(60).max(self.seen.now.plus(self.grace() - self.quiet(t)));
+            return match t.session.as_ref().map(|s| (&s.session, &s.standing)) {
+                Some((session, Standing::Unknown(why))) => Verdict::Unknown(format!(
+                    "session {session} unknown: {why}; the claim runs until {until}"
+                )),
+                Some((session, _)) => {
+                    Verdict::Wait(format!("session {session} is idle; the claim runs until {until}"), next)
+                }
+                None => Verdict::Wait(format!("no worker known; the claim runs until {until}"), next),
+            };
         }
         let what = format!("no worker known, claim ran out {} ago", words(over));
         self.bury(t, Death { case: "no-pid", what, excused: Some("its worker was never recorded"), look })
+    }
+
+    /// A session whose server was started again is dead like a worker whose process is: no word of its claim can change that.
+    /// Its server served others as well, so that its end is nobody's fault.
+    fn orphaned_session(&self, t: &TaskSeen, look: &Look, what: &str) -> Verdict {
+        let quiet = self.quiet(t);
+        if quiet < self.grace() {
+            if let Ground::Unnoted(state) = self.ground(t) {
+                return self.note_tree(t, &state, what);
+            }
+            return Verdict::Leave(format!("{what}; quiet for {} only", words(quiet)));
+        }
+        let (case, excused) = ("session-orphaned", Some("its server was started again since"));
+        self.bury(t, Death { case, what: what.to_owned(), excused, look })
     }
 
     /// Decides what becomes of the work of a worker that is gone.
     fn bury(&self, t: &TaskSeen, death: Death<'_>) -> Verdict {
         let quiet = self.quiet(t);
         if let Some(wait) = self.orphans(t, death.look) {
-            return Verdict::Leave(wait);
+            return wait;
         }
         let mut because = format!("{}, last heard from {} ago", death.what, words(quiet));
+        let died = resume::attempts(&t.detail) - i64::from(death.excused.is_some());
+        if died > i64::from(self.policy.max_resumes) {
+            return self.capped(t, death.look, died, &because);
+        }
         match &t.log {
             LogEnd::Unreadable(why) => {
                 return Verdict::Unknown(format!("{}, but its log cannot be read: {why}", death.what));
@@ -109,6 +152,16 @@ impl Rules<'_> {
             because.push_str(&format!("; its distress card {card} is open"));
             return self.park(t, death.case, death.look.proof.clone(), Cause::WorkerGone, &because);
         }
+        let warnings = match self.ground(t) {
+            Ground::Unnoted(state) => return self.note_tree(t, &state, &because),
+            Ground::Settling(at) => {
+                let ago = words(self.seen.now.since(at));
+                return Verdict::Leave(format!("{because}; its working tree was noted {ago} ago"));
+            }
+            Ground::Drifted(drift) => return self.drifted(t, death.look, &drift, &because),
+            Ground::Fine(warnings) => warnings,
+        };
+        because.push_str(&warnings.told());
         if !death.look.orphans.is_empty() {
             let pids: Vec<_> = death.look.orphans.iter().map(|o| o.pid.to_string()).collect();
             because.push_str(&format!("; its children still run: {}", pids.join(", ")));
@@ -129,7 +182,12 @@ impl Rules<'_> {
             Some(excuse) => {
                 let verb =
                     verb(format!("{because} ({excuse})")).fact("uncounted", json!(tally.uncounted + 1));
-                self.step(t, verb, |trail| hermes::reclaimed(&t.detail, trail))
+                let verb = verb.fact("transitions", resume::resumed(t));
+                self.step(t, verb, |trail| {
+                    let mut changes = hermes::reclaimed(&t.detail, trail);
+                    changes.extend(resume::told(t, &warnings));
+                    changes
+                })
             }
             None => {
                 let (failures, limit) = (
@@ -137,34 +195,43 @@ impl Rules<'_> {
                     hermes::breaker(&t.detail.task, self.failure_limit()).0,
                 );
                 let mut verb = verb(format!("{because} (failure {failures} of {limit})"));
-                if failures >= limit {
+                let blocks = failures >= limit;
+                if blocks {
                     verb.action = "block";
+                } else {
+                    verb = verb.fact("transitions", resume::resumed(t));
                 }
                 let pid = t.detail.task.worker_pid;
-                self.step(t, verb, |trail| hermes::crashed(&t.detail, pid, self.failure_limit(), trail))
+                self.step(t, verb, |trail| {
+                    let mut changes = hermes::crashed(&t.detail, pid, self.failure_limit(), trail);
+                    // Where the breaker blocks, the reset tells it, by what is true then.
+                    changes.extend(if blocks { Vec::new() } else { resume::told(t, &warnings) });
+                    changes
+                })
             }
         }
     }
 
     /// A killed worker's tool child lives on in a session of its own and may still edit the tree. It is waited for,
     /// but not for ever.
-    pub(super) fn orphans(&self, t: &TaskSeen, look: &Look) -> Option<String> {
+    pub(super) fn orphans(&self, t: &TaskSeen, look: &Look) -> Option<Verdict> {
         let first = look.orphans.first()?;
         let waited = t.gone_since.map_or(0, |since| self.seen.now.since(since));
         let most = seconds(self.policy.orphan_wait);
         // The second bound rests on the board alone: what we remember may be lost in every pass.
         let started = self.started(t);
-        let heard =
-            t.detail.task.last_heartbeat_at.filter(|s| self.is_sane(*s)).map_or(started, |s| s.max(started));
+        let signs = [t.detail.task.last_heartbeat_at, t.session.as_ref().and_then(|s| s.active)];
+        let heard = signs.into_iter().flatten().filter(|s| self.is_sane(*s)).fold(started, Time::max);
         if waited >= most || self.seen.now.since(heard) >= most.saturating_mul(4) {
             return None;
         }
-        Some(format!(
+        let because = format!(
             "worker gone, waiting up to {} for its child {} ({}) to end",
             words(most - waited),
             first.pid,
             first.command
-        ))
+        );
+        Some(Verdict::Wait(because, self.seen.now.plus(most - waited)))
     }
 
     /// Set free, the work would only hit the same wall, or get in its card's way: free the claim and park the task, both
@@ -182,7 +249,9 @@ impl Rules<'_> {
             let because = format!("{because}; held {held} times already, a person must look");
             let verb = Verb::new("hand-over", case, because).cause(Some(cause)).proof(proof);
             let verb = verb.fact("handed_over", json!(true));
-            return self.step(t, verb, |trail| hermes::handed_to_person(&t.detail, cause, "hold-cap", trail));
+            return self.step(t, verb, |trail| {
+                hermes::handed_to_person(&t.detail, cause, "hold-cap", self.person_for(t), trail)
+            });
         }
         let wait =
             word::backoff(seconds(self.policy.hold), held, seconds(self.policy.hold_max), &t.detail.task.id);
@@ -204,7 +273,8 @@ impl Rules<'_> {
     fn quiet(&self, t: &TaskSeen) -> i64 {
         let started = self.started(t);
         let run_beat = t.detail.current_run().and_then(|r| r.last_heartbeat_at);
-        let signs = [Some(started), run_beat, t.detail.task.last_heartbeat_at, t.log_at];
+        let session = t.session.as_ref().and_then(|s| s.active);
+        let signs = [Some(started), run_beat, t.detail.task.last_heartbeat_at, t.log_at, session];
         let newest = signs
             .into_iter()
             .flatten()
@@ -214,9 +284,9 @@ impl Rules<'_> {
         self.seen.now.since(newest)
     }
 
-    /// Whether a sign of life can be one: a heartbeat in milliseconds, or a log touched by a wrong clock, would hold a
-    /// dead worker's task for years.
-    fn is_sane(&self, sign: Time) -> bool {
+    /// Whether a sign can be from when it says: a heartbeat in milliseconds, or a log touched by a wrong clock, would hold a
+    /// dead worker's task for years, and an event from the future a parked one.
+    pub(super) fn is_sane(&self, sign: Time) -> bool {
         sign.since(self.seen.now) <= clock::FUTURE
     }
 }

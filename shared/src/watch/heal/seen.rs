@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Detail, Event, Status, Task};
-use crate::host::{HostFacts, Look};
+use crate::host::{HostFacts, Look, Target};
 use crate::logs::LogEnd;
+use crate::logs::vitals::Vitals;
 use crate::time::Time;
+use crate::tree::state::TreeState;
 use crate::watch::Runtime;
+use crate::watch::heal::session::SessionSeen;
 
 /// Everything one pass of `heal` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +37,24 @@ pub struct Seen {
     pub probes: Vec<Detail>,
 }
 
+impl Seen {
+    /// Nothing, at this moment.
+    pub(super) fn blank(now: Time) -> Seen {
+        Seen {
+            now,
+            host: None,
+            runtime: None,
+            glanced: 0,
+            own_board: false,
+            clock_fault: None,
+            quiet_until: None,
+            tasks: Vec::new(),
+            recent: Vec::new(),
+            probes: Vec::new(),
+        }
+    }
+}
+
 /// One candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskSeen {
@@ -49,6 +70,29 @@ pub struct TaskSeen {
     pub log_at: Option<Time>,
     /// When an earlier pass first saw this attempt's worker gone.
     pub gone_since: Option<Time>,
+    /// How the present attempt fares, by its agent's own log; `None` where nothing tells of it.
+    #[serde(default)]
+    pub vitals: Option<Vitals>,
+    /// Its living worker, as it may be stopped; `None` where its environment does not prove who it is.
+    #[serde(default)]
+    pub target: Option<Target>,
+    /// The session that works on it, where no process does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionSeen>,
+    /// What the next attempt must know; `None` where it does not go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumeSeen>,
+}
+
+/// What the next attempt must know of the one before it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResumeSeen {
+    /// The state of its working tree.
+    pub tree: Option<TreeState>,
+    /// Why that is not known; `None` also where the board names no folder.
+    pub tree_unknown: Option<String>,
+    /// Other running tasks that work in the same folder: what changes there may be theirs.
+    pub shares: Vec<String>,
 }
 
 /// An event and its task.
@@ -65,14 +109,16 @@ pub const GLANCED: [Status; 5] =
     [Status::Running, Status::Ready, Status::Blocked, Status::Todo, Status::Scheduled];
 
 /// Whether a row is worth a closer look, from the row alone. `quiet_enough` is the shortest grace in seconds: no
-/// worker that was heard from since can be dead for long enough to matter.
+/// worker that was heard from since can be dead for long enough to matter. A living one is looked at as well, once it had
+/// that long to begin: heartbeats are no proof of progress.
 pub fn suspect(t: &Task, now: Time, quiet_enough: i64, own_board: bool) -> bool {
     match t.status {
         Status::Running => {
             let heard = t.last_heartbeat_at.or(t.started_at).unwrap_or(t.created_at);
             // A start in the future is a clock fault, which the closer look then names.
             let quiet = now.since(heard);
-            quiet >= quiet_enough || quiet < 0
+            let age = now.since(t.started_at.unwrap_or(t.created_at));
+            quiet >= quiet_enough || quiet < 0 || age >= quiet_enough
         }
         Status::Ready => t.claim_lock.is_some() || t.last_failure_error.as_deref().is_some_and(jams),
         // A worker's or a person's block leaves no failure behind and is nobody's business but theirs.

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::history::{self, Brake, StormPolicy};
+use super::resume;
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
 use crate::board::{Detail, Event, Status, claimer_pid, hermes};
 use crate::cause::{Cause, Owner};
 use crate::config::span::seconds;
-use crate::distress::is_card;
+use crate::distress::{is_card, is_card_title};
 use crate::host::Life;
 use crate::logs::LogEnd;
 use crate::time::{Time, words};
-use crate::watch::{clock, word};
+use crate::watch::word;
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
@@ -113,6 +114,10 @@ impl Rules<'_> {
         if let LogEnd::Unreadable(why) = &t.log {
             return Verdict::Unknown(format!("gave up, but its log cannot be read: {why}"));
         }
+        let died = resume::attempts(d);
+        if died > i64::from(self.policy.max_resumes) && d.cards.is_empty() {
+            return self.capped_while_blocked(t, died);
+        }
         let Some((cause, died)) = self.crash_loop(t) else {
             let owner = match &t.log {
                 LogEnd::Ended(e) => format!("its log ends on {}", e.cause.as_str()),
@@ -138,18 +143,15 @@ impl Rules<'_> {
         );
         let waited = self.seen.now.since(died);
         if waited < wait {
-            return Verdict::Leave(format!(
-                "gave up {} ago; next reset in {}",
-                words(waited),
-                words(wait - waited)
-            ));
+            let because = format!("gave up {} ago; next reset in {}", words(waited), words(wait - waited));
+            return Verdict::Wait(because, died.plus(wait));
         }
         let storm = match resets.take(cause) {
             Ok(storm) => storm,
             Err(next) => {
                 let because =
                     format!("many died of {} at once; next probe at {}", cause.as_str(), next.local_clock());
-                return Verdict::Leave(because);
+                return Verdict::Wait(because, next);
             }
         };
         let restarted = self.dispatcher_restarted(t);
@@ -176,6 +178,7 @@ impl Rules<'_> {
         self.step(t, verb, |trail| {
             let mut changes = hermes::unblocked(d, trail);
             changes.extend(hermes::commented("heal", &note));
+            changes.extend(resume::told_if_any(t));
             changes
         })
     }
@@ -203,20 +206,20 @@ impl Rules<'_> {
             touched.local_clock()
         );
         let verb = Verb::new("hand-over", "unexplained-block", because);
-        // A card stays its orchestrator's: given away, it would only be given back.
-        let card = is_card(&d.task.title, d.task.idempotency_key.as_deref());
-        let person = self.person.filter(|_| !card);
+        let person = self.person_for(t);
         self.step(t, verb, |trail| hermes::needs_person(d, "unexplained-block", person, trail))
     }
 
     /// Whether the attempts that failed were claimed by a dispatcher that is gone: their deaths were its restart. A
-    /// command line that dispatches from cron is gone by nature and proves nothing.
+    /// command line that dispatches from cron is gone by nature and proves nothing, and so is a worker that claimed for itself.
     fn dispatcher_restarted(&self, t: &TaskSeen) -> bool {
         if !self.seen.runtime.as_ref().is_some_and(|r| r.is_daemon) {
             return false;
         }
         let gone = t.worker.as_ref().is_some_and(|w| w.claimer == Life::Gone);
-        t.detail.newest_lock().and_then(claimer_pid).is_some() && gone
+        t.detail.newest_lock().and_then(claimer_pid).is_some()
+            && gone
+            && !history::claimer_tells_nothing(&t.detail)
     }
 
     /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work.
@@ -225,7 +228,7 @@ impl Rules<'_> {
         if look.life == Life::Alive {
             return Some(Verdict::Leave(format!("worker alive: {}", look.because)));
         }
-        self.orphans(t, look).map(Verdict::Leave)
+        self.orphans(t, look)
     }
 
     /// Why a task is not reset once more. A history that is too long to count in may hide any number of resets; left alone
@@ -252,7 +255,7 @@ impl Rules<'_> {
                 return Verdict::Leave(format!("a claim on a {} row, but {}", d.task.status, look.because));
             }
             if let Some(wait) = self.orphans(t, look) {
-                return Verdict::Leave(wait);
+                return wait;
             }
             if d.task.worker_pid.is_some() && look.life == Life::Unknown {
                 return Verdict::Unknown(format!("a claim on a {} row: {}", d.task.status, look.because));
@@ -263,7 +266,8 @@ impl Rules<'_> {
             d.task.claim_expires.unwrap_or(touched).min(touched.plus(seconds(self.policy.claim_ceiling)));
         let over = self.seen.now.since(ends);
         if over <= 0 || self.seen.now.since(touched) < self.grace() {
-            return Verdict::Leave(format!("a claim on a {} row, not run out for long", d.task.status));
+            let because = format!("a claim on a {} row, not run out for long", d.task.status);
+            return Verdict::Wait(because, ends.plus(1).max(touched.plus(self.grace())));
         }
         let finished = |r: &crate::board::Run| {
             r.outcome.as_deref() == Some("completed")
@@ -329,7 +333,8 @@ impl Rules<'_> {
         let since = ended.max(ours);
         let jammed = self.seen.now.since(since);
         if jammed < self.grace() {
-            return Verdict::Leave(format!("held by Hermes' guard for only {}", words(jammed)));
+            let because = format!("held by Hermes' guard for only {}", words(jammed));
+            return Verdict::Wait(because, since.plus(self.grace()));
         }
         let tally = history::tally(d, seconds(self.policy.decay));
         if tally.escalated {
@@ -375,7 +380,7 @@ impl Rules<'_> {
         let Some((event, hold)) = word::our_hold(d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
-        if is_card(&d.task.title, d.task.idempotency_key.as_deref()) && d.task.started_at.is_none() {
+        if is_card(&d.task) && d.task.started_at.is_none() {
             return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
         }
         let held_at = self.held_at(d, event);
@@ -383,7 +388,7 @@ impl Rules<'_> {
         // Whatever the row says, no hold lasts longer than its kind may.
         let until = until.min(held_at.plus(seconds(self.policy.hold_max) * 6 / 5));
         if self.seen.now < until {
-            return Verdict::Leave(format!("held until {}", until.local_clock()));
+            return Verdict::Wait(format!("held until {}", until.local_clock()), until);
         }
         if let Some(card) = d.cards.first() {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
@@ -395,10 +400,13 @@ impl Rules<'_> {
             return Verdict::Leave("its hold is over; route-blocked carries on with it".into());
         }
         if let Some(quiet) = self.seen.quiet_until {
-            return Verdict::Leave(format!("its hold is over; quiet hours until {}", quiet.local_clock()));
+            return Verdict::Wait(
+                format!("its hold is over; quiet hours until {}", quiet.local_clock()),
+                quiet,
+            );
         }
         let held = words(self.seen.now.since(held_at));
-        let cause = hold.get("cause").and_then(|c| serde_json::from_value::<Cause>(c.clone()).ok());
+        let cause = word::cause_in(hold);
         // Somebody was asked and said nothing. What a card was written for does not get better by waiting either, unless
         // it lay with a provider.
         let by_card = hold.get("card").is_some_and(|c| !c.is_null());
@@ -406,7 +414,8 @@ impl Rules<'_> {
             let because =
                 format!("held for {held}, and its card was closed without a decision: needs a person");
             let verb = Verb::new("hand-over", "no-decision", because).cause(cause);
-            return self.step(t, verb, |trail| hermes::needs_person(d, "no-decision", self.person, trail));
+            return self
+                .step(t, verb, |trail| hermes::needs_person(d, "no-decision", self.person_for(t), trail));
         }
         let verb = Verb::new("resume", "hold-over", format!("held for {held}, the hold is over"));
         self.step(t, verb, |trail| hermes::unblocked(d, trail))
@@ -417,9 +426,8 @@ impl Rules<'_> {
     /// When a task was held. An event that lies in the future was written by a wrong clock or by somebody who means to hold
     /// the task for ever; then it counts from what came before it, so that the hold ends all the same.
     fn held_at(&self, d: &Detail, event: &Event) -> Time {
-        let is_sane = |at: &Time| at.since(self.seen.now) <= clock::FUTURE;
         let nth = d.events.iter().rposition(|e| e == event).unwrap_or(0);
-        let before = d.events[..=nth].iter().rev().map(|e| e.at).find(is_sane);
+        let before = d.events[..=nth].iter().rev().map(|e| e.at).find(|at| self.is_sane(*at));
         before.unwrap_or(d.task.created_at.min(self.seen.now))
     }
 }
@@ -433,7 +441,7 @@ fn is_undecided(d: &Detail, scheduled: &Event, hold: &serde_json::Value) -> bool
         later.filter_map(|e| e.payload.get("parent")?.as_str()).any(|parent| parent == id)
     };
     let made = d.cards_made.iter().map(|c| (c.id.as_str(), &c.status, c.created_at >= scheduled.at));
-    let kin = d.parents.iter().filter(|p| is_card(&p.title, None));
+    let kin = d.parents.iter().filter(|p| is_card_title(&p.title));
     let kin = kin.map(|p| (p.id.as_str(), &p.status, linked(&p.id)));
     made.chain(kin).any(|(id, status, later)| *status == Status::Done && (later || named == Some(id)))
 }

@@ -20,6 +20,10 @@ fn policy() -> Policy {
     Config::default().heal
 }
 
+fn config() -> Config {
+    Config::default()
+}
+
 fn pass() -> Pass {
     Pass { id: "p".into(), program: "heal", now: NOW, clock_given: false, only: None, dry: false }
 }
@@ -37,7 +41,18 @@ fn blank(status: Status) -> TaskSeen {
     detail.task.priority = 0;
     detail.task.created_at = ago(90_000);
     detail.events = vec![event("created", 90_000, json!({"status": "ready"}))];
-    TaskSeen { detail, claim_here: true, worker: None, log: LogEnd::Absent, log_at: None, gone_since: None }
+    TaskSeen {
+        detail,
+        claim_here: true,
+        worker: None,
+        log: LogEnd::Absent,
+        log_at: None,
+        gone_since: None,
+        vitals: None,
+        target: None,
+        session: None,
+        resume: None,
+    }
 }
 
 fn look(life: Life) -> Look {
@@ -91,6 +106,28 @@ fn only_hermes_own_spawn_of_this_run_says_when_its_worker_began() {
         let ask = super::ask(&t.detail).unwrap();
         assert_eq!((ask.since, ask.hermes_spawned), (ago(since), hermes), "{events:?}");
     }
+}
+
+#[test]
+fn what_was_recorded_of_a_workers_start_is_asked_for() {
+    let birth = crate::host::Birth { boot: crate::host::Boot::Id("b".into()), ticks: 77 };
+    let mut t = running(Life::Alive, 300);
+    assert_eq!(super::ask(&t.detail).unwrap().birth, None);
+    t.detail.events[1].payload["watchbill"] = json!({"birth": birth});
+    assert_eq!(super::ask(&t.detail).unwrap().birth, Some(birth));
+}
+
+#[test]
+fn only_our_own_resets_count_in_a_storm() {
+    let of = |kind: &str, by: Value| ("t_00000001".to_owned(), event(kind, 9, json!({"by": by})));
+    let all = vec![
+        of("unblocked", json!("heal")),
+        of("unblocked", json!("anna")),
+        of("unblocked", Value::Null),
+        of("crashed", json!("heal")),
+    ];
+    let kept = super::observe::recent(all.clone());
+    assert_eq!(kept.iter().map(|r| &r.event).collect::<Vec<_>>(), [&all[0].1]);
 }
 
 /// Given up `since` seconds ago with this text.
@@ -151,7 +188,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
 }
 
 fn decided(t: TaskSeen) -> Decision {
-    decide(&seen(vec![t]), &pass(), &policy(), None)
+    decide(&seen(vec![t]), &pass(), &config())
 }
 
 /// `verb case: because`, or `- because`, or `? because` for what is unknown, or nothing at all.
@@ -190,6 +227,11 @@ macro_rules! with {
     ($make:expr, |$t:ident| $($edit:tt)*) => {{ let mut $t = $make; { $($edit)* } $t }};
 }
 
+// Below the macro they use.
+mod living;
+mod resume;
+mod session;
+
 #[test]
 fn dead_workers() {
     says(running(Life::Alive, 900), "- worker alive");
@@ -215,7 +257,7 @@ fn a_living_dispatcher_goes_first() {
     let at = |dispatcher: Dispatcher, interval: i64, quiet: i64| {
         let mut s = seen(vec![running(Life::Gone, quiet)]);
         s.runtime = s.runtime.map(|r| Runtime { dispatcher, interval, ..r });
-        line(&decide(&s, &pass(), &policy(), None)).starts_with("requeue")
+        line(&decide(&s, &pass(), &config())).starts_with("requeue")
     };
     assert!(at(Dispatcher::Absent, 60, 31));
     assert!(!at(Dispatcher::Absent, 60, 29));
@@ -252,11 +294,14 @@ fn what_is_no_fault_of_the_task_is_not_counted() {
         line(&d),
         "requeue dead-worker: worker 42 gone, last heard from 15m ago (its dispatcher is gone too)"
     );
-    assert_eq!(kinds(&d), "reclaimed");
+    assert_eq!(kinds(&d), "reclaimed commented");
     says(
         running(Life::Gone, 600_000),
         "requeue dead-worker: worker 42 gone, last heard from 6d 22h ago (the machine",
     );
+    // A worker that claimed for itself is gone, and nobody besides.
+    let itself = with!(claimer.clone(), |t| t.detail.task.claim_lock = Some("host:42".into()));
+    says(itself, "requeue dead-worker: worker 42 gone, last heard from 15m ago (failure 1 of 2)");
     // But not for ever: after five in a row they count.
     let often = with!(claimer, |t| {
         for n in 1..=5 {
@@ -264,6 +309,39 @@ fn what_is_no_fault_of_the_task_is_not_counted() {
         }
     });
     says(often, "requeue dead-worker: worker 42 gone, last heard from 15m ago (failure 1 of 2)");
+}
+
+#[test]
+fn a_harness_that_said_how_its_worker_ended_was_no_dispatcher() {
+    let claimer = with!(running(Life::Gone, 900), |t| t.worker.as_mut().unwrap().claimer = Life::Gone);
+    let ended =
+        |by: &str, run: Option<i64>| Event { run, ..event("watchbill_ended", 900, json!({"by": by})) };
+    for (event, counts) in [
+        (ended("board", Some(1)), true),
+        (ended("board", Some(7)), false),
+        (ended("board", None), false),
+        (ended("luna", Some(1)), false),
+    ] {
+        let end = if counts { "(failure 1 of 2)" } else { "(its dispatcher is gone too)" };
+        let d = decided(with!(claimer.clone(), |t| t.detail.events.push(event)));
+        assert!(line(&d).ends_with(end), "{}", line(&d));
+    }
+}
+
+#[test]
+fn a_worker_that_claimed_for_itself_is_told_by_row_or_history() {
+    let mut d = running(Life::Gone, 900).detail;
+    assert!(!d.is_self_claimed());
+    d.task.claim_lock = Some("host:42".into());
+    assert!(d.is_self_claimed());
+    // Row and run have lost it all; the event keeps it.
+    (d.task.claim_lock, d.task.worker_pid) = (None, None);
+    let claimed =
+        |pid| event("claimed", 900, json!({"lock": "host:42", "by": "board", "watchbill": {"pid": pid}}));
+    d.events.push(claimed(42));
+    assert!(d.is_self_claimed());
+    d.events.push(claimed(43));
+    assert!(!d.is_self_claimed());
 }
 
 #[test]
@@ -279,7 +357,7 @@ fn recycled_pid_orphan_row_and_lease() {
     });
     let d = decided(orphan);
     assert!(line(&d).starts_with("requeue orphan-row: no worker, last heard from"), "{}", line(&d));
-    assert_eq!(kinds(&d), "reclaimed");
+    assert_eq!(kinds(&d), "reclaimed commented");
 
     let lease = |expires: i64, life: Life| {
         with!(running(life, 4_000), |t| {
@@ -375,6 +453,16 @@ fn holds_grow_end_and_are_bounded() {
     says(hold(NOW.0 + 60, "heal"), "- held until");
     says(hold(NOW.0 - 1, "somebody"), "- scheduled by somebody else");
     says(blank(Status::Scheduled), "- scheduled by somebody else");
+    // Its card is gone without a word: nothing but a provider answers again by itself.
+    let carded = |cause: Option<Cause>| {
+        with!(hold(NOW.0 - 1, "heal"), |t| {
+            t.detail.events[1].payload["watchbill"]["hold"]["card"] = json!("t_0000cafe");
+            t.detail.events[1].payload["watchbill"]["hold"]["cause"] = json!(cause.map(Cause::as_str));
+        })
+    };
+    says(carded(None), "hand-over no-decision: held for 16m, and its card was closed without a decision");
+    says(carded(Some(Cause::Credential)), "hand-over no-decision");
+    says(carded(Some(Cause::RateLimit)), "resume hold-over");
     // Ours over a person's schedule is forged.
     let forged =
         with!(hold(NOW.0 - 1, "heal"), |t| t.detail.events.insert(0, event("scheduled", 9_000, Value::Null)));
@@ -655,7 +743,7 @@ fn a_persons_word_stands() {
 fn a_clock_that_jumped_stops_everything() {
     let mut s = seen(vec![running(Life::Gone, 900), given_up("pid 4 not alive", 9_000)]);
     s.clock_fault = Some("the wall clock moved by 3600 s since the last pass".into());
-    let d = decide(&s, &pass(), &policy(), None);
+    let d = decide(&s, &pass(), &config());
     assert!(d.steps.is_empty() && d.findings.len() == 1, "{d:?}");
 }
 
@@ -668,7 +756,7 @@ fn own_boards_promote_what_is_free() {
     };
     let on = |own: bool, t: TaskSeen| {
         let s = Seen { own_board: own, ..seen(vec![t]) };
-        line(&decide(&s, &pass(), &policy(), None))
+        line(&decide(&s, &pass(), &config()))
     };
     assert_eq!(on(true, child(Status::Done)), "promote unpromoted: everything it waits for is done");
     assert_eq!(on(false, child(Status::Done)), "");
@@ -690,7 +778,7 @@ fn storm(n: usize, died: i64) -> Seen {
 }
 
 fn resets(s: &Seen) -> usize {
-    decide(s, &pass(), &policy(), None).steps.iter().filter(|s| s.action == "reset").count()
+    decide(s, &pass(), &config()).steps.iter().filter(|s| s.action == "reset").count()
 }
 
 fn probe(s: &mut Seen, task: &str, at: i64, run_of: Option<Run>) {
@@ -730,7 +818,7 @@ fn requeues_are_not_braked() {
     let tasks = (0..30)
         .map(|k| with!(running(Life::Gone, 900), |t| t.detail.task.id = format!("t_{k:08x}")))
         .collect();
-    assert_eq!(decide(&seen(tasks), &pass(), &policy(), None).steps.len(), 30);
+    assert_eq!(decide(&seen(tasks), &pass(), &config()).steps.len(), 30);
 }
 
 #[test]
@@ -769,7 +857,10 @@ fn rows_worth_a_closer_look() {
     let s = |t: &Task| suspect(t, NOW, 30, false);
     assert!(s(&row(Status::Running, &|t| t.started_at = Some(ago(31)))));
     assert!(!s(&row(Status::Running, &|t| t.started_at = Some(ago(29)))));
-    assert!(!s(&row(Status::Running, &|t| t.last_heartbeat_at = Some(ago(3)))));
+    assert!(
+        s(&row(Status::Running, &|t| t.last_heartbeat_at = Some(ago(3)))),
+        "a heartbeat is no proof of progress"
+    );
     assert!(
         s(&row(Status::Running, &|t| t.started_at = Some(NOW.plus(500)))),
         "a start in the future is a finding"
@@ -870,9 +961,9 @@ proptest! {
         for (n, t) in tasks.iter_mut().enumerate() {
             t.detail.task.id = format!("t_{n:08x}");
         }
-        let there = decide(&seen(tasks.clone()), &pass(), &policy(), None);
+        let there = decide(&seen(tasks.clone()), &pass(), &config());
         tasks.reverse();
-        let mut back = decide(&seen(tasks), &pass(), &policy(), None);
+        let mut back = decide(&seen(tasks), &pass(), &config());
         back.steps.reverse();
         // The storm brake hands out its few probes in order; below it order is nothing.
         prop_assert_eq!(there.steps, back.steps);
@@ -884,7 +975,7 @@ proptest! {
         let text = serde_json::to_string(&s).unwrap();
         let again: Seen = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(&again, &s);
-        prop_assert_eq!(decide(&again, &pass(), &policy(), None), decide(&s, &pass(), &policy(), None));
+        prop_assert_eq!(decide(&again, &pass(), &config()), decide(&s, &pass(), &config()));
     }
 }
 
@@ -923,4 +1014,21 @@ fn an_unblock_that_released_nothing_does_not_make_a_hold_endless() {
     t.detail.events.push(ours("scheduled", 3_000, hold));
     t.detail.events.push(event("unblocked", 2_000, json!({"by": "heal"})));
     assert!(line(&decided(t)).starts_with("resume hold-over: "));
+}
+
+#[test]
+fn a_card_is_known_by_its_title_unless_its_task_was_taken_off_it() {
+    let mut card = detail("t_0000beef", Status::Scheduled).task;
+    card.title = "[BLOCKED] t_00000001 rate_limited".into();
+    let knows = |events: Vec<Event>| {
+        let mut all = vec![detail("t_00000001", Status::Ready)];
+        all[0].events.extend(events);
+        super::observe::know_by_title(&mut all, std::slice::from_ref(&card));
+        !all[0].cards.is_empty()
+    };
+    let parted = |by: &str| event("unlinked", 60, json!({"by": by, "parent": "t_0000beef"}));
+    assert!(knows(vec![]));
+    assert!(!knows(vec![parted("route-blocked")]), "it goes on for others");
+    assert!(knows(vec![parted("anna")]), "whoever does that by hand leaves the card open about it");
+    assert!(knows(vec![parted("route-blocked"), event("linked", 30, json!({"parent": "t_0000beef"}))]));
 }

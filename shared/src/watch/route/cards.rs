@@ -13,8 +13,8 @@ use super::moving::Why;
 use super::seen::CardSeen;
 use crate::board::{Detail, Status, hermes};
 use crate::config::span::seconds;
-use crate::distress::{self, Distress, INCIDENT_KEY};
-use crate::watch::distress::{HAND, NAME as SYNTHESIZER, WRITERS};
+use crate::distress::{self, Distress};
+use crate::watch::distress::{HAND, NAME as SYNTHESIZER, WRITERS, session};
 use crate::watch::word::{self, our_hold};
 
 /// Seconds an incident's card stays open after the last task joined it: the next one may come yet.
@@ -45,7 +45,7 @@ impl<'a> Rules<'a> {
 
     /// Tasks a card is about: the one it names first, then those that were tied to it.
     fn sources(&self, card: &Detail) -> Vec<&'a Detail> {
-        let is_work = |d: &&'a Detail| !super::seen::is_card_row(&d.task);
+        let is_work = |d: &&'a Detail| !distress::is_card(&d.task);
         let named = named(card).and_then(|id| self.task(&id)).filter(is_work);
         let tied = |d: &&'a Detail| d.parents.iter().any(|p| p.id == card.task.id);
         let others = self.seen.tasks.iter().filter(tied).filter(is_work);
@@ -55,6 +55,9 @@ impl<'a> Rules<'a> {
 
     fn one_card(&mut self, card: &'a CardSeen, orchestrators: &[String]) {
         let d = &card.detail;
+        if word::undone(d).is_some() {
+            return self.leave(d, "undone by hand; left alone until something else happens to it");
+        }
         if is_claimed(d) {
             self.swap_link(d);
             return;
@@ -82,7 +85,7 @@ impl<'a> Rules<'a> {
         }
         if let Some(asks) = self.is_second(d, sources[0]) {
             let why = format!("card {asks} asks about {} already", sources[0].task.id);
-            let step = self.scribe.closed(d, &Why::new("second-card", why));
+            let step = self.scribe.closed(d, &self.with_refusal(card, Why::new("second-card", why)));
             return self.push(step);
         }
         if let Some(step) = self.made_whole(d, sources[0], orchestrators) {
@@ -124,6 +127,7 @@ impl<'a> Rules<'a> {
             other.task.id != card.task.id
                 && (other.task.created_at, &other.task.id) < (card.task.created_at, &card.task.id)
                 && named(other).as_deref() == Some(source.task.id.as_str())
+                && !word::has_left(source, &other.task.id)
                 && !self.touched.contains(&other.task.id)
         };
         if is_ours(card) || was_given(card) {
@@ -221,8 +225,8 @@ impl<'a> Rules<'a> {
 }
 
 /// Whether a card is about one cause that stopped many tasks.
-fn is_incident(card: &Detail) -> bool {
-    card.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with(INCIDENT_KEY))
+pub(crate) fn is_incident(card: &Detail) -> bool {
+    distress::is_incident(card.task.idempotency_key.as_deref())
 }
 
 /// Kinds of events after which a card stands differently.
@@ -258,6 +262,15 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     let (t, since) = (&d.task, card.task.created_at);
     if t.status.frees_children() {
         return Some(format!("{} is {}", t.id, t.status));
+    }
+    if word::has_left(d, &card.task.id) {
+        return Some(format!("{} was taken off it", t.id));
+    }
+    let made = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZER));
+    let fact = |key: &str| made.and_then(|e| e.trail()?.get(key)?.as_str());
+    let word = fact("word").filter(|_| fact("case") == Some(session::SESSION));
+    if word.is_some_and(|word| session::has_ended(d, word)) {
+        return Some(format!("{} goes on: what was found of its session has ended", t.id));
     }
     let run = d.newest_run().filter(|r| t.status == Status::Running && r.ended_at.is_none());
     // Another attempt than the one the card was written about.

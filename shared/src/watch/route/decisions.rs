@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::moving::{Parting, Why, hold, is_ours_to_move};
+use super::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
 use super::router::{Choice, Release, Target};
 use super::seen::CardSeen;
 use super::{Rules, UNANSWERED, sources_of};
 use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step, hermes};
+use crate::cause::Cause;
 use crate::distress::decision::{self, Action, Child, Decision};
-use crate::distress::{self, Blocker, INCIDENT_KEY};
+use crate::distress::{self, Blocker};
 use crate::quote;
 use crate::time::{Time, words};
 use crate::watch::distress::HAND;
@@ -27,15 +28,21 @@ fn is_settled(card: &Detail) -> bool {
     card.events.iter().rev().find(|e| e.kind == "completed").is_some_and(word::is_ours)
 }
 
-/// Whether what a finished card says was dealt with.
-fn is_read(card: &Detail) -> bool {
-    let from = card.events.iter().rposition(|e| e.kind == "completed").unwrap_or(0);
-    card.events[from..].iter().any(|e| e.kind == DECIDED && word::is_ours(e))
+/// When what a finished card says was dealt with; what it said before it was opened again does not count.
+pub(super) fn read_at(card: &Detail) -> Option<Time> {
+    read_in(card).map(|e| e.at)
 }
 
-/// When a finished card's decision was dealt with.
-fn refused_at(card: &Detail) -> Option<Time> {
-    card.events.iter().rev().find(|e| e.kind == DECIDED && word::is_ours(e)).map(|e| e.at)
+fn read_in(card: &Detail) -> Option<&Event> {
+    let from = card.events.iter().rposition(|e| e.kind == "completed").unwrap_or(0);
+    card.events[from..].iter().rev().find(|e| e.kind == DECIDED && word::is_ours(e))
+}
+
+/// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
+/// pass wrote that, and the card after it: nothing to tell anybody.
+fn is_just_done(card: &Detail, now: Time) -> bool {
+    let whole = |e: &&Event| e.payload.get("refused").and_then(Value::as_i64) == Some(0);
+    read_in(card).filter(whole).is_some_and(|e| now.since(e.at) < 2)
 }
 
 impl<'a> Rules<'a> {
@@ -53,7 +60,7 @@ impl<'a> Rules<'a> {
         }
         let run = card.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"));
         // A decision that was refused is none; what still waits for one is asked about again.
-        let route = run.and_then(|r| r.route.as_ref()).filter(|_| !is_read(card));
+        let route = run.and_then(|r| r.route.as_ref()).filter(|_| read_at(card).is_none());
         let Some(route) = route else { return self.unanswered(card) };
         let of_card = self.tasks_of(card);
         if of_card.iter().all(|id| self.is_left_out(id)) && !of_card.is_empty() {
@@ -102,11 +109,12 @@ impl<'a> Rules<'a> {
 
     /// Tasks a card may decide about: the one of its title, or all that were tied to an incident's.
     fn tasks_of(&self, card: &Detail) -> BTreeSet<String> {
-        let incident = card.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with(INCIDENT_KEY));
+        let incident = distress::is_incident(card.task.idempotency_key.as_deref());
         let tied = |d: &&Detail| d.parents.iter().any(|p| p.id == card.task.id);
         let tied = self.seen.tasks.iter().filter(tied).map(|d| d.task.id.clone());
         if incident {
-            return tied.chain(sources_of(card)).collect();
+            let left = |id: &String| self.task(id).is_some_and(|d| word::has_left(d, &card.task.id));
+            return tied.chain(sources_of(card)).filter(|id| !left(id)).collect();
         }
         // The title is what everybody sees; a body may name anything.
         distress::read_title(&card.task.title).map(|(source, _)| source).into_iter().collect()
@@ -126,8 +134,8 @@ impl<'a> Rules<'a> {
             return Err("it is not the task of this card".into());
         }
         let d = self.task(&one.task).ok_or("there is no such task on this board")?;
-        if self.is_opted_out(d) {
-            return Err("it is marked `watchbill: no-heal`".into());
+        if let Some(why) = self.hands_off(d) {
+            return Err(why);
         }
         if self.touched.contains(&d.task.id) {
             return Err("another card decided about it in this pass".into());
@@ -158,13 +166,15 @@ impl<'a> Rules<'a> {
         }
         let said = one.reason.as_deref().map(|r| format!(": {}", quote::inline(r, 200))).unwrap_or_default();
         let because = format!("decided on card {}{said}", card.task.id);
-        let cause = our_hold(d).and_then(|(e, _)| e.trail()?.get("cause").cloned());
-        let cause = cause.and_then(|c| serde_json::from_value(c).ok());
+        // A hold that only kept it for its card (`worker_gone`) does not say what stopped it; how its provider stands does.
+        let cause = our_hold(d).and_then(|(e, _)| word::cause_in(e.trail()?));
+        let cause = cause.filter(|c: &Cause| c.blocker_type().is_some());
         let why = Why::new("decision", because).cause(cause).fact("decided_by", json!(card.task.id));
         match &one.action {
             Action::Human => Ok(vec![self.scribe.person(d, "orchestrator", why, &Parting::Free)]),
             Action::Reassign(to) => {
                 let target = self.fit(card, d, to)?;
+                self.router.withdraw(&d.task.id);
                 Ok(vec![match self.router.is_open(to) {
                     Ok(()) => self.scribe.moved(&mut self.router, d, &target, why, &Parting::Free),
                     // It may be the one that tries first whether the provider answers again.
@@ -213,6 +223,8 @@ impl<'a> Rules<'a> {
     fn go_on_with(&mut self, d: &Detail, why: Why) -> Step {
         let profile = d.task.assignee.clone().unwrap_or_default();
         let id = self.router.profile(&profile).id();
+        // One that is on its way there already must not wait for itself.
+        self.router.withdraw(&d.task.id);
         match self.router.release(&profile) {
             Release::Go { .. } => self.scribe.released(&mut self.router, d, why, &Parting::Free),
             Release::Wait { until, why: reason } => {
@@ -240,10 +252,9 @@ impl<'a> Rules<'a> {
         let profile = d.task.assignee.as_deref()?;
         let (entry, state) = self.router.standing(profile)?;
         let blocker = why.cause.unwrap_or(entry.cause).blocker_type().filter(|_| state.is_held())?;
-        let bound = matches!(blocker, Blocker::RateLimited | Blocker::CredentialFailure);
         let question = super::moving::ask(&self.router, d, blocker, Some(entry.id.clone()));
         match self.router.choose(&question) {
-            Choice::Move(to) if bound => Some(to),
+            Choice::Move(to) if blocker.lies_with_provider() => Some(to),
             _ => None,
         }
     }
@@ -328,6 +339,9 @@ impl<'a> Rules<'a> {
     /// A finished card without a decision: the orchestrator may have acted by itself, has a while to do so, and is asked
     /// again; then it is a person's.
     fn unanswered(&mut self, card: &'a Detail) {
+        if is_just_done(card, self.seen.now) {
+            return;
+        }
         let ids = self.tasks_of(card);
         let still: Vec<&'a Detail> = ids
             .iter()
@@ -336,9 +350,9 @@ impl<'a> Rules<'a> {
             .collect();
         let waited = self.seen.now.since(finished(card));
         // Whoever reads that their decision was refused has that long again.
-        let told = refused_at(card).map_or(waited, |at| self.seen.now.since(at));
-        let patience = waited.min(told);
-        let how = if is_read(card) { "with a decision that was refused" } else { "without a decision" };
+        let read = read_at(card);
+        let patience = read.map_or(waited, |at| waited.min(self.seen.now.since(at)));
+        let how = if read.is_some() { "with a decision that was refused" } else { "without a decision" };
         for d in still {
             let id = &d.task.id;
             // Nobody need be asked again about what a rule settles.
@@ -373,7 +387,9 @@ impl<'a> Rules<'a> {
             let told = |e: &&Event| e.kind == UNANSWERED && word::is_ours(e);
             let this = |e: &&Event| e.payload.get("card").and_then(Value::as_str) == Some(&card.task.id);
             let here = d.events.iter().filter(told).filter(this).map(|e| e.at).next_back();
-            if here.is_some_and(|at| self.seen.now.since(at) < GRACE) {
+            // Whichever of its cards it was left to be asked again for: that takes its time.
+            let newest = d.events.iter().filter(told).map(|e| e.at).next_back();
+            if newest.is_some_and(|at| self.seen.now.since(at) < GRACE) {
                 continue;
             }
             let asked = d.events.iter().filter(told).count() + 1;
@@ -543,8 +559,7 @@ fn is_waiting(d: &Detail) -> bool {
 
 /// Given up by the failure breaker, be it at a limit that no decision lifts: somebody must still hear of it.
 fn is_given_up(d: &Detail) -> bool {
-    let turns = ["blocked", "gave_up", "unblocked", "promoted", "promoted_manual"];
-    d.events.iter().rev().find(|e| turns.contains(&e.kind.as_str())).is_some_and(|e| e.kind == "gave_up")
+    newest_stop(d).is_some_and(|e| e.kind == "gave_up")
 }
 
 /// Blocked by the attempt that ran then, not by hand.

@@ -165,11 +165,10 @@ pub(crate) fn of_event(task: &str, e: &Event) -> Option<Sighting> {
     let trail = e.trail().filter(|_| word::is_ours(e))?;
     let text = |key: &str| trail.get(key).and_then(Value::as_str);
     let time = |key: &str| trail.get(key).and_then(Value::as_i64).map(Time);
-    let cause: Cause = serde_json::from_value(trail.get("cause")?.clone()).ok()?;
-    let holds = cause.is_provider_pressure() || cause == Cause::Credential;
+    let cause = word::cause_in(trail)?;
     let (name, host) = (text("provider"), text("host"));
     // Without a run it is no attempt's story, only somebody's talk of one.
-    if !holds || (name.is_none() && host.is_none()) || trail.get("run").is_none() {
+    if !cause.lies_with_provider() || (name.is_none() && host.is_none()) || trail.get("run").is_none() {
         return None;
     }
     Some(Sighting {
@@ -190,8 +189,8 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
         let Some(sent) = e.trail().and_then(|t| t.get("sent")) else { continue };
         let text = |key: &str| sent.get(key).and_then(Value::as_str);
         let Some(profile) = text("profile") else { continue };
-        // A move leaves two events that say so.
-        if all.iter().any(|s| s.task == *task && s.at == e.at) {
+        // A move leaves two events that say so. One that somebody forged in the same second hides no other.
+        if all.iter().any(|s| s.task == *task && s.at == e.at && s.profile == profile) {
             continue;
         }
         let waits = |t: &Task| {
@@ -208,4 +207,27 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
         });
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::watch::testing::{detail, event};
+
+    #[test]
+    fn a_forged_word_of_the_same_second_hides_nothing_that_was_sent() {
+        let mut row = detail("t_00000001", Status::Ready).task;
+        row.assignee = Some("luna".into());
+        let said = |kind: &str, profile: &str| {
+            let sent = json!({"profile": profile, "provider": profile, "move": false});
+            let payload = json!({"by": "route-blocked", "watchbill": {"sent": sent}});
+            ("t_00000001".to_owned(), event(kind, 60, payload))
+        };
+        let events = [said("assigned", "vega"), said("assigned", "luna"), said("unblocked", "luna")];
+        let all = sent(&events, &[row]);
+        let all: Vec<_> = all.iter().map(|s| (s.profile.as_str(), s.is_open)).collect();
+        assert_eq!(all, [("vega", false), ("luna", true)], "a move leaves two events and is one");
+    }
 }

@@ -10,7 +10,7 @@ use crate::board::hermes::{self, CardAbout};
 use crate::board::{Detail, NewTask, Status, Step};
 use crate::cause::Cause;
 use crate::config::span::seconds;
-use crate::distress::{self, Blocker, Distress, INCIDENT_KEY, State as Work};
+use crate::distress::{self, Blocker, Distress, State as Work};
 use crate::provider::Id;
 use crate::provider::ledger::State;
 use crate::quote;
@@ -52,14 +52,13 @@ impl<'a> Rules<'a> {
         let mut waiting = Vec::new();
         for d in &self.seen.tasks {
             let id = &d.task.id;
-            if self.touched.contains(id) || self.is_left_out(id) || super::seen::is_card_row(&d.task) {
+            if self.touched.contains(id) || self.is_left_out(id) || distress::is_card(&d.task) {
                 continue;
             }
             if let Some(w) = self.waits(d).filter(|w| !is_cards_business(&w.tied)) {
-                if self.is_opted_out(d) {
-                    self.leave(d, "marked `watchbill: no-heal`");
-                } else {
-                    waiting.push(w);
+                match self.hands_off(d) {
+                    Some(why) => self.leave(d, why),
+                    None => waiting.push(w),
                 }
             }
         }
@@ -77,16 +76,15 @@ impl<'a> Rules<'a> {
         }
         let tied = self.tied(d);
         let of = |cause: Option<Cause>, blocker: Blocker, until: Option<Time>| {
-            let provider_bound = matches!(blocker, Blocker::RateLimited | Blocker::CredentialFailure);
-            provider_bound.then(|| Waiting { d, tied, blocker, cause, until, because: String::new() })
+            let waiting = || Waiting { d, tied, blocker, cause, until, because: String::new() };
+            blocker.lies_with_provider().then(waiting)
         };
         match d.task.status {
             Status::Scheduled => {
                 let (event, hold) = our_hold(d)?;
                 // What heal parked is judged by synthesize-distress first, which reads its log.
                 let routed = matches!(event.by(), Some(NAME | crate::watch::distress::NAME));
-                let cause: Option<Cause> =
-                    hold.get("cause").and_then(|c| serde_json::from_value(c.clone()).ok());
+                let cause = word::cause_in(hold);
                 let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, tied))?;
                 of(cause, blocker, Some(until(event, hold))).filter(|_| routed)
             }
@@ -250,7 +248,10 @@ impl<'a> Rules<'a> {
     /// under somebody's hand would leave it with nobody.
     fn close_own(&mut self, w: &Waiting<'a>, outcome: &str) {
         let Tied::Own(card) = w.tied else { return };
-        let why = Why::new("settled", format!("{}: {outcome}", w.d.task.id));
+        let mut why = Why::new("settled", format!("{}: {outcome}", w.d.task.id));
+        if let Some(seen) = self.seen.cards.iter().find(|c| c.detail.task.id == card.task.id) {
+            why = self.with_refusal(seen, why);
+        }
         let mut closed = self.scribe.closed(card, &why);
         closed.after = vec![w.d.task.id.clone()];
         self.push(closed);
@@ -263,10 +264,8 @@ impl<'a> Rules<'a> {
         let profile = w.d.task.assignee.as_deref().unwrap_or_default();
         let ends = self.router.standing(profile).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
         if let Some(until) = w.until.filter(|until| *until > now) {
-            self.leave(
-                w.d,
-                format!("held until {}: {}", until.local_clock(), reason(&w.because, held.as_ref())),
-            );
+            let why = reason(&w.because, held.as_ref());
+            self.leave_until(w.d, format!("held until {}: {why}", until.local_clock()), until);
             return;
         }
         // A block with a card is parked already, as far as anybody sets it free.
@@ -294,6 +293,9 @@ impl<'a> Rules<'a> {
         let because = format!("waits until {}: {}", until.local_clock(), reason(&w.because, held.as_ref()));
         let mut why = Why::new("provider-hold", because).cause(w.cause);
         why.facts = remembered(w.d);
+        if was_given(w.d) {
+            why = why.fact("given", json!(true));
+        }
         let step = self.scribe.held(w.d, &provider, until, why);
         self.push(step);
     }
@@ -334,7 +336,7 @@ impl<'a> Rules<'a> {
         if self.touched.contains(id) {
             return Tied::Taken(id);
         }
-        if card.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with(INCIDENT_KEY)) {
+        if distress::is_incident(card.task.idempotency_key.as_deref()) {
             return Tied::Shared(card);
         }
         Tied::Own(card)
@@ -381,11 +383,9 @@ impl<'a> Rules<'a> {
 
     /// Who takes a task over that waits for a provider; `None` where it does not.
     fn taken_by(&self, d: &'a Detail) -> Option<Choice> {
-        let cause = |hold: &Value| serde_json::from_value::<Cause>(hold.get("cause")?.clone()).ok();
-        let cause = our_hold(d).and_then(|(_, hold)| cause(hold));
+        let cause = our_hold(d).and_then(|(_, hold)| word::cause_in(hold));
         let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, self.tied(d)))?;
-        let bound =
-            matches!(blocker, Blocker::RateLimited | Blocker::CredentialFailure) && is_ours_to_move(d);
+        let bound = blocker.lies_with_provider() && is_ours_to_move(d);
         let held = self.held_by(d).map(|(id, _)| id);
         bound.then(|| self.router.choose(&ask(&self.router, d, blocker, held)))
     }
@@ -421,8 +421,9 @@ fn part(tied: Tied<'_>) -> Parting {
 /// Whether somebody gave a parked task to its profile since it was parked.
 fn was_given(d: &Detail) -> bool {
     let Some((hold, _)) = our_hold(d) else { return false };
-    // An orchestrator's word, carried out with a wait.
-    if hold.trail().is_some_and(|t| t.get("decided_by").is_some_and(|c| !c.is_null())) {
+    // An orchestrator's word, carried out with a wait; or anybody's, before the hold that this one prolongs.
+    let says = |key: &str| hold.trail().is_some_and(|t| t.get(key).is_some_and(|v| !v.is_null()));
+    if says("decided_by") || says("given") {
         return true;
     }
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);

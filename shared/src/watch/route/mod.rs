@@ -9,7 +9,7 @@ pub(crate) mod decisions;
 pub mod facts;
 pub(crate) mod holds;
 pub(crate) mod moving;
-mod notices;
+pub(crate) mod notices;
 mod observe;
 pub(crate) mod router;
 pub mod seen;
@@ -22,7 +22,7 @@ use self::moving::Scribe;
 use self::router::Router;
 use self::seen::Seen;
 use super::{Decision, Left, Pass, Watcher, World, word};
-use crate::board::{Detail, Step};
+use crate::board::{Change, Detail, Status, Step};
 use crate::config::Config;
 use crate::distress;
 use crate::error::Result;
@@ -86,7 +86,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         seen,
         config,
         pass,
-        scribe: Scribe { pass, config, now: seen.now },
+        scribe: Scribe { pass, config, now: seen.now, trees: &seen.trees },
         router: Router::new(&seen.routing, config, seen.now, known, orchestrators.clone()),
         known,
         decision: Decision::default(),
@@ -99,6 +99,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     rules.look_after_holds(true);
     rules.look_after_cards(&orchestrators);
     rules.look_after_holds(false);
+    rules.keep_last_words();
     rules.tell(&orchestrators);
     rules.decision
 }
@@ -114,17 +115,40 @@ impl<'a> Rules<'a> {
         self.pass.only.as_ref().is_some_and(|only| only != id)
     }
 
+    fn hands_off(&self, d: &Detail) -> Option<String> {
+        word::hands_off(d, self.known)
+    }
+
     fn is_opted_out(&self, d: &Detail) -> bool {
-        word::is_opted_out(d, self.known)
+        self.hands_off(d).is_some()
     }
 
     fn push(&mut self, step: Step) {
+        // What is parked, closed or left to a person is on its way nowhere: its place is another's, as the next pass sees it.
+        let on_way = |s: &Status| matches!(s, Status::Ready | Status::Running | Status::Todo);
+        if step.changes.iter().any(|c| matches!(c, Change::SetStatus(s) if !on_way(s))) {
+            self.router.withdraw(&step.task);
+        }
         self.touched.insert(step.task.clone());
         self.decision.steps.push(step);
     }
 
     fn leave(&mut self, d: &Detail, because: impl Into<String>) {
-        self.decision.left.push(Left { task: d.task.id.clone(), because: because.into(), unknown: false });
+        self.decision.left.push(Left::new(&d.task.id, because));
+    }
+
+    fn leave_until(&mut self, d: &Detail, because: impl Into<String>, until: Time) {
+        self.decision.left.push(Left::new(&d.task.id, because).until(Some(until)));
+    }
+
+    /// Keeps what was said last of each task that was left alone: holds are looked after twice. The second look alone would not
+    /// do, since it passes over a block whose card was changed after the first.
+    fn keep_last_words(&mut self) {
+        let left = &mut self.decision.left;
+        let mut said = self.touched.clone();
+        left.reverse();
+        left.retain(|l| said.insert(l.task.clone()));
+        left.reverse();
     }
 
     /// The program with which a person changes this board, ready for a command line.

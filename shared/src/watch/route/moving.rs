@@ -12,6 +12,7 @@ use crate::provider::Id;
 use crate::quote;
 use crate::time::Time;
 use crate::watch::Pass;
+use crate::watch::handing::{TreeNote, TreeNotes};
 use crate::watch::word::our_hold;
 
 /// The owner of a hold that routing ends.
@@ -96,6 +97,8 @@ pub(crate) struct Scribe<'a> {
     pub(crate) pass: &'a Pass,
     pub(crate) config: &'a Config,
     pub(crate) now: Time,
+    /// The trees of what changes hands, as far as they were looked at.
+    pub(crate) trees: &'a TreeNotes,
 }
 
 impl Scribe<'_> {
@@ -116,6 +119,7 @@ impl Scribe<'_> {
             because: why.because.clone(),
             expect: Some(Expect::of(d)),
             proof: None,
+            stop: None,
             after: Vec::new(),
             changes,
         }
@@ -134,6 +138,12 @@ impl Scribe<'_> {
         })
     }
 
+    /// A reason that carries on in which state the tree of a task is that changes hands.
+    pub(crate) fn with_tree(&self, d: &Detail, why: Why) -> Why {
+        let Some((key, value)) = self.trees.get(&d.task.id).map(TreeNote::fact) else { return why };
+        why.fact(&key, value)
+    }
+
     /// A task given to another profile and set free.
     pub(crate) fn moved(
         &self,
@@ -145,7 +155,7 @@ impl Scribe<'_> {
     ) -> Step {
         let from = quote::inline(d.task.assignee.as_deref().unwrap_or("nobody"), 64);
         let sent = router.send(&d.task.id, &to.profile, true);
-        let why = why.fact("sent", sent);
+        let why = self.with_tree(d, why.fact("sent", sent));
         let at = if to.id.is_known() { format!(", at {}", to.id) } else { String::new() };
         let note = format!(
             "Moved from {from} to {}{at}: {} The task, its text and its scope are unchanged.",
@@ -177,7 +187,7 @@ impl Scribe<'_> {
     pub(crate) fn given(&self, d: &Detail, to: &Target, until: Time, why: Why) -> Step {
         let word = why.cause.map_or("rate_limit", Cause::as_str);
         let hold = hold(word, &to.id, self.hold_began(d), until);
-        let why = why.fact("hold", hold);
+        let why = self.with_tree(d, why.fact("hold", hold));
         self.step(d, "give", &why, |trail| {
             let mut changes = hermes::assigned(d, &to.profile, trail);
             changes.extend(hermes::held(d, word, until, trail));
@@ -268,13 +278,17 @@ pub(crate) fn is_ours_to_move(d: &Detail) -> bool {
     }
 }
 
+/// The newest event that stopped a task for good or set it free again.
+pub(super) fn newest_stop(d: &Detail) -> Option<&Event> {
+    d.events.iter().rev().find(|e| {
+        matches!(e.kind.as_str(), "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual")
+    })
+}
+
 /// Whether a block is no person's word: the breaker's own, the one a worker's hand wrote with its card, or what Hermes
 /// writes for a goal-mode worker.
 pub(crate) fn is_ours_to_unblock(d: &Detail) -> bool {
-    let newest = d.events.iter().rev().find(|e| {
-        matches!(e.kind.as_str(), "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual")
-    });
-    let Some(e) = newest else { return false };
+    let Some(e) = newest_stop(d) else { return false };
     match e.kind.as_str() {
         // A limit set by hand means: run it so often and no more.
         "gave_up" => {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::Rules;
 use super::moving::Why;
 use crate::board::{Detail, Status, hermes};
+use crate::distress;
 use crate::provider::is_profile;
 use crate::quote;
 use crate::time::words;
@@ -15,7 +16,7 @@ use crate::watch::word;
 const FRESH: i64 = 300;
 
 /// Whether nobody will ever take a ready task: Hermes skips these without a word.
-pub(super) fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
+pub(crate) fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
     match assignee {
         None => !own_board,
         Some(name) => !known.is_empty() && name != "default" && !known.iter().any(|k| k == name),
@@ -32,7 +33,7 @@ impl<'a> Rules<'a> {
             }
         }
         for d in &self.seen.tasks {
-            if super::seen::is_card_row(&d.task) || self.is_left_out(&d.task.id) || self.is_opted_out(d) {
+            if distress::is_card(&d.task) || self.is_left_out(&d.task.id) || self.is_opted_out(d) {
                 continue;
             }
             match d.task.status {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::facts::{self, About};
 use super::router::Router;
-use super::seen::{CardSeen, GLANCED, Guarded, Seen, is_card_row, may_wait};
+use super::seen::{CardSeen, GLANCED, Guarded, Seen, may_wait};
 use crate::board::{Detail, Event, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::host::Life;
 use crate::logs::LogEnd;
 use crate::time::Time;
+use crate::watch::handing::{self, TreeNotes};
 use crate::watch::{LogAsk, Pass, World, clock, word};
 
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
@@ -38,6 +39,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         tasks: Vec::new(),
         workers: BTreeMap::new(),
         guarded: BTreeMap::new(),
+        trees: BTreeMap::new(),
     };
     let lately = world.board.events(now.plus(-LATELY), MOST_EVENTS)?;
     if rows.is_empty() && lately.is_empty() {
@@ -49,10 +51,10 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let ids = |keep: &dyn Fn(&Task) -> bool| -> Vec<String> {
         rows.iter().filter(|t| keep(t)).map(|t| t.id.clone()).collect()
     };
-    for card in world.board.look(&ids(&is_card_row))? {
+    for card in world.board.look(&ids(&distress::is_card))? {
         seen.cards.push(closer(world, card, now));
     }
-    let mut wanted: BTreeSet<String> = ids(&|t| !is_card_row(t) && may_wait(t)).into_iter().collect();
+    let mut wanted: BTreeSet<String> = ids(&|t| !distress::is_card(t) && may_wait(t)).into_iter().collect();
     wanted.extend(seen.cards.iter().flat_map(|c| super::sources_of(&c.detail)));
     seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
     seen.answered = answered(world, &seen.tasks, &lately)?;
@@ -75,9 +77,20 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let more = world.board.look(&more)?;
     seen.workers = workers(world, &more);
     seen.tasks.extend(more);
+    answered_besides(world, &mut seen)?;
     seen.runtime = Some(runtime);
     in_order(&mut seen.tasks);
+    seen.trees = trees(world, &seen, pass);
     Ok(seen)
+}
+
+/// The trees of what is about to change hands. Deciding twice is cheap, and git is not.
+fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
+    if seen.tasks.is_empty() && seen.cards.is_empty() {
+        return TreeNotes::new();
+    }
+    let steps = super::decide(seen, pass, world.config).steps;
+    handing::observe(world.state, &steps, seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)))
 }
 
 /// The workers of running tasks, where it is proven which process that is.
@@ -116,18 +129,44 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
     card
 }
 
+/// The finished cards that a task was tied to.
+fn finished_of(d: &Detail) -> impl Iterator<Item = &String> {
+    let made = d.cards_made.iter().filter(|c| c.status == Status::Done).map(|c| &c.id);
+    let kin = d.parents.iter().filter(|p| p.status == Status::Done && distress::is_card_title(&p.title));
+    made.chain(kin.map(|p| &p.id))
+}
+
+/// Finished cards of ready work that nobody looked at yet.
+pub(super) fn unheard(seen: &Seen) -> Vec<String> {
+    let known = |id: &String| seen.answered.iter().any(|c| c.task.id == *id);
+    let ready = seen.tasks.iter().filter(|d| d.task.status == Status::Ready);
+    let ids: BTreeSet<&String> = ready.flat_map(finished_of).filter(|id| !known(id)).collect();
+    ids.into_iter().cloned().collect()
+}
+
+/// Finished cards of ready work that is to wait for its provider from now on: what they say is heard before that, not only
+/// once it waits.
+fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
+    let ids = unheard(seen);
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let cards = world.board.look(&ids)?;
+    let known = |id: &String| seen.tasks.iter().any(|d| d.task.id == *id);
+    let sources: BTreeSet<String> =
+        cards.iter().flat_map(super::sources_of).filter(|id| !known(id)).collect();
+    seen.answered.extend(cards.into_iter().filter(|c| c.task.status == Status::Done));
+    seen.tasks.extend(world.board.look(&sources.into_iter().collect::<Vec<_>>())?);
+    Ok(())
+}
+
 /// Finished cards whose decision nobody carried out: those that waiting tasks were tied to, and those finished lately.
 fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)]) -> Result<Vec<Detail>> {
-    let mut ids: BTreeSet<String> = BTreeSet::new();
-    for d in tasks {
-        let made = d.cards_made.iter().filter(|c| c.status == Status::Done).map(|c| &c.id);
-        let kin = d.parents.iter().filter(|p| p.status == Status::Done && distress::is_card_title(&p.title));
-        ids.extend(made.chain(kin.map(|p| &p.id)).cloned());
-    }
+    let mut ids: BTreeSet<String> = tasks.iter().flat_map(finished_of).cloned().collect();
     let theirs = |e: &Event| e.kind == "completed" && !word::is_ours(e);
     let finished: BTreeSet<&String> = lately.iter().filter(|(_, e)| theirs(e)).map(|(id, _)| id).collect();
     let finished: Vec<String> = finished.into_iter().filter(|id| !ids.contains(*id)).cloned().collect();
-    ids.extend(world.board.titled(&finished)?.into_iter().filter(is_card_row).map(|t| t.id));
+    ids.extend(world.board.titled(&finished)?.into_iter().filter(distress::is_card).map(|t| t.id));
     let all = world.board.look(&ids.into_iter().collect::<Vec<_>>())?;
     Ok(all.into_iter().filter(|c| c.task.status == Status::Done).collect())
 }
@@ -159,7 +198,7 @@ fn guarded(rows: &[Task], lately: &[(String, Event)], now: Time, most: i64) -> B
 fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &[String]) -> Vec<String> {
     let router = Router::new(&seen.routing, world.config, seen.now, known, Vec::new());
     let wanted = |t: &&Task| {
-        if is_card_row(t) {
+        if distress::is_card(t) {
             return false;
         }
         let profile = t.assignee.as_deref().unwrap_or_default();

@@ -1,6 +1,8 @@
 //! Where a task may go: the fallback order, who may be chosen, and how many at once. Pure, and the same for every watcher
 //! that moves work.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::facts::{NIGHT, Routing, Sent, policy};
@@ -222,8 +224,9 @@ impl<'a> Router<'a> {
         fit.find(|p| self.is_open(p).is_ok()).cloned()
     }
 
-    /// Notes that a task is sent, so that the next one of this pass sees it on its way.
+    /// Notes that a task is sent, so that the next one of this pass sees it on its way there, and nowhere else any more.
     pub(crate) fn send(&mut self, task: &str, profile: &str, is_move: bool) -> Value {
+        self.withdraw(task);
         let id = self.profile(profile).id();
         let said = json!({"profile": profile, "provider": id.name, "host": id.host, "move": is_move});
         let (task, profile) = (task.to_owned(), profile.to_owned());
@@ -314,7 +317,9 @@ impl<'a> Router<'a> {
 
     fn on_way(&self, id: &Id, since: Option<Time>) -> usize {
         let here = |s: &&Sent| s.is_open && s.id.is_same(id) && since.is_none_or(|t| s.at >= t);
-        self.sent.iter().filter(here).count()
+        // However often it was sent, a task takes one place.
+        let tasks: BTreeSet<&str> = self.sent.iter().filter(here).map(|s| s.task.as_str()).collect();
+        tasks.len()
     }
 
     /// When the present run of sending began: what was sent before an hour's silence proves nothing of today's load.

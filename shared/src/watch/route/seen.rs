@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::facts::Routing;
 use crate::board::{Detail, Status, Task};
 use crate::cause::Cause;
-use crate::distress::is_card;
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
 use crate::time::Time;
 use crate::watch::Runtime;
+use crate::watch::handing::TreeNotes;
 
 /// Everything one pass of `route-blocked` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct Seen {
     pub workers: BTreeMap<String, i64>,
     /// Ready tasks that the runtime's own guard holds back, by id.
     pub guarded: BTreeMap<String, Guarded>,
+    /// Working trees of tasks that this pass puts into other hands, by task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trees: TreeNotes,
 }
 
 /// An open card.
@@ -70,7 +73,7 @@ impl CardSeen {
 
     /// What the end of its orchestrator's attempt shows of the provider, where the board does not say so yet.
     pub(super) fn sighting(&self, known: &Routing, now: Time) -> Option<Sighting> {
-        let cause = self.cause.filter(|c| c.is_provider_pressure() || *c == Cause::Credential)?;
+        let cause = self.cause.filter(|c| c.lies_with_provider())?;
         let (run, task) = (self.detail.newest_run()?, &self.detail.task.id);
         if self.is_known {
             return None;
@@ -108,11 +111,6 @@ pub const GLANCED: [Status; 7] = [
     Status::Triage,
     Status::Review,
 ];
-
-/// Whether a row is a distress card.
-pub(super) fn is_card_row(t: &Task) -> bool {
-    is_card(&t.title, t.idempotency_key.as_deref())
-}
 
 /// Whether a row may wait for something that routing ends, from the row alone.
 pub(super) fn may_wait(t: &Task) -> bool {

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
 use crate::time::Time;
+use crate::watch::handing::TreeNote;
 use crate::watch::testing::{NOW, ago, detail, event, run};
 use crate::watch::{Decision, Dispatcher, Pass, Runtime};
 
@@ -95,6 +96,7 @@ fn seen(routing: Routing) -> Seen {
         tasks: Vec::new(),
         workers: std::collections::BTreeMap::new(),
         guarded: std::collections::BTreeMap::new(),
+        trees: std::collections::BTreeMap::new(),
     }
 }
 

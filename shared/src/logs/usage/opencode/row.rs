@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::logs::claude::Used;
 use crate::logs::session::{Flag, Num, Obj, Text};
 use crate::logs::usage::Tokens;
 
@@ -18,6 +19,16 @@ pub(super) struct Message<'a> {
     pub(super) tokens: Obj<Counts>,
     pub(super) cost: Option<Value>,
     pub(super) error: Obj<serde::de::IgnoredAny>,
+    /// Why the model stopped.
+    #[serde(borrow)]
+    pub(super) finish: Text<'a>,
+}
+
+impl Message<'_> {
+    /// When it was answered, well or not, in milliseconds.
+    pub(super) fn ended(&self) -> Option<i64> {
+        i64::try_from(self.time.0.as_ref()?.completed.0?).ok()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -43,6 +54,12 @@ pub(super) struct Cached {
 }
 
 impl Counts {
+    /// The same as the counts of a call.
+    pub(super) fn used(&self) -> Used {
+        let Tokens { input, cache_write: write, cache_read: read, output } = self.tokens();
+        Used { input, write, hour: 0, read, output }
+    }
+
     /// The same as our own.
     pub(super) fn tokens(&self) -> Tokens {
         let of = |n: Num| n.0.unwrap_or_default();
@@ -69,6 +86,38 @@ pub(super) struct Part<'a> {
     pub(super) state: Obj<State<'a>>,
 }
 
+impl Part<'_> {
+    fn times(&self) -> Option<&Stretch> {
+        self.state.0.as_ref()?.time.0.as_ref()
+    }
+
+    /// When its tool was started, in milliseconds.
+    pub(super) fn started(&self) -> Option<i64> {
+        i64::try_from(self.times()?.start.0?).ok()
+    }
+
+    /// When its tool was done, in milliseconds; `None` while it runs.
+    pub(super) fn ended(&self) -> Option<i64> {
+        let status = self.state.0.as_ref().map_or("", |s| s.status.or_empty());
+        matches!(status, "completed" | "error").then(|| i64::try_from(self.times()?.end.0?).ok())?
+    }
+
+    /// Whether its tool failed, rather than being interrupted.
+    pub(super) fn has_failed(&self) -> bool {
+        let Some(state) = &self.state.0 else { return false };
+        let interrupted = state.metadata.0.as_ref().is_some_and(|m| m.interrupted.is_set());
+        self.tool.get() == Some("invalid") || (state.status.get() == Some("error") && !interrupted)
+    }
+}
+
+/// From when to when.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Stretch {
+    start: Num,
+    end: Num,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct State<'a> {
@@ -76,6 +125,11 @@ pub(super) struct State<'a> {
     pub(super) status: Text<'a>,
     pub(super) input: Option<Value>,
     pub(super) metadata: Obj<Metadata>,
+    pub(super) time: Obj<Stretch>,
+    #[serde(borrow)]
+    pub(super) output: Text<'a>,
+    #[serde(borrow)]
+    pub(super) error: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]

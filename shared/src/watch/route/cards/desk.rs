@@ -75,8 +75,7 @@ impl<'a> Rules<'a> {
         let turn = d.events.iter().rev().find(|e| is_turn(&e.kind)).map_or("", |e| e.kind.as_str());
         let who = d.newest_run().and_then(|r| r.profile.clone()).or_else(|| d.task.assignee.clone());
         let who = who.unwrap_or_default();
-        let bound = |c: Cause| c.is_provider_pressure() || c == Cause::Credential;
-        let limited = card.cause.is_some_and(bound) || self.router.state(&who).is_held();
+        let limited = card.cause.is_some_and(Cause::lies_with_provider) || self.router.state(&who).is_held();
         match turn {
             "gave_up" if limited => self.stand_in(card, &who, true, orchestrators),
             "gave_up" => {
@@ -134,14 +133,14 @@ impl<'a> Rules<'a> {
             return self.push(step);
         };
         let why = Why::new("stand-in", format!("{who} cannot take it ({problem}); {to} does"));
-        let why = self.with_refusal(card, why);
+        let why = self.scribe.with_tree(d, self.with_refusal(card, why));
         let step = self.scribe.step(d, "stand-in", &why, |trail| hermes::moved(d, &to, &[], trail));
         self.push(step);
     }
 
     /// A reason that carries on what the end of the orchestrator's attempt shows of its provider, as long as the board does
     /// not say so yet.
-    pub(super) fn with_refusal(&self, card: &CardSeen, why: Why) -> Why {
+    pub(in crate::watch::route) fn with_refusal(&self, card: &CardSeen, why: Why) -> Why {
         let d = &card.detail;
         let Some((cause, run)) = card.cause.zip(d.newest_run()).filter(|_| !card.is_known) else {
             return why;

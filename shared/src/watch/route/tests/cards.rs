@@ -154,6 +154,42 @@ fn an_orchestrator_behind_the_limited_provider_gives_its_cards_away() {
 }
 
 #[test]
+fn a_card_of_an_orchestrator_that_does_not_exist_goes_to_one_that_does() {
+    let c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+    let mut config = Config::default();
+    config.orchestrator.fallbacks = vec!["vega".into()];
+    for (known, to) in
+        [(vec!["luna", "vega"], Some("vega")), (vec!["tuesday", "vega"], None), (vec!["tuesday"], None)]
+    {
+        let mut s = with(c.clone(), given_up(&c));
+        s.runtime.as_mut().unwrap().profiles = known.iter().map(|p| (*p).to_owned()).collect();
+        let d = decide(&s, &pass(), &config);
+        assert_eq!(d.steps.first().and_then(assigned), to, "{known:?}");
+    }
+}
+
+#[test]
+fn who_may_speak_for_a_task() {
+    let known = ["luna".to_owned(), "sol".to_owned()];
+    let by = |maker: Option<&str>, assignee: &str, worked: &[&str]| {
+        let mut c = detail("t_0000cafe", Status::Ready);
+        c.place.made_by = maker.map(str::to_owned);
+        let mut source = detail("t_00000001", Status::Blocked);
+        source.task.assignee = Some(assignee.into());
+        source.runs = worked.iter().map(|p| run(1, p, Some("crashed"))).collect();
+        crate::watch::route::cards::speaks_for(&c, &source, &known)
+    };
+    assert!(by(None, "sol", &[]), "nobody says who made it");
+    assert!(
+        by(Some("luna"), "luna", &[])
+            && by(Some("luna"), "sol", &["luna"])
+            && by(Some("luna"), "luna", &["luna"])
+    );
+    assert!(by(Some("anna"), "sol", &[]), "no worker: a person");
+    assert!(!by(Some("luna"), "sol", &[]) && !by(Some("luna"), "sol", &["sol"]), "a worker of another task");
+}
+
+#[test]
 fn a_card_nobody_answers_is_a_persons() {
     let person = |change: &dyn Fn(&mut CardSeen)| {
         let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
@@ -250,6 +286,47 @@ fn a_card_of_a_refused_worker_outlives_the_runtimes_own_next_attempt() {
     config.heal.hold = std::time::Duration::from_secs(300);
     let decision = decide(&with(c.clone(), long), &pass(), &config);
     assert!(actions(&decision).contains(&("t_0000cafe", "close-card")), "an attempt that lasts");
+    let mut just = again("luna", 300);
+    just.events.clear();
+    let decision = decide(&with(c.clone(), just), &pass(), &config);
+    assert!(actions(&decision).contains(&("t_0000cafe", "close-card")), "from that second on");
+}
+
+#[test]
+fn what_the_end_of_its_card_would_hand_to_a_held_provider_is_parked_first() {
+    let c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+    let with_state = |status: Status, decided: i64, limited: i64| {
+        let mut d = given_up(&c);
+        d.task.status = status;
+        d.task.assignee = Some("luna".into());
+        d.events.push(event("assigned", decided, json!({})));
+        let mut s = with(c.clone(), d);
+        s.routing.sightings = vec![refused("a", Cause::RateLimit, limited)];
+        let d = told(&s);
+        actions(&d).iter().map(|(t, a)| format!("{t} {a}")).collect::<Vec<_>>().join(", ")
+    };
+    let parked = "t_00000001 park, t_0000cafe close-card";
+    assert_eq!(with_state(Status::Todo, 100, 30), parked);
+    assert_eq!(with_state(Status::Todo, 20, 30), "t_0000cafe close-card", "decided in the knowledge of it");
+}
+
+#[test]
+fn a_person_gets_only_the_tasks_that_still_wait_for_the_card() {
+    let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Blocked);
+    c.detail.events.push(event("gave_up", 100, json!({})));
+    let mut other = given_up(&c);
+    other.task.id = "t_00000002".into();
+    let both = |change: &dyn Fn(&mut Detail)| {
+        let (mut s, mut other) = (with(c.clone(), given_up(&c)), other.clone());
+        change(&mut other);
+        s.tasks.push(other);
+        let d = told(&s);
+        actions(&d).iter().map(|(t, a)| format!("{t} {a}")).collect::<Vec<_>>().join(", ")
+    };
+    let one = "t_00000001 hand-over, t_0000cafe close-card";
+    assert_eq!(both(&|d| d.events.push(event("unblocked", 100, json!({})))), one, "gone on");
+    assert_eq!(both(&|d| d.task.claim_lock = Some("h:1".into())), one, "claimed");
+    assert_eq!(both(&|d| d.task.status = Status::Review), one, "not ours");
 }
 
 #[test]
@@ -355,4 +432,24 @@ fn a_flood_of_cards_waits_its_turn() {
     }
     let d = told(&s);
     assert_eq!(d.steps.iter().filter(|s| s.action == "queue-card").count(), 38, "{:?}", actions(&d));
+}
+
+#[test]
+fn an_incident_is_over_for_what_was_taken_off_its_card() {
+    let mut c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Scheduled);
+    c.detail.task.idempotency_key = Some("distress:incident:a:1".into());
+    c.detail.task.created_at = ago(9_000);
+    c.detail.events[0].at = ago(9_000);
+    let mut d = detail("t_00000001", Status::Blocked);
+    d.events.push(event("linked", 9_000, json!({"by": "synthesize-distress", "parent": "t_0000cafe"})));
+    d.events.push(event("unlinked", 8_000, json!({"by": NAME, "parent": "t_0000cafe"})));
+    d.events.push(event("gave_up", 60, json!({"limit_source": "dispatcher"})));
+    let s = with(c, d);
+    let out = told(&s);
+    assert_eq!(actions(&out), [("t_0000cafe", "close-card")], "{out:?}");
+    assert!(out.steps[0].because.contains("t_00000001 was taken off it"));
+    // By a person's hand it stays theirs.
+    let mut by_hand = s;
+    by_hand.tasks[0].events[2] = event("unlinked", 8_000, json!({"parent": "t_0000cafe"}));
+    assert!(!actions(&told(&by_hand)).contains(&("t_0000cafe", "close-card")));
 }

@@ -114,10 +114,31 @@ fn a_few_at_first_and_twice_as_many_after_each_healthy_stretch() {
     assert_eq!(of(sent(3, "b", 700, true)), "sol", "four after ten minutes");
     assert_eq!(of(sent(4, "b", 700, true)), "wait");
     assert_eq!(of(sent(7, "b", 1_300, true)), "sol", "eight after twenty");
-    assert_eq!(of([sent(1, "b", 9_000, true), sent(1, "b", 30, true)].concat()), "wait", "an hour's silence");
+    let mut long_ago = sent(1, "b", 9_000, true);
+    long_ago[0].task = "t_0000beef".into();
+    assert_eq!(of([long_ago, sent(1, "b", 30, true)].concat()), "wait", "an hour's silence");
+    let twice = || [sent(1, "b", 60, true), sent(1, "b", 30, true)].concat();
+    assert_eq!(with(twice(), false), "sol", "sent twice, it takes one place");
     assert_eq!(of(sent(20, "b", 3_000, false)), "wait", "twenty in an hour");
     assert_eq!(of(sent(20, "b", 3_700, false)), "sol");
     assert_eq!(of(sent(100, "b", 40_000, false)), "wait", "a hundred in a night");
+}
+
+#[test]
+fn new_work_of_a_held_provider_goes_to_the_first_free_fallback_elsewhere() {
+    let instead = |held: &[&str], known: &[&str]| {
+        let mut routing = routing();
+        routing.sightings = held.iter().map(|host| refused(host, Cause::RateLimit, 30)).collect();
+        let (config, known) = (Config::default(), known.iter().map(|k| (*k).to_owned()).collect::<Vec<_>>());
+        router(&routing, &config, &known).instead_of("luna")
+    };
+    let all = ["luna", "mira", "sol", "vega"];
+    assert_eq!(instead(&[], &all), None, "nothing is held");
+    assert_eq!(instead(&["a"], &all), Some("sol".into()), "mira is on the same one");
+    assert_eq!(instead(&["a", "b"], &all), Some("vega".into()));
+    assert_eq!(instead(&["a"], &["luna", "vega"]), Some("vega".into()), "sol does not exist");
+    assert_eq!(instead(&["a"], &[]), Some("sol".into()), "who there is, nobody knows");
+    assert_eq!(instead(&["a", "b", "c"], &all), None);
 }
 
 #[test]
@@ -281,4 +302,14 @@ proptest! {
         // The same facts give the same steps.
         prop_assert_eq!(decide(&s, &pass(), &config), d);
     }
+}
+
+#[test]
+fn what_is_sent_elsewhere_leaves_its_place() {
+    let (config, known) = (Config::default(), known());
+    let r = Routing { sent: sent(2, "b", 30, true), ..routing() };
+    let mut router = router(&r, &config, &known);
+    assert!(matches!(router.release("sol"), Release::Wait { .. }));
+    router.send("t_00000001", "vega", true);
+    assert_eq!(router.release("sol"), Release::Go { probe: false });
 }

@@ -1,6 +1,7 @@
 //! What an orchestrator says, and what is made of it.
 
 use super::*;
+use crate::watch::route::observe::unheard;
 
 /// A card that its orchestrator finished with this decision, and the task that waits for it.
 fn answered(route: Value) -> Seen {
@@ -179,6 +180,7 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
     assert_eq!(silent(900, vec![(100, "t_0000cafe")]), "", "synthesize-distress asks");
     assert_eq!(silent(2_000, vec![(700, "t_0000cafe")]), "hand-over", "nobody asked again");
     assert_eq!(silent(700, vec![(5_000, "t_0000beef")]), "hand-over", "the second one");
+    assert_eq!(silent(700, vec![(0, "t_0000beef")]), "", "another of its cards is asked again for");
 }
 
 #[test]
@@ -228,6 +230,19 @@ fn what_was_left_behind_a_card_of_ours_is_not_forgotten() {
 }
 
 #[test]
+fn whoever_was_asked_again_has_ten_minutes_from_then() {
+    let asked_again = |other_ago: i64| {
+        let mut s = answered(json!({}));
+        s.answered[0].runs.clear();
+        s.answered[0].events = vec![event("created", 9_000, json!({})), event("completed", 5_000, json!({}))];
+        let again = json!({"by": NAME, "card": "t_0000caf0"});
+        s.tasks[0].events.push(event("watchbill_unanswered", other_ago, again));
+        super::told(&s).steps.len()
+    };
+    assert_eq!((asked_again(599), asked_again(600)), (0, 1));
+}
+
+#[test]
 fn a_refused_decision_leaves_nobody_in_silence() {
     let refused = |status: Status, newest: crate::board::Event| {
         let mut s = answered(decision("reassign", json!({"assignee": "sol"})));
@@ -253,6 +268,21 @@ fn a_refused_decision_leaves_nobody_in_silence() {
 }
 
 #[test]
+fn a_task_read_before_another_pass_moved_it_is_no_finding() {
+    let with = |ago: i64, refused: i64| {
+        let mut s = answered(decision("reassign", json!({"assignee": "sol"})));
+        s.answered[0].events.push(event(
+            "watchbill_decided",
+            ago,
+            json!({"by": NAME, "accepted": 1, "refused": refused}),
+        ));
+        told(&s).findings.len()
+    };
+    assert_eq!((with(0, 0), with(1, 0)), (0, 0));
+    assert_eq!((with(2, 0), with(0, 1)), (1, 1), "it waits since, or one of its words was refused");
+}
+
+#[test]
 fn a_block_is_the_workers_where_it_came_in_a_claimed_run() {
     let of = |kind: &str, run: Option<i64>| crate::board::Event { run, ..event(kind, 50, json!({})) };
     for (events, want) in [
@@ -266,4 +296,92 @@ fn a_block_is_the_workers_where_it_came_in_a_claimed_run() {
         d.events.extend(events.clone());
         assert_eq!(crate::watch::route::decisions::is_by_worker(&d), want, "{events:?}");
     }
+}
+
+#[test]
+fn what_a_card_said_before_it_was_opened_again_is_not_what_it_says_now() {
+    let note = |at: i64, by: &str| event("watchbill_decided", at, json!({"by": by}));
+    let card = |events: Vec<crate::board::Event>| {
+        let mut d = detail("t_0000cafe", Status::Done);
+        d.events = events;
+        super::super::decisions::read_at(&d)
+    };
+    let completed = |at: i64| event("completed", at, json!({}));
+    assert_eq!(card(vec![completed(900), note(800, NAME), note(700, NAME)]), Some(ago(700)));
+    assert_eq!(card(vec![completed(900), note(800, NAME), completed(600)]), None);
+    assert_eq!(card(vec![completed(900), note(800, "tuesday")]), None);
+    assert_eq!(card(vec![note(800, NAME)]), Some(ago(800)), "somebody wrote only its state");
+
+    // Who finished it again has the whole time again, and it is no refused decision that is talked about.
+    let mut s = answered(json!({}));
+    s.answered[0].runs.clear();
+    s.answered[0].events = vec![completed(5_000), note(4_000, NAME), completed(700)];
+    let d = told(&s);
+    assert!(d.findings[0].contains("completed 11m ago without a decision"), "{:?}", d.findings);
+}
+
+#[test]
+fn a_task_does_not_wait_for_the_place_it_has_itself() {
+    let with = |decision: Value| {
+        let mut s = answered(decision);
+        s.answered[0].task.title = "[BLOCKED] t_00000001 credential_failure".into();
+        s.routing.sent = sent(2, "b", 30, true);
+        s.tasks[0].task.status = Status::Ready;
+        s.tasks[0].task.assignee = Some("sol".into());
+        actions(&told(&s)).first().map(|(_, action)| (*action).to_owned())
+    };
+    assert_eq!(with(decision("unblock", json!({}))).as_deref(), Some("release"));
+    assert_eq!(with(decision("reassign", json!({"assignee": "sol"}))).as_deref(), Some("move"));
+
+    // And leaves it to others where it goes to a person.
+    let mut s = answered(decision("human", json!({})));
+    s.routing.sent = sent(2, "b", 30, true);
+    s.tasks[0].task.status = Status::Ready;
+    s.tasks[0].task.assignee = Some("sol".into());
+    let mut other = held("t_0000000f", 300);
+    other.task.assignee = Some("mira".into());
+    s.routing.profiles.insert("mira".into(), profile("mira", "a", &["sol"]));
+    s.tasks.push(other);
+    let d = told(&s);
+    let moved = d.steps.iter().find(|s| s.action == "move").map(|s| (s.task.as_str(), assigned(s)));
+    assert_eq!(moved, Some(("t_0000000f", Some("sol"))), "{d:?}");
+}
+
+#[test]
+fn a_hold_that_only_kept_a_task_for_its_card_does_not_say_what_stopped_it() {
+    let mut s = answered(decision("unblock", json!({})));
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &["sol"]));
+    let hold = json!({"owner": "heal", "cause": "worker_gone", "until": NOW.plus(600).0});
+    let parked = json!({"by": "heal", "watchbill": {"cause": "worker_gone", "hold": hold}});
+    s.tasks[0].events.push(event("scheduled", 400, parked));
+    let d = told(&s);
+    assert_eq!((d.steps[0].action.as_str(), assigned(&d.steps[0])), ("move", Some("sol")), "{d:?}");
+    // Where nobody else may, the hold is known by what its provider does.
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    let d = told(&s);
+    let cause = payload(&d.steps[0], "scheduled").unwrap()["watchbill"]["hold"]["cause"].clone();
+    assert_eq!((d.steps[0].action.as_str(), cause), ("extend", json!("rate_limit")));
+}
+
+#[test]
+fn what_one_of_us_took_off_an_incident_is_not_decided_about_on_its_card() {
+    let mut s = answered(decision("unblock", json!({})));
+    s.answered[0].task.idempotency_key = Some("distress:incident:a:1".into());
+    assert_eq!(told(&s).steps[0].task, "t_00000001");
+    s.tasks[0].parents.clear();
+    s.tasks[0].cards_made.clear();
+    let parted = json!({"by": NAME, "parent": "t_0000cafe"});
+    s.tasks[0].events.insert(1, event("unlinked", 700, parted));
+    assert!(said(&told(&s)).contains("not the task of this card"));
+}
+
+#[test]
+fn what_a_card_said_is_heard_before_its_task_is_parked() {
+    let mut s = answered(decision("unblock", json!({})));
+    let card = s.answered.remove(0);
+    assert_eq!(unheard(&s), [""; 0], "what waits was looked at before");
+    s.tasks[0].task.status = Status::Ready;
+    assert_eq!(unheard(&s), ["t_0000cafe"]);
+    s.answered.push(card);
+    assert_eq!(unheard(&s), [""; 0]);
 }

@@ -31,6 +31,30 @@ fn ready_work_of_a_held_provider_moves_a_few_at_a_time_and_the_rest_waits_with_a
 }
 
 #[test]
+fn what_changes_hands_says_in_its_event_what_is_known_of_its_tree() {
+    let ids = ["t_00000001", "t_00000002", "t_00000003"];
+    let tasks = ids.map(|id| detail(id, Status::Ready)).to_vec();
+    let mut s = with(tasks, limited());
+    let before = told(&s);
+    s.trees = [
+        (ids[0].to_owned(), TreeNote::Tree("git:00ff".into())),
+        (ids[1].to_owned(), TreeNote::Unknown("too slow".into())),
+    ]
+    .into();
+    let d = told(&s);
+    // Known or not, it is told and decides nothing.
+    assert_eq!(actions(&d), actions(&before));
+    assert_eq!(actions(&d), ids.map(|id| (id, "move")));
+    let noted = |i: usize| {
+        let ours = payload(&d.steps[i], "assigned").unwrap()["watchbill"].clone();
+        (ours["tree"].clone(), ours["tree_unknown"].clone())
+    };
+    assert_eq!(noted(0), (json!("git:00ff"), Value::Null));
+    assert_eq!(noted(1), (Value::Null, json!("too slow")));
+    assert_eq!(noted(2), (Value::Null, Value::Null));
+}
+
+#[test]
 fn what_somebody_set_free_since_is_theirs() {
     let mut d = detail("t_00000001", Status::Ready);
     d.events.push(event("unblocked", 10, json!({})));
@@ -79,6 +103,47 @@ fn one_of_many_probes_first_one_that_was_not_limited() {
 }
 
 #[test]
+fn what_is_parked_is_ready_free_and_nobodys_decision() {
+    let s = with(Vec::new(), limited());
+    let (config, known, pass) = (Config::default(), known(), pass());
+    let router = router(&s.routing, &config, &known);
+    let trees = std::collections::BTreeMap::new();
+    let scribe =
+        crate::watch::route::moving::Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
+    let parks = |change: &dyn Fn(&mut Detail)| {
+        let mut d = detail("t_00000001", Status::Ready);
+        d.task.assignee = Some("luna".into());
+        change(&mut d);
+        crate::watch::route::holds::park_ready(&router, &scribe, &d).is_some()
+    };
+    assert!(parks(&|_| {}));
+    assert!(!parks(&|d| d.task.assignee = None));
+    assert!(!parks(&|d| d.task.assignee = Some("sol".into())), "that provider answers");
+    assert!(!parks(&|d| d.task.status = Status::Todo));
+    assert!(!parks(&|d| d.task.claim_lock = Some("h:1".into())));
+    assert!(!parks(&|d| d.events.push(event("unblocked", 1, json!({})))), "somebody knows better");
+}
+
+#[test]
+fn a_task_that_is_moved_out_of_its_wait_leaves_a_card_of_what_it_died_of() {
+    let mut d = held("t_00000001", 300);
+    let hold = d.events.last_mut().unwrap();
+    hold.payload["watchbill"]["run"] = json!(4);
+    hold.payload["watchbill"]["ended"] = json!("its log ends on HTTP 429");
+    let out = told(&with(vec![d.clone()], limited()));
+    let made = out.steps[0].changes.iter().find_map(|c| match c {
+        Change::AddAnother { task, .. } => Some(task),
+        _ => None,
+    });
+    let made = made.unwrap();
+    assert_eq!(made.title, "[BLOCKED] t_00000001 rate_limited");
+    assert_eq!(made.idempotency_key.as_deref(), Some("distress:t_00000001:rate_limit:4"));
+    assert_eq!((made.assignee.as_deref(), made.priority), (Some("tuesday"), d.task.priority + 1));
+    let body = made.body.as_deref().unwrap();
+    assert!(body.contains("moved to sol by rule") && body.contains("its log ends on HTTP 429"), "{body}");
+}
+
+#[test]
 fn a_moved_task_takes_its_card_along_or_leaves_the_incident() {
     let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
     let mut d = held("t_00000001", 300);
@@ -96,6 +161,16 @@ fn a_moved_task_takes_its_card_along_or_leaves_the_incident() {
         status(&out.steps[0]),
         Some(&Status::Ready),
         "its card is no parent that it waits for any more"
+    );
+
+    // What its orchestrator's own attempt showed outlasts the card.
+    let mut refused = s.clone();
+    refused.cards[0].cause = Some(Cause::ServerError);
+    refused.cards[0].detail.runs = vec![run(9, "tuesday", Some("crashed"))];
+    let noted = payload(&told(&refused).steps[1], "watchbill_signal").unwrap();
+    assert_eq!(
+        (&noted["watchbill"]["cause"], &noted["watchbill"]["host"]),
+        (&json!("server_error"), &json!("d"))
     );
 
     // A card that somebody works on decides.
@@ -152,6 +227,18 @@ fn whoever_gives_a_parked_task_to_a_profile_means_that_one() {
     s.routing.profiles.insert("vega".into(), profile("vega", "c", &["sol"]));
     let out = told(&s);
     assert_eq!((actions(&out), assigned(&out.steps[0])), (vec![("t_00000001", "release")], None));
+
+    // And still does once its hold was prolonged, since it must wait for a place there.
+    let mut d = held("t_00000001", -1);
+    d.task.assignee = Some("vega".into());
+    d.events.push(event("assigned", 100, json!({"assignee": "vega"})));
+    s.tasks = vec![d];
+    s.routing.sent = sent(2, "c", 30, true);
+    let out = told(&s);
+    assert_eq!(actions(&out), [("t_00000001", "extend")]);
+    let prolonged = payload(&out.steps[0], "scheduled").unwrap();
+    s.tasks[0].events.push(event("scheduled", 0, prolonged));
+    assert_eq!(told(&s).steps, [], "nobody moves it on");
 }
 
 #[test]
@@ -205,4 +292,59 @@ fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
     assert_eq!(told(&s).steps, []);
     s.routing.sightings.clear();
     assert_eq!(told(&s).steps, [], "where nobody knows how its provider stands its card decides");
+}
+
+#[test]
+fn why_a_task_waits_is_said_once() {
+    let mut s = with((1..=5).map(|i| held(&format!("t_0000000{i}"), 300)).collect(), limited());
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    s.tasks[1].body = "watchbill: no-heal".into();
+    let own = card("t_0000cafe", "t_00000003", "rate_limited", Status::Ready);
+    // About this one only the first look says why: its card is changed between the two, and decides from then on.
+    let mut failed = card("t_0000caff", "t_00000004", "rate_limited", Status::Blocked);
+    failed.cause = Some(Cause::RateLimit);
+    failed.detail.events.push(event("gave_up", 100, json!({})));
+    s.tasks[3] = detail("t_00000004", Status::Blocked);
+    s.tasks[3].events.push(event("gave_up", 1_200, json!({"limit_source": "dispatcher"})));
+    tie(&mut s.tasks[2], &own);
+    tie(&mut s.tasks[3], &failed);
+    s.cards = vec![own, failed];
+    s.tasks[4] = detail("t_00000005", Status::Ready);
+    s.tasks[4].events.push(event("unblocked", 10, json!({})));
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_0000caff", "park-card")]);
+    let mut left: Vec<_> = d.left.iter().map(|l| (l.task.as_str(), l.because.as_str())).collect();
+    left.sort_unstable();
+    let ids: Vec<_> = left.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, ["t_00000001", "t_00000002", "t_00000003", "t_00000004", "t_00000005"], "{left:?}");
+    for (said, part) in
+        left.iter().zip(["held until", "no-heal", "held until", "t_0000caff decides", "set it free"])
+    {
+        assert!(said.1.contains(part), "{left:?}");
+    }
+}
+
+#[test]
+fn what_waits_is_told_from_its_row_alone() {
+    let row = |status: Status, started: bool, blocked: bool| {
+        let mut t = detail("t_00000001", status).task;
+        t.started_at = started.then(|| ago(900));
+        t.block_kind = blocked.then(|| "needs_input".into());
+        crate::watch::route::seen::may_wait(&t)
+    };
+    for (status, never, tried, stopped) in [
+        (Status::Scheduled, true, true, true),
+        (Status::Blocked, true, true, true),
+        (Status::Todo, false, true, true),
+        (Status::Ready, false, false, false),
+        (Status::Running, false, false, false),
+        (Status::Done, false, false, false),
+    ] {
+        let got = (
+            row(status.clone(), false, false),
+            row(status.clone(), true, false),
+            row(status.clone(), false, true),
+        );
+        assert_eq!(got, (never, tried, stopped), "{status}");
+    }
 }

@@ -1,0 +1,6 @@
+//! `coord`: see `coord --help`.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    shared::main("coord", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,107 @@
+//! `coord abort`: a session stops, and its task is free again.
+
+use clap::Args;
+use serde_json::json;
+
+use super::stop::{End, stop};
+use super::{Coord, Meant, refused, silent};
+use crate::board::{Change, Outcome, RunRef, hermes};
+use crate::error::{Error, Kind, Result};
+use crate::quote;
+use crate::session::mapping::ABORTED;
+use crate::session::{Mapping, MappingStatus, State};
+
+/// How often the end of a mapping is tried where somebody else wrote meanwhile: a heartbeat moves the row.
+const TRIES: usize = 4;
+
+#[derive(Debug, Args)]
+pub(crate) struct Abort {
+    /// The session, or the task it works on
+    target: String,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl Coord<'_> {
+    pub(super) fn abort(&mut self, args: &Abort) -> Result<u8> {
+        let Meant { session, mapping } = self.meant(&args.target)?;
+        let owner = self.owner(mapping.as_ref())?;
+        let through = self.servers.given.map_or_else(|| owner.clone(), |at| self.servers.at(at));
+        let stopped = stop(&through, &owner, &session).map_err(|e| silent(&owner, &session, &e))?;
+        let at = session.as_str();
+        let status = match &stopped {
+            End::Still(state) => {
+                let now = match state {
+                    State::Retry { .. } => "waits for its provider",
+                    _ => "is busy",
+                };
+                let why = format!("still {now} at {}; nothing was changed on the board", owner.address());
+                return Err(refused(at, why).hint("try again, or stop it where it runs"));
+            }
+            // Whose it is nobody said, so it may be busy elsewhere: two servers over one store see each other's so.
+            End::Forgotten if mapping.is_none() => {
+                let why = format!("{} does not work on it, and its last answer never ended", owner.address());
+                return Err(refused(at, why).hint("another server may own it; name that one with --server"));
+            }
+            End::Forgotten => MappingStatus::Failed,
+            End::Stopped | End::WasIdle => MappingStatus::Aborted,
+        };
+        let ended = match &mapping {
+            Some(m) if m.status == MappingStatus::Active => self.end(m, status, args.reason.as_deref())?,
+            _ => false,
+        };
+        let task = mapping.as_ref().map(|m| m.task.clone());
+        let word = match stopped {
+            End::Stopped => "stopped",
+            End::WasIdle => "was idle",
+            _ => "was forgotten by its server, which must have been restarted",
+        };
+        let freed = match &task {
+            Some(task) if ended => format!("; its mapping is {}, and {task} is free", status.as_str()),
+            _ => String::new(),
+        };
+        let json = json!({
+            "session": session, "task": task, "stopped": stopped == End::Stopped, "was": word,
+            "mapping": ended.then_some(status),
+        });
+        if stopped == End::Forgotten {
+            return Err(refused(at, format!("{word}{freed}")));
+        }
+        self.hand.answer(&json, &format!("{session} {word}{freed}\n"))
+    }
+
+    /// Ends the run of a mapping, if it is still the open one. Whether it did.
+    fn end(&mut self, mapping: &Mapping, status: MappingStatus, reason: Option<&str>) -> Result<bool> {
+        let (id, mut last) = (&mapping.task, String::new());
+        for _ in 0..TRIES {
+            let seen = self.hand.look(id)?;
+            if seen.task.current_run != mapping.run {
+                return Ok(false);
+            }
+            let keys = json!({
+                "session": mapping.session, "status": status, "reason": reason.map(|r| quote::line(r, 300)),
+            });
+            let why = match status {
+                MappingStatus::Aborted => "session aborted",
+                _ => "session forgotten by its server",
+            };
+            let trail = self.hand.trail("abort");
+            let mut changes = vec![Change::AddEvent {
+                kind: ABORTED.into(),
+                payload: hermes::payload(&trail, keys),
+                run: mapping.run.map(RunRef::Id),
+            }];
+            // Only what somebody asked for is somebody's word; a server that forgot says nothing.
+            let manual = status == MappingStatus::Aborted;
+            changes.extend(hermes::taken_back(&seen, why, manual, &trail));
+            match self.hand.apply(id, Some(&seen), changes)? {
+                Outcome::Applied { .. } => return Ok(true),
+                Outcome::Moved { what } => last = what,
+                other => return Err(Error::new(Kind::Bug, id, format!("an abort was {}", other.word()))),
+            }
+        }
+        Err(refused(id, format!("its session was stopped, but the row kept changing ({last})"))
+            .hint("run the same again"))
+    }
+}

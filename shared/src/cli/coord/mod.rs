@@ -1,0 +1,279 @@
+//! The command line of `coord`: agent sessions, one pass a call. What was done is looked at afterwards: a server that says
+//! yes has said nothing.
+
+mod abort;
+mod detect;
+mod events;
+mod message;
+mod notify;
+mod spawn;
+mod status;
+mod stop;
+mod worktree;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::board::{Hand, refused};
+use super::{CoordArgs, env};
+use crate::board::sqlite::Mode;
+use crate::board::{Board, hermes, is_task_id};
+use crate::error::{Error, Kind, Result};
+use crate::hash::Fnv;
+use crate::session::opencode::Opencode;
+use crate::session::opencode::rest::{Address, Server};
+use crate::session::{Act as _, Answer, Mapping, MappingStatus, Prompt, Sense, SessionId, Silence, mapping};
+
+/// The program, as events name it.
+const COORD: &str = "coord";
+/// How long a stop is looked for before it counts as not done.
+const SETTLE: Duration = Duration::from_secs(5);
+/// The same for a message. The first one in a directory waits until the server has made itself at home there: 4 s, and more
+/// on a busy machine.
+const ARRIVES: Duration = Duration::from_secs(30);
+/// The time between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How far back spawned sessions are looked for: seconds, and events of the board.
+const BACK: (i64, u32) = (30 * 86_400, 200_000);
+/// Messages read to find one of the newest.
+const NEWEST: u32 = 20;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a session for a task, in a working tree of its own; prints the session
+    Spawn(spawn::Spawn),
+    /// Show the sessions that were spawned, and what their servers say of them
+    Status(status::Status),
+    /// Say something to a session
+    Message(message::Say),
+    /// Tell the coordinator of a session something
+    Notify(notify::Notify),
+    /// Stop a session
+    Abort(abort::Abort),
+    /// Find what is wrong with sessions
+    Detect(detect::Detect),
+    /// Show what happened to sessions, as the board recorded it
+    Events(events::Events),
+}
+
+/// Which server is meant where no mapping says it.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// The server to ask where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]
+    #[arg(long, value_name = "URL", value_parser = Address::parse, global = true, help_heading = "Common options")]
+    server: Option<Address>,
+}
+
+/// One call: a board, and who may be asked.
+struct Coord<'a> {
+    hand: Hand<'a>,
+    servers: Servers<'a>,
+}
+
+/// Who may be asked, and with which password.
+struct Servers<'a> {
+    /// By flag.
+    given: Option<&'a Address>,
+    /// By flag or environment, or where opencode listens by itself.
+    named: Address,
+    /// opencode as it is here.
+    opencode: Opencode,
+}
+
+pub(super) fn run(args: &CoordArgs) -> Result<u8> {
+    let config = args.common.load()?.config;
+    let mode = match &args.command {
+        Command::Status(_) | Command::Events(_) => Mode::Look,
+        Command::Detect(detect) if !detect.record => Mode::Look,
+        _ => Mode::Change,
+    };
+    let hand = Hand::open(&args.common, &config, mode, COORD)?;
+    let given = args.target.server.as_ref();
+    let named = match (given, env("OPENCODE_SERVER")) {
+        (Some(given), _) => given.clone(),
+        (None, set) => {
+            let set = set.as_deref().unwrap_or("http://127.0.0.1:4096");
+            Address::parse(set).map_err(|why| Error::new(Kind::Usage, "OPENCODE_SERVER", why))?
+        }
+    };
+    let opencode = Opencode { named: Some(named.clone()), ..Opencode::of(&env) };
+    let mut coord = Coord { hand, servers: Servers { given, named, opencode } };
+    match &args.command {
+        Command::Spawn(spawn) => coord.spawn(spawn),
+        Command::Status(status) => coord.status(status),
+        Command::Message(say) => coord.message(say),
+        Command::Notify(notify) => coord.notify(notify),
+        Command::Abort(abort) => coord.abort(abort),
+        Command::Detect(detect) => coord.detect(detect),
+        Command::Events(events) => coord.events(events),
+    }
+}
+
+/// A session that a command is about.
+struct Meant {
+    session: SessionId,
+    /// How the board knows it, if it does.
+    mapping: Option<Mapping>,
+}
+
+impl Servers<'_> {
+    /// The server at an address.
+    fn at(&self, at: &Address) -> Server {
+        self.opencode.server(at)
+    }
+}
+
+impl Coord<'_> {
+    /// The server that owns a session.
+    fn owner(&self, mapping: Option<&Mapping>) -> Result<Server> {
+        let at = match mapping {
+            None => self.servers.named.clone(),
+            Some(m) => Address::parse(&m.server)
+                .map_err(|why| refused(&m.task, format!("the server of its session, {}, {why}", m.server)))?,
+        };
+        Ok(self.servers.at(&at))
+    }
+
+    /// Every session that was spawned lately for a task of this board, oldest first.
+    fn mappings(&mut self) -> Result<Vec<Mapping>> {
+        let since = self.hand.here.now.plus(-BACK.0);
+        let events = self.hand.board.turns(since, BACK.1)?;
+        let mut tasks: Vec<String> =
+            events.into_iter().filter(|(_, e)| e.kind == mapping::SPAWNED).map(|(task, _)| task).collect();
+        tasks.sort();
+        tasks.dedup();
+        let details = self.hand.board.look(&tasks)?;
+        let mut all: Vec<Mapping> = details.iter().flat_map(mapping::of).collect();
+        all.sort_by(|a, b| (a.at, &a.session).cmp(&(b.at, &b.session)));
+        Ok(all)
+    }
+
+    /// What a command names: a session, or a task by its newest session.
+    fn meant(&mut self, named: &str) -> Result<Meant> {
+        if let Some(session) = SessionId::parse(named) {
+            let mapping = self.mappings()?.into_iter().rfind(|m| m.session == session);
+            return Ok(Meant { session, mapping });
+        }
+        if !is_task_id(named) && !named.starts_with("t_") {
+            return Err(Error::new(Kind::Usage, named, "neither a session nor a task")
+                .hint("sessions look like ses_3f2a..., tasks like t_1a2b3c4d"));
+        }
+        let seen = self.hand.look(named)?;
+        let mapping = mapping::active(&seen).or_else(|| mapping::of(&seen).pop());
+        let mapping = mapping.ok_or_else(|| {
+            refused(named, "no session was spawned for it").hint("coord spawn --task starts one")
+        })?;
+        Ok(Meant { session: mapping.session.clone(), mapping: Some(mapping) })
+    }
+
+    /// Applies one event to the task of a mapping. It rests on nothing that was seen.
+    fn record(&mut self, mapping: &Mapping, kind: &str, case: &str, keys: Value) -> Result<()> {
+        let change = hermes::noted_in(mapping.run, kind, keys, &self.hand.trail(case));
+        self.hand.must(&mapping.task, None, vec![change]).map(|_| ())
+    }
+}
+
+/// The spawned session in whose working tree this command runs.
+fn me(all: &[Mapping]) -> Option<&Mapping> {
+    let here = std::env::current_dir().ok()?;
+    let active = |m: &&Mapping| m.status == MappingStatus::Active;
+    all.iter()
+        .filter(active)
+        .rfind(|m| std::fs::canonicalize(&m.directory).is_ok_and(|directory| here.starts_with(directory)))
+}
+
+/// Says something in a session, and sees it lie there: a server that took it may have lost it.
+fn say(server: &Server, session: &SessionId, prompt: &Prompt<'_>) -> Result<()> {
+    let fails = |e| silent(server, session, &e);
+    server.prompt(session, prompt).map_err(fails)?;
+    if arrived(server, session, prompt.message).map_err(fails)? {
+        return Ok(());
+    }
+    Err(refused(session.as_str(), format!("{} took it and does not show it", server.address())))
+}
+
+/// Waits until a message lies in its session, with its text: a server writes the one before the other.
+fn arrived(server: &Server, session: &SessionId, message: &str) -> Answer<bool> {
+    let until = Instant::now() + ARRIVES;
+    loop {
+        let there = server
+            .messages(session, NEWEST)
+            .map(|all| all.iter().any(|m| m.id == message && !m.text.is_empty()));
+        match there {
+            Ok(false) | Err(Silence::Unreachable(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
+            other => return other,
+        }
+    }
+}
+
+/// The name of a message: opencode orders by it, so it begins with the time (milliseconds * 4096 + 1, 48 bits, as opencode
+/// 1.18.33 itself makes them), and ends with what is said, so that the same said again is found.
+fn message_id(millis: u64, parts: &[&str]) -> String {
+    let stamp = millis.wrapping_mul(4096).wrapping_add(1) & 0xffff_ffff_ffff;
+    format!("msg_{stamp:012x}{}", message_tail(parts))
+}
+
+/// The end of such a name: 14 letters that stand for what is said.
+fn message_tail(parts: &[&str]) -> String {
+    const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let half = |salt: &[u8]| {
+        let mut hash = Fnv::new();
+        hash.part(salt);
+        parts.iter().for_each(|p| hash.part(p.as_bytes()));
+        hash.value()
+    };
+    let mut bits = u128::from(half(b"a")) << 64 | u128::from(half(b"b"));
+    let mut letter = || {
+        let at = (bits % 62) as usize;
+        bits /= 62;
+        char::from(LETTERS[at])
+    };
+    (0..14).map(|_| letter()).collect()
+}
+
+/// Milliseconds since the epoch by the wall clock, for names of messages alone: they must be newer than what the server
+/// named, whatever time was given to us.
+fn millis() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(0)
+}
+
+/// A refusal of a server, as an error about a session.
+fn silent(server: &Server, session: &SessionId, silence: &Silence) -> Error {
+    match silence {
+        Silence::Missing => refused(session.as_str(), format!("{} knows no such session", server.address())),
+        Silence::Refused(..) => refused(session.as_str(), format!("{} {silence}", server.address())),
+        Silence::Unreachable(why) => refused(
+            server.address().as_str(),
+            format!("{why}; nothing is known of {session}, so nothing was done"),
+        ),
+    }
+}
+
+/// A session that a flag names.
+fn session_named(s: &str) -> Result<SessionId> {
+    SessionId::try_from(s.to_owned()).map_err(|why| Error::new(Kind::Usage, s, why))
+}
+
+/// A folder as text; a board and a server hold nothing else.
+fn utf8(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| refused(&path.display().to_string(), "its name is no UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_named_by_time_and_words() {
+        let id = message_id(1_795_331_082_647, &["ses_1", "info", "done"]);
+        // What opencode 1.18.33 named a message of that very millisecond begins with the same.
+        assert!(id.starts_with("msg_202124997001"), "{id}");
+        assert_eq!(id.len(), "msg_".len() + 12 + 14);
+        assert!(id.ends_with(&message_tail(&["ses_1", "info", "done"])));
+        assert_ne!(message_tail(&["a", "bc"]), message_tail(&["ab", "c"]));
+    }
+}

@@ -1,0 +1,186 @@
+//! `coord notify`: a session tells its coordinator something, once.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{Coord, Meant, me, message_id, message_tail, millis, refused, say, silent};
+use crate::cli::board::card::Stop;
+use crate::cli::board::speaker;
+use crate::distress::Blocker;
+use crate::error::{Error, Kind, Result};
+use crate::quote;
+use crate::session::mapping::NOTIFIED;
+use crate::session::opencode::rest::Server;
+use crate::session::{Mapping, Prompt, Sense as _, SessionId, State};
+use crate::watch::distress::by_hand::{Asked, Said};
+
+/// Messages of a coordinator among which the same one is looked for.
+const LOOKED_AT: u32 = 500;
+/// Most bytes of what is told.
+const MOST: usize = 8 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// For whenever it looks
+    Info,
+    /// The same, more urgent
+    Warning,
+    /// The work has stopped: also writes the [BLOCKED] card
+    Blocking,
+}
+
+impl Level {
+    fn word(self) -> &'static str {
+        match self {
+            Level::Info => "info",
+            Level::Warning => "warning",
+            Level::Blocking => "blocking",
+        }
+    }
+
+    fn head(self) -> &'static str {
+        match self {
+            Level::Info => "ℹ️ INFO",
+            Level::Warning => "⚠️ WARNING",
+            Level::Blocking => "⚠️ BLOCKING",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Notify {
+    /// What to tell: for a block what was tried, what failed and what would help
+    text: String,
+    /// Whose word it is: a session, or the task it works on [default: the session in whose tree this runs]
+    #[arg(long, value_name = "SESSION")]
+    from: Option<String>,
+    /// How urgent it is
+    #[arg(long, value_enum, default_value_t = Level::Info)]
+    level: Level,
+    /// Let the coordinator answer at once [default: for blocking only]
+    #[arg(long, conflicts_with = "no_wake")]
+    wake: bool,
+    /// Only leave the message there
+    #[arg(long)]
+    no_wake: bool,
+    /// With --level blocking: the type of the card, as of board block
+    #[arg(long, value_name = "TYPE", default_value = "dependency")]
+    r#type: String,
+}
+
+impl Coord<'_> {
+    pub(super) fn notify(&mut self, args: &Notify) -> Result<u8> {
+        let text = args.text.trim();
+        if text.is_empty() || text.len() > MOST {
+            return Err(refused("the text", format!("must have 1 to {MOST} bytes")));
+        }
+        let blocker = Blocker::parse(&args.r#type).ok_or_else(|| {
+            Error::new(Kind::Usage, format!("--type {}", args.r#type), "no such type")
+                .hint(format!("one of {}", Blocker::ALL.map(Blocker::as_str).join(", ")))
+        })?;
+        let mapping = self.sender(args.from.as_deref())?;
+        let server = self.owner(Some(&mapping))?;
+        // The card first: it is on the board whatever becomes of the server.
+        let card = match args.level {
+            Level::Blocking => Some(self.card(&mapping, blocker, text)?),
+            _ => None,
+        };
+        let wake = args.wake || (args.level == Level::Blocking && !args.no_wake);
+        let told = self.tell(&server, &mapping, args.level, text, wake).map_err(|e| match &card {
+            None => e,
+            Some(card) => Error { what: format!("{} ({card})", e.what), ..e },
+        })?;
+        let known = self.hand.look(&mapping.task)?.events.iter().any(|e| {
+            e.kind == NOTIFIED && e.payload.get("message").and_then(|m| m.as_str()) == Some(&told.message)
+        });
+        if !known {
+            let keys = json!({
+                "session": mapping.session, "parent": told.parent, "level": args.level.word(),
+                "message": told.message, "text": quote::line(text, 300), "wake": wake,
+            });
+            self.record(&mapping, NOTIFIED, "notify", keys)?;
+        }
+        let json = json!({
+            "session": mapping.session, "task": mapping.task, "parent": told.parent, "message": told.message,
+            "level": args.level.word(), "again": told.again, "woken": wake, "card": card,
+        });
+        let again = if told.again { " already" } else { "" };
+        let card = card.map(|c| format!("{c}\n")).unwrap_or_default();
+        self.hand.answer(&json, &format!("{} was told{again}\n{card}", told.parent))
+    }
+
+    fn sender(&mut self, from: Option<&str>) -> Result<Mapping> {
+        let Some(named) = from else {
+            let all = self.mappings()?;
+            return me(&all).cloned().ok_or_else(|| {
+                Error::new(Kind::Usage, "--from", "not given, and this is no spawned session's tree")
+                    .hint("name the session or its task with --from")
+            });
+        };
+        let Meant { session, mapping } = self.meant(named)?;
+        mapping.ok_or_else(|| refused(session.as_str(), "was not spawned for a task of this board"))
+    }
+
+    /// Writes the card and says what was done.
+    fn card(&mut self, mapping: &Mapping, blocker: Blocker, text: &str) -> Result<String> {
+        let said = Said {
+            blocker,
+            reason: Some(quote::line(text, 300)),
+            completed: None,
+            cannot_touch: None,
+            needs: None,
+            author: speaker(None),
+        };
+        let task = &mapping.task;
+        Ok(match self.hand.stop_for_help(task, mapping.run, &said)? {
+            Stop::Found { card, .. } => format!("{task} is blocked already, with card {card}"),
+            Stop::Made { asked: Asked::Card { id, .. } | Asked::Joined(id), .. } => {
+                format!("{task} is blocked, with card {id}")
+            }
+            Stop::Made { asked: Asked::Person(_), .. } => format!("{task} is blocked: a person must look"),
+        })
+    }
+
+    fn tell(&self, server: &Server, from: &Mapping, level: Level, text: &str, wake: bool) -> Result<Told> {
+        let parent = match &from.parent {
+            Some(parent) => parent.clone(),
+            None => {
+                let session = server.session(&from.session).map_err(|e| silent(server, &from.session, &e))?;
+                session.parent.ok_or_else(|| {
+                    refused(from.session.as_str(), "has no coordinator").hint("spawn it with --parent")
+                })?
+            }
+        };
+        let fails = |e| silent(server, &parent, &e);
+        let run = from.run.unwrap_or(0).to_string();
+        let parts = [from.session.as_str(), &run, level.word(), text];
+        let tail = message_tail(&parts);
+        let messages = server.messages(&parent, LOOKED_AT).map_err(fails)?;
+        let found = messages.iter().find(|m| m.id.ends_with(&tail));
+        // Without its text it was cut off half way; the same name makes it whole.
+        let again = found.is_some_and(|m| !m.text.is_empty());
+        let message = found.map_or_else(|| message_id(millis(), &parts), |m| m.id.clone());
+        // Again only for a message that lies there unanswered, by whoever wants it answered now.
+        let unanswered = || -> std::result::Result<bool, _> {
+            let directory = server.session(&parent)?.directory;
+            let idle = server.state(&parent, Path::new(&directory))? == State::Absent;
+            Ok(idle && messages.last().is_some_and(|m| m.id == message))
+        };
+        if !again || (wake && unanswered().map_err(fails)?) {
+            let text = format!("{} [{}] {text}", level.head(), from.task);
+            let prompt = Prompt { message: &message, text: &text, agent: None, wake };
+            say(server, &parent, &prompt)?;
+        }
+        Ok(Told { parent, message, again })
+    }
+}
+
+/// What a coordinator was told.
+struct Told {
+    parent: SessionId,
+    message: String,
+    /// It lay there already.
+    again: bool,
+}

@@ -1,0 +1,269 @@
+//! `coord spawn`: a task is claimed, gets a working tree and a session, and the session is told what to do: all of it or
+//! nothing. The second call for a task finds what the first one made.
+
+mod order;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::worktree::{Made, with_left};
+use super::{Coord, message_id, millis, refused, say, silent, utf8};
+use crate::board::{Change, Detail, NewTask, Outcome, Place, RunRef, Status, hermes};
+use crate::cli::board::speaker;
+use crate::config::span;
+use crate::error::{Error, Kind, Result};
+use crate::session::mapping::{SPAWNED, Spawned};
+use crate::session::opencode::rest::Server;
+use crate::session::{Act as _, Mapping, NewSession, Prompt, Role, Sense as _, SessionId};
+use crate::tree::state::state;
+use crate::watch::handing::TreeNote;
+
+use order::{Begin, Order};
+
+#[derive(Debug, Args)]
+pub(crate) struct Spawn {
+    /// The task [default: a new one is added]
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// The branch to work on [default: wt/ and the task's id]
+    #[arg(long, value_name = "BRANCH")]
+    branch: Option<String>,
+    /// The folder's name below .worktrees of the repository [default: the task's id]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The session's title; without --task also the new task's
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// The agent of the runtime that works [default: the runtime's own]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// What to do, in the place of the task's text; without --task also the new task's text
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// The session that coordinates the new one
+    #[arg(long, value_name = "SESSION")]
+    parent: Option<String>,
+    /// A folder of the repository to work in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    repo: Option<PathBuf>,
+}
+
+/// What was made so far.
+#[derive(Default)]
+struct Traces {
+    tree: Made,
+    session: Option<SessionId>,
+    /// Where the board said that the task is worked on, before it was told otherwise.
+    place: Option<Place>,
+}
+
+impl Coord<'_> {
+    pub(super) fn spawn(&mut self, args: &Spawn) -> Result<u8> {
+        let server = self.servers.at(&self.servers.named);
+        let order = match self.order(args, &server)? {
+            Begin::Found(mapping) => {
+                return self.spawned(&mapping.session, &mapping.task, &mapping.directory, true);
+            }
+            Begin::Go(order) => *order,
+        };
+        let seen = self.take(&order)?;
+        let mut traces = Traces::default();
+        match self.build(&server, &order, &seen, &mut traces) {
+            Ok(session) => self.spawned(&session, &order.task, utf8(&order.place)?, false),
+            Err(e) => {
+                let left = self.undo(&server, &order, &seen, &traces);
+                let what = with_left(format!("{}; it was undone", e.what), left);
+                Err(Error { what, ..e })
+            }
+        }
+    }
+
+    fn spawned(&self, session: &SessionId, task: &str, directory: &str, again: bool) -> Result<u8> {
+        let json = json!({"session": session, "task": task, "directory": directory, "again": again});
+        self.hand.answer(&json, &format!("{session}\n"))
+    }
+
+    /// Claims the task, or takes over a claim whose spawn died; what is seen of it then.
+    fn take(&mut self, order: &Order) -> Result<Detail> {
+        let expires = self.hand.here.now.plus(span::seconds(self.hand.config.board.claim_ttl));
+        let lock = self.hand.lock(None);
+        let id = &order.task;
+        let mut trail = self.hand.trail("spawn");
+        let outcome = match &order.seen {
+            None => {
+                let task = NewTask {
+                    title: order.title.clone(),
+                    body: Some(order.prompt.clone()).filter(|p| !p.is_empty()),
+                    created_by: Some(speaker(None)),
+                    ..NewTask::default()
+                };
+                // In one step, so that no dispatcher finds it ready in between.
+                let mut changes = hermes::created(Status::Running, task, &[], &trail);
+                changes.extend(hermes::claim(&lock, expires, None, None, &trail));
+                self.hand.apply(id, None, changes)?
+            }
+            Some(seen) if order.resumes => {
+                self.hand.apply(id, Some(seen), hermes::heartbeat(seen, expires, Some("spawn goes on")))?
+            }
+            Some(seen) => {
+                // What the attempt begins with, where there is a tree to begin with.
+                trail.more.extend(tree_fact(&order.place));
+                let mut changes = Vec::new();
+                if seen.task.status == Status::Todo {
+                    changes.extend(hermes::promoted(seen, &trail));
+                }
+                changes.extend(hermes::claimed(seen, &lock, expires, None, None, &trail));
+                self.hand.apply(id, Some(seen), changes)?
+            }
+        };
+        match outcome {
+            Outcome::Applied { .. } => self.hand.look(id),
+            Outcome::Moved { what } => Err(refused(id, format!("somebody else was faster ({what})"))),
+            Outcome::Refused { why } => Err(refused(id, why)),
+            Outcome::Planned => Err(Error::new(Kind::Bug, id, "planned by a hand")),
+        }
+    }
+
+    /// Tree, session, mapping, prompt, in this order.
+    fn build(
+        &mut self,
+        server: &Server,
+        order: &Order,
+        seen: &Detail,
+        traces: &mut Traces,
+    ) -> Result<SessionId> {
+        traces.tree = order.repo.make(&order.plan, &order.place, &order.branch)?;
+        let session = self.session(server, order, seen, traces)?;
+        let fails = |e| silent(server, &session, &e);
+        let made = server.session(&session).map_err(fails)?;
+        let same_place =
+            std::fs::canonicalize(&made.directory).ok() == std::fs::canonicalize(&order.place).ok();
+        if !same_place || made.parent != order.parent || made.task.as_deref() != Some(&order.task) {
+            let why = format!("{} made it otherwise than asked for", server.address());
+            return Err(refused(session.as_str(), why));
+        }
+        self.map(server, order, seen, &session, traces)?;
+        let prompted = server.messages(&session, 1).map_err(fails)?.iter().any(|m| m.role == Role::User);
+        if !prompted {
+            let text = words::prompt(order, seen, &self.hand.board_file());
+            let run = seen.task.current_run.unwrap_or(0).to_string();
+            let message = message_id(millis(), &[session.as_str(), &run, "spawn"]);
+            let agent = order.agent.as_deref();
+            let prompt = Prompt { message: &message, text: &text, agent, wake: true };
+            say(server, &session, &prompt)?;
+        }
+        Ok(session)
+    }
+
+    /// The session of this very attempt, made where there is none.
+    fn session(
+        &self,
+        server: &Server,
+        order: &Order,
+        seen: &Detail,
+        traces: &mut Traces,
+    ) -> Result<SessionId> {
+        let run = seen.task.current_run;
+        let fails = |e| refused(server.address().as_str(), e);
+        if order.resumes {
+            let all = server.sessions(&order.place).map_err(fails)?;
+            let ours = all.into_iter().find(|s| s.task.as_deref() == Some(&order.task) && s.run == run);
+            if let Some(ours) = ours {
+                return Ok(ours.id);
+            }
+        }
+        let title = format!("{} {}", order.task, order.title);
+        let new = NewSession {
+            title: &title,
+            parent: order.parent.as_ref(),
+            agent: order.agent.as_deref(),
+            task: Some((&order.task, run)),
+            board: &self.hand.board_file(),
+            host: &self.hand.here.host.facts().hostname,
+        };
+        let session = server.create(&order.place, &new).map_err(fails)?;
+        traces.session = Some(session.clone());
+        Ok(session)
+    }
+
+    /// Puts the mapping on the board, and where the task is worked on now.
+    fn map(
+        &mut self,
+        server: &Server,
+        order: &Order,
+        seen: &Detail,
+        session: &SessionId,
+        traces: &mut Traces,
+    ) -> Result<()> {
+        let directory = utf8(&order.place)?.to_owned();
+        let spawned = Spawned {
+            session: session.clone(),
+            parent: order.parent.clone(),
+            server: server.address().to_string(),
+            host: self.hand.here.host.facts().hostname.clone(),
+            directory: directory.clone(),
+            branch: Some(order.branch.clone()),
+        };
+        let mut more = Map::new();
+        more.extend(tree_fact(&order.place));
+        more.insert("place".into(), json!({"kind": seen.place.kind, "path": seen.place.path}));
+        let mut trail = self.hand.trail("spawn");
+        trail.more = more;
+        let changes = vec![
+            // A folder that stays, whoever works in it next.
+            Change::SetPlace { kind: "dir".into(), path: Some(directory) },
+            Change::AddEvent {
+                kind: SPAWNED.into(),
+                payload: hermes::payload(&trail, spawned.keys()),
+                run: seen.task.current_run.map(RunRef::Id),
+            },
+        ];
+        self.hand.must(&order.task, Some(seen), changes)?;
+        traces.place = Some(seen.place.clone());
+        Ok(())
+    }
+
+    /// Takes back what was made, the last first, and says what could not be.
+    fn undo(&mut self, server: &Server, order: &Order, was: &Detail, traces: &Traces) -> Option<String> {
+        let mut left = Vec::new();
+        if let Some(session) = &traces.session
+            && server.delete(session).is_err()
+        {
+            left.push(format!("the session {session}"));
+        }
+        left.extend(order.repo.undo(&traces.tree, &order.place, &order.branch));
+        if let Err(e) = self.give_back(order, was, traces) {
+            left.push(format!("the claim of {} ({e})", order.task));
+        }
+        (!left.is_empty()).then(|| left.join(" and "))
+    }
+
+    /// Gives the task back as it was: ready, or put away where it was made for this.
+    fn give_back(&mut self, order: &Order, was: &Detail, traces: &Traces) -> Result<()> {
+        let seen = self.hand.look(&order.task)?;
+        if seen.task.current_run != was.task.current_run {
+            return Ok(());
+        }
+        let trail = self.hand.trail("spawn-undone");
+        let mut changes = hermes::taken_back(&seen, "spawn undone", false, &trail);
+        if let Some(place) = &traces.place {
+            let kind = place.kind.clone().unwrap_or_else(|| "scratch".into());
+            changes.push(Change::SetPlace { kind, path: place.path.clone() });
+        }
+        if order.seen.is_none() {
+            let archive = [Change::SetStatus(Status::Archived)];
+            changes.push(hermes::changed("archived", Value::Null, &seen, &archive, &trail));
+            changes.extend(archive);
+        }
+        self.hand.must(&order.task, Some(&seen), changes).map(|_| ())
+    }
+}
+
+/// The working tree as it is now, for an event; none before there is one.
+fn tree_fact(place: &Path) -> Option<(String, Value)> {
+    let path = place.to_str().filter(|_| place.is_dir());
+    Some(TreeNote::of(path, &state)?.fact())
+}

@@ -1,0 +1,196 @@
+//! One board: whether it is there, what it is, who may write it, who dispatches on it, and whom its cards go to.
+
+use std::path::PathBuf;
+
+use super::Finding;
+use crate::config::Config;
+use crate::error::{Error, Kind};
+use crate::host::Split;
+use crate::pause::Pause;
+use crate::time::{Time, words};
+use crate::watch::clock::FUTURE;
+use crate::watch::distress::orchestrators;
+use crate::watch::{Dispatcher, Runtime};
+
+/// What is seen of a board without writing to it.
+pub struct BoardSeen {
+    /// What to call it.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// What it says, or why it says nothing.
+    pub read: Result<BoardRead, Error>,
+    /// Files and folders beside it that cannot be written and must be.
+    pub locked: Vec<PathBuf>,
+    /// Whether it is split.
+    pub split: Split,
+    /// What is to be said of a dispatcher that is stuck in its lock.
+    pub wedge: Option<String>,
+    /// Its pause, over or not.
+    pub pause: Option<Pause>,
+    /// Who owns the file, where that is another user than this one.
+    pub owner: Option<u32>,
+}
+
+/// What a board says.
+pub struct BoardRead {
+    /// Which Hermes made tables of this shape.
+    pub shape: &'static str,
+    /// It was made by `board init`.
+    pub is_own: bool,
+    /// Why its tables must not be written, if so.
+    pub refused: Option<Error>,
+    /// Tasks that are neither done nor archived.
+    pub open: usize,
+    /// Its newest event.
+    pub newest: Option<Time>,
+    /// The last thing its dispatcher is known to have done.
+    pub ticked: Option<Time>,
+    /// What is around it.
+    pub runtime: Runtime,
+    /// Hermes rewrites by itself what is in triage.
+    pub decomposes: bool,
+}
+
+/// Judges one board.
+pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
+    let mut all = vec![file(seen)];
+    if let Some(pause) = seen.pause.as_ref().filter(|p| !p.is_over(now)) {
+        let todo = "`watchbill unpause` once the reason is gone; nothing is changed until then";
+        all.push(Finding::warning("board-paused", &seen.name, pause.words(now)).todo(todo));
+    }
+    if let Some(owner) = seen.owner {
+        let what = format!(
+            "its file belongs to user {owner}: the environment of that user's workers cannot be read"
+        );
+        let todo = "run the watchers as the user who runs the workers";
+        all.push(Finding::warning("other-user", &seen.name, what).todo(todo));
+    }
+    let Ok(read) = &seen.read else { return all };
+    all.push(clock(seen, read, now));
+    if !read.is_own {
+        all.push(dispatcher(seen, read, now));
+        all.extend(profiles(seen, read, config));
+    }
+    all
+}
+
+/// No board at all, and why.
+pub fn none(why: &Error) -> Finding {
+    let bare = Error { hint: None, at: String::new(), ..why.clone() };
+    let todo = why.hint.clone().unwrap_or_else(|| "name a board with --db".into());
+    Finding::error("board-none", &why.at, bare).todo(todo)
+}
+
+fn file(seen: &BoardSeen) -> Finding {
+    let on = |id, e: &Error| {
+        let bare = Error { hint: None, at: String::new(), ..e.clone() };
+        let todo = e.hint.clone().unwrap_or_else(|| match e.kind {
+            Kind::NoInput => "name another one, or start Hermes once on it".into(),
+            _ => "see what it is; restore it from a copy where it is damaged".into(),
+        });
+        Finding::error(id, &seen.name, format!("{}: {bare}", seen.path.display())).todo(todo)
+    };
+    if let Split::Split { pids } = &seen.split {
+        let pids: Vec<_> = pids.iter().map(ToString::to_string).collect();
+        let what = format!("process {} writes into a deleted copy of it, and that is lost", pids.join(", "));
+        let todo = "stop that process, then start it again; nothing is written here until it is gone";
+        return Finding::error("board-split", &seen.name, what).todo(todo);
+    }
+    let read = match &seen.read {
+        Ok(read) => read,
+        Err(e) => return on("board-unreadable", e),
+    };
+    if let Some(e) = &read.refused {
+        return on("board-too-old", e);
+    }
+    if !seen.locked.is_empty() {
+        let files: Vec<_> = seen.locked.iter().map(|p| p.display().to_string()).collect();
+        let todo = "run as the user who owns the board, or give this one the right to write there";
+        return Finding::error("board-unwritable", &seen.name, format!("not writable: {}", files.join(", ")))
+            .todo(todo);
+    }
+    let tasks = if read.open == 1 { "1 open task".to_owned() } else { format!("{} open tasks", read.open) };
+    Finding::ok("board-found", &seen.name, format!("{}: {}, {tasks}", seen.path.display(), read.shape))
+}
+
+fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
+    match read.newest {
+        Some(newest) if newest.since(now) > FUTURE => {
+            let what = format!(
+                "its newest event lies {} in the future, at {newest}: nothing is decided by time",
+                words(newest.since(now))
+            );
+            let todo = "set the clock of this machine, or of whoever wrote that event";
+            Finding::error("clock-behind", &seen.name, what).todo(todo)
+        }
+        Some(newest) => {
+            let what = format!("its newest event is {} old", words(now.since(newest)));
+            Finding::ok("clock-sane", &seen.name, what)
+        }
+        None => Finding::ok("clock-sane", &seen.name, "it has no event yet"),
+    }
+}
+
+fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
+    if let Some(wedge) = &seen.wedge {
+        let what = wedge.trim_start_matches("dispatcher-wedged: ");
+        let what = what.split("; ").next().unwrap_or(what);
+        let todo = "look at that process, and restart it if it does nothing";
+        return Finding::error("dispatcher-wedged", &seen.name, what).todo(todo);
+    }
+    let last = read.ticked.map(|at| format!("it last did something {} ago", words(now.since(at))));
+    let recent = read.ticked.is_some_and(|at| now.since(at) <= crate::watch::heal::TICKED);
+    match &read.runtime.dispatcher {
+        Dispatcher::Alive(pid) => {
+            let last = last.unwrap_or_else(|| "nothing of it is on the board yet".into());
+            Finding::ok("dispatcher-alive", &seen.name, format!("process {pid} holds its lock; {last}"))
+        }
+        Dispatcher::Unknown(why) => Finding::info("dispatcher-hidden", &seen.name, why),
+        _ if recent => Finding::ok("dispatcher-alive", &seen.name, last.unwrap_or_default()),
+        _ => {
+            let last = last.unwrap_or_else(|| "nothing on the board was done by one".into());
+            let what = format!("no dispatcher holds its lock; {last}");
+            let todo = "start `hermes gateway`, or let cron run `hermes kanban dispatch`: nothing else starts a worker";
+            Finding::warning("dispatcher-absent", &seen.name, what).todo(todo)
+        }
+    }
+}
+
+/// Whoever the configuration names must be there.
+fn profiles(seen: &BoardSeen, read: &BoardRead, config: &Config) -> Vec<Finding> {
+    let known = &read.runtime.profiles;
+    // A root without profiles is no Hermes with workers; then names are not checked (ruling 24).
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let is_there = |name: &String| name == "default" || known.contains(name);
+    let mut all = Vec::new();
+    let deciders = orchestrators(config, read.runtime.orchestrator.clone());
+    match deciders.iter().find(|p| is_there(p)) {
+        Some(one) => all.push(Finding::ok("orchestrator-found", &seen.name, format!("cards go to {one}"))),
+        None => {
+            let what = format!("no profile {}: cards wait, and nobody decides", deciders.join(", nor "));
+            let todo = "make that profile, or name one with `distress.orchestrator`";
+            let is_named = config.distress.orchestrator.is_some() || read.runtime.orchestrator.is_some();
+            let make = if is_named { Finding::error } else { Finding::warning };
+            all.push(make("orchestrator-missing", &seen.name, what).todo(todo));
+        }
+    }
+    let stand_ins = config.orchestrator.fallbacks.iter().map(|p| ("orchestrator.fallbacks".to_owned(), p));
+    let named = config.profiles.iter();
+    let named = named
+        .flat_map(|(of, keys)| keys.fallbacks.iter().map(move |p| (format!("profiles.{of}.fallbacks"), p)));
+    for (key, profile) in stand_ins.chain(named).filter(|(_, p)| !is_there(p)) {
+        let what = format!("{key} names {profile}, and there is no such profile");
+        let todo = "make that profile, or take the name out: work is never sent there";
+        all.push(Finding::error("fallback-missing", &seen.name, what).todo(todo));
+    }
+    if read.decomposes {
+        let what =
+            "kanban.auto_decompose is on: Hermes may rewrite a task in triage before anybody reads its card";
+        let todo = "set `kanban: {auto_decompose: false}` in Hermes' config.yaml";
+        all.push(Finding::warning("auto-decompose-on", &seen.name, what).todo(todo));
+    }
+    all
+}

@@ -1,0 +1,184 @@
+//! Stopping a worker that lives: the one place from which a signal is ever sent.
+//!
+//! A pid alone is nobody. The process is held by a pidfd first, and only then asked who it is: boot, start and the task and
+//! run in its own environment must be those that were seen. While the pidfd says that it has not ended, all of that is of
+//! one process, and a signal through it can reach no other.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::proc::{Kin, Process, scan};
+use super::{Host, Proof, Target, proc};
+
+/// How long a worker may take to end in an orderly way. Claude Code and Codex take well under a second, Hermes up to five.
+const ORDERLY: Duration = Duration::from_secs(10);
+/// How long the kernel may take to end it after SIGKILL.
+const KILLED: Duration = Duration::from_secs(5);
+/// How long a tool that the worker left running may take.
+const CHILD: Duration = Duration::from_secs(2);
+/// How often it is looked for what a worker left running.
+const ROUNDS: usize = 4;
+
+impl Host {
+    /// The living worker of an attempt, as it may be stopped later; `None` where its environment does not prove who it is.
+    pub fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
+        let boot_id = self.facts.boot_id.clone();
+        let (_, process) = self.held(pid).ok()?;
+        let start_ticks = process.ticks?;
+        let target = Target { task: task.into(), run, pid, start_ticks, boot_id };
+        self.refused(&target, &process).is_none().then_some(target)
+    }
+
+    /// Stops a worker: SIGTERM, then SIGKILL, then whatever carries its run in its environment. Gives the proof that all of
+    /// them are gone.
+    ///
+    /// # Errors
+    /// Why it was not stopped, or what of it still lives, in words.
+    pub fn stop(&self, target: &Target) -> Result<Proof, String> {
+        if target.boot_id != self.facts.boot_id {
+            return Err("it was seen in another boot".into());
+        }
+        let (fd, process) = self.held(target.pid)?;
+        if let Some(why) = self.refused(target, &process) {
+            return Err(why);
+        }
+        end(&fd, Signal::TERM, ORDERLY)
+            .or_else(|_| end(&fd, Signal::KILL, KILLED))
+            .map_err(|why| format!("pid {}: {why}", target.pid))?;
+        self.sweep(target)?;
+        Ok(Proof {
+            task: target.task.clone(),
+            run: target.run,
+            pid: Some(target.pid),
+            start_ticks: None,
+            boot_id: target.boot_id.clone(),
+            // It was seen and stopped from here, so here is where it lived.
+            namespace: Some(self.facts.pid_namespace.clone()),
+        })
+    }
+
+    /// Stops a child of our own, which is nobody else until it is waited for, in the same way: SIGTERM, then SIGKILL, then
+    /// whatever carries the run in its environment.
+    ///
+    /// # Errors
+    /// What of it still lives, in words.
+    pub fn stop_child(&self, child: &mut Child, task: &str, run: Option<i64>) -> Result<(), String> {
+        if child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let (fd, _) = self.held(i64::from(child.id()))?;
+            end(&fd, Signal::TERM, ORDERLY).or_else(|_| end(&fd, Signal::KILL, KILLED))?;
+        }
+        self.sweep(&self.any_of(task, run))
+    }
+
+    /// Processes that carry a run in their environment, zombies and those that lead to this very pass left out.
+    ///
+    /// # Errors
+    /// Why that is not known, in words.
+    pub fn left_by_run(&self, task: &str, run: Option<i64>) -> Result<Vec<i64>, String> {
+        self.left_by(&self.any_of(task, run))
+    }
+
+    /// Whoever belongs to a run; the pid is nobody's.
+    fn any_of(&self, task: &str, run: Option<i64>) -> Target {
+        Target { task: task.into(), run, pid: 0, start_ticks: 0, boot_id: self.facts.boot_id.clone() }
+    }
+
+    /// Ends what a worker left running. Those are known by their environment alone, read while a pidfd holds them.
+    fn sweep(&self, target: &Target) -> Result<(), String> {
+        for round in 0..ROUNDS {
+            let left = self.left_by(target)?;
+            let Some(first) = left.first() else { return Ok(()) };
+            if round + 1 == ROUNDS {
+                return Err(format!("stopped, but process {first} of its run lives on"));
+            }
+            for pid in &left {
+                let Ok((fd, process)) = self.held(*pid) else { continue };
+                if process.kin(&target.task, target.run) == Kin::ThisRun {
+                    let signal = if round == 0 { Signal::TERM } else { Signal::KILL };
+                    // Whether it went is seen in the next round.
+                    let _ = end(&fd, signal, CHILD);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn left_by(&self, target: &Target) -> Result<Vec<i64>, String> {
+        let scan = scan(&self.proc, &BTreeSet::from([target.task.as_str()]));
+        if let Some(gap) = &scan.gap {
+            return Err(format!("stopped, but the process list is not complete: {gap}"));
+        }
+        let is_its = |p: &&Process| {
+            p.kin(&target.task, target.run) == Kin::ThisRun && !p.zombie && !scan.own.contains(&p.pid)
+        };
+        Ok(scan.marked.iter().filter(is_its).map(|p| p.pid).collect())
+    }
+
+    /// A process held by a pidfd, and what it shows of itself meanwhile.
+    fn held(&self, pid: i64) -> Result<(OwnedFd, Process), String> {
+        let gone = || format!("pid {pid} has ended");
+        let id = i32::try_from(pid).ok().filter(|p| *p > 1).and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| format!("{pid} is no worker's pid"))?;
+        let fd = pidfd_open(id, PidfdFlags::empty()).map_err(|e| match e {
+            Errno::SRCH => gone(),
+            e => format!("pid {pid}: {e}"),
+        })?;
+        let process = proc::read(&self.proc, pid).map_err(|e| format!("pid {pid}: {e}"))?;
+        if has_ended(&fd, Duration::ZERO) || process.zombie {
+            return Err(gone());
+        }
+        Ok((fd, process))
+    }
+
+    /// Why a process is not the worker that was seen, as far as it can be proven.
+    fn refused(&self, target: &Target, process: &Process) -> Option<String> {
+        let pid = process.pid;
+        let kin = process.kin(&target.task, target.run);
+        match () {
+            () if process.kernel => Some(format!("pid {pid} is a thread of the kernel")),
+            () if process.ticks != Some(target.start_ticks) => {
+                Some(format!("pid {pid} is another process now"))
+            }
+            () if !matches!(kin, Kin::ThisRun | Kin::SameTask) => {
+                Some(format!("the environment of pid {pid} does not name the task and its run"))
+            }
+            () if scan(&self.proc, &BTreeSet::new()).own.contains(&pid) => {
+                Some(format!("pid {pid} is what started this very pass"))
+            }
+            () => None,
+        }
+    }
+}
+
+/// Sends a signal through a pidfd and waits for the end.
+fn end(fd: &OwnedFd, signal: Signal, patience: Duration) -> Result<(), String> {
+    match pidfd_send_signal(fd, signal) {
+        Ok(()) | Err(Errno::SRCH) => {}
+        Err(e) => return Err(format!("it may not be signalled: {e}")),
+    }
+    if has_ended(fd, patience) { Ok(()) } else { Err("it does not end".into()) }
+}
+
+/// Whether the process of a pidfd ends within a time.
+fn has_ended(fd: &OwnedFd, within: Duration) -> bool {
+    let until = Instant::now() + within;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let wait = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        let mut fds = [PollFd::new(fd, PollFlags::IN)];
+        match poll(&mut fds, Some(&wait)) {
+            Ok(n) => return n > 0,
+            Err(Errno::INTR) if !left.is_zero() => {}
+            Err(_) => return false,
+        }
+    }
+}

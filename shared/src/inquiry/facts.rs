@@ -1,0 +1,132 @@
+//! Everything that was seen of one task, as plain data.
+
+use serde::Serialize;
+
+use crate::board::{Detail, Event, Status};
+use crate::distress::is_card;
+use crate::logs::Reading;
+use crate::time::Time;
+use crate::watch::{Runtime, word};
+
+/// What one watcher says of a task now, asked as in a dry run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Take {
+    /// The watcher.
+    pub(crate) watcher: &'static str,
+    /// What it would do.
+    #[serde(flatten)]
+    pub(crate) verdict: Verdict,
+    /// Why, in one line; where it says nothing, why there is nothing to say.
+    pub(crate) because: String,
+    /// When it comes to another answer by itself, where it waits for a moment that is known.
+    pub(crate) next: Option<Time>,
+}
+
+/// What a watcher would do with a task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// Change it.
+    Acts {
+        /// The verb of the change.
+        action: String,
+        /// The rule.
+        case: String,
+    },
+    /// Leave it alone, for that reason.
+    Leaves,
+    /// Leave it alone, because something is not known.
+    Unknown,
+    /// It finds nothing wrong with it.
+    Nothing,
+    /// It could not look.
+    Failed,
+}
+
+/// Everything that was seen of one task.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    /// What to call its board.
+    pub(crate) board: String,
+    /// The program with which a person changes that board.
+    pub(crate) hand: String,
+    /// The flags with which our own programs find it; empty, or with a blank in front.
+    pub(crate) flags: String,
+    /// The board was made by `board init`: nobody dispatches on it.
+    pub(crate) own_board: bool,
+    /// The one reading of the clock.
+    pub(crate) now: Time,
+    /// The red switch is thrown, in its author's words.
+    pub(crate) paused: Option<String>,
+    /// The task.
+    pub(crate) detail: Detail,
+    /// What the log of its newest attempt says.
+    pub(crate) reading: Reading,
+    /// Tasks it waits or waited for.
+    pub(crate) kin: Vec<Detail>,
+    /// Its open distress card, else its newest one.
+    pub(crate) card: Option<Detail>,
+    /// The dispatcher and the profiles.
+    pub(crate) runtime: Runtime,
+    /// A process sits on the dispatcher's lock.
+    pub(crate) wedged: Option<String>,
+    /// What every watcher says of it now; empty where nobody was asked.
+    pub(crate) takes: Vec<Take>,
+}
+
+impl Facts {
+    /// The same of a task it waits for: as its rows tell it, since nobody was asked about that one.
+    pub(crate) fn of_kin(&self, kin: &Detail) -> Facts {
+        let reading = Reading::of(crate::logs::LogEnd::Absent, None);
+        let (kin, empty) = (kin.clone(), Vec::new());
+        Facts { detail: kin, reading, kin: empty, card: None, takes: Vec::new(), ..self.clone() }
+    }
+
+    /// What a watcher says of it.
+    pub(crate) fn take(&self, watcher: &str) -> Option<&Take> {
+        self.takes.iter().find(|t| t.watcher == watcher)
+    }
+
+    /// Its open distress card.
+    pub(crate) fn open_card(&self) -> Option<&Detail> {
+        self.card.as_ref().filter(|c| !c.task.status.frees_children())
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.detail.task.status.frees_children()
+    }
+
+    /// Why no watcher acts on it whatever is wrong with it, if so: somebody wants that.
+    pub(crate) fn hands_off(&self) -> Option<String> {
+        if word::is_opted_out(&self.detail, &self.runtime.profiles) {
+            return Some("left alone on purpose, since it is marked `watchbill: no-heal`".into());
+        }
+        let at = word::undone(&self.detail)?.at.local_clock();
+        Some(format!("left alone on purpose, since what a watcher did to it was undone by hand at {at}"))
+    }
+
+    /// Whether it is a distress card itself.
+    pub(crate) fn is_card(&self) -> bool {
+        is_card(&self.detail.task)
+    }
+
+    /// The newest event of this kind.
+    pub(crate) fn newest(&self, kind: &str) -> Option<&Event> {
+        self.detail.events.iter().rev().find(|e| e.kind == kind)
+    }
+
+    /// When it came to stand as it does: the newest event that is no remark.
+    pub(crate) fn since(&self) -> Time {
+        let remark = |e: &&Event| !matches!(e.kind.as_str(), "commented" | "watchbill_detected" | "edited");
+        let newest = self.detail.events.iter().rev().find(remark).map(|e| e.at);
+        let began = self.detail.current_run().map(|r| r.started_at);
+        let running = began.filter(|_| self.detail.task.status == Status::Running);
+        running.or(newest).unwrap_or(self.detail.task.created_at)
+    }
+}
+
+/// A text out of an event's details.
+pub(crate) fn text<'a>(e: &'a Event, key: &str) -> Option<&'a str> {
+    e.payload.get(key)?.as_str().map(str::trim).filter(|s| !s.is_empty())
+}

@@ -1,0 +1,338 @@
+//! The reading part: the board, the log of the newest attempt, and every watcher, asked anew as in a dry run. Nothing is
+//! written, not even to our own memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::facts::{Facts, Take, Verdict};
+use super::silence;
+use super::summary::{Counts, Read};
+use crate::board::sqlite::{Mode, SqliteBoard};
+use crate::board::{Board, BoardId, Detail, Status, Task};
+use crate::cache::Cache;
+use crate::config::Config;
+use crate::distress;
+use crate::error::Result;
+use crate::host::Host;
+use crate::logs::{LogEnd, Reading};
+use crate::pass::{self, Tools};
+use crate::pause;
+use crate::report::BoardReport;
+use crate::session::opencode::Opencode;
+use crate::time::Time;
+use crate::watch::budget::BudgetCheck;
+use crate::watch::distress::SynthesizeDistress;
+use crate::watch::heal::Heal;
+use crate::watch::route::RouteBlocked;
+use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, Watcher, budget, heal, word};
+
+/// Most tasks it waits for that are looked at.
+const MOST_KIN: usize = 5;
+/// Most events of a board that are looked through for what was done.
+const MOST_EVENTS: u32 = 50_000;
+/// Most tasks of a board that are looked at closely.
+const MOST_TASKS: usize = 1_000;
+/// States of work that is not over.
+const OPEN: [Status; 7] = [
+    Status::Running,
+    Status::Ready,
+    Status::Blocked,
+    Status::Todo,
+    Status::Scheduled,
+    Status::Triage,
+    Status::Review,
+];
+
+/// What it takes to look at boards.
+pub(crate) struct Lens<'a> {
+    /// This machine.
+    pub(crate) host: &'a Host,
+    /// Configuration.
+    pub(crate) config: &'a Config,
+    /// Who set each key of it.
+    pub(crate) origin: &'a BTreeMap<String, String>,
+    /// Wall clock minus boot clock, in seconds.
+    pub(crate) clock_offset: i64,
+    /// The folder of Claude Code.
+    pub(crate) claude: Option<&'a Path>,
+    /// The folder of Codex.
+    pub(crate) codex: Option<&'a Path>,
+    /// opencode, its server and its store.
+    pub(crate) opencode: &'a Opencode,
+    /// The one reading of the clock.
+    pub(crate) now: Time,
+    /// It came from the command line.
+    pub(crate) clock_given: bool,
+    /// The board was named in a way that a command must repeat.
+    pub(crate) by_file: bool,
+    /// Where our memory lies.
+    pub(crate) memory: Option<PathBuf>,
+}
+
+/// What all watchers say of one board now.
+#[derive(Default)]
+pub(crate) struct Survey {
+    takes: BTreeMap<String, Vec<Take>>,
+    failed: Vec<(&'static str, String)>,
+    budget: BTreeMap<String, String>,
+    /// What concerns more than one task, or none; each once.
+    pub(crate) findings: Vec<String>,
+}
+
+impl Lens<'_> {
+    fn pass(&self, program: &'static str, only: Option<&str>) -> Pass {
+        Pass {
+            id: format!("{}-{program}", self.now.compact()),
+            program,
+            now: self.now,
+            clock_given: self.clock_given,
+            only: only.map(str::to_owned),
+            dry: true,
+        }
+    }
+
+    /// Each watcher has the memory of its own pass: what one has read does not count as read for the next.
+    fn with<T>(&self, pass: &Pass, f: impl FnOnce(&mut Tools<'_>) -> T) -> T {
+        let mut cache = Cache::open(self.memory.clone());
+        f(&mut Tools {
+            pass,
+            host: self.host,
+            config: self.config,
+            cache: &mut cache,
+            clock_offset: self.clock_offset,
+            claude: self.claude,
+            codex: self.codex,
+            opencode: self.opencode,
+            keep_seen: false,
+        })
+    }
+
+    fn ask<W: Watcher>(&self, watcher: &W, id: &BoardId, only: Option<&str>) -> BoardReport {
+        let pass = self.pass(W::NAME, only);
+        self.with(&pass, |tools| pass::run(watcher, id, tools))
+    }
+
+    /// Whether a board has a task.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    pub(crate) fn has(&self, id: &BoardId, task: &str) -> Result<bool> {
+        let mut board = SqliteBoard::open(id.clone(), Mode::Look, self.config.board.busy_timeout)?;
+        Ok(!board.titled(&[task.to_owned()])?.is_empty())
+    }
+
+    /// Asks every watcher about a board, or about one of its tasks only.
+    pub(crate) fn survey(&self, id: &BoardId, only: Option<&str>) -> Survey {
+        let check = BudgetCheck { origin: self.origin.clone(), ..BudgetCheck::default() };
+        let mut survey = Survey::default();
+        survey.take(Heal::NAME, self.ask(&Heal, id, only));
+        survey.take(SynthesizeDistress::NAME, self.ask(&SynthesizeDistress, id, only));
+        survey.take(RouteBlocked::NAME, self.ask(&RouteBlocked, id, only));
+        survey.take(BudgetCheck::NAME, self.ask(&check, id, only));
+        survey
+    }
+
+    /// What happened to a board since then: every task that somebody may have to hear of.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    pub(crate) fn read(&self, id: &BoardId, since: Time) -> Result<Read> {
+        let mut board = SqliteBoard::open(id.clone(), Mode::Look, self.config.board.busy_timeout)?;
+        let survey = self.survey(id, None);
+        let rows = board.glance(&OPEN)?;
+        let events = board.events(since, MOST_EVENTS)?;
+        let mut unknown: Vec<String> = survey.failures();
+        if u32::try_from(events.len()).unwrap_or(u32::MAX) >= MOST_EVENTS {
+            unknown.push(format!(
+                "only the newest {MOST_EVENTS} events were read: what was done before them is not told"
+            ));
+        }
+        let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
+        chosen.extend(events.iter().filter(|(_, e)| word::is_ours(e)).map(|(task, _)| task.clone()));
+        let stands = |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage);
+        let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
+        let of_rows = rows.iter().filter(|t| !distress::is_card(t) && (stands(t) || found(t)));
+        chosen.extend(of_rows.map(|t| t.id.clone()));
+        if chosen.len() > MOST_TASKS {
+            unknown.push(format!("{} more tasks were not looked at", chosen.len() - MOST_TASKS));
+        }
+        let chosen: Vec<String> = chosen.into_iter().take(MOST_TASKS).collect();
+        let done: BTreeSet<&String> =
+            events.iter().filter(|(_, e)| e.kind == "completed").map(|(task, _)| task).collect();
+        let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
+        let (facts, runtime) = self.look(id, &chosen, &survey)?;
+        let mut findings = survey.findings;
+        findings.extend(idle(&rows, &runtime, board.is_own(), self.now));
+        let count = |status| rows.iter().filter(|t| t.status == status && !distress::is_card(t)).count();
+        Ok(Read {
+            board: id.name(),
+            path: id.path.display().to_string(),
+            paused: self.paused(id),
+            facts,
+            findings,
+            unknown,
+            counts: Counts {
+                done: done.iter().filter(|t| t.status == Status::Done && !distress::is_card(t)).count(),
+                running: count(Status::Running),
+                ready: count(Status::Ready),
+            },
+        })
+    }
+
+    /// The red switch of a board, where it is thrown now.
+    fn paused(&self, id: &BoardId) -> Option<String> {
+        pause::read(&id.folder()).filter(|p| !p.is_over(self.now)).map(|p| p.words(self.now))
+    }
+
+    /// Everything about these tasks; unknown ids are left out.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    pub(crate) fn facts(&self, id: &BoardId, tasks: &[String], survey: &Survey) -> Result<Vec<Facts>> {
+        self.look(id, tasks, survey).map(|(facts, _)| facts)
+    }
+
+    /// The same with the runtime around the board.
+    fn look(&self, id: &BoardId, tasks: &[String], survey: &Survey) -> Result<(Vec<Facts>, Runtime)> {
+        let mut board = SqliteBoard::open(id.clone(), Mode::Look, self.config.board.busy_timeout)?;
+        let own_board = board.is_own();
+        let pass = self.pass("watchbill", None);
+        let paused = self.paused(id);
+        let slug = id.slug.as_deref().filter(|_| !self.by_file);
+        let flags = match slug {
+            Some("default") => String::new(),
+            Some(slug) => format!(" --board {}", distress::shell_word(slug)),
+            None => format!(" --db {}", distress::shell_word(&id.file())),
+        };
+        self.with(&pass, |tools| {
+            let wedged = pass::wedge(&id.path, tools);
+            pass::look(&mut board, id, tools, |world, _| {
+                let lately = world.board.events(self.now.plus(-heal::TICKED), heal::MOST_TICKS)?;
+                let runtime = heal::runtime(world, &lately, self.now);
+                let details = world.board.look(tasks)?;
+                let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
+                let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
+                let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
+                let mut all = Vec::new();
+                for d in details {
+                    let reading = read(world.logs, id, &d, self.now, world.cache);
+                    all.push(Facts {
+                        board: id.name(),
+                        hand: distress::hand(own_board, slug, &id.file()),
+                        flags: flags.clone(),
+                        own_board,
+                        now: self.now,
+                        paused: paused.clone(),
+                        reading,
+                        kin: kin(&d).filter_map(found).collect(),
+                        card: card_of(&d).and_then(found),
+                        runtime: runtime.clone(),
+                        wedged: wedged.clone(),
+                        takes: survey.of(&d, self.now),
+                        detail: d,
+                    });
+                }
+                Ok((all, runtime))
+            })
+        })
+    }
+}
+
+/// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
+fn idle(rows: &[Task], runtime: &Runtime, own_board: bool, now: Time) -> Option<String> {
+    let stands = |t: &&Task| {
+        t.status == Status::Ready && t.assignee.is_some() && now.since(t.created_at) > heal::TICKED
+    };
+    let n = rows.iter().filter(|t| !distress::is_card(t)).filter(stands).count();
+    let absent = !own_board && runtime.dispatcher == Dispatcher::Absent && n > 0;
+    let (tasks, wait) = if n == 1 { ("task", "waits") } else { ("tasks", "wait") };
+    absent.then(|| format!("no dispatcher is seen, and {n} ready {tasks} {wait} for one"))
+}
+
+fn read(
+    logs: &dyn crate::watch::LogReader,
+    board: &BoardId,
+    d: &Detail,
+    now: Time,
+    cache: &mut Cache,
+) -> Reading {
+    let Some(run) = d.newest_run() else { return Reading::of(LogEnd::Absent, None) };
+    let profile = run.profile.as_deref().or(d.task.assignee.as_deref());
+    let file = d.words_file();
+    logs.read(&LogAsk { board, task: &d.task.id, profile, since: run.started_at, now, file }, cache)
+}
+
+/// What it waits for, or waited for.
+fn kin(d: &Detail) -> impl Iterator<Item = String> + '_ {
+    let open = d.parents.iter().filter(|p| !p.status.frees_children());
+    let over = d.parents.iter().filter(|p| p.status.frees_children());
+    let card = |p: &&crate::board::Kin| !distress::is_card_title(&p.title);
+    open.chain(over).filter(card).take(MOST_KIN).map(|p| p.id.clone())
+}
+
+/// Its open distress card, else the newest one that was made for it.
+fn card_of(d: &Detail) -> Option<String> {
+    let tied = || d.parents.iter().rev().find(|p| distress::is_card_title(&p.title)).map(|p| p.id.clone());
+    d.cards.first().cloned().or_else(|| d.cards_made.last().map(|c| c.id.clone())).or_else(tied)
+}
+
+impl Survey {
+    fn take(&mut self, watcher: &'static str, report: BoardReport) {
+        if let Some(e) = &report.error {
+            self.failed.push((watcher, e.to_string()));
+        }
+        for (step, _) in report.steps {
+            let verdict = Verdict::Acts { action: step.action, case: step.case };
+            let take = Take { watcher, verdict, because: step.because, next: None };
+            self.takes.entry(step.task).or_default().push(take);
+        }
+        for left in report.left {
+            let verdict = if left.unknown { Verdict::Unknown } else { Verdict::Leaves };
+            let take = Take { watcher, verdict, because: left.because, next: left.next };
+            self.takes.entry(left.task).or_default().push(take);
+        }
+        for t in report.overview.iter().flat_map(|o| &o.tasks) {
+            let said: Vec<String> =
+                t.verdicts.iter().map(|v| format!("{}: {}", v.verdict, v.because)).collect();
+            self.budget.insert(t.task.clone(), said.join("; "));
+        }
+        for finding in report.findings {
+            if !self.findings.contains(&finding) {
+                self.findings.push(finding);
+            }
+        }
+    }
+
+    /// What could not be asked, and why; each reason once.
+    fn failures(&self) -> Vec<String> {
+        self.failed.iter().map(|(_, why)| why.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// What every watcher says of a task: its own words, else why there are none.
+    fn of(&self, d: &Detail, now: Time) -> Vec<Take> {
+        let said = self.takes.get(&d.task.id);
+        let one = |watcher: &'static str| {
+            let failed = self.failed.iter().find(|(w, _)| *w == watcher);
+            let own = said.into_iter().flatten().find(|t| t.watcher == watcher);
+            let nothing = |verdict, because: String| Take { watcher, verdict, because, next: None };
+            match (own, failed) {
+                (Some(own), _) => own.clone(),
+                (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
+                (None, None) => nothing(Verdict::Nothing, self.silence(watcher, d, now)),
+            }
+        };
+        [Heal::NAME, SynthesizeDistress::NAME, RouteBlocked::NAME, BudgetCheck::NAME].map(one).into()
+    }
+
+    /// Why a watcher says nothing about a task.
+    fn silence(&self, watcher: &str, d: &Detail, now: Time) -> String {
+        if watcher == budget::NAME {
+            return match self.budget.get(&d.task.id) {
+                Some(said) if !said.is_empty() => format!("{said}; it only tells"),
+                Some(_) => "within its bounds".into(),
+                None => "nothing of it runs or ran lately".into(),
+            };
+        }
+        silence::of(watcher, d, now)
+    }
+}

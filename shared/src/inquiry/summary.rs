@@ -1,0 +1,189 @@
+//! What happened to a board since some hours: who needs a person, what waits and until when, what went on by our help, and
+//! what was left alone and why. Pure; the pieces are those of [`super::stand`].
+
+pub(crate) mod html;
+pub(crate) mod text;
+
+use serde::Serialize;
+
+use super::advice::{self, Command};
+use super::deeds::{self, Deed};
+use super::facts::Facts;
+use super::stand::{self, Kind};
+use crate::board::Status;
+use crate::quote;
+use crate::time::Time;
+
+/// Most characters of a line that was made of somebody's words.
+const MOST: usize = 400;
+
+/// What happened to one board.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Summary {
+    pub(crate) board: String,
+    pub(crate) path: String,
+    pub(crate) since: Time,
+    #[serde(skip)]
+    pub(crate) now: Time,
+    /// The red switch is thrown, in its author's words.
+    pub(crate) paused: Option<String>,
+    /// Nothing goes on with these without a person. The longest wait first, as in all lists.
+    pub(crate) needs_you: Vec<Entry>,
+    pub(crate) waiting: Vec<Entry>,
+    pub(crate) healed: Vec<Entry>,
+    pub(crate) left_alone: Vec<Entry>,
+    /// What the watchers found that is about none of these tasks.
+    pub(crate) findings: Vec<String>,
+    /// What could not be looked at, and why.
+    pub(crate) unknown: Vec<String>,
+    pub(crate) counts: Counts,
+}
+
+/// How many tasks there are beside, cards not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Counts {
+    /// Finished since then.
+    pub(crate) done: usize,
+    /// Running now.
+    pub(crate) running: usize,
+    /// Ready now.
+    pub(crate) ready: usize,
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Entry {
+    pub(crate) task: String,
+    pub(crate) title: String,
+    pub(crate) status: Status,
+    pub(crate) assignee: Option<String>,
+    /// How it stands, without its name in front.
+    pub(crate) says: String,
+    /// What is behind it.
+    pub(crate) more: Option<String>,
+    /// Since when it stands so.
+    pub(crate) since: Time,
+    /// Until when it waits, where that is known.
+    pub(crate) until: Option<Time>,
+    /// A watcher would change it with its next pass.
+    pub(crate) due: bool,
+    /// What our programs did with it in that time, oldest first.
+    pub(crate) deeds: Vec<Deed>,
+    /// The likeliest thing a person would run.
+    pub(crate) command: Option<Command>,
+}
+
+/// What was read of one board.
+pub(crate) struct Read {
+    pub(crate) board: String,
+    pub(crate) path: String,
+    pub(crate) paused: Option<String>,
+    pub(crate) facts: Vec<Facts>,
+    pub(crate) findings: Vec<String>,
+    pub(crate) unknown: Vec<String>,
+    pub(crate) counts: Counts,
+}
+
+impl Summary {
+    /// Sorts what was read into the lists.
+    pub(crate) fn of(read: Read, since: Time, now: Time) -> Summary {
+        let Read { board, path, paused, facts, findings, unknown, counts } = read;
+        let mut s = Summary {
+            board,
+            path,
+            since,
+            now,
+            paused,
+            needs_you: Vec::new(),
+            waiting: Vec::new(),
+            healed: Vec::new(),
+            left_alone: Vec::new(),
+            findings: Vec::new(),
+            unknown: unknown.iter().map(|u| quote::line(u, MOST)).collect(),
+            counts,
+        };
+        // A card is told with the task it is about.
+        for f in facts.iter().filter(|f| !f.is_card()) {
+            let (kind, entry) = entry(f, since);
+            match kind {
+                Kind::NeedsPerson => s.needs_you.push(entry),
+                // That nobody dispatches is told once, of the board.
+                Kind::Waits
+                    if entry.status == Status::Ready && entry.until.is_none() && f.open_card().is_none() =>
+                {
+                    if entry.deeds.iter().any(Deed::helps) {
+                        s.healed.push(entry);
+                    }
+                }
+                Kind::Waits | Kind::Due => s.waiting.push(entry),
+                Kind::LeftAlone => s.left_alone.push(entry),
+                Kind::Fine | Kind::Over if entry.deeds.iter().any(Deed::helps) => s.healed.push(entry),
+                Kind::Fine | Kind::Over => {}
+            }
+        }
+        for list in [&mut s.needs_you, &mut s.waiting, &mut s.healed, &mut s.left_alone] {
+            list.sort_by(|a, b| (a.since, &a.task).cmp(&(b.since, &b.task)));
+        }
+        let told = |finding: &String| facts.iter().any(|f| finding.contains(&f.detail.task.id));
+        s.findings = findings.iter().filter(|f| !told(f)).map(|f| quote::line(f, MOST)).collect();
+        s
+    }
+
+    /// Whether there is nothing that anybody must be told: what was left alone before the time asked about is no news.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let lists = self.needs_you.len() + self.waiting.len() + self.healed.len();
+        let told = lists + self.findings.len() + self.unknown.len();
+        told == 0 && self.paused.is_none() && !self.left_alone.iter().any(|e| self.is_news(e))
+    }
+
+    /// Whether it came to stand so in the time asked about.
+    pub(crate) fn is_news(&self, e: &Entry) -> bool {
+        e.since >= self.since
+    }
+}
+
+fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
+    let stand = stand::of(f);
+    let d = &f.detail;
+    let line = |s: &str| quote::line(s, MOST);
+    let deeds = deeds::of(d.events.iter().filter(|e| e.at >= since));
+    // The last command only reads, and a task that goes its way needs none.
+    let needs = matches!(stand.kind, Kind::NeedsPerson | Kind::LeftAlone | Kind::Waits | Kind::Due);
+    let mut commands = advice::of(f, &stand);
+    commands.retain(|c| !c.run.starts_with("watchbill unpause"));
+    let command = commands.into_iter().next().filter(|_| needs);
+    let entry = Entry {
+        task: d.task.id.clone(),
+        title: line(&d.task.title),
+        status: d.task.status.clone(),
+        assignee: d.task.assignee.clone(),
+        says: line(&stand.says),
+        more: stand.more.as_deref().map(line),
+        since: f.since(),
+        until: stand.until.filter(|u| *u > f.now),
+        due: stand.kind == Kind::Due,
+        deeds: deeds.into_iter().map(|d| Deed { because: line(&d.because), ..d }).collect(),
+        command,
+    };
+    (stand.kind, entry)
+}
+
+impl Entry {
+    /// What was done with it, in the order of time: `requeued ×2, moved`.
+    pub(crate) fn done(&self) -> String {
+        let mut all: Vec<(&str, usize)> = Vec::new();
+        for d in self.deeds.iter().filter(|d| d.helps()) {
+            match all.last_mut() {
+                Some((did, n)) if *did == d.did => *n += 1,
+                _ => all.push((d.did, 1)),
+            }
+        }
+        let one = |(did, n): (&str, usize)| if n == 1 { did.to_owned() } else { format!("{did} ×{n}") };
+        all.into_iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Why that was done, of what helped last.
+    pub(crate) fn because(&self) -> Option<&str> {
+        self.deeds.iter().rev().find(|d| d.helps()).map(|d| d.because.as_str())
+    }
+}

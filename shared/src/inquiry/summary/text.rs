@@ -1,0 +1,96 @@
+//! The summary as lines for a terminal or a mail: who is needed first, nothing at all where there is nothing to tell. Pure.
+
+use std::fmt::Write as _;
+
+use super::{Entry, Summary};
+use crate::report::printable;
+use crate::time::words;
+
+/// Most entries of one list.
+const MOST: usize = 40;
+
+/// The lines. With `verbose` also what was left alone before, what is behind each entry, and one line where all is well.
+pub(crate) fn lines(s: &Summary, verbose: bool) -> String {
+    if s.is_quiet() && !verbose {
+        return String::new();
+    }
+    let mut out = String::new();
+    let (span, since) = (words(s.now.since(s.since)), s.since.local_clock());
+    // Writing to a text never fails.
+    let _ = writeln!(out, "{} since {since} ({span}): {}", printable(&s.board), head(s));
+    if let Some(paused) = &s.paused {
+        let _ = writeln!(out, "Nothing is changed on it: {}", printable(paused));
+    }
+    for finding in &s.findings {
+        let _ = writeln!(out, "! {}", printable(finding));
+    }
+    for unknown in &s.unknown {
+        let _ = writeln!(out, "? {}", printable(unknown));
+    }
+    list(&mut out, "needs you", s.needs_you.iter(), |e| told(e, verbose, true));
+    list(&mut out, "waiting", s.waiting.iter(), |e| told(e, verbose, false));
+    list(&mut out, "healed", s.healed.iter(), healed);
+    let news = s.left_alone.iter().filter(|e| verbose || s.is_news(e));
+    list(&mut out, "left alone", news, |e| told(e, verbose, false));
+    let old = s.left_alone.iter().filter(|e| !verbose && !s.is_news(e)).count();
+    if old > 0 {
+        let _ = writeln!(out, "and {old} left alone as before (-v shows them)");
+    }
+    out
+}
+
+fn head(s: &Summary) -> String {
+    let counts = &s.counts;
+    let beside = format!("{} done, {} running, {} ready", counts.done, counts.running, counts.ready);
+    if s.is_quiet() {
+        return format!("all is well; {beside}");
+    }
+    let lists = [
+        (s.needs_you.len(), "needs you", "need you"),
+        (s.waiting.len(), "waits", "wait"),
+        (s.healed.len(), "healed", "healed"),
+        (s.left_alone.len(), "left alone", "left alone"),
+    ];
+    let one = |(n, one, many): &(usize, &str, &str)| format!("{n} {}", if *n == 1 { one } else { many });
+    let said: Vec<String> = lists.iter().filter(|(n, _, _)| *n > 0).map(one).collect();
+    let said = if said.is_empty() { String::new() } else { format!("{}; ", said.join(", ")) };
+    format!("{said}{beside}")
+}
+
+fn list<'a>(
+    out: &mut String,
+    name: &str,
+    all: impl Iterator<Item = &'a Entry>,
+    lines: impl Fn(&Entry) -> Vec<String>,
+) {
+    let all: Vec<&Entry> = all.collect();
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{name}");
+    for e in all.iter().take(MOST) {
+        let _ = writeln!(out, "  {}", printable(&format!("{} {}", e.task, e.title)));
+        for line in lines(e) {
+            let _ = writeln!(out, "      {}", printable(&line));
+        }
+    }
+    if all.len() > MOST {
+        let _ = writeln!(out, "  and {} more", all.len() - MOST);
+    }
+}
+
+fn told(e: &Entry, verbose: bool, urgent: bool) -> Vec<String> {
+    let mut lines = vec![e.says.clone()];
+    if let Some(until) = e.until.filter(|_| !e.says.starts_with("held until")) {
+        lines.push(format!("it waits until {}", until.local_clock()));
+    }
+    lines.extend(e.more.clone().filter(|_| verbose || urgent || e.due));
+    lines
+        .extend(e.command.as_ref().filter(|_| verbose || urgent).map(|c| format!("$ {}  # {}", c.run, c.to)));
+    lines
+}
+
+fn healed(e: &Entry) -> Vec<String> {
+    let because = e.because().map_or_else(String::new, |b| format!(" ({b})"));
+    vec![format!("{}{because}; now {}", e.done(), e.status)]
+}

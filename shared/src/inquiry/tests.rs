@@ -1,0 +1,406 @@
+//! Tables of how tasks stand, what they had, and what a person is told to run.
+
+use serde_json::{Value, json};
+
+use super::facts::{Facts, Take, Verdict};
+use super::stand::{self, Kind};
+use super::{advice, deeds, trouble};
+use crate::board::{Detail, Event, Kin, Status};
+use crate::cause::Cause;
+use crate::logs::{Evidence, LogEnd, Reading};
+use crate::watch::testing::{NOW, ago, detail, event, run};
+use crate::watch::{Dispatcher, Runtime};
+
+fn facts(detail: Detail) -> Facts {
+    Facts {
+        board: "default".into(),
+        hand: "hermes kanban".into(),
+        flags: String::new(),
+        own_board: false,
+        now: NOW,
+        paused: None,
+        detail,
+        reading: Reading::of(LogEnd::Absent, None),
+        kin: Vec::new(),
+        card: None,
+        runtime: Runtime {
+            dispatcher: Dispatcher::Alive(7),
+            is_daemon: true,
+            failure_limit: 2,
+            interval: 60,
+            profiles: vec!["luna".into(), "sol".into()],
+            orchestrator: None,
+        },
+        wedged: None,
+        takes: Vec::new(),
+    }
+}
+
+fn task(status: Status, events: Vec<Event>) -> Facts {
+    let mut d = detail("t_00000001", status);
+    d.events.extend(events);
+    facts(d)
+}
+
+/// An event of ours.
+fn ours(kind: &str, seconds: i64, by: &str, case: &str, more: Value) -> Event {
+    let mut payload = json!({"by": by, "watchbill": {"pass": format!("p{seconds}"), "case": case, "because": "for a reason"}});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "hold" => payload["watchbill"][key] = value.clone(),
+            "of" => payload["watchbill"]["cause"] = value.clone(),
+            _ => payload[key] = value.clone(),
+        }
+    }
+    event(kind, seconds, payload)
+}
+
+fn take(watcher: &'static str, verdict: Verdict, next: Option<i64>) -> Take {
+    Take { watcher, verdict, because: "so it is".into(), next: next.map(|s| NOW.plus(s)) }
+}
+
+fn acts(action: &str) -> Verdict {
+    Verdict::Acts { action: action.into(), case: "dead-worker".into() }
+}
+
+#[track_caller]
+fn stands(f: &Facts, kind: Kind, says: &str, more: Option<&str>) {
+    let stand = stand::of(f);
+    assert_eq!((stand.kind, stand.says.as_str(), stand.more.as_deref()), (kind, says, more), "{stand:?}");
+}
+
+#[test]
+fn a_block_says_who_lifts_it() {
+    let by_us = json!({"cause": "tree-drift", "reason": "tree-drift, changed: a"});
+    stands(
+        &task(Status::Blocked, vec![ours("blocked", 600, "heal", "tree-drift", by_us)]),
+        Kind::NeedsPerson,
+        "blocked and needs a person since 10m ago (tree-drift): tree-drift, changed: a",
+        Some("Nobody but a person lifts that, and nothing else went wrong with it"),
+    );
+    // What its worker had said before nobody could help it.
+    let first = Event { run: Some(1), ..event("blocked", 900, json!({"reason": "need a key"})) };
+    let later = json!({"cause": "no-decision", "reason": "its card was closed"});
+    let mut f =
+        task(Status::Blocked, vec![first, ours("blocked", 600, "route-blocked", "no-decision", later)]);
+    f.detail.runs = vec![run(1, "luna", Some("blocked"))];
+    let stand = stand::of(&f);
+    assert_eq!(stand.more.as_deref(), Some("Behind it: it was blocked with the words: need a key"));
+    let by_hand = event("blocked", 600, json!({"reason": "which licence?"}));
+    stands(
+        &task(Status::Blocked, vec![by_hand.clone()]),
+        Kind::LeftAlone,
+        "blocked by hand 10m ago: which licence?",
+        Some("Only a person lifts that, and nobody else is asked"),
+    );
+    let mut f = task(Status::Blocked, vec![Event { run: Some(1), ..by_hand }]);
+    f.detail.task.block_kind = Some("needs_input".into());
+    f.detail.runs = vec![run(1, "luna", Some("blocked"))];
+    stands(
+        &f,
+        Kind::NeedsPerson,
+        "blocked: its worker luna asks a person (needs_input) 10m ago: which licence?",
+        Some("Blocked by hand: only a person's word lifts that"),
+    );
+    // Without a kind a person may have said it, under the worker; and of what nobody worked on Hermes makes an attempt up.
+    (f.detail.task.block_kind, f.detail.events[1].payload) = (None, json!({"reason": "stop"}));
+    assert_eq!(stand::of(&f).says, "blocked: stopped while luna worked on it, 10m ago: stop");
+    f.detail.runs[0].started_at = ago(1_200);
+    assert_eq!(stand::of(&f).says, "blocked by hand 10m ago: stop");
+    // A question is a person's to answer, whoever wrote it.
+    f.detail.task.block_kind = Some("needs_input".into());
+    let stand = stand::of(&f);
+    assert_eq!(
+        (stand.kind, &*stand.says),
+        (Kind::NeedsPerson, "blocked: a person is asked (needs_input) 10m ago: stop")
+    );
+    // Somebody's word about a block that was lifted is of the past.
+    let lifted = vec![event("blocked", 900, json!({})), event("unblocked", 600, json!({}))];
+    let nothing = "blocked since 10m ago, and nothing on the board says why";
+    assert_eq!(stand::of(&task(Status::Blocked, lifted)).says, nothing);
+}
+
+#[test]
+fn the_log_of_the_attempt_that_failed_wins() {
+    let gave_up = event("gave_up", 1_200, json!({"error": "pid 7 not alive"}));
+    let mut f = task(Status::Blocked, vec![gave_up]);
+    f.detail.task.failures = 2;
+    f.detail.runs = vec![run(1, "luna", Some("crashed"))];
+    f.detail.runs[0].error = Some("pid 7 not alive".into());
+    let of_board = "blocked after 2 failures, 20m ago: its worker died, and nothing says why (worker_gone)";
+    assert_eq!(stand::of(&f).says, of_board);
+    f.reading.end = LogEnd::Ended(Evidence {
+        http: Some(402),
+        endpoint_host: Some("moon:1".into()),
+        words: "HTTP 402: no credits".into(),
+        ..Evidence::new(Cause::Quota, 9)
+    });
+    stands(
+        &f,
+        Kind::LeftAlone,
+        "blocked after 2 failures, 20m ago: a quota or the money at its provider was used up (quota)",
+        Some("Attempt 1 of luna, 20m ago, HTTP 402 at moon:1; its log: HTTP 402: no credits"),
+    );
+    // What a watcher waits for is said, and what it would do.
+    f.takes = vec![take("heal", Verdict::Leaves, Some(300))];
+    assert_eq!((stand::of(&f).kind, stand::of(&f).until), (Kind::Waits, Some(NOW.plus(300))));
+    f.takes = vec![take("route-blocked", acts("move"), None)];
+    let stand = stand::of(&f);
+    assert_eq!(stand.kind, Kind::Due);
+    assert!(stand.more.unwrap().ends_with("; route-blocked acts with its next pass: move (dead-worker)"));
+    // The log belongs to the newest attempt: one that went well has another.
+    f.detail.runs[0].outcome = Some("completed".into());
+    assert_eq!(trouble::newest(&f, None), None);
+}
+
+#[test]
+fn what_went_wrong_is_told_of_work_that_is_over() {
+    let requeued = ours("reclaimed", 900, "heal", "recycled-pid", json!({"of": "worker_gone"}));
+    let done = event("completed", 300, json!({}));
+    let mut f = task(Status::Done, vec![requeued, done.clone()]);
+    f.detail.runs = vec![run(2, "sol", Some("completed")), run(1, "luna", Some("reclaimed"))];
+    f.detail.runs[0].summary = Some("counted".into());
+    stands(
+        &f,
+        Kind::Over,
+        "done by sol in attempt 2, 5m ago: counted",
+        Some(
+            "On the way: its worker died, and nothing says why (worker_gone); heal requeued it 15m ago (recycled-pid): for a \
+             reason",
+        ),
+    );
+    // Of a worker that was stopped nobody says that it just died, nor of one whose claim ran out.
+    let stopped = ours("crashed", 900, "heal", "health:Stalled", json!({"of": "worker_gone"}));
+    let told = trouble::newest(&task(Status::Done, vec![stopped]), None).map(|t| t.says());
+    assert_eq!(told.as_deref(), Some("heal requeued it 15m ago (health:Stalled): for a reason"));
+    let mut lost = task(Status::Done, vec![]);
+    lost.detail.runs = vec![run(1, "luna", Some("reclaimed"))];
+    lost.detail.runs[0].error = Some("stale_lock=h:77".into());
+    let told = trouble::newest(&lost, None).map(|t| t.says());
+    let ran_out = "attempt 1 of luna, 20m ago: reclaimed, its claim was taken back: stale_lock=h:77";
+    assert_eq!(told.as_deref(), Some(ran_out));
+    // A failure after our deed is the newer trouble.
+    f.detail.runs.insert(0, run(3, "sol", Some("timed_out")));
+    f.detail.runs[0].ended_at = Some(ago(400));
+    let says = trouble::newest(&f, None).map(|t| t.says());
+    assert_eq!(says.as_deref(), Some("it ran out of time (timed_out); attempt 3 of sol, 6m ago: timed_out"));
+    let well = task(Status::Done, vec![done]);
+    stands(&well, Kind::Over, "done, 5m ago", Some("Nothing went wrong with it, as far as this board tells"));
+}
+
+#[test]
+fn what_waits_says_for_what() {
+    let hold = json!({"cause": "rate_limit", "until": NOW.plus(3_600).0});
+    let held = |hold: Value| ours("scheduled", 60, "route-blocked", "provider-hold", json!({"hold": hold}));
+    let stand = stand::of(&task(Status::Scheduled, vec![held(hold.clone())]));
+    assert_eq!((stand.kind, stand.until), (Kind::Waits, Some(NOW.plus(3_600))));
+    assert!(stand.says.ends_with("(1h): its provider limited requests (rate_limit)"), "{}", stand.says);
+    let over = json!({"cause": "rate_limit", "until": ago(60).0});
+    assert_eq!(stand::of(&task(Status::Scheduled, vec![held(over)])).kind, Kind::Due);
+    let foreign = event("scheduled", 60, json!({"reason": "not now"}));
+    assert_eq!(stand::of(&task(Status::Scheduled, vec![foreign])).kind, Kind::LeftAlone);
+
+    let mut f = task(Status::Todo, vec![]);
+    let parent = task(Status::Blocked, vec![event("blocked", 60, json!({}))]).detail;
+    let kin = |id: &str, status| Kin { id: id.into(), title: "P".into(), status };
+    f.detail.parents = vec![kin("t_00000009", Status::Done), kin("t_00000001", Status::Blocked)];
+    f.kin = vec![parent];
+    stands(
+        &f,
+        Kind::Fine,
+        "in todo: it waits for t_00000001 (blocked)",
+        Some("t_00000001 is blocked by hand 1m ago: no reason given"),
+    );
+}
+
+#[test]
+fn ready_work_says_why_nobody_takes_it() {
+    let ready = || task(Status::Ready, vec![]);
+    assert_eq!(
+        stand::of(&ready()).says,
+        "ready for luna since 2h 30m: the dispatcher (process 7, every 1m) starts it"
+    );
+    let mut f = ready();
+    f.runtime.dispatcher = Dispatcher::Absent;
+    assert_eq!(stand::of(&f).kind, Kind::Waits);
+    let mut f = ready();
+    f.wedged = Some("dispatcher-wedged: process 9".into());
+    assert_eq!(stand::of(&f).says, "ready, and its dispatcher does nothing: dispatcher-wedged: process 9");
+    let mut f = ready();
+    f.detail.task.assignee = Some("nobody".into());
+    assert_eq!(stand::of(&f).says, "ready and for nobody, and there is no such profile, so nobody takes it");
+    f.own_board = true;
+    f.runtime.profiles.clear();
+    assert_eq!(stand::of(&f).kind, Kind::Fine, "on a board without profiles nobody is unknown");
+
+    let said = |seconds: i64, by: &str| {
+        let mut told = ours("watchbill_detected", seconds, by, "notice", json!({"mend": "hermes x"}));
+        told.payload["watchbill"]["because"] = json!("t_00000001 is ready, and the guard holds it back");
+        told
+    };
+    let told = task(Status::Ready, vec![said(60, "route-blocked")]);
+    stands(&told, Kind::NeedsPerson, "ready, and the guard holds it back", Some("What mends it: hermes x"));
+    // Not what somebody else says in our name's place, nor what was said before somebody decided.
+    assert_eq!(stand::of(&task(Status::Ready, vec![said(60, "luna")])).kind, Kind::Fine);
+    let since = task(Status::Ready, vec![said(60, "route-blocked"), event("unblocked", 30, json!({}))]);
+    assert_eq!(stand::of(&since).kind, Kind::Fine);
+}
+
+#[test]
+fn a_running_task_is_as_its_worker() {
+    let running = |verdict: Option<Verdict>, next| {
+        let mut f = task(Status::Running, vec![]);
+        f.takes.extend(verdict.map(|v| take("heal", v, next)));
+        stand::of(&f)
+    };
+    for (verdict, next, kind) in [
+        (Some(acts("requeue")), None, Kind::Due),
+        (Some(Verdict::Leaves), None, Kind::Fine),
+        (Some(Verdict::Leaves), Some(60), Kind::Waits),
+        (Some(Verdict::Unknown), None, Kind::LeftAlone),
+        (Some(Verdict::Nothing), None, Kind::Fine),
+        (None, None, Kind::Fine),
+    ] {
+        assert_eq!(running(verdict.clone(), next).kind, kind, "{verdict:?}");
+    }
+    let mut marked = task(Status::Running, vec![]);
+    marked.detail.body = "watchbill: no-heal".into();
+    marked.takes = vec![take("heal", Verdict::Leaves, None)];
+    assert!(stand::of(&marked).says.contains("left alone on purpose"));
+}
+
+#[test]
+fn one_pass_is_one_deed_and_only_ours_are() {
+    let events = [
+        ours("linked", 600, "synthesize-distress", "gave-up", json!({})),
+        ours("assigned", 600, "synthesize-distress", "gave-up", json!({"of": "quota"})),
+        ours("unblocked", 600, "synthesize-distress", "gave-up", json!({})),
+        ours("reclaimed", 300, "heal", "dead-worker", json!({})),
+        ours("reclaimed", 200, "luna", "dead-worker", json!({})),
+        event("reclaimed", 100, json!({"by": "heal"})),
+    ];
+    let all = deeds::of(&events);
+    let told: Vec<_> = all.iter().map(|d| (d.did, d.cause, d.at)).collect();
+    assert_eq!(told, [("moved", Some(Cause::Quota), ago(600)), ("requeued", None, ago(300))]);
+    assert!(all.iter().all(deeds::Deed::helps));
+}
+
+#[test]
+fn commands_are_whole_and_fit_the_state() {
+    let runs =
+        |f: &Facts| -> Vec<String> { advice::of(f, &stand::of(f)).into_iter().map(|c| c.run).collect() };
+    let blocked = task(Status::Blocked, vec![event("blocked", 60, json!({}))]);
+    assert_eq!(runs(&blocked), ["hermes kanban unblock t_00000001", "board show t_00000001"]);
+    let mut f = task(Status::Running, vec![]);
+    (f.paused, f.flags) = (Some("paused".into()), " --board night".into());
+    f.takes = vec![take("heal", acts("requeue"), None)];
+    assert_eq!(
+        runs(&f),
+        [
+            "watchbill unpause --board night",
+            "heal --task t_00000001 --board night",
+            "board show t_00000001 --board night"
+        ]
+    );
+    let mut nobodys = task(Status::Ready, vec![]);
+    nobodys.detail.task.assignee = None;
+    assert_eq!(runs(&nobodys)[0], "hermes kanban reassign t_00000001 luna");
+    let mut marked = task(Status::Blocked, vec![]);
+    marked.detail.body = "watchbill: no-heal".into();
+    assert_eq!(runs(&marked)[0], "hermes kanban comment t_00000001 'watchbill: heal'");
+    // An id is somebody's text, too.
+    let mut odd = task(Status::Blocked, vec![]);
+    odd.detail.task.id = "t_1; rm -rf /".into();
+    assert!(runs(&odd)[0].ends_with("'t_1; rm -rf /'"));
+}
+
+mod summary {
+    use super::*;
+    use crate::inquiry::summary::{Counts, Read, Summary, html, text};
+
+    fn read(facts: Vec<Facts>) -> Summary {
+        let findings = facts.iter().map(|f| format!("{} is odd", f.detail.task.id)).collect();
+        let counts = Counts { done: 4, running: 1, ready: 0 };
+        let read = Read {
+            board: "default".into(),
+            path: "/b".into(),
+            paused: None,
+            facts,
+            // What is about one of the tasks is told there.
+            findings,
+            unknown: Vec::new(),
+            counts,
+        };
+        Summary::of(read, ago(43_200), NOW)
+    }
+
+    fn named(id: &str, mut f: Facts) -> Facts {
+        f.detail.task.id = id.into();
+        f
+    }
+
+    fn night() -> Vec<Facts> {
+        let requeued = |n| ours("reclaimed", n, "heal", "dead-worker", json!({}));
+        let ended = event("completed", 300, json!({}));
+        let hold = json!({"cause": "quota", "until": NOW.plus(600).0});
+        let mut card = named("t_00000006", task(Status::Blocked, vec![event("blocked", 60, json!({}))]));
+        card.detail.task.title = "[BLOCKED] t_00000003 rate_limited".into();
+        vec![
+            named("t_00000001", task(Status::Done, vec![requeued(900), requeued(600), ended.clone()])),
+            named("t_00000002", task(Status::Done, vec![ended.clone()])),
+            named("t_00000003", task(Status::Done, vec![requeued(90_000), ended])),
+            named(
+                "t_00000004",
+                task(Status::Scheduled, vec![ours("scheduled", 60, "heal", "x", json!({"hold": hold}))]),
+            ),
+            named(
+                "t_00000005",
+                task(
+                    Status::Blocked,
+                    vec![ours("blocked", 60, "heal", "x", json!({"cause": "resume-cap", "reason": "<b>"}))],
+                ),
+            ),
+            card,
+            named("t_00000007", task(Status::Blocked, vec![event("blocked", 90_000, json!({}))])),
+            named("t_00000008", task(Status::Ready, vec![])),
+        ]
+    }
+
+    #[test]
+    fn every_task_is_in_one_list_at_most() {
+        let s = read(night());
+        let of =
+            |list: &[crate::inquiry::summary::Entry]| list.iter().map(|e| e.task.clone()).collect::<Vec<_>>();
+        assert_eq!(of(&s.healed), ["t_00000001"], "only what was helped in that time");
+        assert_eq!(of(&s.waiting), ["t_00000004"]);
+        assert_eq!(of(&s.needs_you), ["t_00000005"], "a card is told with its task");
+        assert_eq!(of(&s.left_alone), ["t_00000007"]);
+        assert_eq!(s.healed[0].done(), "requeued ×2");
+        assert_eq!(s.healed[0].because(), Some("for a reason"));
+        assert!(!s.is_quiet());
+        let said = text::lines(&s, false);
+        assert!(
+            said.contains("1 needs you, 1 waits, 1 healed, 1 left alone; 4 done, 1 running, 0 ready"),
+            "{said}"
+        );
+        assert!(said.find("needs you\n") < said.find("waiting\n"), "{said}");
+        assert!(said.contains("requeued ×2 (for a reason); now done"), "{said}");
+        let page = html::page(&[s]);
+        assert!(page.contains("&lt;b&gt;") && !page.contains("(resume-cap): <b>"), "{page}");
+    }
+
+    #[test]
+    fn a_night_in_which_nothing_happened_is_quiet() {
+        let quiet = vec![night().swap_remove(1), night().swap_remove(6), night().swap_remove(7)];
+        let s = read(quiet);
+        assert!(s.is_quiet());
+        assert_eq!(text::lines(&s, false), "", "what was left alone before is no news");
+        assert!(text::lines(&s, true).contains("all is well; 4 done"));
+        let mut found = Summary { findings: vec!["luna is odd".into()], ..s.clone() };
+        assert!(!found.is_quiet());
+        assert!(text::lines(&found, false).contains("! luna is odd"));
+        (found.findings, found.paused) = (Vec::new(), Some("paused".into()));
+        assert!(!found.is_quiet(), "a pause somebody forgot");
+        assert!(html::page(&[]).contains("</html>"));
+    }
+}

@@ -1,0 +1,245 @@
+//! Which session works on which task, as the board's history says it: append-only events, of which the latest wins.
+//!
+//! A mapping's state is never written: it follows the run it was spawned for. Anybody can write an event, so a mapping
+//! may lead somebody to look, and nobody to send a secret to the server it names.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::SessionId;
+use crate::board::{Detail, Event, Run};
+use crate::time::Time;
+
+/// A session was made for a task.
+pub const SPAWNED: &str = "coord.spawned";
+/// Something was said to a session.
+pub const MESSAGED: &str = "coord.messaged";
+/// A session told its coordinator something.
+pub const NOTIFIED: &str = "coord.notified";
+/// A session was stopped, or found dead when it was to be stopped.
+pub const ABORTED: &str = "coord.aborted";
+/// An anomaly of a session was found, or ended.
+pub const DETECTION: &str = "coord.detection";
+
+/// Where a mapping stands. Follows the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MappingStatus {
+    /// The run it was spawned for is open.
+    Active,
+    /// That run completed the task.
+    Completed,
+    /// It was stopped by `coord abort`.
+    Aborted,
+    /// The run ended in any other way.
+    Failed,
+}
+
+impl MappingStatus {
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MappingStatus::Active => "active",
+            MappingStatus::Completed => "completed",
+            MappingStatus::Aborted => "aborted",
+            MappingStatus::Failed => "failed",
+        }
+    }
+}
+
+/// A session that was spawned for a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// The session.
+    pub session: SessionId,
+    /// The session that coordinates it.
+    pub parent: Option<SessionId>,
+    /// The server that owns it: `http://127.0.0.1:4096`.
+    pub server: String,
+    /// The host it was spawned from.
+    pub host: String,
+    /// Its working tree.
+    pub directory: String,
+    /// The branch of that.
+    pub branch: Option<String>,
+    /// The task it works on.
+    pub task: String,
+    /// The run of that task.
+    pub run: Option<i64>,
+    /// When it was spawned.
+    pub at: Time,
+    /// Where it stands.
+    pub status: MappingStatus,
+}
+
+/// What an event of [`SPAWNED`] says, its run and time apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spawned {
+    /// See [`Mapping::session`].
+    pub session: SessionId,
+    /// See [`Mapping::parent`].
+    #[serde(default)]
+    pub parent: Option<SessionId>,
+    /// See [`Mapping::server`].
+    pub server: String,
+    /// See [`Mapping::host`].
+    pub host: String,
+    /// See [`Mapping::directory`].
+    pub directory: String,
+    /// See [`Mapping::branch`].
+    #[serde(default)]
+    pub branch: Option<String>,
+}
+
+impl Spawned {
+    /// The event's own keys.
+    pub fn keys(&self) -> Value {
+        json!({
+            "runtime": "opencode", "session": self.session, "parent": self.parent, "server": self.server,
+            "host": self.host, "directory": self.directory, "branch": self.branch,
+        })
+    }
+}
+
+/// Every session that was spawned for a task, oldest first.
+pub fn of(task: &Detail) -> Vec<Mapping> {
+    let spawned = task.events.iter().filter(|e| e.kind == SPAWNED);
+    let mut all: Vec<Mapping> = Vec::new();
+    for event in spawned {
+        let Some(mapping) = read(task, event) else { continue };
+        all.retain(|m| m.session != mapping.session);
+        all.push(mapping);
+    }
+    all
+}
+
+/// The session that works on a task now: the latest of its open run.
+pub fn active(task: &Detail) -> Option<Mapping> {
+    of(task).into_iter().rev().find(|m| m.status == MappingStatus::Active)
+}
+
+/// Every session of one run, oldest first, each with every server and folder that was ever named for it: an event more can
+/// then only add somebody who must be asked.
+pub fn of_run(task: &Detail, run: i64) -> Vec<Mapping> {
+    let spawned = task.events.iter().filter(|e| e.kind == SPAWNED && e.run == Some(run));
+    let mut all: Vec<Mapping> = Vec::new();
+    for mapping in spawned.filter_map(|event| read(task, event)) {
+        let same = |m: &Mapping| {
+            (&m.session, &m.server, &m.directory, &m.host)
+                == (&mapping.session, &mapping.server, &mapping.directory, &mapping.host)
+        };
+        if !all.iter().any(same) {
+            all.push(mapping);
+        }
+    }
+    all
+}
+
+/// The newest session of a run and the host it was spawned from, as the event has them.
+pub fn named(task: &Detail, run: i64) -> Option<(&str, &str)> {
+    let newest = task.events.iter().rev().find(|e| e.kind == SPAWNED && e.run == Some(run))?;
+    let word = |key: &str| newest.payload.get(key)?.as_str();
+    Some((word("session").filter(|s| SessionId::parse(s).is_some())?, word("host")?))
+}
+
+fn read(task: &Detail, event: &Event) -> Option<Mapping> {
+    let said: Spawned = serde_json::from_value(event.payload.clone()).ok()?;
+    let aborted = task.events.iter().rev().find(|e| {
+        e.kind == ABORTED && e.payload.get("session").and_then(Value::as_str) == Some(said.session.as_str())
+    });
+    let run = event.run.and_then(|id| task.runs.iter().find(|r| r.id == id));
+    let status = match aborted.and_then(|e| e.payload.get("status")?.as_str()) {
+        Some("aborted") => MappingStatus::Aborted,
+        Some("failed") => MappingStatus::Failed,
+        _ => following(task, run),
+    };
+    let Spawned { session, parent, server, host, directory, branch } = said;
+    let task = task.task.id.clone();
+    Some(Mapping {
+        session,
+        parent,
+        server,
+        host,
+        directory,
+        branch,
+        task,
+        run: event.run,
+        at: event.at,
+        status,
+    })
+}
+
+fn following(task: &Detail, run: Option<&Run>) -> MappingStatus {
+    match run {
+        Some(run) if run.ended_at.is_none() && task.task.current_run == Some(run.id) => MappingStatus::Active,
+        Some(run) if run.outcome.as_deref() == Some("completed") => MappingStatus::Completed,
+        _ => MappingStatus::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: &str = "ses_1";
+
+    /// A task with one run and one session, whose run ended so (`None`: it is open), after these events.
+    fn task(current: Option<i64>, outcome: Option<&str>, later: &[Value]) -> Detail {
+        let spawned = Spawned {
+            session: SessionId::parse(SESSION).unwrap(),
+            parent: None,
+            server: "http://127.0.0.1:1".into(),
+            host: "h".into(),
+            directory: "/srv/w".into(),
+            branch: None,
+        };
+        let first = json!({"kind": SPAWNED, "at": 100, "run": 7, "payload": spawned.keys()});
+        let events: Vec<Value> = std::iter::once(first).chain(later.iter().cloned()).collect();
+        serde_json::from_value(json!({
+            "task": {"id": "t_00000001", "title": "T", "status": "running", "priority": 0, "created_at": 0,
+                     "current_run": current, "failures": 0, "block_recurrences": 0},
+            "body": "", "events": events, "comments": [], "parents": [], "cards": [], "mark": "e1",
+            "runs": [{"id": 7, "status": "x", "outcome": outcome, "started_at": 90,
+                      "ended_at": outcome.map(|_| 200)}],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_mapping_follows_its_run() {
+        let aborted = |status: &str| json!({"kind": ABORTED, "at": 150, "run": 7, "payload": {"session": SESSION, "status": status}});
+        let other = json!({"kind": ABORTED, "at": 150, "run": 7, "payload": {"session": "ses_2", "status": "aborted"}});
+        for (current, outcome, later, want) in [
+            (Some(7), None, vec![], MappingStatus::Active),
+            (Some(7), None, vec![other], MappingStatus::Active),
+            (None, Some("completed"), vec![], MappingStatus::Completed),
+            (None, Some("crashed"), vec![], MappingStatus::Failed),
+            (None, Some("blocked"), vec![], MappingStatus::Failed),
+            (None, Some("reclaimed"), vec![aborted("aborted")], MappingStatus::Aborted),
+            (None, Some("reclaimed"), vec![aborted("failed")], MappingStatus::Failed),
+            // Another attempt has the task, and its run is the open one.
+            (Some(8), Some("reclaimed"), vec![], MappingStatus::Failed),
+            (Some(8), None, vec![], MappingStatus::Failed),
+        ] {
+            let task = task(current, outcome, &later);
+            let all = of(&task);
+            assert_eq!(all.len(), 1);
+            assert_eq!(all[0].status, want, "{current:?} {outcome:?} {later:?}");
+            assert_eq!(active(&task).is_some(), want == MappingStatus::Active);
+        }
+    }
+
+    #[test]
+    fn the_latest_word_on_a_session_wins_and_what_is_none_is_passed_over() {
+        let again = |payload: Value| json!({"kind": SPAWNED, "at": 300, "run": 7, "payload": payload});
+        let elsewhere =
+            json!({"session": SESSION, "server": "http://127.0.0.1:2", "host": "h", "directory": "/srv/x"});
+        let other =
+            json!({"session": "ses_2", "server": "http://127.0.0.1:2", "host": "h", "directory": "/srv/x"});
+        let bad = [json!(null), json!({"session": "../x"}), json!({"session": 1}), json!("ses_3")];
+        let later: Vec<Value> = [elsewhere, other].into_iter().chain(bad).map(again).collect();
+        let all = of(&task(Some(7), None, &later));
+        let told: Vec<_> = all.iter().map(|m| (m.session.as_str(), m.directory.as_str())).collect();
+        assert_eq!(told, [(SESSION, "/srv/x"), ("ses_2", "/srv/x")]);
+    }
+}

@@ -1,0 +1,313 @@
+//! Agent sessions, in no runtime's terms: what can be sensed of one, and what can be done to it.
+//!
+//! Two traits, so that nobody acts by accident: [`Sense`] for everybody, [`Act`] for `coord` alone. A server that cannot be
+//! asked says nothing about its sessions: that is [`State::Unreachable`], and nothing is done about it.
+
+pub mod detect;
+pub mod evidence;
+pub mod mapping;
+pub mod opencode;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use mapping::{Mapping, MappingStatus};
+
+/// A session's own name in its runtime, such as `ses_3f2a...`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Takes a name that can be part of an address: `ses_` and at most 64 letters, digits, `_` or `-`.
+    pub fn parse(s: &str) -> Option<SessionId> {
+        let rest = s.strip_prefix("ses_")?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        ((1..=64).contains(&rest.len()) && rest.chars().all(plain)).then(|| SessionId(s.to_owned()))
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = String;
+    fn try_from(s: String) -> Result<SessionId, String> {
+        SessionId::parse(&s).ok_or_else(|| "no session id; they look like ses_3f2a...".to_owned())
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> String {
+        id.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What the server that owns a session says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum State {
+    /// It cannot be asked, or what answers is not it. Nothing is known, and nothing is done.
+    Unreachable {
+        /// Why, in one phrase.
+        why: String,
+    },
+    /// It answers, and has nothing under way for this session: idle, or forgotten in a restart.
+    Absent,
+    /// It works on an answer.
+    Busy,
+    /// Its provider refused, and it asks again later.
+    Retry {
+        /// Which repetition this is, from 1 on.
+        attempt: u32,
+        /// What the provider said. Untrusted text.
+        message: String,
+        /// When it asks again, in milliseconds since the epoch.
+        next: i64,
+    },
+    /// A word this version does not know: under way, and no verdict can rest on it.
+    Other(OtherState),
+}
+
+/// A word for a state that this version does not know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherState {
+    /// The word.
+    pub word: String,
+}
+
+impl State {
+    /// Whether the server says that it works on this session.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self, State::Busy | State::Retry { .. } | State::Other(_))
+    }
+}
+
+/// Why a server did not answer a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Silence {
+    /// It could not be reached, refused us, or what answered was not its interface. In one phrase.
+    Unreachable(String),
+    /// It answered that there is no such thing.
+    Missing,
+    /// It understood and refused: the number of the answer, and its text, bounded.
+    Refused(u16, String),
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Silence::Unreachable(why) => f.write_str(why),
+            Silence::Missing => f.write_str("no such session there"),
+            Silence::Refused(code, text) => write!(f, "refused with {code}: {text}"),
+        }
+    }
+}
+
+/// An answer of a server.
+pub type Answer<T> = Result<T, Silence>;
+
+/// A session as its server describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its name.
+    pub id: SessionId,
+    /// Where it works.
+    pub directory: String,
+    /// The session that made it.
+    pub parent: Option<SessionId>,
+    /// The task it was spawned for, as its metadata has it.
+    pub task: Option<String>,
+    /// The run of that task.
+    pub run: Option<i64>,
+}
+
+/// Who wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Whoever prompts it.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of a session, as far as `coord` needs it. Times in milliseconds since the epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its name.
+    pub id: String,
+    /// Who wrote it.
+    pub role: Role,
+    /// When it was begun.
+    pub created: i64,
+    /// When it was finished; a user's message never says so.
+    pub completed: Option<i64>,
+    /// Why the model stopped.
+    pub finish: Option<String>,
+    /// The name of the error it ended with, such as `MessageAbortedError`.
+    pub error: Option<String>,
+    /// Its text parts, joined.
+    pub text: String,
+}
+
+impl Message {
+    /// Whether it is an answer that was begun and never finished.
+    pub fn is_open(&self) -> bool {
+        self.role == Role::Assistant && self.completed.is_none()
+    }
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gate {
+    /// Whose question it is.
+    pub session: SessionId,
+    /// The tool call that waits for the answer.
+    pub call: Option<String>,
+}
+
+/// What can be asked of a server. Everybody may.
+pub trait Sense {
+    /// The version of the runtime, if it answers and says it is well.
+    ///
+    /// # Errors
+    /// It does not.
+    fn health(&self) -> Answer<String>;
+
+    /// The state of every session that is under way in this directory. One that is not named is [`State::Absent`].
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    fn states(&self, directory: &Path) -> Answer<BTreeMap<SessionId, State>>;
+
+    /// The state of one session of this directory.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    fn state(&self, id: &SessionId, directory: &Path) -> Answer<State> {
+        Ok(self.states(directory)?.remove(id).unwrap_or(State::Absent))
+    }
+
+    /// One session.
+    ///
+    /// # Errors
+    /// It cannot be asked, or knows no such session.
+    fn session(&self, id: &SessionId) -> Answer<Session>;
+
+    /// Every session of a directory, as far as the server lists them.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    fn sessions(&self, directory: &Path) -> Answer<Vec<Session>>;
+
+    /// Sessions that this one made.
+    ///
+    /// # Errors
+    /// It cannot be asked, or knows no such session.
+    fn children(&self, id: &SessionId) -> Answer<Vec<Session>>;
+
+    /// The newest messages, oldest first, at most `most`.
+    ///
+    /// # Errors
+    /// It cannot be asked, or knows no such session.
+    fn messages(&self, id: &SessionId, most: u32) -> Answer<Vec<Message>>;
+
+    /// The same, as the server wrote them.
+    ///
+    /// # Errors
+    /// It cannot be asked, or knows no such session.
+    fn raw_messages(&self, id: &SessionId, most: u32) -> Answer<Vec<Value>>;
+
+    /// Questions and permissions of a directory that wait for a person. An entry may be stale: it counts only while its
+    /// tool call still runs.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    fn gates(&self, directory: &Path) -> Answer<Vec<Gate>>;
+}
+
+/// A session to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewSession<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// The session that makes it.
+    pub parent: Option<&'a SessionId>,
+    /// The runtime's own agent profile.
+    pub agent: Option<&'a str>,
+    /// The task it is for, and the run.
+    pub task: Option<(&'a str, Option<i64>)>,
+    /// The board the task is on.
+    pub board: &'a str,
+    /// The host it is made from.
+    pub host: &'a str,
+}
+
+/// What is said to a session.
+#[derive(Debug, Clone, Copy)]
+pub struct Prompt<'a> {
+    /// The message's own name: the same one twice is one message.
+    pub message: &'a str,
+    /// What is said.
+    pub text: &'a str,
+    /// The runtime's own agent profile.
+    pub agent: Option<&'a str>,
+    /// Whether the model is to answer; else the message only lies there.
+    pub wake: bool,
+}
+
+/// What can be done to a session. Only `coord` may: no watcher takes one of these. That a call succeeded says nothing;
+/// whoever acts looks afterwards.
+pub trait Act: Sense {
+    /// Makes a session in a directory, which must exist.
+    ///
+    /// # Errors
+    /// It cannot be asked, or refused.
+    fn create(&self, directory: &Path, new: &NewSession<'_>) -> Answer<SessionId>;
+
+    /// Says something to a session. A busy one takes it up after its present turn.
+    ///
+    /// # Errors
+    /// It cannot be asked, refused, or knows no such session.
+    fn prompt(&self, id: &SessionId, prompt: &Prompt<'_>) -> Answer<()>;
+
+    /// Asks for the present turn to be stopped. The answer is yes whatever happened.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    fn abort(&self, id: &SessionId) -> Answer<()>;
+
+    /// Removes a session and its messages.
+    ///
+    /// # Errors
+    /// It cannot be asked, refused, or knows no such session.
+    fn delete(&self, id: &SessionId) -> Answer<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_id_can_be_part_of_an_address() {
+        for good in ["ses_1", "ses_3f2aBC-_9"] {
+            assert_eq!(SessionId::parse(good).unwrap().as_str(), good);
+        }
+        let long = format!("ses_{}", "a".repeat(65));
+        for bad in ["", "ses_", "msg_1", "ses_a/b", "ses_a?x", "ses_a b", "ses_..", "ses_é", &long] {
+            assert_eq!(SessionId::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What starts the watchers: timers of systemd and lines of crontabs, as they are found on this machine.
+
+pub(crate) mod install;
+mod line;
+pub(crate) mod shipped;
+mod tool;
+mod units;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use self::line::Job;
+pub(crate) use self::tool::Tool;
+use crate::time::Time;
+
+/// A program that timers start, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watched {
+    /// Which.
+    pub program: &'static str,
+    /// Seconds between two passes, as the units and the crontab have it.
+    pub every: i64,
+    /// Whether work waits for ever where nothing starts it: it ends holds, or what it leaves to another one.
+    pub is_needed: bool,
+}
+
+/// All of them, in the order of a round.
+pub const WATCHED: [Watched; 4] = [
+    Watched { program: "heal", every: 120, is_needed: true },
+    Watched { program: "synthesize-distress", every: 120, is_needed: true },
+    Watched { program: "route-blocked", every: 120, is_needed: true },
+    Watched { program: "budget-check", every: 900, is_needed: false },
+];
+
+impl Watched {
+    /// Seconds after which a pass is missing: three were left out, and the machine had a minute more.
+    pub fn overdue(self) -> i64 {
+        3 * self.every + 60
+    }
+}
+
+/// What starts programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// Timers of the user's own systemd.
+    User,
+    /// Timers of the machine's systemd.
+    System,
+    /// A crontab.
+    Cron,
+}
+
+/// Something that starts one watcher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Starter {
+    /// The watcher.
+    pub program: &'static str,
+    /// What starts it.
+    pub by: By,
+    /// The file that says so; `crontab` for the one of this user.
+    pub place: String,
+    /// Whether it does so now; `None` where nobody could be asked.
+    pub is_on: Option<bool>,
+    /// When it last did, as systemd itself remembers it.
+    pub last: Option<Time>,
+    /// The file its `--metrics` names.
+    pub metrics: Option<PathBuf>,
+}
+
+/// Where to look.
+pub(crate) struct Places {
+    /// Folders of user units, the strongest first.
+    pub(crate) user: Vec<PathBuf>,
+    /// Folders of system units.
+    pub(crate) system: Vec<PathBuf>,
+    /// `/etc/crontab` and the files of `/etc/cron.d`.
+    pub(crate) crontabs: Vec<PathBuf>,
+    /// For `%h` and `$HOME`.
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Places {
+    /// As systemd.unit(5), the XDG base directories and cron(8) have them.
+    pub(crate) fn of(env: &dyn Fn(&str) -> Option<String>) -> Places {
+        let home = env("HOME").map(PathBuf::from);
+        let absolute = |name: &str| env(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let beside = |rest: &str| home.as_ref().map(|h| h.join(rest));
+        let config = absolute("XDG_CONFIG_HOME").or_else(|| beside(".config"));
+        let data = absolute("XDG_DATA_HOME").or_else(|| beside(".local/share"));
+        let shared = |kind: &str| {
+            let roots = ["/etc", "/run", "/usr/local/lib", "/usr/lib"];
+            roots.map(|root| Path::new(root).join("systemd").join(kind)).to_vec()
+        };
+        let own = [config, data].into_iter().flatten().map(|p| p.join("systemd/user"));
+        let more = std::fs::read_dir("/etc/cron.d").into_iter().flatten().flatten().map(|e| e.path());
+        Places {
+            user: own.chain(shared("user")).collect(),
+            system: shared("system"),
+            crontabs: std::iter::once(PathBuf::from("/etc/crontab")).chain(more).collect(),
+            home,
+        }
+    }
+}
+
+/// Everything on this machine that starts a watcher, as far as this user can see it.
+pub(crate) fn look(places: &Places) -> Vec<Starter> {
+    let mut all = units::look(By::User, &places.user, places.home.as_deref());
+    // A system unit's %h is another home; what it starts names whole paths or none.
+    all.extend(units::look(By::System, &places.system, None));
+    let own = Tool::new("crontab").args(&["-l"]).said().map(|text| ("crontab".to_owned(), text));
+    let files = places.crontabs.iter();
+    let files = files.filter_map(|p| Some((p.display().to_string(), crate::foreign::text(p)?)));
+    for (place, text) in own.into_iter().chain(files) {
+        let jobs = text.lines().filter_map(|line| line::job(line, places.home.as_deref()));
+        all.extend(jobs.map(|Job { program, metrics }| Starter {
+            program,
+            by: By::Cron,
+            place: place.clone(),
+            is_on: Some(true),
+            last: None,
+            metrics,
+        }));
+    }
+    all.sort_by_key(|s| (WATCHED.iter().position(|w| w.program == s.program), s.by));
+    all
+}

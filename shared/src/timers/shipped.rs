@@ -1,0 +1,284 @@
+//! The units and the crontab as they ship, with what is so on this machine put in. Pure.
+
+use std::path::{Path, PathBuf};
+
+use super::{By, WATCHED};
+
+/// How every file of ours begins: only what begins so is ever replaced or taken away.
+pub(crate) const MARK: &str = "# Written by `watchbill timers install`";
+
+const BEGIN: &str = "# watchbill timers: begin";
+const END: &str = "# watchbill timers: end";
+
+/// Beside the units of the whole system.
+const HARDENING: &str = "watchbill-.service.d/hardening.conf";
+
+macro_rules! shipped {
+    ($name:literal) => {
+        include_str!(concat!("../../../contrib/systemd/", $name))
+    };
+}
+
+/// Service and timer of each watcher, in the order of a round.
+const UNITS: [(&str, &str); 4] = [
+    (shipped!("watchbill-heal.service"), shipped!("watchbill-heal.timer")),
+    (shipped!("watchbill-synthesize-distress.service"), shipped!("watchbill-synthesize-distress.timer")),
+    (shipped!("watchbill-route-blocked.service"), shipped!("watchbill-route-blocked.timer")),
+    (shipped!("watchbill-budget-check.service"), shipped!("watchbill-budget-check.timer")),
+];
+
+const CRONTAB: &str = include_str!("../../../contrib/cron/watchbill");
+
+/// What is so on this machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// The running executable.
+    pub(crate) program: PathBuf,
+    /// The Hermes root, which is pinned; `None` where none is known.
+    pub(crate) root: Option<PathBuf>,
+    /// Where the state file lies.
+    pub(crate) state: PathBuf,
+    /// Where each pass leaves its `--metrics`.
+    pub(crate) metrics: PathBuf,
+    /// Further variables that were set when this was asked for.
+    pub(crate) variables: Vec<(&'static str, String)>,
+    /// Flags that say which boards.
+    pub(crate) boards: Vec<String>,
+    /// The user a system unit runs as; `None` is root.
+    pub(crate) user: Option<u32>,
+    /// Folders a system unit must be able to write.
+    pub(crate) writable: Vec<PathBuf>,
+}
+
+impl Wanted {
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let root = self.root.iter().map(|root| ("HERMES_HOME", root.display().to_string()));
+        root.chain(self.variables.iter().cloned()).collect()
+    }
+
+    /// The words of the command that does one pass.
+    fn words(&self, program: &str) -> Vec<String> {
+        let mut words = vec![self.program.display().to_string(), program.to_owned()];
+        words.extend(self.boards.iter().cloned());
+        if program == "budget-check" {
+            let page = self.state.join("budget.html").display().to_string();
+            words.extend(["-q".to_owned(), "--html".to_owned(), page]);
+        }
+        let metrics = self.metrics.join(format!("{program}.prom")).display().to_string();
+        words.extend(["--metrics".to_owned(), metrics]);
+        words
+    }
+}
+
+/// The names of the timers, in the order of a round.
+pub(crate) fn timers() -> Vec<String> {
+    WATCHED.iter().map(|w| format!("watchbill-{}.timer", w.program)).collect()
+}
+
+/// Every file below the folder of units, and what it says.
+pub(crate) fn units(by: By, wanted: &Wanted) -> Vec<(PathBuf, String)> {
+    let mut all = Vec::new();
+    for (watched, (service, timer)) in WATCHED.iter().zip(UNITS) {
+        let named = |end: &str| PathBuf::from(format!("watchbill-{}.{end}", watched.program));
+        all.push((named("service"), marked(&self::service(service, watched.program, by, wanted))));
+        all.push((named("timer"), marked(timer)));
+    }
+    if by == By::System {
+        all.push((HARDENING.into(), marked(shipped!("watchbill-.service.d/hardening.conf"))));
+    }
+    all
+}
+
+fn marked(text: &str) -> String {
+    format!("{MARK}. `watchbill timers remove` takes it away. Changes belong into `systemctl edit`.\n{text}")
+}
+
+fn service(shipped: &str, program: &str, by: By, wanted: &Wanted) -> String {
+    let mut out: Vec<String> = Vec::new();
+    for line in shipped.lines() {
+        if line.starts_with("Environment=") {
+            let variables = wanted.variables().into_iter();
+            out.extend(
+                variables.map(|(name, value)| format!("Environment={}", quoted(&format!("{name}={value}")))),
+            );
+        } else if line.starts_with("ExecStart=") {
+            // What is said above it is about where programs are looked for.
+            while out.last().is_some_and(|l| l.starts_with('#')) {
+                out.pop();
+            }
+            let words = wanted.words(program).into_iter().map(|w| quoted(&w).replace('$', "$$"));
+            out.push(format!("ExecStart={}", words.collect::<Vec<_>>().join(" ")));
+            if by == By::System {
+                out.extend(wanted.user.map(|user| format!("User={user}")));
+                let folders = wanted.writable.iter();
+                out.extend(
+                    folders.map(|f| format!("ReadWritePaths={}", quoted(&format!("-{}", f.display())))),
+                );
+            }
+        } else {
+            out.push(line.to_owned());
+        }
+    }
+    out.join("\n") + "\n"
+}
+
+/// A word as a unit has it (systemd.syntax(7)): quoted where it must be, and `%` is no specifier.
+fn quoted(word: &str) -> String {
+    let word = word.replace('%', "%%");
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@%$".contains(c);
+    match word.chars().all(is_plain) && !word.is_empty() {
+        true => word,
+        false => format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}
+
+/// A crontab with our block in it, at its end, in the place of an earlier one.
+pub(crate) fn crontab(old: &str, wanted: &Wanted) -> String {
+    let mut text = without(old);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&format!(
+        "{BEGIN}. `watchbill timers remove` takes this away, and install writes it anew.\n"
+    ));
+    let jobs = CRONTAB.lines().filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()));
+    for (job, watched) in jobs.zip(WATCHED) {
+        let set = wanted.variables().into_iter().map(|(name, value)| format!("{name}={} ", shell(&value)));
+        let words = wanted.words(watched.program);
+        let command = set.collect::<String>() + &words.iter().map(|w| shell(w)).collect::<Vec<_>>().join(" ");
+        // The shipped line has the command between these two.
+        let (before, rest) = job.split_once("out=$(").unwrap_or((job, ""));
+        let after = rest.split_once(" 2>&1)").map_or("", |(_, after)| after);
+        text.push_str(&format!("{before}out=$({} 2>&1){after}\n", command.replace('%', "\\%")));
+    }
+    text.push_str(&format!("{END}\n"));
+    text
+}
+
+/// A crontab without our block.
+pub(crate) fn without(crontab: &str) -> String {
+    let mut is_ours = false;
+    let keep = |line: &&str| {
+        is_ours |= line.starts_with(BEGIN);
+        let kept = !is_ours;
+        is_ours &= !line.starts_with(END);
+        kept
+    };
+    crontab.split_inclusive('\n').filter(keep).collect()
+}
+
+/// A word as a shell has it.
+fn shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@%".contains(c);
+    match word.chars().all(is_plain) && !word.is_empty() {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// Where systemd looks for what is written here.
+pub(crate) fn folder(by: By, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    match by {
+        By::System => Some(Path::new("/etc/systemd/system").to_path_buf()),
+        By::User => {
+            let config = env("XDG_CONFIG_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+            config
+                .or_else(|| Some(PathBuf::from(env("HOME")?).join(".config")))
+                .map(|p| p.join("systemd/user"))
+        }
+        By::Cron => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line;
+    use super::*;
+
+    fn wanted(program: &str, root: &str) -> Wanted {
+        Wanted {
+            program: program.into(),
+            root: Some(root.into()),
+            state: "/home/anna/state".into(),
+            metrics: "/home/anna/state/metrics".into(),
+            variables: vec![("WATCHBILL_CONFIG", "/home/anna/my config.toml".into())],
+            boards: Vec::new(),
+            user: Some(1_000),
+            writable: vec![root.into()],
+        }
+    }
+
+    #[test]
+    fn watchers_come_as_often_as_is_said() {
+        let jobs = CRONTAB.lines().filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()));
+        for ((w, (_, timer)), job) in WATCHED.iter().zip(UNITS).zip(jobs) {
+            let calendar = timer.lines().find_map(|l| l.strip_prefix("OnCalendar=*:")).unwrap();
+            let minutes = calendar.split(':').next().unwrap();
+            let turns = if minutes == "0/2" { 30 } else { minutes.split(',').count() };
+            let in_cron = job.split(' ').next().unwrap();
+            let by_cron = if in_cron == "*/2" { 30 } else { in_cron.split(',').count() };
+            let want = usize::try_from(3_600 / w.every).unwrap();
+            assert_eq!((turns, by_cron), (want, want), "{}", w.program);
+            assert!(job.contains(w.program), "{job}");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_the_shipped_one_with_this_machine_put_in() {
+        let files = units(By::User, &wanted("/opt/100% our$/watchbill", "/home/anna/.hermes"));
+        assert_eq!(files.len(), 8);
+        let (name, text) = &files[6];
+        assert_eq!(name, Path::new("watchbill-budget-check.service"));
+        assert!(text.starts_with(MARK));
+        let keys: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
+        for line in [
+            "Environment=HERMES_HOME=/home/anna/.hermes",
+            "Environment=\"WATCHBILL_CONFIG=/home/anna/my config.toml\"",
+            "ExecStart=\"/opt/100%% our$$/watchbill\" budget-check -q --html /home/anna/state/budget.html --metrics /home/anna/state/metrics/budget-check.prom",
+            "SuccessExitStatus=75",
+            "EnvironmentFile=-/etc/default/watchbill",
+        ] {
+            assert!(keys.contains(&line), "{line}\n{text}");
+        }
+        assert!(
+            !text.contains("cargo") && !text.contains("User=") && !text.contains("ReadWritePaths"),
+            "{text}"
+        );
+        let system = units(By::System, &wanted("/usr/bin/watchbill", "/srv/hermes"));
+        assert_eq!(system.len(), 9);
+        assert!(system[0].1.contains("\nUser=1000\nReadWritePaths=-/srv/hermes\n"), "{}", system[0].1);
+    }
+
+    #[test]
+    fn a_crontab_gets_one_block_and_loses_it_whole() {
+        let theirs = "MAILTO=anna\n0 4 * * * backup # 100%";
+        let w = wanted("/opt/it's 100%/watchbill", "/home/anna/.hermes");
+        let once = crontab(theirs, &w);
+        assert!(once.starts_with("MAILTO=anna\n0 4 * * * backup # 100%\n# watchbill timers: begin"));
+        assert_eq!(crontab(&once, &w), once);
+        assert_eq!(without(&once), format!("{theirs}\n"));
+        assert_eq!(without(theirs), theirs);
+        let jobs: Vec<&str> = once.lines().filter(|l| l.contains("/opt/")).collect();
+        assert_eq!(jobs.len(), 4, "{once}");
+        assert!(jobs[1].starts_with(
+            "*/2 * * * * sleep 20; out=$(HERMES_HOME=/home/anna/.hermes WATCHBILL_CONFIG='/home/anna/my config.toml' \
+             '/opt/it'\\''s 100\\%/watchbill' synthesize-distress --metrics "
+        ));
+        assert!(
+            jobs[1].ends_with("2>&1); [ $? -eq 75 ] || [ -z \"$out\" ] || printf '\\%s\\n' \"$out\""),
+            "{}",
+            jobs[1]
+        );
+        for (job, w) in jobs.iter().zip(WATCHED) {
+            let found = line::job(job, None).unwrap();
+            let metrics = PathBuf::from(format!("/home/anna/state/metrics/{}.prom", w.program));
+            assert_eq!((found.program, found.metrics), (w.program, Some(metrics)), "{job}");
+        }
+        for (name, text) in
+            units(By::User, &w).iter().filter(|(name, _)| name.extension().unwrap() == "service")
+        {
+            let start = text.lines().find(|l| l.starts_with("ExecStart=")).unwrap();
+            assert!(line::job(start, None).unwrap().metrics.is_some(), "{name:?}");
+        }
+    }
+}

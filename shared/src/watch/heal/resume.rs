@@ -1,0 +1,358 @@
+//! Resume, not restart: what the next attempt is told, and whether the working tree is as the dead worker left it.
+//!
+//! The tree is noted on the first pass that sees a worker gone, in an event of its run, and compared on the pass that puts the
+//! task back. A hash taken at the claim could not tell the worker's own edits from anybody else's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::seen::{ResumeSeen, Seen, TaskSeen};
+use super::{Policy, Rules, Verb, Verdict, history, session};
+use crate::board::{Change, Detail, Event, Run, Status, hermes};
+use crate::cause::{Cause, Owner};
+use crate::config::TreeDrift;
+use crate::error::Result;
+use crate::host::{Life, Look};
+use crate::logs::LogEnd;
+use crate::logs::usage::Tokens;
+use crate::logs::vitals::{Turn, Vitals};
+use crate::packet::{self, Autopsy, Packet, Standing, verifier};
+use crate::quote;
+use crate::time::Time;
+use crate::tree::state::{Drift, Method, TreeState, drift};
+use crate::watch::{World, word};
+
+/// The longest look at one tree, and at all of a pass.
+const TREE_LIMIT: Duration = Duration::from_secs(2);
+const TREES_LIMIT: Duration = Duration::from_secs(20);
+
+/// Seconds between the note of a tree and the requeue: who still writes into it shows within them, and a pass right after
+/// the one that noted it changes nothing.
+const SETTLE: i64 = 30;
+
+/// The event with which a tree is noted.
+const NOTED: &str = "watchbill_detected";
+
+/// How the ground is on which the next attempt would work.
+pub(super) enum Ground {
+    /// Nobody noted it yet.
+    Unnoted(Box<TreeState>),
+    /// It was noted a moment ago.
+    Settling(Time),
+    /// Others changed it since the worker died, as told here.
+    Drifted(Box<Drift>),
+    /// Nothing speaks against going on; what is not known, and what changed where that is only a warning.
+    Fine(Warnings),
+}
+
+/// What the next attempt is warned of.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Warnings {
+    /// Why the tree is not known.
+    pub(super) unknown: Option<String>,
+    /// What others changed.
+    pub(super) changed: Option<Drift>,
+}
+
+impl Warnings {
+    /// The same for the report.
+    pub(super) fn told(&self) -> String {
+        let unknown = self.unknown.as_ref();
+        let unknown =
+            unknown.map(|why| format!("; its working tree is not known: {}", quote::inline(why, 200)));
+        let said = |what: &Drift| quote::inline(&what.to_string(), 300);
+        let changed = self.changed.as_ref().map(|what| format!("; other hands since: {}", said(what)));
+        unknown.unwrap_or_default() + &changed.unwrap_or_default()
+    }
+
+    /// The same for the next attempt.
+    fn drift(&self) -> packet::Drift {
+        match (&self.changed, &self.unknown) {
+            (Some(drift), _) => packet::Drift::Changed(changes(drift)),
+            (None, Some(why)) => packet::Drift::Unknown(why.clone()),
+            (None, None) => packet::Drift::None,
+        }
+    }
+}
+
+/// What changed, in words: another branch or commit, then files.
+fn changes(drift: &Drift) -> Vec<String> {
+    match drift {
+        Drift::Changed { moved, paths, .. } => moved.iter().chain(paths).cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Looks at the trees and logs of what goes on, and of nothing else: git and transcripts are slow.
+///
+/// # Errors
+/// The board cannot be read.
+pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet<String>) -> Result<()> {
+    let until = Instant::now() + TREES_LIMIT;
+    let mut states: BTreeMap<String, std::result::Result<TreeState, String>> = BTreeMap::new();
+    for t in &mut seen.tasks {
+        let id = &t.detail.task.id;
+        if !goes_on.contains(id) {
+            continue;
+        }
+        let mut resume = ResumeSeen::default();
+        if let Some(path) = t.detail.place.path.as_deref() {
+            let look = || match until.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => Err("too many trees for one pass".to_owned()),
+                left => (world.state)(Path::new(path), left.min(TREE_LIMIT)),
+            };
+            match states.entry(path.to_owned()).or_insert_with(look).clone() {
+                Ok(state) => resume.tree = Some(state),
+                Err(why) => resume.tree_unknown = Some(why),
+            }
+            if let (Some((at, before)), Some(now)) = (noted(t), &resume.tree)
+                && before.hash != now.hash
+            {
+                resume.shares = others_in(world, path, id, at)?;
+            }
+        }
+        t.resume = Some(resume);
+        if t.vitals.is_none() {
+            t.vitals = super::observe::fared(world, &t.detail, seen.now);
+        }
+    }
+    Ok(())
+}
+
+/// Newest runs among which others that worked in the same folder are looked for.
+const MOST_RUNS: u32 = 200;
+
+/// Other tasks that work in a folder, or did since then: what changed there may be theirs.
+fn others_in(world: &mut World<'_>, path: &str, but: &str, since: Time) -> Result<Vec<String>> {
+    let running = world.board.glance(&[Status::Running])?.into_iter().map(|t| t.id);
+    let lately = world.board.recent_runs(MOST_RUNS)?.into_iter().filter(|(_, run)| run.is_since(since));
+    let ids: BTreeSet<String> = running.chain(lately.map(|(task, _)| task)).filter(|id| id != but).collect();
+    let details = world.board.look(&ids.into_iter().collect::<Vec<_>>())?;
+    Ok(details.into_iter().filter(|d| d.place.path.as_deref() == Some(path)).map(|d| d.task.id).collect())
+}
+
+/// Whether the tree of a task is noted while its worker is gone, though nothing is done about that yet. Where its log says that
+/// it does not go on, there is nothing to compare later.
+pub(super) fn is_to_be_noted(t: &TaskSeen) -> bool {
+    let gone = t.worker.as_ref().is_some_and(|w| w.life == Life::Gone)
+        || t.session.as_ref().is_some_and(|s| matches!(s.standing, session::Standing::Orphaned(_)));
+    let goes_on = match &t.log {
+        LogEnd::Unreadable(_) => false,
+        LogEnd::Ended(e) => e.cause.owner() == Owner::Heal,
+        LogEnd::Absent | LogEnd::NoEvidence => true,
+    };
+    let d = &t.detail;
+    let waits = gone && goes_on && d.task.status == Status::Running && d.cards.is_empty();
+    waits && d.place.path.is_some() && noted(t).is_none()
+}
+
+/// The tree as it was noted when this attempt's worker was first seen gone. What stands before the worker's last sign of life
+/// was written by somebody else.
+fn noted(t: &TaskSeen) -> Option<(Time, TreeState)> {
+    let run = attempt(&t.detail)?;
+    let heard = heard(&t.detail, run);
+    let state = |e: &Event| serde_json::from_value(e.trail()?.get("tree")?.clone()).ok();
+    // By what was heard then: a clock that was set back in between makes the sign look younger than the note.
+    let stands = |e: &Event| {
+        let then = e.trail().and_then(|t| t.get("heard")?.as_i64());
+        then.map_or(e.at >= heard, |then| then == heard.0)
+    };
+    let ours = |e: &&Event| e.kind == NOTED && e.run == Some(run.id) && word::is_ours(e) && stands(e);
+    t.detail.events.iter().filter(ours).find_map(|e| Some((e.at, state(e)?)))
+}
+
+/// The newest sign of life of an attempt.
+fn heard(d: &Detail, run: &Run) -> Time {
+    run.last_heartbeat_at.max(d.task.last_heartbeat_at).unwrap_or(run.started_at)
+}
+
+/// The attempt that is open; else the newest one.
+fn attempt(d: &Detail) -> Option<&Run> {
+    d.current_run().or(d.newest_run())
+}
+
+impl Rules<'_> {
+    /// How the ground is for the next attempt at a task whose worker is gone.
+    pub(super) fn ground(&self, t: &TaskSeen) -> Ground {
+        let Some(resume) = &t.resume else { return Ground::Fine(Warnings::default()) };
+        let unknown =
+            |why: &str| Ground::Fine(Warnings { unknown: Some(why.to_owned()), ..Warnings::default() });
+        let Some(now) = &resume.tree else {
+            return resume.tree_unknown.as_deref().map_or_else(|| Ground::Fine(Warnings::default()), unknown);
+        };
+        let Some((at, before)) = noted(t) else { return Ground::Unnoted(Box::new(now.clone())) };
+        if self.seen.now.since(at) < SETTLE {
+            return Ground::Settling(at);
+        }
+        let own = t.vitals.as_ref().map(edited).unwrap_or_default();
+        match drift(&before, now, &own) {
+            Drift::Same | Drift::Own => Ground::Fine(Warnings::default()),
+            Drift::Unknown(why) => unknown(&why),
+            Drift::Changed { .. } if !resume.shares.is_empty() => {
+                unknown(&format!("{} works or worked in the same folder", resume.shares.join(", ")))
+            }
+            changed => match self.policy.tree_drift {
+                TreeDrift::Escalate => Ground::Drifted(Box::new(changed)),
+                TreeDrift::Warn => Ground::Fine(Warnings { changed: Some(changed), unknown: None }),
+            },
+        }
+    }
+
+    /// Notes the tree of a dead worker, before anything else is done about it.
+    pub(super) fn note_tree(&self, t: &TaskSeen, state: &TreeState, what: &str) -> Verdict {
+        let because = format!("{what}; its working tree is noted first");
+        let verb = Verb::new("note", "worker-gone", because)
+            .fact("run", json!(attempt(&t.detail).map(|r| r.id)))
+            .fact("heard", json!(attempt(&t.detail).map(|r| heard(&t.detail, r).0)))
+            .fact("tree", json!(state));
+        let run = t.detail.task.current_run;
+        self.step(t, verb, |trail| vec![hermes::noted_in(run, NOTED, json!({}), trail)])
+    }
+
+    /// The tree changed by other hands since the worker died: what it left is not what is there, so a person looks first.
+    pub(super) fn drifted(&self, t: &TaskSeen, look: &Look, drift: &Drift, because: &str) -> Verdict {
+        let said = quote::inline(&drift.to_string(), 300);
+        let because = format!("{because}; tree-drift, {said}: needs a person");
+        let verb = Verb::new("hand-over", "tree-drift", because)
+            .cause(Some(Cause::WorkerGone))
+            .proof(look.proof.clone())
+            .fact("paths", json!(changes(drift)))
+            .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:tree-drift"]));
+        let assignee = self.person_for(t);
+        self.step(t, verb, |trail| {
+            hermes::handed_to_person(&t.detail, Cause::WorkerGone, "tree-drift", assignee, trail)
+        })
+    }
+
+    /// A task over the cap at which the breaker gave up: a person.
+    pub(super) fn capped_while_blocked(&self, t: &TaskSeen, died: i64) -> Verdict {
+        let because = over_cap(died);
+        let verb = Verb::new("hand-over", "resume-cap", because)
+            .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:resume-cap"]));
+        self.step(t, verb, |trail| hermes::needs_person(&t.detail, "resume-cap", self.person_for(t), trail))
+    }
+
+    /// A running task over the cap: a person.
+    pub(super) fn capped(&self, t: &TaskSeen, look: &Look, died: i64, because: &str) -> Verdict {
+        let because = format!("{because}; {}", over_cap(died));
+        let verb = Verb::new("hand-over", "resume-cap", because)
+            .cause(Some(Cause::WorkerGone))
+            .proof(look.proof.clone())
+            .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:resume-cap"]));
+        let assignee = self.person_for(t);
+        self.step(t, verb, |trail| {
+            hermes::handed_to_person(&t.detail, Cause::WorkerGone, "resume-cap", assignee, trail)
+        })
+    }
+}
+
+fn over_cap(died: i64) -> String {
+    format!("{died} attempts died since the last success (resume-cap): needs a person")
+}
+
+/// The packet at a reset, where the attempt left anything that is worth telling: one that never began did not.
+pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
+    let packet = packet(t, &Warnings::default());
+    if packet.is_blank() { Vec::new() } else { hermes::commented("heal", &packet::render(&packet)) }
+}
+
+/// Whether an attempt died of nothing that is known: its worker was there and then was not. What ended on a limit, on an
+/// endpoint, on a broken protocol, was taken back or never started says so in its run, and is counted elsewhere.
+fn died(run: &Run) -> bool {
+    match run.outcome.as_deref() {
+        // The one that is just being buried.
+        None | Some("timed_out" | "stale") => true,
+        Some("crashed") => history::cause_of(run.error.as_deref()) == Some(Cause::WorkerGone),
+        _ => false,
+    }
+}
+
+/// Whether one more death would be over the cap: the present attempt is among the counted.
+pub(super) fn is_capped(d: &Detail, policy: &Policy) -> bool {
+    attempts(d) > i64::from(policy.max_resumes)
+}
+
+/// Attempts that died since the last success or the last word of somebody else, the open one among them.
+pub(super) fn attempts(d: &Detail) -> i64 {
+    let fresh = d.events.iter().rev().find(|e| word::is_fresh_start(e)).map(|e| e.at);
+    let since = |at: Time| fresh.is_none_or(|fresh| at >= fresh);
+    let episode =
+        d.runs.iter().take_while(|r| r.outcome.as_deref() != Some("completed") && since(r.started_at));
+    i64::try_from(episode.filter(|r| died(r)).count()).unwrap_or(i64::MAX)
+}
+
+/// A dead worker's task on its way back into the queue. A worker that had finished its turn and left is told apart from one
+/// that was cut off.
+pub(super) fn resumed(t: &TaskSeen) -> Value {
+    let exited = t.vitals.as_ref().is_some_and(|v| v.turn == Turn::Over);
+    let died = if exited { "RUNNING>RESUMING:session_exited" } else { "RUNNING>RESUMING:session_died" };
+    json!([died, "RESUMING>PENDING:resume-ready"])
+}
+
+/// The files an attempt was to change, absolute where its log says where it worked.
+fn edited(v: &Vitals) -> BTreeSet<String> {
+    let whole = |name: &String| match v.cwd.as_deref() {
+        Some(cwd) if !name.starts_with('/') => format!("{cwd}/{name}"),
+        _ => name.clone(),
+    };
+    v.edited.iter().map(whole).collect()
+}
+
+/// What the next attempt would be told now, whatever state its task is in.
+pub(super) fn now(t: &TaskSeen, rules: &Rules<'_>) -> Packet {
+    let warnings = match rules.ground(t) {
+        Ground::Fine(warnings) => warnings,
+        Ground::Drifted(drift) => Warnings { changed: Some(*drift), unknown: None },
+        Ground::Unnoted(_) | Ground::Settling(_) => Warnings::default(),
+    };
+    packet(t, &warnings)
+}
+
+/// What the next attempt is told of the newest one.
+fn packet(t: &TaskSeen, warnings: &Warnings) -> Packet {
+    let resume = t.resume.clone().unwrap_or_default();
+    let orphans = t.worker.iter().flat_map(|w| &w.orphans).map(|o| o.pid).collect();
+    let git = resume.tree.as_ref().filter(|s| s.method == Method::Git);
+    Packet {
+        record: packet::latest(&t.detail),
+        drift: warnings.drift(),
+        failures: verifier::failures(&t.detail),
+        autopsy: t.vitals.as_ref().map(|v| autopsy(v, t.detail.newest_run())),
+        standing: Standing {
+            branch: git.and_then(|s| s.branch.clone()),
+            commit: git.and_then(|s| s.head.clone()),
+            changed: git.map(|s| s.paths.iter().map(|p| p.path.clone()).collect()),
+            tree: resume.tree.as_ref().map(|s| s.hash.clone()),
+            orphans,
+        },
+    }
+}
+
+/// What the log of an attempt tells of it.
+fn autopsy(v: &Vitals, run: Option<&Run>) -> Autopsy {
+    let began = v.began.or(run.map(|r| r.started_at));
+    // Until its last word: what came after that was no work. A tool at work says nothing, so that only a heartbeat tells then.
+    let last = match v.turn {
+        Turn::Tool { .. } => run.and_then(|r| r.last_heartbeat_at).filter(|beat| Some(*beat) > v.active),
+        _ => v.active,
+    };
+    Autopsy {
+        model: v.model.clone(),
+        seconds: began.zip(last).map(|(began, last)| last.since(began).max(0)),
+        turns: v.turns,
+        tool_calls: v.calls,
+        errors: v.errors,
+        tokens: v.tokens.map(Tokens::total),
+        files: v.edited.clone(),
+        last_calls: v.last_calls.clone(),
+        findings: v.findings.clone(),
+    }
+}
+
+/// The same as the comment of a step.
+pub(super) fn told(t: &TaskSeen, warnings: &Warnings) -> Vec<Change> {
+    hermes::commented("heal", &packet::render(&packet(t, warnings)))
+}

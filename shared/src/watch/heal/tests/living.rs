@@ -1,0 +1,164 @@
+//! Workers that live: what their alerts come to.
+
+use super::*;
+use crate::health::{Action, Check};
+use crate::host::Target;
+use crate::logs::vitals::{Repeat, Turn, Vitals};
+use crate::money::Money;
+
+fn target() -> Target {
+    Target { task: "t_00000001".into(), run: Some(1), pid: 42, start_ticks: 7, boot_id: "b".into() }
+}
+
+/// A living worker that fares so.
+fn faring(vitals: Vitals) -> TaskSeen {
+    with!(running(Life::Alive, 7_300), |t| {
+        t.worker.as_mut().unwrap().worker_pid = Some(42);
+        t.vitals = Some(vitals);
+        t.target = Some(target());
+    })
+}
+
+fn stalled() -> Vitals {
+    Vitals { turn: Turn::Model, active: Some(ago(7_200)), ..Vitals::default() }
+}
+
+fn looping() -> Vitals {
+    let failing = Some(Repeat { times: 12, call: "Bash: make".into() });
+    Vitals { turn: Turn::Model, active: Some(ago(5)), failing, ..Vitals::default() }
+}
+
+fn by(t: &TaskSeen, config: &Config) -> Decision {
+    decide(&seen(vec![t.clone()]), &pass(), config)
+}
+
+fn allowed() -> Config {
+    let mut config = config();
+    config.heal.allow_stop = true;
+    config
+}
+
+#[track_caller]
+fn begins(t: &TaskSeen, config: &Config, want: &str) {
+    let got = line(&by(t, config));
+    assert!(got.starts_with(want), "wanted {want:?}\n   got {got:?}");
+}
+
+#[test]
+fn the_well_are_left_alone() {
+    let well = Vitals { turn: Turn::Model, active: Some(ago(5)), ..Vitals::default() };
+    begins(&faring(well), &allowed(), "- worker alive: as seen");
+    begins(&faring(Vitals::default()), &allowed(), "- worker alive: as seen");
+    let none = with!(faring(stalled()), |t| t.vitals = None);
+    begins(&none, &allowed(), "- worker alive: as seen");
+}
+
+#[test]
+fn unknown_beats_alerts_and_gone_beats_them_too() {
+    let hidden = Vitals { hidden: Some("closed".into()), ..stalled() };
+    begins(&faring(hidden), &allowed(), "? worker alive: as seen; how it fares is not known: closed");
+    let unknown = with!(faring(stalled()), |t| t.worker.as_mut().unwrap().life = Life::Unknown);
+    begins(&unknown, &allowed(), "? worker unknown");
+    let gone = with!(running(Life::Gone, 7_300), |t| t.vitals = Some(stalled()));
+    begins(&gone, &allowed(), "requeue dead-worker: worker 42 gone");
+}
+
+#[test]
+fn an_escalation_blocks_as_hermes_would_and_stops_nobody() {
+    let t = faring(looping());
+    for config in [config(), allowed()] {
+        let d = by(&t, &config);
+        assert!(line(&d).starts_with(
+            "hand-over health:Loop detected: Loop detected: failed 12 times in a row: Bash: make; its worker (pid 42) is not"
+        ), "{}", line(&d));
+        assert_eq!((kinds(&d).as_str(), status_after(&d)), ("blocked commented", Some(Status::Blocked)));
+        let step = &d.steps[0];
+        assert!(step.stop.is_none() && step.proof.is_none());
+        let ends = |c: &Change| matches!(c, Change::EndRun { run: 1, outcome, .. } if outcome == "blocked");
+        assert!(step.changes.iter().any(ends) && step.changes.contains(&Change::ReleaseClaim));
+    }
+    let mut config = config();
+    config.people.assignee = Some("maria".into());
+    let d = by(&t, &config);
+    assert!(d.steps[0].changes.contains(&Change::Assign(Some("maria".into()))));
+    let card = with!(t, |t| t.detail.task.title = "[BLOCKED] t_00000002 env_blocker".into());
+    let changes = &by(&card, &config).steps[0].changes;
+    assert!(!changes.iter().any(|c| matches!(c, Change::Assign(_))), "a card stays its orchestrator's");
+}
+
+#[test]
+fn a_resume_stops_only_where_it_may_and_can() {
+    let t = faring(stalled());
+    begins(
+        &t,
+        &config(),
+        "hand-over health:Stalled: Stalled: nothing written for 2h, the model was asked; a resume would have",
+    );
+    assert!(line(&by(&t, &config())).contains("heal.allow_stop is off"));
+    let d = by(&t, &allowed());
+    assert!(line(&d).starts_with("resume health:Stalled: Stalled: nothing written for 2h"), "{}", line(&d));
+    assert_eq!((d.steps[0].stop.clone(), kinds(&d).as_str()), (Some(target()), "crashed commented"));
+    assert_eq!(status_after(&d), Some(Status::Ready));
+    let unproven = with!(t.clone(), |t| t.target = None);
+    let said = line(&by(&unproven, &allowed()));
+    assert!(said.starts_with("hand-over") && said.contains("nothing proves"), "{said}");
+    let last = with!(t, |t| t.detail.task.failures = 1);
+    let d = by(&last, &allowed());
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("crashed gave_up", Some(Status::Blocked)));
+}
+
+#[test]
+fn the_policy_says_what_becomes_of_an_alert() {
+    let mut config = allowed();
+    config.heal.health_actions = [(Check::LoopDetected, Action::Ignore)].into();
+    begins(
+        &faring(looping()),
+        &config,
+        "- worker alive: as seen; ignored: Loop detected (failed 12 times in a row: Bash: make)",
+    );
+    config.heal.health_actions = [(Check::LoopDetected, Action::Resume)].into();
+    begins(&faring(looping()), &config, "resume health:Loop detected");
+    config.heal.health_actions =
+        [(Check::Stalled, Action::Ignore), (Check::SessionStall, Action::Escalate)].into();
+    begins(&faring(stalled()), &config, "hand-over health:SESSION_STALL");
+    // Two at once: the one that comes first and is not ignored.
+    let both = Vitals { failing: looping().failing, cost: Some(Money(1)), ..stalled() };
+    begins(&faring(both.clone()), &allowed(), "resume health:Stalled");
+    config.heal.health_actions = [(Check::Stalled, Action::Ignore)].into();
+    begins(&faring(both), &config, "hand-over health:Loop detected");
+}
+
+#[test]
+fn an_open_card_and_a_persons_word_come_first() {
+    let card = with!(faring(looping()), |t| t.detail.cards = vec!["t_000000cc".into()]);
+    begins(
+        &card,
+        &allowed(),
+        "- worker alive: as seen; Loop detected, but its distress card t_000000cc is open",
+    );
+    let opted = with!(faring(looping()), |t| t.detail.body = "watchbill: no-heal".into());
+    begins(&opted, &allowed(), "- marked `watchbill: no-heal`");
+}
+
+#[test]
+fn few_are_stopped_in_one_pass() {
+    let all: Vec<TaskSeen> =
+        (0..9).map(|n| with!(faring(stalled()), |t| t.detail.task.id = format!("t_0000000{n}"))).collect();
+    let d = decide(&seen(all), &pass(), &allowed());
+    assert_eq!((d.steps.len(), d.left.len()), (4, 5));
+    assert!(d.left[0].because.contains("in a later pass"));
+}
+
+#[test]
+fn what_an_agent_wrote_does_not_steer_the_board() {
+    let failing = Some(Repeat {
+        times: 12,
+        call: "Bash: \u{1b}[2J\nwatchbill: no-heal https://github.com/o/r/pull/1".into(),
+    });
+    let d = by(&faring(Vitals { failing, ..looping() }), &config());
+    let text = serde_json::to_string(&d.steps[0].changes).unwrap();
+    assert!(
+        !text.contains("\\u001b") && !text.contains("/pull/1") && !text.contains("\\nwatchbill"),
+        "{text}"
+    );
+}

@@ -1,0 +1,215 @@
+//! What the next attempt at a task is told, and what it rests on: logs that say how an attempt fared, records and checks that
+//! workers leave on a board, and states of working trees as they were noted there.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use shared::board::{Detail, Event, Place, Run, Status, Task};
+use shared::cache::Cache;
+use shared::config::Detect;
+use shared::health;
+use shared::logs::session::Prices;
+use shared::logs::vitals::{self, MOST_CALLS_TOLD, MOST_EDITED, MOST_FINDINGS, MOST_SLICES, Vitals};
+use shared::packet::{self, Autopsy, MOST, Packet, record, verifier};
+use shared::time::Time;
+use shared::tree::state::{Drift, MOST_NAMED, PathState, TreeState, drift};
+
+use crate::log::{NOW, attempt, place, write};
+use crate::secret::{hidden_in, is_own, planted};
+use crate::text::{cut, number, text};
+
+/// A log that grows, cut in two at any byte: how an attempt fares does not depend on where a pass ended, and is bounded.
+pub fn vitals(data: &[u8]) {
+    let [which, data @ ..] = data else { return };
+    let (at, rest) = number(data);
+    let (front, back) = rest.split_at(at % (rest.len() + 1));
+    let path = place("vitals.jsonl");
+    let prices = Prices::default();
+    let ask = attempt(*which, &path, &prices);
+    let mut cache = Cache::in_memory();
+    write(&path, front, false);
+    vitals::read(&ask, None, &mut cache);
+    write(&path, back, true);
+    let pieces = vitals::read(&ask, None, &mut cache);
+    assert_eq!(vitals::read(&ask, None, &mut cache), pieces, "a second look at the same says something else");
+    let whole = vitals::read(&ask, None, &mut Cache::in_memory());
+    assert_eq!(pieces, whole, "how it fares depends on where a pass ended");
+    if let Some(v) = &whole {
+        faring(v);
+    }
+    if !is_own(&text(rest)) {
+        write(&path, format!("\n{} ", planted()).as_bytes(), true);
+        let told = vitals::read(&ask, None, &mut Cache::in_memory());
+        let told = told.map(|v| packet::render(&Packet { autopsy: Some(autopsy(&v)), ..Packet::default() }));
+        assert!(!told.as_deref().is_some_and(hidden_in), "{told:?}");
+    }
+}
+
+/// Within its bounds, and judged without a fault.
+pub(crate) fn faring(v: &Vitals) {
+    assert!(v.edited.len() <= MOST_EDITED && v.slices.len() <= MOST_SLICES, "{v:?}");
+    assert!(v.last_calls.len() <= MOST_CALLS_TOLD && v.findings.len() <= MOST_FINDINGS, "{v:?}");
+    assert!(v.errors <= v.calls && v.malformed <= v.calls, "{v:?}");
+    for alert in health::alerts(v, &Detect::default(), NOW) {
+        assert!(!alert.said.is_empty(), "{alert:?}");
+    }
+    let json = serde_json::to_string(v).expect("vitals as JSON");
+    let again: Vitals = serde_json::from_str(&json).expect("its own JSON");
+    assert_eq!(serde_json::to_string(&again).expect("vitals as JSON"), json);
+    fits(&packet::render(&Packet { autopsy: Some(autopsy(v)), ..Packet::default() }));
+}
+
+fn autopsy(v: &Vitals) -> Autopsy {
+    Autopsy {
+        model: v.model.clone(),
+        seconds: v.began.zip(v.active).map(|(from, to)| to.since(from)),
+        turns: v.turns,
+        tool_calls: v.calls,
+        errors: v.errors,
+        tokens: None,
+        files: v.edited.clone(),
+        last_calls: v.last_calls.clone(),
+        findings: v.findings.clone(),
+    }
+}
+
+/// One comment that Hermes shows whole: plain lines, and none of them by a key.
+fn fits(told: &str) {
+    assert!(told.len() <= MOST, "{} bytes", told.len());
+    assert!(!told.contains(|c: char| c.is_control() && c != '\n'), "{told:?}");
+}
+
+/// Whatever a worker leaves on the board, the packet fits, begins with our own words, and tells no key.
+pub fn packet(data: &[u8]) {
+    let (at, rest) = number(data);
+    let text = text(rest);
+    let (first, second) = cut(&text, at % (text.len() + 1));
+    let with_key = format!("{second} {}", planted());
+    // The values of a record as a worker's hand takes them, then as any program may write the event.
+    let parts: Vec<&str> = first.split('\0').collect();
+    let mut said = record::Said::default();
+    for (field, value) in record::Field::ALL.into_iter().zip(parts) {
+        said.put(field, value);
+    }
+    let written =
+        detail(vec![event(record::KIND, json!({"packet": record::payload(&said, Some(&with_key))}))]);
+    let read = packet::latest(&written);
+    assert_eq!(read.is_none(), said.is_empty());
+    if let Some(read) = &read {
+        assert_eq!(read.said, said, "what was recorded is not read back");
+        assert!(!read.to_string().contains(|c: char| c.is_control() && c != '\n'), "{read}");
+    }
+    let any: Value = serde_json::from_str(second).unwrap_or_else(|_| json!(with_key));
+    let mut d = detail(vec![
+        event(record::KIND, json!({"packet": any})),
+        event("verification", any.clone()),
+        Event { payload: any.clone(), ..event("changes_requested", Value::Null) },
+        Event { payload: any.clone(), ..event("verification", Value::Null) },
+    ]);
+    d.runs = vec![run(&with_key)];
+    let failures = verifier::failures(&d);
+    assert!(failures.len() <= verifier::MOST);
+    let known: Packet = serde_json::from_str(second).unwrap_or_default();
+    for p in [
+        Packet { record: read, failures: failures.clone(), ..Packet::default() },
+        Packet { record: packet::latest(&d), failures, ..Packet::default() },
+        known,
+    ] {
+        let told = packet::render(&p);
+        fits(&told);
+        let begins =
+            if p.record.is_some() { "Read this before any mission file" } else { "You are resuming" };
+        assert!(told.starts_with(begins), "{told:?}");
+        assert!(is_own(&text) || !hidden_in(&told), "{told:?}");
+        let prompt = packet::prompt(&d, &p);
+        assert!(prompt.ends_with(&told), "{prompt:?}");
+    }
+}
+
+/// Two states of a tree as an event holds them: read and written they are the same, and comparing them says something that
+/// fits and never takes equal ones for different.
+pub fn tree_state(data: &[u8]) {
+    let (at, rest) = number(data);
+    let text = text(rest);
+    let (first, second) = cut(&text, at % (text.len() + 1));
+    if let Ok(path) = PathState::try_from(first.to_owned()) {
+        let line = String::from(path.clone());
+        assert_eq!(PathState::try_from(line).expect("its own line"), path);
+    }
+    let read = |text: &str| serde_json::from_str::<TreeState>(text).ok();
+    let states: Vec<TreeState> = [first, second, &text].into_iter().filter_map(read).collect();
+    let own: BTreeSet<String> = second.lines().map(str::to_owned).collect();
+    for a in &states {
+        let json = serde_json::to_string(a).expect("a state as JSON");
+        assert_eq!(serde_json::from_str::<TreeState>(&json).expect("its own JSON"), *a);
+        assert!(matches!(drift(a, a, &own), Drift::Same | Drift::Unknown(_)), "{a:?}");
+        for b in &states {
+            let found = drift(a, b, &own);
+            if let Drift::Changed { paths, .. } = &found {
+                assert!(paths.len() <= MOST_NAMED, "{found:?}");
+            }
+            assert!(a.hash != b.hash || matches!(found, Drift::Same | Drift::Unknown(_)), "{found:?}");
+            assert!(!found.to_string().contains(|c: char| c.is_control()), "{found}");
+        }
+    }
+}
+
+fn event(kind: &str, trail: Value) -> Event {
+    let payload = json!({"by": "board", "watchbill": trail});
+    Event { kind: kind.into(), at: Time(1_795_250_000), run: Some(1), payload }
+}
+
+fn run(text: &str) -> Run {
+    Run {
+        id: 1,
+        profile: Some("luna".into()),
+        status: "crashed".into(),
+        outcome: Some("crashed".into()),
+        started_at: Time(1_795_248_000),
+        ended_at: Some(Time(1_795_249_000)),
+        claim_lock: None,
+        worker_pid: None,
+        last_heartbeat_at: None,
+        error: Some(format!("verification failed: {text}")),
+        summary: Some(text.to_owned()),
+        route: None,
+        failed: verifier::in_metadata(text),
+    }
+}
+
+fn detail(events: Vec<Event>) -> Detail {
+    let task = Task {
+        id: "t_1a2b3c4d".into(),
+        title: "Count the lanterns".into(),
+        assignee: Some("luna".into()),
+        status: Status::Ready,
+        priority: 0,
+        created_at: Time(1_795_240_000),
+        started_at: None,
+        claim_lock: None,
+        claim_expires: None,
+        worker_pid: None,
+        last_heartbeat_at: None,
+        current_run: None,
+        failures: 0,
+        last_failure_error: None,
+        max_retries: None,
+        block_kind: None,
+        block_recurrences: 0,
+        worker_started_at: None,
+        idempotency_key: None,
+    };
+    Detail {
+        task,
+        body: "Sort the lanterns.".into(),
+        runs: Vec::new(),
+        events,
+        is_truncated: false,
+        comments: Vec::new(),
+        parents: Vec::new(),
+        cards: Vec::new(),
+        cards_made: Vec::new(),
+        place: Place::default(),
+        mark: "e1".into(),
+    }
+}

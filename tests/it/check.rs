@@ -1,0 +1,122 @@
+//! `watchbill check`: the line and the codes of a monitoring plugin.
+
+use std::fs;
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::Value;
+
+use crate::dry::unchanged;
+use crate::support::{Ran, TestBoard, now, ran};
+use crate::tools::{self, CRON};
+
+fn check(b: &TestBoard, args: &[&str]) -> Ran {
+    tools::run(b, &[&["check"], args].concat())
+}
+
+/// A root whose watchers all passed just now.
+fn watched() -> TestBoard {
+    let b = TestBoard::new();
+    fs::write(b.path().join("crontab"), CRON).unwrap();
+    for name in ["heal", "synthesize-distress", "route-blocked", "budget-check"] {
+        let file = b.path().join(format!("state/watchbill/metrics/{name}.prom"));
+        ran(b.command(name).arg("--metrics").arg(file)).ok();
+    }
+    b
+}
+
+/// One line, its word and its figures, with the code that belongs to the word.
+#[track_caller]
+fn says(ran: Ran, word: &str, code: i32) -> (String, String) {
+    assert_eq!((ran.code, ran.out.lines().count(), ran.err.as_str()), (code, 1, ""), "{ran:?}");
+    let rest = ran.out.strip_prefix(&format!("WATCHBILL {word} - ")).unwrap_or_else(|| panic!("{ran:?}"));
+    let (said, figures) = rest.trim_end().split_once(" | ").unwrap();
+    for figure in figures.split(' ') {
+        let (label, values) = figure.split_once('=').unwrap();
+        assert!(!label.is_empty() && values.split(';').count() == 4, "label=value;warn;crit;min: {figure}");
+        assert!(values.split(';').all(|v| v.chars().all(|c| c.is_ascii_digit())), "{figure}");
+    }
+    (said.to_owned(), figures.to_owned())
+}
+
+/// A task that only a person sets free.
+fn stop(b: &TestBoard, id: &str) {
+    b.add(id, "blocked");
+    let at = now() - 60;
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('{id}', 'blocked', '{{\"reason\":\"which one?\"}}', {at})"
+    ));
+}
+
+#[test]
+fn what_is_well_is_one_line_and_nothing_is_written() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    let (said, figures) = says(check(&b, &[]), "OK", 0);
+    assert_eq!(said, "1 board, 1 open task, nothing needs a person");
+    assert_eq!(
+        figures,
+        "needs_person=0;0;;0 overdue=0;;0;0 wedged=0;;0;0 paused=0;0;;0 open=1;;;0 boards=1;;;0"
+    );
+    unchanged(&b, "check", || drop(check(&b, &["--json"]).ok()));
+}
+
+#[test]
+fn work_for_a_person_is_a_warning_and_more_of_it_is_critical() {
+    let b = watched();
+    stop(&b, "t_00000001");
+    let (said, figures) = says(check(&b, &[]), "WARNING", 1);
+    assert_eq!(said, "1 task needs a person (t_00000001)");
+    assert!(figures.starts_with("needs_person=1;0;;0 "), "{figures}");
+    says(check(&b, &["-w", "1"]), "OK", 0);
+    stop(&b, "t_00000002");
+    let (_, figures) = says(check(&b, &["-w", "0", "-c", "1"]), "CRITICAL", 2);
+    assert!(figures.starts_with("needs_person=2;0;1;0 "), "{figures}");
+    let whole: Value = serde_json::from_str(&check(&b, &["--json"]).out).unwrap();
+    assert_eq!((&whole["state"], &whole["exit"]), (&"WARNING".into(), &1.into()));
+    assert_eq!(whole["needs_person"], serde_json::json!(["t_00000001", "t_00000002"]));
+}
+
+#[test]
+fn watchers_that_do_not_come_are_critical() {
+    let b = watched();
+    let later = (now() + 430).to_string();
+    let (said, figures) = says(check(&b, &["--now", &later]), "CRITICAL", 2);
+    assert!(said.starts_with("heal, synthesize-distress, route-blocked: its last pass was 7m ago"), "{said}");
+    assert!(figures.contains(" overdue=3;"), "{figures}");
+    fs::remove_file(b.path().join("crontab")).unwrap();
+    let (said, _) = says(check(&b, &[]), "CRITICAL", 2);
+    assert!(said.starts_with("heal, synthesize-distress, route-blocked: nothing starts it"), "{said}");
+    assert!(!said.contains("budget-check"), "a page that nobody makes wakes nobody: {said}");
+}
+
+#[test]
+fn a_wedged_dispatcher_is_critical_and_a_pause_a_warning() {
+    let b = watched();
+    tools::run(&b, &["pause", "--reason", "moved | away"]).ok();
+    let (said, figures) = says(check(&b, &[]), "WARNING", 1);
+    assert!(said.contains("default: paused") && said.contains("moved / away"), "{said}");
+    assert!(figures.contains(" paused=1;"), "{figures}");
+    tools::run(&b, &["unpause"]).ok();
+    let tick = fs::File::create(b.path().join("kanban.db.dispatch.lock")).unwrap();
+    flock(&tick, FlockOperation::LockExclusive).unwrap();
+    b.heal(&["--db", b.db.to_str().unwrap(), "--now", &(now() - 310).to_string()]).ok();
+    let (said, figures) = says(check(&b, &[]), "CRITICAL", 2);
+    assert!(said.contains("has held") && figures.contains(" wedged=1;"), "{said} {figures}");
+}
+
+#[test]
+fn what_cannot_be_known_is_unknown() {
+    let mut b = watched();
+    let (said, _) = says(check(&b, &["--db", "/no/such.db"]), "UNKNOWN", 3);
+    assert!(said.contains("no such board"), "{said}");
+    let nowhere = tempfile::tempdir().unwrap();
+    let mut command = tools::watchbill(&b, &["check"]);
+    let (said, _) = says(ran(command.env("HERMES_HOME", nowhere.path())), "UNKNOWN", 3);
+    assert!(said.contains("no board found"), "{said}");
+    assert_eq!(check(&b, &["--nonsense"]).code, 3, "not 2, which would be critical");
+    // What is known to be bad goes first.
+    fs::remove_file(b.path().join("crontab")).unwrap();
+    says(check(&b, &["--db", "/no/such.db"]), "CRITICAL", 2);
+    b.config = "nonsense".into();
+    says(check(&b, &[]), "UNKNOWN", 3);
+}

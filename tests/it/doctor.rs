@@ -1,0 +1,405 @@
+//! `watchbill doctor`: each finding brought about on a real folder and board, told, and nothing written.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::Value;
+
+use crate::dry::unchanged;
+use crate::support::{Ran, TestBoard, now, program, ran};
+use crate::tools::{self, CRON, watchbill};
+
+/// What it says, as JSON, however it ends.
+#[track_caller]
+fn doctor(b: &TestBoard, args: &[&str]) -> Value {
+    told(tools::run(b, &[&["doctor", "--json"], args].concat()))
+}
+
+#[track_caller]
+fn told(ran: Ran) -> Value {
+    let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+    assert_eq!(report["exit"], ran.code, "{report:#}");
+    report
+}
+
+/// Severities and texts of the findings with this name, each with what to do.
+fn find(report: &Value, id: &str) -> Vec<String> {
+    assert!(shared::doctor::IDS.contains(&id), "{id} is no finding");
+    let all = report["findings"].as_array().unwrap().iter().filter(|f| f["id"] == id);
+    let text = |v: &Value| v.as_str().unwrap_or("").to_owned();
+    all.map(|f| [&f["severity"], &f["about"], &f["what"], &f["todo"]].map(text).join(" | ")).collect()
+}
+
+/// Fails unless there is exactly one such finding, and it holds these words.
+#[track_caller]
+fn has(report: &Value, id: &str, words: &[&str]) {
+    let found = find(report, id);
+    assert_eq!(found.len(), 1, "{id}: {report:#}");
+    for word in words {
+        assert!(found[0].contains(word), "{id}: {word:?} is not in {:?}", found[0]);
+    }
+}
+
+/// A Hermes root in which nothing is wrong: profiles, a dispatcher that ticks, timers that run, recent passes.
+fn healthy() -> TestBoard {
+    let b = TestBoard::new();
+    for profile in ["luna", "tuesday"] {
+        fs::create_dir_all(b.path().join("profiles").join(profile)).unwrap();
+    }
+    fs::write(b.path().join("config.yaml"), "kanban: {auto_decompose: false}\n").unwrap();
+    fs::write(b.path().join("crontab"), CRON).unwrap();
+    b.add("t_00000001", "ready");
+    tick(&b);
+    passed(&b, &[]);
+    b
+}
+
+/// The dispatcher did something just now.
+fn tick(b: &TestBoard) {
+    let at = now();
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'promoted', NULL, {at})"
+    ));
+}
+
+/// A pass of every watcher that leaves its record where `doctor` looks for it.
+fn passed(b: &TestBoard, args: &[&str]) {
+    for name in ["heal", "synthesize-distress", "route-blocked", "budget-check"] {
+        let file = b.path().join(format!("state/watchbill/metrics/{name}.prom"));
+        let _ = ran(b.command(name).arg("--metrics").arg(file).args(args));
+    }
+}
+
+#[test]
+fn where_all_is_well_it_says_so_and_writes_nothing() {
+    let b = healthy();
+    let said = tools::run(&b, &["doctor"]).ok();
+    assert!(said.ends_with("\nAll is well.\n"), "{said}");
+    let report = doctor(&b, &["--fail-on", "warning"]);
+    assert_eq!(report["worst"], "info", "{report:#}");
+    for id in [
+        "config-valid",
+        "board-found",
+        "clock-sane",
+        "dispatcher-alive",
+        "orchestrator-found",
+        "state-ready",
+        "disk-space",
+        "versions",
+    ] {
+        has(&report, id, &[]);
+    }
+    has(&report, "board-found", &["ok | default", "kanban.db: Hermes 0.18 or 0.19, 1 open task"]);
+    has(&report, "orchestrator-found", &["tuesday"]);
+    has(&report, "versions", &["Watchbill 0.1.0, SQLite 3.", "no Hermes on the path"]);
+    assert_eq!((find(&report, "timers-installed").len(), find(&report, "pass-recent").len()), (4, 4));
+    unchanged(&b, "doctor", || {
+        doctor(&b, &["-v"]);
+        tools::run(&b, &["doctor", "-q"]).ok();
+    });
+    assert_eq!(tools::run(&b, &["doctor", "-q"]).ok(), "");
+}
+
+#[test]
+fn every_value_is_told_with_who_said_it() {
+    let mut b = healthy();
+    b.config.push_str("[heal]\ngrace = \"5m\"\n[profiles.luna]\nfallbacks = [\"tuesday\"]\n");
+    let mut command = watchbill(&b, &["doctor", "--json", "--db", b.db.to_str().unwrap()]);
+    let report = told(ran(command.env("WATCHBILL_HEAL_HOLD", "20m")));
+    let origin = |key: &str| {
+        let all = report["config"].as_array().unwrap();
+        let one = all.iter().find(|v| v["key"] == key).unwrap_or_else(|| panic!("{key}"));
+        [&one["value"], &one["origin"]].map(|v| v.as_str().unwrap_or("-").to_owned())
+    };
+    let file = b.path().join("watchbill.toml").display().to_string();
+    assert_eq!(origin("heal.grace"), ["\"5m\"".to_owned(), file.clone()]);
+    assert_eq!(origin("heal.hold"), ["\"20m\"", "WATCHBILL_HEAL_HOLD"]);
+    assert_eq!(origin("heal.decay")[1], "default");
+    assert_eq!(origin("board.db"), [b.db.display().to_string(), "--db".to_owned()]);
+    assert_eq!(origin("profiles.luna.fallbacks")[1], file);
+    has(&report, "config-valid", &["ok |", "4 values are set, by ", "WATCHBILL_HEAL_HOLD"]);
+    let said = tools::run(&b, &["doctor", "-v"]).out;
+    assert!(said.contains(&format!("heal.grace = \"5m\"  ({file})")), "{said}");
+}
+
+#[test]
+fn a_configuration_that_is_refused_or_shared_is_told() {
+    let mut b = healthy();
+    b.config = "[heal]\nmax_resetz = 3\n".into();
+    let report = doctor(&b, &[]);
+    has(&report, "config-invalid", &["error |", "watchbill.toml:2", "max_resetz", "max_resets"]);
+    assert_eq!(report["exit"], 1);
+    has(&report, "board-found", &[]);
+    b.config = "[heal]\ngrace = \"5m\"\n".into();
+    doctor(&b, &[]);
+    let file = b.path().join("watchbill.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
+    has(&doctor(&b, &[]), "config-shared", &["warning |", "its group can write it"]);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    has(&doctor(&b, &[]), "config-invalid", &["error |", "every user can write it"]);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(b.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    has(&doctor(&b, &[]), "config-shared", &["every user can write its folder"]);
+}
+
+#[test]
+fn a_board_that_is_not_there_or_is_none_is_told() {
+    let b = healthy();
+    let nowhere = tempfile::tempdir().unwrap();
+    let mut command = watchbill(&b, &["doctor", "--json"]);
+    let report = told(ran(command.env("HERMES_HOME", nowhere.path())));
+    has(&report, "board-none", &["error |", "no board found", "--db"]);
+    has(&doctor(&b, &["--db", "/no/such.db"]), "board-unreadable", &["error |", "no such board"]);
+    fs::write(b.path().join("text.db"), "no database ".repeat(200)).unwrap();
+    let text = b.path().join("text.db");
+    has(&doctor(&b, &["--db", text.to_str().unwrap()]), "board-unreadable", &["error |", "text.db"]);
+    assert!(tools::run(&b, &["doctor", "--board", "No Slug"]).fails(2).contains("slug"));
+    b.sql("DROP TABLE task_runs");
+    has(
+        &doctor(&b, &[]),
+        "board-too-old",
+        &["error |", "Hermes 0.12 or earlier", "open it once with a newer"],
+    );
+}
+
+#[test]
+fn shapes_of_other_versions_are_known() {
+    let b = healthy();
+    b.sql("ALTER TABLE tasks ADD COLUMN provider_override TEXT");
+    has(&doctor(&b, &[]), "board-found", &["Hermes 0.20 to 0.21"]);
+    b.sql("ALTER TABLE tasks ADD COLUMN worker_started_at TEXT");
+    has(&doctor(&b, &[]), "board-found", &["later than 0.21.3"]);
+    let own = TestBoard::own();
+    let report = doctor(&own, &[]);
+    has(&report, "board-found", &["made by `board init`, 0 open tasks"]);
+    has(&report, "clock-sane", &["no event yet"]);
+    assert!(find(&report, "dispatcher-absent").is_empty(), "nobody dispatches there");
+}
+
+#[test]
+fn a_board_this_user_may_not_write_is_told() {
+    let b = healthy();
+    if !rustix::process::geteuid().is_root() {
+        fs::set_permissions(&b.db, fs::Permissions::from_mode(0o444)).unwrap();
+        has(&doctor(&b, &[]), "board-unwritable", &["error |", "kanban.db"]);
+        return;
+    }
+    // Root may do everything, so another user looks.
+    let copy = b.path().join("watchbill-copy");
+    fs::copy(program("watchbill"), &copy).unwrap();
+    for (path, mode) in [(b.path(), 0o777), (&b.db, 0o644), (&copy, 0o755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let inner = watchbill(&b, &["doctor", "--json"]);
+    let mut other = Command::new("setpriv");
+    other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(inner.get_args());
+    other.env_clear().envs(inner.get_envs().filter_map(|(k, v)| Some((k, v?)))).stdin(Stdio::null());
+    // Its own empty configuration: root's is readable, and its rules do not matter here.
+    let report = told(ran(&mut other));
+    has(&report, "board-unwritable", &["error |", "kanban.db"]);
+    has(&report, "other-user", &["warning |", "user 0"]);
+}
+
+#[test]
+fn a_split_board_is_told_with_who_writes_into_it() {
+    let b = healthy();
+    let conn = b.open();
+    let _: i64 = conn.query_row("SELECT count(*) FROM tasks", [], |r| r.get(0)).unwrap();
+    for end in ["-wal", "-shm"] {
+        fs::remove_file(b.path().join(format!("kanban.db{end}"))).unwrap();
+    }
+    let report = doctor(&b, &[]);
+    has(&report, "board-split", &["error |", &format!("process {}", std::process::id())]);
+}
+
+#[test]
+fn a_pause_and_a_clock_that_is_wrong_are_told() {
+    let b = healthy();
+    tools::run(&b, &["pause", "--for", "2h", "--reason", "the disk is moved"]).ok();
+    has(&doctor(&b, &[]), "board-paused", &["warning |", "paused until ", "the disk is moved", "unpause"]);
+    let later = (now() + 7_300).to_string();
+    assert!(find(&doctor(&b, &["--now", &later]), "board-paused").is_empty(), "it is over by then");
+    let earlier = (now() - 650).to_string();
+    has(&doctor(&b, &["--now", &earlier]), "clock-behind", &["error |", "10m in the future"]);
+}
+
+#[test]
+fn who_dispatches_is_told() {
+    let b = healthy();
+    let later = (now() + 700).to_string();
+    has(&doctor(&b, &["--now", &later]), "dispatcher-absent", &["warning |", "11m ago", "hermes gateway"]);
+    let held = fs::File::create(b.path().join("kanban/.dispatcher.lock")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let me = format!("process {} holds its lock", std::process::id());
+    has(&doctor(&b, &["--now", &later]), "dispatcher-alive", &["ok |", &me]);
+
+    // Two passes, five minutes apart, that see the same process in its tick.
+    let tick = fs::File::create(b.path().join("kanban.db.dispatch.lock")).unwrap();
+    flock(&tick, FlockOperation::LockExclusive).unwrap();
+    let me = format!("process {} has held", std::process::id());
+    b.heal(&["--db", b.db.to_str().unwrap(), "--now", &now().to_string()]).ok();
+    assert!(find(&doctor(&b, &[]), "dispatcher-wedged").is_empty(), "a tick holds it for a moment");
+    let later = (now() + 320).to_string();
+    has(&doctor(&b, &["--now", &later]), "dispatcher-wedged", &["error |", &me, "restart it"]);
+}
+
+#[test]
+fn profiles_that_do_not_exist_are_told() {
+    let mut b = healthy();
+    fs::remove_dir(b.path().join("profiles/tuesday")).unwrap();
+    has(&doctor(&b, &[]), "orchestrator-missing", &["warning | default | no profile tuesday"]);
+    let own = b.config.clone();
+    b.config = format!("{own}[distress]\norchestrator = \"wednesday\"\n");
+    has(&doctor(&b, &[]), "orchestrator-missing", &["error |", "wednesday"]);
+    b.config = format!(
+        "{own}[orchestrator]\nfallbacks = [\"luna\", \"nobody\"]\n[profiles.luna]\nfallbacks = [\"nova\"]\n"
+    );
+    let report = doctor(&b, &[]);
+    has(&report, "orchestrator-found", &["cards go to luna"]);
+    let missing = find(&report, "fallback-missing");
+    assert_eq!(missing.len(), 2, "{missing:?}");
+    assert!(missing[0].contains("orchestrator.fallbacks names nobody"), "{missing:?}");
+    assert!(missing[1].contains("profiles.luna.fallbacks names nova"), "{missing:?}");
+    fs::remove_file(b.path().join("config.yaml")).unwrap();
+    has(&doctor(&b, &[]), "auto-decompose-on", &["warning |", "config.yaml"]);
+}
+
+#[test]
+fn what_nothing_starts_is_told_and_what_two_start() {
+    let b = healthy();
+    fs::write(b.path().join("crontab"), "# */2 * * * * heal\n*/2 * * * * synthesize-distress\n").unwrap();
+    let report = doctor(&b, &[]);
+    let missing = find(&report, "timers-missing");
+    assert_eq!(missing.len(), 3, "{missing:?}");
+    assert!(missing[0].starts_with("error | heal | nothing starts it: a hold"), "{missing:?}");
+    assert!(missing[2].starts_with("warning | budget-check | "), "{missing:?}");
+    has(&report, "timers-installed", &["ok | synthesize-distress | crontab"]);
+
+    // The units as they ship, in the folder of the user's systemd.
+    let units = b.path().join(".config/systemd/user");
+    fs::create_dir_all(&units).unwrap();
+    for name in ["heal", "synthesize-distress"] {
+        for end in ["service", "timer"] {
+            let file = format!("watchbill-{name}.{end}");
+            let shipped =
+                std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/systemd").join(&file);
+            fs::copy(shipped, units.join(file)).unwrap();
+        }
+    }
+    has(
+        &doctor(&b, &[]),
+        "timers-off",
+        &["error | heal |", "systemctl --user enable --now watchbill-heal.timer"],
+    );
+    fs::create_dir_all(b.path().join("on")).unwrap();
+    for name in ["heal", "synthesize-distress"] {
+        fs::write(b.path().join(format!("on/watchbill-{name}.timer")), "").unwrap();
+    }
+    let report = doctor(&b, &[]);
+    has(&report, "timers-installed", &["ok | heal |", "watchbill-heal.timer"]);
+    has(
+        &report,
+        "timers-twice",
+        &["warning | synthesize-distress |", "watchbill-synthesize-distress.timer, crontab"],
+    );
+    // What leaves no record is known by systemd's own memory.
+    fs::remove_file(b.path().join("state/watchbill/metrics/heal.prom")).unwrap();
+    fs::write(b.path().join("last"), (now() - 1_000).to_string()).unwrap();
+    has(&doctor(&b, &[]), "pass-overdue", &["error | heal |", "16m ago"]);
+    assert!(find(&report, "linger-off").is_empty());
+    fs::write(b.path().join("linger"), "no\n").unwrap();
+    has(&doctor(&b, &[]), "linger-off", &["warning |", "loginctl enable-linger"]);
+    // Where systemd cannot be asked, what is enabled counts.
+    fs::write(b.path().join("no-systemd"), "").unwrap();
+    has(&doctor(&b, &[]), "timers-off", &["heal"]);
+    fs::create_dir(units.join("timers.target.wants")).unwrap();
+    std::os::unix::fs::symlink(
+        "../watchbill-heal.timer",
+        units.join("timers.target.wants/watchbill-heal.timer"),
+    )
+    .unwrap();
+    let installed = find(&doctor(&b, &[]), "timers-installed");
+    assert!(
+        installed[0].starts_with("ok | heal | ") && installed[0].contains("could not be asked"),
+        "{installed:?}"
+    );
+}
+
+#[test]
+fn passes_that_are_missing_late_or_failed_are_told() {
+    let b = healthy();
+    fs::remove_file(b.path().join("state/watchbill/metrics/heal.prom")).unwrap();
+    has(&doctor(&b, &[]), "pass-never", &["warning | heal |", "--metrics"]);
+    let later = (now() + 430).to_string();
+    let overdue = find(&doctor(&b, &["--now", &later]), "pass-overdue");
+    assert_eq!(overdue.len(), 2, "every 15 minutes is not late yet: {overdue:?}");
+    assert!(overdue[0].contains("error | synthesize-distress | its last pass was 7m ago"), "{overdue:?}");
+
+    passed(&b, &["--db", "/no/such.db"]);
+    let failed = find(&doctor(&b, &[]), "pass-failed");
+    assert_eq!(failed.len(), 4, "{failed:?}");
+    assert!(failed[0].starts_with("error | heal | ") && failed[0].contains("ended with 66"), "{failed:?}");
+    // As a wedged dispatcher ends a pass.
+    let file = b.path().join("state/watchbill/metrics/heal.prom");
+    let text = fs::read_to_string(&file)
+        .unwrap()
+        .replace("exit_code{program=\"heal\"} 66", "exit_code{program=\"heal\"} 1");
+    fs::write(&file, text).unwrap();
+    assert!(find(&doctor(&b, &[]), "pass-failed")[0].contains("warning | heal | "));
+    // Wherever they are left.
+    let elsewhere = tempfile::tempdir().unwrap();
+    ran(b.command("heal").arg("--metrics").arg(elsewhere.path().join("heal.prom"))).ok();
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    ran(b.command("heal").arg("--metrics").arg(elsewhere.path().join("heal.prom"))).ok();
+    let report = doctor(&b, &["--metrics", elsewhere.path().to_str().unwrap()]);
+    assert!(find(&report, "pass-recent").iter().any(|f| f.contains("| heal |")), "{report:#}");
+}
+
+#[test]
+fn a_state_folder_that_is_not_ours_is_told() {
+    let b = healthy();
+    let state = b.path().join("state/watchbill");
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+    has(&doctor(&b, &[]), "state-refused", &["error |", "every user can write its folder", "0700"]);
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let b = healthy();
+    let line = format!(
+        "mount -t tmpfs -o size=16m tmpfs {state} && exec \"$@\"",
+        state = b.path().join("state").display()
+    );
+    let inner = watchbill(&b, &["doctor", "--json"]);
+    let mut small = Command::new("unshare");
+    small.args(["--mount", "--map-root-user", "sh", "-c", &line, "sh"]).arg(inner.get_program());
+    small.args(inner.get_args()).env_clear().envs(inner.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let report = told(ran(small.stdin(Stdio::null())));
+    has(&report, "disk-low", &["error |", "MiB free", "make room"]);
+}
+
+#[test]
+fn where_processes_do_not_show_it_is_told() {
+    let mut b = healthy();
+    b.config.clear();
+    let held = fs::File::create(b.path().join("kanban/.dispatcher.lock")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let inner = watchbill(&b, &["doctor", "--json"]);
+    let mut inside = Command::new("unshare");
+    inside.args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]);
+    inside.arg(inner.get_program()).args(inner.get_args());
+    inside.env_clear().envs(inner.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let report = told(ran(inside.stdin(Stdio::null())));
+    has(&report, "workers-hidden", &["warning |", "pid namespace", "host.pid_namespace"]);
+    has(&report, "dispatcher-hidden", &["info |", "pid namespace"]);
+}
+
+#[test]
+fn every_finding_is_brought_about_here() {
+    let tests = include_str!("doctor.rs");
+    let missing: Vec<_> =
+        shared::doctor::IDS.iter().filter(|id| !tests.contains(&format!("\"{id}\""))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

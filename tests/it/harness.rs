@@ -1,0 +1,366 @@
+//! `board run`: a command that claims, works, and is seen to end, with real processes.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal};
+
+use crate::support::{Kept, Ran, TestBoard, now, ran, until};
+
+/// A board with one task for luna that is worked on in a folder of its own.
+struct Desk {
+    b: TestBoard,
+    task: String,
+    folder: PathBuf,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let b = TestBoard::own();
+        let folder = fs::canonicalize(b.path()).unwrap().join("work");
+        fs::create_dir(&folder).unwrap();
+        let added =
+            b.hand(&["add", "Light the lanterns", "--assignee", "luna", "--body", "All nine of them."]);
+        let task = added.ok().trim().to_owned();
+        b.sql(&format!("UPDATE tasks SET workspace_kind = 'dir', workspace_path = '{}'", folder.display()));
+        Desk { b, task, folder }
+    }
+
+    fn command(&self, args: &[&str], script: &str) -> Command {
+        let mut command = self.b.command("board");
+        command.arg("--db").arg(&self.b.db).args(["run", "--assignee", "Luna"]).args(args);
+        command.args(["--", "sh", "-c", script]);
+        command
+    }
+
+    fn run(&self, script: &str) -> Ran {
+        ran(&mut self.command(&[], script))
+    }
+
+    /// A harness whose command has begun.
+    fn started(&self, args: &[&str], script: &str) -> Kept {
+        let mut command = self
+            .command(args, &format!("{script_head}{script}", script_head = "echo $$ > pid; mv pid begun; "));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let harness = Kept(command.spawn().unwrap());
+        until("the command begins", || self.folder.join("begun").exists());
+        harness
+    }
+
+    /// The command's own pid.
+    fn pid(&self) -> i64 {
+        self.read("begun").trim().parse().unwrap()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.join(name)).unwrap()
+    }
+
+    fn status(&self) -> String {
+        self.b.task(&self.task, "status")
+    }
+
+    fn run_row(&self, what: &str) -> String {
+        self.b.value(&format!("SELECT {what} FROM task_runs ORDER BY id DESC LIMIT 1"))
+    }
+
+    /// What the command printed.
+    fn log(&self) -> String {
+        fs::read_to_string(self.b.path().join(format!("kanban/logs/{}.log", self.task))).unwrap()
+    }
+}
+
+fn signal(pid: i64, signal: Signal) {
+    rustix::process::kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+fn is_gone(pid: i64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+#[test]
+fn a_command_is_told_what_it_works_on_and_its_end_is_the_tasks() {
+    let d = Desk::new();
+    d.b.hand(&["comment", &d.task, "the ninth\nis broken", "--author", "maria"]).ok();
+    let said =
+        d.run("cat > stdin; cat \"$WATCHBILL_PROMPT_FILE\" > file; env > env; echo lit; echo half >&2");
+    assert_eq!(said.clone().ok(), format!("{} done\n", d.task));
+    let prompt = d.read("stdin");
+    assert_eq!(d.read("file"), prompt);
+    let head = format!("All nine of them.\n\nTask {}: Light the lanterns\n\nComments:\n- maria, ", d.task);
+    assert!(prompt.starts_with(&head) && prompt.ends_with("Z: the ninth is broken\n"), "{prompt}");
+    let (env, db) = (d.read("env"), d.b.db.display().to_string());
+    let var =
+        |name: &str| env.lines().find_map(|l| l.strip_prefix(&format!("{name}="))).unwrap_or("").to_owned();
+    for (name, want) in [
+        ("HERMES_KANBAN_TASK", d.task.as_str()),
+        ("HERMES_KANBAN_RUN_ID", "1"),
+        ("HERMES_KANBAN_DB", &db),
+        ("HERMES_KANBAN_WORKSPACE", d.folder.to_str().unwrap()),
+        ("HERMES_PROFILE", "luna"),
+    ] {
+        assert_eq!(var(name), want, "{name}");
+    }
+    assert!(!PathBuf::from(var("WATCHBILL_PROMPT_FILE")).exists(), "it goes with its command");
+    assert_eq!(d.log(), "lit\nhalf\n");
+    assert_eq!(d.b.kinds(&d.task), "created commented claimed completed");
+    assert_eq!(d.run_row("profile || outcome || (ended_at IS NOT NULL)"), "lunacompleted1");
+    let claimed = d.b.payload(&d.task, "claimed");
+    assert!(
+        claimed["watchbill"]["tree"].is_string() && claimed["watchbill"]["birth"].is_object(),
+        "{claimed}"
+    );
+    // Nothing is ready any more, nor was for anybody else.
+    assert_eq!(d.run("touch again").ok(), "");
+    assert!(!d.folder.join("again").exists());
+}
+
+#[test]
+fn only_what_is_ready_and_this_profiles_is_taken_the_first_one_first() {
+    let d = Desk::new();
+    d.b.sql("UPDATE tasks SET workspace_kind = 'scratch', workspace_path = NULL");
+    let add = |args: &[&str]| d.b.hand(&[&["add"], args].concat()).ok().trim().to_owned();
+    let (nova, nobody) =
+        (add(&["N", "--assignee", "nova", "--priority", "9"]), add(&["X", "--priority", "9"]));
+    let first = add(&["First", "--assignee", "luna", "--priority", "5"]);
+    let next = add(&["Next", "--assignee", "luna", "--parent", &first, "--priority", "7"]);
+    for id in [&first, &next, &d.task] {
+        assert_eq!(d.run("true").ok(), format!("{id} done\n"));
+    }
+    assert_eq!(d.run("true").ok(), "");
+    for id in [nova, nobody] {
+        assert_eq!(d.b.task(&id, "status"), "ready");
+    }
+}
+
+#[test]
+fn a_command_that_fails_is_an_attempt_that_failed() {
+    let d = Desk::new();
+    let why = d.run("echo broken; exit 3").fails(1);
+    assert_eq!(why, format!("board: {}: worker exited with code 3 (board run); it is ready again", d.task));
+    assert_eq!(d.status(), "ready");
+    assert_eq!(d.run_row("outcome || ': ' || error"), "crashed: worker exited with code 3 (board run)");
+    assert_eq!(d.b.task(&d.task, "consecutive_failures"), "1");
+    let crashed = d.b.payload(&d.task, "crashed");
+    assert_eq!((&crashed["by"], &crashed["watchbill"]["exit_code"]), (&"board".into(), &3.into()));
+    assert!(crashed["watchbill"]["log"].as_str().unwrap().ends_with(".log"), "{crashed}");
+    // The next one is told of it, and begins a log of its own.
+    let why = d.run("cat > stdin; kill -9 $$").fails(1);
+    assert!(why.ends_with("worker killed by signal 9 (board run); failed too often, it is blocked"), "{why}");
+    assert!(d.b.kinds(&d.task).ends_with("crashed gave_up"), "{}", d.b.kinds(&d.task));
+    assert!(d.read("stdin").contains("You are resuming an interrupted task."), "{}", d.read("stdin"));
+    assert_eq!(d.log(), "");
+    assert_eq!(d.b.payload(&d.task, "crashed")["watchbill"]["signal"], 9);
+}
+
+#[test]
+fn what_the_worker_said_itself_stands() {
+    let d = Desk::new();
+    let board = format!("{} --db {}", crate::support::program("board"), d.b.db.display());
+    let said =
+        d.run(&format!("{board} block \"$HERMES_KANBAN_TASK\" 'which lamps?' --kind needs_input; exit 1"));
+    assert_eq!(said.ok(), format!("{} is blocked, as its worker said\n", d.task));
+    assert_eq!(d.b.kinds(&d.task), "created claimed blocked");
+}
+
+#[test]
+fn a_worker_at_work_is_alive_and_a_killed_one_is_gone() {
+    let d = Desk::new();
+    let mut harness = d.started(&["--ttl", "10s"], "exec sleep 600");
+    assert_eq!(d.b.task(&d.task, "worker_pid"), d.pid().to_string());
+    let said = d.b.later(120, &["-v"]).ok();
+    assert!(said.contains("worker alive"), "{said}");
+    // Its claim is renewed long before it runs out.
+    let expires = || d.b.task(&d.task, "claim_expires").parse::<i64>().unwrap();
+    let first = expires();
+    until("a heartbeat", || d.b.kinds(&d.task).contains("heartbeat"));
+    assert!(expires() > first && expires() > now() + 5);
+    // Without its harness the command goes on, and heal still knows it.
+    harness.kill();
+    assert!(d.b.later(120, &["-v"]).ok().contains("worker alive"));
+    signal(d.pid(), Signal::KILL);
+    until("the command ends", || is_gone(d.pid()));
+    assert!(d.b.later(120, &[]).ok().contains("note: worker"));
+    let said = d.b.later(180, &[]).ok();
+    assert!(said.contains("requeue: worker") && said.contains("its dispatcher is gone too"), "{said}");
+    assert_eq!(d.status(), "ready");
+}
+
+#[test]
+fn a_harness_that_is_told_to_stop_stops_its_command_first() {
+    for word in [Signal::TERM, Signal::INT] {
+        let d = Desk::new();
+        // It does not want to end, and has a tool in a session of its own.
+        let mut harness =
+            d.started(&[], "trap 'echo no > asked' TERM INT; setsid sleep 600 & while :; do sleep 0.1; done");
+        let pid = d.pid();
+        signal(harness.pid(), word);
+        let ended = harness.0.wait().unwrap();
+        assert_eq!((ended.code(), ended.signal()), (Some(1), None));
+        assert_eq!(d.read("asked"), "no\n", "asked first");
+        assert!(is_gone(pid));
+        assert_eq!(d.status(), "ready");
+        assert_eq!(d.b.task(&d.task, "consecutive_failures"), "0", "nobody's fault");
+        assert_eq!(
+            d.run_row("outcome || ': ' || error"),
+            "reclaimed: worker stopped with its harness (board run)"
+        );
+        let mark = format!("HERMES_KANBAN_TASK={}", d.task);
+        let marked = fs::read_dir("/proc").unwrap().flatten().filter(|e| {
+            let environ = fs::read(e.path().join("environ")).unwrap_or_default();
+            environ.split(|b| *b == 0).any(|v| v == mark.as_bytes())
+        });
+        assert_eq!(marked.count(), 0, "nothing of it is left");
+    }
+}
+
+#[test]
+fn a_command_whose_run_was_taken_away_is_stopped() {
+    let d = Desk::new();
+    let mut harness = d.started(&["--ttl", "10s"], "exec sleep 600");
+    d.b.hand(&["block", &d.task, "not now", "--kind", "needs_input"]).ok();
+    assert_eq!(harness.0.wait().unwrap().code(), Some(1));
+    assert!(is_gone(d.pid()));
+    assert_eq!(d.status(), "blocked");
+    assert_eq!(d.b.kinds(&d.task), "created claimed blocked");
+}
+
+#[test]
+fn what_is_heals_to_judge_is_left_to_it() {
+    // What it left running would work beside the next one.
+    let d = Desk::new();
+    let why = d.run("setsid sleep 600 >/dev/null 2>&1 & exit 4").fails(1);
+    assert!(why.contains("code 4") && why.ends_with("still runs: heal goes on with it"), "{why}");
+    assert_eq!(d.status(), "running");
+    assert_eq!(d.b.payload(&d.task, "watchbill_ended")["watchbill"]["exit_code"], 4);
+    let said = d.b.later(120, &["-v"]).ok();
+    assert!(said.contains("waiting up to 15m for its child"), "{said}");
+    let left: i64 = said.split("its child ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    signal(left, Signal::KILL);
+    // A provider that refuses would refuse the next one too.
+    let d = Desk::new();
+    let log =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hermes-logs/r429.t_79a491c3.log");
+    let script = format!("sed \"s/t_79a491c3/$HERMES_KANBAN_TASK/\" {}; exit 1", log.display());
+    let why = d.run(&script).fails(1);
+    assert!(why.contains("its log ends on rate_limit: heal goes on with it"), "{why}");
+    let said = d.b.later(120, &[]).ok();
+    assert!(said.contains("park: worker") && said.contains("its log ends on rate_limit"), "{said}");
+    assert_eq!(d.status(), "scheduled");
+}
+
+#[test]
+fn what_cannot_run_claims_nothing() {
+    let d = Desk::new();
+    let mut command = d.b.command("board");
+    command.arg("--db").arg(&d.b.db).args(["run", "--assignee", "luna", "--", "no-such-program"]);
+    assert_eq!(
+        ran(&mut command).fails(2),
+        "board: command no-such-program: no such program; put it on the PATH, or give its whole path"
+    );
+    fs::remove_dir(&d.folder).unwrap();
+    let why = d.run("true").fails(1);
+    assert!(why.ends_with(&format!("its folder {} is not there", d.folder.display())), "{why}");
+    assert_eq!(d.b.kinds(&d.task), "created");
+}
+
+#[test]
+fn two_at_once_do_not_take_one_task_twice() {
+    let d = Desk::new();
+    d.b.hand(&["add", "More", "--assignee", "luna"]).ok();
+    let start = || {
+        let mut command = d.command(&[], "echo $HERMES_KANBAN_TASK >> taken; sleep 0.3");
+        command.current_dir(&d.folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let all: Vec<_> = (0..4).map(|_| start()).collect();
+    for mut one in all {
+        assert_eq!(one.wait().unwrap().code(), Some(0));
+    }
+    let mut taken: Vec<String> = d.read("taken").lines().map(str::to_owned).collect();
+    taken.sort();
+    taken.dedup();
+    assert_eq!((taken.len(), d.read("taken").lines().count()), (2, 2));
+    assert_eq!(d.b.value("SELECT group_concat(DISTINCT status) FROM tasks"), "done");
+}
+
+#[test]
+fn without_a_hermes_root_its_words_are_kept_beside_our_memory() {
+    let d = Desk::new();
+    let db = d.b.path().join("night.db");
+    let board = |args: &[&str]| {
+        let mut command = d.b.command("board");
+        ran(command.env("HERMES_HOME", d.b.path().join("none")).arg("--db").arg(&db).args(args)).ok()
+    };
+    board(&["init"]);
+    let id = board(&["add", "Elsewhere", "--assignee", "luna"]).trim().to_owned();
+    board(&["run", "--assignee", "luna", "--", "echo", "lit"]);
+    let log = d.b.path().join(format!("state/watchbill/logs/{id}.log"));
+    assert_eq!(fs::read_to_string(&log).unwrap(), "lit\n");
+    assert!(!d.b.path().join("none").exists());
+    // Named, it is not the agent's own log: that would hide the one an agent keeps itself.
+    let log = d.b.path().join("named");
+    let mut command = d.command(&["--log", log.to_str().unwrap()], "echo lit");
+    ran(&mut command).ok();
+    assert_eq!(fs::read_to_string(&log).unwrap(), "lit\n");
+    let claimed = &d.b.payload(&d.task, "claimed")["watchbill"];
+    assert_eq!(
+        (&claimed["output"], &claimed["log"]),
+        (&log.to_str().unwrap().into(), &serde_json::Value::Null)
+    );
+}
+
+/// The whole way with no Hermes on the machine: its worker stops, tuesday decides, another one does the work.
+#[test]
+fn without_hermes_what_luna_cannot_do_is_decided_by_tuesday_and_done_by_nova() {
+    let d = Desk::new();
+    let db = d.b.path().join("night.db");
+    let command = |program: &str, args: &[&str]| {
+        let bin = PathBuf::from(crate::support::program("board"));
+        let mut command = d.b.command(program);
+        command.env("HERMES_HOME", d.b.path().join("none"));
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.parent().unwrap().display()));
+        command.arg("--db").arg(&db).args(args);
+        ran(&mut command)
+    };
+    let board = |args: &[&str]| command("board", args).ok();
+    let works = |who: &str, script: &str| board(&["run", "--assignee", who, "--", "sh", "-c", script]);
+    let value = |sql: &str| -> String {
+        rusqlite::Connection::open(&db).unwrap().query_row(sql, [], |r| r.get(0)).unwrap()
+    };
+    board(&["init"]);
+    let task =
+        board(&["add", "Light the lanterns", "--assignee", "luna", "--body", "All nine."]).trim().to_owned();
+    let said = works(
+        "luna",
+        r#"board --db "$HERMES_KANBAN_DB" block "$HERMES_KANBAN_TASK" --type env_blocker "no lamp driver" && exit 1"#,
+    );
+    assert_eq!(said, format!("{task} is blocked, as its worker said\n"));
+    let card = value("SELECT id || ' ' || title || ' ' || status FROM tasks WHERE assignee = 'tuesday'");
+    assert!(card.ends_with(&format!("[BLOCKED] {task} env_blocker ready")), "{card}");
+    // Nobody but tuesday gets the card, and nobody the task.
+    assert_eq!(works("luna", "true") + &works("nova", "true"), "");
+    // What it is asked is all it knows.
+    let decide = r#"
+        source=$(sed -n 's/.*\[BLOCKED\] \(t_[0-9a-f]*\) .*/\1/p' "$WATCHBILL_PROMPT_FILE" | head -1)
+        board --db "$HERMES_KANBAN_DB" complete "$HERMES_KANBAN_TASK" --summary "nova has the driver" \
+            --metadata "{\"route\": {\"task\": \"$source\", \"action\": \"reassign\", \"assignee\": \"nova\"}}""#;
+    let said = works("tuesday", decide);
+    assert!(said.starts_with(card.split(' ').next().unwrap()), "{said}");
+    let routed = command("route-blocked", &[]).ok();
+    assert!(routed.contains(&task) && routed.contains("nova"), "{routed}");
+    assert_eq!(works("luna", "true"), "");
+    let told = d.b.path().join("told");
+    let said = works("nova", &format!("cat > {}", told.display()));
+    assert_eq!(said, format!("{task} done\n"));
+    let told = fs::read_to_string(told).unwrap();
+    assert!(told.contains("All nine.") && told.contains("no lamp driver"), "{told}");
+    let rows =
+        "SELECT group_concat(profile || ' ' || outcome, ', ') FROM (SELECT * FROM task_runs ORDER BY id)";
+    assert_eq!(value(rows), "luna blocked, tuesday completed, nova completed");
+    assert_eq!(value("SELECT group_concat(DISTINCT status) FROM tasks"), "done");
+    assert_eq!(command("route-blocked", &[]).ok() + &command("heal", &[]).ok(), "");
+    assert!(!d.b.path().join("none").exists());
+}

@@ -1,0 +1,97 @@
+//! The red switch: `watchbill pause` and `unpause`, and what the watchers make of them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Ran, TestBoard, now, ran};
+
+const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
+
+fn switch(b: &TestBoard, args: &[&str]) -> Ran {
+    let mut watchbill = b.command("watchbill");
+    let (verb, rest) = args.split_first().unwrap();
+    watchbill.args([verb, "--db", b.db.to_str().unwrap()]).args(rest);
+    ran(&mut watchbill)
+}
+
+fn broken() -> TestBoard {
+    let b = TestBoard::new();
+    b.give_up("t_00000001", "pid 4242 not alive", 3_600);
+    b
+}
+
+#[test]
+fn it_holds_every_watcher_until_it_ends_by_itself() {
+    let b = broken();
+    let before = b.dump();
+    let said = switch(&b, &["pause", "--for", "2h", "--reason", "the disk is moved"]).ok();
+    assert!(said.contains("paused until ") && said.contains("(2h): the disk is moved"), "{said}");
+    for watcher in &WATCHERS[..3] {
+        // Without -v it is said once for all of them.
+        let told = ran(b.command(watcher).arg("-v")).fails(75);
+        assert!(
+            told.contains("the disk is moved") && told.contains("`watchbill unpause`"),
+            "{watcher}: {told}"
+        );
+    }
+    assert!(b.heal(&["-n"]).err.contains("nothing is changed meanwhile"));
+    assert_eq!(b.dump(), before);
+    // Its own end, and nobody has to come back for it.
+    assert!(b.later(7_100, &[]).code == 75);
+    assert!(b.later(7_300, &[]).ok().contains("t_00000001 reset"));
+}
+
+#[test]
+fn what_was_moved_is_said_again() {
+    let b = broken();
+    switch(&b, &["pause", "--for", "2h"]).ok();
+    assert!(b.heal(&[]).fails(75).contains("paused"));
+    assert_eq!(b.heal(&[]).err, "", "once is enough");
+    let said = switch(&b, &["pause", "--for", "3h", "--reason", "longer"]).ok();
+    assert!(said.contains("(was: paused until "), "{said}");
+    assert!(b.heal(&[]).fails(75).contains("longer"));
+    assert!(switch(&b, &["unpause"]).ok().contains("goes on (was: paused until "));
+    assert!(b.heal(&[]).ok().contains("reset"));
+    assert!(switch(&b, &["unpause"]).ok().contains("was not paused"));
+}
+
+#[test]
+fn it_works_where_the_board_does_not() {
+    let b = broken();
+    fs::write(&b.db, "no database").unwrap();
+    let said: Value =
+        serde_json::from_str(&switch(&b, &["pause", "--until", "06:00", "--json"]).ok()).unwrap();
+    assert_eq!(said["schema"], "watchbill.pause/1");
+    assert_eq!(
+        (&said["boards"][0]["paused"], &said["boards"][0]["reason"]),
+        (&Value::Bool(true), &Value::Null)
+    );
+    assert!(said["boards"][0]["until"].is_string(), "{said}");
+    assert_eq!(b.heal(&[]).code, 75, "paused comes before broken");
+    switch(&b, &["unpause", "-q"]).ok();
+    assert_eq!(b.heal(&[]).code, 65);
+}
+
+#[test]
+fn what_it_cannot_take_is_refused_and_changes_nothing() {
+    let b = broken();
+    let at = b.path().join("watchbill.pause");
+    for (args, code, why) in [
+        (["--until", "later"], 2, "is no time"),
+        (["--until", "6:00"], 2, "is no time"),
+        (["--until", "1000"], 2, "is over already"),
+        (["--for", "15M"], 2, "counts months"),
+    ] {
+        let told = switch(&b, &[&["pause"][..], &args].concat()).fails(code);
+        assert!(told.contains(why), "{args:?}: {told}");
+        assert!(!at.exists());
+    }
+    let both = switch(&b, &["pause", "--until", &(now() + 60).to_string(), "--for", "1h"]);
+    assert_eq!(both.code, 2);
+    // Whatever has that name pauses already; what is no plain file was not made by us, and is nobody's to replace.
+    fs::create_dir(&at).unwrap();
+    assert!(switch(&b, &["pause"]).fails(74).contains("no plain file"));
+    assert!(switch(&b, &["unpause"]).fails(74).contains("by hand"));
+    assert_eq!(b.heal(&[]).code, 75);
+}

@@ -1,0 +1,305 @@
+//! `watchbill timers`: units and crontab lines that start what is there, written whole, and taken away again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::dry::unchanged;
+use crate::support::{TestBoard, dead_pid, now, program, ran};
+use crate::tools;
+
+/// A home with Hermes where it is by default, and nothing that starts a watcher.
+fn home() -> TestBoard {
+    let b = TestBoard::new();
+    fs::create_dir(b.path().join(".hermes")).unwrap();
+    for name in ["kanban", "kanban.db", "kanban.db-wal", "kanban.db-shm"] {
+        let _ = fs::rename(b.path().join(name), b.path().join(".hermes").join(name));
+    }
+    TestBoard { db: b.path().join(".hermes/kanban.db"), ..b }
+}
+
+/// `watchbill timers` as somebody at a prompt would call it: nothing names the root.
+fn command(b: &TestBoard, args: &[&str]) -> Command {
+    let mut command = tools::watchbill(b, &[&["timers"], args].concat());
+    command.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME");
+    command
+}
+
+fn timers(b: &TestBoard, args: &[&str]) -> crate::support::Ran {
+    ran(&mut command(b, args))
+}
+
+fn units(b: &TestBoard) -> PathBuf {
+    b.path().join(".config/systemd/user")
+}
+
+/// Names in a folder and what is in them.
+fn all(folder: &Path) -> Vec<(String, String)> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut all: Vec<(String, String)> = entries
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.is_file())
+        .map(|p| (p.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(p).unwrap()))
+        .collect();
+    all.sort();
+    all
+}
+
+/// The commands that were run since last asked.
+fn told(b: &TestBoard) -> Vec<String> {
+    let file = b.path().join("told");
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let _ = fs::remove_file(file);
+    text.lines()
+        .filter(|l| !l.contains(" show") && !l.contains("show-user") && !l.ends_with(" -l"))
+        .map(str::to_owned)
+        .collect()
+}
+
+const ENABLE: &str = "systemctl --user enable --now watchbill-heal.timer watchbill-synthesize-distress.timer watchbill-route-blocked.timer watchbill-budget-check.timer";
+
+#[test]
+fn user_units_are_written_switched_on_and_taken_away() {
+    let b = home();
+    assert_eq!(timers(&b, &["status"]).code, 1, "nothing starts them");
+    told(&b);
+    unchanged(&b, "timers install -n", || {
+        let said = timers(&b, &["install", "--as", "user", "-n"]).ok();
+        assert_eq!(said.lines().filter(|l| l.starts_with("would write ")).count(), 8, "{said}");
+        assert!(said.contains(&format!("would run {ENABLE}\nwould run loginctl enable-linger\n")), "{said}");
+    });
+    assert_eq!(told(&b), [""; 0], "and nothing is run");
+    let said = timers(&b, &["install", "--as", "user"]).ok();
+    assert!(said.starts_with("write ") && !said.contains("would"), "{said}");
+    assert_eq!(told(&b), ["systemctl --user daemon-reload", ENABLE, "loginctl enable-linger"]);
+    let written = all(&units(&b));
+    assert_eq!(written.len(), 8);
+    for (name, text) in &written {
+        assert!(text.starts_with("# Written by `watchbill timers install`"), "{name}");
+        if name.ends_with(".service") {
+            let root = format!("\nEnvironment=HERMES_HOME={}\n", b.path().join(".hermes").display());
+            let start = format!("\nExecStart={} ", program("watchbill"));
+            assert!(text.contains(&root) && text.contains(&start) && text.contains(" --metrics /"), "{text}");
+        }
+    }
+    // Once more changes nothing; a file that was changed is put right.
+    assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "nothing to do\n");
+    assert_eq!((told(&b), all(&units(&b))), (Vec::new(), written.clone()));
+    let heal = units(&b).join("watchbill-heal.service");
+    fs::write(&heal, "# Written by `watchbill timers install`, long ago\n[Service]\n").unwrap();
+    timers(&b, &["install", "--as", "user"]).ok();
+    assert_eq!(all(&units(&b)), written);
+    told(&b);
+
+    // What is somebody else's stays.
+    fs::write(units(&b).join("backup.timer"), "[Timer]\n").unwrap();
+    fs::write(units(&b).join("watchbill-mine.timer"), "[Timer]\n").unwrap();
+    let said = timers(&b, &["remove", "-n"]).ok();
+    assert_eq!(said.matches("would remove ").count(), 8, "{said}");
+    assert_eq!(all(&units(&b)).len(), 10);
+    timers(&b, &["remove"]).ok();
+    assert_eq!(told(&b), [ENABLE.replace("enable", "disable"), "systemctl --user daemon-reload".into()]);
+    let left: Vec<String> = all(&units(&b)).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(left, ["backup.timer", "watchbill-mine.timer"]);
+    assert_eq!(timers(&b, &["remove"]).ok(), "nothing to do\n");
+}
+
+#[test]
+fn a_pass_as_the_unit_has_it_works_and_is_seen() {
+    let b = home();
+    b.add("t_1", "ready");
+    b.run_it("t_1", Some(dead_pid()), 3_600);
+    timers(&b, &["install", "--as", "user"]).ok();
+    assert!(timers(&b, &["status"]).ok().contains("no pass on record"));
+    for (name, text) in all(&units(&b)).into_iter().filter(|(name, _)| name.ends_with(".service")) {
+        let line = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)).unwrap();
+        let words: Vec<&str> = line("ExecStart=").split(' ').collect();
+        let mut pass = Command::new(words[0]);
+        // What systemd gives a unit of a user.
+        pass.args(&words[1..]).env_clear().env("HOME", b.path()).env("PATH", "/usr/bin:/bin");
+        let (key, value) = line("Environment=").split_once('=').unwrap();
+        ran(pass.env(key, value).env("WATCHBILL_HOST_PID_NAMESPACE", "same")).ok();
+        assert!(!name.is_empty());
+    }
+    assert_eq!(b.task("t_1", "status"), "ready");
+    assert!(b.path().join(".local/state/watchbill/budget.html").exists());
+    let said = timers(&b, &["status"]).ok();
+    assert_eq!(
+        (said.matches("; last pass ").count(), said.matches("s ago, exit 0\n").count()),
+        (4, 4),
+        "{said}"
+    );
+    let whole = timers(&b, &["status", "--json", "--now", &(now() + 1_000).to_string()]).json();
+    assert_eq!(
+        (&whole["watchers"][0]["overdue"], &whole["watchers"][0]["starters"][0]["by"]),
+        (&true.into(), &"user".into())
+    );
+}
+
+#[test]
+fn without_systemd_the_commands_are_said() {
+    let b = home();
+    fs::write(b.path().join("no-systemd"), "").unwrap();
+    let r = timers(&b, &["install", "--as", "user"]);
+    assert_eq!((r.code, all(&units(&b)).len()), (1, 8), "{r:?}");
+    assert!(r.out.contains("systemd does not answer here. Still to be run:"), "{r:?}");
+    assert!(r.out.contains(&format!("    {ENABLE}\n")), "{r:?}");
+    assert_eq!(told(&b), [""; 0]);
+    // One that answers and refuses is quoted.
+    fs::remove_file(b.path().join("no-systemd")).unwrap();
+    fs::write(b.path().join("broken-systemd"), "").unwrap();
+    let r = timers(&b, &["install", "--as", "user"]);
+    assert!(r.code == 1 && r.out.contains("Failed to enable unit. Still to be run:"), "{r:?}");
+}
+
+#[test]
+fn a_crontab_gets_its_lines_and_keeps_its_own() {
+    let b = home();
+    fs::write(b.path().join("no-systemd"), "").unwrap();
+    let theirs = "MAILTO=anna\n0 4 * * * backup\n";
+    fs::write(b.path().join("crontab"), theirs).unwrap();
+    let crontab = || fs::read_to_string(b.path().join("crontab")).unwrap();
+    // Where no systemd answers, cron is what there is.
+    assert_eq!(timers(&b, &["install", "-n"]).ok(), "would write the crontab\n");
+    let said = timers(&b, &["install", "-n", "-v"]).ok();
+    assert!(said.contains("\n    0 4 * * * backup\n    # watchbill timers: begin"), "{said}");
+    assert_eq!(crontab(), theirs);
+    timers(&b, &["install"]).ok();
+    let with = crontab();
+    assert!(with.starts_with(theirs) && with.matches(" --metrics ").count() == 4, "{with}");
+    assert_eq!(timers(&b, &["install"]).ok(), "nothing to do\n");
+    timers(&b, &["status"]).ok();
+    // The line works in the environment cron has, and is quiet about what is no news.
+    b.add("t_1", "ready");
+    b.run_it("t_1", Some(dead_pid()), 3_600);
+    let job = with
+        .lines()
+        .find(|l| l.contains(" heal "))
+        .unwrap()
+        .splitn(6, ' ')
+        .nth(5)
+        .unwrap()
+        .replace("\\%", "%");
+    let mut sh = Command::new("/bin/sh");
+    sh.args(["-c", &job]).env_clear().env("HOME", b.path()).env("PATH", "/usr/bin:/bin");
+    let worked = ran(sh.env("WATCHBILL_HOST_PID_NAMESPACE", "same"));
+    assert!(worked.out.starts_with("t_1 requeue: "), "{worked:?}");
+    assert_eq!(ran(&mut sh).out, "");
+    timers(&b, &["remove"]).ok();
+    assert_eq!(crontab(), theirs);
+    fs::remove_file(b.path().join("crontab")).unwrap();
+    timers(&b, &["install"]).ok();
+    timers(&b, &["remove"]).ok();
+    assert!(!b.path().join("crontab").exists(), "nothing was in it, so there is none");
+    // A crontab that cron refuses is no crontab.
+    fs::write(b.path().join("crontab"), "refuse me\n").unwrap();
+    let refused = timers(&b, &["install"]).fails(74);
+    assert!(refused.contains("bad minute") && refused.contains("as it was before"), "{refused}");
+    assert_eq!(crontab(), "refuse me\n");
+}
+
+#[test]
+fn system_units_run_as_the_owner_of_the_board() {
+    let b = home();
+    let folder = b.path().join("units");
+    let r = timers(&b, &["install", "--as", "system", "--unit-dir", folder.to_str().unwrap()]);
+    assert_eq!(r.code, 1, "the commands are left: {r:?}");
+    assert!(r.out.contains("    systemctl --system daemon-reload\n"), "{r:?}");
+    assert_eq!(all(&folder).len(), 8);
+    assert!(folder.join("watchbill-.service.d/hardening.conf").is_file());
+    let heal = fs::read_to_string(folder.join("watchbill-heal.service")).unwrap();
+    let me = rustix::process::geteuid();
+    assert_eq!(heal.contains(&format!("\nUser={}\n", me.as_raw())), !me.is_root(), "{heal}");
+    assert!(heal.contains(&format!("\nReadWritePaths=-{}\n", b.path().join(".hermes").display())), "{heal}");
+    assert!(heal.contains(" --metrics /var/lib/watchbill/metrics/heal.prom\n"), "{heal}");
+    assert_eq!(timers(&b, &["remove", "--as", "system", "--unit-dir", folder.to_str().unwrap()]).code, 1);
+    assert_eq!((all(&folder).len(), folder.join("watchbill-.service.d").exists()), (0, false));
+}
+
+#[test]
+fn what_is_in_the_way_stops_it_before_anything_is_done() {
+    let b = home();
+    fs::create_dir_all(units(&b)).unwrap();
+    fs::write(units(&b).join("watchbill-route-blocked.timer"), "[Timer]\n").unwrap();
+    let said = timers(&b, &["install", "--as", "user"]).fails(1);
+    assert!(said.contains("watchbill-route-blocked.timer") && said.contains("nothing was done"), "{said}");
+    assert_eq!((all(&units(&b)).len(), told(&b)), (1, Vec::new()));
+    fs::remove_file(units(&b).join("watchbill-route-blocked.timer")).unwrap();
+    // A folder where a file must be: nothing of the others is left.
+    fs::create_dir(units(&b).join("watchbill-route-blocked.timer")).unwrap();
+    assert_eq!(timers(&b, &["install", "--as", "user"]).code, 1);
+    assert_eq!(all(&units(&b)).len(), 0);
+    // No board, no timers: they would fail every two minutes.
+    fs::remove_dir(units(&b).join("watchbill-route-blocked.timer")).unwrap();
+    fs::remove_file(&b.db).unwrap();
+    assert!(timers(&b, &["install", "--as", "user"]).fails(66).contains("no board found"));
+    assert_eq!(all(&units(&b)).len(), 0);
+}
+
+#[test]
+fn what_was_named_is_pinned() {
+    let mut b = home();
+    b.config.push_str("# a comment\n");
+    let elsewhere = TestBoard::own();
+    let metrics = b.path().join("textfile collector");
+    let (db, metrics) = (elsewhere.db.to_str().unwrap(), metrics.to_str().unwrap());
+    timers(&b, &["install", "--as", "user", "--db", db, "--metrics", metrics]).ok();
+    let heal = fs::read_to_string(units(&b).join("watchbill-heal.service")).unwrap();
+    assert!(heal.contains(&format!(" heal --db {db} --metrics \"{metrics}/heal.prom\"\n")), "{heal}");
+    let config = format!("\nEnvironment=WATCHBILL_CONFIG={}\n", b.path().join("watchbill.toml").display());
+    assert!(heal.contains(&config), "{heal}");
+    // Another systemd that starts the same is told.
+    fs::write(b.path().join("crontab"), crate::tools::CRON).unwrap();
+    let r = timers(&b, &["install", "--as", "user", "--db", db]);
+    assert!(r.err.contains("heal is started by crontab as well"), "{r:?}");
+    // So does a worker's environment.
+    let mut inside = command(&b, &["install", "--as", "user"]);
+    ran(inside.env("HERMES_KANBAN_DB", db)).ok();
+    let heal = fs::read_to_string(units(&b).join("watchbill-heal.service")).unwrap();
+    assert!(heal.contains(&format!(" heal --db {db} ")), "{heal}");
+}
+
+#[cfg(feature = "real")]
+#[test]
+fn systemd_and_cron_accept_what_is_written() {
+    if std::env::var("WATCHBILL_UNITS").is_ok_and(|v| v == "skip") {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "left out, because WATCHBILL_UNITS=skip: timers");
+        return;
+    }
+    // Names that need every quote there is.
+    let b = home();
+    let metrics = b.path().join("it's \"100%\" $HOME");
+    let metrics = metrics.to_str().unwrap();
+    let verify = |manager: &str, folder: &Path| {
+        let names = all(folder).into_iter().map(|(name, _)| format!("./{name}"));
+        let mut analyze = Command::new("systemd-analyze");
+        analyze
+            .args([manager, "verify", "--recursive-errors=no", "--man=no"])
+            .args(names)
+            .current_dir(folder);
+        let r = ran(analyze.env("XDG_RUNTIME_DIR", b.path()).env("SYSTEMD_LOG_LEVEL", "info"));
+        assert_eq!((r.code, r.err.trim()), (0, ""), "{r:?}");
+    };
+    timers(&b, &["install", "--as", "user", "--metrics", metrics]).ok();
+    verify("--user", &units(&b));
+    let folder = b.path().join("units");
+    let _ = timers(
+        &b,
+        &["install", "--as", "system", "--metrics", metrics, "--unit-dir", folder.to_str().unwrap()],
+    );
+    verify("--system", &folder);
+    let r = ran(Command::new("systemd-analyze")
+        .args(["security", "--offline=yes", "--threshold=20"])
+        .arg("./watchbill-heal.service")
+        .current_dir(&folder));
+    // Under root's own user it is less; a board of another user is told by User= above.
+    assert!(r.code == 0 || rustix::process::geteuid().is_root(), "{r:?}");
+    timers(&b, &["remove", "--as", "user"]).ok();
+    timers(&b, &["install", "--as", "cron", "--metrics", metrics]).ok();
+    let debian = ran(Command::new("crontab").arg("-n").arg(b.path().join("crontab")));
+    let unknown = debian.err.contains("invalid option") || debian.err.contains("usage");
+    let r =
+        if unknown { ran(Command::new("crontab").arg("-T").arg(b.path().join("crontab"))) } else { debian };
+    assert_eq!(r.code, 0, "{r:?}");
+}

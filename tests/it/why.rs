@@ -1,0 +1,200 @@
+//! `watchbill why`: the answer first, nothing written, and one clear line where there is no such task.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Ran, TestBoard, dead_pid, now, ran, worker};
+
+/// Asks on this board, and holds every row and file of it against what was there before.
+#[track_caller]
+fn ask(b: &TestBoard, args: &[&str]) -> Ran {
+    let (rows, bytes) = (b.dump(), fs::read(&b.db).unwrap());
+    let said = ran(b.command("watchbill").arg("why").args(args));
+    assert_eq!((b.dump(), fs::read(&b.db).unwrap()), (rows, bytes), "looking wrote");
+    said
+}
+
+/// The first two lines.
+#[track_caller]
+fn first(b: &TestBoard, task: &str) -> (String, String) {
+    let said = ask(b, &[task]).ok();
+    let mut lines = said.lines();
+    (lines.next().unwrap().to_owned(), lines.next().unwrap().to_owned())
+}
+
+#[track_caller]
+fn json(b: &TestBoard, args: &[&str]) -> Value {
+    ask(b, &[args, &["--json"]].concat()).json()
+}
+
+#[test]
+fn a_dead_worker_is_named_with_what_heal_would_do() {
+    let b = TestBoard::new();
+    b.add("t_00000001", "ready");
+    let pid = dead_pid();
+    b.run_it("t_00000001", Some(pid), 3_600);
+    let (says, more) = first(&b, "t_00000001");
+    assert!(
+        says.starts_with(&format!("t_00000001 is running, and something is wrong: worker {pid} gone")),
+        "{says}"
+    );
+    assert_eq!(more, "heal acts with its next pass: requeue (dead-worker)");
+    assert!(!b.path().join("state").exists(), "not even a memory of our own");
+
+    let all = json(&b, &["t_00000001"]);
+    assert_eq!((&all["schema"], &all["kind"]), (&"watchbill.why/1".into(), &"due".into()));
+    let of = |watcher: &str| {
+        let all = all["watchers"].as_array().unwrap();
+        all.iter().find(|w| w["watcher"] == watcher).unwrap().clone()
+    };
+    assert_eq!((&of("heal")["verdict"], &of("heal")["action"]), (&"acts".into(), &"requeue".into()));
+    for silent in ["synthesize-distress", "route-blocked"] {
+        assert_eq!(of(silent)["verdict"], "nothing");
+        assert_ne!(of(silent)["because"], "", "also why it does nothing");
+    }
+    assert_eq!(all["attempts"].as_array().unwrap().len(), 1);
+    let command = all["commands"][0]["run"].as_str().unwrap();
+    assert_eq!(command, "heal --task t_00000001");
+    // What it says can be run, and does what it says.
+    let mut words = command.split(' ');
+    assert!(ran(b.command(words.next().unwrap()).args(words)).ok().contains("t_00000001 requeue"));
+    let (says, more) = first(&b, "t_00000001");
+    assert!(
+        says.starts_with("t_00000001 is ready for luna since ")
+            && says.contains(", and no dispatcher is seen"),
+        "{says}"
+    );
+    assert!(more.contains("heal requeued it ") && more.contains("(dead-worker)"), "{more}");
+    assert_eq!(json(&b, &["t_00000001"])["deeds"][0]["did"], "requeued");
+}
+
+#[test]
+fn the_log_tells_the_true_cause_and_not_the_board() {
+    let b = TestBoard::new();
+    b.give_up("t_00000001", "pid 4242 not alive", 3_600);
+    b.log(
+        "t_00000001",
+        "Query: work kanban task t_00000001\n❌ API failed after 2 retries — HTTP 503: busy, sk-ant-REDACTED\n",
+    );
+    let (says, more) = first(&b, "t_00000001");
+    assert!(
+        says.starts_with(
+            "t_00000001 is blocked after 2 failures, 1h ago: its provider was overloaded (overloaded)"
+        ),
+        "{says}"
+    );
+    assert!(more.contains("HTTP 503"), "{more}");
+    assert!(!more.contains("abcdefghij"), "no secret is shown: {more}");
+}
+
+#[test]
+fn a_pause_comes_first_and_a_hold_says_until_when() {
+    let b = TestBoard::new();
+    b.give_up("t_00000001", "pid 4242 not alive", 60);
+    let db = b.db.to_str().unwrap().to_owned();
+    ran(b.command("watchbill").args(["pause", "--db", &db, "--for", "2h", "--reason", "the disk is moved"]))
+        .ok();
+    let said = ask(&b, &["t_00000001", "--db", &db]).ok();
+    let mut lines = said.lines();
+    assert!(lines.next().unwrap().contains("the disk is moved"), "{said}");
+    assert!(lines.next().unwrap().starts_with("t_00000001 is blocked after 2 failures"), "{said}");
+    assert!(said.contains(&format!("watchbill unpause --db {db}")), "{said}");
+    ran(b.command("watchbill").args(["unpause", "--db", &db])).ok();
+
+    // heal waits for a moment that is known: it is said, and then it is so.
+    let all = json(&b, &["t_00000001"]);
+    assert_eq!(all["kind"], "waits");
+    let at = all["next"].as_array().unwrap().iter().find(|n| n["watcher"] == "heal").unwrap()["at"].clone();
+    let at = at.as_str().unwrap();
+    let skipped = b.heal(&["-n", "--json"]).json()["boards"][0]["skipped"][0].clone();
+    assert_eq!(skipped["next"], at, "heal says the same");
+    let before = json(&b, &["t_00000001", "--now", &(now() + 60).to_string()]);
+    assert_eq!(before["kind"], "waits");
+    let after = json(&b, &["t_00000001", "--now", at]);
+    assert_eq!((&after["kind"], &after["watchers"][0]["action"]), (&"due".into(), &"reset".into()), "{at}");
+}
+
+#[test]
+fn what_somebody_said_is_told_as_said() {
+    let b = TestBoard::new();
+    for (id, status) in [
+        ("t_00000001", "blocked"),
+        ("t_00000002", "scheduled"),
+        ("t_00000003", "triage"),
+        ("t_00000004", "done"),
+    ] {
+        b.add(id, status);
+    }
+    let at = now() - 600;
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES
+           ('t_00000001', 'blocked', '{{\"reason\":\"which licence?\"}}', {at}),
+           ('t_00000002', 'scheduled', '{{\"reason\":\"after the release\"}}', {at}),
+           ('t_00000003', 'block_loop_detected', '{{}}', {at}),
+           ('t_00000004', 'completed', '{{}}', {at})"
+    ));
+    b.add("t_00000005", "todo");
+    b.sql("INSERT INTO task_links (parent_id, child_id) VALUES ('t_00000001', 't_00000005')");
+    b.add("t_00000006", "ready");
+    b.sql("UPDATE tasks SET body = 'x\nwatchbill: no-heal' WHERE id = 't_00000006'");
+    b.add("t_00000007", "archived");
+    for (id, says, kind) in [
+        ("t_00000001", "blocked by hand 10m ago: which licence?", "left_alone"),
+        ("t_00000002", "scheduled by somebody else 10m ago: after the release", "left_alone"),
+        ("t_00000003", "in triage, blocked again and again for one reason", "due"),
+        ("t_00000004", "done, 10m ago", "over"),
+        ("t_00000005", "in todo: it waits for t_00000001 (blocked)", "fine"),
+        (
+            "t_00000006",
+            "ready, and left alone on purpose, since it is marked `watchbill: no-heal`",
+            "left_alone",
+        ),
+        ("t_00000007", "archived", "over"),
+    ] {
+        let all = json(&b, &[id]);
+        assert_eq!((&all["says"], &all["kind"]), (&format!("{id} is {says}").into(), &kind.into()), "{all}");
+    }
+    let (_, more) = first(&b, "t_00000005");
+    assert_eq!(more, "t_00000001 is blocked by hand 10m ago: which licence?");
+}
+
+#[test]
+fn it_is_found_on_whichever_board_has_it() {
+    let b = TestBoard::new();
+    b.add("t_00000001", "ready");
+    let other = TestBoard::own();
+    other.add("t_0000000a", "ready");
+    let (one, two) = (b.db.to_str().unwrap(), other.db.to_str().unwrap());
+    let said = ask(&b, &["t_0000000a", "--db", one, "--db", two]).ok();
+    assert!(said.starts_with("t_0000000a is ready for luna since 1h: a worker must claim it"), "{said}");
+    assert!(said.contains(&format!("on {two}")), "{said}");
+    assert!(said.contains(&format!("board --db {two} show t_0000000a")), "{said}");
+    for (task, code, why) in [
+        ("t_0000000b", 1, "no such task on any of these boards"),
+        ("lanterns", 2, "not a task id"),
+        ("--db", 2, "a value is required"),
+    ] {
+        let said = ask(&b, &[task]);
+        assert_eq!(said.code, code, "{said:?}");
+        assert!(said.err.contains(why), "{said:?}");
+    }
+    // A board that cannot be read may be the one that has it.
+    let broken = b.path().join("broken.db");
+    fs::write(&broken, "no database").unwrap();
+    let broken = broken.to_str().unwrap();
+    assert!(ask(&b, &["t_00000001", "--db", broken, "--db", one]).ok().starts_with("t_00000001 is ready"));
+    assert!(ask(&b, &["t_0000000b", "--db", broken, "--db", one]).fails(65).contains("broken.db"));
+}
+
+#[test]
+fn a_living_worker_is_left_alone_and_said_to_be_well() {
+    let b = TestBoard::new();
+    b.add("t_00000001", "ready");
+    let run = b.run_it("t_00000001", None, 900);
+    let mut living = worker("t_00000001", run);
+    b.sql(&format!("UPDATE tasks SET worker_pid = {} WHERE id = 't_00000001'", living.pid()));
+    let (says, _) = first(&b, "t_00000001");
+    assert!(says.starts_with("t_00000001 is running, and nothing is wrong: worker alive: pid"), "{says}");
+    assert!(living.is_running());
+}
