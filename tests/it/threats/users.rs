@@ -6,9 +6,11 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Kept, TestBoard, dead_pid, until};
 
-/// Used by no other test: all of them see the processes of these.
-const ID: &str = "t_7a11e401";
+/// Used by one test each, and by none elsewhere: all of them see the processes of these.
+const CLAIMED: &str = "t_7a11e401";
 const NEIGHBOUR: &str = "t_7a11e402";
+const MARKED: &str = "t_7a11e403";
+const ID: &str = "t_7a11e404";
 
 /// A process with these arguments behind it, of another user where we may start one. It does nothing.
 fn pretender(arguments: &[&str], environment: &[(&str, &str)]) -> Kept {
@@ -32,32 +34,32 @@ fn pretender(arguments: &[&str], environment: &[(&str, &str)]) -> Kept {
 #[test]
 fn a_process_that_says_it_is_the_worker_holds_its_task_back_and_no_other() {
     let b = TestBoard::new();
-    for id in [ID, NEIGHBOUR] {
+    for id in [CLAIMED, NEIGHBOUR] {
         b.add(id, "ready");
         b.run_it(id, Some(dead_pid()), 900);
     }
     let key = ["sk-proj", "-", &"Ab3".repeat(16)].concat();
     let mut kept =
-        pretender(&["hermes", "--api-key", &key, "chat", "-q", &format!("work kanban task {ID}")], &[]);
+        pretender(&["hermes", "--api-key", &key, "chat", "-q", &format!("work kanban task {CLAIMED}")], &[]);
     let told = b.heal(&["-v"]).ok();
-    assert!(told.contains(&format!("{ID} left alone: worker alive: pid {}", kept.pid())), "{told}");
+    assert!(told.contains(&format!("{CLAIMED} left alone: worker alive: pid {}", kept.pid())), "{told}");
     assert!(told.contains(&format!("{NEIGHBOUR} requeue")), "{told}");
     assert!(!told.contains(&key[8..]) && !b.dump().contains(&key[8..]), "nobody's arguments are quoted");
     // It stands still as long as that process lives, and the time is told.
     let told = b.pass_later("budget-check", 90_000, &[]).ok();
-    assert!(told.contains(ID) && told.contains("over time"), "{told}");
+    assert!(told.contains(CLAIMED) && told.contains("over time"), "{told}");
     kept.kill();
-    assert!(b.heal(&[]).ok().contains(&format!("{ID} requeue")));
+    assert!(b.heal(&[]).ok().contains(&format!("{CLAIMED} requeue")));
 }
 
 #[test]
 fn a_process_that_carries_a_runs_marks_is_waited_for_and_not_for_ever() {
     let b = TestBoard::new();
-    b.add(ID, "ready");
-    let run = b.run_it(ID, Some(dead_pid()), 900).to_string();
+    b.add(MARKED, "ready");
+    let run = b.run_it(MARKED, Some(dead_pid()), 900).to_string();
     let key = ["sk-proj", "-", &"Ab3".repeat(16)].concat();
     let marks =
-        [("HERMES_KANBAN_TASK", ID), ("HERMES_KANBAN_RUN_ID", run.as_str()), ("API_KEY", key.as_str())];
+        [("HERMES_KANBAN_TASK", MARKED), ("HERMES_KANBAN_RUN_ID", run.as_str()), ("API_KEY", key.as_str())];
     // As the same user: another user's environment is seen by root alone.
     let mut command = Command::new("sh");
     command
@@ -71,7 +73,7 @@ fn a_process_that_carries_a_runs_marks_is_waited_for_and_not_for_ever() {
     let told = b.heal(&["-v"]).ok();
     assert!(told.contains("waiting up to 15m for its child"), "{told}");
     let told = b.later(3_700, &["-v"]).ok();
-    assert!(told.contains(&format!("{ID} requeue")) && told.contains("its children still run"), "{told}");
+    assert!(told.contains(&format!("{MARKED} requeue")) && told.contains("its children still run"), "{told}");
     assert!(!told.contains(&key[8..]) && !b.dump().contains(&key[8..]));
     assert!(kept.is_running(), "and nobody is signalled");
 }

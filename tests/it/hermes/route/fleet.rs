@@ -54,11 +54,12 @@ fn counts(home: &Home) -> String {
     )
 }
 
-/// Every run with its times, in the order of their starts.
+/// Every run with its times and the event that says it was claimed, in the order of their starts.
 fn runs(home: &Home) -> Vec<Value> {
     let text = home.value(
         "SELECT json_group_array(json_object('task', task_id, 'profile', profile, 'began', started_at, 'ended', ended_at, \
-         'outcome', outcome)) FROM (SELECT * FROM task_runs WHERE outcome IS NULL OR ended_at > started_at ORDER BY id)",
+         'outcome', outcome, 'claim', (SELECT min(e.id) FROM task_events e WHERE e.run_id = r.id AND e.kind = 'claimed'))) \
+         FROM (SELECT * FROM task_runs WHERE outcome IS NULL OR ended_at > started_at ORDER BY id) r",
     );
     serde_json::from_str(&text).unwrap()
 }
@@ -94,24 +95,25 @@ fn twenty_tasks_come_through_a_limited_provider_without_a_person() {
     }
     one_at_a_time(&home);
 
-    // What was ready at the moment of the hold never meets the limited provider. What ran then the runtime may try again.
-    let held = home.value("SELECT min(created_at) FROM task_events WHERE payload LIKE '%watchbill%'");
-    // A pass bears the time at which it began to look; on a busy machine it writes seconds later.
-    let held: i64 = held.parse::<i64>().unwrap() + 10;
+    // What was ready when the hold was written never meets the limited provider. What ran then the runtime may try again.
+    // By the order of the events and not by the clock: a pass bears the time at which it began to look, and on a busy
+    // machine it writes seconds later, one task after the other.
+    let held = home.value(
+        "SELECT max(id) FROM task_events WHERE payload ->> '$.watchbill.pass' = (SELECT payload ->> '$.watchbill.pass' \
+         FROM task_events WHERE payload LIKE '%\"case\":\"provider-hold\"%' ORDER BY id LIMIT 1)",
+    );
+    let held: i64 = held.parse().unwrap();
     let by_luna: Vec<Value> = runs(&home).into_iter().filter(|r| r["profile"] == "luna").collect();
-    let began = |r: &Value| r["began"].as_i64().unwrap();
-    let at_work: Vec<&Value> = by_luna.iter().filter(|r| began(r) <= held).map(|r| &r["task"]).collect();
+    let claim = |r: &Value| r["claim"].as_i64().unwrap();
+    let at_work: Vec<&Value> = by_luna.iter().filter(|r| claim(r) <= held).map(|r| &r["task"]).collect();
     // And when the hold is over one task at a time probes.
     let probes = |r: &Value| {
         let sql = "SELECT count(*) FROM task_events WHERE kind = 'unblocked' AND payload LIKE '%\"case\":\"probe\"%'";
-        home.value(&format!(
-            "{sql} AND task_id = {} AND created_at <= {}",
-            r["task"].to_string().replace('"', "'"),
-            began(r)
-        )) != "0"
+        let task = r["task"].as_str().unwrap();
+        home.value(&format!("{sql} AND task_id = '{task}' AND id <= {}", claim(r))) != "0"
     };
     let late: Vec<_> =
-        by_luna.iter().filter(|r| began(r) > held && !at_work.contains(&&r["task"]) && !probes(r)).collect();
+        by_luna.iter().filter(|r| claim(r) > held && !at_work.contains(&&r["task"]) && !probes(r)).collect();
     let refused = provider.questions("crowd").iter().filter(|q| q.refused).count();
     let (asked, all) = (provider.questions("r429").len(), runs(&home).len());
     eprintln!("{all} runs; {asked} requests to luna's provider; sol's refused {refused}; late: {late:?}");
