@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -21,6 +22,9 @@ pub trait Processes {
     fn scan(&self, tasks: &BTreeSet<&str>) -> Scan;
     /// Looks at one pid.
     fn probe(&self, pid: i64) -> Probe;
+    /// Waits a moment for environments that could not be read, as they cannot while a process is replaced or ends. What is
+    /// known at the first look stays as it is.
+    fn settle(&self, _scan: &mut Scan, _tasks: &BTreeSet<&str>) {}
 }
 
 /// The processes of the kernel we run on, as this folder shows them.
@@ -35,7 +39,16 @@ impl Processes for ProcFs<'_> {
     fn probe(&self, pid: i64) -> Probe {
         probe(self.0, pid)
     }
+
+    fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>) {
+        settle(self.0, scan, tasks);
+    }
 }
+
+/// How often, and how far apart, an unreadable environment is looked at again: for a tenth of a second. On a busy machine
+/// some process is always just being replaced.
+const LOOKS: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(5);
 
 /// What one process shows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,6 +194,24 @@ pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
         next = parents.get(&pid).copied();
     }
     scan
+}
+
+fn settle(root: &Path, scan: &mut Scan, tasks: &BTreeSet<&str>) {
+    for _ in 0..LOOKS {
+        if scan.veiled.is_empty() {
+            return;
+        }
+        std::thread::sleep(BETWEEN);
+        for (pid, ticks) in std::mem::take(&mut scan.veiled) {
+            match read(root, pid) {
+                Ok(process) if process.ticks == Some(ticks) => scan.take(process, tasks, &|_| true),
+                // Its number is somebody else's now, who came after the walk as others may have.
+                Ok(_) => {}
+                Err(e) if vanished(&e) => {}
+                Err(_) => scan.veiled.push((pid, ticks)),
+            }
+        }
+    }
 }
 
 impl Scan {

@@ -33,7 +33,11 @@ impl View<'_> {
             return Vec::new();
         }
         let tasks: BTreeSet<&str> = asks.iter().map(|a| a.task.as_str()).collect();
-        let scan = self.processes.scan(&tasks);
+        let mut scan = self.processes.scan(&tasks);
+        // Where no pid is recorded, whoever hides its environment may be the worker.
+        if asks.iter().any(|a| a.pid.is_none() && !a.hermes_spawned) {
+            self.processes.settle(&mut scan, &tasks);
+        }
         let probe = |pid| self.processes.probe(pid);
         let look = |ask: &Ask| {
             let sight = Sight {

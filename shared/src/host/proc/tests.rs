@@ -187,6 +187,28 @@ fn a_scan_keeps_what_was_asked_for() {
 }
 
 #[test]
+fn an_environment_that_is_there_a_moment_later_is_read_then() {
+    let root = fake(&[
+        (5_000_011, 1, "sleep 1", Some("")),
+        (5_000_012, 1, "sleep 2", Some("")),
+        (5_000_013, 1, "sleep 3", Some("")),
+        (5_000_014, 1, "sleep 4", None),
+    ]);
+    let tasks = BTreeSet::from(["t_1"]);
+    let veiled = |s: &Scan| s.veiled.iter().map(|v| v.0).collect::<BTreeSet<i64>>();
+    let mut found = scan(root.path(), &tasks);
+    assert_eq!(veiled(&found).len(), 4);
+    // One was replaced by the worker, one ended, and the number of one is somebody else's by now.
+    fs::write(root.path().join("5000011/environ"), "HERMES_KANBAN_TASK=t_1\0").unwrap();
+    fs::remove_file(root.path().join("5000012/stat")).unwrap();
+    let stat = fs::read_to_string(root.path().join("5000013/stat")).unwrap();
+    fs::write(root.path().join("5000013/stat"), stat.replace(" 900 ", " 901 ")).unwrap();
+    settle(root.path(), &mut found, &tasks);
+    assert_eq!(veiled(&found), BTreeSet::from([5_000_014]));
+    assert_eq!(found.marked.iter().map(|p| p.pid).collect::<Vec<_>>(), [5_000_011]);
+}
+
+#[test]
 fn a_scan_says_where_it_failed() {
     let gap = |root: &Path| scan(root, &BTreeSet::from(["t_1"])).gap;
     let root = fake(&[(11, 1, "sleep", Some("A=1"))]);
