@@ -9,9 +9,6 @@ use super::{Ask, Birth, Boot, HostFacts, Life, Look, Orphan, Proof};
 /// A start may lie this many seconds after the claim and still be the worker's: boot time and board time are
 /// both rounded, and Hermes writes the claim before it spawns.
 const START_SLACK: i64 = 5;
-/// An attempt must be older than the boot by this many seconds to be called older; also how far two readings
-/// of one boot's moment may lie apart.
-const BOOT_SLACK: i64 = 60;
 
 /// All that was seen of one attempt.
 pub(super) struct Sight<'a> {
@@ -78,7 +75,7 @@ fn verdict(ask: &Ask, sight: &Sight, claimer: Life) -> Verdict {
     if let Some(gap) = &sight.scan.gap {
         return Verdict::Unknown(format!("the process list is not complete: {gap}"));
     }
-    let reboot = before_this_boot(ask, sight.facts);
+    let reboot = sight.facts.precedes_boot(ask.since, ask.birth.as_ref());
     let (ticks, fate) = match fate(ask, sight, reboot) {
         Ok(fate) => fate,
         Err(why) => return Verdict::Unknown(why),
@@ -125,25 +122,13 @@ enum Kinship {
 
 fn kinship(birth: Option<&Birth>, p: &Process, facts: &HostFacts) -> Kinship {
     let (Some(birth), Some(ticks)) = (birth, p.ticks) else { return Kinship::Untold };
-    match (&birth.boot, same_boot(&birth.boot, facts), ticks == birth.ticks) {
+    match (&birth.boot, facts.is_this_boot(&birth.boot), ticks == birth.ticks) {
         (_, true, true) => Kinship::Same,
         (_, true, false) => Kinship::Differs,
         (Boot::Id(_), false, _) => Kinship::OtherBoot,
         (Boot::Epoch(_), false, false) => Kinship::Differs,
         (Boot::Epoch(_), false, true) => Kinship::Doubtful,
     }
-}
-
-fn same_boot(boot: &Boot, facts: &HostFacts) -> bool {
-    match boot {
-        Boot::Id(id) => *id == facts.boot_id,
-        Boot::Epoch(at) => at.since(facts.boot_time).saturating_abs() <= BOOT_SLACK,
-    }
-}
-
-fn before_this_boot(ask: &Ask, facts: &HostFacts) -> bool {
-    let born_here = ask.birth.as_ref().is_some_and(|b| same_boot(&b.boot, facts));
-    !born_here && ask.since < facts.boot_time.plus(-BOOT_SLACK)
 }
 
 /// What became of the recorded pid: the start of the stranger that owns it now, and words for the report.
@@ -217,7 +202,7 @@ fn within_sight(ask: &Ask, sight: &Sight, claimer: Life, reboot: bool) -> Result
 /// given again only after every process in it is gone.
 fn claimed_in_ours(ask: &Ask, sight: &Sight) -> bool {
     let ours = &sight.facts.pid_namespace;
-    let this_boot = ask.birth.as_ref().is_some_and(|b| same_boot(&b.boot, sight.facts));
+    let this_boot = ask.birth.as_ref().is_some_and(|b| sight.facts.is_this_boot(&b.boot));
     this_boot && !ours.is_empty() && ask.namespace.as_ref() == Some(ours)
 }
 

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
+/// An attempt must be older than the boot by this many seconds to be called older; also how far two readings
+/// of one boot's moment may lie apart.
+const BOOT_SLACK: i64 = 60;
+
 /// Whether somebody lives. `Unknown` is a verdict of its own and never leads to an action.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +57,23 @@ pub struct HostFacts {
     pub pid_namespace: String,
     /// Whether `/proc` shows the processes of other users too (no `hidepid`, no `subset=pid`).
     pub sees_all: bool,
+}
+
+impl HostFacts {
+    /// Whether a recorded boot is the one that runs now.
+    pub fn is_this_boot(&self, boot: &Boot) -> bool {
+        match boot {
+            Boot::Id(id) => *id == self.boot_id,
+            Boot::Epoch(at) => at.since(self.boot_time).saturating_abs() <= BOOT_SLACK,
+        }
+    }
+
+    /// Whether an attempt of that time is older than this boot. Where its worker's start was recorded in this one it is not,
+    /// whatever a clock says that may have been stepped since.
+    pub fn precedes_boot(&self, since: Time, birth: Option<&Birth>) -> bool {
+        let born_here = birth.is_some_and(|b| self.is_this_boot(&b.boot));
+        !born_here && since < self.boot_time.plus(-BOOT_SLACK)
+    }
 }
 
 /// The boot a recorded start belongs to.

@@ -50,7 +50,8 @@ impl Rules<'_> {
             return Verdict::Wait(because, self.seen.now.plus(self.grace() - quiet));
         }
         let started = self.started(t);
-        let rebooted = self.seen.host.as_ref().is_some_and(|h| started.plus(60) < h.boot_time);
+        let birth = super::ask(&t.detail).and_then(|ask| ask.birth);
+        let rebooted = self.seen.host.as_ref().is_some_and(|h| h.precedes_boot(started, birth.as_ref()));
         let orphan_row = row.claim_lock.is_none();
         let excused = match () {
             () if rebooted => Some("the machine was restarted since"),

@@ -204,6 +204,11 @@ fn attempts_that_died_are_counted_since_the_last_success_or_the_last_word() {
     let mut seen = seen(vec![dead(vec![crashed(1), crashed(2)], vec![])]);
     seen.host.as_mut().unwrap().boot_time = ago(100);
     assert!(!line(&decide(&seen, &pass(), &two)).contains("resume-cap"));
+    // Its worker was seen to start in this boot: then a clock was stepped, and nothing was restarted.
+    let birth = crate::host::Birth { boot: crate::host::Boot::Id("b".into()), ticks: 77 };
+    let claimed = seen.tasks[0].detail.events.iter_mut().find(|e| e.kind == "claimed").unwrap();
+    claimed.payload["watchbill"] = json!({"birth": birth});
+    assert!(line(&decide(&seen, &pass(), &two)).contains("resume-cap"));
     // At the breaker, too.
     let gave_up = with!(given_up("pid 4 not alive", 9_000), |t| {
         t.detail.runs = vec![crashed(1), crashed(2), crashed(3)];
