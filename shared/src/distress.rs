@@ -136,7 +136,11 @@ pub(crate) fn hand(own_board: bool, slug: Option<&str>, db: &str) -> String {
 /// A text as one word of a shell line.
 pub(crate) fn shell_word(s: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+".contains(&b);
-    if s.bytes().all(plain) { s.to_owned() } else { format!("'{}'", s.replace('\'', r"'\''")) }
+    if !s.is_empty() && s.bytes().all(plain) {
+        s.to_owned()
+    } else {
+        format!("'{}'", s.replace('\'', r"'\''"))
+    }
 }
 
 /// Where the work of a stuck task is.

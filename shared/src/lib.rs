@@ -42,5 +42,6 @@ pub mod timers;
 pub mod tree;
 mod undo;
 pub mod watch;
+mod whole;
 
 pub use cli::main;

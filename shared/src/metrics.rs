@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write as _};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::foreign;
 use crate::report::BoardReport;
 use crate::time::Time;
+use crate::whole::beside;
 
 /// How our files begin; nothing else is ever replaced.
 const BEGINS: &str = "# HELP watchbill_";
@@ -123,12 +124,8 @@ pub fn write(file: &Path, ended: &Ended<'_>) -> Result<()> {
     let wrong = |e: &io::Error| Error::new(Kind::Io, &at, e).hint("name a file in a folder you can write");
     let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
-    let mut new =
-        tempfile::Builder::new().prefix(".watchbill-").tempfile_in(folder).map_err(|e| wrong(&e))?;
     // The collector is another user.
-    let all = std::fs::Permissions::from_mode(0o644);
-    new.as_file().set_permissions(all).map_err(|e| wrong(&e))?;
-    new.write_all(render(ended, &before).as_bytes()).map_err(|e| wrong(&e))?;
+    let new = beside(folder, &render(ended, &before), 0o644).map_err(|e| wrong(&e))?;
     new.persist(file).map_err(|e| wrong(&e.error))?;
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! The red switch: a plain file beside a board, which works even when the board does not.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Kind};
 use crate::foreign::{open, others_hand};
 use crate::time::{Time, words};
+use crate::whole::beside;
 
 /// The name of the file, in the folder of a board.
 pub const FILE: &str = "watchbill.pause";
@@ -98,14 +98,9 @@ impl Pause {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "is there and no plain file"));
         }
         let text = toml::to_string(self).map_err(io::Error::other)?;
-        let mut new = tempfile::Builder::new().prefix(".watchbill-").tempfile_in(folder)?;
+        let said = "# Nothing is changed on this board meanwhile. `watchbill unpause`, or remove this file.";
         // Whoever runs a watcher must be able to read when it ends.
-        new.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-        writeln!(
-            new,
-            "# Nothing is changed on this board meanwhile. `watchbill unpause`, or remove this file."
-        )?;
-        new.write_all(text.as_bytes())?;
+        let new = beside(folder, &format!("{said}\n{text}"), 0o644)?;
         new.as_file().sync_all()?;
         new.persist(&file).map_err(|e| e.error)?;
         File::open(folder)?.sync_all()
@@ -115,6 +110,7 @@ impl Pause {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 

@@ -84,11 +84,8 @@ pub(crate) struct Places {
 impl Places {
     /// As systemd.unit(5), the XDG base directories and cron(8) have them.
     pub(crate) fn of(env: &dyn Fn(&str) -> Option<String>) -> Places {
-        let home = env("HOME").map(PathBuf::from);
-        let absolute = |name: &str| env(name).map(PathBuf::from).filter(|p| p.is_absolute());
-        let beside = |rest: &str| home.as_ref().map(|h| h.join(rest));
-        let config = absolute("XDG_CONFIG_HOME").or_else(|| beside(".config"));
-        let data = absolute("XDG_DATA_HOME").or_else(|| beside(".local/share"));
+        let (config, data) =
+            (own(env, "XDG_CONFIG_HOME", ".config"), own(env, "XDG_DATA_HOME", ".local/share"));
         let shared = |kind: &str| {
             let roots = ["/etc", "/run", "/usr/local/lib", "/usr/lib"];
             roots.map(|root| Path::new(root).join("systemd").join(kind)).to_vec()
@@ -99,9 +96,15 @@ impl Places {
             user: own.chain(shared("user")).collect(),
             system: shared("system"),
             crontabs: std::iter::once(PathBuf::from("/etc/crontab")).chain(more).collect(),
-            home,
+            home: env("HOME").map(PathBuf::from),
         }
     }
+}
+
+/// A folder of the XDG base directories: what the variable says, where that is a whole path, else a place in the home.
+fn own(env: &dyn Fn(&str) -> Option<String>, variable: &str, rest: &str) -> Option<PathBuf> {
+    let set = env(variable).map(PathBuf::from).filter(|p| p.is_absolute());
+    set.or_else(|| Some(PathBuf::from(env("HOME")?).join(rest)))
 }
 
 /// Everything on this machine that starts a watcher, as far as this user can see it.

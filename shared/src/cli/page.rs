@@ -1,10 +1,11 @@
 //! Where a page is written to: whole or not at all, for nobody else to read, and in the place of nothing but a page.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
+use crate::whole::beside;
 
 /// Writes the page beside its place first, so that nobody ever opens half of one. Only a page of before is replaced.
 pub(super) fn write(file: &Path, text: &str) -> Result<()> {
@@ -21,9 +22,7 @@ pub(super) fn write(file: &Path, text: &str) -> Result<()> {
     let folder = real.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // A timer's first page may come before anything else of ours. Boards are nobody else's business.
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
-    let mut new =
-        tempfile::Builder::new().prefix(".watchbill-").tempfile_in(folder).map_err(|e| wrong(&e))?;
-    new.write_all(text.as_bytes()).map_err(|e| wrong(&e))?;
+    let new = beside(folder, text, 0o600).map_err(|e| wrong(&e))?;
     new.persist(&real).map_err(|e| wrong(&e.error))?;
     Ok(())
 }

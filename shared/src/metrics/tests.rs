@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 use crate::board::{Outcome, Step};

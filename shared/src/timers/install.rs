@@ -1,8 +1,6 @@
 //! Writes and takes away what starts the watchers: first all that would be done, as plain data, then that and nothing else.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -11,6 +9,7 @@ use super::shipped::{self, MARK, Wanted};
 use super::{By, Tool};
 use crate::error::{Error, Kind, Result};
 use crate::foreign;
+use crate::whole::beside;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -138,17 +137,7 @@ pub(crate) fn remove(by: By, folder: Option<&Path>) -> Result<Vec<Change>> {
         let text = shipped::without(&old);
         return Ok(if text == old { Vec::new() } else { vec![Change::Crontab { text }] });
     };
-    let nobody = Wanted {
-        program: PathBuf::new(),
-        root: None,
-        state: PathBuf::new(),
-        metrics: PathBuf::new(),
-        variables: Vec::new(),
-        boards: Vec::new(),
-        user: None,
-        writable: Vec::new(),
-    };
-    let ours = shipped::units(by, &nobody).into_iter().map(|(name, _)| folder.join(name));
+    let ours = shipped::names(by).into_iter().map(|name| folder.join(name));
     let ours: Vec<PathBuf> = ours.filter(|path| is_ours(path).is_some()).collect();
     if ours.is_empty() {
         return Ok(Vec::new());
@@ -222,10 +211,8 @@ fn files(changes: &[Change]) -> Result<()> {
         let wrong = |e: &std::io::Error| Error::io(path.display(), e);
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(|e| wrong(&e))?;
-        let mut file =
-            tempfile::Builder::new().prefix(".watchbill-").tempfile_in(folder).map_err(|e| wrong(&e))?;
-        file.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(|e| wrong(&e))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(|e| wrong(&e))?;
+        let file = beside(folder, text, 0o644).map_err(|e| wrong(&e))?;
+        file.as_file().sync_all().map_err(|e| wrong(&e))?;
         new.push((path, file, fs::read(path).ok()));
     }
     let mut done: Vec<(&PathBuf, Option<Vec<u8>>)> = Vec::new();

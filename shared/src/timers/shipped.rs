@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{By, WATCHED};
+use crate::distress::shell_word;
 
 /// How every file of ours begins: only what begins so is ever replaced or taken away.
 pub(crate) const MARK: &str = "# Written by `watchbill timers install`";
@@ -75,18 +76,26 @@ pub(crate) fn timers() -> Vec<String> {
     WATCHED.iter().map(|w| format!("watchbill-{}.timer", w.program)).collect()
 }
 
-/// Every file below the folder of units, and what it says.
+/// The name of every file below the folder of units.
+pub(crate) fn names(by: By) -> Vec<PathBuf> {
+    let watched = WATCHED.iter().flat_map(|w| ["service", "timer"].map(|end| unit(w.program, end)));
+    watched.chain((by == By::System).then(|| HARDENING.into())).collect()
+}
+
+fn unit(program: &str, end: &str) -> PathBuf {
+    PathBuf::from(format!("watchbill-{program}.{end}"))
+}
+
+/// Every file of [`names`], in that order, and what it says.
 pub(crate) fn units(by: By, wanted: &Wanted) -> Vec<(PathBuf, String)> {
-    let mut all = Vec::new();
+    let mut texts = Vec::new();
     for (watched, (service, timer)) in WATCHED.iter().zip(UNITS) {
-        let named = |end: &str| PathBuf::from(format!("watchbill-{}.{end}", watched.program));
-        all.push((named("service"), marked(&self::service(service, watched.program, by, wanted))));
-        all.push((named("timer"), marked(timer)));
+        texts.push(marked(&self::service(service, watched.program, by, wanted)));
+        texts.push(marked(timer));
     }
-    if by == By::System {
-        all.push((HARDENING.into(), marked(shipped!("watchbill-.service.d/hardening.conf"))));
-    }
-    all
+    texts.push(marked(shipped!("watchbill-.service.d/hardening.conf")));
+    // The last one has a name beside the units of the whole system only.
+    names(by).into_iter().zip(texts).collect()
 }
 
 fn marked(text: &str) -> String {
@@ -143,9 +152,11 @@ pub(crate) fn crontab(old: &str, wanted: &Wanted) -> String {
     ));
     let jobs = CRONTAB.lines().filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()));
     for (job, watched) in jobs.zip(WATCHED) {
-        let set = wanted.variables().into_iter().map(|(name, value)| format!("{name}={} ", shell(&value)));
+        let set =
+            wanted.variables().into_iter().map(|(name, value)| format!("{name}={} ", shell_word(&value)));
         let words = wanted.words(watched.program);
-        let command = set.collect::<String>() + &words.iter().map(|w| shell(w)).collect::<Vec<_>>().join(" ");
+        let command =
+            set.collect::<String>() + &words.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ");
         // The shipped line has the command between these two.
         let (before, rest) = job.split_once("out=$(").unwrap_or((job, ""));
         let after = rest.split_once(" 2>&1)").map_or("", |(_, after)| after);
@@ -167,25 +178,11 @@ pub(crate) fn without(crontab: &str) -> String {
     crontab.split_inclusive('\n').filter(keep).collect()
 }
 
-/// A word as a shell has it.
-fn shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@%".contains(c);
-    match word.chars().all(is_plain) && !word.is_empty() {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
 /// Where systemd looks for what is written here.
 pub(crate) fn folder(by: By, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     match by {
         By::System => Some(Path::new("/etc/systemd/system").to_path_buf()),
-        By::User => {
-            let config = env("XDG_CONFIG_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
-            config
-                .or_else(|| Some(PathBuf::from(env("HOME")?).join(".config")))
-                .map(|p| p.join("systemd/user"))
-        }
+        By::User => super::own(env, "XDG_CONFIG_HOME", ".config").map(|p| p.join("systemd/user")),
         By::Cron => None,
     }
 }
