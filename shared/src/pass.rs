@@ -1,6 +1,7 @@
 //! One pass of a watcher over one board: observe, decide, apply, report.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -316,7 +317,8 @@ fn carry_out(
         return Ok(());
     }
     if steps.is_empty() {
-        wedged_while_idle(&id.path, tools, report);
+        // A board on which nothing moves may be one whose dispatcher is stuck in its lock.
+        report.findings.extend(wedge(&id.path, tools).map(|w| w.to_string()));
         return Ok(());
     }
     board.writable()?;
@@ -443,21 +445,40 @@ fn dispatch_lock(db: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) -> 
     Ok(Some(file))
 }
 
-/// A board on which nothing moves may be one whose dispatcher is stuck in its lock: then nothing is wrong but that.
-fn wedged_while_idle(db: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) {
-    report.findings.extend(wedge(db, tools));
+/// A dispatcher that is stuck in its lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wedge {
+    /// The lock.
+    pub lock: PathBuf,
+    /// Who holds it: pids, in words.
+    pub who: String,
+    /// For how many seconds the same process was seen with it.
+    pub held: i64,
 }
 
-/// What to say of a dispatcher that is stuck in its lock, if so, as far as passes saw the same process hold it.
-pub(crate) fn wedge(db: &Path, tools: &mut Tools<'_>) -> Option<String> {
-    let path = lock_path(db);
-    match tools.host.flock_holders(&path) {
+impl Wedge {
+    /// `process 9 has held LOCK for 10m`.
+    pub fn what(&self) -> String {
+        format!("process {} has held {} for {}", self.who, self.lock.display(), words(self.held))
+    }
+}
+
+impl fmt::Display for Wedge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "dispatcher-wedged: {}; look at it, and restart it if it does nothing", self.what())
+    }
+}
+
+/// The dispatcher that is stuck in its lock, if one is, as far as passes saw the same process hold it.
+pub(crate) fn wedge(db: &Path, tools: &mut Tools<'_>) -> Option<Wedge> {
+    let lock = lock_path(db);
+    match tools.host.flock_holders(&lock) {
         Holders::Pids(pids) => {
-            let (who, held) = held_for(&path, &pids, tools);
-            (held >= WEDGED).then(|| wedged(&path, &who, held))
+            let (who, held) = held_for(&lock, &pids, tools);
+            (held >= WEDGED).then_some(Wedge { lock, who, held })
         }
         Holders::Nobody => {
-            tools.cache.forget(&format!("lock:{}:", path.display()), &BTreeSet::new());
+            tools.cache.forget(&format!("lock:{}:", lock.display()), &BTreeSet::new());
             None
         }
         Holders::Unknown(_) => None,
@@ -480,7 +501,7 @@ fn held(path: &Path, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<
     if held < WEDGED {
         return Err(busy(format!("process {who}")));
     }
-    report.findings.push(wedged(path, &who, held));
+    report.findings.push(Wedge { lock: path.to_path_buf(), who, held }.to_string());
     Ok(())
 }
 
@@ -492,14 +513,6 @@ fn held_for(path: &Path, pids: &[i64], tools: &mut Tools<'_>) -> (String, i64) {
     let now = tools.pass.now;
     let since = keys.iter().map(|k| tools.cache.sight(k, now)).min().unwrap_or(now);
     (pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "), now.since(since))
-}
-
-fn wedged(path: &Path, who: &str, held: i64) -> String {
-    format!(
-        "dispatcher-wedged: process {who} has held {} for {}; look at it, and restart it if it does nothing",
-        path.display(),
-        words(held)
-    )
 }
 
 fn lock_path(db: &Path) -> PathBuf {

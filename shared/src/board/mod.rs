@@ -51,6 +51,17 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every state of work that is not over.
+    pub const OPEN: [Status; 7] = [
+        Status::Triage,
+        Status::Todo,
+        Status::Scheduled,
+        Status::Ready,
+        Status::Running,
+        Status::Blocked,
+        Status::Review,
+    ];
+
     /// The word on the board.
     pub fn as_str(&self) -> &str {
         match self {

@@ -6,6 +6,7 @@ use super::Finding;
 use crate::config::Config;
 use crate::error::{Error, Kind};
 use crate::host::Split;
+use crate::pass::Wedge;
 use crate::pause::Pause;
 use crate::time::{Time, words};
 use crate::watch::clock::FUTURE;
@@ -24,9 +25,9 @@ pub struct BoardSeen {
     pub locked: Vec<PathBuf>,
     /// Whether it is split.
     pub split: Split,
-    /// What is to be said of a dispatcher that is stuck in its lock.
-    pub wedge: Option<String>,
-    /// Its pause, over or not.
+    /// A dispatcher that is stuck in its lock.
+    pub wedge: Option<Wedge>,
+    /// The pause in force.
     pub pause: Option<Pause>,
     /// Who owns the file, where that is another user than this one.
     pub owner: Option<u32>,
@@ -55,7 +56,7 @@ pub struct BoardRead {
 /// Judges one board.
 pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     let mut all = vec![file(seen)];
-    if let Some(pause) = seen.pause.as_ref().filter(|p| !p.is_over(now)) {
+    if let Some(pause) = &seen.pause {
         let todo = "`watchbill unpause` once the reason is gone; nothing is changed until then";
         all.push(Finding::warning("board-paused", &seen.name, pause.words(now)).todo(todo));
     }
@@ -77,19 +78,17 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
 
 /// No board at all, and why.
 pub fn none(why: &Error) -> Finding {
-    let bare = Error { hint: None, at: String::new(), ..why.clone() };
-    let todo = why.hint.clone().unwrap_or_else(|| "name a board with --db".into());
-    Finding::error("board-none", &why.at, bare).todo(todo)
+    Finding::error("board-none", &why.at, &why.what)
+        .todo(why.hint.as_deref().unwrap_or("name a board with --db"))
 }
 
 fn file(seen: &BoardSeen) -> Finding {
     let on = |id, e: &Error| {
-        let bare = Error { hint: None, at: String::new(), ..e.clone() };
-        let todo = e.hint.clone().unwrap_or_else(|| match e.kind {
-            Kind::NoInput => "name another one, or start Hermes once on it".into(),
-            _ => "see what it is; restore it from a copy where it is damaged".into(),
+        let todo = e.hint.as_deref().unwrap_or(match e.kind {
+            Kind::NoInput => "name another one, or start Hermes once on it",
+            _ => "see what it is; restore it from a copy where it is damaged",
         });
-        Finding::error(id, &seen.name, format!("{}: {bare}", seen.path.display())).todo(todo)
+        Finding::error(id, &seen.name, format!("{}: {}", seen.path.display(), e.what)).todo(todo)
     };
     if let Split::Split { pids } = &seen.split {
         let pids: Vec<_> = pids.iter().map(ToString::to_string).collect();
@@ -134,10 +133,8 @@ fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
 
 fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
     if let Some(wedge) = &seen.wedge {
-        let what = wedge.trim_start_matches("dispatcher-wedged: ");
-        let what = what.split("; ").next().unwrap_or(what);
         let todo = "look at that process, and restart it if it does nothing";
-        return Finding::error("dispatcher-wedged", &seen.name, what).todo(todo);
+        return Finding::error("dispatcher-wedged", &seen.name, wedge.what()).todo(todo);
     }
     let last = read.ticked.map(|at| format!("it last did something {} ago", words(now.since(at))));
     let recent = read.ticked.is_some_and(|at| now.since(at) <= crate::watch::heal::TICKED);

@@ -22,10 +22,8 @@ pub struct ConfigSeen {
 pub fn config(seen: &ConfigSeen) -> Vec<Finding> {
     let first = match &seen.loaded {
         Err(e) => {
-            let bare = Error { hint: None, at: String::new(), ..e.clone() };
-            let todo =
-                e.hint.clone().unwrap_or_else(|| "mend it; no watcher does anything until then".into());
-            Finding::error("config-invalid", &e.at, bare).todo(todo)
+            let todo = e.hint.as_deref().unwrap_or("mend it; no watcher does anything until then");
+            Finding::error("config-invalid", &e.at, &e.what).todo(todo)
         }
         Ok((0, _)) => {
             Finding::ok("config-valid", "configuration", "none is given; every value is the default")

@@ -12,14 +12,12 @@ use crate::distress::decision;
 use crate::logs::{LogEnd, SignalKind};
 use crate::quote;
 use crate::time::{Time, words};
+use crate::timers::{WATCHED, Watched};
+use crate::watch::Dispatcher;
 use crate::watch::word::{cause_in, our_hold};
-use crate::watch::{Dispatcher, budget, distress, heal, route};
 
 /// Most characters of a line that was made of somebody's words.
 const MOST: usize = 400;
-/// How often each watcher is started as shipped (`contrib/`), in seconds.
-const SHIPPED: [(&str, i64); 4] =
-    [(heal::NAME, 120), (distress::NAME, 120), (route::NAME, 120), (budget::NAME, 900)];
 
 /// What is the matter with one task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -225,12 +223,12 @@ fn next(f: &Facts) -> Vec<Next> {
     if f.is_over() {
         return Vec::new();
     }
-    let one = |(watcher, shipped_every): (&'static str, i64)| Next {
-        watcher,
-        at: f.take(watcher).and_then(|t| t.next),
-        shipped_every,
+    let one = |w: Watched| Next {
+        watcher: w.program,
+        at: f.take(w.program).and_then(|t| t.next),
+        shipped_every: w.every,
     };
-    SHIPPED.into_iter().map(one).collect()
+    WATCHED.into_iter().map(one).collect()
 }
 
 impl Attempt {

@@ -32,16 +32,6 @@ const MOST_KIN: usize = 5;
 const MOST_EVENTS: u32 = 50_000;
 /// Most tasks of a board that are looked at closely.
 const MOST_TASKS: usize = 1_000;
-/// States of work that is not over.
-const OPEN: [Status; 7] = [
-    Status::Running,
-    Status::Ready,
-    Status::Blocked,
-    Status::Todo,
-    Status::Scheduled,
-    Status::Triage,
-    Status::Review,
-];
 
 /// What it takes to look at boards.
 pub(crate) struct Lens<'a> {
@@ -139,7 +129,7 @@ impl Lens<'_> {
     pub(crate) fn read(&self, id: &BoardId, since: Time) -> Result<Read> {
         let mut board = SqliteBoard::open(id.clone(), Mode::Look, self.config.board.busy_timeout)?;
         let survey = self.survey(id, None);
-        let rows = board.glance(&OPEN)?;
+        let rows = board.glance(&Status::OPEN)?;
         let events = board.events(since, MOST_EVENTS)?;
         let mut unknown: Vec<String> = survey.failures();
         if u32::try_from(events.len()).unwrap_or(u32::MAX) >= MOST_EVENTS {
@@ -181,7 +171,7 @@ impl Lens<'_> {
 
     /// The red switch of a board, where it is thrown now.
     fn paused(&self, id: &BoardId) -> Option<String> {
-        pause::read(&id.folder()).filter(|p| !p.is_over(self.now)).map(|p| p.words(self.now))
+        pause::in_force(&id.folder(), self.now).map(|p| p.words(self.now))
     }
 
     /// Everything about these tasks; unknown ids are left out.
@@ -205,7 +195,7 @@ impl Lens<'_> {
             None => format!(" --db {}", distress::shell_word(&id.file())),
         };
         self.with(&pass, |tools| {
-            let wedged = pass::wedge(&id.path, tools);
+            let wedged = pass::wedge(&id.path, tools).map(|w| w.to_string());
             pass::look(&mut board, id, tools, |world, _| {
                 let lately = world.board.events(self.now.plus(-heal::TICKED), heal::MOST_TICKS)?;
                 let runtime = heal::runtime(world, &lately, self.now);

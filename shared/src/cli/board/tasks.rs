@@ -85,16 +85,17 @@ impl Hand<'_> {
     }
 
     pub(super) fn list(&mut self, status: &[String], assignee: Option<&str>) -> Result<u8> {
-        let open = ["triage", "todo", "scheduled", "ready", "running", "blocked", "review"];
+        let open = Status::OPEN;
+        let words = || open.iter().map(Status::as_str).collect::<Vec<_>>().join(", ");
         let known = |s: &String| -> Result<Status> {
             match Status::from(s.to_lowercase()) {
                 Status::Other(s) => Err(Error::new(Kind::Usage, format!("--status {s}"), "no such state")
-                    .hint(format!("one of {}, done, archived", open.join(", ")))),
+                    .hint(format!("one of {}, done, archived", words()))),
                 known => Ok(known),
             }
         };
         let wanted: Vec<Status> = if status.is_empty() {
-            open.iter().map(|s| Status::from((*s).to_owned())).collect()
+            open.to_vec()
         } else {
             status.iter().map(known).collect::<Result<_>>()?
         };

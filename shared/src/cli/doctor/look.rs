@@ -21,17 +21,6 @@ use crate::{pause, runtime};
 /// Who gave a value: a file, a variable or nobody.
 pub(super) type Origin = String;
 
-/// Every state of a task that is not over.
-pub(in crate::cli) const OPEN: [Status; 7] = [
-    Status::Triage,
-    Status::Todo,
-    Status::Scheduled,
-    Status::Ready,
-    Status::Running,
-    Status::Blocked,
-    Status::Review,
-];
-
 /// How far back the work of a dispatcher is looked for, in seconds, and in how many events.
 const BACK: i64 = 7 * 86_400;
 const MOST: u32 = 4_000;
@@ -95,7 +84,7 @@ pub(in crate::cli) fn board(id: &BoardId, tools: &mut Tools<'_>) -> BoardSeen {
         locked,
         split: tools.host.split(&id.path),
         wedge: pass::wedge(&id.path, tools),
-        pause: pause::read(&id.folder()),
+        pause: pause::in_force(&id.folder(), tools.pass.now),
         // Root sees the environment of everybody.
         owner: meta.map(|m| m.uid()).filter(|owner| *owner != me.as_raw() && !me.is_root()),
     }
@@ -104,7 +93,7 @@ pub(in crate::cli) fn board(id: &BoardId, tools: &mut Tools<'_>) -> BoardSeen {
 fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
     let mut board = SqliteBoard::open(id.clone(), Mode::Look, tools.config.board.busy_timeout)?;
     let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
-    let open = board.glance(&OPEN)?.len();
+    let open = board.glance(&Status::OPEN)?.len();
     let events = board.events(tools.pass.now.plus(-BACK), MOST)?;
     let runtime = runtime::of(id, is_own, tools.host);
     Ok(BoardRead {

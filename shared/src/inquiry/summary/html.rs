@@ -24,10 +24,10 @@ pub(crate) fn page(boards: &[Summary]) -> String {
 fn board(s: &Summary) -> String {
     let parts = [
         head(s),
-        section("Needs you", &s.needs_you, s.now, "people", "Nothing waits for a person's word.", told),
-        section("Waiting", &s.waiting, s.now, "people", "Nothing waits.", told),
-        section("Healed", &s.healed, s.now, "people", "No task needed help.", healed),
-        section("Left alone, and why", &s.left_alone, s.now, "people", "Nothing was left alone.", told),
+        section("Needs you", &s.needs_you, s.now, "Nothing waits for a person's word.", told),
+        section("Waiting", &s.waiting, s.now, "Nothing waits.", told),
+        section("Healed", &s.healed, s.now, "No task needed help.", healed),
+        section("Left alone, and why", &s.left_alone, s.now, "Nothing was left alone.", told),
         unseen(s),
     ];
     format!("<div class=\"board\">\n{}</div>\n", parts.concat())
@@ -58,18 +58,11 @@ fn head(s: &Summary) -> String {
     )
 }
 
-fn section(
-    heading: &str,
-    all: &[Entry],
-    now: Time,
-    class: &str,
-    none: &str,
-    one: fn(&Entry, Time) -> String,
-) -> String {
+fn section(heading: &str, all: &[Entry], now: Time, none: &str, one: fn(&Entry, Time) -> String) -> String {
     if all.is_empty() {
         return plain_section(heading, &format!("<p class=\"muted\">{none}</p>"));
     }
-    let entries = list(class, all.iter().take(MOST).map(|e| one(e, now)));
+    let entries = list("people", all.iter().take(MOST).map(|e| one(e, now)));
     plain_section(heading, &format!("{entries}{}", more(all.len(), MOST)))
 }
 

@@ -197,7 +197,7 @@ impl<'a> Rules<'a> {
         let waits = card.parents.iter().any(|p| p.id != t.id && !p.status.frees_children());
         let left = is_ours(card) || waits || !self.speaks_for(card, source);
         let left = left || self.touched.contains(&t.id) || self.is_left_out(&t.id);
-        if !stopped || known || left || t.claim_lock.is_some() || self.is_opted_out(source) {
+        if !stopped || known || left || t.claim_lock.is_some() || self.hands_off(source).is_some() {
             return;
         }
         let why = Why::new("normalise", format!("waits for its card {}", card.task.id))

@@ -346,7 +346,7 @@ impl<'a> Rules<'a> {
         let still: Vec<&'a Detail> = ids
             .iter()
             .filter_map(|id| self.task(id))
-            .filter(|d| still_waits(d, card) && !self.is_left_out(&d.task.id) && !self.is_opted_out(d))
+            .filter(|d| still_waits(d, card) && !self.is_left_out(&d.task.id) && self.hands_off(d).is_none())
             .collect();
         let waited = self.seen.now.since(finished(card));
         // Whoever reads that their decision was refused has that long again.

@@ -304,7 +304,11 @@ impl<'a> Rules<'a> {
     pub(super) fn hold_before_promotion(&mut self, d: &'a Detail) {
         let waits = |p: &crate::board::Kin| !p.status.frees_children() && !distress::is_card_title(&p.title);
         let promoted = d.task.status == Status::Todo && !d.parents.iter().any(waits);
-        if !promoted || !is_ours_to_move(d) || self.touched.contains(&d.task.id) || self.is_opted_out(d) {
+        if !promoted
+            || !is_ours_to_move(d)
+            || self.touched.contains(&d.task.id)
+            || self.hands_off(d).is_some()
+        {
             return;
         }
         let standing = d.task.assignee.as_deref().and_then(|p| self.router.standing(p));

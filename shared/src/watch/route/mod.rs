@@ -119,10 +119,6 @@ impl<'a> Rules<'a> {
         word::hands_off(d, self.known)
     }
 
-    fn is_opted_out(&self, d: &Detail) -> bool {
-        self.hands_off(d).is_some()
-    }
-
     fn push(&mut self, step: Step) {
         // What is parked, closed or left to a person is on its way nowhere: its place is another's, as the next pass sees it.
         let on_way = |s: &Status| matches!(s, Status::Ready | Status::Running | Status::Todo);

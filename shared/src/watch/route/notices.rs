@@ -33,7 +33,7 @@ impl<'a> Rules<'a> {
             }
         }
         for d in &self.seen.tasks {
-            if distress::is_card(&d.task) || self.is_left_out(&d.task.id) || self.is_opted_out(d) {
+            if distress::is_card(&d.task) || self.is_left_out(&d.task.id) || self.hands_off(d).is_some() {
                 continue;
             }
             match d.task.status {

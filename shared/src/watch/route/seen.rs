@@ -102,15 +102,7 @@ pub struct Guarded {
 }
 
 /// States that are glanced at.
-pub const GLANCED: [Status; 7] = [
-    Status::Running,
-    Status::Ready,
-    Status::Blocked,
-    Status::Todo,
-    Status::Scheduled,
-    Status::Triage,
-    Status::Review,
-];
+pub const GLANCED: [Status; 7] = Status::OPEN;
 
 /// Whether a row may wait for something that routing ends, from the row alone.
 pub(super) fn may_wait(t: &Task) -> bool {

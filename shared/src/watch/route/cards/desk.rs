@@ -180,7 +180,7 @@ impl<'a> Rules<'a> {
             let open =
                 matches!(d.task.status, Status::Scheduled | Status::Todo | Status::Blocked | Status::Ready);
             let free = d.task.claim_lock.is_none() && !self.touched.contains(&d.task.id);
-            if gone_on(d, card).is_some() || !open || !free || self.is_opted_out(d) {
+            if gone_on(d, card).is_some() || !open || !free || self.hands_off(d).is_some() {
                 continue;
             }
             let why = Why::new("needs-a-person", format!("its card {id}: {why}")).fact("card", json!(id));
