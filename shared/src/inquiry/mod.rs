@@ -10,6 +10,7 @@ mod answer;
 mod deeds;
 mod facts;
 mod gather;
+mod session;
 mod silence;
 mod stand;
 mod summary;

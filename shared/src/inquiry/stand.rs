@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::facts::{Facts, Take, Verdict, text};
+use super::session;
 use super::trouble::{self, named};
 use crate::board::{Event, Run, Status, hermes};
 use crate::time::{Time, words};
@@ -117,6 +118,7 @@ fn over(f: &Facts, word: &str) -> Stand {
 fn running(f: &Facts) -> Stand {
     let heal = f.take(heal::NAME);
     let due = [route::NAME, distress::NAME].into_iter().filter_map(|w| f.take(w)).find(|t| acts(t).is_some());
+    let ailment = f.detail.task.current_run.and_then(|run| session::ailment(&f.detail, run));
     if let Some(why) = f.hands_off() {
         let t = &f.detail.task;
         let claim = if t.claim_lock.is_none() { "; nobody holds its claim" } else { "" };
@@ -141,6 +143,12 @@ fn running(f: &Facts) -> Stand {
         _ if due.is_some() => {
             let because = due.map(|t| t.because.clone()).unwrap_or_default();
             Stand::new(Kind::Due, format!("running, and something is wrong: {because}"))
+        }
+        Some((Verdict::Leaves, take)) if ailment.is_some() => {
+            // Whoever is asked about it may know; what was decided waits for the session's end.
+            let kind = if f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
+            Stand::new(kind, format!("running, but {}", ailment.unwrap_or_default()))
+                .more(asked(f).or_else(|| Some(upper(&take.because))))
         }
         Some((Verdict::Leaves, take)) if f.open_card().is_some() => {
             Stand::new(Kind::Waits, format!("running: {}", take.because)).more(asked(f))

@@ -404,3 +404,34 @@ mod summary {
         assert!(html::page(&[]).contains("</html>"));
     }
 }
+
+#[test]
+fn what_was_found_of_its_session_comes_first() {
+    let keys =
+        json!({"session": "ses_1", "server": "http://a:1", "host": "h", "directory": "/w", "by": "coord"});
+    let found = |kind: &str, severity: &str, state: &str, seconds: i64| {
+        let keys = json!({"session": "ses_1", "type": kind, "severity": severity, "episode": "m", "state": state,
+            "said": format!("{kind} it is"), "by": "coord"});
+        Event { run: Some(1), ..event("coord.detection", seconds, keys) }
+    };
+    let spawned = Event { run: Some(1), ..event("coord.spawned", 900, keys) };
+    let worked = |more: Vec<Event>| {
+        let mut f = task(Status::Running, [vec![spawned.clone()], more].concat());
+        f.detail.task.current_run = Some(1);
+        f.detail.runs = vec![run(1, "luna", None)];
+        f.takes = vec![take("heal", Verdict::Leaves, None)];
+        f
+    };
+    stands(&worked(vec![]), Kind::Fine, "running, and nothing is wrong: so it is", None);
+    let ended = vec![found("RUNAWAY", "high", "found", 90), found("RUNAWAY", "high", "ended", 60)];
+    stands(&worked(ended), Kind::Fine, "running, and nothing is wrong: so it is", None);
+    let two = || vec![found("RUNAWAY", "high", "found", 90), found("TOOL_LONG", "low", "found", 60)];
+    let ill = "its session ses_1: RUNAWAY: RUNAWAY it is";
+    stands(&worked(two()), Kind::LeftAlone, &format!("running, but {ill}"), Some("So it is"));
+    // Of an attempt that is over nothing ends any more, and its row says only that the claim ran out.
+    let mut f = worked(two());
+    (f.detail.task.status, f.detail.task.current_run) = (Status::Ready, None);
+    f.detail.runs[0] = run(1, "luna", Some("reclaimed"));
+    let trouble = trouble::newest(&f, None).unwrap();
+    assert!(trouble.detail.contains(&format!(": {ill}; reclaimed, its claim was taken back")), "{trouble:?}");
+}

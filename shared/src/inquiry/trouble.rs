@@ -3,6 +3,7 @@
 
 use super::deeds::{self, Deed};
 use super::facts::{Facts, text};
+use super::session::ailment;
 use crate::board::{Event, Run};
 use crate::cause::{self, Cause};
 use crate::logs::{Evidence, LogEnd, SignalKind};
@@ -116,7 +117,8 @@ fn of_run(f: &Facts, r: &Run) -> Trouble {
     });
     let error = error.map_or_else(String::new, |e| format!(": {e}"));
     let outcome = if outcome == "reclaimed" { "reclaimed, its claim was taken back" } else { outcome };
-    Trouble { cause: known, detail: format!("{}: {outcome}{error}", attempt(f, r)) }
+    let ailment = ailment(&f.detail, r.id).map_or_else(String::new, |a| format!("{a}; "));
+    Trouble { cause: known, detail: format!("{}: {ailment}{outcome}{error}", attempt(f, r)) }
 }
 
 /// A failure that is on the row and in no attempt: a start that came to nothing, or what somebody wrote there.

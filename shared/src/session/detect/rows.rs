@@ -22,7 +22,10 @@ pub(super) fn degradation(judge: &Judge<'_>) -> Verdict {
     let marks =
         parts(messages).filter(|p| matches!(p.what, What::Words { has_call_marks: true, .. })).count();
     let said = match () {
-        () if malformed >= limits.malformed as usize => format!("{malformed} calls could not be used"),
+        () if malformed >= limits.malformed as usize => match malformed {
+            1 => "1 call could not be used".to_owned(),
+            n => format!("{n} calls could not be used"),
+        },
         () if limits.schema_errors > 0 && unfit >= limits.schema_errors as usize => {
             format!("{unfit} calls with arguments that do not fit")
         }
