@@ -6,7 +6,7 @@
 #[cfg(feature = "real")]
 mod opencode; // the server from its package, pinned, and hands on it
 pub mod recorded; // recorded sessions beside a board
-mod web; // servers that answer what a test says
+pub mod web; // servers that answer what a test says
 
 #[cfg(feature = "real")]
 mod abort;

@@ -10,6 +10,7 @@ mod cases;
 mod gateway; // Hermes' own code, warm
 mod incident; // one incident, as data
 mod page; // the page and its generated part
+mod sessions; // agent sessions of opencode
 mod tale; // what happened, in words
 mod verdict; // what became of it, by rows alone
 mod why; // whether a person is told the true cause

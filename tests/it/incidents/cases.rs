@@ -7,6 +7,7 @@ mod iterations; // turns and time that did not suffice
 mod jams; // nothing failed, and yet nobody takes the work
 mod providers; // what a provider refuses
 mod resume; // dead workers and the trees they leave
+mod sessions; // tasks that agent sessions work on
 mod unwell; // living workers that are not well
 
 use super::incident::Incident;
@@ -17,6 +18,7 @@ pub fn groups() -> Vec<(&'static str, Vec<Incident>)> {
         ("Dead and lost workers", dead::all()),
         ("Resume, not restart", resume::all()),
         ("Workers that are not well", unwell::all()),
+        ("Agent sessions", sessions::all()),
         ("Jams", jams::all()),
         ("Providers", providers::all()),
         ("Iterations and time", iterations::all()),

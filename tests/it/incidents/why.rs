@@ -27,6 +27,16 @@ pub fn words(id: &str) -> &'static [&'static str] {
         "E13" => &["active_pr"],
         "E14-hand" | "H-person" => &["blocked by hand"],
         "E16" | "E16-unblock" => &["a claim on a ready row"],
+        "D1" => &["MODEL_DEGRADATION"],
+        "D2" => &["HIGH_ERROR_COUNT"],
+        "D3" => &["SESSION_STALL"],
+        "D3-slow" => &["is at work"],
+        "D4" => &["is orphaned"],
+        "D5" => &["PROVIDER_PRESSURE", "rate_limit"],
+        "D6" => &["RUNAWAY"],
+        "D3-question" => &["WAITING_HUMAN"],
+        // Wrong arguments are the model's own to mend, and of a session without rows nothing is known: the claim ran out.
+        "D1-args" | "D8" => &["its claim was taken back"],
         "E17" | "F1" => &["nothing on the board says why"],
         "W-429" | "W-429-cron" | "W-429-real" | "W-429-lone" | "W-429-storm" | "W-goal-429" | "E7"
         | "A17" => &["rate_limit"],
@@ -58,7 +68,7 @@ pub fn wrong(w: &World, id: &str) -> Option<String> {
     let before = w.home.dump();
     let expect = words(id);
     for task in &w.tasks {
-        let said = ran(w.home.command("watchbill").args(["why", task]));
+        let said = ran(w.command("watchbill").args(["why", task]));
         let first: Vec<&str> = said.out.lines().take(2).collect();
         println!("{id} why:\n  {}", first.join("\n  "));
         if said.code != 0 || !said.err.is_empty() {

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::gateway::Gateway;
 use super::incident::Incident;
+use super::sessions::Sessions;
 use super::verdict::{Verdict, judge};
 use crate::hermes::home::{Home, PATIENCE, key, last_words};
 use crate::hermes::provider::Provider;
-use crate::support::{Kept, dead_pid, ran, stranger};
+use crate::support::{Kept, dead_pid, program, ran, stranger};
 
 /// Seconds of a minute here. One more than 60, so that no limit of whole minutes falls between two ticks.
 const MINUTE: i64 = 61;
@@ -30,6 +31,8 @@ pub enum Act {
     Ends(&'static str, u8),
     /// An orchestrator that gives this answer to every card; `SOURCE` stands for the card's task.
     Decides(Value),
+    /// The same, once the session of this task is stopped.
+    Stops(String, Value),
     /// Blocks its task with this reason, of this kind.
     Blocks(&'static str, &'static str),
     /// Works on and on, as long as the test lasts.
@@ -67,6 +70,8 @@ pub struct World {
     pub minute: i64,
     /// Transcripts of agents, which grow older with everything else.
     pub transcripts: Vec<PathBuf>,
+    /// Agent sessions, and the server they are at.
+    pub sessions: Option<Sessions>,
     worker: PathBuf,
     how: &'static str,
     names: &'static str,
@@ -104,6 +109,7 @@ impl World {
             halted: false,
             minute: 0,
             transcripts: Vec::new(),
+            sessions: None,
             lone: false,
             ends_after: 0.4,
             worker,
@@ -141,6 +147,11 @@ impl World {
                 format!("{begin}\ncat {}\nsleep {}\nexit {code}\n", log.display(), self.ends_after)
             }
             Act::Decides(route) => format!("{helper} decides '{route}'\n"),
+            Act::Stops(task, route) => format!(
+                "{} --db {} abort {task} || exit 1\n{helper} decides '{route}'\n",
+                program("coord"),
+                self.home.db.display()
+            ),
             Act::Blocks(reason, kind) => format!("{helper} blocks '{reason}' {kind}\n"),
             Act::Lives => "sleep 600\n".to_owned(),
             Act::Real => format!("exec {} \"$@\"\n", self.home.real_worker().display()),
@@ -244,6 +255,13 @@ impl World {
         self.gateway = Gateway::new(&self.home, self.how, self.names, &self.worker);
     }
 
+    /// One of our programs in this home, with opencode's data in its place.
+    pub fn command(&self, program: &str) -> std::process::Command {
+        let mut command = self.home.command(program);
+        command.env("XDG_DATA_HOME", self.opencode());
+        command
+    }
+
     /// What was seen that no row tells.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
@@ -253,6 +271,7 @@ impl World {
     pub fn age(&self, seconds: i64) {
         self.home.age(seconds);
         self.age_transcripts(seconds);
+        self.age_sessions(seconds);
         let cache = self.home.path().join("state/watchbill/state.db");
         if cache.exists() {
             // Cursors and providers are read anew from logs and board, which is what deleting the cache does.
@@ -267,6 +286,7 @@ impl World {
     /// One tick of Hermes' dispatcher, and all workers that it started to their end.
     fn tick(&mut self) {
         let started = self.gateway.tick(false);
+        self.note_second_worker(&started);
         for task in started {
             let row = format!("FROM tasks WHERE id = '{task}'");
             let who = self.home.value(&format!("SELECT assignee {row}"));
@@ -281,8 +301,13 @@ impl World {
     /// One round of our programs as timers run them.
     fn round(&mut self) {
         self.findings.clear();
+        if self.sessions.is_some() {
+            // 65 and 66 are for a store that is none, or not there.
+            let ran = ran(self.command("coord").args(["detect", "--record", "-q"]));
+            assert!([0, 1, 65, 66, 75].contains(&ran.code), "{ran:?}");
+        }
         for name in ["heal", "synthesize-distress", "route-blocked"] {
-            let ran = ran(&mut self.home.command(name));
+            let ran = ran(&mut self.command(name));
             // 1 is for a finding, 75 for a board that is busy.
             assert!([0, 1, 75].contains(&ran.code), "{name}: {ran:?}");
             self.findings.extend(ran.err.lines().map(str::to_owned));
@@ -295,7 +320,7 @@ impl World {
     pub fn because(&self, task: &str) -> Option<String> {
         for name in ["heal", "synthesize-distress", "route-blocked"] {
             let said =
-                std::process::Command::output(self.home.command(name).args(["-n", "-v", "--json"])).unwrap();
+                std::process::Command::output(self.command(name).args(["-n", "-v", "--json"])).unwrap();
             let Ok(said) = serde_json::from_slice::<Value>(&said.stdout) else { continue };
             for list in ["unknown", "skipped"] {
                 let all = said["boards"][0][list].as_array().cloned().unwrap_or_default();
