@@ -198,14 +198,14 @@ fn a_dead_worker_of_hermes_is_seen_without_any_configuration() {
 #[test]
 fn from_inside_a_user_namespace_nobody_is_called_gone() {
     let board = TestBoard::new();
-    board.add("t_1", "ready");
-    let run = board.run_it("t_1", Some(dead_pid()), 3_600);
-    let _orphan = worker("t_1", run);
+    board.add("t_000000ea", "ready");
+    let run = board.run_it("t_000000ea", Some(dead_pid()), 3_600);
+    let _orphan = worker("t_000000ea", run);
     let mut inside = Command::new("unshare");
     inside.args(["--user", "--map-root-user", crate::support::program("heal"), "-v"]);
     let outer = board.command("heal");
     inside.env_clear().envs(outer.get_envs().filter_map(|(k, v)| Some((k, v?))));
     let said = crate::support::ran(&mut inside).ok();
-    assert!(said.starts_with("t_1 unknown: "), "{said}");
-    assert_eq!(board.task("t_1", "status"), "running");
+    assert!(said.starts_with("t_000000ea unknown: "), "{said}");
+    assert_eq!(board.task("t_000000ea", "status"), "running");
 }

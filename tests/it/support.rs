@@ -100,7 +100,8 @@ impl Drop for Kept {
     }
 }
 
-/// A real process that carries the marks of the worker of a run, as Hermes starts them. Ends by itself in ten minutes.
+/// A real process that carries the marks of the worker of a run, as Hermes starts them. Ends by itself in ten minutes. All tests see
+/// it: a task of its own id and run that is dead elsewhere would not look dead.
 pub fn worker(task: &str, run: i64) -> Kept {
     let mut command = Command::new("sleep");
     command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

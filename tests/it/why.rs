@@ -190,11 +190,11 @@ fn it_is_found_on_whichever_board_has_it() {
 #[test]
 fn a_living_worker_is_left_alone_and_said_to_be_well() {
     let b = TestBoard::new();
-    b.add("t_00000001", "ready");
-    let run = b.run_it("t_00000001", None, 900);
-    let mut living = worker("t_00000001", run);
-    b.sql(&format!("UPDATE tasks SET worker_pid = {} WHERE id = 't_00000001'", living.pid()));
-    let (says, _) = first(&b, "t_00000001");
-    assert!(says.starts_with("t_00000001 is running, and nothing is wrong: worker alive: pid"), "{says}");
+    b.add("t_00000a11", "ready");
+    let run = b.run_it("t_00000a11", None, 900);
+    let mut living = worker("t_00000a11", run);
+    b.sql(&format!("UPDATE tasks SET worker_pid = {} WHERE id = 't_00000a11'", living.pid()));
+    let (says, _) = first(&b, "t_00000a11");
+    assert!(says.starts_with("t_00000a11 is running, and nothing is wrong: worker alive: pid"), "{says}");
     assert!(living.is_running());
 }

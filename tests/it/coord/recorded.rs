@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::web::{Reply, Web};
 use crate::support::{Ran, TestBoard, hostname, ran};
 
-pub const TASK: &str = "t_0000000a";
+/// Used by no test that starts a process in its name.
+pub const TASK: &str = "t_0000c0de";
 
 pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/opencode").join(name)
