@@ -8,7 +8,7 @@ use super::{Ask, Birth, Boot, HostFacts, Life, Look, Orphan, Proof};
 
 /// A start may lie this many seconds after the claim and still be the worker's: boot time and board time are
 /// both rounded, and Hermes writes the claim before it spawns.
-const START_SLACK: i64 = 5;
+pub(super) const START_SLACK: i64 = 5;
 
 /// All that was seen of one attempt.
 pub(super) struct Sight<'a> {

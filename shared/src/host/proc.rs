@@ -23,8 +23,8 @@ pub trait Processes {
     /// Looks at one pid.
     fn probe(&self, pid: i64) -> Probe;
     /// Waits a moment for environments that could not be read, as they cannot while a process is replaced or ends. What is
-    /// known at the first look stays as it is.
-    fn settle(&self, _scan: &mut Scan, _tasks: &BTreeSet<&str>) {}
+    /// known at the first look stays as it is. Only of processes that began at or after `from`, in clock ticks after boot.
+    fn settle(&self, _scan: &mut Scan, _tasks: &BTreeSet<&str>, _from: u64) {}
 }
 
 /// The processes of the kernel we run on, as this folder shows them.
@@ -40,8 +40,8 @@ impl Processes for ProcFs<'_> {
         probe(self.0, pid)
     }
 
-    fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>) {
-        settle(self.0, scan, tasks);
+    fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
+        settle(self.0, scan, tasks, from);
     }
 }
 
@@ -196,22 +196,29 @@ pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
     scan
 }
 
-fn settle(root: &Path, scan: &mut Scan, tasks: &BTreeSet<&str>) {
+fn settle(root: &Path, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
+    // Who hides for good is mostly older: agents of a login, daemons.
+    let (old, mut young): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut scan.veiled).into_iter().partition(|(_, ticks)| *ticks < from);
     for _ in 0..LOOKS {
-        if scan.veiled.is_empty() {
-            return;
+        if young.is_empty() {
+            break;
         }
         std::thread::sleep(BETWEEN);
-        for (pid, ticks) in std::mem::take(&mut scan.veiled) {
+        for (pid, ticks) in std::mem::take(&mut young) {
             match read(root, pid) {
-                Ok(process) if process.ticks == Some(ticks) => scan.take(process, tasks, &|_| true),
+                Ok(process) if process.ticks == Some(ticks) => {
+                    scan.take(process, tasks, &|_| true);
+                    young.append(&mut scan.veiled);
+                }
                 // Its number is somebody else's now, who came after the walk as others may have.
                 Ok(_) => {}
                 Err(e) if vanished(&e) => {}
-                Err(_) => scan.veiled.push((pid, ticks)),
+                Err(_) => young.push((pid, ticks)),
             }
         }
     }
+    scan.veiled = [old, young].concat();
 }
 
 impl Scan {

@@ -35,8 +35,11 @@ impl View<'_> {
         let tasks: BTreeSet<&str> = asks.iter().map(|a| a.task.as_str()).collect();
         let mut scan = self.processes.scan(&tasks);
         // Where no pid is recorded, whoever hides its environment may be the worker.
-        if asks.iter().any(|a| a.pid.is_none() && !a.hermes_spawned) {
-            self.processes.settle(&mut scan, &tasks);
+        let pidless = asks.iter().filter(|a| a.pid.is_none() && !a.hermes_spawned);
+        if let Some(since) = pidless.map(|a| a.since).min() {
+            let seconds = since.since(self.facts.boot_time).saturating_sub(judge::START_SLACK);
+            let from = u64::try_from(seconds).unwrap_or(0).saturating_mul(self.hertz);
+            self.processes.settle(&mut scan, &tasks, from);
         }
         let probe = |pid| self.processes.probe(pid);
         let look = |ask: &Ask| {

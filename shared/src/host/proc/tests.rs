@@ -203,7 +203,11 @@ fn an_environment_that_is_there_a_moment_later_is_read_then() {
     fs::remove_file(root.path().join("5000012/stat")).unwrap();
     let stat = fs::read_to_string(root.path().join("5000013/stat")).unwrap();
     fs::write(root.path().join("5000013/stat"), stat.replace(" 900 ", " 901 ")).unwrap();
-    settle(root.path(), &mut found, &tasks);
+    // Who began before is let be.
+    let mut older = found.clone();
+    settle(root.path(), &mut older, &tasks, 901);
+    assert_eq!((veiled(&older).len(), older.marked.len()), (4, 0));
+    settle(root.path(), &mut found, &tasks, 900);
     assert_eq!(veiled(&found), BTreeSet::from([5_000_014]));
     assert_eq!(found.marked.iter().map(|p| p.pid).collect::<Vec<_>>(), [5_000_011]);
 }
