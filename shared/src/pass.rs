@@ -27,8 +27,7 @@ use crate::session::opencode::gather::{self, Ground};
 use crate::session::opencode::rest::Address;
 use crate::session::opencode::{Opencode, store};
 use crate::time::{Time, words};
-use crate::watch::heal;
-use crate::watch::{Pass, UseAsk, Watcher, Witness, World};
+use crate::watch::{Pass, UseAsk, Watcher, Witness, World, acts, heal};
 use crate::{pause, provider, tree};
 
 /// How long a held dispatch lock is waited for. A tick of Hermes takes well under a second.
@@ -83,6 +82,11 @@ fn pass<W: Watcher>(
         watcher.observe(world, pass)
     })?;
     let decision = watcher.decide(&seen, tools.pass, tools.config);
+    debug_assert!(
+        decision.steps.iter().all(|step| acts::is_listed(W::NAME, step)),
+        "not on the list of acts: {:?}",
+        decision.steps
+    );
     if !tools.pass.dry {
         let stored = Stored::of::<W>(&id.file(), tools.pass, &seen, &decision);
         stored.into_iter().for_each(|stored| tools.cache.keep(stored));

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::support::{Kept, TestBoard, marked, now, ran, until};
 
 /// A task at work: a real process that carries its marks, and a transcript that its claim names.
-struct Work {
-    board: TestBoard,
+pub struct Work {
+    pub board: TestBoard,
     /// Its own in each test: whoever carries a task's marks counts as its worker's.
-    task: String,
-    worker: Kept,
+    pub task: String,
+    pub worker: Kept,
     transcript: PathBuf,
 }
 
@@ -79,7 +79,7 @@ pub fn looping(times: usize, same: bool) -> Vec<Value> {
 
 impl Work {
     /// The worker of a task that was claimed four hours ago.
-    fn new(lines: &[Value]) -> Work {
+    pub fn new(lines: &[Value]) -> Work {
         Work::with("sleep 600", lines)
     }
 
@@ -108,7 +108,7 @@ impl Work {
         Work { board, task, worker, transcript }
     }
 
-    fn allow_stop(mut self) -> Work {
+    pub fn allow_stop(mut self) -> Work {
         self.board.config.push_str("[heal]\nallow_stop = \"on\"\n");
         self
     }

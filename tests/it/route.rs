@@ -49,7 +49,7 @@ impl TestBoard {
         );
     }
 
-    fn pass_of(&self, program: &str, later: i64, args: &[&str]) -> Ran {
+    pub(crate) fn pass_of(&self, program: &str, later: i64, args: &[&str]) -> Ran {
         let at = (now() + later).to_string();
         ran(self.command(program).arg("--db").arg(&self.db).args(["--now", &at]).args(args))
     }
@@ -109,7 +109,7 @@ fn limited_work_is_moved_in_the_step_that_writes_its_card_and_nobody_is_woken() 
 
 impl TestBoard {
     /// The task works in a folder with a repository.
-    fn works_in_a_tree(&self, id: &str) -> PathBuf {
+    pub(crate) fn works_in_a_tree(&self, id: &str) -> PathBuf {
         let tree = self.path().join(format!("work-{id}"));
         fs::create_dir_all(&tree).unwrap();
         fs::write(tree.join("a"), "one\n").unwrap();

@@ -95,6 +95,12 @@ fn begun(e: &Event, nth: usize, pass: &str, is_undone: bool) -> Action {
     }
 }
 
+/// A further hold on a task that we held already: it changed nothing of the row.
+fn is_extension(e: &Event) -> bool {
+    let changes = |t: &Value| t.get("before").and_then(Value::as_object).is_some_and(|b| !b.is_empty());
+    e.kind == "scheduled" && word::is_ours(e) && !e.trail().is_some_and(changes)
+}
+
 impl Action {
     /// Whether it changed anything that can be put back, but for what it made.
     pub(crate) fn is_change(&self) -> bool {
@@ -134,12 +140,13 @@ impl Action {
         self.named.extend(ids.chain(parts).filter_map(Value::as_str).map(str::to_owned));
     }
 
-    /// The first thing that happened to the task's work after the action. What was taken back since is none.
+    /// The first thing that happened to the task's work after the action. What was taken back since is none, and neither is
+    /// a hold that we made longer.
     pub(super) fn later<'d>(&self, d: &'d Detail) -> Option<&'d Event> {
         let undone = undone(d);
         let stands = |e: &&Event| {
             let taken_back = word::is_ours(e) && pass_of(e).is_some_and(|pass| undone.contains(pass));
-            word::is_turn(e) && !taken_back && e.by() != Some(super::NAME)
+            word::is_turn(e) && !taken_back && !is_extension(e) && e.by() != Some(super::NAME)
         };
         d.events.iter().skip(self.span.1 + 1).find(stands)
     }

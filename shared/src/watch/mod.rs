@@ -1,5 +1,6 @@
 //! What a watcher is: it observes through one value, decides purely, and returns steps with their reasons.
 
+pub mod acts;
 pub mod budget;
 pub(crate) mod clock;
 pub mod distress;

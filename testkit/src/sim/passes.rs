@@ -17,6 +17,7 @@ use shared::logs::vitals::Worker;
 use shared::pass::{Checked, stop_workers};
 use shared::replay::Stored;
 use shared::time::Time;
+use shared::watch::acts::is_listed;
 use shared::watch::budget::BudgetCheck;
 use shared::watch::distress::SynthesizeDistress;
 use shared::watch::heal::Heal;
@@ -122,6 +123,9 @@ fn pass<W: Watcher>(
         return Some(0);
     };
     let decision = watcher.decide(&seen, &pass, &sim.config);
+    if let Some(step) = decision.steps.iter().find(|s| !is_listed(W::NAME, s)) {
+        sim.broken(|| format!("{} {} ({}) is on no list of acts", W::NAME, step.action, step.case));
+    }
     tell::<W>(sim, &pass, &seen, &decision);
     {
         let mut truth = sim.truth.borrow_mut();
