@@ -12,6 +12,8 @@ use testkit::sim::Night;
 use crate::route::LIMITED;
 use crate::support::{Ran, TestBoard, dead_pid, now, ran};
 
+mod month; // a month of live passes through the programs, decided on again
+
 const A: &str = "t_0e0000a1";
 
 /// A month of nights with all that goes wrong in them, every pass in them kept as the programs keep it: decided on again, the

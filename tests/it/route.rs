@@ -38,6 +38,10 @@ impl TestBoard {
     /// A task of luna's that was given up ten minutes ago, and whose log ends on this line.
     pub(crate) fn died_of(&self, id: &str, line: &str) {
         self.give_up(id, "pid 4242 not alive", 600);
+        self.log_ending_on(id, line);
+    }
+
+    pub(crate) fn log_ending_on(&self, id: &str, line: &str) {
         self.log(
             id,
             &format!(

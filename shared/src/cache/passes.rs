@@ -1,4 +1,4 @@
-//! Passes that had something to say, with what they saw: for a week, and within a bound.
+//! Passes that had something to say, with what they saw: for a month, and within a bound.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(super) const SCHEMA: &str =
      CREATE INDEX IF NOT EXISTS passes_at ON passes (at, bytes);";
 
 /// Seconds for which they are kept.
-const AGE: i64 = 7 * 86_400;
+const AGE: i64 = 31 * 86_400;
 
 /// Most bytes of what was seen that are kept.
 const MOST_BYTES: i64 = 50 << 20;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_only_in_its_moment_is_kept_once_and_everything_for_a_week() {
+    fn what_differs_only_in_its_moment_is_kept_once_and_everything_for_a_month() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.db");
         let put = |stored: Stored| {

@@ -25,7 +25,7 @@ const SCHEMA: &str = "watchbill.replay/1";
 const MOST_EVENTS: u32 = 200_000;
 
 pub(super) const AFTER_HELP: &str = "\
-Each pass that had something to say is kept for a week, with all it saw (50 MiB at most). Replayed is every one of
+Each pass that had something to say is kept for a month, with all it saw (50 MiB at most). Replayed is every one of
 them, and every two minutes after it until the next: by the policy in force (the configuration files and variables),
 and by --config. Only what differs is printed. Each look stands for itself: nothing is carried on from what the other
 policy would have changed.
@@ -92,7 +92,7 @@ pub(super) fn run(args: &ReplayArgs, version: &str) -> Result<u8> {
     if passes == 0 && unreadable == 0 {
         let what = format!("nothing is kept of the passes since {since}: nothing to replay");
         return Err(Error::new(Kind::Partial, "replay", what)
-            .hint("watchers keep what they saw from now on; --since reaches further back, up to a week"));
+            .hint("watchers keep what they saw from now on; --since reaches further back, up to 31 days"));
     }
     if unreadable > 0 {
         let what = format!("{unreadable} passes were kept by another version and cannot be replayed");
