@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use shared::time::Time;
@@ -9,7 +10,7 @@ use testkit::chance::Chance;
 use testkit::generate::{Sizes, generate};
 
 use crate::route::{LIMITED, REFUSED_KEY};
-use crate::support::{TestBoard, dead_pid, hostname, now, ran};
+use crate::support::{TestBoard, dead_pid, hostname, now, program, ran};
 
 /// In seconds.
 const MONTH: i64 = 30 * 86_400;
@@ -105,6 +106,19 @@ impl Month {
         ran(command.arg(&file).arg("--db").arg(&self.b.db)).json()["boards"][0].clone()
     }
 
+    /// What a replay by the same policy shows on a terminal that is its stderr.
+    fn on_a_terminal(&self, more: &str) -> String {
+        let program = program("watchbill");
+        let line = format!(
+            "{program} replay --since 30d --now {} --config new.toml --db {} {more} >out",
+            self.end,
+            self.b.db.display()
+        );
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).current_dir(self.b.path()).env_clear();
+        ran(script.envs(self.b.environment()).stdin(Stdio::null())).ok()
+    }
+
     fn did(&self, actions: &[&str]) -> BTreeSet<Done> {
         self.done.iter().filter(|(_, _, action, _)| actions.contains(&action.as_str())).cloned().collect()
     }
@@ -145,4 +159,11 @@ fn a_month_of_live_passes_is_decided_the_same_by_the_same_policy_and_otherwise_j
     let tasks: BTreeSet<&String> = helped.iter().map(|(_, task, ..)| task).collect();
     let others: Vec<_> = told.iter().filter(|(by, task, ..)| by != "heal" || !tasks.contains(task)).collect();
     assert_eq!(others, Vec::<&Done>::new());
+    // A terminal sees how far it is, on one line that is gone in the end; a log, a pipe and who asks for quiet do not.
+    let shown = month.on_a_terminal("");
+    assert!(shown.contains("\rreplayed ") && shown.ends_with("\r\u{1b}[K"), "{shown:?}");
+    assert!(!shown.contains('\n'), "{shown:?}");
+    assert_eq!(["-q", "--json"].map(|flag| month.on_a_terminal(flag)), ["", ""]);
+    assert_eq!(month.on_a_terminal("2>err"), "");
+    assert_eq!(fs::read_to_string(month.b.path().join("err")).unwrap(), "");
 }
