@@ -1,12 +1,14 @@
 //! `watchbill check`: the line and the codes of a monitoring plugin.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
-use crate::dry::unchanged;
-use crate::support::{Ran, TestBoard, now, ran};
+use crate::dry::{every_case, unchanged};
+use crate::health::{Work, silent};
+use crate::support::{Ran, TestBoard, dead_pid, now, ran};
 use crate::tools::{self, CRON};
 
 fn check(b: &TestBoard, args: &[&str]) -> Ran {
@@ -38,12 +40,12 @@ fn says(ran: Ran, word: &str, code: i32) -> (String, String) {
     (said.to_owned(), figures.to_owned())
 }
 
-/// A task that only a person sets free.
+/// A task about which a person is asked.
 fn stop(b: &TestBoard, id: &str) {
     b.add(id, "blocked");
     let at = now() - 60;
     b.sql(&format!(
-        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('{id}', 'blocked', '{{\"reason\":\"which one?\"}}', {at})"
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('{id}', 'blocked', '{{\"reason\":\"which one?\",\"kind\":\"needs_input\"}}', {at})"
     ));
 }
 
@@ -119,4 +121,58 @@ fn what_cannot_be_known_is_unknown() {
     says(check(&b, &["--db", "/no/such.db"]), "CRITICAL", 2);
     b.config = "nonsense".into();
     says(check(&b, &[]), "UNKNOWN", 3);
+}
+
+/// What `report` says needs you, and what `check` says needs a person.
+fn both(b: &TestBoard) -> (BTreeSet<String>, BTreeSet<String>) {
+    let ids = |all: &[Value]| all.iter().map(|id| id.as_str().unwrap().to_owned()).collect();
+    let report: Value = tools::run(b, &["report", "--json"]).json();
+    let told: Vec<Value> =
+        report["boards"][0]["needs_you"].as_array().unwrap().iter().map(|e| e["task"].clone()).collect();
+    let whole: Value = serde_json::from_str(&check(b, &["--json"]).out).unwrap();
+    (ids(&told), ids(whole["needs_person"].as_array().unwrap()))
+}
+
+#[test]
+fn what_needs_a_person_is_what_the_report_says_needs_you() {
+    let empty = watched();
+    // What the watchers find to do, and what is to be left alone; before and after they came by.
+    let cases = watched();
+    let (_, _kept) = every_case(&cases);
+    let after = watched();
+    let (_, _kept) = every_case(&after);
+    for program in ["heal", "synthesize-distress", "route-blocked"] {
+        let _ = ran(&mut after.command(program));
+    }
+    // Ready for nobody, blocked by hand with and without a question, and looped into triage.
+    let stuck = watched();
+    stuck.add("t_00000001", "ready");
+    stuck.sql("UPDATE tasks SET assignee = NULL");
+    stop(&stuck, "t_00000002");
+    stuck.add("t_00000003", "blocked");
+    stuck.add("t_00000004", "triage");
+    let at = now() - 60;
+    stuck.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000003', 'blocked', '{{}}', {at}),
+           ('t_00000004', 'block_loop_detected', '{{}}', {at})"
+    ));
+    // A task that heal gave to a person.
+    let work = Work::new(&silent(7_200));
+    assert!(work.board.heal(&[]).ok().contains("hand-over"));
+    let given = work.board;
+    // Ready work under a dispatcher that sits in its lock.
+    let wedged = watched();
+    wedged.add("t_00000001", "ready");
+    wedged.run_it("t_00000001", Some(dead_pid()), 900);
+    wedged.heal(&[]).ok();
+    let tick = fs::File::create(wedged.path().join("kanban.db.dispatch.lock")).unwrap();
+    flock(&tick, FlockOperation::LockExclusive).unwrap();
+    wedged.heal(&["--db", wedged.db.to_str().unwrap(), "--now", &(now() - 310).to_string()]).ok();
+    let mut sizes = Vec::new();
+    for b in [empty, cases, after, stuck, given, wedged] {
+        let (report, check) = both(&b);
+        assert_eq!(check, report, "{}", b.dump());
+        sizes.push(check.len());
+    }
+    assert!(sizes[0] == 0 && sizes.iter().filter(|n| **n > 0).count() >= 3, "{sizes:?}");
 }

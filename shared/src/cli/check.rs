@@ -6,14 +6,14 @@ use clap::Args;
 use serde_json::json;
 
 use super::doctor::look::{self, Eyes};
-use super::{Common, Here, env, print};
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Status};
+use super::summary::NIGHT;
+use super::{Common, Here, env, print, why};
+use crate::board::BoardId;
 use crate::cache::Cache;
 use crate::doctor::{self, Finding, Severity};
 use crate::error::Result;
+use crate::inquiry::{Lens, Summary};
 use crate::report::printable;
-use crate::watch::people;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.check/1";
@@ -175,12 +175,14 @@ fn people(args: &CheckArgs, counts: &Counts, news: &mut Vec<News>) {
 
 fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<()> {
     let common = &args.common;
-    let config = common.load()?.config;
-    let here = Here::look(common, &config)?;
+    let loaded = common.load()?;
+    let config = &loaded.config;
+    let here = Here::look(common, config)?;
+    let lens = why::lens(common, &here, &loaded);
     let pass = here.pass("check", None, true);
     let place = Cache::place(&env);
     let mut cache = Cache::open(place.clone());
-    let mut tools = here.tools(&pass, &config, &mut cache, false);
+    let mut tools = here.tools(&pass, config, &mut cache, false);
 
     let state = place.as_deref().and_then(std::path::Path::parent);
     let watchers = Eyes::new(state, args.metrics.as_deref()).watchers();
@@ -193,10 +195,10 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
             news.extend(told(&f));
         }
     }
-    for id in common.boards(&config)? {
+    for id in common.boards(config)? {
         counts.boards += 1;
         let seen = look::board(&id, &mut tools);
-        let found = doctor::board(&seen, &config, here.now);
+        let found = doctor::board(&seen, config, here.now);
         for f in &found {
             counts.paused += usize::from(f.id == "board-paused");
             counts.wedged += usize::from(f.id == "dispatcher-wedged");
@@ -208,19 +210,17 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
         }
         if let Ok(read) = &seen.read {
             counts.open += read.open;
-            counts.people.extend(needing(&id, config.board.busy_timeout)?);
+            counts.people.extend(needing(&lens, &id)?);
         }
     }
     Ok(())
 }
 
-/// Tasks of a board that need a person.
-fn needing(id: &BoardId, busy: std::time::Duration) -> Result<Vec<String>> {
-    let mut board = SqliteBoard::open(id.clone(), Mode::Look, busy)?;
-    let blocked = board.glance(&[Status::Blocked])?;
-    let ids: Vec<String> = blocked.into_iter().map(|t| t.id).collect();
-    let all = board.look(&ids)?;
-    Ok(all.iter().filter(|d| people::waits(d).is_some()).map(|d| d.task.id.clone()).collect())
+/// Tasks of a board that need a person: those that `report` says need you.
+fn needing(lens: &Lens<'_>, id: &BoardId) -> Result<Vec<String>> {
+    let since = lens.now.plus(-NIGHT);
+    let summary = Summary::of(lens.read(id, since)?, since, lens.now);
+    Ok(summary.needs_you.into_iter().map(|e| e.task).collect())
 }
 
 fn told(f: &Finding) -> Option<News> {

@@ -15,7 +15,7 @@ use crate::time::Time;
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.summary/1";
 /// How far it looks back unless told: a night.
-const NIGHT: i64 = 12 * 3_600;
+pub(super) const NIGHT: i64 = 12 * 3_600;
 
 #[derive(Debug, Args)]
 #[command(
