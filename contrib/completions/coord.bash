@@ -465,7 +465,7 @@ _coord() {
             return 0
             ;;
         coord__subcmd__spawn)
-            opts="-v -q -h --task --branch --name --title --agent --prompt --parent --repo --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --task --runtime --branch --name --title --agent --prompt --parent --repo --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -473,6 +473,10 @@ _coord() {
             case "${prev}" in
                 --task)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runtime)
+                    COMPREPLY=($(compgen -W "opencode claude codex" -- "${cur}"))
                     return 0
                     ;;
                 --branch)

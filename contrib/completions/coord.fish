@@ -44,6 +44,9 @@ complete -c coord -n "__fish_coord_needs_command" -f -a "detect" -d 'Find what i
 complete -c coord -n "__fish_coord_needs_command" -f -a "events" -d 'Show what happened to sessions, as the board recorded it'
 complete -c coord -n "__fish_coord_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l task -d 'The task [default: a new one is added]' -r
+complete -c coord -n "__fish_coord_using_subcommand spawn" -l runtime -d 'What runs the session' -r -f -a "opencode\t'By the server of --server'
+claude\t'Claude Code, as a command: claude -p'
+codex\t'Codex, as a command: codex exec'"
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l branch -d 'The branch to work on [default: wt/ and the task\'s id]' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l name -d 'The folder\'s name below .worktrees of the repository [default: the task\'s id]' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l title -d 'The session\'s title; without --task also the new task\'s' -r
@@ -60,7 +63,7 @@ complete -c coord -n "__fish_coord_using_subcommand spawn" -l now -d 'Take this 
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l json -d 'Print one JSON object'
 complete -c coord -n "__fish_coord_using_subcommand spawn" -s v -l verbose -d 'Also say what was left alone, and why'
 complete -c coord -n "__fish_coord_using_subcommand spawn" -s q -l quiet -d 'Print errors only'
-complete -c coord -n "__fish_coord_using_subcommand spawn" -s h -l help -d 'Print help'
+complete -c coord -n "__fish_coord_using_subcommand spawn" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c coord -n "__fish_coord_using_subcommand status" -l parent -d 'Only what this session spawned' -r
 complete -c coord -n "__fish_coord_using_subcommand status" -l server -d 'The server to ask where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
 complete -c coord -n "__fish_coord_using_subcommand status" -l db -d 'Use this board file and no other (may be repeated)' -r -F

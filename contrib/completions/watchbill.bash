@@ -1829,7 +1829,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__coord__subcmd__spawn)
-            opts="-v -q -h --task --branch --name --title --agent --prompt --parent --repo --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --task --runtime --branch --name --title --agent --prompt --parent --repo --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1837,6 +1837,10 @@ _watchbill() {
             case "${prev}" in
                 --task)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runtime)
+                    COMPREPLY=($(compgen -W "opencode claude codex" -- "${cur}"))
                     return 0
                     ;;
                 --branch)

@@ -353,6 +353,9 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fis
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fish_seen_subcommand_from spawn status message notify abort detect events help" -f -a "events" -d 'Show what happened to sessions, as the board recorded it'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fish_seen_subcommand_from spawn status message notify abort detect events help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l task -d 'The task [default: a new one is added]' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l runtime -d 'What runs the session' -r -f -a "opencode\t'By the server of --server'
+claude\t'Claude Code, as a command: claude -p'
+codex\t'Codex, as a command: codex exec'"
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l branch -d 'The branch to work on [default: wt/ and the task\'s id]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l name -d 'The folder\'s name below .worktrees of the repository [default: the task\'s id]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l title -d 'The session\'s title; without --task also the new task\'s' -r
@@ -369,7 +372,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -s v -l verbose -d 'Also say what was left alone, and why'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -s q -l quiet -d 'Print errors only'
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -s h -l help -d 'Print help'
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l parent -d 'Only what this session spawned' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l server -d 'The server to ask where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l db -d 'Use this board file and no other (may be repeated)' -r -F

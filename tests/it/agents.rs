@@ -8,4 +8,5 @@ mod codex; // Codex, on a board of our own
 mod install; // both programs, pinned and installed once
 mod model; // a model on loopback that both can talk to
 mod scene; // a task of two steps, its tree, and real workers on it
+mod spawned; // both, started and stopped by coord
 mod tongue; // how Claude Code and Codex talk to a model

@@ -11,6 +11,7 @@ pub mod web; // servers that answer what a test says
 #[cfg(feature = "real")]
 mod abort;
 mod asked; // what `synthesize-distress` asks about recorded sessions
+mod commands; // sessions that are commands, with a script for the agent
 mod detect; // what is wrong with recorded sessions, and what becomes of it on a board
 #[cfg(feature = "real")]
 mod detected;

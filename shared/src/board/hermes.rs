@@ -655,6 +655,15 @@ pub fn claim(
     ]
 }
 
+/// The worker of a claim that was made before it was started, recorded as the claim's own.
+pub fn taken_over(seen: &Detail, lock: &str, expires: Time, pid: i64, trail: &Trail<'_>) -> Vec<Change> {
+    let payload = trail.payload(json!({"lock": lock, "expires": expires.0}), None, &[]);
+    vec![
+        Change::TakeClaim { lock: lock.into(), expires, pid: Some(pid) },
+        event("claimed", payload, seen.task.current_run),
+    ]
+}
+
 /// A sign of life that extends the claim.
 pub fn heartbeat(seen: &Detail, expires: Time, note: Option<&str>) -> Vec<Change> {
     let payload = note.map_or(Value::Null, |n| json!({"note": short(n, 500)}));

@@ -42,8 +42,23 @@ fn made(mut command: Command, kind: &str, of: Option<&str>) -> Result<Vec<u8>> {
         _ => return wrong(format!("--generate {kind}")),
     };
     let mut text = Vec::new();
-    generate(shell, &mut command, name, &mut text);
+    generate(shell, &mut shown(&command), name, &mut text);
     Ok(text)
+}
+
+/// A command without what its help does not show: completions would.
+fn shown(command: &Command) -> Command {
+    // It lives as long as the one line that is made of it.
+    let mut shown = Command::new(&*command.get_name().to_owned().leak());
+    if let Some(about) = command.get_about() {
+        shown = shown.about(about.clone());
+    }
+    if let Some(version) = command.get_version() {
+        shown = shown.version(&*version.to_owned().leak());
+    }
+    let below = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let below: Vec<Command> = below.map(self::shown).collect();
+    shown.args(command.get_arguments().cloned()).groups(command.get_groups().cloned()).subcommands(below)
 }
 
 fn page(command: Command, name: &str) -> Result<Vec<u8>> {

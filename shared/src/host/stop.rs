@@ -22,6 +22,8 @@ const ORDERLY: Duration = Duration::from_secs(10);
 const KILLED: Duration = Duration::from_secs(5);
 /// How long a tool that the worker left running may take.
 const CHILD: Duration = Duration::from_secs(2);
+/// How long a harness may take: it gives its worker all of the above first, and then writes to the board.
+const HARNESS: Duration = Duration::from_secs(40);
 /// How often it is looked for what a worker left running.
 const ROUNDS: usize = 4;
 
@@ -61,6 +63,34 @@ impl Host {
             // It was seen and stopped from here, so here is where it lived.
             namespace: Some(self.facts.pid_namespace.clone()),
         })
+    }
+
+    /// Asks the harness that a worker was started by to stop, which then stops the worker. The harness is who started the
+    /// proven worker and has these words in its command line; whether there is such a one that ended.
+    ///
+    /// # Errors
+    /// The worker is not who it was, in words.
+    pub fn stop_harness(&self, target: &Target, words: &str) -> Result<bool, String> {
+        let (_worker, process) = self.held(target.pid)?;
+        if let Some(why) = self.refused(target, &process) {
+            return Err(why);
+        }
+        let Ok((fd, harness)) = self.held(process.parent) else { return Ok(false) };
+        // While both are held neither number can be anybody else's; a worker whose harness ended has another parent.
+        let is_its = proc::read(&self.proc, target.pid).is_ok_and(|now| now.parent == harness.pid);
+        let is_harness = harness.command.as_deref().is_some_and(|line| line.contains(words));
+        if !is_its || !is_harness || scan(&self.proc, &BTreeSet::new()).own.contains(&harness.pid) {
+            return Ok(false);
+        }
+        Ok(end(&fd, Signal::TERM, HARNESS).or_else(|_| end(&fd, Signal::KILL, KILLED)).is_ok())
+    }
+
+    /// Stops whatever an attempt left running whose worker is gone.
+    ///
+    /// # Errors
+    /// What of it still lives, in words.
+    pub fn stop_left(&self, task: &str, run: Option<i64>) -> Result<(), String> {
+        self.sweep(&self.any_of(task, run))
     }
 
     /// Stops a child of our own, which is nobody else until it is waited for, in the same way: SIGTERM, then SIGKILL, then

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::SessionId;
+use super::{Operation, Runtime, SessionId};
 use crate::board::{Detail, Event, Run};
 use crate::time::Time;
 
@@ -50,12 +50,14 @@ impl MappingStatus {
 /// A session that was spawned for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
+    /// What runs it.
+    pub runtime: Runtime,
     /// The session.
     pub session: SessionId,
     /// The session that coordinates it.
     pub parent: Option<SessionId>,
-    /// The server that owns it: `http://127.0.0.1:4096`.
-    pub server: String,
+    /// The server that owns it: `http://127.0.0.1:4096`; `None` of a runtime without servers.
+    pub server: Option<String>,
     /// The host it was spawned from.
     pub host: String,
     /// Its working tree.
@@ -75,13 +77,17 @@ pub struct Mapping {
 /// What an event of [`SPAWNED`] says, its run and time apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawned {
+    /// See [`Mapping::runtime`]; opencode where nothing is said.
+    #[serde(default)]
+    pub runtime: Runtime,
     /// See [`Mapping::session`].
     pub session: SessionId,
     /// See [`Mapping::parent`].
     #[serde(default)]
     pub parent: Option<SessionId>,
     /// See [`Mapping::server`].
-    pub server: String,
+    #[serde(default)]
+    pub server: Option<String>,
     /// See [`Mapping::host`].
     pub host: String,
     /// See [`Mapping::directory`].
@@ -94,10 +100,14 @@ pub struct Spawned {
 impl Spawned {
     /// The event's own keys.
     pub fn keys(&self) -> Value {
-        json!({
-            "runtime": "opencode", "session": self.session, "parent": self.parent, "server": self.server,
-            "host": self.host, "directory": self.directory, "branch": self.branch,
-        })
+        let mut keys = json!({
+            "runtime": self.runtime, "session": self.session, "parent": self.parent, "host": self.host,
+            "directory": self.directory, "branch": self.branch,
+        });
+        if let Some(server) = &self.server {
+            keys["server"] = json!(server);
+        }
+        keys
     }
 }
 
@@ -118,12 +128,12 @@ pub fn active(task: &Detail) -> Option<Mapping> {
     of(task).into_iter().rev().find(|m| m.status == MappingStatus::Active)
 }
 
-/// Every session of one run, oldest first, each with every server and folder that was ever named for it: an event more can
-/// then only add somebody who must be asked.
+/// Every session of one run whose server can be asked, oldest first, each with every server and folder that was ever named for
+/// it: an event more can then only add somebody who must be asked.
 pub fn of_run(task: &Detail, run: i64) -> Vec<Mapping> {
     let spawned = task.events.iter().filter(|e| e.kind == SPAWNED && e.run == Some(run));
     let mut all: Vec<Mapping> = Vec::new();
-    for mapping in spawned.filter_map(|event| read(task, event)) {
+    for mapping in spawned.filter_map(|event| read(task, event)).filter(|m| m.server.is_some()) {
         let same = |m: &Mapping| {
             (&m.session, &m.server, &m.directory, &m.host)
                 == (&mapping.session, &mapping.server, &mapping.directory, &mapping.host)
@@ -135,15 +145,21 @@ pub fn of_run(task: &Detail, run: i64) -> Vec<Mapping> {
     all
 }
 
-/// The newest session of a run and the host it was spawned from, as the event has them.
+/// The newest session of a run in opencode's store and the host it was spawned from, as the event has them.
 pub fn named(task: &Detail, run: i64) -> Option<(&str, &str)> {
     let newest = task.events.iter().rev().find(|e| e.kind == SPAWNED && e.run == Some(run))?;
     let word = |key: &str| newest.payload.get(key)?.as_str();
-    Some((word("session").filter(|s| SessionId::parse(s).is_some())?, word("host")?))
+    let is_stored = |s: &&str| SessionId::parse(s).is_some_and(|id| id.is_opencodes());
+    Some((word("session").filter(is_stored)?, word("host")?))
 }
 
 fn read(task: &Detail, event: &Event) -> Option<Mapping> {
     let said: Spawned = serde_json::from_value(event.payload.clone()).ok()?;
+    // Anybody can write one: a server is asked about sessions of its own kind, and nobody else has one.
+    let has_server = said.runtime.lacks(Operation::Ask).is_none();
+    if said.server.is_some() != has_server || said.session.is_opencodes() != has_server {
+        return None;
+    }
     let aborted = task.events.iter().rev().find(|e| {
         e.kind == ABORTED && e.payload.get("session").and_then(Value::as_str) == Some(said.session.as_str())
     });
@@ -153,9 +169,10 @@ fn read(task: &Detail, event: &Event) -> Option<Mapping> {
         Some("failed") => MappingStatus::Failed,
         _ => following(task, run),
     };
-    let Spawned { session, parent, server, host, directory, branch } = said;
+    let Spawned { runtime, session, parent, server, host, directory, branch } = said;
     let task = task.task.id.clone();
     Some(Mapping {
+        runtime,
         session,
         parent,
         server,
@@ -186,9 +203,10 @@ mod tests {
     /// A task with one run and one session, whose run ended so (`None`: it is open), after these events.
     fn task(current: Option<i64>, outcome: Option<&str>, later: &[Value]) -> Detail {
         let spawned = Spawned {
+            runtime: Runtime::Opencode,
             session: SessionId::parse(SESSION).unwrap(),
             parent: None,
-            server: "http://127.0.0.1:1".into(),
+            server: Some("http://127.0.0.1:1".into()),
             host: "h".into(),
             directory: "/srv/w".into(),
             branch: None,
@@ -241,5 +259,40 @@ mod tests {
         let all = of(&task(Some(7), None, &later));
         let told: Vec<_> = all.iter().map(|m| (m.session.as_str(), m.directory.as_str())).collect();
         assert_eq!(told, [(SESSION, "/srv/x"), ("ses_2", "/srv/x")]);
+    }
+
+    /// A mapping without a server is no session of opencode's, whatever an event says of it.
+    #[test]
+    fn who_has_no_server_is_asked_nothing() {
+        const UUID: &str = "01a20200-bf1b-7e90-afaf-1c042f18d165";
+        let server = json!("http://127.0.0.1:2");
+        for (runtime, session, server, want) in [
+            (Some("claude"), UUID, None, Some(Runtime::Claude)),
+            (Some("codex"), UUID, None, Some(Runtime::Codex)),
+            (Some("opencode"), "ses_2", Some(&server), Some(Runtime::Opencode)),
+            (None, "ses_2", Some(&server), Some(Runtime::Opencode)),
+            // What no spawn writes.
+            (Some("claude"), UUID, Some(&server), None),
+            (Some("claude"), "ses_2", None, None),
+            (Some("opencode"), "ses_2", None, None),
+            (None, UUID, Some(&server), None),
+            (Some("gemini"), UUID, None, None),
+        ] {
+            let mut payload = json!({"session": session, "host": "h", "directory": "/srv/x"});
+            if let Some(runtime) = runtime {
+                payload["runtime"] = json!(runtime);
+            }
+            if let Some(server) = server {
+                payload["server"] = server.clone();
+            }
+            let later = json!({"kind": SPAWNED, "at": 300, "run": 7, "payload": payload});
+            let task = task(Some(7), None, &[later]);
+            let known = of(&task).into_iter().find(|m| m.session.as_str() == session);
+            assert_eq!(known.as_ref().map(|m| m.runtime), want, "{payload}");
+            assert_eq!(known.map(|m| m.server.is_some()), want.map(|r| r == Runtime::Opencode));
+            let asked = of_run(&task, 7).iter().any(|m| m.session.as_str() == session);
+            assert_eq!(asked, want == Some(Runtime::Opencode), "{payload}");
+            assert_eq!(named(&task, 7).is_some(), session == "ses_2", "{payload}");
+        }
     }
 }

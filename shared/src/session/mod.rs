@@ -1,12 +1,15 @@
 //! Agent sessions, in no runtime's terms: what can be sensed of one, and what can be done to it.
 //!
-//! Two traits, so that nobody acts by accident: [`Sense`] for everybody, [`Act`] for `coord` alone. A server that cannot be
-//! asked says nothing about its sessions: that is [`State::Unreachable`], and nothing is done about it.
+//! A runtime says which operations it has: [`Runtime::lacks`]. Of those with a server, two traits, so that nobody acts by
+//! accident: [`Sense`] for everybody, [`Act`] for `coord` alone. A server that cannot be asked says nothing about its sessions:
+//! that is [`State::Unreachable`], and nothing is done about it. Those without one are commands: [`headless`].
 
 pub mod detect;
 pub mod evidence;
+pub mod headless;
 pub mod mapping;
 pub mod opencode;
+pub mod runtime;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,18 +19,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use mapping::{Mapping, MappingStatus};
+pub use runtime::{Operation, Runtime};
 
-/// A session's own name in its runtime, such as `ses_3f2a...`.
+/// A session's own name in its runtime: `ses_3f2a...` of opencode, a UUID of Claude Code and Codex.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// Takes a name that can be part of an address: `ses_` and at most 64 letters, digits, `_` or `-`.
+    /// Takes a name that can be part of an address, a path and a command line: `ses_` and at most 64 letters, digits, `_` or
+    /// `-`; or a UUID in small letters.
     pub fn parse(s: &str) -> Option<SessionId> {
-        let rest = s.strip_prefix("ses_")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        ((1..=64).contains(&rest.len()) && rest.chars().all(plain)).then(|| SessionId(s.to_owned()))
+        let is_ses = |rest: &str| (1..=64).contains(&rest.len()) && rest.chars().all(plain);
+        let is_good = s.strip_prefix("ses_").map_or_else(|| is_uuid(s), is_ses);
+        is_good.then(|| SessionId(s.to_owned()))
+    }
+
+    /// Whether it is a name as opencode gives them, which its server can be asked about.
+    pub fn is_opencodes(&self) -> bool {
+        self.0.starts_with("ses_")
     }
 
     /// As it is written.
@@ -36,10 +47,18 @@ impl SessionId {
     }
 }
 
+/// `8-4-4-4-12` hexadecimal digits.
+fn is_uuid(s: &str) -> bool {
+    let groups: Vec<&str> = s.split('-').collect();
+    let digits = |g: &&str| g.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    groups.iter().map(|g| g.len()).eq([8, 4, 4, 4, 12]) && groups.iter().all(digits)
+}
+
 impl TryFrom<String> for SessionId {
     type Error = String;
     fn try_from(s: String) -> Result<SessionId, String> {
-        SessionId::parse(&s).ok_or_else(|| "no session id; they look like ses_3f2a...".to_owned())
+        SessionId::parse(&s)
+            .ok_or_else(|| "no session id; they look like ses_3f2a... or like a UUID".to_owned())
     }
 }
 
@@ -302,8 +321,19 @@ mod tests {
 
     #[test]
     fn a_session_id_can_be_part_of_an_address() {
-        for good in ["ses_1", "ses_3f2aBC-_9"] {
-            assert_eq!(SessionId::parse(good).unwrap().as_str(), good);
+        const UUID: &str = "01a20200-bf1b-7e90-afaf-1c042f18d165";
+        for (good, opencodes) in [("ses_1", true), ("ses_3f2aBC-_9", true), (UUID, false)] {
+            let id = SessionId::parse(good).unwrap();
+            assert_eq!((id.as_str(), id.is_opencodes()), (good, opencodes));
+        }
+        for bad in [
+            &UUID[1..],
+            &UUID.to_uppercase(),
+            &UUID.replace('-', "_"),
+            &format!("{UUID}-"),
+            &format!("-{UUID}"),
+        ] {
+            assert_eq!(SessionId::parse(bad), None, "{bad}");
         }
         let long = format!("ses_{}", "a".repeat(65));
         for bad in ["", "ses_", "msg_1", "ses_a/b", "ses_a?x", "ses_a b", "ses_..", "ses_é", &long] {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::model::{Answer, FIRST, Model, SECOND};
 use super::tongue::{Agent, Tongue};
-use crate::support::{Kept, TestBoard, marked, program};
+use crate::support::{Kept, Ran, TestBoard, marked, program, ran};
 
 /// The longest a real agent may take to do what it was started for.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -50,6 +50,49 @@ impl Scene {
         ));
         let model = Model::new(Tongue { agent, tree: tree.clone() });
         Scene { tree, task, model, agent, bin, home }
+    }
+
+    /// The same task in no folder yet: `coord spawn` makes its tree, out of the repository that is there.
+    pub fn unplaced(board: &TestBoard, agent: Agent, bin: PathBuf) -> Scene {
+        let mut scene = Scene::new(board, agent, bin);
+        board.sql("UPDATE tasks SET workspace_kind = 'scratch', workspace_path = NULL");
+        scene.tree = scene.tree.join(".worktrees").join(&scene.task);
+        scene.model = Model::new(Tongue { agent, tree: scene.tree.clone() });
+        scene
+    }
+
+    /// `coord`, called in the repository, where the agents are at hand.
+    pub fn coord(&self, board: &TestBoard, args: &[&str]) -> Ran {
+        let mut command = board.command("coord");
+        self.environment(&mut command, board);
+        command.env_remove("HERMES_KANBAN_TASK").env_remove("HERMES_KANBAN_DB");
+        ran(command.arg("--db").arg(&board.db).args(args).current_dir(self.home.join("work")))
+    }
+
+    /// Starts a session for the task; its name.
+    pub fn spawn(&self, board: &TestBoard) -> String {
+        let (runtime, more): (&str, &[&str]) = match self.agent {
+            Agent::Claude => {
+                ("claude", &["--", "--model", "claude-sonnet-4-5", "--allowedTools", "Bash,Write,Read,Edit"])
+            }
+            Agent::Codex => ("codex", &[]),
+        };
+        let args = ["spawn", "--task", &self.task, "--runtime", runtime, "--json"];
+        let made = self.coord(board, &[&args[..], more].concat()).json();
+        assert_eq!(
+            (&made["seen"], &made["again"]),
+            (&Value::Bool(true), &Value::Bool(false)),
+            "{}",
+            self.log()
+        );
+        made["session"].as_str().unwrap().to_owned()
+    }
+
+    /// Files the agents keep of a session, by its name.
+    pub fn kept(&self, session: &str) -> usize {
+        let places = [".claude/projects", ".codex/sessions"].map(|place| self.home.join(place));
+        let all = places.iter().flat_map(|place| files(place));
+        all.filter(|f| f.file_stem().is_some_and(|n| n.to_string_lossy().ends_with(session))).count()
     }
 
     /// A real agent on the task: claimed under its pid, marked as Hermes marks its workers, and given what `prompt` makes of
@@ -169,7 +212,7 @@ impl Scene {
     }
 
     #[track_caller]
-    fn wait(&self, what: &str, mut so: impl FnMut() -> bool) {
+    pub fn wait(&self, what: &str, mut so: impl FnMut() -> bool) {
         let began = Instant::now();
         while !so() {
             assert!(began.elapsed() < PATIENCE, "waited in vain for {what}\n{}", self.log());

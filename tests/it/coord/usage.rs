@@ -23,7 +23,7 @@ fn coord(board: &TestBoard, folder: &Path, args: &[&str]) -> Ran {
 }
 
 /// A repository with one commit.
-fn repository(board: &TestBoard) -> PathBuf {
+pub fn repository(board: &TestBoard) -> PathBuf {
     let repo = board.path().join("repo");
     for args in ["init --quiet -b main", "commit --quiet --allow-empty -m Begin"] {
         let identity = ["-c", "user.name=T", "-c", "user.email=t@example.org"];

@@ -12,6 +12,7 @@ mod work;
 use serde_json::{Map, Value, json};
 
 pub(super) use args::Command;
+pub(super) use run::{Handed, runnable};
 
 use super::{BoardArgs, Common, Here, env, print};
 use crate::board::hermes::Trail;

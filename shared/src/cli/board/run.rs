@@ -1,7 +1,9 @@
 //! `board run`: the smallest harness for a worker, the one program here that lives as long as something else. No watcher
-//! calls it.
+//! calls it. `coord spawn` starts the same harness for a claim that it made: see [`handed`].
 
-use std::ffi::OsStr;
+mod handed;
+
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -39,6 +41,18 @@ const BEAT: Duration = Duration::from_secs(60);
 /// Holds the command back until its task is claimed under its pid, then hands it the pid, the run and the rest of stdin.
 const GATE: &str = "read -r HERMES_KANBAN_RUN_ID && export HERMES_KANBAN_RUN_ID && exec \"$@\"";
 
+pub(in crate::cli) use handed::Handed;
+
+/// What is started for a task.
+struct Start<'a> {
+    folder: PathBuf,
+    prompt: String,
+    profile: Option<&'a str>,
+    command: &'a [OsString],
+    /// The named file that takes what it prints.
+    log: Option<&'a Path>,
+}
+
 /// A command that waits for its task.
 struct Gate {
     child: Child,
@@ -53,7 +67,7 @@ struct Work {
     gate: Gate,
     task: String,
     run: Option<i64>,
-    profile: String,
+    profile: Option<String>,
     since: Time,
 }
 
@@ -81,7 +95,14 @@ impl Hand<'_> {
             if self.may_claim(&seen).is_err() {
                 continue;
             }
-            let gate = self.gate(&seen, asked, &profile)?;
+            let start = Start {
+                folder: folder_of(&seen)?,
+                prompt: self.prompt(&task.id)?,
+                profile: Some(&profile),
+                command: &asked.command,
+                log: asked.log.as_deref(),
+            };
+            let gate = self.gate(&task.id, start)?;
             let claim = Claim {
                 id: None,
                 worker: None,
@@ -93,7 +114,8 @@ impl Hand<'_> {
             let harness = Harness { pid: i64::from(std::process::id()), output: gate.log.as_deref() };
             match self.take(&seen, &claim, Some(&profile), Some(harness)) {
                 Ok(Ok(run)) => {
-                    return self.harness(Work { gate, task: task.id, run, profile, since }, asked.ttl, &told);
+                    let work = Work { gate, task: task.id, run, profile: Some(profile), since };
+                    return self.harness(work, asked.ttl, &told);
                 }
                 // Lost to another worker: the next one will do.
                 Ok(Err(_)) => drop(gate.end()),
@@ -107,35 +129,28 @@ impl Hand<'_> {
     }
 
     /// Starts the command behind its gate: nothing of it runs before the claim.
-    fn gate(&mut self, seen: &Detail, asked: &Run, profile: &str) -> Result<Gate> {
-        let id = &seen.task.id;
-        let folder = match seen.place.path.as_deref().map(Path::new) {
-            Some(path) if !path.is_dir() => {
-                return Err(refused(id, format!("its folder {} is not there", path.display())));
-            }
-            Some(path) => path.to_path_buf(),
-            None => std::env::current_dir().map_err(|e| Error::io("the current folder", &e))?,
-        };
-        let text = self.prompt(id)?;
+    fn gate(&mut self, id: &str, start: Start<'_>) -> Result<Gate> {
+        let Start { folder, prompt: text, profile, command: line, log } = start;
         let prompt = written(&text).map_err(|e| Error::io("the file with the prompt", &e))?;
         let board = self.board.id().clone();
         let path = std::path::absolute(&board.path).unwrap_or_else(|_| board.path.clone());
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", GATE, "sh"]).args(&asked.command).current_dir(&folder).stdin(Stdio::piped());
+        command.args(["-c", GATE, "sh"]).args(line).current_dir(&folder).stdin(Stdio::piped());
         command
             .env("HERMES_KANBAN_TASK", id)
             .env_remove("HERMES_KANBAN_RUN_ID")
             .env("HERMES_KANBAN_DB", path)
             .env("HERMES_KANBAN_WORKSPACE", &folder)
-            .env("HERMES_PROFILE", profile)
             .env("WATCHBILL_PROMPT_FILE", prompt.path());
-        match &board.slug {
-            Some(slug) => command.env("HERMES_KANBAN_BOARD", slug),
-            None => command.env_remove("HERMES_KANBAN_BOARD"),
-        };
+        for (name, value) in [("HERMES_KANBAN_BOARD", board.slug.as_deref()), ("HERMES_PROFILE", profile)] {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         // A Ctrl-C of the terminal is ours, who then stops it in an orderly way.
         command.process_group(0);
-        let log = self.log(id, asked.log.as_deref())?;
+        let log = self.log(id, log)?;
         if let Some((_, file)) = &log {
             let copy = || file.try_clone().map_err(|e| Error::io("the log", &e));
             command.stdout(copy()?).stderr(copy()?);
@@ -158,15 +173,20 @@ impl Hand<'_> {
         handover(&board, id, &mut self.here.tools(&pass, self.config, &mut cache, false))
     }
 
-    /// Where the command's words go: the named file, else the board's own log of the task, else one beside our memory.
-    fn log(&self, id: &str, named: Option<&Path>) -> Result<Option<(PathBuf, File)>> {
+    /// The board's own log of a task, else one beside our memory.
+    pub(in crate::cli) fn log_of(&self, id: &str) -> Option<PathBuf> {
         let place = self.board.id();
         // No Hermes root is begun for the sake of a log.
         let of_board = discover::logs_dir(place).filter(|_| place.root.as_deref().is_some_and(Path::is_dir));
         let ours = || Some(Cache::place(&env)?.parent()?.join("logs"));
-        let own = of_board.or_else(ours).filter(|_| board::is_task_id(id));
-        let own = own.map(|dir| dir.join(format!("{id}.log")));
-        let Some(path) = named.map(Path::to_path_buf).or(own) else { return Ok(None) };
+        let dir = of_board.or_else(ours).filter(|_| board::is_task_id(id))?;
+        Some(dir.join(format!("{id}.log")))
+    }
+
+    /// Where the command's words go: the named file, else the task's own.
+    fn log(&self, id: &str, named: Option<&Path>) -> Result<Option<(PathBuf, File)>> {
+        let own = || self.log_of(id);
+        let Some(path) = named.map(Path::to_path_buf).or_else(own) else { return Ok(None) };
         let at = |e: &std::io::Error| Error::io(path.display(), e);
         if named.is_none() {
             // What an earlier attempt wrote is kept beside it, and not taken for this one's.
@@ -306,7 +326,7 @@ impl Hand<'_> {
         let ask = LogAsk {
             board: self.board.id(),
             task: &seen.task.id,
-            profile: Some(&work.profile),
+            profile: work.profile.as_deref(),
             since: work.since,
             now: self.here.now,
             file: Some(named),
@@ -361,6 +381,17 @@ impl Gate {
     }
 }
 
+/// The folder a task is worked on in: its own, else this one.
+fn folder_of(seen: &Detail) -> Result<PathBuf> {
+    match seen.place.path.as_deref().map(Path::new) {
+        Some(path) if !path.is_dir() => {
+            Err(refused(&seen.task.id, format!("its folder {} is not there", path.display())))
+        }
+        Some(path) => Ok(path.to_path_buf()),
+        None => std::env::current_dir().map_err(|e| Error::io("the current folder", &e)),
+    }
+}
+
 fn written(prompt: &str) -> std::io::Result<NamedTempFile> {
     let mut file = tempfile::Builder::new().prefix("watchbill-prompt-").tempfile()?;
     file.write_all(prompt.as_bytes())?;
@@ -379,7 +410,7 @@ fn listen() -> Result<Arc<AtomicBool>> {
 
 /// Refuses a command that is not there, before anything is claimed for it. One with a relative path is looked for in the
 /// task's folder.
-fn runnable(command: &OsStr) -> Result<()> {
+pub(in crate::cli) fn runnable(command: &OsStr) -> Result<()> {
     let path = Path::new(command);
     let is_there = match path.components().count() {
         1 if !command.as_encoded_bytes().contains(&b'/') => {

@@ -1,18 +1,17 @@
 //! `coord abort`: a session stops, and its task is free again.
 
+mod worker;
+
 use clap::Args;
 use serde_json::json;
 
 use super::stop::{End, stop};
-use super::{Coord, Meant, refused, silent};
+use super::{Coord, Meant, TRIES, refused, silent};
 use crate::board::{Change, Outcome, RunRef, hermes};
 use crate::error::{Error, Kind, Result};
 use crate::quote;
 use crate::session::mapping::ABORTED;
 use crate::session::{Mapping, MappingStatus, State};
-
-/// How often the end of a mapping is tried where somebody else wrote meanwhile: a heartbeat moves the row.
-const TRIES: usize = 4;
 
 #[derive(Debug, Args)]
 pub(crate) struct Abort {
@@ -25,8 +24,12 @@ pub(crate) struct Abort {
 
 impl Coord<'_> {
     pub(super) fn abort(&mut self, args: &Abort) -> Result<u8> {
-        let Meant { session, mapping } = self.meant(&args.target)?;
-        let owner = self.owner(mapping.as_ref())?;
+        let meant = self.meant(&args.target)?;
+        if let Some(m) = meant.mapping.as_ref().filter(|m| m.runtime.headless().is_some()) {
+            return self.abort_worker(m, args.reason.as_deref());
+        }
+        let owner = self.owner(&meant)?;
+        let Meant { session, mapping } = meant;
         let through = self.servers.given.map_or_else(|| owner.clone(), |at| self.servers.at(at));
         let stopped = stop(&through, &owner, &session).map_err(|e| silent(&owner, &session, &e))?;
         let at = session.as_str();
@@ -72,7 +75,12 @@ impl Coord<'_> {
     }
 
     /// Ends the run of a mapping, if it is still the open one. Whether it did.
-    fn end(&mut self, mapping: &Mapping, status: MappingStatus, reason: Option<&str>) -> Result<bool> {
+    pub(super) fn end(
+        &mut self,
+        mapping: &Mapping,
+        status: MappingStatus,
+        reason: Option<&str>,
+    ) -> Result<bool> {
         let (id, mut last) = (&mapping.task, String::new());
         for _ in 0..TRIES {
             let seen = self.hand.look(id)?;

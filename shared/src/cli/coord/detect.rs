@@ -5,19 +5,18 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{COORD, Coord, Meant};
+use super::{Coord, Meant, NOT_SPAWNED, refused, warn};
 use crate::board::{Board, Change, Detail, Expect, Outcome, Status, Step, hermes};
 use crate::cli::print;
 use crate::config::span;
 use crate::error::{Kind, Result};
 use crate::pause;
-use crate::report;
 use crate::session::detect::claim::renewal;
 use crate::session::detect::record::{News, news, recorded};
 use crate::session::detect::{Issue, Judge, detect, worst};
 use crate::session::opencode::gather::{Gathered, Ground, Target, gather};
 use crate::session::opencode::rest::Address;
-use crate::session::{Mapping, MappingStatus, SessionId, mapping};
+use crate::session::{Mapping, MappingStatus, Operation, SessionId, mapping};
 use crate::time::Time;
 
 #[derive(Debug, Args)]
@@ -58,12 +57,6 @@ impl Since {
             Since::Ago(seconds) => now.plus(-seconds),
         }
     }
-}
-
-/// A word beside the answer.
-fn warn(what: &str) {
-    // Where even that cannot be said, the exit code still is.
-    let _ = report::say(&mut std::io::stderr().lock(), '4', COORD, what);
 }
 
 /// A session that is looked at, and the task it works on now.
@@ -118,7 +111,8 @@ impl Coord<'_> {
             let running = self.hand.board.glance(&[Status::Running])?;
             let ids: Vec<String> = running.into_iter().map(|task| task.id).collect();
             for task in self.hand.board.look(&ids)? {
-                if let Some(mapping) = mapping::active(&task) {
+                let looked_at = |m: &Mapping| m.runtime.lacks(Operation::Detect).is_none();
+                if let Some(mapping) = mapping::active(&task).filter(looked_at) {
                     let session = mapping.session.clone();
                     all.push(Wanted { session, mapping: Some(mapping), task: Some(task) });
                 }
@@ -127,6 +121,13 @@ impl Coord<'_> {
         }
         for name in named {
             let Meant { session, mapping } = self.meant(name)?;
+            let runtime = mapping.as_ref().map(|m| m.runtime);
+            if let Some((runtime, why)) = runtime.and_then(|r| Some((r, r.lacks(Operation::Detect)?))) {
+                return Err(refused(session.as_str(), format!("{} {why}", runtime.as_str())));
+            }
+            if mapping.is_none() && !session.is_opencodes() {
+                return Err(refused(session.as_str(), NOT_SPAWNED));
+            }
             if all.iter().any(|w| w.session == session) {
                 continue;
             }
@@ -145,7 +146,7 @@ impl Coord<'_> {
         match &wanted.mapping {
             Some(m) => Target {
                 session,
-                server: Address::parse(&m.server),
+                server: self.server_of(m).map_err(|e| e.to_string()),
                 directory: Some(PathBuf::from(&m.directory)),
                 is_owner: true,
                 is_here: m.host == *host || self.hand.config.host.aliases.contains(&m.host),

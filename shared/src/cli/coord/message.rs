@@ -10,7 +10,7 @@ use super::{Coord, Meant, message_id, millis, refused, say, silent};
 use crate::error::{Kind, Result};
 use crate::quote;
 use crate::session::mapping::MESSAGED;
-use crate::session::{Prompt, Sense as _};
+use crate::session::{MappingStatus, Operation, Prompt, Sense as _};
 
 #[derive(Debug, Args)]
 pub(crate) struct Say {
@@ -31,8 +31,20 @@ impl Coord<'_> {
         if args.text.trim().is_empty() {
             return Err(refused("the message", "blank"));
         }
-        let Meant { session, mapping } = self.meant(&args.target)?;
-        let server = self.owner(mapping.as_ref())?;
+        let meant = self.meant(&args.target)?;
+        if let Some(m) = &meant.mapping
+            && let Some(why) = m.runtime.lacks(Operation::Message)
+        {
+            let hint = match m.status {
+                MappingStatus::Active => {
+                    "coord abort stops it; board comment leaves a word for the next attempt"
+                }
+                _ => "board comment leaves a word for the next attempt; coord spawn starts one",
+            };
+            return Err(refused(m.session.as_str(), format!("{} {why}", m.runtime.as_str())).hint(hint));
+        }
+        let server = self.owner(&meant)?;
+        let Meant { session, mapping } = meant;
         let fails = |e| silent(&server, &session, &e);
         let directory = server.session(&session).map_err(fails)?.directory;
         let state = server.state(&session, Path::new(&directory)).map_err(fails)?;

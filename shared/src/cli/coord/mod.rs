@@ -9,6 +9,7 @@ mod notify;
 mod spawn;
 mod status;
 mod stop;
+mod work;
 mod worktree;
 
 use std::path::Path;
@@ -20,12 +21,18 @@ use serde_json::Value;
 use super::board::{Hand, refused};
 use super::{CoordArgs, env};
 use crate::board::sqlite::Mode;
-use crate::board::{Board, hermes, is_task_id};
+use crate::board::{Board, Detail, hermes, is_task_id};
+use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::hash::Fnv;
+use crate::pass;
+use crate::report;
 use crate::session::opencode::Opencode;
 use crate::session::opencode::rest::{Address, Server};
-use crate::session::{Act as _, Answer, Mapping, MappingStatus, Prompt, Sense, SessionId, Silence, mapping};
+use crate::session::{
+    Act as _, Answer, Mapping, MappingStatus, Operation, Prompt, Sense, SessionId, Silence, mapping,
+};
+use crate::watch::heal::{self, AtWork};
 
 /// The program, as events name it.
 const COORD: &str = "coord";
@@ -34,6 +41,10 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// The same for a message. The first one in a directory waits until the server has made itself at home there: 4 s, and more
 /// on a busy machine.
 const ARRIVES: Duration = Duration::from_secs(30);
+/// What is said of a session that only a mapping could tell of.
+const NOT_SPAWNED: &str = "was not spawned for a task of this board";
+/// How often a row is written to where somebody else wrote meanwhile: a heartbeat moves it.
+const TRIES: usize = 4;
 /// The time between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How far back spawned sessions are looked for: seconds, and events of the board.
@@ -57,6 +68,9 @@ pub(crate) enum Command {
     Detect(detect::Detect),
     /// Show what happened to sessions, as the board recorded it
     Events(events::Events),
+    /// What spawn leaves running for a session that is a command
+    #[command(hide = true)]
+    Work(work::Work),
 }
 
 /// Which server is meant where no mapping says it.
@@ -84,6 +98,10 @@ struct Servers<'a> {
 }
 
 pub(super) fn run(args: &CoordArgs) -> Result<u8> {
+    if let Command::Work(_) = &args.command {
+        // On its own from the start: a terminal that closes is no end of it. Where it leads a session already, that will do.
+        let _ = rustix::process::setsid();
+    }
     let config = args.common.load()?.config;
     let mode = match &args.command {
         Command::Status(_) | Command::Events(_) => Mode::Look,
@@ -109,6 +127,7 @@ pub(super) fn run(args: &CoordArgs) -> Result<u8> {
         Command::Abort(abort) => coord.abort(abort),
         Command::Detect(detect) => coord.detect(detect),
         Command::Events(events) => coord.events(events),
+        Command::Work(work) => coord.work(work),
     }
 }
 
@@ -127,14 +146,36 @@ impl Servers<'_> {
 }
 
 impl Coord<'_> {
-    /// The server that owns a session.
-    fn owner(&self, mapping: Option<&Mapping>) -> Result<Server> {
+    /// The server that owns a session of opencode.
+    fn owner(&self, meant: &Meant) -> Result<Server> {
+        let Meant { session, mapping } = meant;
         let at = match mapping {
+            None if !session.is_opencodes() => return Err(refused(session.as_str(), NOT_SPAWNED)),
             None => self.servers.named.clone(),
-            Some(m) => Address::parse(&m.server)
-                .map_err(|why| refused(&m.task, format!("the server of its session, {}, {why}", m.server)))?,
+            Some(m) => self.server_of(m)?,
         };
         Ok(self.servers.at(&at))
+    }
+
+    /// The address of the server of a mapping.
+    fn server_of(&self, m: &Mapping) -> Result<Address> {
+        let Some(server) = &m.server else {
+            let why = m.runtime.lacks(Operation::Ask).unwrap_or("names no server");
+            return Err(refused(m.session.as_str(), format!("{} {why}", m.runtime.as_str())));
+        };
+        Address::parse(server)
+            .map_err(|why| refused(&m.task, format!("the server of its session, {server}, {why}")))
+    }
+
+    /// The worker of a session that is a command; `None`: its task is not running.
+    fn worker(&mut self, task: &Detail) -> Result<Option<AtWork>> {
+        let hand = &mut self.hand;
+        let board = hand.board.id().clone();
+        let pass = hand.here.pass(COORD, None, true);
+        let mut cache = Cache::open(Cache::place(&env));
+        let mut tools = hand.here.tools(&pass, hand.config, &mut cache, false);
+        let now = hand.here.now;
+        pass::look(&mut hand.board, &board, &mut tools, |world, _| Ok(heal::worker(world, task, now)))
     }
 
     /// Every session that was spawned lately for a task of this board, oldest first.
@@ -159,7 +200,7 @@ impl Coord<'_> {
         }
         if !is_task_id(named) && !named.starts_with("t_") {
             return Err(Error::new(Kind::Usage, named, "neither a session nor a task")
-                .hint("sessions look like ses_3f2a..., tasks like t_1a2b3c4d"));
+                .hint("sessions look like ses_3f2a... or like a UUID, tasks like t_1a2b3c4d"));
         }
         let seen = self.hand.look(named)?;
         let mapping = mapping::active(&seen).or_else(|| mapping::of(&seen).pop());
@@ -251,6 +292,12 @@ fn silent(server: &Server, session: &SessionId, silence: &Silence) -> Error {
             format!("{why}; nothing is known of {session}, so nothing was done"),
         ),
     }
+}
+
+/// A word beside the answer.
+fn warn(what: &str) {
+    // Where even that cannot be said, the exit code still is.
+    let _ = report::say(&mut std::io::stderr().lock(), '4', COORD, what);
 }
 
 /// A session that a flag names.

@@ -12,8 +12,7 @@ use crate::distress::Blocker;
 use crate::error::{Error, Kind, Result};
 use crate::quote;
 use crate::session::mapping::NOTIFIED;
-use crate::session::opencode::rest::Server;
-use crate::session::{Mapping, Prompt, Sense as _, SessionId, State};
+use crate::session::{Mapping, Operation, Prompt, Sense as _, SessionId, State};
 use crate::watch::distress::by_hand::{Asked, Said};
 
 /// Messages of a coordinator among which the same one is looked for.
@@ -81,17 +80,17 @@ impl Coord<'_> {
                 .hint(format!("one of {}", Blocker::ALL.map(Blocker::as_str).join(", ")))
         })?;
         let mapping = self.sender(args.from.as_deref())?;
-        let server = self.owner(Some(&mapping))?;
         // The card first: it is on the board whatever becomes of the server.
         let card = match args.level {
             Level::Blocking => Some(self.card(&mapping, blocker, text)?),
             _ => None,
         };
         let wake = args.wake || (args.level == Level::Blocking && !args.no_wake);
-        let told = self.tell(&server, &mapping, args.level, text, wake).map_err(|e| match &card {
+        let told = self.tell(&mapping, args.level, text, wake).map_err(|e| match &card {
             None => e,
             Some(card) => Error { what: format!("{} ({card})", e.what), ..e },
         })?;
+        let wake = wake && told.deaf.is_none();
         let known = self.hand.look(&mapping.task)?.events.iter().any(|e| {
             e.kind == NOTIFIED && e.payload.get("message").and_then(|m| m.as_str()) == Some(&told.message)
         });
@@ -104,11 +103,16 @@ impl Coord<'_> {
         }
         let json = json!({
             "session": mapping.session, "task": mapping.task, "parent": told.parent, "message": told.message,
-            "level": args.level.word(), "again": told.again, "woken": wake, "card": card,
+            "level": args.level.word(), "again": told.again, "woken": wake, "delivered": told.deaf.is_none(),
+            "card": card,
         });
         let again = if told.again { " already" } else { "" };
         let card = card.map(|c| format!("{c}\n")).unwrap_or_default();
-        self.hand.answer(&json, &format!("{} was told{again}\n{card}", told.parent))
+        let line = match &told.deaf {
+            None => format!("{} was told{again}", told.parent),
+            Some(why) => format!("recorded{again} for {}, which {why}; coord events shows it", told.parent),
+        };
+        self.hand.answer(&json, &format!("{line}\n{card}"))
     }
 
     fn sender(&mut self, from: Option<&str>) -> Result<Mapping> {
@@ -143,16 +147,27 @@ impl Coord<'_> {
         })
     }
 
-    fn tell(&self, server: &Server, from: &Mapping, level: Level, text: &str, wake: bool) -> Result<Told> {
-        let parent = match &from.parent {
-            Some(parent) => parent.clone(),
-            None => {
-                let session = server.session(&from.session).map_err(|e| silent(server, &from.session, &e))?;
-                session.parent.ok_or_else(|| {
-                    refused(from.session.as_str(), "has no coordinator").hint("spawn it with --parent")
-                })?
+    fn tell(&mut self, from: &Mapping, level: Level, text: &str, wake: bool) -> Result<Told> {
+        let parent = self.coordinator(from)?;
+        let all = self.mappings()?;
+        let known = all.into_iter().rfind(|m| m.session == parent);
+        let deaf = match &known {
+            Some(m) => {
+                m.runtime.lacks(Operation::Wake).map(|why| format!("is of {} and {why}", m.runtime.as_str()))
             }
+            None if !parent.is_opencodes() => Some("is no session of a server, so nobody is woken".into()),
+            None => None,
         };
+        if deaf.is_some() {
+            return self.leave(from, parent, level, text, deaf);
+        }
+        // A server knows the coordinators of its own sessions.
+        let at = match known.as_ref().filter(|_| from.server.is_none()) {
+            Some(m) => self.server_of(m)?,
+            None if from.server.is_some() => self.server_of(from)?,
+            None => self.servers.named.clone(),
+        };
+        let server = &self.servers.at(&at);
         let fails = |e| silent(server, &parent, &e);
         let run = from.run.unwrap_or(0).to_string();
         let parts = [from.session.as_str(), &run, level.word(), text];
@@ -173,7 +188,42 @@ impl Coord<'_> {
             let prompt = Prompt { message: &message, text: &text, agent: None, wake };
             say(server, &parent, &prompt)?;
         }
-        Ok(Told { parent, message, again })
+        Ok(Told { parent, message, again, deaf: None })
+    }
+
+    /// The session that coordinates this one.
+    fn coordinator(&self, from: &Mapping) -> Result<SessionId> {
+        let none = || refused(from.session.as_str(), "has no coordinator").hint("spawn it with --parent");
+        if let Some(parent) = &from.parent {
+            return Ok(parent.clone());
+        }
+        if from.server.is_none() {
+            return Err(none());
+        }
+        let server = self.servers.at(&self.server_of(from)?);
+        let session = server.session(&from.session).map_err(|e| silent(&server, &from.session, &e))?;
+        session.parent.ok_or_else(none)
+    }
+
+    /// What is told to one who takes no messages lies on the board alone, once.
+    fn leave(
+        &mut self,
+        from: &Mapping,
+        parent: SessionId,
+        level: Level,
+        text: &str,
+        deaf: Option<String>,
+    ) -> Result<Told> {
+        let run = from.run.unwrap_or(0).to_string();
+        let parts = [from.session.as_str(), &run, level.word(), text];
+        let tail = message_tail(&parts);
+        let seen = self.hand.look(&from.task)?;
+        let before = seen.events.iter().filter(|e| e.kind == NOTIFIED);
+        let mut before = before.filter_map(|e| e.payload.get("message")?.as_str());
+        let found = before.find(|m| m.ends_with(&tail)).map(str::to_owned);
+        let again = found.is_some();
+        let message = found.unwrap_or_else(|| message_id(millis(), &parts));
+        Ok(Told { parent, message, again, deaf })
     }
 }
 
@@ -183,4 +233,6 @@ struct Told {
     message: String,
     /// It lay there already.
     again: bool,
+    /// Why it lies on the board alone.
+    deaf: Option<String>,
 }

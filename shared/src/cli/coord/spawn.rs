@@ -3,21 +3,24 @@
 
 mod order;
 mod words;
+mod worker;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Child;
 
-use clap::Args;
-use serde_json::{Map, Value, json};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
 
 use super::worktree::{Made, with_left};
-use super::{Coord, message_id, millis, refused, say, silent, utf8};
+use super::{Coord, message_id, millis, refused, say, silent, utf8, warn};
 use crate::board::{Change, Detail, NewTask, Outcome, Place, RunRef, Status, hermes};
 use crate::cli::board::speaker;
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
 use crate::session::mapping::{SPAWNED, Spawned};
 use crate::session::opencode::rest::Server;
-use crate::session::{Act as _, Mapping, NewSession, Prompt, Role, Sense as _, SessionId};
+use crate::session::{Act as _, Mapping, NewSession, Prompt, Role, Runtime, Sense as _, SessionId};
 use crate::tree::state::state;
 use crate::watch::handing::TreeNote;
 
@@ -28,6 +31,9 @@ pub(crate) struct Spawn {
     /// The task [default: a new one is added]
     #[arg(long, value_name = "ID")]
     task: Option<String>,
+    /// What runs the session
+    #[arg(long, value_enum, default_value_t = Named::Opencode)]
+    runtime: Named,
     /// The branch to work on [default: wt/ and the task's id]
     #[arg(long, value_name = "BRANCH")]
     branch: Option<String>,
@@ -49,6 +55,30 @@ pub(crate) struct Spawn {
     /// A folder of the repository to work in [default: this one]
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
+    /// More arguments for the command of claude or codex, such as what it may do without a question
+    #[arg(last = true, value_name = "ARGUMENT")]
+    more: Vec<OsString>,
+}
+
+/// A runtime as it is named on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Named {
+    /// By the server of --server
+    Opencode,
+    /// Claude Code, as a command: claude -p
+    Claude,
+    /// Codex, as a command: codex exec
+    Codex,
+}
+
+impl From<Named> for Runtime {
+    fn from(named: Named) -> Runtime {
+        match named {
+            Named::Opencode => Runtime::Opencode,
+            Named::Claude => Runtime::Claude,
+            Named::Codex => Runtime::Codex,
+        }
+    }
 }
 
 /// What was made so far.
@@ -56,6 +86,8 @@ pub(crate) struct Spawn {
 struct Traces {
     tree: Made,
     session: Option<SessionId>,
+    /// What the worker lives under.
+    harness: Option<Child>,
     /// Where the board said that the task is worked on, before it was told otherwise.
     place: Option<Place>,
 }
@@ -64,25 +96,50 @@ impl Coord<'_> {
     pub(super) fn spawn(&mut self, args: &Spawn) -> Result<u8> {
         let server = self.servers.at(&self.servers.named);
         let order = match self.order(args, &server)? {
-            Begin::Found(mapping) => {
-                return self.spawned(&mapping.session, &mapping.task, &mapping.directory, true);
-            }
+            Begin::Found(mapping) => return self.found(&mapping),
             Begin::Go(order) => *order,
         };
         let seen = self.take(&order)?;
         let mut traces = Traces::default();
-        match self.build(&server, &order, &seen, &mut traces) {
-            Ok(session) => self.spawned(&session, &order.task, utf8(&order.place)?, false),
+        let built = match order.runtime.headless() {
+            Some(headless) => self.start(headless, &order, &seen, &mut traces),
+            None => self.build(&server, &order, &seen, &mut traces).map(|session| (session, true)),
+        };
+        match built {
+            Ok((session, is_seen)) => self.told(&order, &session, seen.task.current_run, is_seen),
+            // What another spawn began is not this one's to take back: its worker may be at work.
+            Err(e) if seen.task.worker_pid.is_some() => Err(e),
             Err(e) => {
-                let left = self.undo(&server, &order, &seen, &traces);
+                let left = self.undo(&server, &order, &seen, &mut traces);
                 let what = with_left(format!("{}; it was undone", e.what), left);
                 Err(Error { what, ..e })
             }
         }
     }
 
-    fn spawned(&self, session: &SessionId, task: &str, directory: &str, again: bool) -> Result<u8> {
-        let json = json!({"session": session, "task": task, "directory": directory, "again": again});
+    fn found(&self, m: &Mapping) -> Result<u8> {
+        let json = json!({
+            "session": m.session, "runtime": m.runtime, "task": m.task, "directory": m.directory, "again": true,
+        });
+        self.hand.answer(&json, &format!("{}\n", m.session))
+    }
+
+    /// Says what was made, and what of it was not seen yet.
+    fn told(&mut self, order: &Order, session: &SessionId, run: Option<i64>, is_seen: bool) -> Result<u8> {
+        let directory = utf8(&order.place)?;
+        let task = &order.task;
+        if order.runtime.headless().is_some() {
+            self.is_well(order, session, run)?;
+        }
+        let json = json!({
+            "session": session, "runtime": order.runtime, "task": task, "directory": directory, "again": false,
+            "seen": is_seen,
+        });
+        if !is_seen {
+            warn(&format!(
+                "{session}: its worker runs, and left no transcript yet; coord status shows how it fares"
+            ));
+        }
         self.hand.answer(&json, &format!("{session}\n"))
     }
 
@@ -92,6 +149,11 @@ impl Coord<'_> {
         let lock = self.hand.lock(None);
         let id = &order.task;
         let mut trail = self.hand.trail("spawn");
+        if order.runtime.headless().is_some() {
+            // What another spawn goes on with, should this one die.
+            trail.more.insert("runtime".into(), json!(order.runtime));
+            trail.more.insert("session".into(), json!(order.session));
+        }
         let outcome = match &order.seen {
             None => {
                 let task = NewTask {
@@ -141,11 +203,15 @@ impl Coord<'_> {
         let made = server.session(&session).map_err(fails)?;
         let same_place =
             std::fs::canonicalize(&made.directory).ok() == std::fs::canonicalize(&order.place).ok();
-        if !same_place || made.parent != order.parent || made.task.as_deref() != Some(&order.task) {
+        if !same_place
+            || made.parent.as_ref() != order.servers_parent()
+            || made.task.as_deref() != Some(&order.task)
+        {
             let why = format!("{} made it otherwise than asked for", server.address());
             return Err(refused(session.as_str(), why));
         }
-        self.map(server, order, seen, &session, traces)?;
+        self.map(server, order, seen, &session)?;
+        traces.place = Some(seen.place.clone());
         let prompted = server.messages(&session, 1).map_err(fails)?.iter().any(|m| m.role == Role::User);
         if !prompted {
             let text = words::prompt(order, seen, &self.hand.board_file());
@@ -178,7 +244,7 @@ impl Coord<'_> {
         let title = format!("{} {}", order.task, order.title);
         let new = NewSession {
             title: &title,
-            parent: order.parent.as_ref(),
+            parent: order.servers_parent(),
             agent: order.agent.as_deref(),
             task: Some((&order.task, run)),
             board: &self.hand.board_file(),
@@ -190,45 +256,51 @@ impl Coord<'_> {
     }
 
     /// Puts the mapping on the board, and where the task is worked on now.
-    fn map(
-        &mut self,
-        server: &Server,
+    fn map(&mut self, server: &Server, order: &Order, seen: &Detail, session: &SessionId) -> Result<()> {
+        let changes = vec![
+            settled(&order.place)?,
+            self.mapped(order, seen, session, Some(server.address().to_string()))?,
+        ];
+        self.hand.must(&order.task, Some(seen), changes).map(|_| ())
+    }
+
+    /// The event that says which session works on the task.
+    fn mapped(
+        &self,
         order: &Order,
         seen: &Detail,
         session: &SessionId,
-        traces: &mut Traces,
-    ) -> Result<()> {
-        let directory = utf8(&order.place)?.to_owned();
+        server: Option<String>,
+    ) -> Result<Change> {
         let spawned = Spawned {
+            runtime: order.runtime,
             session: session.clone(),
             parent: order.parent.clone(),
-            server: server.address().to_string(),
+            server,
             host: self.hand.here.host.facts().hostname.clone(),
-            directory: directory.clone(),
+            directory: utf8(&order.place)?.to_owned(),
             branch: Some(order.branch.clone()),
         };
-        let mut more = Map::new();
-        more.extend(tree_fact(&order.place));
-        more.insert("place".into(), json!({"kind": seen.place.kind, "path": seen.place.path}));
         let mut trail = self.hand.trail("spawn");
-        trail.more = more;
-        let changes = vec![
-            // A folder that stays, whoever works in it next.
-            Change::SetPlace { kind: "dir".into(), path: Some(directory) },
-            Change::AddEvent {
-                kind: SPAWNED.into(),
-                payload: hermes::payload(&trail, spawned.keys()),
-                run: seen.task.current_run.map(RunRef::Id),
-            },
-        ];
-        self.hand.must(&order.task, Some(seen), changes)?;
-        traces.place = Some(seen.place.clone());
-        Ok(())
+        trail.more.extend(tree_fact(&order.place));
+        trail.more.insert("place".into(), json!({"kind": seen.place.kind, "path": seen.place.path}));
+        Ok(Change::AddEvent {
+            kind: SPAWNED.into(),
+            payload: hermes::payload(&trail, spawned.keys()),
+            run: seen.task.current_run.map(RunRef::Id),
+        })
     }
 
     /// Takes back what was made, the last first, and says what could not be.
-    fn undo(&mut self, server: &Server, order: &Order, was: &Detail, traces: &Traces) -> Option<String> {
+    fn undo(&mut self, server: &Server, order: &Order, was: &Detail, traces: &mut Traces) -> Option<String> {
         let mut left = Vec::new();
+        if let Some(mut harness) = traces.harness.take() {
+            let stopped = self.hand.here.host.stop_child(&mut harness, &order.task, was.task.current_run);
+            if let Err(why) = stopped {
+                // It may be at work, so it keeps its tree and its claim.
+                return Some(format!("its worker, with tree and claim ({why}): heal goes on with it"));
+            }
+        }
         if let Some(session) = &traces.session
             && server.delete(session).is_err()
         {
@@ -244,22 +316,30 @@ impl Coord<'_> {
     /// Gives the task back as it was: ready, or put away where it was made for this.
     fn give_back(&mut self, order: &Order, was: &Detail, traces: &Traces) -> Result<()> {
         let seen = self.hand.look(&order.task)?;
-        if seen.task.current_run != was.task.current_run {
-            return Ok(());
-        }
         let trail = self.hand.trail("spawn-undone");
-        let mut changes = hermes::taken_back(&seen, "spawn undone", false, &trail);
+        // What its harness ended is over already, and may be somebody else's by now.
+        let is_ours = seen.task.current_run == was.task.current_run;
+        let mut changes = match is_ours {
+            true => hermes::taken_back(&seen, "spawn undone", false, &trail),
+            false if seen.task.current_run.is_some() => return Ok(()),
+            false => Vec::new(),
+        };
         if let Some(place) = &traces.place {
             let kind = place.kind.clone().unwrap_or_else(|| "scratch".into());
             changes.push(Change::SetPlace { kind, path: place.path.clone() });
         }
-        if order.seen.is_none() {
+        if order.seen.is_none() && seen.task.status != Status::Done {
             let archive = [Change::SetStatus(Status::Archived)];
             changes.push(hermes::changed("archived", Value::Null, &seen, &archive, &trail));
             changes.extend(archive);
         }
         self.hand.must(&order.task, Some(&seen), changes).map(|_| ())
     }
+}
+
+/// Where a task is worked on from now on: a folder that stays, whoever works in it next.
+fn settled(place: &Path) -> Result<Change> {
+    Ok(Change::SetPlace { kind: "dir".into(), path: Some(utf8(place)?.to_owned()) })
 }
 
 /// The working tree as it is now, for an event; none before there is one.

@@ -1,5 +1,5 @@
 //! `coord status`: the sessions that were spawned, and what their servers say of them. One question about states for each
-//! working tree, and one more for a session that is not under way.
+//! working tree, and one more for a session that is not under way. Of a session that is a command its process and its log tell.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,12 +12,14 @@ use super::{Coord, Servers, me, session_named};
 use crate::config::Detect;
 use crate::config::span::seconds;
 use crate::error::Result;
+use crate::host::Life;
 use crate::quote;
 use crate::session::opencode::rest::{Address, Server};
 use crate::session::{
     Mapping, MappingStatus, Message, OtherState, Role, Sense as _, SessionId, Silence, State,
 };
 use crate::time::Time;
+use crate::watch::heal::AtWork;
 
 /// Questions under way at once.
 const AT_ONCE: usize = 8;
@@ -53,8 +55,20 @@ enum Standing {
     Unanswered,
     /// Its server does not work on it, and its last answer never ended: the server was restarted.
     Orphaned,
+    /// Its process is not there any more, and the board does not know yet.
+    Gone(String),
+    /// Whether its process lives cannot be told from here.
+    Unknown(String),
     /// The work has ended; nobody was asked.
     Ended,
+}
+
+/// What a process and its log tell besides.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Signs {
+    pid: Option<i64>,
+    /// When its log last told of something.
+    active: Option<Time>,
 }
 
 impl Standing {
@@ -68,6 +82,8 @@ impl Standing {
             Standing::Idle => "idle",
             Standing::Unanswered => "unanswered",
             Standing::Orphaned => "orphaned",
+            Standing::Gone(_) => "gone",
+            Standing::Unknown(_) => "unknown",
             Standing::Ended => "ended",
         }
     }
@@ -75,7 +91,10 @@ impl Standing {
     /// What more is to be said, for a person.
     fn more(&self) -> String {
         match self {
-            Standing::Unreachable(why) | Standing::Other(why) => quote::inline(why, 120),
+            Standing::Unreachable(why)
+            | Standing::Other(why)
+            | Standing::Gone(why)
+            | Standing::Unknown(why) => quote::inline(why, 120),
             Standing::Retry { attempt, message, next } => {
                 format!("attempt {attempt}, next {}: {}", Time(next / 1_000), quote::inline(message, 120))
             }
@@ -102,29 +121,56 @@ impl Coord<'_> {
             .filter(|m| parent.is_none() || m.parent == parent)
             .filter(|m| !args.active || m.status == MappingStatus::Active)
             .collect();
-        let standings = standings(&self.servers, &shown, &self.hand.config.detect, self.hand.here.now);
+        let now = self.hand.here.now;
+        let standings = standings(&self.servers, &shown, &self.hand.config.detect, now);
         let (mut rows, mut lines) = (Vec::new(), Vec::new());
-        for (m, standing) in shown.iter().zip(&standings) {
+        for (m, asked) in shown.iter().zip(standings) {
             let is_me = mine.as_ref().is_some_and(|mine| mine.session == m.session);
-            rows.push(as_json(m, standing, is_me));
+            let (standing, signs) = match m.server {
+                None if m.status == MappingStatus::Active => self.at_hand(m)?,
+                _ => (asked, Signs::default()),
+            };
+            let more = match signs.active {
+                Some(active) => {
+                    format!("pid {}, last heard of {}s ago", signs.pid.unwrap_or(0), now.since(active))
+                }
+                None => signs.pid.map_or_else(|| standing.more(), |pid| format!("pid {pid}")),
+            };
+            rows.push(as_json(m, &standing, &signs, is_me));
             lines.push([
                 if is_me { format!("{} *", m.session) } else { m.session.to_string() },
                 m.task.clone(),
                 m.status.as_str().to_owned(),
                 standing.word().to_owned(),
                 quote::inline(m.branch.as_deref().unwrap_or("-"), 60),
-                standing.more(),
+                more,
             ]);
         }
         self.hand.answer(&json!({"sessions": rows}), &table(&lines))
     }
+
+    /// How a session stands that is a command, by its process and its log.
+    fn at_hand(&mut self, m: &Mapping) -> Result<(Standing, Signs)> {
+        let task = self.hand.look(&m.task)?;
+        let Some(AtWork { look, vitals, .. }) = self.worker(&task)? else {
+            return Ok((Standing::Ended, Signs::default()));
+        };
+        let standing = match look.life {
+            Life::Alive => Standing::Busy,
+            Life::Gone => Standing::Gone(look.because),
+            Life::Unknown => Standing::Unknown(look.because),
+        };
+        Ok((standing, Signs { pid: look.worker_pid, active: vitals.and_then(|v| v.active) }))
+    }
 }
 
-/// How each of them stands, in their order.
+/// How each of them stands, in their order, as far as servers tell.
 fn standings(servers: &Servers<'_>, mappings: &[Mapping], limits: &Detect, now: Time) -> Vec<Standing> {
     let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (i, m) in mappings.iter().enumerate().filter(|(_, m)| m.status == MappingStatus::Active) {
-        groups.entry((&m.server, &m.directory)).or_default().push(i);
+        if let Some(server) = &m.server {
+            groups.entry((server, &m.directory)).or_default().push(i);
+        }
     }
     let orphan_after = seconds(limits.orphan_after);
     let groups: Vec<_> = groups.into_iter().collect();
@@ -188,9 +234,9 @@ fn judge(newest: Option<&Message>, orphan_after: i64, now: Time) -> Standing {
     }
 }
 
-fn as_json(m: &Mapping, standing: &Standing, is_me: bool) -> Value {
+fn as_json(m: &Mapping, standing: &Standing, signs: &Signs, is_me: bool) -> Value {
     let mut row = json!({
-        "session": m.session, "task": m.task, "run": m.run, "parent": m.parent, "server": m.server, "host": m.host,
+        "session": m.session, "runtime": m.runtime, "task": m.task, "run": m.run, "parent": m.parent, "server": m.server, "host": m.host,
         "directory": m.directory, "branch": m.branch, "at": m.at, "mapping": m.status, "state": standing.word(),
         "me": is_me,
     });
@@ -200,8 +246,14 @@ fn as_json(m: &Mapping, standing: &Standing, is_me: bool) -> Value {
             row["message"] = json!(quote::line(message, 300));
             row["next"] = json!(Time(next / 1_000));
         }
-        Standing::Unreachable(why) | Standing::Other(why) => row["because"] = json!(quote::line(why, 300)),
+        Standing::Unreachable(why) | Standing::Other(why) | Standing::Gone(why) | Standing::Unknown(why) => {
+            row["because"] = json!(quote::line(why, 300))
+        }
         _ => {}
+    }
+    if m.server.is_none() {
+        row["pid"] = json!(signs.pid);
+        row["active"] = json!(signs.active);
     }
     row
 }

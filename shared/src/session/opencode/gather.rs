@@ -95,10 +95,12 @@ type Gates = BTreeMap<(Address, PathBuf), Option<Vec<Gate>>>;
 pub fn mapped(mappings: &[Mapping], ground: &Ground<'_>) -> Vec<Evidence> {
     let target = |m: &Mapping| Target {
         session: m.session.clone(),
-        server: Address::parse(&m.server).and_then(|at| match at.is_loopback() {
-            true => Ok(at),
-            // Nobody started this by hand, and an event is not to send questions through the network.
-            false => Err("its server's address is not this machine's own".into()),
+        server: Address::parse(m.server.as_deref().unwrap_or_default()).and_then(|at| {
+            match at.is_loopback() {
+                true => Ok(at),
+                // Nobody started this by hand, and an event is not to send questions through the network.
+                false => Err("its server's address is not this machine's own".into()),
+            }
         }),
         directory: Some(PathBuf::from(&m.directory)),
         is_owner: true,

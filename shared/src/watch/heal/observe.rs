@@ -208,6 +208,27 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     tasks
 }
 
+/// The worker of a running task.
+pub(crate) struct AtWork {
+    /// Whether it lives.
+    pub(crate) look: Look,
+    /// It, where it lives and may be stopped.
+    pub(crate) target: Option<Target>,
+    /// How its attempt fares.
+    pub(crate) vitals: Option<Vitals>,
+}
+
+/// Looks at the worker of a task; `None`: the task is not running.
+pub(crate) fn worker(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<AtWork> {
+    let ask = ask(detail).filter(|_| detail.task.status == Status::Running)?;
+    let look = world.host.look(std::slice::from_ref(&ask)).pop()?;
+    let (target, vitals) = match look.life {
+        Life::Alive => fares(world, detail, Some(&ask), &look, now),
+        Life::Gone | Life::Unknown => (None, None),
+    };
+    Some(AtWork { look, target, vitals })
+}
+
 /// How the present attempt fares, and its worker where that lives and may be stopped.
 fn fares(
     world: &mut World<'_>,

@@ -1,14 +1,16 @@
 //! What a spawn is about to do, with everything that can be known before anything is changed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::super::worktree::{Plan, Repo};
 use super::super::{Coord, refused, session_named, silent};
 use super::{Mapping, Server, Spawn};
-use crate::board::{Detail, Status};
+use crate::board::{Detail, Event, Status};
+use crate::cli::board::runnable;
 use crate::cli::random_hex;
 use crate::error::{Error, Kind, Result};
-use crate::session::{Sense as _, SessionId, mapping};
+use crate::session::{Operation, Runtime, Sense as _, SessionId, mapping};
 
 /// How long another spawn of the same task may take, in seconds, before it counts as dead.
 const UNDER_WAY: i64 = 60;
@@ -23,6 +25,11 @@ pub(super) enum Begin {
 
 /// What is to be done.
 pub(super) struct Order {
+    pub(super) runtime: Runtime,
+    /// Its name, where it gets one from us.
+    pub(super) session: Option<SessionId>,
+    /// More arguments for the runtime's command.
+    pub(super) more: Vec<OsString>,
     pub(super) task: String,
     /// The task as it was seen; `None` where it is to be made.
     pub(super) seen: Option<Detail>,
@@ -42,10 +49,23 @@ pub(super) struct Order {
     pub(super) plan: Plan,
 }
 
+impl Order {
+    /// The coordinator, where a server can be told of it.
+    pub(super) fn servers_parent(&self) -> Option<&SessionId> {
+        self.parent.as_ref().filter(|p| p.is_opencodes())
+    }
+}
+
 impl Coord<'_> {
     pub(super) fn order(&mut self, args: &Spawn, server: &Server) -> Result<Begin> {
+        let runtime = Runtime::from(args.runtime);
+        may_be(runtime, args)?;
         let parent = args.parent.as_deref().map(session_named).transpose()?;
         let prompt = args.prompt.as_deref().unwrap_or_default().trim().to_owned();
+        let mut session = runtime
+            .headless()
+            .filter(|h| h.is_named_by_caller())
+            .and_then(|_| SessionId::parse(&random_uuid()));
         let (seen, resumes) = match &args.task {
             None => (None, false),
             Some(id) => {
@@ -53,7 +73,13 @@ impl Coord<'_> {
                 if let Some(mapping) = mapping::active(&seen) {
                     return Ok(Begin::Found(Box::new(mapping)));
                 }
-                let resumes = self.is_unfinished(&seen)?;
+                let resumes = match self.unfinished(&seen)? {
+                    None => false,
+                    Some(claim) => {
+                        session = begun(claim, runtime, session)?;
+                        true
+                    }
+                };
                 if !resumes {
                     self.may_take(&seen)?;
                 }
@@ -80,15 +106,24 @@ impl Coord<'_> {
         let place = repo.place(args.name.as_deref().unwrap_or(&task))?;
         let branch = args.branch.clone().unwrap_or_else(|| format!("wt/{task}"));
         let plan = repo.plan(&place, &branch)?;
-        server.health().map_err(|why| {
-            refused(server.address().as_str(), format!("{why}; nothing was done"))
-                .hint("start it with opencode serve, or name another one with --server")
-        })?;
-        if let Some(parent) = &parent {
+        match runtime.headless() {
+            Some(headless) => runnable(headless.program().as_ref())?,
+            None => {
+                server.health().map_err(|why| {
+                    refused(server.address().as_str(), format!("{why}; nothing was done"))
+                        .hint("start it with opencode serve, or name another one with --server")
+                })?;
+            }
+        }
+        // Of a coordinator that is a command nobody can be asked.
+        if let Some(parent) = parent.as_ref().filter(|p| p.is_opencodes()) {
             server.session(parent).map_err(|e| silent(server, parent, &e))?;
         }
         let agent = args.agent.clone();
         Ok(Begin::Go(Box::new(Order {
+            runtime,
+            session,
+            more: args.more.clone(),
             task,
             seen,
             resumes,
@@ -104,22 +139,54 @@ impl Coord<'_> {
         })))
     }
 
-    /// Whether a spawn claimed this task and died before it said which session works on it.
-    fn is_unfinished(&self, seen: &Detail) -> Result<bool> {
+    /// The claim of a spawn that died before it said which session works on this task.
+    fn unfinished<'d>(&self, seen: &'d Detail) -> Result<Option<&'d Event>> {
         let Some(run) = seen.current_run().filter(|_| seen.task.status == Status::Running) else {
-            return Ok(false);
+            return Ok(None);
         };
-        let ours = |e: &&crate::board::Event| e.by() == Some(super::super::COORD) && e.run == Some(run.id);
-        let Some(claim) = seen.newest_claim().filter(ours) else { return Ok(false) };
+        let ours = |e: &&Event| e.by() == Some(super::super::COORD) && e.run == Some(run.id);
+        let Some(claim) = seen.newest_claim().filter(ours) else { return Ok(None) };
         let wait = UNDER_WAY - self.hand.here.now.since(claim.at);
         if wait > 0 {
             return Err(Error::new(Kind::Busy, &seen.task.id, "another spawn of it is under way")
                 .hint(format!("should that one have died, this works again in {wait}s")));
         }
-        Ok(true)
+        // The first one says how it was begun; the one of its worker may have followed.
+        Ok(seen.events.iter().find(|e| e.kind == "claimed" && ours(e)))
     }
 
     fn may_take(&self, seen: &Detail) -> Result<()> {
         self.hand.may_claim(seen).map_err(|why| refused(&seen.task.id, why))
     }
+}
+
+/// Refuses what a runtime cannot be asked for.
+fn may_be(runtime: Runtime, args: &Spawn) -> Result<()> {
+    let word = runtime.as_str();
+    if let Some(why) = runtime.lacks(Operation::Agent).filter(|_| args.agent.is_some()) {
+        return Err(Error::new(Kind::Usage, "--agent", format!("{word} {why}")));
+    }
+    if runtime.headless().is_none() && !args.more.is_empty() {
+        let why = format!("{word} is no command that could be given arguments");
+        return Err(Error::new(Kind::Usage, "--", why).hint("leave them out, or give another --runtime"));
+    }
+    Ok(())
+}
+
+/// The name of the session that a spawn began, which must have been the same runtime's.
+fn begun(claim: &Event, runtime: Runtime, fresh: Option<SessionId>) -> Result<Option<SessionId>> {
+    let said = |key: &str| claim.trail().and_then(|t| t.get(key)?.as_str());
+    let before = said("runtime").unwrap_or(Runtime::Opencode.as_str());
+    if before != runtime.as_str() {
+        let why = format!("a spawn began it with {}", crate::quote::inline(before, 20));
+        return Err(Error::new(Kind::Usage, "--runtime", why).hint("give that one, or abort it first"));
+    }
+    Ok(said("session").and_then(SessionId::parse).or(fresh))
+}
+
+/// A UUID of version 4.
+fn random_uuid() -> String {
+    let digits: String = (0..4).map(|_| random_hex()).collect();
+    let (a, b, c, d, e) = (&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..32]);
+    format!("{a}-{b}-4{c}-8{d}-{e}")
 }

@@ -1,0 +1,98 @@
+//! What runs a session, and which operations each of them has. What one lacks it says itself, in words for a person.
+
+use serde::{Deserialize, Serialize};
+
+use super::headless::{Claude, Codex, Headless};
+
+/// What runs a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Runtime {
+    /// opencode, by its server.
+    #[default]
+    Opencode,
+    /// Claude Code, as a command.
+    Claude,
+    /// Codex, as a command.
+    Codex,
+}
+
+/// What may be wanted of a session, besides those that every runtime has: to be started, shown and stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Ask a server how it stands, and read what that stores of it.
+    Ask,
+    /// Take a message.
+    Message,
+    /// Be told something as the coordinator of another one.
+    Wake,
+    /// Be looked at by `coord detect`.
+    Detect,
+    /// Be started as one of the runtime's own agents.
+    Agent,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 5] =
+        [Operation::Ask, Operation::Message, Operation::Wake, Operation::Detect, Operation::Agent];
+}
+
+impl Runtime {
+    /// All of them.
+    pub const ALL: [Runtime; 3] = [Runtime::Opencode, Runtime::Claude, Runtime::Codex];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Runtime::Opencode => "opencode",
+            Runtime::Claude => "claude",
+            Runtime::Codex => "codex",
+        }
+    }
+
+    /// As a command without a server; `None` of one that has servers.
+    pub fn headless(self) -> Option<&'static dyn Headless> {
+        match self {
+            Runtime::Opencode => None,
+            Runtime::Claude => Some(&Claude),
+            Runtime::Codex => Some(&Codex),
+        }
+    }
+
+    /// Why an operation is not to be had; `None`: it is.
+    pub fn lacks(self, operation: Operation) -> Option<&'static str> {
+        match (self, operation) {
+            (Runtime::Opencode, _) | (Runtime::Claude, Operation::Agent) => None,
+            (_, Operation::Ask) => Some("has no server to ask"),
+            (_, Operation::Message) => Some("takes no message once it was started"),
+            (_, Operation::Wake) => Some("takes no message, so that nobody is woken"),
+            (_, Operation::Detect) => {
+                Some("is not looked at here: heal and budget-check read its process and its log")
+            }
+            (Runtime::Codex, Operation::Agent) => Some("has no agents to choose from"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_what() {
+        use Operation::{Agent, Ask, Detect, Message, Wake};
+        for (runtime, has) in [
+            (Runtime::Opencode, &[Ask, Message, Wake, Detect, Agent][..]),
+            (Runtime::Claude, &[Agent]),
+            (Runtime::Codex, &[]),
+        ] {
+            let really: Vec<Operation> =
+                Operation::ALL.into_iter().filter(|o| runtime.lacks(*o).is_none()).collect();
+            assert_eq!(really, has, "{runtime:?}");
+            // Whoever has no server is a command, and no other is.
+            assert_eq!(runtime.headless().is_some(), runtime.lacks(Ask).is_some(), "{runtime:?}");
+            assert_eq!(serde_json::json!(runtime), runtime.as_str());
+        }
+    }
+}

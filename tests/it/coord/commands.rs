@@ -1,0 +1,408 @@
+//! Sessions that are commands, with a small script in the place of the agent: the claim, the tree, what is undone, what is
+//! stopped. What the real ones do is in `agents::spawned`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal};
+use serde_json::{Value, json};
+
+use super::usage::repository;
+use crate::support::{Kept, Ran, TestBoard, marked, now, ran, until};
+
+/// A coordinator that is a command too.
+const PARENT: &str = "01a20200-bf1b-4e90-8faf-1c042f18d165";
+
+/// Both write what they were given, begin a session as the real ones do, and work until they may stop.
+const CLAUDE: &str = r#"echo "$*" > args; cat > told; env > environment
+while [ "$1" != --session-id ]; do shift; done
+mkdir -p "$HOME/.claude/projects/-x"; echo '{}' > "$HOME/.claude/projects/-x/$2.jsonl""#;
+const CODEX: &str = r#"echo "$*" > args; cat > told; env > environment; echo 'WARNING: proceeding'
+echo '{"type":"thread.started","thread_id":"01a20200-bf1b-7e90-afaf-1c042f18d166"}'"#;
+const WORKS: &str = "while [ ! -e stop ]; do sleep 0.1; done";
+
+/// A board with one task, a repository, and scripts for agents.
+struct Yard {
+    b: TestBoard,
+    repo: PathBuf,
+    task: String,
+}
+
+impl Yard {
+    fn new(work: &str) -> Yard {
+        let b = TestBoard::own();
+        let repo = fs::canonicalize(repository(&b)).unwrap();
+        let task =
+            b.hand(&["add", "Port the parser", "--body", "Make it read dates."]).ok().trim().to_owned();
+        let yard = Yard { b, repo, task };
+        yard.script("claude", &format!("{CLAUDE}\n{work}"));
+        yard.script("codex", &format!("{CODEX}\n{work}"));
+        yard
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let bin = self.b.path().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        // Not written over: it may run.
+        let file = bin.join(format!("{name}.new"));
+        fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::rename(file, bin.join(name)).unwrap();
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.b.command("coord");
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.b.path().join("bin").display()));
+        // Of whoever calls, such as a coordinator that is a worker itself: not its session's.
+        command.env("HERMES_KANBAN_TASK", "t_ffffffff").env("HERMES_KANBAN_RUN_ID", "9");
+        command.arg("--db").arg(&self.b.db).args(args).current_dir(&self.repo);
+        command
+    }
+
+    fn coord(&self, args: &[&str]) -> Ran {
+        ran(&mut self.command(args))
+    }
+
+    fn spawn(&self, runtime: &str, more: &[&str]) -> Ran {
+        self.coord(&[&["spawn", "--task", &self.task, "--runtime", runtime, "--json"], more].concat())
+    }
+
+    /// The session of a spawn that must succeed.
+    fn session(&self, runtime: &str) -> String {
+        self.spawn(runtime, &[]).json()["session"].as_str().unwrap().to_owned()
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.repo.join(".worktrees").join(&self.task)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.tree().join(name)).unwrap()
+    }
+
+    fn row(&self) -> Value {
+        self.coord(&["status", &self.task, "--json"]).json()["sessions"][0].clone()
+    }
+
+    fn status(&self) -> String {
+        self.b.task(&self.task, "status")
+    }
+
+    /// The worker, and what it lives under.
+    fn processes(&self) -> (i64, i64) {
+        let harness = self.b.task(&self.task, "claim_lock");
+        (
+            self.b.task(&self.task, "worker_pid").parse().unwrap(),
+            harness.rsplit(':').next().unwrap().parse().unwrap(),
+        )
+    }
+
+    fn branches(&self) -> String {
+        let said =
+            ran(Command::new("git").arg("-C").arg(&self.repo).args(["branch", "--format=%(refname:short)"]));
+        said.ok().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Drop for Yard {
+    fn drop(&mut self) {
+        marked(&self.task).into_iter().for_each(kill);
+    }
+}
+
+fn kill(pid: i64) {
+    let _ = rustix::process::kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL);
+}
+
+fn is_gone(pid: i64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// The process group and session of a process.
+fn group(pid: i64) -> (String, String) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    (fields[2].to_owned(), fields[3].to_owned())
+}
+
+#[test]
+fn a_task_gets_a_tree_a_worker_a_session_and_its_end() {
+    for (runtime, args) in
+        [("claude", "-p --session-id SESSION --model m"), ("codex", "exec --json --model m -")]
+    {
+        let y = Yard::new(WORKS);
+        let made = y.spawn(runtime, &["--parent", PARENT, "--", "--model", "m"]).json();
+        let session = made["session"].as_str().unwrap();
+        assert_eq!(
+            (&made["runtime"], &made["seen"], &made["again"]),
+            (&json!(runtime), &json!(true), &json!(false))
+        );
+        // The first words are what the runtime asks for, and whoever called is not told on.
+        until("its worker begins", || y.tree().join("environment").exists());
+        assert_eq!(y.read("args").trim(), args.replace("SESSION", session));
+        let told = y.read("told");
+        assert!(told.starts_with("Make it read dates.") && told.contains("complete"), "{told}");
+        assert!(!told.contains("heartbeat"), "its harness sends them: {told}");
+        let environment = y.read("environment");
+        let var = |name: &str| environment.lines().find_map(|l| l.strip_prefix(&format!("{name}=")));
+        assert_eq!(
+            (var("HERMES_KANBAN_TASK"), var("HERMES_KANBAN_RUN_ID")),
+            (Some(y.task.as_str()), Some("1"))
+        );
+        assert_eq!(var("HERMES_KANBAN_WORKSPACE"), y.tree().to_str());
+        // The mapping names the runtime, and no server.
+        let spawned = y.b.payload(&y.task, "coord.spawned");
+        assert_eq!((&spawned["runtime"], spawned.get("server")), (&json!(runtime), None));
+        assert_eq!((&spawned["session"], &spawned["parent"]), (&json!(session), &json!(PARENT)));
+        assert_eq!(y.b.kinds(&y.task), "created claimed claimed coord.spawned");
+        let row = y.row();
+        let (worker, harness) = y.processes();
+        for (key, want) in [
+            ("runtime", json!(runtime)),
+            ("server", Value::Null),
+            ("state", json!("busy")),
+            ("mapping", json!("active")),
+            ("pid", json!(worker)),
+            ("run", json!(1)),
+        ] {
+            assert_eq!(row[key], want, "{key}: {row}");
+        }
+        // In a session of its own, whose first process its harness is.
+        assert_eq!(group(harness), (harness.to_string(), harness.to_string()));
+        assert_eq!(group(worker).1, harness.to_string());
+        // Called again it finds what it made.
+        let before = y.b.dump();
+        let again = y.spawn(runtime, &[]).json();
+        assert_eq!((&again["session"], &again["again"]), (&json!(session), &json!(true)));
+        assert!(y.b.later(120, &["-v"]).ok().contains("worker alive"));
+        assert_eq!(y.b.dump(), before);
+        fs::write(y.tree().join("stop"), "").unwrap();
+        until("the task is done", || y.status() == "done");
+        let row = y.row();
+        assert_eq!((&row["state"], &row["mapping"]), (&json!("ended"), &json!("completed")));
+        let all = y.coord(&["events", "--json"]).json();
+        assert_eq!(all["events"][0]["kind"], "coord.spawned");
+        let said = y.coord(&["abort", &y.task]).ok();
+        assert_eq!(said, format!("{session} had ended; its mapping is completed\n"));
+        until("its harness ends", || is_gone(harness));
+    }
+}
+
+#[test]
+fn of_spawns_at_once_one_wins() {
+    let y = Yard::new(WORKS);
+    let start = || {
+        let mut command = y.command(&["spawn", "--task", &y.task, "--runtime", "claude"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let all: Vec<_> = (0..4).map(|_| start()).collect();
+    let codes: Vec<_> = all.into_iter().map(|mut c| c.wait().unwrap().code().unwrap()).collect();
+    assert!(codes.contains(&0) && codes.iter().all(|c| [0, 1, 75].contains(c)), "{codes:?}");
+    assert_eq!(y.branches(), format!("main wt/{}", y.task));
+    assert_eq!(y.b.kinds(&y.task), "created claimed claimed coord.spawned");
+    let projects = fs::read_dir(y.b.path().join(".claude/projects/-x")).unwrap();
+    assert_eq!(projects.count(), 1, "one session");
+}
+
+#[test]
+fn what_cannot_be_begun_begins_nothing() {
+    let y = Yard::new(WORKS);
+    let waits = y.b.hand(&["add", "Second", "--parent", &y.task]).ok().trim().to_owned();
+    let before = y.b.dump();
+    for (args, code, says) in [
+        (vec!["--task", &waits, "--runtime", "claude"], 1, format!("waits for {}", y.task)),
+        (vec!["--task", &y.task, "--runtime", "codex", "--agent", "a"], 2, "codex has no agents".into()),
+        (vec!["--task", &y.task, "--", "--model", "m"], 2, "opencode is no command".into()),
+        (vec!["--task", &y.task, "--runtime", "claude", "--parent=-x"], 2, "-x: no session id".into()),
+    ] {
+        let said = y.coord(&[&["spawn"], &args[..]].concat()).fails(code);
+        assert!(said.contains(&says), "{args:?}: {said}");
+    }
+    fs::remove_file(y.b.path().join("bin/codex")).unwrap();
+    let said = y.spawn("codex", &[]).fails(2);
+    assert!(said.contains("command codex: no such program"), "{said}");
+    assert_eq!((y.b.dump(), y.branches()), (before, "main".into()));
+    assert!(!y.repo.join(".worktrees").exists());
+}
+
+/// Without a session there is nothing that could be coordinated: worker, tree, branch and claim are taken back.
+#[test]
+fn a_worker_that_names_no_session_is_undone() {
+    // It ends, or works on without a word.
+    for (script, says) in [
+        ("echo broken; exit 3", "codex named no session: worker exited with code 3 (board run)"),
+        ("cat > /dev/null; sleep 600", "codex named no session within 30s"),
+    ] {
+        let y = Yard::new(WORKS);
+        y.script("codex", script);
+        let said = y.spawn("codex", &[]).fails(1);
+        assert!(said.contains(says) && said.contains("it was undone") && said.contains(".log"), "{said}");
+        assert_eq!((y.status(), y.branches()), ("ready".into(), "main".into()));
+        assert!(!y.repo.join(".worktrees").exists());
+        assert_eq!(y.b.task(&y.task, "ifnull(workspace_path, '')"), "");
+        assert_eq!(marked(&y.task), Vec::<i64>::new());
+        assert!(!y.b.kinds(&y.task).contains("coord.spawned"));
+        // The next one begins anew.
+        y.script("codex", &format!("{CODEX}\n{WORKS}"));
+        y.session("codex");
+        assert_eq!(y.row()["state"], "busy");
+    }
+}
+
+#[test]
+fn one_that_ends_at_once_is_no_success() {
+    let y = Yard::new(WORKS);
+    y.script("claude", "cat > /dev/null; echo broken; exit 3");
+    let said = y.spawn("claude", &[]).fails(1);
+    assert!(said.contains("ended at once: worker exited with code 3") && said.contains(".log"), "{said}");
+    assert_eq!((&y.row()["mapping"], y.status()), (&json!("failed"), "ready".into()));
+    // One that is not seen yet is said to be so, and is there.
+    let y = Yard::new(WORKS);
+    y.script("claude", &format!("cat > /dev/null\n{WORKS}"));
+    let out = y.command(&["spawn", "--task", &y.task, "--runtime", "claude", "--json"]).output().unwrap();
+    let made: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(out.status.success() && said.contains("left no transcript yet"), "{said}");
+    assert_eq!((&made["seen"], &y.row()["state"]), (&json!(false), &json!("busy")));
+}
+
+#[test]
+fn an_abort_stops_the_worker_its_tools_and_its_harness() {
+    // It does not want to end, and has a tool in a session of its own.
+    let stubborn = "trap 'echo no >> asked' TERM; setsid sleep 600 & while :; do sleep 0.1; done";
+    for killed in [false, true] {
+        let y = Yard::new(stubborn);
+        let session = y.session("claude");
+        until("its worker begins", || y.tree().join("environment").exists());
+        let (worker, harness) = y.processes();
+        if killed {
+            kill(harness);
+            until("its harness is gone", || is_gone(harness));
+        }
+        let said = y.coord(&["abort", &session, "--reason", "enough"]).ok();
+        let free = format!("{session} stopped; its mapping is aborted, and {} is free\n", y.task);
+        assert_eq!(said, free);
+        assert!(is_gone(worker) && is_gone(harness));
+        assert_eq!(y.read("asked").lines().next(), Some("no"), "asked first");
+        assert_eq!(marked(&y.task), Vec::<i64>::new());
+        assert_eq!((y.status(), y.b.task(&y.task, "consecutive_failures")), ("ready".into(), "0".into()));
+        assert_eq!(y.b.payload(&y.task, "coord.aborted")["reason"], "enough");
+        let row = y.row();
+        assert_eq!((&row["mapping"], &row["state"]), (&json!("aborted"), &json!("ended")));
+        let before = y.b.dump();
+        assert!(y.coord(&["abort", &session]).ok().contains("had ended"));
+        assert_eq!(y.b.dump(), before);
+        // The next attempt is another session, in the same tree.
+        y.script("claude", &format!("{CLAUDE}\n{WORKS}"));
+        assert_ne!(y.session("claude"), session);
+        assert_eq!(y.branches(), format!("main wt/{}", y.task));
+    }
+}
+
+/// The event names a task whose worker the process is not.
+#[test]
+fn nobody_is_stopped_on_an_events_word() {
+    let y = Yard::new(WORKS);
+    let session = y.session("claude");
+    let stranger = Kept(Command::new("sleep").arg("600").spawn().unwrap());
+    let birth = |pid: i64| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let ticks: u64 = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        json!({"boot": {"id": boot.trim()}, "ticks": ticks})
+    };
+    let (worker, _) = y.processes();
+    y.b.sql(&format!(
+        "UPDATE tasks SET worker_pid = {pid};
+         UPDATE task_events SET payload = json_set(payload, '$.watchbill.pid', {pid}, '$.watchbill.birth', json('{birth}'))
+          WHERE kind = 'claimed'",
+        pid = stranger.pid(),
+        birth = birth(stranger.pid()),
+    ));
+    let before = y.b.dump();
+    let said = y.coord(&["abort", &session]).fails(1);
+    assert!(said.contains("nothing was changed on the board"), "{said}");
+    assert_eq!(y.b.dump(), before);
+    let mut stranger = stranger;
+    assert!(stranger.is_running() && !is_gone(worker));
+}
+
+/// Killed after its worker began, before the mapping: another spawn finds that worker and starts none.
+#[test]
+fn what_a_killed_spawn_began_is_gone_on_with() {
+    for runtime in ["claude", "codex"] {
+        let y = Yard::new(WORKS);
+        let session = y.session(runtime);
+        let (worker, _) = y.processes();
+        y.b.sql("DELETE FROM task_events WHERE kind = 'coord.spawned'");
+        let said = y.spawn(runtime, &[]).fails(75);
+        assert!(said.contains("another spawn of it is under way"), "{said}");
+        let later = (now() + 61).to_string();
+        let other = if runtime == "claude" { "codex" } else { "claude" };
+        let said = y.spawn(other, &["--now", &later]).fails(2);
+        assert!(said.contains(&format!("a spawn began it with {runtime}")), "{said}");
+        let again = y.spawn(runtime, &["--now", &later]).json();
+        assert_eq!(again["session"], session);
+        assert_eq!((y.processes().0, y.row()["state"].clone()), (worker, json!("busy")));
+    }
+}
+
+#[test]
+fn what_a_runtime_lacks_is_said_and_changes_nothing() {
+    let y = Yard::new(WORKS);
+    y.spawn("codex", &["--parent", PARENT]).json();
+    let before = y.b.dump();
+    let said = y.coord(&["message", &y.task, "are you there"]).fails(1);
+    assert!(said.contains("codex takes no message once it was started; coord abort stops it"), "{said}");
+    let said = y.coord(&["detect", "--session", &y.task]).fails(1);
+    assert!(said.contains("codex is not looked at here: heal and budget-check"), "{said}");
+    assert_eq!(y.coord(&["detect", "--json"]).json(), json!([]));
+    let said = y.coord(&["message", PARENT, "hello"]).fails(1);
+    assert!(said.contains("was not spawned for a task of this board"), "{said}");
+    assert_eq!(y.b.dump(), before);
+    // A coordinator that takes no messages has it on the board, once.
+    for again in ["", " already"] {
+        let said = y.coord(&["notify", "half done", "--from", &y.task, "--wake"]).ok();
+        let want = format!(
+            "recorded{again} for {PARENT}, which is no session of a server, so nobody is woken; coord events shows it\n"
+        );
+        assert_eq!(said, want);
+    }
+    let events = y.coord(&["events", "--json"]).json();
+    let told: Vec<&Value> =
+        events["events"].as_array().unwrap().iter().filter(|e| e["kind"] == "coord.notified").collect();
+    assert_eq!(told.len(), 1, "{events}");
+    assert_eq!(
+        (&told[0]["payload"]["text"], &told[0]["payload"]["wake"]),
+        (&json!("half done"), &json!(false))
+    );
+}
+
+#[test]
+fn a_worker_that_was_killed_is_gone_and_its_task_comes_back() {
+    let y = Yard::new(WORKS);
+    let session = y.session("claude");
+    let (worker, harness) = y.processes();
+    kill(harness);
+    kill(worker);
+    until("both are gone", || is_gone(worker) && is_gone(harness));
+    marked(&y.task).into_iter().for_each(kill);
+    until("nothing of it is left", || marked(&y.task).is_empty());
+    let row = y.row();
+    assert_eq!((&row["state"], &row["mapping"]), (&json!("gone"), &json!("active")), "{row}");
+    let why = y.b.later(120, &[]).ok();
+    assert!(why.contains("note: worker"), "{why}");
+    let said = y.b.later(180, &[]).ok();
+    assert!(said.contains("requeue: worker"), "{said}");
+    assert_eq!((&y.row()["mapping"], y.status()), (&json!("failed"), "ready".into()));
+    let packet = y.b.value("SELECT coalesce(max(body), '') FROM task_comments WHERE author = 'heal'");
+    assert!(packet.contains("You are resuming an interrupted task."), "{packet}");
+    // What the next one is told.
+    assert_ne!(y.session("claude"), session);
+    until("its worker begins", || {
+        Path::new(&y.tree().join("told")).exists() && y.read("told").contains("resuming")
+    });
+}
