@@ -92,6 +92,13 @@ struct Traces {
     place: Option<Place>,
 }
 
+impl Traces {
+    /// Whether the harness, and with it the worker, has ended.
+    fn has_ended(&mut self) -> bool {
+        self.harness.as_mut().is_some_and(|h| !matches!(h.try_wait(), Ok(None)))
+    }
+}
+
 impl Coord<'_> {
     pub(super) fn spawn(&mut self, args: &Spawn) -> Result<u8> {
         let server = self.servers.at(&self.servers.named);
@@ -106,7 +113,12 @@ impl Coord<'_> {
             None => self.build(&server, &order, &seen, &mut traces).map(|session| (session, true)),
         };
         match built {
-            Ok((session, is_seen)) => self.told(&order, &session, seen.task.current_run, is_seen),
+            Ok((session, is_seen)) => {
+                if order.runtime.headless().is_some() {
+                    self.is_well(&order, &session, seen.task.current_run, &mut traces)?;
+                }
+                self.told(&order, &session, is_seen)
+            }
             // What another spawn began is not this one's to take back: its worker may be at work.
             Err(e) if seen.task.worker_pid.is_some() => Err(e),
             Err(e) => {
@@ -125,19 +137,16 @@ impl Coord<'_> {
     }
 
     /// Says what was made, and what of it was not seen yet.
-    fn told(&mut self, order: &Order, session: &SessionId, run: Option<i64>, is_seen: bool) -> Result<u8> {
+    fn told(&self, order: &Order, session: &SessionId, is_seen: bool) -> Result<u8> {
         let directory = utf8(&order.place)?;
         let task = &order.task;
-        if order.runtime.headless().is_some() {
-            self.is_well(order, session, run)?;
-        }
         let json = json!({
             "session": session, "runtime": order.runtime, "task": task, "directory": directory, "again": false,
             "seen": is_seen,
         });
         if !is_seen {
             warn(&format!(
-                "{session}: its worker runs, and left no transcript yet; coord status shows how it fares"
+                "{session}: its worker began, and left no transcript yet; coord status shows how it fares"
             ));
         }
         self.hand.answer(&json, &format!("{session}\n"))

@@ -50,12 +50,12 @@ impl Coord<'_> {
         let session = match &order.session {
             Some(session) => {
                 self.record_of(order, seen, session)?;
-                return Ok((session.clone(), self.there(headless, order, run).is_some()));
+                return Ok((session.clone(), self.there(headless, order, run, traces).is_some()));
             }
-            None => self.there(headless, order, run),
+            None => self.there(headless, order, run, traces),
         };
         let session = session.ok_or_else(|| {
-            let why = match self.ended(task, run) {
+            let why = match self.ended(task, run, traces) {
                 Some(why) => format!("{} named no session: {why}", headless.program()),
                 None => format!("{} named no session within {}s", headless.program(), ARRIVES.as_secs()),
             };
@@ -121,21 +121,25 @@ impl Coord<'_> {
         File::options().write(true).create(true).truncate(true).mode(0o600).open(&path).map_err(|e| at(&e))
     }
 
+    fn last_words(&self, task: &str) -> String {
+        let said = self.words_path(task).and_then(|path| fs::read_to_string(path).ok());
+        let last = said.as_deref().and_then(|s| s.lines().rfind(|l| !l.trim().is_empty()));
+        last.map_or("it ended without a word".into(), |l| quote::inline(l, 300))
+    }
+
     /// Waits until the board shows the worker.
     fn begun(&mut self, order: &Order, run: i64, traces: &mut Traces) -> Result<()> {
         let task = &order.task;
         let until = Instant::now() + ARRIVES;
         loop {
             // Asked first: whoever has ended has written all it had to.
-            let has_ended = traces.harness.as_mut().is_some_and(|h| !matches!(h.try_wait(), Ok(None)));
+            let has_ended = traces.has_ended();
             let t = self.hand.look(task)?.task;
             if t.current_run != Some(run) || t.worker_pid.is_some() {
                 return Ok(());
             }
             if has_ended {
-                let said = self.words_path(task).and_then(|path| fs::read_to_string(path).ok());
-                let last = said.as_deref().and_then(|s| s.lines().rfind(|l| !l.trim().is_empty()));
-                let why = last.map_or("it ended without a word".into(), |l| quote::inline(l, 300));
+                let why = self.last_words(task);
                 return Err(refused(task, format!("its worker did not begin: {why}")));
             }
             if Instant::now() >= until {
@@ -147,20 +151,27 @@ impl Coord<'_> {
     }
 
     /// Waits until the runtime tells of the session, or the attempt is over.
-    fn there(&mut self, headless: &dyn Headless, order: &Order, run: i64) -> Option<SessionId> {
+    fn there(
+        &mut self,
+        headless: &dyn Headless,
+        order: &Order,
+        run: i64,
+        traces: &mut Traces,
+    ) -> Option<SessionId> {
         let log = self.hand.log_of(&order.task).unwrap_or_default();
         let home = match order.runtime {
             Runtime::Claude => self.hand.here.claude.clone(),
             _ => self.hand.here.codex.clone(),
         };
         let given = order.session.as_ref();
-        let traces = headless::Traces { home: home.as_deref(), log: &log, given };
+        let told = headless::Traces { home: home.as_deref(), log: &log, given };
         let until = Instant::now() + ARRIVES;
         loop {
             // A board that is busy now says it in the next look.
-            let over = self.hand.look(&order.task).is_ok_and(|seen| seen.task.current_run != Some(run));
+            let over = self.hand.look(&order.task).is_ok_and(|seen| seen.task.current_run != Some(run))
+                || traces.has_ended();
             // The other way round one that began and ended in between would not be seen.
-            let seen = headless.seen(&traces);
+            let seen = headless.seen(&told);
             if seen.is_some() || over || Instant::now() >= until {
                 return seen;
             }
@@ -190,25 +201,38 @@ impl Coord<'_> {
     }
 
     /// Refuses a session that ended while it was looked at, unless that was its good end.
-    pub(super) fn is_well(&mut self, order: &Order, session: &SessionId, run: Option<i64>) -> Result<()> {
+    pub(super) fn is_well(
+        &mut self,
+        order: &Order,
+        session: &SessionId,
+        run: Option<i64>,
+        traces: &mut Traces,
+    ) -> Result<()> {
+        let Some(run) = run else { return Ok(()) };
+        let ended = self.ended(&order.task, run, traces);
         let task = self.hand.look(&order.task)?;
         let mapping = mapping::of(&task).into_iter().rfind(|m| m.session == *session);
-        match mapping.zip(run).filter(|(m, _)| m.status == MappingStatus::Failed) {
+        match ended.filter(|_| mapping.is_none_or(|m| m.status != MappingStatus::Completed)) {
             None => Ok(()),
-            Some((_, run)) => {
-                let why = self.ended(&order.task, run).unwrap_or_else(|| "its run is over".into());
+            Some(why) => {
                 let why = format!("ended at once: {why}");
                 Err(refused(session.as_str(), why).hint(self.read_log(&order.task)))
             }
         }
     }
 
-    /// How an attempt ended; `None`: it did not.
-    fn ended(&mut self, task: &str, run: i64) -> Option<String> {
+    /// How an attempt ended; `None`: it did not. Where `heal` is to go on with it the board does not say yet.
+    fn ended(&mut self, task: &str, run: i64, traces: &mut Traces) -> Option<String> {
+        // Asked first, as above.
+        let has_ended = traces.has_ended();
         let seen = self.hand.look(task).ok()?;
-        let run = seen.runs.iter().find(|r| r.id == run && r.ended_at.is_some())?;
-        let how = run.error.as_deref().or(run.outcome.as_deref()).unwrap_or("ended");
-        Some(quote::inline(how, 200))
+        match seen.runs.iter().find(|r| r.id == run && r.ended_at.is_some()) {
+            Some(run) => {
+                let how = run.error.as_deref().or(run.outcome.as_deref()).unwrap_or("ended");
+                Some(quote::inline(how, 200))
+            }
+            None => has_ended.then(|| self.last_words(task)),
+        }
     }
 
     fn read_log(&self, task: &str) -> String {
