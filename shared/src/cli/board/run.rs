@@ -22,7 +22,7 @@ use super::args::{Claim, Run};
 use super::work::Harness;
 use super::{Hand, env, refused};
 use crate::board::hermes::{self, Trail};
-use crate::board::{self, Board, Change, Detail, Status, discover};
+use crate::board::{self, Board, Change, Detail, Outcome, Status, discover};
 use crate::cache::Cache;
 use crate::cause::{Cause, Owner};
 use crate::error::{Error, Kind, Result};
@@ -34,6 +34,8 @@ use crate::time::Time;
 use crate::watch::distress::HAND;
 use crate::watch::{LogAsk, LogReader};
 
+/// How often the end is written where others write to the same task.
+const TRIES: usize = 5;
 /// How often the command is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest time between two heartbeats.
@@ -266,7 +268,7 @@ impl Hand<'_> {
             return self.answer(&json, &format!("{id} is {said}, as its worker said\n"));
         }
         let how = match (status.code(), status.signal()) {
-            (Some(0), _) => return self.finished(work, &seen),
+            (Some(0), _) => return self.finished(work, seen),
             (Some(code), _) => format!("worker exited with code {code} (board run)"),
             (None, signal) => format!("worker killed by signal {} (board run)", signal.unwrap_or(0)),
         };
@@ -277,22 +279,25 @@ impl Hand<'_> {
         }
         let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;
         let pid = Some(i64::from(work.gate.child.id()));
-        let mut changes = hermes::failed(&seen, &how, pid, limit, &self.about(work, &how, Some(status)));
-        let blocks = changes.contains(&Change::SetStatus(Status::Blocked));
-        changes.extend(self.packet_of(id));
-        self.must(id, Some(&seen), changes)?;
+        self.settle(work, seen, |hand, seen| {
+            let mut changes = hermes::failed(seen, &how, pid, limit, &hand.about(work, &how, Some(status)));
+            changes.extend(hand.packet_of(id));
+            changes
+        })?;
+        let blocks = self.look(id)?.task.status == Status::Blocked;
         let then = if blocks { "failed too often, it is blocked" } else { "it is ready again" };
         Err(refused(id, format!("{how}; {then}")))
     }
 
-    fn finished(&mut self, work: &Work, seen: &Detail) -> Result<u8> {
+    fn finished(&mut self, work: &Work, seen: Detail) -> Result<u8> {
         let id = &work.task;
         if let Some(parent) = seen.parents.iter().find(|p| !p.status.frees_children()) {
             return Err(refused(id, format!("waits for {}, which is {}", parent.id, parent.status)));
         }
         let how = "worker exited with code 0 (board run)";
-        let changes = hermes::completed(seen, None, Some(how), &self.about(work, how, None));
-        self.must(id, Some(seen), changes)?;
+        self.settle(work, seen, |hand, seen| {
+            hermes::completed(seen, None, Some(how), &hand.about(work, how, None))
+        })?;
         let json =
             json!({"task": id, "run": work.run, "ended": "completed", "status": "done", "exit_code": 0});
         self.answer(&json, &format!("{id} done\n"))
@@ -309,10 +314,34 @@ impl Hand<'_> {
             return Err(refused(&id, format!("stopped; it is {}, as its worker said", seen.task.status)));
         }
         let how = "worker stopped with its harness (board run)";
-        let mut changes = hermes::released(&seen, how, &self.about(work, how, None));
-        changes.extend(self.packet_of(&id));
-        self.must(&id, Some(&seen), changes)?;
+        self.settle(work, seen, |hand, seen| {
+            let mut changes = hermes::released(seen, how, &hand.about(work, how, None));
+            changes.extend(hand.packet_of(&id));
+            changes
+        })?;
         Err(refused(&id, "stopped; it is ready again"))
+    }
+
+    /// Writes how it ended. That somebody wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
+    fn settle(
+        &mut self,
+        work: &Work,
+        mut seen: Detail,
+        changes: impl Fn(&mut Self, &Detail) -> Vec<Change>,
+    ) -> Result<()> {
+        for _ in 1..TRIES {
+            let now = changes(self, &seen);
+            match self.apply(&work.task, Some(&seen), now)? {
+                Outcome::Moved { .. } => seen = self.look(&work.task)?,
+                Outcome::Refused { why } => return Err(refused(&work.task, why)),
+                Outcome::Applied { .. } | Outcome::Planned => return Ok(()),
+            }
+            if !work.holds(&seen) {
+                return Err(refused(&work.task, "its run is over, somebody else has it"));
+            }
+        }
+        let last = changes(self, &seen);
+        self.must(&work.task, Some(&seen), last).map(|_| ())
     }
 
     /// Why what goes on is for `heal` to say: its worker left somebody behind, or hit a wall at which the next would stop too.
