@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::support::{Kept, TestBoard, marked, now, ran, until};
+use crate::support::{Kept, TestBoard, marked, now, program, ran, until};
 
 /// A task at work: a real process that carries its marks, and a transcript that its claim names.
 pub struct Work {
@@ -496,4 +496,28 @@ fn a_stopped_worker_is_gone_before_anything_is_written() {
     assert!(!w.worker.is_running());
     let r = ran(w.board.command("heal").args(["--list-checks", "-n"]));
     assert_eq!(r.code, 2, "the list is no pass: {r:?}");
+}
+
+#[test]
+fn a_first_read_that_takes_long_is_told_on_a_terminal_and_nowhere_else() {
+    let w = Work::new(&looping(12, false));
+    let text = fs::read_to_string(&w.transcript).unwrap();
+    // As large as it takes for this machine to be busy with it for a while.
+    let mut bytes = 64 << 20;
+    loop {
+        fs::write(&w.transcript, text.repeat(bytes / text.len())).unwrap();
+        let began = std::time::Instant::now();
+        assert_eq!(w.board.heal(&["-n"]).err, "");
+        if began.elapsed().as_millis() > 1_800 {
+            break;
+        }
+        bytes *= 2;
+    }
+    let line = format!("{} -n --db {}", program("heal"), w.board.db.display());
+    let told = w.board.on_a_terminal(&line);
+    assert!(told.starts_with("\rheal: 1s, ") && told.contains(" MiB read"), "{told:?}");
+    // And nothing of it is left.
+    let (_, after) = told.rsplit_once("\u{1b}[K").unwrap();
+    assert!(!after.contains("MiB") && told.contains("\r\u{1b}[K"), "{told:?}");
+    assert_eq!(w.board.on_a_terminal(&format!("{line} -q")), "");
 }

@@ -298,6 +298,13 @@ impl TestBoard {
         command.get_envs().filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned()))).collect()
     }
 
+    /// What a command line shows on a terminal, run in the root with the environment of our programs.
+    pub fn on_a_terminal(&self, line: &str) -> String {
+        let mut script = Command::new("script");
+        script.args(["-qec", line, "/dev/null"]).current_dir(self.path()).env_clear();
+        ran(script.envs(self.environment()).stdin(Stdio::null())).ok()
+    }
+
     /// Runs `heal` on this root.
     pub fn heal(&self, args: &[&str]) -> Ran {
         ran(self.command("heal").args(args))

@@ -14,6 +14,7 @@ mod pause;
 mod providers;
 mod replay;
 mod summary;
+mod ticker;
 mod timers;
 mod undo;
 mod watcher;

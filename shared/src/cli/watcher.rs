@@ -8,6 +8,7 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::ticker::Ticker;
 use super::{Common, Here, WatcherArgs, env};
 use crate::board::BoardId;
 use crate::cache::Cache;
@@ -110,7 +111,9 @@ pub(super) fn run_then<W: Watcher>(
         Some(file) => planned(file, &mut tools)?,
         None => {
             let ids = common.boards(config)?;
+            let ticker = Ticker::start(W::NAME, common);
             let boards: Vec<_> = ids.iter().map(|id| pass::run(watcher, id, &mut tools)).collect();
+            drop(ticker);
             known(pass.only.as_deref(), &boards.iter().map(|b| b.knows).collect::<Vec<_>>())?;
             boards
         }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use shared::time::Time;
@@ -114,9 +113,7 @@ impl Month {
             self.end,
             self.b.db.display()
         );
-        let mut script = Command::new("script");
-        script.args(["-qec", &line, "/dev/null"]).current_dir(self.b.path()).env_clear();
-        ran(script.envs(self.b.environment()).stdin(Stdio::null())).ok()
+        self.b.on_a_terminal(&line)
     }
 
     fn did(&self, actions: &[&str]) -> BTreeSet<Done> {
