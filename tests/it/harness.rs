@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal};
 
-use crate::support::{Kept, Ran, TestBoard, now, ran, until};
+use crate::support::{Kept, Ran, TestBoard, is_gone, now, ran, until};
 
 /// A board with one task for luna that is worked on in a folder of its own.
 struct Desk {
@@ -74,11 +74,6 @@ impl Desk {
 
 fn signal(pid: i64, signal: Signal) {
     rustix::process::kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
-}
-
-fn is_gone(pid: i64) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 #[test]

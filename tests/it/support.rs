@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::Value;
 
 /// The path of a built program.
@@ -98,6 +100,14 @@ impl Drop for Kept {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Whether a process has ended as a whole, collected or not: its first thread may be gone while others are still ending.
+pub fn is_gone(pid: i64) -> bool {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { return true };
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&at_once)).unwrap() > 0
 }
 
 /// A real process that carries the marks of the worker of a run, as Hermes starts them. Ends by itself in ten minutes. All tests see

@@ -8,7 +8,7 @@ use super::install::programs;
 use super::model::{Answer, FIRST, SECOND};
 use super::scene::{Scene, kill, line};
 use super::tongue::Agent;
-use crate::support::{TestBoard, until};
+use crate::support::{TestBoard, is_gone, until};
 
 fn each(test: impl Fn(&TestBoard, &Scene, Agent)) {
     for agent in [Agent::Claude, Agent::Codex] {
@@ -22,11 +22,6 @@ fn each(test: impl Fn(&TestBoard, &Scene, Agent)) {
 fn row(board: &TestBoard, scene: &Scene) -> Value {
     let all = scene.coord(board, &["status", &scene.task, "--json"]).json();
     all["sessions"].as_array().unwrap().last().unwrap().clone()
-}
-
-fn is_gone(pid: i64) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 /// Worker and harness.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use super::usage::repository;
-use crate::support::{Kept, Ran, TestBoard, marked, now, ran, until};
+use crate::support::{Kept, Ran, TestBoard, is_gone, marked, now, ran, until};
 
 /// A coordinator that is a command too.
 const PARENT: &str = "01a20200-bf1b-4e90-8faf-1c042f18d165";
@@ -114,11 +114,6 @@ impl Drop for Yard {
 
 fn kill(pid: i64) {
     let _ = rustix::process::kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL);
-}
-
-fn is_gone(pid: i64) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 /// The process group and session of a process.

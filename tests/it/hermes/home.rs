@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use super::python::python_home;
-use crate::support::{Ran, TestBoard, program, ran};
+use crate::support::{Ran, TestBoard, is_gone, program, ran};
 
 /// The longest a real worker may take to do what it was started for.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -316,10 +316,7 @@ impl Home {
     /// Waits until a process has ended, or is a zombie.
     #[track_caller]
     pub fn await_end(&self, pid: i64) {
-        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        self.wait(&format!("process {pid} to end"), || {
-            state().rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
-        });
+        self.wait(&format!("process {pid} to end"), || is_gone(pid));
     }
 
     #[track_caller]

@@ -13,7 +13,7 @@ use super::sessions::Sessions;
 use super::verdict::{Verdict, judge};
 use crate::hermes::home::{Home, PATIENCE, key, last_words};
 use crate::hermes::provider::Provider;
-use crate::support::{Kept, dead_pid, program, ran, stranger};
+use crate::support::{Kept, dead_pid, is_gone, program, ran, stranger};
 
 /// Seconds of a minute here. One more than 60, so that no limit of whole minutes falls between two ticks.
 const MINUTE: i64 = 61;
@@ -380,11 +380,7 @@ fn series(id: &str, watched: bool) -> u32 {
 /// Waits until a process has ended, or is a zombie.
 fn await_end(pid: i64) {
     let began = Instant::now();
-    loop {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X'])) {
-            return;
-        }
+    while !is_gone(pid) {
         assert!(began.elapsed() < PATIENCE, "process {pid} does not end");
         std::thread::sleep(Duration::from_millis(20));
     }
