@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::hash::fnv;
 use crate::provider::{self, Profile};
 use crate::time::Time;
+use crate::timers::WATCHED;
 use crate::watch::distress::SynthesizeDistress;
 use crate::watch::heal::Heal;
 use crate::watch::route::RouteBlocked;
@@ -21,7 +22,7 @@ use crate::watch::{Decision, Pass, Watcher};
 const MOST_SEEN: usize = 1 << 20;
 
 /// How often the timers that ship look, in seconds: so often is asked what would have been done while nothing changed.
-pub const EVERY: i64 = 120;
+pub const EVERY: i64 = WATCHED[0].every;
 
 /// The watchers that can be replayed: those that change what work is done, by whom and when.
 const REPLAYED: [&str; 3] = [Heal::NAME, SynthesizeDistress::NAME, RouteBlocked::NAME];
