@@ -24,17 +24,9 @@ const FIRST_HOLD: i64 = 900;
 const PACE: i64 = 600;
 
 /// Every state a task can be in, for looking at all of them.
-pub(super) const ALL: [Status; 9] = [
-    Status::Triage,
-    Status::Todo,
-    Status::Scheduled,
-    Status::Ready,
-    Status::Running,
-    Status::Blocked,
-    Status::Review,
-    Status::Done,
-    Status::Archived,
-];
+pub(super) fn all() -> Vec<Status> {
+    [&Status::OPEN[..], &[Status::Done, Status::Archived]].concat()
+}
 
 /// What a step would break if it were applied now.
 pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, quiet: bool) -> Option<String> {
@@ -83,7 +75,7 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
 
 /// Whether the board itself says that a provider is held for sure, told without the ledger that watchers use.
 fn is_held(board: &mut dyn Board, provider: &str, now: Time) -> bool {
-    let ids: Vec<String> = board.glance(&ALL).unwrap_or_default().into_iter().map(|t| t.id).collect();
+    let ids: Vec<String> = board.glance(&all()).unwrap_or_default().into_iter().map(|t| t.id).collect();
     let all = board.look(&ids).unwrap_or_default();
     let mine =
         |p: &str| PROFILES.iter().any(|(n, at, _)| *n == p && ["moon", "star", "sun"][*at] == provider);
@@ -145,7 +137,7 @@ pub(super) fn after(
     if applied.is_empty() {
         return None;
     }
-    let all = board.glance(&ALL).ok()?;
+    let all = board.glance(&all()).ok()?;
     if let Some(lost) = sim.truth.borrow().known.iter().find(|id| !all.iter().any(|t| t.id == **id)) {
         return Some(format!("{by} lost {lost}"));
     }

@@ -431,7 +431,7 @@ impl Sim {
     fn all(&self) -> BTreeMap<String, Detail> {
         let mut board = self.open();
         let ids: Vec<String> =
-            board.glance(&laws::ALL).unwrap_or_default().into_iter().map(|t| t.id).collect();
+            board.glance(&laws::all()).unwrap_or_default().into_iter().map(|t| t.id).collect();
         board.look(&ids).unwrap_or_default().into_iter().map(|d| (d.task.id.clone(), d)).collect()
     }
 
