@@ -56,6 +56,8 @@ impl Home {
     pub fn bare() -> Option<Home> {
         let python = python_home()?;
         let dir = tempfile::tempdir().unwrap();
+        // Hermes' advice on scratch workspaces, once for each home, would bury what a failed test says.
+        std::fs::write(dir.path().join(".scratch_tip_shown"), "").unwrap();
         let db = dir.path().join("kanban.db");
         let board = TestBoard { dir, db, config: "[host]\npid_namespace = \"same\"\n".into() };
         Some(Home { board, python })

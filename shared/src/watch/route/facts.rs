@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::lasting;
 use crate::board::{Detail, Event, Run, Status, Task};
 use crate::cause::Cause;
 use crate::config::span::seconds;
@@ -101,15 +102,25 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
         .collect();
     let events = world.board.turns(now.plus(-NIGHT), MOST_EVENTS)?;
     let runs = world.board.recent_runs(MOST_RUNS)?;
-    let pace = seconds(world.config.routing.pace);
     let mut sightings: Vec<Sighting> =
-        runs.iter().filter_map(|(task, run)| of_run(task, run, &profiles, pace)).collect();
+        runs.iter().filter_map(|(task, run)| of_run(task, run, &profiles)).collect();
     sightings.extend(events.iter().filter_map(|(task, e)| of_event(task, e)));
     let theirs = details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event(&d.task.id, e)));
     sightings.extend(theirs);
+    let sent = sent(&events, rows);
+    // Of one that nobody doubts, and that nothing was sent to, nobody asks how its attempts fare.
+    let matters = |run: &Run| {
+        let id = provider_of(run, &profiles);
+        sightings.iter().any(|s| s.news != News::Good && (s.profile == run.profile || s.id.is_same(&id)))
+            || sent.iter().any(|s| s.id.is_same(&id))
+    };
+    let lasting = lasting::answered(world, &runs, matters, now)?;
+    sightings.extend(lasting.into_iter().map(|(task, run)| Sighting {
+        at: run.last_heartbeat_at.unwrap_or(run.started_at),
+        ..sighting(task, run, &profiles, News::Good)
+    }));
     sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
     sightings.dedup();
-    let sent = sent(&events, rows);
     let here = world.board.id().path.display().to_string();
     let entries = Ledger::fold(&sightings, &policy(world.config)).entries().to_vec();
     if !clock_given {
@@ -140,24 +151,29 @@ fn share(world: &mut World<'_>, here: &str, what: &Shared) {
     world.cache.put_shared(here, body);
 }
 
-/// What an attempt says by the way it ended, or by working for long enough.
-fn of_run(task: &str, run: &Run, profiles: &BTreeMap<String, Profile>, pace: i64) -> Option<Sighting> {
-    let profile = run.profile.as_deref()?;
-    // What ran before its configuration changed may have gone somewhere else.
-    let known = profiles.get(profile).filter(|p| p.changed.is_none_or(|at| at <= run.started_at));
-    let id = known.map(Profile::id).unwrap_or_default();
-    let (at, news) = match (run.outcome.as_deref(), run.ended_at) {
+/// What an attempt says by the way it ended.
+fn of_run(task: &str, run: &Run, profiles: &BTreeMap<String, Profile>) -> Option<Sighting> {
+    run.profile.as_deref()?;
+    let end = run.ended_at?;
+    let news = match run.outcome.as_deref() {
         // A run without length is a note that something was settled, not work.
-        (Some("completed"), Some(end)) if end > run.started_at => (end, News::Good),
-        (Some("rate_limited"), Some(end)) => (end, News::Bad { cause: Cause::RateLimit, resets: None }),
-        (None, None) => {
-            let proven = run.started_at.plus(pace);
-            (run.last_heartbeat_at.filter(|beat| *beat >= proven)?, News::Good)
-        }
+        Some("completed") if end > run.started_at => News::Good,
+        Some("rate_limited") => News::Bad { cause: Cause::RateLimit, resets: None },
         _ => return None,
     };
-    let profile = Some(profile.to_owned());
-    Some(Sighting { id, profile, task: task.to_owned(), at, began: run.started_at, news })
+    Some(Sighting { at: end, ..sighting(task, run, profiles, news) })
+}
+
+/// What was seen of an attempt's provider, as of its begin.
+fn sighting(task: &str, run: &Run, profiles: &BTreeMap<String, Profile>, news: News) -> Sighting {
+    let (id, profile) = (provider_of(run, profiles), run.profile.clone());
+    Sighting { id, profile, task: task.to_owned(), at: run.started_at, began: run.started_at, news }
+}
+
+/// Whom an attempt asks. What ran before its profile's configuration changed may have gone somewhere else.
+fn provider_of(run: &Run, profiles: &BTreeMap<String, Profile>) -> Id {
+    let known = run.profile.as_deref().and_then(|name| profiles.get(name));
+    known.filter(|p| p.changed.is_none_or(|at| at <= run.started_at)).map(Profile::id).unwrap_or_default()
 }
 
 /// What a watcher wrote down of a provider. A forged one can only make us more careful.

@@ -8,6 +8,7 @@ pub(crate) mod cards;
 pub(crate) mod decisions;
 pub mod facts;
 pub(crate) mod holds;
+mod lasting;
 pub(crate) mod moving;
 pub(crate) mod notices;
 mod observe;
