@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal};
 
@@ -74,6 +75,30 @@ impl Desk {
 
 fn signal(pid: i64, signal: Signal) {
     rustix::process::kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn a_prompt_whose_harness_was_killed_goes_with_the_next_one() {
+    let d = Desk::new();
+    let tmp = d.b.path().join("tmp");
+    fs::create_dir(&tmp).unwrap();
+    let file = |name: &str, age: u64| {
+        let file = fs::File::create(tmp.join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+        file
+    };
+    file("watchbill-prompt-left", 7_200);
+    file("watchbill-prompt-young", 60);
+    file("somebodys-prompt", 7_200);
+    let at_work = file("watchbill-prompt-at-work", 7_200);
+    at_work.try_lock().unwrap();
+    std::os::unix::fs::symlink(tmp.join("somebodys-prompt"), tmp.join("watchbill-prompt-link")).unwrap();
+    ran(d.command(&[], "true").env("TMPDIR", &tmp)).ok();
+    let mut names: Vec<_> = fs::read_dir(&tmp).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    let kept =
+        ["somebodys-prompt", "watchbill-prompt-at-work", "watchbill-prompt-link", "watchbill-prompt-young"];
+    assert_eq!(names, kept);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::args::Block;
-use super::{Hand, own_business, refused, same_run, speaker};
+use super::{Hand, TRIES, own_business, refused, same_run, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Detail, Outcome, Status};
 use crate::cli::{env, pass_id};
@@ -21,8 +21,6 @@ use crate::watch::handing::TreeNotes;
 use crate::watch::route::facts::Routing;
 use crate::{provider, runtime, tree};
 
-/// How often a stop is decided anew when somebody else wrote meanwhile.
-const TRIES: usize = 4;
 /// The longest a look at the working tree may take.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
 

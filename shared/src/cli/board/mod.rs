@@ -23,6 +23,9 @@ use crate::distress;
 use crate::error::{Error, Kind, Result};
 use crate::watch::distress::HAND;
 
+/// How often a task is written to anew where others write to it too: a heartbeat moves its row.
+const TRIES: usize = 5;
+
 /// One call: the board, the clock, and how to answer.
 pub(super) struct Hand<'a> {
     pub(super) board: SqliteBoard,
@@ -162,6 +165,30 @@ impl<'a> Hand<'a> {
         let patience = self.config.board.busy_timeout;
         let outcome = self.board.apply(self.here.now, &[step], patience)?.pop();
         outcome.ok_or_else(|| Error::new(Kind::Bug, id, "a step without an outcome"))
+    }
+
+    /// Writes what there is to write of a task as it stands, and anew where somebody else wrote to it meanwhile. `false`: by
+    /// what it shows there is nothing to write.
+    ///
+    /// # Errors
+    /// What `changes` says of it; a refusal by the board; somebody who never stops writing to it.
+    pub(super) fn write(
+        &mut self,
+        id: &str,
+        mut changes: impl FnMut(&mut Self, &Detail) -> Result<Option<Vec<Change>>>,
+    ) -> Result<bool> {
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            let seen = self.look(id)?;
+            let Some(now) = changes(self, &seen)? else { return Ok(false) };
+            match self.apply(id, Some(&seen), now)? {
+                Outcome::Applied { .. } => return Ok(true),
+                Outcome::Moved { what } => last = what,
+                Outcome::Refused { why } => return Err(refused(id, why)),
+                Outcome::Planned => return Err(Error::new(Kind::Bug, id, "planned by a hand")),
+            }
+        }
+        Err(refused(id, format!("it kept changing while we wrote to it ({last})")).hint("run the same again"))
     }
 
     pub(super) fn must(

@@ -2,6 +2,7 @@
 //! calls it. `coord spawn` starts the same harness for a claim that it made: see [`handed`].
 
 mod handed;
+mod prompt;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -16,13 +17,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use tempfile::NamedTempFile;
 
 use super::args::{Claim, Run};
 use super::work::Harness;
 use super::{Hand, env, refused};
 use crate::board::hermes::{self, Trail};
-use crate::board::{self, Board, Change, Detail, Outcome, Status, discover};
+use crate::board::{self, Board, Change, Detail, Status, discover};
 use crate::cache::Cache;
 use crate::cause::{Cause, Owner};
 use crate::error::{Error, Kind, Result};
@@ -34,8 +34,6 @@ use crate::time::Time;
 use crate::watch::distress::HAND;
 use crate::watch::{LogAsk, LogReader};
 
-/// How often the end is written where others write to the same task.
-const TRIES: usize = 5;
 /// How often the command is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest time between two heartbeats.
@@ -59,7 +57,7 @@ struct Start<'a> {
 struct Gate {
     child: Child,
     /// The file with its prompt goes with it.
-    prompt: NamedTempFile,
+    prompt: prompt::File,
     text: String,
     log: Option<PathBuf>,
 }
@@ -133,7 +131,7 @@ impl Hand<'_> {
     /// Starts the command behind its gate: nothing of it runs before the claim.
     fn gate(&mut self, id: &str, start: Start<'_>) -> Result<Gate> {
         let Start { folder, prompt: text, profile, command: line, log } = start;
-        let prompt = written(&text).map_err(|e| Error::io("the file with the prompt", &e))?;
+        let prompt = prompt::File::new(&text).map_err(|e| Error::io("the file with the prompt", &e))?;
         let board = self.board.id().clone();
         let path = std::path::absolute(&board.path).unwrap_or_else(|_| board.path.clone());
         let mut command = Command::new("/bin/sh");
@@ -279,7 +277,7 @@ impl Hand<'_> {
         }
         let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;
         let pid = Some(i64::from(work.gate.child.id()));
-        self.settle(work, seen, |hand, seen| {
+        self.settle(work, |hand, seen| {
             let mut changes = hermes::failed(seen, &how, pid, limit, &hand.about(work, &how, Some(status)));
             changes.extend(hand.packet_of(id));
             changes
@@ -295,7 +293,7 @@ impl Hand<'_> {
             return Err(refused(id, format!("waits for {}, which is {}", parent.id, parent.status)));
         }
         let how = "worker exited with code 0 (board run)";
-        self.settle(work, seen, |hand, seen| {
+        self.settle(work, |hand, seen| {
             hermes::completed(seen, None, Some(how), &hand.about(work, how, None))
         })?;
         let json =
@@ -314,7 +312,7 @@ impl Hand<'_> {
             return Err(refused(&id, format!("stopped; it is {}, as its worker said", seen.task.status)));
         }
         let how = "worker stopped with its harness (board run)";
-        self.settle(work, seen, |hand, seen| {
+        self.settle(work, |hand, seen| {
             let mut changes = hermes::released(seen, how, &hand.about(work, how, None));
             changes.extend(hand.packet_of(&id));
             changes
@@ -323,25 +321,12 @@ impl Hand<'_> {
     }
 
     /// Writes how it ended. That somebody wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
-    fn settle(
-        &mut self,
-        work: &Work,
-        mut seen: Detail,
-        changes: impl Fn(&mut Self, &Detail) -> Vec<Change>,
-    ) -> Result<()> {
-        for _ in 1..TRIES {
-            let now = changes(self, &seen);
-            match self.apply(&work.task, Some(&seen), now)? {
-                Outcome::Moved { .. } => seen = self.look(&work.task)?,
-                Outcome::Refused { why } => return Err(refused(&work.task, why)),
-                Outcome::Applied { .. } | Outcome::Planned => return Ok(()),
-            }
-            if !work.holds(&seen) {
-                return Err(refused(&work.task, "its run is over, somebody else has it"));
-            }
-        }
-        let last = changes(self, &seen);
-        self.must(&work.task, Some(&seen), last).map(|_| ())
+    fn settle(&mut self, work: &Work, changes: impl Fn(&mut Self, &Detail) -> Vec<Change>) -> Result<()> {
+        self.write(&work.task, |hand, seen| match work.holds(seen) {
+            true => Ok(Some(changes(hand, seen))),
+            false => Err(refused(&work.task, "its run is over, somebody else has it")),
+        })?;
+        Ok(())
     }
 
     /// Why what goes on is for `heal` to say: its worker left somebody behind, or hit a wall at which the next would stop too.
@@ -419,13 +404,6 @@ fn folder_of(seen: &Detail) -> Result<PathBuf> {
         Some(path) => Ok(path.to_path_buf()),
         None => std::env::current_dir().map_err(|e| Error::io("the current folder", &e)),
     }
-}
-
-fn written(prompt: &str) -> std::io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new().prefix("watchbill-prompt-").tempfile()?;
-    file.write_all(prompt.as_bytes())?;
-    file.flush()?;
-    Ok(file)
 }
 
 /// From now on SIGTERM, SIGINT and SIGHUP only say that we are to stop.

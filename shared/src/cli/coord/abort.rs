@@ -6,9 +6,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::stop::{End, stop};
-use super::{Coord, Meant, TRIES, refused, silent};
-use crate::board::{Change, Outcome, RunRef, hermes};
-use crate::error::{Error, Kind, Result};
+use super::{Coord, Meant, refused, silent};
+use crate::board::{Change, RunRef, hermes};
+use crate::error::Result;
 use crate::quote;
 use crate::session::mapping::ABORTED;
 use crate::session::{Mapping, MappingStatus, State};
@@ -81,11 +81,9 @@ impl Coord<'_> {
         status: MappingStatus,
         reason: Option<&str>,
     ) -> Result<bool> {
-        let (id, mut last) = (&mapping.task, String::new());
-        for _ in 0..TRIES {
-            let seen = self.hand.look(id)?;
+        self.hand.write(&mapping.task, |hand, seen| {
             if seen.task.current_run != mapping.run {
-                return Ok(false);
+                return Ok(None);
             }
             let keys = json!({
                 "session": mapping.session, "status": status, "reason": reason.map(|r| quote::line(r, 300)),
@@ -94,7 +92,7 @@ impl Coord<'_> {
                 MappingStatus::Aborted => "session aborted",
                 _ => "session forgotten by its server",
             };
-            let trail = self.hand.trail("abort");
+            let trail = hand.trail("abort");
             let mut changes = vec![Change::AddEvent {
                 kind: ABORTED.into(),
                 payload: hermes::payload(&trail, keys),
@@ -102,14 +100,8 @@ impl Coord<'_> {
             }];
             // Only what somebody asked for is somebody's word; a server that forgot says nothing.
             let manual = status == MappingStatus::Aborted;
-            changes.extend(hermes::taken_back(&seen, why, manual, &trail));
-            match self.hand.apply(id, Some(&seen), changes)? {
-                Outcome::Applied { .. } => return Ok(true),
-                Outcome::Moved { what } => last = what,
-                other => return Err(Error::new(Kind::Bug, id, format!("an abort was {}", other.word()))),
-            }
-        }
-        Err(refused(id, format!("its session was stopped, but the row kept changing ({last})"))
-            .hint("run the same again"))
+            changes.extend(hermes::taken_back(seen, why, manual, &trail));
+            Ok(Some(changes))
+        })
     }
 }

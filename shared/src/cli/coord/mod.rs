@@ -43,8 +43,6 @@ const SETTLE: Duration = Duration::from_secs(5);
 const ARRIVES: Duration = Duration::from_secs(30);
 /// What is said of a session that only a mapping could tell of.
 const NOT_SPAWNED: &str = "was not spawned for a task of this board";
-/// How often a row is written to where somebody else wrote meanwhile: a heartbeat moves it.
-const TRIES: usize = 4;
 /// The time between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How far back spawned sessions are looked for: seconds, and events of the board.

@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use super::super::work::Work;
-use super::super::{ARRIVES, Coord, PAUSE, TRIES, refused};
+use super::super::{ARRIVES, Coord, PAUSE, refused};
 use super::order::Order;
 use super::{Traces, settled, words};
-use crate::board::{Detail, Outcome};
+use crate::board::Detail;
 use crate::error::{Error, Kind, Result};
 use crate::quote;
 use crate::session::headless::{self, Headless, Wish};
@@ -181,23 +181,9 @@ impl Coord<'_> {
 
     /// Records the mapping. A heartbeat moves the row.
     fn record_of(&mut self, order: &Order, seen: &Detail, session: &SessionId) -> Result<()> {
-        let mut last = String::new();
-        for _ in 0..TRIES {
-            let now = self.hand.look(&order.task)?;
-            let change = self.mapped(order, seen, session, None)?;
-            match self.hand.apply(&order.task, Some(&now), vec![change])? {
-                Outcome::Applied { .. } => return Ok(()),
-                Outcome::Moved { what } => last = what,
-                other => {
-                    return Err(Error::new(
-                        Kind::Bug,
-                        &order.task,
-                        format!("a mapping was {}", other.word()),
-                    ));
-                }
-            }
-        }
-        Err(refused(&order.task, format!("its row kept changing ({last})")))
+        let change = self.mapped(order, seen, session, None)?;
+        self.hand.write(&order.task, |_, _| Ok(Some(vec![change.clone()])))?;
+        Ok(())
     }
 
     /// Refuses a session that ended while it was looked at, unless that was its good end.
