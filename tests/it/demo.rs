@@ -107,6 +107,8 @@ fn shows_what_it_says_and_leaves_nothing_behind() {
         "src/lex.rs (untracked): not in scope\n",
         "src/parse.rs (modified): not in scope\n",
         "it drafts a task of its own: src: a review of the parser's design\n",
+        "in a working tree of its own on wt/t_",
+        "  coord status  busy\n  coord notify  warning: Two of nine are broken\n  coord abort   stopped, with all it started; its task is ready again\n",
     ] {
         assert!(ran.out.contains(said), "{said:?} is missing:\n{}", ran.out);
     }
@@ -170,6 +172,10 @@ fn json_has_before_and_after() {
     assert_eq!(steps(&all["budget_check"]), [Value::Null; 0], "it only looks");
     let review = one(&budget["overview"]["tasks"], "t_0000da09");
     assert_eq!(review["files"]["out_of_scope"], serde_json::json!(["src/lex.rs", "src/parse.rs"]));
+    let coord = &all["coord"];
+    assert_eq!(coord["status"]["sessions"][0]["state"], "busy");
+    assert_eq!((&coord["abort"]["stopped"], &coord["abort"]["mapping"]), (&true.into(), &"aborted".into()));
+    assert_eq!(coord["task"]["status"], "ready", "it goes to the next one");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! shows what each of them made of it. Ends by itself and leaves nothing behind.
 
 mod scope;
+mod session;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -94,6 +95,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
     let routed = stage.tasks()?;
     let at_last = stage.pass("route-blocked")?;
     let budget = stage.pass("budget-check")?;
+    let coord = session::play(&stage)?;
     let untouched = stage.stranger_lives();
     if args.json {
         let all = json!({
@@ -102,7 +104,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
             "synthesize_distress": distress, "cards": cards.iter().map(whole).collect::<Vec<_>>(),
             "asked": asked.iter().map(brief).collect::<Vec<_>>(), "later": later, "route_blocked": route,
             "routed": routed.iter().map(brief).collect::<Vec<_>>(), "at_last": at_last,
-            "budget_check": budget,
+            "budget_check": budget, "coord": coord,
             "stranger_lives": untouched,
         });
         return print(&format!("{all:#}\n"));
@@ -111,6 +113,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
     shown.push_str(&cards_text(&cards, (&after, &asked), &distress));
     shown.push_str(&routed_text((&asked, &routed), &route, steps(&later).len() + steps(&at_last).len()));
     shown.push_str(&scope::text(&budget));
+    shown.push_str(&session::text(&coord));
     print(&shown)
 }
 
@@ -333,6 +336,7 @@ impl Stage {
         let exe = std::env::current_exe().map_err(|e| Error::io("this program", &e))?;
         let mut command = Command::new(&exe);
         let path = env("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", self.dir.join(session::BIN).display());
         let out = command
             .arg(name)
             .args(args)
@@ -343,6 +347,8 @@ impl Stage {
             .env_clear()
             .env("PATH", path)
             .env("XDG_STATE_HOME", self.dir.join("state"))
+            .env("CLAUDE_CONFIG_DIR", self.dir.join(session::TRANSCRIPTS))
+            .env("TMPDIR", &self.dir)
             .output()
             .map_err(|e| Error::io(exe.display(), &e))?;
         told(name, &out)

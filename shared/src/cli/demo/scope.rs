@@ -42,14 +42,19 @@ fn work(tree: &Path) -> Option<()> {
         std::fs::write(path, text).ok()
     };
     write("src/parse.rs", "fn parse() {}\n")?;
-    git(tree, &["init", "-q"])?;
-    git(tree, &["add", "-A"])?;
-    git(tree, &["commit", "-qm", "The parser"])?;
-    git(tree, &["branch", "-qM", "main"])?;
+    repository(tree)?;
     git(tree, &["checkout", "-qb", "wt/review"])?;
     write("design/review.md", "It needs a lexer.\n")?;
     write("src/parse.rs", "fn parse() { lex() }\n")?;
     write("src/lex.rs", "fn lex() {}\n")
+}
+
+/// Makes a folder a repository, with all that is in it in its first commit. `None` where there is no git.
+pub(super) fn repository(tree: &Path) -> Option<()> {
+    git(tree, &["init", "-q"])?;
+    git(tree, &["add", "-A"])?;
+    git(tree, &["commit", "-q", "--allow-empty", "-m", "The first"])?;
+    git(tree, &["branch", "-qM", "main"])
 }
 
 fn git(tree: &Path, args: &[&str]) -> Option<()> {
