@@ -259,3 +259,42 @@ fn add(one: &mut Spent, usage: Option<&Usage>) {
         one.cost = Some(one.cost.unwrap_or(Money(0)).plus(c));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::watch::testing::event;
+
+    #[test]
+    fn a_watchers_word_is_told_from_anybody_elses() {
+        let of = |kind: &str, by: &str, more: serde_json::Value| {
+            let mut payload = json!({"by": by});
+            payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            what(&event(kind, 60, payload))
+        };
+        // (kind, what it is from a watcher, and from somebody else)
+        for (kind, ours, theirs) in [
+            ("watchbill_escalated", Some("escalated"), None),
+            ("scheduled", Some("held"), None),
+            ("assigned", Some("moved"), Some("reassigned")),
+            ("blocked", Some("escalated"), None),
+            ("commented", None, None),
+        ] {
+            assert_eq!(of(kind, "route-blocked", json!({})), ours, "{kind}");
+            assert_eq!(of(kind, "maria", json!({})), theirs, "{kind}");
+        }
+        // The dispatcher filling in its default is nobody's decision.
+        assert_eq!(of("assigned", "dispatcher", json!({"source": "default"})), None);
+        for (by, trail, want) in [
+            ("heal", json!({"reset": 1}), Some("reset")),
+            ("heal", json!({"uncounted": 1}), Some("reset")),
+            ("heal", json!({"reset": null}), None),
+            ("heal", json!({}), None),
+            ("maria", json!({"reset": 1}), None),
+        ] {
+            assert_eq!(of("crashed", by, json!({"watchbill": trail})), want, "{by} {trail}");
+        }
+    }
+}
