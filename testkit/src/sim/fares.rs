@@ -25,6 +25,8 @@ pub(super) struct Fare {
     /// It makes one failing call again and again.
     pub(super) loops: bool,
     edited: BTreeSet<String>,
+    /// How often its provider answered.
+    turns: u64,
 }
 
 /// An attempt begins. Of some agents nobody finds a log.
@@ -36,8 +38,8 @@ pub(super) fn begin(truth: &mut Truth, d: &Detail, run: i64) {
     let folder = d.place.path.clone();
     let (in_tool, loops) = (truth.more.percent(15), truth.more.percent(3));
     let (began, active_second) = (truth.now, truth.second);
-    let fare =
-        Fare { run, folder, began, active: began, active_second, in_tool, loops, edited: BTreeSet::new() };
+    let edited = BTreeSet::new();
+    let fare = Fare { run, folder, began, active: began, active_second, in_tool, loops, edited, turns: 0 };
     truth.fares.insert(d.task.id.clone(), fare);
 }
 
@@ -55,6 +57,10 @@ pub(super) fn beat(truth: &mut Truth, job: &Job, folder: Option<&str>) {
     let Some(fare) = truth.fares.get_mut(&job.task).filter(|f| f.run == job.run) else { return };
     if let Some(folder) = folder.filter(|_| writes) {
         fare.edited.insert(format!("{folder}/src/{file}"));
+    }
+    // One that is refused again and again writes that down, and was not answered.
+    if !matches!(job.plan, Plan::Starve(_) | Plan::Refused(_)) {
+        fare.turns += 1;
     }
     if !fare.in_tool {
         (fare.active, fare.active_second) = (now, second);
@@ -90,6 +96,7 @@ pub(super) fn vitals(truth: &Truth, ask: &UseAsk<'_>) -> Option<Vitals> {
         turn: if fare.in_tool { Turn::Tool { since: fare.active } } else { Turn::Model },
         began: Some(fare.began),
         active: Some(fare.active),
+        turns: Some(fare.turns),
         cwd: fare.folder.clone(),
         edited: fare.edited.iter().cloned().collect(),
         failing,
