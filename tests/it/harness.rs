@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal};
 
-use crate::support::{Kept, Ran, TestBoard, is_gone, now, ran, until};
+use crate::support::{Kept, Ran, TestBoard, is_gone, ran, until};
 
 /// A board with one task for luna that is worked on in a folder of its own.
 struct Desk {
@@ -197,7 +197,7 @@ fn a_worker_at_work_is_alive_and_a_killed_one_is_gone() {
     let expires = || d.b.task(&d.task, "claim_expires").parse::<i64>().unwrap();
     let first = expires();
     until("a heartbeat", || d.b.kinds(&d.task).contains("heartbeat"));
-    assert!(expires() > first && expires() > now() + 5);
+    assert!(expires() > first);
     // Without its harness the command goes on, and heal still knows it.
     harness.kill();
     assert!(d.b.later(120, &["-v"]).ok().contains("worker alive"));
@@ -214,8 +214,11 @@ fn a_harness_that_is_told_to_stop_stops_its_command_first() {
     for word in [Signal::TERM, Signal::INT] {
         let d = Desk::new();
         // It does not want to end, and has a tool in a session of its own.
-        let mut harness =
-            d.started(&[], "trap 'echo no > asked' TERM INT; setsid sleep 600 & while :; do sleep 0.1; done");
+        let mut harness = d.started(
+            &[],
+            "trap 'echo no > asked' TERM INT; echo > trapped; setsid sleep 600 & while :; do sleep 0.1; done",
+        );
+        until("it listens", || d.folder.join("trapped").exists());
         let pid = d.pid();
         signal(harness.pid(), word);
         let ended = harness.0.wait().unwrap();
@@ -245,7 +248,7 @@ fn a_command_whose_run_was_taken_away_is_stopped() {
     assert_eq!(harness.0.wait().unwrap().code(), Some(1));
     assert!(is_gone(d.pid()));
     assert_eq!(d.status(), "blocked");
-    assert_eq!(d.b.kinds(&d.task), "created claimed blocked");
+    assert_eq!(d.b.kinds(&d.task).replace(" heartbeat", ""), "created claimed blocked");
 }
 
 #[test]
@@ -289,7 +292,8 @@ fn what_cannot_run_claims_nothing() {
 
 #[test]
 fn two_at_once_do_not_take_one_task_twice() {
-    let d = Desk::new();
+    let mut d = Desk::new();
+    d.b.config.push_str("[board]\nbusy_timeout = \"1m\"\n");
     d.b.hand(&["add", "More", "--assignee", "luna"]).ok();
     let start = || {
         let mut command = d.command(&[], "echo $HERMES_KANBAN_TASK >> taken; sleep 0.3");

@@ -17,7 +17,7 @@ mod why; // whether a person is told the true cause
 mod world; // one home it happens in
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use incident::Incident;
@@ -37,6 +37,9 @@ fn run(incident: &Incident) -> Option<Told> {
 
 /// Runs incidents, some at a time, and gives their rows in order. `None` where the real Hermes is to be left out.
 fn all(incidents: &[Incident]) -> Option<Vec<Told>> {
+    // Two tellings at once of one incident would see each other's workers, who have the same names.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..incidents.len()).collect());
     let told: Mutex<Vec<Option<Told>>> = Mutex::new(vec![None; incidents.len()]);
     std::thread::scope(|s| {

@@ -129,8 +129,11 @@ fn a1_dead_is_resumed() {
 #[test]
 fn a1b_alive_is_left() {
     let n = Night::new();
-    let mut w = worker(ID, 1);
-    n.b.run_it(ID, Some(w.pid()), 0);
+    // Its neighbours have a dead worker of the same name.
+    let own = "t_0000ad03";
+    n.add(own);
+    let mut w = worker(own, 1);
+    n.b.run_it(own, Some(w.pid()), 0);
     let before = n.b.dump();
     assert_eq!((n.pass(60).ok(), n.pass(900).ok()), (String::new(), String::new()));
     assert_eq!(n.b.dump(), before);

@@ -39,7 +39,7 @@ pub fn hostname() -> String {
 pub fn until(what: &str, so: impl Fn() -> bool) {
     let began = Instant::now();
     while !so() {
-        assert!(began.elapsed() < Duration::from_secs(10), "never became so: {what}");
+        assert!(began.elapsed() < Duration::from_secs(120), "never became so: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -189,7 +189,7 @@ impl Scene {
             let text = fs::read(file).unwrap_or_default();
             let at_rest = fs::metadata(file)
                 .and_then(|m| m.modified())
-                .is_ok_and(|at| at.elapsed().is_ok_and(|since| since > Duration::from_millis(300)));
+                .is_ok_and(|at| at.elapsed().is_ok_and(|since| since > Duration::from_millis(1_500)));
             at_rest && text.windows(9).any(|word| word == b"sleep 300")
         };
         self.wait("its transcript to tell of it", || {

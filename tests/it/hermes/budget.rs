@@ -59,13 +59,13 @@ fn what_a_real_worker_used_is_what_its_provider_answered() {
 fn living_work_gets_a_comment_and_a_card_and_its_split_when_it_ends() {
     let Some(home) = Home::new() else { return };
     let provider = Provider::new(&home);
-    home.profile("luna", &provider.mode("slow"));
+    home.profile("luna", &provider.mode("deaf"));
     home.profile("sol", &provider.mode("ok"));
     home.profile("tuesday", &provider.mode("decide"));
     let body = "Do both.\n\n## Scope\n- Concern: both halves\n- In scope: `left/**`, `right/**`\n- Time budget: 5m\n";
     let id = home.create(&["--body", body]);
     home.hermes(&["dispatch"]).ok();
-    provider.await_question("slow");
+    provider.await_question("deaf");
     home.age(400);
     let run = home.task(&id, "current_run_id");
     let said = ran(home.command("budget-check").args(["--comment", "--distress"])).ok();

@@ -14,7 +14,7 @@ use super::python::python_home;
 use crate::support::{Ran, TestBoard, is_gone, program, ran};
 
 /// The longest a real worker may take to do what it was started for.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What keeps a worker's end near: few retries, few turns.
 pub const QUICK: &str = "agent: {api_max_retries: 2, max_turns: 6}\n";
@@ -200,9 +200,11 @@ impl Home {
         let text = format!(
             "#!/bin/sh\ncase \"$*\" in *\"-p {profile} \"*) ;; *) exec {} \"$@\" ;; esac\n\
              echo \"Query: work kanban task $HERMES_KANBAN_TASK\"\ncat {}\n\
-             sleep 1 # else Python loses its exit code when it starts the next one\nexit {code}\n",
+             sleep {} # else Python loses its exit code when it starts the next one\nexit {code}\n",
             real.display(),
-            log.display()
+            log.display(),
+            // Where that code is all there is to tell.
+            if code == 75 { 8 } else { 1 }
         );
         std::fs::write(&script, text).unwrap();
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -38,8 +38,15 @@ enum Passes {
     Whole(usize),
 }
 
+/// Until both had a part in it: who is first on a busy machine, nobody knows.
 fn race(how: &str, passes: &Passes) {
-    let Some(home) = Home::new() else { return };
+    let both = (0..5).any(|_| raced(how, passes).is_none_or(|by| (1..60).contains(&by)));
+    assert!(both, "no race in five times");
+}
+
+/// How many of sixty runs were ended by `heal`.
+fn raced(how: &str, passes: &Passes) -> Option<i32> {
+    let home = Home::new()?;
     let pid = dead_pid();
     let tasks: Vec<String> = (0..60).map(|i| format!("t_{i:08x}")).collect();
     for task in &tasks {
@@ -89,8 +96,8 @@ fn race(how: &str, passes: &Passes) {
     assert_eq!(one("PRAGMA integrity_check"), "ok");
     let by = one("SELECT count(*) FROM task_events WHERE json_extract(payload, '$.by') = 'heal'");
     eprintln!("{how}: {by} of 60 by heal, the rest by the dispatcher");
-    assert!((1..60).contains(&by.parse::<i32>().unwrap()), "no race: {by} of 60 by heal");
     home.accepts(&[&tasks[0], &tasks[30], &tasks[59]]);
+    by.parse().ok()
 }
 
 #[test]

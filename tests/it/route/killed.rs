@@ -44,7 +44,7 @@ fn killed_anywhere_the_next_pass_moves_the_rest() {
     let undisturbed = board();
     let began = Instant::now();
     ran(&mut undisturbed.command("route-blocked")).ok();
-    let took = began.elapsed();
+    let mut took = began.elapsed();
     assert_eq!(whole(&undisturbed), WAITING.to_string());
     let mut killed = 0;
     for round in 0..ROUNDS {
@@ -53,10 +53,14 @@ fn killed_anywhere_the_next_pass_moves_the_rest() {
         let mut child = Kept(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         let began = Instant::now();
         while began.elapsed() * ROUNDS < took * round && child.is_running() {
-            std::hint::spin_loop();
+            std::thread::sleep(std::time::Duration::from_micros(200));
         }
         let _ = child.0.kill();
-        killed += i32::from(child.0.wait().unwrap().signal() == Some(9));
+        match child.0.wait().unwrap().signal() {
+            Some(9) => killed += 1,
+            // The first one was held up, and this is how long it takes.
+            _ => took = took.min(began.elapsed()),
+        }
         whole(&b);
         ran(&mut b.command("route-blocked")).ok();
         assert_eq!(whole(&b), WAITING.to_string(), "round {round}");

@@ -47,7 +47,7 @@ pub fn all() -> Vec<Incident> {
             "five workers at once die with equal words",
             "37689, PR 29732",
             |w| {
-                w.ends_after = 2.0;
+                w.ends_after = 8.0;
                 w.act("luna", Act::Dies);
                 for _ in 0..5 {
                     w.task(json!({}));

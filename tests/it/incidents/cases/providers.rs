@@ -134,7 +134,7 @@ pub fn all() -> Vec<Incident> {
             "six tasks at once meet one minute limit",
             "44880, 44812, gastown#2086",
             |w| {
-                w.ends_after = 2.5;
+                w.ends_after = 8.0;
                 w.act("luna", Act::Ends("r429.t_79a491c3.log", 0));
                 for _ in 0..6 {
                     w.task(json!({}));
