@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::support::{TestBoard, dead_pid, now, program, ran};
+use crate::support::{TestBoard, dead_pid, executable, now, program, ran};
 
 fn broken(b: &TestBoard) {
     b.add("t_000000a1", "ready");
@@ -19,8 +19,7 @@ fn as_nobody(b: &TestBoard, args: &[&str]) -> crate::support::Ran {
     let open = |p: &Path| fs::set_permissions(p, fs::Permissions::from_mode(0o755)).unwrap();
     open(b.path());
     let heal = b.path().join("heal-copy");
-    fs::copy(program("heal"), &heal).unwrap();
-    open(&heal);
+    executable(&heal, fs::read(program("heal")).unwrap());
     let mut as_other = std::process::Command::new("setpriv");
     as_other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&heal).args(args);
     as_other.env_clear().envs(b.environment()).stdin(Stdio::null());

@@ -1,6 +1,7 @@
 //! A board in a temporary folder, the programs run against it with nothing of this machine's environment, and facts
 //! back out.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -42,6 +43,17 @@ pub fn until(what: &str, so: impl Fn() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(120), "never became so: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Makes a program with these bytes. A process of its own writes it: nobody can start what somebody has open for writing, and
+/// what this process has open every child that another thread starts just then has too, for a moment.
+#[track_caller]
+pub fn executable(path: &Path, bytes: impl AsRef<[u8]>) {
+    let mut install = Command::new("install");
+    install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
+    let mut install = install.spawn().unwrap();
+    install.stdin.take().unwrap().write_all(bytes.as_ref()).unwrap();
+    assert!(install.wait().unwrap().success(), "{}", path.display());
 }
 
 /// What a program said and how it ended.

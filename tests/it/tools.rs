@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::{Ran, TestBoard, ran};
+use crate::support::{Ran, TestBoard, executable, ran};
 
 /// A systemd that runs unless there is `no-systemd`; what is in `on` is active, and `last` says when it was.
 const SYSTEMCTL: &str = r#"#!/bin/sh
@@ -58,13 +58,11 @@ pub fn watchbill(b: &TestBoard, args: &[&str]) -> Command {
 }
 
 fn write(file: PathBuf, text: &str) {
-    use std::os::unix::fs::PermissionsExt;
     if file.exists() {
         return;
     }
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(&file, text).unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&file, text);
 }
 
 /// The same, run to its end.

@@ -100,8 +100,7 @@ fn a_checkout_that_names_programs_runs_none_of_them() {
     let tree = tree(&b);
     let (repo, mark) = (b.path().join("repo"), b.path().join("it-ran"));
     let script = b.path().join("script.sh");
-    std::fs::write(&script, format!("#!/bin/sh\ntouch {}\nexec cat\n", mark.display())).unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::executable(&script, format!("#!/bin/sh\ntouch {}\nexec cat\n", mark.display()));
     let run = script.to_str().unwrap();
     for (key, value) in [
         ("core.fsmonitor", run),

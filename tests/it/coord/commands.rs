@@ -2,7 +2,6 @@
 //! stopped. What the real ones do is in `agents::spawned`.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use super::usage::repository;
-use crate::support::{Kept, Ran, TestBoard, is_gone, marked, now, ran, until};
+use crate::support::{Kept, Ran, TestBoard, executable, is_gone, marked, now, ran, until};
 
 /// A coordinator that is a command too.
 const PARENT: &str = "01a20200-bf1b-4e90-8faf-1c042f18d165";
@@ -47,8 +46,7 @@ impl Yard {
         fs::create_dir_all(&bin).unwrap();
         // Not written over: it may run.
         let file = bin.join(format!("{name}.new"));
-        fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&file, format!("#!/bin/sh\n{text}\n"));
         fs::rename(file, bin.join(name)).unwrap();
     }
 

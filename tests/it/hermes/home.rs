@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::ops::Deref;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,7 +10,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use super::python::python_home;
-use crate::support::{Ran, TestBoard, is_gone, program, ran};
+use crate::support::{Ran, TestBoard, executable, is_gone, program, ran};
 
 /// The longest a real worker may take to do what it was started for.
 pub const PATIENCE: Duration = Duration::from_secs(300);
@@ -206,8 +205,7 @@ impl Home {
             // Where that code is all there is to tell.
             if code == 75 { 8 } else { 1 }
         );
-        std::fs::write(&script, text).unwrap();
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&script, text);
         script
     }
 

@@ -1,12 +1,10 @@
 //! A session that works on a task beside the real dispatcher, which sees a claim without a process.
 
-use std::os::unix::fs::PermissionsExt;
-
 use serde_json::json;
 
 use super::home::Home;
 use crate::coord::recorded;
-use crate::support::{dead_pid, hostname, now, ran};
+use crate::support::{dead_pid, executable, hostname, now, ran};
 
 /// As long as its server says that it works, `coord detect --record` renews its claim. Time is let pass, not waited for.
 #[test]
@@ -20,9 +18,7 @@ fn a_session_of_40_minutes_is_never_dispatched_twice() {
     let lock = format!("{}:{}", hostname(), dead_pid());
     home.sql(&format!("UPDATE tasks SET claim_lock = '{lock}'; UPDATE task_runs SET claim_lock = '{lock}'"));
     let (worker, started) = (home.path().join("worker"), home.path().join("started"));
-    std::fs::write(&worker, format!("#!/bin/sh\necho $HERMES_KANBAN_TASK >> {}\n", started.display()))
-        .unwrap();
-    std::fs::set_permissions(&worker, std::fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&worker, format!("#!/bin/sh\necho $HERMES_KANBAN_TASK >> {}\n", started.display()));
     let dispatch = || ran(home.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", &worker)).ok();
     for minute in 1..=40 {
         home.age(60);

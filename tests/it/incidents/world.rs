@@ -1,7 +1,6 @@
 //! One home in which an incident happens, with or without our programs.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use super::sessions::Sessions;
 use super::verdict::{Verdict, judge};
 use crate::hermes::home::{Home, PATIENCE, key, last_words};
 use crate::hermes::provider::Provider;
-use crate::support::{Kept, dead_pid, is_gone, program, ran, stranger};
+use crate::support::{Kept, dead_pid, executable, is_gone, program, ran, stranger};
 
 /// Seconds of a minute here. One more than 60, so that no limit of whole minutes falls between two ticks.
 const MINUTE: i64 = 61;
@@ -93,8 +92,7 @@ impl World {
         );
         std::fs::create_dir_all(home.path().join("acts")).unwrap();
         std::fs::write(home.path().join("worker.py"), include_str!("worker.py")).unwrap();
-        std::fs::write(&worker, script).unwrap();
-        std::fs::set_permissions(&worker, std::fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&worker, script);
         let gateway = Gateway::new(&home, how, names, &worker);
         let mut world = World {
             home,

@@ -197,8 +197,7 @@ fn a_git_that_stands_first_in_the_path_is_not_run() {
     let b = TestBoard::new();
     let (evil, tree, mark) = (b.path().join("evil"), b.path().join("tree"), b.path().join("ran"));
     fs::create_dir(&evil).unwrap();
-    fs::write(evil.join("git"), format!("#!/bin/sh\ntouch {}\n", mark.display())).unwrap();
-    fs::set_permissions(evil.join("git"), Permissions::from_mode(0o755)).unwrap();
+    crate::support::executable(&evil.join("git"), format!("#!/bin/sh\ntouch {}\n", mark.display()));
     let made = std::process::Command::new("git").args(["init", "-q"]).arg(&tree).status().unwrap();
     assert!(made.success());
     fs::write(tree.join("new.rs"), "").unwrap();

@@ -1,7 +1,5 @@
 //! Nobody at the endpoint: such things pass, so heal's resets come first.
 
-use std::os::unix::fs::PermissionsExt;
-
 use super::super::home::Home;
 
 #[test]
@@ -15,8 +13,7 @@ fn a_refused_connection_gets_its_card_once_the_resets_are_used_up() {
     let log = home.path().join(format!("kanban/logs/{task}.log"));
     let (echo, said) = (home.path().join("echo"), home.path().join("said"));
     std::fs::copy(&log, &said).unwrap();
-    std::fs::write(&echo, format!("#!/bin/sh\ncat {}\n", said.display())).unwrap();
-    std::fs::set_permissions(&echo, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::support::executable(&echo, format!("#!/bin/sh\ncat {}\n", said.display()));
     let attempt = || {
         crate::support::ran(home.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", &echo)).ok();
         home.await_workers();
