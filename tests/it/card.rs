@@ -431,8 +431,7 @@ fn from_the_stop_to_the_next_profile() {
 
 #[test]
 fn eight_at_once_make_one_card() {
-    let mut b = TestBoard::own();
-    b.config.push_str("[board]\nbusy_timeout = \"1m\"\n");
+    let b = TestBoard::own();
     let task = at_work(&b, "A");
     let run = b.task(&task, "current_run_id");
     let mut crew: Vec<_> = (0..8)

@@ -25,16 +25,10 @@ fn wait(all: &mut [Kept]) -> usize {
     codes.iter().filter(|c| **c == Some(75)).count()
 }
 
-/// Eight at once, and a disk that is busy: none of them is to give up for that.
-fn patient(mut b: TestBoard) -> TestBoard {
-    b.config.push_str("[board]\nbusy_timeout = \"1m\"\n");
-    b
-}
-
 #[test]
 fn eight_passes_over_one_death_book_it_once() {
     for _ in 0..ROUNDS {
-        let b = patient(TestBoard::new());
+        let b = TestBoard::new();
         b.add("t_00000001", "ready");
         b.run_it("t_00000001", Some(NO_PID), 0);
         let (db, later) = (b.db.to_str().unwrap(), (now() + 900).to_string());
@@ -50,7 +44,7 @@ fn eight_passes_over_one_death_book_it_once() {
 #[test]
 fn eight_passes_over_one_failure_write_one_card() {
     for _ in 0..ROUNDS {
-        let b = patient(TestBoard::new());
+        let b = TestBoard::new();
         b.died_of("t_00000001", REFUSED_KEY);
         let mut all: Vec<_> = (0..AT_ONCE).map(|_| start(&b, "synthesize-distress", &[])).collect();
         assert_eq!(wait(&mut all), 0);

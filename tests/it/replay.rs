@@ -22,7 +22,7 @@ const A: &str = "t_0e0000a1";
 fn a_month_decided_on_again_is_the_same_by_the_same_policy_and_not_by_another() {
     let (same, other) =
         (Rc::new(RefCell::new(Replayed::default())), Rc::new(RefCell::new(Replayed::default())));
-    for seed in 0..30 {
+    for seed in 0..31 {
         let (same, other) = (Rc::clone(&same), Rc::clone(&other));
         let listener = move |stored: Stored, policy: &Config| {
             // Kept and read back: what a file holds is all there is.
@@ -38,7 +38,7 @@ fn a_month_decided_on_again_is_the_same_by_the_same_policy_and_not_by_another() 
     let (same, other) = (same.borrow(), other.borrow());
     assert!(same.passes > 1_500, "{} passes", same.passes);
     assert_eq!((same.changed, same.unreadable, &same.differences), (0, 0, &Vec::new()));
-    assert!(other.differences.len() > 30, "{} differences", other.differences.len());
+    assert!(other.differences.len() > 50, "{} differences", other.differences.len());
     let not_heal: Vec<_> = other.differences.iter().filter(|d| d.program != "heal").collect();
     assert!(not_heal.is_empty(), "what was changed is heal's alone: {not_heal:?}");
 }

@@ -31,7 +31,7 @@ pub struct Sighting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum News {
-    /// The provider answered: the attempt finished, or has worked for long enough.
+    /// The provider answered: the attempt finished, or was answered and has worked for long enough.
     Good,
     /// The attempt ended on the provider's refusal.
     Bad {

@@ -127,10 +127,12 @@ pub(super) fn found(world: &World, session: &str, more: &[&str]) -> Vec<String> 
 
 /// Waits until this is found of a session, and nothing else.
 #[track_caller]
-fn until_found(world: &World, session: &str, expected: &[&str]) {
+/// Says when the look began that found it.
+fn until_found(world: &World, session: &str, expected: &[&str]) -> Instant {
     world.server.until(&format!("{session}: {expected:?}"), || {
-        (found(world, session, &[]) == expected).then_some(())
-    });
+        let began = Instant::now();
+        (found(world, session, &[]) == expected).then_some(began)
+    })
 }
 
 #[test]
@@ -243,8 +245,9 @@ fn d5_a_provider_that_refuses_again_and_again_presses() {
     let (_, session) = world.spawned("limited", &[]);
     world.until_state(&session, "retry");
     let began = Instant::now();
-    until_found(&world, &session, &["PROVIDER_PRESSURE"]);
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    // How long the look itself takes is the machine's business.
+    let took = until_found(&world, &session, &["PROVIDER_PRESSURE"]).duration_since(began);
+    assert!(took < Duration::from_secs(12), "{took:?}");
     // It gives up in the end, and that is the same issue.
     world.until_state(&session, "idle");
     assert_eq!(found(&world, &session, &[]), ["PROVIDER_PRESSURE"]);

@@ -8,6 +8,6 @@ mod files; // completing a card never takes a file of its source away
 #[cfg(feature = "real")]
 mod fleet; // twenty tasks, two providers, one of which refuses
 mod pingpong; // from one limited provider to the other and back
-mod sessions;
+mod sessions; // each card is a session of its own, with an orchestrator that works
 #[cfg(feature = "real")]
-mod silent; // a provider that takes questions and never answers // each card is a session of its own, with an orchestrator that works
+mod silent; // a provider that takes questions and never answers

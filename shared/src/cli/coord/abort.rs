@@ -8,7 +8,7 @@ use serde_json::json;
 use super::stop::{End, stop};
 use super::{Coord, Meant, refused, silent};
 use crate::board::{Change, RunRef, hermes};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::quote;
 use crate::session::mapping::ABORTED;
 use crate::session::{Mapping, MappingStatus, State};
@@ -81,7 +81,7 @@ impl Coord<'_> {
         status: MappingStatus,
         reason: Option<&str>,
     ) -> Result<bool> {
-        self.hand.write(&mapping.task, |hand, seen| {
+        let ended = self.hand.write(&mapping.task, |hand, seen| {
             if seen.task.current_run != mapping.run {
                 return Ok(None);
             }
@@ -102,6 +102,8 @@ impl Coord<'_> {
             let manual = status == MappingStatus::Aborted;
             changes.extend(hermes::taken_back(seen, why, manual, &trail));
             Ok(Some(changes))
-        })
+        });
+        // Whatever is wrong with the board, the session itself is not at work any more.
+        ended.map_err(|e| Error { what: format!("its session was stopped, but {}", e.what), ..e })
     }
 }

@@ -21,10 +21,9 @@ pub(super) fn answered<'a>(
     now: Time,
 ) -> Result<Vec<(&'a str, &'a Run)>> {
     let pace = seconds(world.config.routing.pace);
-    let mut lasting: Vec<&(String, Run)> =
-        runs.iter().filter(|(_, run)| worked(run, pace) && matters(run)).collect();
-    lasting.sort_by_key(|(_, run)| std::cmp::Reverse(run.started_at));
-    lasting.truncate(MOST_ASKED);
+    // The board gives its runs the oldest first.
+    let youngest = runs.iter().rev().filter(|(_, run)| worked(run, pace) && matters(run));
+    let lasting: Vec<&(String, Run)> = youngest.take(MOST_ASKED).collect();
     let ids: Vec<String> = lasting.iter().map(|(task, _)| task.clone()).collect();
     let details = world.board.look(&ids)?;
     let mut answered = Vec::new();

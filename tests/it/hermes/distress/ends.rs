@@ -148,7 +148,7 @@ fn every_end_gets_the_card_it_needs_and_no_other() {
     assert!(said.contains(&undecided) && said.contains("without a decision"), "{said}");
 
     // It stays so while the hold lasts, a quarter of an hour at least, and heal leaves it alone.
-    home.age(200);
+    home.age(400);
     let said = home.round();
     assert!(said.contains(&undecided), "{said}");
     assert_eq!(home.task(limited, "status"), "scheduled", "{}", home.kinds(limited));
@@ -156,7 +156,7 @@ fn every_end_gets_the_card_it_needs_and_no_other() {
 
     // A worker's own block has waited long enough for somebody who knows better.
     assert!(home.cards(of(&tasks, "block")).is_empty());
-    home.age(800);
+    home.age(600);
     let _ = home.distress(&[]);
     assert_eq!(home.card(of(&tasks, "block")).blocker, "env_blocker");
     home.keeps_the_key();
