@@ -244,8 +244,12 @@ fn the_hold_ends_with_one_probe_and_what_is_remembered_decides_nothing() {
     assert_eq!(said.matches(" extend: ").count(), 3, "{said}");
     assert_eq!(b.count("tasks WHERE status = 'ready' AND title LIKE 'Task%'"), "1");
     assert_eq!(b.routed(2_100).ok(), "", "the others wait for the probe");
-    // It works: the rest follows in steps.
     let probe = b.value("SELECT id FROM tasks WHERE status = 'ready' AND title LIKE 'Task%'");
+    let mut command = b.command("watchbill");
+    let at = (now() + 2_100).to_string();
+    let said = ran(command.args(["providers", "--now", &at]).arg("--db").arg(&b.db)).ok();
+    assert!(said.contains(&format!("after rate_limit: {probe} probes it")), "{said}");
+    // It works: the rest follows in steps.
     let (began, end) = (now() + 2_200, now() + 2_260);
     b.sql(&format!(
         "UPDATE tasks SET status = 'done' WHERE id = '{probe}';

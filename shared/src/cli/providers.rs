@@ -39,6 +39,8 @@ struct Row {
     profiles: Vec<String>,
     held: usize,
     on_way: usize,
+    /// The task that tries it after its hold.
+    probing: Option<String>,
 }
 
 /// Everything the boards of this host show together.
@@ -116,6 +118,7 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
                 profiles: vec![p.name.clone()],
                 held,
                 on_way: 0,
+                probing: None,
             }),
         }
     }
@@ -131,11 +134,14 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
                 profiles: entry.profile.clone().into_iter().collect(),
                 held: 0,
                 on_way: 0,
+                probing: None,
             }),
         }
     }
     for row in &mut rows {
-        row.on_way = seen.routing.sent.iter().filter(|s| s.is_open && s.id.is_same(&row.id)).count();
+        row.on_way = router.on_way(&row.id);
+        let probed = row.entry.as_ref().filter(|_| row.state == State::HalfOpen);
+        row.probing = probed.and_then(|e| router.probing(&row.id, e)).map(str::to_owned);
     }
     rows
 }
@@ -149,16 +155,16 @@ fn whole(r: &Row, now: Time) -> Value {
         "cause": e.map(|e| e.cause), "since": e.map(|e| e.since), "until": e.filter(|_| held).map(|e| e.until),
         "refusals": e.map_or(0, |e| e.strikes), "task": e.map(|e| e.task.as_str()),
         "recovered": e.and_then(|e| e.good), "next_probe": next_probe(r, now),
-        "held": r.held, "on_the_way": r.on_way,
+        "held": r.held, "on_the_way": r.on_way, "probing": r.probing,
     })
 }
 
-/// When the next task tries it: at the end of the hold; at once where that is over.
+/// When the next task tries it: at the end of the hold; at once where that is over and no task tries it already.
 fn next_probe(r: &Row, now: Time) -> Option<Time> {
     let entry = r.entry.as_ref()?;
     match r.state {
         State::Healthy | State::GivenUp => None,
-        State::HalfOpen => Some(now),
+        State::HalfOpen => r.probing.is_none().then_some(now),
         _ => Some(entry.until),
     }
 }
@@ -178,7 +184,10 @@ fn table(rows: &[Row], now: Time) -> String {
             (Some(e), State::Healthy) => {
                 format!("{} is over since {}", e.cause, words(e.good.map_or(0, |g| now.since(g))))
             }
-            (Some(e), State::HalfOpen) => format!("after {}: the next task probes it", e.cause),
+            (Some(e), State::HalfOpen) => {
+                let by = r.probing.as_deref().unwrap_or("the next task");
+                format!("after {}: {by} probes it", e.cause)
+            }
             (Some(e), _) => {
                 let times = if e.strikes == 1 { "once".to_owned() } else { format!("{} times", e.strikes) };
                 format!(
@@ -257,6 +266,7 @@ mod tests {
             profiles: vec!["luna".into()],
             held: 1,
             on_way: 0,
+            probing: None,
         };
         let held = whole(&row(State::OutOfQuota), Time(1_060));
         assert_eq!((&held["state"], &held["until"]), (&json!("out_of_quota"), &json!(Time(4_600))));
@@ -264,5 +274,12 @@ mod tests {
         let said = table(&[row(State::OutOfQuota)], Time(1_060));
         assert!(said.contains("quota since 1m, refused 2 times, seen on t_00000001"), "{said}");
         assert!(whole(&row(State::GivenUp), Time(1_060))["next_probe"].is_null());
+        let probed = |by: Option<&str>| Row { probing: by.map(str::to_owned), ..row(State::HalfOpen) };
+        assert_eq!(whole(&probed(None), Time(5_000))["next_probe"], json!(Time(5_000)));
+        assert!(table(&[probed(None)], Time(5_000)).contains("after quota: the next task probes it"));
+        let tried = whole(&probed(Some("t_00000002")), Time(5_000));
+        assert_eq!((&tried["probing"], &tried["next_probe"]), (&json!("t_00000002"), &Value::Null));
+        let said = table(&[probed(Some("t_00000002"))], Time(5_000));
+        assert!(said.contains("after quota: t_00000002 probes it"), "{said}");
     }
 }

@@ -183,11 +183,11 @@ fn is_whole_line(name: Name, place: &Place) -> bool {
     }
 }
 
-/// The quote a value opens with, and how many bytes stand before its inside: `b'`, `\"`, `"""`, `SecretStr('`.
+/// The quote a value opens with, and how many bytes stand before its inside: `b'`, `\"`, `"""`, `SecretStr('`, `('`.
 fn opening(rest: &str) -> Option<(usize, &str)> {
     let call = run(rest, 0, |b| b.is_ascii_alphabetic());
     let call = match rest.as_bytes().get(call) {
-        Some(b'(') if call > 0 => call + 1,
+        Some(b'(') => call + 1,
         Some(b'"' | b'\'') if call <= 2 && rest[..call].bytes().all(|b| b"bBrRfFuU".contains(&b)) => call,
         _ => 0,
     };

@@ -52,6 +52,46 @@ fn a_word_is_like_a_key_by_how_it_is_mixed() {
 }
 
 #[test]
+fn a_word_is_random_where_nearly_every_second_neighbour_is_of_another_sort() {
+    for (word, random) in [
+        ("aB3dE5gH7", true),
+        // 9 of 20 neighbours, and 9 of 21.
+        ("AAAbb11AAbb11AAbb11AA", true),
+        ("AAAAbb11AAbb11AAbb11AA", false),
+        ("ReadOnlyView2024", false),
+        // Too few capitals, small letters, digits.
+        ("aB3d5gH7", false),
+        ("aB3E5H7", false),
+        ("aBdEgHaB3", false),
+    ] {
+        assert_eq!(text::Mix::of(word).is_random(), random, "{word}");
+    }
+}
+
+#[test]
+fn a_word_begins_where_no_letter_or_digit_goes_before_it() {
+    for (before, begins) in [
+        ("", true),
+        ("word ", true),
+        ("word-", true),
+        ("word", false),
+        ("4", false),
+        // As JSON and Python write the end of a line, a tab, a carriage return.
+        ("line\\n", true),
+        ("line\\t", true),
+        ("line\\r", true),
+        ("line\\x", false),
+        ("a%2F", true),
+        ("a%2g", false),
+        ("a%g2", false),
+        ("a2F", false),
+    ] {
+        let text = format!("{before}key");
+        assert_eq!(text::is_word_start(&text, before.len()), begins, "{text}");
+    }
+}
+
+#[test]
 fn what_is_itself_a_name_is_no_value() {
     for (word, is) in [
         ("password", true),
@@ -230,6 +270,7 @@ fn assignments() {
         ),
         ("{\"password\": \"a\\\"b c\", \"n\": 1}", "{\"password\": \"[redacted: password]\", \"n\": 1}"),
         ("api_key='abc', model='x'", "api_key='[redacted: api key]', model='x'"),
+        ("API_KEY = ('abc')", "API_KEY = ('[redacted: api key]')"),
         ("SecretStr: api_key=SecretStr('abc')", "SecretStr: api_key=SecretStr('[redacted: api key]')"),
         ("AWS_SECRET_ACCESS_KEY=a/b+c9", "AWS_SECRET_ACCESS_KEY=[redacted: api key]"),
         ("MISTRAL_KEY=abc123", "MISTRAL_KEY=[redacted: api key]"),

@@ -140,7 +140,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::testing::event;
+    use crate::watch::testing::{ago, detail, event};
+
+    #[test]
+    fn what_was_undone_stands_until_something_happens_or_somebody_asks() {
+        let said =
+            |body: &str, seconds: i64| Comment { author: "anna".into(), body: body.into(), at: ago(seconds) };
+        let stands = |by: &str, later: &[Event], comments: Vec<Comment>| {
+            let mut d = detail("t_00000001", Status::Ready);
+            d.events.push(event(UNDONE, 100, json!({"by": by})));
+            d.events.extend_from_slice(later);
+            d.comments = comments;
+            undone(&d).is_some()
+        };
+        assert!(stands(undo::NAME, &[], Vec::new()));
+        assert!(!stands("anna", &[], Vec::new()), "whose word is not undo's");
+        for (kind, over) in
+            [("commented", false), ("heartbeat", false), ("claimed", true), ("unblocked", true)]
+        {
+            assert_eq!(stands(undo::NAME, &[event(kind, 50, json!({}))], Vec::new()), !over, "{kind}");
+        }
+        assert!(!stands(undo::NAME, &[], vec![said("watchbill: heal", 50)]));
+        assert!(stands(undo::NAME, &[], vec![said("watchbill: heal", 150)]), "said before it was undone");
+        assert!(stands(undo::NAME, &[], vec![said("please\nwatchbill: heal", 50)]));
+    }
 
     #[test]
     fn a_fresh_start_is_said_by_somebody() {

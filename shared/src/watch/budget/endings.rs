@@ -12,14 +12,12 @@ const MOST: usize = 160;
 /// The form in which two error texts are the same: lower case, with every number, id and time replaced.
 pub(super) fn fingerprint(text: &str) -> String {
     let mut out = String::new();
-    for word in text.split_whitespace() {
+    // A word takes at least its blank.
+    for word in text.split_whitespace().take(MOST) {
         if !out.is_empty() {
             out.push(' ');
         }
         out.push_str(&plain(word));
-        if out.len() > MOST {
-            break;
-        }
     }
     clip_words(&out, MOST).trim_end().to_owned()
 }

@@ -448,6 +448,35 @@ fn providers_that_refuse_work_now_are_shown_however_long_they_do() {
 }
 
 #[test]
+fn a_refusal_that_falls_into_the_time_of_another_makes_that_longer() {
+    use crate::cause::Cause;
+    use crate::provider::Id;
+    use crate::provider::ledger::{News, Sighting};
+    let bad = |seconds: i64, cause: Cause, until: i64| Sighting {
+        id: Id::new(None, Some("a.example")),
+        profile: None,
+        task: "t_1".into(),
+        at: ago(seconds),
+        began: ago(seconds),
+        news: News::Bad { cause, resets: Some(ago(until)) },
+    };
+    let shown = |sightings: &[Sighting]| -> Vec<(i64, i64)> {
+        let mut s = seen(vec![running(60)]);
+        s.routing.sightings = sightings.to_vec();
+        let config = Config::default();
+        let judged = judge::all(&s, &config, &BTreeMap::new(), None);
+        let provider = page::overview(&s, &judged, &config).providers.remove(0);
+        provider.refusals.iter().map(|r| (NOW.since(r.from), NOW.since(r.until))).collect()
+    };
+    let first = bad(900, Cause::RateLimit, 600);
+    assert_eq!(shown(&[first.clone(), bad(700, Cause::RateLimit, 300)]), [(900, 300)]);
+    assert_eq!(shown(&[first.clone(), bad(600, Cause::RateLimit, 300)]), [(900, 300)], "where it ended");
+    assert_eq!(shown(&[first.clone(), bad(700, Cause::RateLimit, 650)]), [(900, 600)], "never shorter");
+    assert_eq!(shown(&[first.clone(), bad(500, Cause::RateLimit, 300)]), [(900, 600), (500, 300)]);
+    assert_eq!(shown(&[first, bad(700, Cause::Quota, 300)]), [(900, 600), (700, 300)], "another cause");
+}
+
+#[test]
 fn amounts_that_read_the_same_are_told_exactly() {
     let mut w = running(65);
     w.detail.body = "## Scope\n- Time budget: 60s\n- Cost budget: $1\n".into();

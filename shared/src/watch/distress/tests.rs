@@ -921,6 +921,15 @@ fn an_orchestrator_behind_the_same_wall_is_not_asked() {
     let d = decide(&all, &pass(), &config);
     let (status, task) = card(&d.steps[0]).unwrap();
     assert_eq!((status, task.assignee.as_deref()), (&Status::Ready, Some("nova")));
+    // The profile that is always there, though no list names it; and where nobody knows who is there, the name is enough.
+    config.orchestrator.fallbacks = vec!["default".into()];
+    let asked = |all: &Seen| card(&decide(all, &pass(), &config).steps[0]).unwrap().1.assignee.clone();
+    assert_eq!(asked(&all).as_deref(), Some("default"));
+    let known = all.runtime.take();
+    config.orchestrator.fallbacks = vec!["sol".into()];
+    let asked = |all: &Seen| card(&decide(all, &pass(), &config).steps[0]).unwrap().1.assignee.clone();
+    assert_eq!(asked(&all).as_deref(), Some("sol"));
+    all.runtime = known;
     // A question of its task's size is no matter of the provider.
     all.sources = vec![gave_up("t_00000001", Cause::IterationBudget)];
     assert_eq!(card(&told(&all).steps[0]).unwrap().0, &Status::Ready);

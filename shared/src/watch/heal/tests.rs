@@ -463,6 +463,21 @@ fn holds_grow_end_and_are_bounded() {
     says(carded(None), "hand-over no-decision: held for 16m, and its card was closed without a decision");
     says(carded(Some(Cause::Credential)), "hand-over no-decision");
     says(carded(Some(Cause::RateLimit)), "resume hold-over");
+    // A card that was tied to it later, and one that was tied to it before for something else.
+    let tied = |events: Vec<(&'static str, &'static str)>| {
+        with!(hold(NOW.0 - 1, "heal"), |t| {
+            let (id, title) = ("t_0000cafe".into(), "[BLOCKED] t_00000001 rate_limited".into());
+            t.detail.parents = vec![Kin { id, title, status: Status::Done }];
+            let held = t.detail.events.iter().position(|e| e.kind == "scheduled").unwrap();
+            for (when, parent) in events {
+                let link = event("linked", 500, json!({"parent": parent}));
+                t.detail.events.insert(if when == "later" { held + 1 } else { held }, link);
+            }
+        })
+    };
+    says(tied(vec![("later", "t_0000cafe")]), "hand-over no-decision");
+    says(tied(vec![("before", "t_0000cafe")]), "resume hold-over");
+    says(tied(vec![("before", "t_0000cafe"), ("later", "t_00000bad")]), "resume hold-over");
     // Ours over a person's schedule is forged.
     let forged =
         with!(hold(NOW.0 - 1, "heal"), |t| t.detail.events.insert(0, event("scheduled", 9_000, Value::Null)));

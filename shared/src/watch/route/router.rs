@@ -253,7 +253,7 @@ impl<'a> Router<'a> {
             let decides = |p: &str| p == "default" || self.orchestrators.iter().any(|o| o == p);
             let mut more: Vec<&str> = self.routing.profiles.keys().map(String::as_str).filter(fit).collect();
             more.retain(|p| !decides(p) && !names.iter().any(|n| n == p));
-            more.sort_by_key(|p| (self.on_way(&self.profile(p).id(), None), (*p).to_owned()));
+            more.sort_by_key(|p| (self.on_way(&self.profile(p).id()), (*p).to_owned()));
             names.extend(more.into_iter().map(str::to_owned));
         }
         names.iter().map(|n| self.profile(n)).collect()
@@ -298,11 +298,7 @@ impl<'a> Router<'a> {
         let standing = self.ledger.of(p, self.now, &self.policy);
         match standing {
             Some((_, state)) if state.is_held() => 0,
-            Some((e, State::HalfOpen)) => {
-                // A probe that nobody takes proves nothing; the next one may go after a while.
-                let since = e.bad.max(self.now.plus(-seconds(self.config.routing.unclaimed)));
-                1_usize.saturating_sub(self.on_way(&id, Some(since)))
-            }
+            Some((e, State::HalfOpen)) => usize::from(self.probing(&id, e).is_none()),
             _ => {
                 let pace = seconds(self.config.routing.pace).max(1);
                 let good = standing.and_then(|(e, _)| e.good);
@@ -310,16 +306,25 @@ impl<'a> Router<'a> {
                 let since = self.first_good(&id, good).unwrap_or(self.now);
                 let steps = u32::try_from((self.now.since(since) / pace).clamp(0, 10)).unwrap_or(0);
                 let most = usize::try_from(self.config.routing.at_once).unwrap_or(usize::MAX);
-                most.saturating_mul(2_usize.pow(steps)).saturating_sub(self.on_way(&id, None))
+                most.saturating_mul(2_usize.pow(steps)).saturating_sub(self.on_way(&id))
             }
         }
     }
 
-    fn on_way(&self, id: &Id, since: Option<Time>) -> usize {
-        let here = |s: &&Sent| s.is_open && s.id.is_same(id) && since.is_none_or(|t| s.at >= t);
+    /// How many tasks are on their way to a provider: ready or running there.
+    pub(crate) fn on_way(&self, id: &Id) -> usize {
+        let here = |s: &&Sent| s.is_open && s.id.is_same(id);
         // However often it was sent, a task takes one place.
         let tasks: BTreeSet<&str> = self.sent.iter().filter(here).map(|s| s.task.as_str()).collect();
         tasks.len()
+    }
+
+    /// The task that tries a provider after its hold, as long as it is on its way.
+    pub(crate) fn probing(&self, id: &Id, entry: &Entry) -> Option<&str> {
+        // A probe that nobody takes proves nothing; the next one may go after a while.
+        let since = entry.bad.max(self.now.plus(-seconds(self.config.routing.unclaimed)));
+        let here = |s: &&Sent| s.is_open && s.id.is_same(id) && s.at >= since;
+        self.sent.iter().find(here).map(|s| s.task.as_str())
     }
 
     /// When the present run of sending began: what was sent before an hour's silence proves nothing of today's load.

@@ -382,6 +382,27 @@ fn no_cards_end_deletes_a_folder_of_its_task_and_a_strangers_word_stops_nobody()
 }
 
 #[test]
+fn a_card_is_tied_once_and_not_where_somebody_parted_it() {
+    let ties = |change: &dyn Fn(&mut Detail, &CardSeen)| {
+        let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+        c.detail.task.idempotency_key = None;
+        c.detail.events = vec![event("created", 500, json!({}))];
+        let mut source = detail("t_00000001", Status::Blocked);
+        change(&mut source, &c);
+        told(&with(c, source)).steps.iter().any(|s| s.action == "link")
+    };
+    let parted = |parent: &'static str| {
+        move |d: &mut Detail, _: &CardSeen| {
+            d.events.push(event("unlinked", 60, json!({"by": "anna", "parent": parent})));
+        }
+    };
+    assert!(ties(&|_, _| {}));
+    assert!(!ties(&tie), "it is tied already");
+    assert!(!ties(&parted("t_0000cafe")), "somebody cut that");
+    assert!(ties(&parted("t_00000bad")), "another link was cut");
+}
+
+#[test]
 fn a_second_card_about_one_task_gives_way() {
     let first = card("t_0000beef", "t_00000001", "rate_limited", Status::Running);
     let mut second = by_a_worker(Status::Ready);

@@ -90,6 +90,24 @@ fn who_failed_at_it_or_is_held_is_not_chosen() {
 }
 
 #[test]
+fn of_those_that_are_free_later_the_first_to_be_free_is_waited_for() {
+    let d = detail("t_0000aaaa", Status::Ready);
+    let (config, known) = (Config::default(), known());
+    for fallbacks in [["sol", "vega"], ["vega", "sol"]] {
+        let mut r = routing();
+        r.profiles.insert("luna".into(), profile("luna", "a", &fallbacks));
+        // Sol's provider has to be probed by its own work first; vega took its twenty of this hour ten minutes ago.
+        r.sightings = vec![refused("b", Cause::Overloaded, 2_000)];
+        r.sent = sent(20, "c", 600, false);
+        let router = router(&r, &config, &known);
+        let Choice::Wait { until, why } = router.choose(&ask(&router, &d, Blocker::RateLimited, None)) else {
+            panic!("{fallbacks:?}")
+        };
+        assert!(until < NOW.plus(3_000) && why.contains("probed"), "{fallbacks:?}: {why}");
+    }
+}
+
+#[test]
 fn a_few_at_first_and_twice_as_many_after_each_healthy_stretch() {
     let d = detail("t_0000aaaa", Status::Ready);
     let with = |sent: Vec<Sent>, healthy: bool| {

@@ -184,6 +184,23 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
 }
 
 #[test]
+fn what_a_rule_settles_is_not_asked_again() {
+    let mut s = answered(json!({}));
+    s.answered[0].runs[0].route = None;
+    for e in s.answered[0].events.iter_mut().filter(|e| e.kind == "completed") {
+        e.at = ago(2_000);
+    }
+    assert_eq!(actions(&told(&s)), [("t_00000001", "ask-again")]);
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &["sol"]));
+    let d = told(&s);
+    assert_eq!((actions(&d), d.findings.len()), (vec![("t_00000001", "move")], 0), "{d:?}");
+    // It has to wait for its turn there, and nobody is asked meanwhile.
+    s.routing.sent = sent(9, "b", 30, true);
+    let d = told(&s);
+    assert!(actions(&d).iter().all(|(_, action)| *action != "ask-again") && d.findings.is_empty(), "{d:?}");
+}
+
+#[test]
 fn a_list_of_decisions_is_no_herd() {
     let mut s = answered(json!([]));
     let mut all = Vec::new();
