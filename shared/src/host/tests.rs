@@ -176,6 +176,65 @@ fn tools_outlive_a_killed_worker() {
     rustix::process::kill_process(orphan, rustix::process::Signal::KILL).unwrap();
 }
 
+/// A worker that is sure to be who it is by now: a child runs exec in its own time.
+fn target(host: &Host, ask: &Ask, pid: i64) -> Target {
+    let known = |_: &Look| host.target(&ask.task, ask.run, pid).is_some();
+    look(host, &Ask { pid: Some(pid), ..ask.clone() }, known);
+    host.target(&ask.task, ask.run, pid).unwrap()
+}
+
+#[test]
+fn nobody_but_the_worker_that_was_seen_is_stopped() {
+    let host = host();
+    let ask = ask(&host, "stop", None);
+    let mut worker = marked(&ask, "sleep", &["600"]);
+    let seen = target(&host, &ask, worker.pid());
+    let refused = |target: Target, why: &str| {
+        let said = host.stop(&target).unwrap_err();
+        assert!(said.contains(why), "{said}");
+    };
+    refused(Target { start_ticks: seen.start_ticks + 1, ..seen.clone() }, "another process now");
+    refused(Target { boot_id: "another boot".into(), ..seen.clone() }, "another boot");
+    refused(Target { task: format!("{}0", seen.task), ..seen.clone() }, "does not name the task");
+    refused(Target { run: Some(8), ..seen.clone() }, "does not name the task");
+    refused(Target { pid: 1, ..seen.clone() }, "no worker's pid");
+    assert!(worker.0.try_wait().unwrap().is_none(), "it lives on");
+
+    let proof = host.stop(&seen).unwrap();
+    assert!(worker.0.try_wait().unwrap().is_some());
+    assert_eq!((proof.task.as_str(), proof.run, proof.pid), (seen.task.as_str(), Some(7), Some(seen.pid)));
+    assert!(host.still_gone(&proof));
+    refused(seen, "has ended");
+}
+
+#[test]
+fn a_harness_is_who_started_the_worker_and_says_so() {
+    let host = host();
+    let ask = ask(&host, "harness", None);
+    // The worker is the shell's child, and carries the mark alone.
+    let script = format!(
+        "HERMES_KANBAN_TASK={} HERMES_KANBAN_RUN_ID=7 sleep 600 & echo $!; wait; exit 0; our harness",
+        ask.task
+    );
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut harness = Killed(shell.spawn().unwrap());
+    let mut line = String::new();
+    let out = harness.0.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
+    let seen = target(&host, &ask, line.trim().parse().unwrap());
+
+    assert_eq!(host.stop_harness(&seen, "somebody else's harness"), Ok(false));
+    let other = Target { start_ticks: seen.start_ticks + 1, ..seen.clone() };
+    assert!(host.stop_harness(&other, "our harness").unwrap_err().contains("another process now"));
+    assert!(harness.0.try_wait().unwrap().is_none(), "it lives on");
+
+    assert_eq!(host.stop_harness(&seen, "our harness"), Ok(true));
+    assert!(harness.0.try_wait().unwrap().is_some());
+    assert_eq!(host.stop_harness(&seen, "our harness"), Ok(false), "it has no harness any more");
+    host.stop(&seen).unwrap();
+}
+
 #[test]
 fn answers_come_in_the_order_of_the_questions() {
     let host = host();

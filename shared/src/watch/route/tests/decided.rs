@@ -201,6 +201,38 @@ fn what_a_rule_settles_is_not_asked_again() {
 }
 
 #[test]
+fn what_somebody_did_with_a_task_after_its_card_is_an_answer() {
+    let is_asked_about = |change: &dyn Fn(&mut Detail)| {
+        let mut s = answered(json!({}));
+        s.answered[0].runs[0].route = None;
+        for e in s.answered[0].events.iter_mut().filter(|e| e.kind == "completed") {
+            e.at = ago(700);
+        }
+        change(&mut s.tasks[0]);
+        let d = told(&s);
+        assert_eq!(d.steps.len(), d.findings.len(), "{d:?}");
+        !d.findings.is_empty()
+    };
+    let later = |kind: &'static str, seconds: i64| {
+        move |d: &mut Detail| d.events.push(event(kind, seconds, json!({"by": "anna"})))
+    };
+    assert!(is_asked_about(&|_| {}));
+    for kind in ["assigned", "unblocked", "blocked"] {
+        assert!(!is_asked_about(&later(kind, 600)), "{kind}");
+        assert!(is_asked_about(&later(kind, 800)), "{kind} before");
+    }
+    assert!(is_asked_about(&later("commented", 600)));
+    let card = |made: i64| {
+        move |d: &mut Detail| {
+            let (id, key) = ("t_0000beef".into(), String::new());
+            d.cards_made.push(CardMade { id, key, status: Status::Done, created_at: ago(made) });
+        }
+    };
+    assert!(is_asked_about(&card(600)), "an older card");
+    assert!(!is_asked_about(&card(400)), "a newer one speaks for it");
+}
+
+#[test]
 fn a_list_of_decisions_is_no_herd() {
     let mut s = answered(json!([]));
     let mut all = Vec::new();
