@@ -14,10 +14,44 @@ pub(crate) fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) ->
         None
     } else {
         let boot = world.host.facts().boot_id;
-        world.cache.clock_moved(&boot, world.clock_offset).filter(|by| by.abs() > MOVED)
+        world.cache.clock_moved(&boot, world.clock_offset)
     };
-    if let Some(newest) = newest.filter(|n| n.since(pass.now) > FUTURE) {
+    judged(moved, newest, pass.now)
+}
+
+/// The same, from the seconds by which the clock moved and the time of the newest event.
+fn judged(moved: Option<i64>, newest: Option<Time>, now: Time) -> Option<String> {
+    if let Some(newest) = newest.filter(|n| n.since(now) > FUTURE) {
         return Some(format!("the board has an event at {newest}, in the future"));
     }
+    let moved = moved.filter(|by| by.abs() > MOVED);
     moved.map(|by| format!("the wall clock moved by {by} s since the last pass"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_minutes_ahead_or_a_minute_moved_are_still_trusted() {
+        let now = Time(1_000_000);
+        let says = |moved, newest: Option<i64>| {
+            let said = judged(moved, newest.map(|s| now.plus(s)), now).unwrap_or_default();
+            [("moved", "wall clock moved"), ("future", "in the future")]
+                .into_iter()
+                .find_map(|(word, sign)| said.contains(sign).then_some(word))
+        };
+        for (moved, newest, want) in [
+            (None, None, None),
+            (Some(0), Some(-9_000), None),
+            (Some(60), Some(120), None),
+            (Some(-60), None, None),
+            (Some(61), None, Some("moved")),
+            (Some(-61), Some(0), Some("moved")),
+            (None, Some(121), Some("future")),
+            (Some(900), Some(121), Some("future")),
+        ] {
+            assert_eq!(says(moved, newest), want, "{moved:?} {newest:?}");
+        }
+    }
 }

@@ -109,6 +109,26 @@ fn only_hermes_own_spawn_of_this_run_says_when_its_worker_began() {
 }
 
 #[test]
+fn of_what_does_not_run_only_its_newest_claimer_is_asked_for() {
+    let mut t = detail("t_00000001", Status::Blocked);
+    assert_eq!(super::ask(&t), None, "nobody ever claimed it");
+    t.events.push(event("claimed", 700, json!({"lock": "box:41"})));
+    t.events.push(event("claimed", 500, json!({"lock": "box:42"})));
+    for status in [Status::Blocked, Status::Ready, Status::Todo] {
+        t.task.status = status;
+        let ask = super::ask(&t).unwrap();
+        assert_eq!((ask.claim_host.as_deref(), ask.claimer_pid, ask.pid), (Some("box"), Some(42), None));
+        assert_eq!((ask.since, ask.hermes_spawned), (ago(500), false));
+    }
+    t.task.claim_lock = Some("barn:43".into());
+    assert_eq!(super::ask(&t).unwrap().claim_host.as_deref(), Some("barn"), "a claim that leaked");
+    for status in [Status::Done, Status::Archived, Status::Triage, Status::Scheduled] {
+        t.task.status = status;
+        assert_eq!(super::ask(&t), None);
+    }
+}
+
+#[test]
 fn what_was_recorded_of_a_workers_start_is_asked_for() {
     let birth = crate::host::Birth { boot: crate::host::Boot::Id("b".into()), ticks: 77 };
     let mut t = running(Life::Alive, 300);
