@@ -273,12 +273,12 @@ fn judge(text: &str, from: usize, to: usize, name: Name, place: &Place) -> Optio
     {
         return None;
     }
-    // What the key says of itself says more than its name.
     // The next name stands where the value should.
     let after = run(text, to, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
     if after > to && text[after..].starts_with([':', '=']) && is_name(value) {
         return None;
     }
+    // What the key says of itself says more than its name.
     let ends = |at: usize| text.get(at..to).is_some_and(|rest| rest.bytes().all(|b| b".,;:!?".contains(&b)));
     if let Some(told) = keys::known(text, from).filter(|h| ends(h.to)) {
         return Some(told);

@@ -270,6 +270,8 @@ fn assignments() {
         ),
         ("{\"password\": \"a\\\"b c\", \"n\": 1}", "{\"password\": \"[redacted: password]\", \"n\": 1}"),
         ("api_key='abc', model='x'", "api_key='[redacted: api key]', model='x'"),
+        ("secret: password : abc123", "secret: password : [redacted: password]"),
+        ("secret = \"password\": \"abc123\"", "secret = \"password\": \"[redacted: password]\""),
         ("API_KEY = ('abc')", "API_KEY = ('[redacted: api key]')"),
         ("SecretStr: api_key=SecretStr('abc')", "SecretStr: api_key=SecretStr('[redacted: api key]')"),
         ("AWS_SECRET_ACCESS_KEY=a/b+c9", "AWS_SECRET_ACCESS_KEY=[redacted: api key]"),
