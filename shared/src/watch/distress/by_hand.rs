@@ -154,7 +154,7 @@ fn ask(rules: &Rules<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<C
 }
 
 /// The source as it is once the step is done: the card must not call an attempt running that it ends.
-fn ended(s: &SourceSeen, now: Time) -> SourceSeen {
+pub(super) fn ended(s: &SourceSeen, now: Time) -> SourceSeen {
     let mut s = s.clone();
     let open = s.detail.task.current_run;
     for run in s.detail.runs.iter_mut().filter(|r| Some(r.id) == open) {

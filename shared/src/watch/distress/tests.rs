@@ -1086,6 +1086,19 @@ fn what_jams_the_guard_for_ever_gets_a_card_once_heal_is_done_with_it() {
 }
 
 #[test]
+fn a_card_calls_only_the_attempt_that_it_ends_ended() {
+    let mut s = source("t_00000001", Status::Running);
+    s.detail.runs = vec![run(6, Some("crashed"), None), run(7, None, None)];
+    s.detail.task.current_run = Some(7);
+    let was = s.detail.runs[0].clone();
+    let runs = super::by_hand::ended(&s, NOW).detail.runs;
+    assert_eq!(runs[0], was, "an attempt of before");
+    assert_eq!((runs[1].outcome.as_deref(), runs[1].ended_at), (Some("blocked"), Some(NOW)));
+    s.detail.task.current_run = None;
+    assert_eq!(super::by_hand::ended(&s, NOW), s, "nobody works on it");
+}
+
+#[test]
 fn the_note_of_who_stops_says_what_was_said_and_no_more() {
     let said = super::by_hand::Said {
         blocker: crate::distress::Blocker::EnvBlocker,

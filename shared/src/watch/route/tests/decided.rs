@@ -270,6 +270,20 @@ fn what_was_never_stopped_and_what_nobody_knows_is_refused() {
 }
 
 #[test]
+fn what_stopped_at_a_limit_set_by_hand_may_be_left_to_a_person_and_nothing_else() {
+    for (action, refused) in [("human", false), ("unblock", true), ("reassign", true)] {
+        let mut s = answered(decision(action, json!({"assignee": "sol"})));
+        let d = &mut s.tasks[0];
+        d.task.status = Status::Blocked;
+        d.task.max_retries = Some(1);
+        d.events =
+            vec![event("created", 9_000, json!({})), event("gave_up", 600, json!({"limit_source": "task"}))];
+        let said = said(&told(&s));
+        assert_eq!(said.contains("by somebody else's word"), refused, "{action}: {said}");
+    }
+}
+
+#[test]
 fn what_was_left_behind_a_card_of_ours_is_not_forgotten() {
     let mut s = answered(decision("unblock", json!({})));
     s.answered[0].events.retain(|e| e.kind == "created");
