@@ -316,6 +316,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_pass_looks_at_more_tasks_than_it_may() {
+        let row = |n: usize| {
+            let id = format!("t_{n:08x}");
+            crate::watch::testing::detail(&id, if n == 0 { Status::Blocked } else { Status::Running }).task
+        };
+        let of = |running: usize, ended: &[&str]| {
+            let rows: Vec<Task> = (0..running).map(row).collect();
+            let ended: Vec<String> = ended.iter().map(|id| (*id).to_owned()).collect();
+            let mut unknown = Vec::new();
+            let ids = chosen(&rows, &ended, crate::watch::testing::NOW, &mut unknown);
+            (ids, unknown)
+        };
+        let (ids, unknown) = of(3, &["t_0000cafe", "t_00000001"]);
+        assert_eq!(ids, ["t_00000001", "t_00000002", "t_00000000", "t_0000cafe"], "what runs is the first");
+        assert!(unknown.is_empty());
+        let (ids, unknown) = of(MOST_TASKS, &[]);
+        assert_eq!((ids.len(), unknown.len()), (MOST_TASKS, 0));
+        for more in [1, 2] {
+            let (ids, unknown) = of(MOST_TASKS + more, &[]);
+            let distinct: BTreeSet<&String> = ids.iter().collect();
+            assert_eq!((ids.len(), distinct.len()), (MOST_TASKS, MOST_TASKS));
+            assert_eq!(unknown, [format!("{more} more tasks were not looked at in this pass")]);
+        }
+    }
+
+    #[test]
     fn cards_are_no_work_to_be_counted() {
         let row = |title: &str, status: Status| {
             let mut t = crate::watch::testing::detail("t_0000000a", status).task;

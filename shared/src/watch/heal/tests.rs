@@ -849,6 +849,26 @@ fn a_storm_is_slowed_not_stopped() {
 }
 
 #[test]
+fn the_next_of_a_storm_goes_at_the_next_healthy_stretch() {
+    let policy = history::StormPolicy { tasks: 5, window: 3_600, probe: 600, probe_max: 3_600 };
+    let waiting: Vec<(String, Time)> = (0..20).map(|k| (format!("t_{k:08x}"), ago(2_000 + k))).collect();
+    let waiting: Vec<(&str, Time)> = waiting.iter().map(|(id, at)| (id.as_str(), *at)).collect();
+    let brake = |lasted: &[(i64, i64)]| {
+        let mut s = seen(Vec::new());
+        for (at, end) in lasted {
+            probe(&mut s, &format!("t_{at}"), *at, Some(run(9, at - 10, Some(*end), Some("completed"))));
+        }
+        history::brake(Cause::WorkerGone, &waiting, &s, policy)
+    };
+    let slow = |allowed, seconds| history::Brake::Slow { allowed, next: NOW.plus(seconds) };
+    assert_eq!(brake(&[]), slow(1, 0));
+    assert_eq!(brake(&[(1_000, 50)]), slow(2, 550), "healthy since 50 s");
+    assert_eq!(brake(&[(1_000, 650)]), slow(4, 550), "one stretch of 600 s later");
+    assert_eq!(brake(&[(9_000, 1_250)]), slow(8, 550), "two");
+    assert_eq!(brake(&[(1_000, 650), (300, 20)]), slow(3, 550), "one of the four went 300 s ago");
+}
+
+#[test]
 fn requeues_are_not_braked() {
     let tasks = (0..30)
         .map(|k| with!(running(Life::Gone, 900), |t| t.detail.task.id = format!("t_{k:08x}")))

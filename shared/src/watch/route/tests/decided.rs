@@ -111,6 +111,26 @@ fn a_split_makes_narrow_tasks_that_come_first() {
 }
 
 #[test]
+fn the_parts_of_a_split_share_a_folder_and_nothing_else() {
+    let split =
+        json!({"children": [{"title": "Count the red lanterns", "in_scope": ["red/**"], "assignee": "sol"}]});
+    for (kind, own, path) in
+        [("dir", "dir", Some("/srv/lanterns")), ("worktree", "scratch", None), ("scratch", "scratch", None)]
+    {
+        let mut s = answered(decision("split", split.clone()));
+        let (kind, at) = (Some(kind.to_owned()), Some("/srv/lanterns".to_owned()));
+        s.tasks[0].place = crate::board::Place { kind, path: at, ..crate::board::Place::default() };
+        let d = told(&s);
+        let made = d.steps[0].changes.iter().find_map(|c| match c {
+            Change::AddAnother { task, .. } => Some(task),
+            _ => None,
+        });
+        let made = made.unwrap();
+        assert_eq!((made.workspace_kind.as_deref(), made.workspace_path.as_deref()), (Some(own), path));
+    }
+}
+
+#[test]
 fn what_must_not_be_is_refused_and_changes_nothing_else() {
     let refused = |s: Seen| {
         let d = told(&s);
