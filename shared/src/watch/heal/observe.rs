@@ -45,14 +45,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let own_board = world.board.is_own();
     let quiet_enough = seconds(policy.grace.min(policy.lonely_grace));
     let rows = world.board.glance(&GLANCED)?;
-    // One blocked task is judged among all of them: whether they are a storm cannot be seen from one.
-    let asked = pass.only.as_ref().and_then(|only| rows.iter().find(|t| t.id == *only));
-    let is_blocked = |t: &Task| t.status == Status::Blocked;
-    let among = |t: &Task| asked.is_some_and(is_blocked) && is_blocked(t);
-    let wanted = |t: &Task| pass.only.as_ref().is_none_or(|only| *only == t.id) || among(t);
-    let ids: Vec<String> = rows
-        .iter()
-        .filter(|t| wanted(t) && suspect(t, now, quiet_enough, own_board))
+    let ids: Vec<String> = meant(&rows, pass.only.as_deref())
+        .filter(|t| suspect(t, now, quiet_enough, own_board))
         .map(|t| t.id.clone())
         .collect();
     let quiet_until = route::facts::quiet(world.config, now);
@@ -130,6 +124,14 @@ pub(crate) fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) 
         runtime.dispatcher = Dispatcher::Ticked;
     }
     runtime
+}
+
+/// The tasks a pass is about: all of them, or the one asked for. A blocked one is judged among all that are blocked:
+/// whether they are a storm cannot be seen from one.
+pub(super) fn meant<'a>(rows: &'a [Task], only: Option<&'a str>) -> impl Iterator<Item = &'a Task> {
+    let is_blocked = |t: &Task| t.status == Status::Blocked;
+    let in_crowd = rows.iter().any(|t| only == Some(t.id.as_str()) && is_blocked(t));
+    rows.iter().filter(move |t| only.is_none_or(|only| only == t.id) || (in_crowd && is_blocked(t)))
 }
 
 /// What the storm brake needs: our resets.

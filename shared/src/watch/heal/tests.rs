@@ -138,6 +138,27 @@ fn what_was_recorded_of_a_workers_start_is_asked_for() {
 }
 
 #[test]
+fn a_blocked_task_that_is_asked_for_is_looked_at_among_all_that_are_blocked() {
+    let row = |id: &str, status: Status| detail(id, status).task;
+    let rows = [
+        row("t_a", Status::Blocked),
+        row("t_b", Status::Running),
+        row("t_c", Status::Blocked),
+        row("t_d", Status::Ready),
+    ];
+    for (only, want) in [
+        (None, "t_a t_b t_c t_d"),
+        (Some("t_a"), "t_a t_c"),
+        (Some("t_b"), "t_b"),
+        (Some("t_d"), "t_d"),
+        (Some("t_e"), ""),
+    ] {
+        let ids: Vec<&str> = super::observe::meant(&rows, only).map(|t| t.id.as_str()).collect();
+        assert_eq!(ids.join(" "), want, "{only:?}");
+    }
+}
+
+#[test]
 fn only_our_own_resets_count_in_a_storm() {
     let of = |kind: &str, by: Value| ("t_00000001".to_owned(), event(kind, 9, json!({"by": by})));
     let all = vec![
