@@ -44,7 +44,7 @@ fn nights_that_once_broke_a_promise_are_whole() {
         Night::new(seed).plain().run().unwrap_or_else(|broken| panic!("night {seed}: {broken}"));
     }
     // Those were found before tasks had working trees, these with them.
-    for seed in [43, 65, 68, 667] {
+    for seed in [43, 65, 68, 667, 15_164, 67_020, 97_806] {
         night(seed, Engine::Memory);
     }
 }

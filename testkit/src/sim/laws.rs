@@ -226,8 +226,11 @@ pub(super) fn unsettled(all: &BTreeMap<String, Detail>, id: &str, known: &[Strin
         Status::Blocked => {
             let card =
                 |t: &Detail| t.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with("distress:"));
-            let about =
+            // An incident's card names one task and speaks for all that are tied to it.
+            let tied = |t: &Detail| d.parents.iter().any(|p| p.id == t.task.id);
+            let named =
                 |t: &Detail| distress::read_title(&t.task.title).is_some_and(|(source, _)| source == *id);
+            let about = |t: &Detail| named(t) || tied(t);
             let no = |t: &Detail| card(t) && about(t) && t.task.status == Status::Archived;
             newest(&["blocked", "unblocked"]).is_some_and(|e| e.kind == "blocked")
                 || all.values().any(no)

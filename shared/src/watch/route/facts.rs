@@ -205,8 +205,9 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
         let Some(sent) = e.trail().and_then(|t| t.get("sent")) else { continue };
         let text = |key: &str| sent.get(key).and_then(Value::as_str);
         let Some(profile) = text("profile") else { continue };
+        let id = Id::new(text("provider"), text("host"));
         // A move leaves two events that say so. One that somebody forged in the same second hides no other.
-        if all.iter().any(|s| s.task == *task && s.at == e.at && s.profile == profile) {
+        if all.iter().any(|s| s.task == *task && s.at == e.at && s.profile == profile && s.id == id) {
             continue;
         }
         let waits = |t: &Task| {
@@ -216,7 +217,7 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
         all.push(Sent {
             task: task.clone(),
             profile: profile.to_owned(),
-            id: Id::new(text("provider"), text("host")),
+            id,
             at: e.at,
             is_move: sent.get("move").and_then(Value::as_bool).unwrap_or(false),
             is_open: rows.iter().any(waits),
@@ -236,14 +237,24 @@ mod tests {
     fn a_forged_word_of_the_same_second_hides_nothing_that_was_sent() {
         let mut row = detail("t_00000001", Status::Ready).task;
         row.assignee = Some("luna".into());
-        let said = |kind: &str, profile: &str| {
-            let sent = json!({"profile": profile, "provider": profile, "move": false});
+        let said = |kind: &str, profile: &str, provider: &str| {
+            let sent = json!({"profile": profile, "provider": provider, "move": false});
             let payload = json!({"by": "route-blocked", "watchbill": {"sent": sent}});
             ("t_00000001".to_owned(), event(kind, 60, payload))
         };
-        let events = [said("assigned", "vega"), said("assigned", "luna"), said("unblocked", "luna")];
+        let events = [
+            said("assigned", "vega", "sun"),
+            said("assigned", "luna", "sun"),
+            said("assigned", "luna", "moon"),
+            said("unblocked", "luna", "moon"),
+        ];
         let all = sent(&events, &[row]);
-        let all: Vec<_> = all.iter().map(|s| (s.profile.as_str(), s.is_open)).collect();
-        assert_eq!(all, [("vega", false), ("luna", true)], "a move leaves two events and is one");
+        let all: Vec<_> = all.iter().map(|s| (s.profile.as_str(), s.id.to_string(), s.is_open)).collect();
+        let want = [("vega", "sun", false), ("luna", "sun", true), ("luna", "moon", true)];
+        assert_eq!(
+            all,
+            want.map(|(p, id, open)| (p, id.to_owned(), open)),
+            "a move leaves two events and is one"
+        );
     }
 }
