@@ -198,7 +198,9 @@ fn a_worker_at_work_is_alive_and_a_killed_one_is_gone() {
     let first = expires();
     until("a heartbeat", || d.b.kinds(&d.task).contains("heartbeat"));
     let beat = d.b.task(&d.task, "last_heartbeat_at").parse::<i64>().unwrap();
-    assert!(beat < first && expires() == beat + 10, "{beat}, {first}, {}", expires());
+    assert!(beat < first, "{beat}, {first}");
+    // Both of one beat, as the next one may come at any time.
+    assert_eq!(d.b.task(&d.task, "claim_expires - last_heartbeat_at"), "10");
     // Without its harness the command goes on, and heal still knows it.
     harness.kill();
     assert!(d.b.later(120, &["-v"]).ok().contains("worker alive"));

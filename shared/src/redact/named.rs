@@ -155,6 +155,10 @@ fn extent(text: &str, place: &Place, name: Name) -> Option<(usize, usize)> {
     if let Some((skip, quote)) = opened {
         let inner = &near[skip..];
         let len = closing(inner, quote).unwrap_or_else(|| inner.find('\n').unwrap_or(inner.len()));
+        // `name=('|")` in a shell's pattern opens nothing.
+        if near.starts_with('(') && skip + len > line.len() {
+            return None;
+        }
         return Some((place.value + skip, place.value + skip + len));
     }
     if line.starts_with('{') || line.starts_with('(') {

@@ -352,6 +352,7 @@ fn ordinary_text_is_left_alone() {
         "https://github.com/NousResearch/hermes-agent/issues/48000?q=is%3Aopen",
         "ssh://git@github.com/owner/repo.git and git@github.com:owner/repo",
         "http://127.0.0.1:8080/v1/@scope/pkg",
+        "grep -E \"token=('|x)\" src/\nit's there",
         "https://host, or ask bob@host",
         "{\"home\":\"https://host\",\"mail\":\"bob@host\"}",
         "<https://host> <bob@host>",

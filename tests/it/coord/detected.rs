@@ -125,9 +125,8 @@ pub(super) fn found(world: &World, session: &str, more: &[&str]) -> Vec<String> 
     kinds(&detect(world, &[&["--session", session, "--json"], more].concat()).json(), session)
 }
 
-/// Waits until this is found of a session, and nothing else.
+/// Waits until this is found of a session, and nothing else. Says when the look began that found it.
 #[track_caller]
-/// Says when the look began that found it.
 fn until_found(world: &World, session: &str, expected: &[&str]) -> Instant {
     world.server.until(&format!("{session}: {expected:?}"), || {
         let began = Instant::now();

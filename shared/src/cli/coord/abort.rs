@@ -104,6 +104,6 @@ impl Coord<'_> {
             Ok(Some(changes))
         });
         // Whatever is wrong with the board, the session itself is not at work any more.
-        ended.map_err(|e| Error { what: format!("its session was stopped, but {}", e.what), ..e })
+        ended.map_err(|e| Error { what: format!("its session is not at work any more, but {}", e.what), ..e })
     }
 }

@@ -323,7 +323,12 @@ impl<'a> Router<'a> {
     pub(crate) fn probing(&self, id: &Id, entry: &Entry) -> Option<&str> {
         // A probe that nobody takes proves nothing; the next one may go after a while.
         let since = entry.bad.max(self.now.plus(-seconds(self.config.routing.unclaimed)));
-        let here = |s: &&Sent| s.is_open && s.id.is_same(id) && s.at >= since;
+        // A refused key is one profile's, and another key of the same provider says nothing of it.
+        let tries = |s: &Sent| match &entry.profile {
+            Some(profile) => s.profile == *profile,
+            None => s.id.is_same(id),
+        };
+        let here = |s: &&Sent| s.is_open && tries(s) && s.at >= since;
         self.sent.iter().find(here).map(|s| s.task.as_str())
     }
 

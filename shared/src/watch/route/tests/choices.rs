@@ -199,6 +199,11 @@ fn one_probes_and_the_rest_waits() {
     );
     assert_eq!(of(over(), probe(3_000, true)), "probe", "sent before the trouble began");
     assert_eq!(of(over(), probe(1_900, true)), "probe", "nobody took that one");
+    // A refused key is one profile's: what works with another key of that provider does not try it.
+    let key = || vec![refused("a", Cause::Credential, 30_000)];
+    assert_eq!(of(key(), probe(100, true)), "wait");
+    let other = probe(100, true).into_iter().map(|s| Sent { profile: "mira".into(), ..s }).collect();
+    assert_eq!(of(key(), other), "probe");
     let good =
         Sighting { at: ago(60), began: ago(300), news: News::Good, ..refused("a", Cause::RateLimit, 0) };
     assert_eq!(of([over(), vec![good]].concat(), Vec::new()), "go");
