@@ -2,6 +2,7 @@
 
 mod console; // commands of the README
 mod made; // manual pages and completions
+#[cfg(feature = "real")]
 mod packages; // few, free and from one place
 mod pages; // README, docs and changelog say what is so
 mod units; // systemd and cron start what is there

@@ -4,12 +4,10 @@
 //! `WATCHBILL_STRACE=skip` leaves out what needs strace, and says so. What no system call does cannot be caught this way: the
 //! stores into the mapped shared memory of a log (`-shm`). They hold nothing that is not also in the log, and whoever opens
 //! the board first after a crash makes them anew from it.
-#![cfg_attr(not(feature = "real"), expect(dead_code, unused_imports, reason = "the short form needs less"))]
 
 mod killed; // at every call, by `kill -9` and by systemd's TERM; and the next pass ends the same
 mod replaced; // another board at its place, or none, in the middle of a pass
 mod scene; // boards on which one pass has many different things to do
-#[cfg(feature = "real")]
 mod starved; // no space, a broken disk, and a file system that became read-only
 mod strace; // the calls of a pass, and one of them disturbed
 

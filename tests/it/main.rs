@@ -14,7 +14,9 @@ mod check; // one line for a monitoring system
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented
 mod coord; // agent sessions, against a real opencode server
+#[cfg(feature = "real")]
 mod counters; // system calls and functions of a pass, counted from outside
+#[cfg(feature = "real")]
 mod crash; // killed, starved of disk or robbed of its board at every call that writes
 mod demo; // the demo shows what it says and leaves nothing behind
 mod distress; // one card for one cause, whatever happens around it
@@ -41,6 +43,7 @@ mod races; // watchers at once over the same rows
 mod replay; // another policy on what was seen
 mod report; // the mail of the morning
 mod resume; // resume, not restart: attempts, working trees, and what the next one is told
+mod robbed; // the files of a board taken away while it is open
 mod route; // another provider, an orchestrator's decisions, closed loops
 mod scale; // a pass costs what is active, not what is stored
 mod simulate; // simulated nights, and the promises held after every step

@@ -47,7 +47,7 @@ fn licences_are_read_as_spdx_means_them() {
 fn dependencies_are_few_free_and_from_one_place() {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let out = Command::new(cargo)
-        .args(["metadata", "--format-version=1", "--locked", "--offline", "--all-features"])
+        .args(["metadata", "--format-version=1", "--locked", "--all-features"])
         .args(["--filter-platform", "x86_64-unknown-linux-gnu", "--manifest-path"])
         .arg(place("Cargo.toml"))
         .output()

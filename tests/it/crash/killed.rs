@@ -116,16 +116,6 @@ fn dies(scene: &Scene, pick: impl Fn(&usize, &Call) -> bool) -> Vec<TestBoard> {
     kept.into_inner().unwrap().into_values().collect()
 }
 
-#[test]
-fn heal_at_some_of_the_calls() {
-    if may_trace() {
-        dies(&heal(), |n, call| {
-            n.is_multiple_of(6) || call.name == "exit_group" || call.nth == 1 && call.is_on_board()
-        });
-    }
-}
-
-#[cfg(feature = "real")]
 mod every {
     use super::super::scene;
     use super::*;

@@ -110,7 +110,6 @@ pub(super) fn heal() -> Scene {
 }
 
 /// So many dead workers that a pass takes two transactions.
-#[cfg(feature = "real")]
 pub(super) fn many() -> Scene {
     let b = TestBoard::new();
     let (began, host, claimer) = (now() - 1_800, hostname(), std::process::id());
@@ -126,7 +125,6 @@ pub(super) fn many() -> Scene {
 }
 
 /// Cards, an incident that four sources share, moves at once, and ready work of a limited provider.
-#[cfg(feature = "real")]
 pub(super) fn distress() -> Scene {
     let mut b = TestBoard::new();
     for (n, line) in
@@ -141,7 +139,6 @@ pub(super) fn distress() -> Scene {
 
 /// A decision to carry out, moves to a fallback that was named meanwhile, and a card whose source moved on; on a board of
 /// our own, whose log is taken back into the board at the end.
-#[cfg(feature = "real")]
 pub(super) fn route() -> Scene {
     let mut b = TestBoard::own();
     b.config.push_str("[distress]\nstorm = \"off\"\n[routing]\nat_once = 100\n");
@@ -165,7 +162,6 @@ pub(super) fn route() -> Scene {
 }
 
 /// Comments, cards and a page about work that is over its time.
-#[cfg(feature = "real")]
 pub(super) fn budget() -> Scene {
     let b = TestBoard::new();
     for n in 0..3 {
@@ -177,7 +173,6 @@ pub(super) fn budget() -> Scene {
 }
 
 /// A worker's stop with a card.
-#[cfg(feature = "real")]
 pub(super) fn block() -> Scene {
     let b = TestBoard::own();
     b.runs("t_00000001", "", 60);
@@ -186,7 +181,6 @@ pub(super) fn block() -> Scene {
 }
 
 /// A worker's success, which lets another task go.
-#[cfg(feature = "real")]
 pub(super) fn complete() -> Scene {
     let b = TestBoard::own();
     b.runs("t_00000001", "", 60);
@@ -197,7 +191,6 @@ pub(super) fn complete() -> Scene {
 }
 
 /// Work of the real Hermes' making whose workers are gone.
-#[cfg(feature = "real")]
 pub(super) fn hermes() -> Option<Scene> {
     let home = crate::hermes::home::Home::new()?;
     let tasks: Vec<_> = (0..4).map(|n| home.claimed(&[], Some(NO_PID + n))).collect();

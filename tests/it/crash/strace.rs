@@ -164,7 +164,6 @@ pub(super) fn disturbed(command: &Command, root: &Path, call: &Call, what: &str)
 }
 
 /// Runs a command with every call of this name failing from this one on, whatever the file.
-#[cfg(feature = "real")]
 pub(super) fn from_here(command: &Command, call: &Call, what: &str) -> Ended {
     let (name, nth) = (&call.name, call.of_all);
     with(
@@ -181,7 +180,6 @@ fn with(command: &Command, how: &[String]) -> Ended {
 }
 
 /// Runs a command, holds it right after one of its calls, does something, and lets it go on.
-#[cfg(feature = "real")]
 #[track_caller]
 pub(super) fn held(command: &Command, root: &Path, call: &Call, meanwhile: impl FnOnce()) -> Ended {
     let folder = tempfile::tempdir().unwrap();
@@ -199,7 +197,6 @@ pub(super) fn held(command: &Command, root: &Path, call: &Call, meanwhile: impl 
     end(child, &trace)
 }
 
-#[cfg(feature = "real")]
 /// The command that stops right after one of its calls, and says so in `trace`.
 pub(super) fn holding(command: &Command, root: &Path, call: &Call, trace: &Path) -> Command {
     let how = at(call, root, "signal=STOP");
