@@ -105,6 +105,29 @@ fn user_units_are_written_switched_on_and_taken_away() {
 }
 
 #[test]
+fn a_line_break_in_a_path_is_refused_and_nothing_is_written() {
+    for (name, below) in [("HERMES_HOME", "evil\nExecStartPre=/bin/touch x"), ("XDG_CONFIG_HOME", "a\rb")] {
+        let b = home();
+        let folder = b.path().join(below);
+        fs::create_dir_all(folder.join("kanban")).unwrap();
+        if name == "HERMES_HOME" {
+            fs::copy(&b.db, folder.join("kanban.db")).unwrap();
+        }
+        let told_before = told(&b);
+        for args in [&["--as", "user", "--unit-dir", "UNITS"][..], &["--as", "cron"]] {
+            let units = b.path().join("units");
+            let args: Vec<&str> =
+                args.iter().map(|a| if *a == "UNITS" { units.to_str().unwrap() } else { a }).collect();
+            let done = ran(command(&b, &[&["install"], &args[..]].concat()).env(name, &folder)).fails(2);
+            assert!(done.contains(&format!("{name}: ")) && done.contains("control character"), "{done}");
+            assert_eq!(done.lines().count(), 1, "{done}");
+            assert!(!units.exists(), "{args:?}");
+        }
+        assert_eq!((told(&b), told_before.len()), (Vec::new(), 0), "nothing was run");
+    }
+}
+
+#[test]
 fn a_pass_as_the_unit_has_it_works_and_is_seen() {
     let b = home();
     b.add("t_1", "ready");

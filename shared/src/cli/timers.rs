@@ -241,7 +241,7 @@ fn wanted(args: &TimersArgs, by: By) -> Result<Wanted> {
     let mut writable: Vec<PathBuf> = ids.iter().map(|id| whole(&id.folder())).collect::<Result<_>>()?;
     writable.extend(named.clone());
     writable.dedup();
-    Ok(Wanted {
+    let wanted = Wanted {
         program,
         root,
         metrics: named.unwrap_or_else(|| state.join("metrics")),
@@ -251,7 +251,9 @@ fn wanted(args: &TimersArgs, by: By) -> Result<Wanted> {
         // Who owns the board runs the workers.
         user: owner.filter(|uid| *uid != 0),
         writable,
-    })
+    };
+    wanted.check()?;
+    Ok(wanted)
 }
 
 fn status(args: &TimersArgs) -> Result<u8> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{By, WATCHED};
 use crate::distress::shell_word;
+use crate::error::{Error, Kind, Result};
 
 /// How every file of ours begins: only what begins so is ever replaced or taken away.
 pub(crate) const MARK: &str = "# Written by `watchbill timers install`";
@@ -52,6 +53,29 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// Whether a unit or a crontab line can hold all of it: neither has a way to quote a line break, and what is not UTF-8
+    /// would be written as another name.
+    ///
+    /// # Errors
+    /// Names the first value that cannot be written.
+    pub(crate) fn check(&self) -> Result<()> {
+        let paths = [("program", &self.program), ("state folder", &self.state), ("--metrics", &self.metrics)];
+        let root = self.root.iter().map(|path| ("HERMES_HOME", path));
+        let folders = self.writable.iter().map(|path| ("board folder", path));
+        let paths = paths.into_iter().chain(root).chain(folders);
+        let paths = paths.map(|(name, path)| (name, path.to_str().unwrap_or("\u{fffd}")));
+        let variables = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
+        let boards = self.boards.iter().map(|word| ("board", word.as_str()));
+        let wrong = |text: &str| text.contains(|c: char| c.is_control() || c == '\u{fffd}');
+        match paths.chain(variables).chain(boards).find(|(_, text)| wrong(text)) {
+            None => Ok(()),
+            Some((name, text)) => {
+                let what = format!("{text:?} has a control character or is not UTF-8; no timer can hold it");
+                Err(Error::new(Kind::Usage, name, what).hint("rename the folder or name another one"))
+            }
+        }
+    }
+
     fn variables(&self) -> Vec<(&'static str, String)> {
         let root = self.root.iter().map(|root| ("HERMES_HOME", root.display().to_string()));
         root.chain(self.variables.iter().cloned()).collect()
