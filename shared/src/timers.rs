@@ -65,8 +65,64 @@ pub struct Starter {
     pub is_on: Option<bool>,
     /// When it last did, as systemd itself remembers it.
     pub last: Option<Time>,
+    /// How that ended, as systemd itself remembers it.
+    pub ended: Option<Ended>,
+    /// The user it runs as, where that is another one than the user of these boards.
+    pub other_user: Option<String>,
     /// The file its `--metrics` names.
     pub metrics: Option<PathBuf>,
+}
+
+/// How the last start of a service ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ended {
+    /// `Result=` of systemd: `success`, `exit-code`, `timeout`, `resources` and others (systemd.exec(5)).
+    pub result: String,
+    /// The exit code of the program, or one of systemd's own from 200 on; 0 where it was never started.
+    pub status: u8,
+}
+
+/// Whose boards are watched. A timer of somebody else does not watch them, whatever program it starts.
+#[derive(Debug, Clone)]
+pub(crate) struct Owner {
+    /// This user and the owner of the Hermes root.
+    users: Vec<u32>,
+    /// The Hermes root.
+    root: Option<PathBuf>,
+}
+
+impl Owner {
+    /// This user, and who owns the Hermes root.
+    pub(crate) fn of(root: Option<&Path>) -> Owner {
+        use std::os::unix::fs::MetadataExt;
+        let me = rustix::process::geteuid().as_raw();
+        let owner = root.and_then(|r| r.metadata().ok()).map(|m| m.uid());
+        Owner { users: std::iter::once(me).chain(owner).collect(), root: root.map(Path::to_path_buf) }
+    }
+
+    /// The other user a program runs as: `user` by name or number, with `home` as its `HERMES_HOME`. `None` where it is this
+    /// one, or works on the same root.
+    fn other(&self, user: &str, home: Option<&str>) -> Option<String> {
+        let same_root = home.is_some_and(|home| self.root.as_deref() == Some(Path::new(home)));
+        let is_one = |uid: &u32| uid.to_string() == user || name_of(*uid).as_deref() == Some(user);
+        (!same_root && !self.users.iter().any(is_one)).then(|| user.to_owned())
+    }
+}
+
+/// The name of a user, by the name service of this machine.
+pub(crate) fn name_of(uid: u32) -> Option<String> {
+    let said = Tool::new("id").args(&["-un", &uid.to_string()]).said()?;
+    Some(said.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// Whether this user's systemd outlives the user's sessions; `None` where nobody can say.
+pub(crate) fn lingers() -> Option<bool> {
+    let me = rustix::process::getuid().as_raw();
+    let asked =
+        Tool::new("loginctl").args(&["show-user", &me.to_string(), "--property=Linger", "--value"]).said();
+    // logind knows only users who are logged in or linger; the mark of lingering is a file (loginctl(1)).
+    let marked = || Some(Path::new("/var/lib/systemd/linger").join(name_of(me)?).exists());
+    asked.map(|said| said.trim() == "yes").or_else(|| marked().filter(|there| *there))
 }
 
 /// Where to look.
@@ -108,22 +164,28 @@ fn own(env: &dyn Fn(&str) -> Option<String>, variable: &str, rest: &str) -> Opti
 }
 
 /// Everything on this machine that starts a watcher, as far as this user can see it.
-pub(crate) fn look(places: &Places) -> Vec<Starter> {
-    let mut all = units::look(By::User, &places.user, places.home.as_deref());
+pub(crate) fn look(places: &Places, owner: &Owner) -> Vec<Starter> {
+    let mut all = units::look(By::User, &places.user, places.home.as_deref(), owner);
     // A system unit's %h is another home; what it starts names whole paths or none.
-    all.extend(units::look(By::System, &places.system, None));
-    let own = Tool::new("crontab").args(&["-l"]).said().map(|text| ("crontab".to_owned(), text));
+    all.extend(units::look(By::System, &places.system, None, owner));
+    let own = Tool::new("crontab").args(&["-l"]).said().map(|text| ("crontab".to_owned(), text, false));
     let files = places.crontabs.iter();
-    let files = files.filter_map(|p| Some((p.display().to_string(), crate::foreign::text(p)?)));
-    for (place, text) in own.into_iter().chain(files) {
-        let jobs = text.lines().filter_map(|line| line::job(line, places.home.as_deref()));
-        all.extend(jobs.map(|Job { program, metrics }| Starter {
-            program,
-            by: By::Cron,
-            place: place.clone(),
-            is_on: Some(true),
-            last: None,
-            metrics,
+    let files = files.filter_map(|p| Some((p.display().to_string(), crate::foreign::text(p)?, true)));
+    for (place, text, has_users) in own.into_iter().chain(files) {
+        let jobs = text.lines().filter_map(|line| Some((line, line::job(line, places.home.as_deref())?)));
+        all.extend(jobs.map(|(line, Job { program, metrics, root })| {
+            Starter {
+                program,
+                by: By::Cron,
+                place: place.clone(),
+                is_on: Some(true),
+                last: None,
+                ended: None,
+                other_user: has_users
+                    .then(|| line::user(line).and_then(|user| owner.other(user, root.as_deref())))
+                    .flatten(),
+                metrics,
+            }
         }));
     }
     all.sort_by_key(|s| (WATCHED.iter().position(|w| w.program == s.program), s.by));

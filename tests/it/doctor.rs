@@ -308,6 +308,20 @@ fn what_nothing_starts_is_told_and_what_two_start() {
     fs::remove_file(b.path().join("state/watchbill/metrics/heal.prom")).unwrap();
     fs::write(b.path().join("last"), (now() - 1_000).to_string()).unwrap();
     has(&doctor(&b, &[]), "pass-overdue", &["error | heal |", "16m ago"]);
+    // So is a start that failed: no record is left by a program that could not be started.
+    for (result, status, severity, said) in [
+        ("exit-code", "203", "error", "could not be started (status 203)"),
+        ("timeout", "0", "error", "systemd says: timeout"),
+        ("exit-code", "66", "error", "exit 66"),
+        ("exit-code", "1", "warning", "exit 1"),
+    ] {
+        fs::write(b.path().join("last"), (now() - 100).to_string()).unwrap();
+        fs::write(b.path().join("result"), result).unwrap();
+        fs::write(b.path().join("status"), status).unwrap();
+        let log = "journalctl --user -u watchbill-heal.service";
+        has(&doctor(&b, &[]), "pass-failed", &[&format!("{severity} | heal |"), said, log]);
+    }
+    fs::remove_file(b.path().join("result")).unwrap();
     assert!(find(&report, "linger-off").is_empty());
     fs::write(b.path().join("linger"), "no\n").unwrap();
     has(&doctor(&b, &[]), "linger-off", &["warning |", "loginctl enable-linger"]);

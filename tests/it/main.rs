@@ -7,6 +7,8 @@ mod support; // a board in a temporary folder, the programs run against it, and 
 #[cfg(feature = "real")]
 mod agents; // the real Claude Code and Codex, killed in a tool and gone on with
 #[cfg(feature = "real")]
+mod boot; // a booted systemd and a running cron, whose timers fire by themselves
+#[cfg(feature = "real")]
 mod browser; // a headless Chromium with one page in it
 mod budget; // work against its scope and budget, and nothing changed but words
 mod card; // a worker's own card, from its stop to its decision

@@ -63,6 +63,7 @@ fn user_units_are_written_switched_on_and_taken_away() {
     let b = home();
     assert_eq!(timers(&b, &["status"]).code, 1, "nothing starts them");
     told(&b);
+    fs::write(b.path().join("linger"), "no\n").unwrap();
     unchanged(&b, "timers install -n", || {
         let said = timers(&b, &["install", "--as", "user", "-n"]).ok();
         assert_eq!(said.lines().filter(|l| l.starts_with("would write ")).count(), 8, "{said}");
@@ -102,6 +103,29 @@ fn user_units_are_written_switched_on_and_taken_away() {
     let left: Vec<String> = all(&units(&b)).into_iter().map(|(name, _)| name).collect();
     assert_eq!(left, ["backup.timer", "watchbill-mine.timer"]);
     assert_eq!(timers(&b, &["remove"]).ok(), "nothing to do\n");
+}
+
+#[test]
+fn lingering_that_is_off_is_said_each_time_and_who_may_switch_it_on() {
+    let b = home();
+    let file = |name: &str, text: &str| fs::write(b.path().join(name), text).unwrap();
+    timers(&b, &["install", "--as", "user"]).ok();
+    assert_eq!(told(&b).len(), 2, "it lingers already");
+    // No polkit: only root may do it.
+    file("linger", "no\n");
+    file("no-polkit", "");
+    for _ in 0..2 {
+        let done = timers(&b, &["install", "--as", "user", "-q"]);
+        assert_eq!(done.code, 1, "{done:?}");
+        let advice = done.out.lines().last().unwrap().trim();
+        assert!(advice.starts_with("sudo loginctl enable-linger "), "{done:?}");
+        assert_eq!(done.out.lines().count(), 3, "only what is left: {done:?}");
+    }
+    let status = timers(&b, &["status"]);
+    assert!(status.code == 1 && status.out.contains("lingering is off"), "{status:?}");
+    fs::remove_file(b.path().join("no-polkit")).unwrap();
+    assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "run loginctl enable-linger\n");
+    assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "nothing to do\n");
 }
 
 #[test]
@@ -152,7 +176,9 @@ fn a_pass_as_the_unit_has_it_works_and_is_seen() {
         (4, 4),
         "{said}"
     );
-    let whole = timers(&b, &["status", "--json", "--now", &(now() + 1_000).to_string()]).json();
+    let late = timers(&b, &["status", "--json", "--now", &(now() + 1_000).to_string()]);
+    let whole: serde_json::Value = serde_json::from_str(&late.out).unwrap();
+    assert_eq!(late.code, 1, "what is late is not started as needed");
     assert_eq!(
         (&whole["watchers"][0]["overdue"], &whole["watchers"][0]["starters"][0]["by"]),
         (&true.into(), &"user".into())

@@ -18,10 +18,19 @@ for unit; do
     *" show "*)
       printf 'Id=%s\n' "$unit"
       if [ -e "$HOME/on/$unit" ]; then echo ActiveState=active; else echo ActiveState=inactive; fi
-      [ -e "$HOME/last" ] && printf 'LastTriggerUSec=@%s\n' "$(cat "$HOME/last")"
+      # As real ones say it, whatever --timestamp= asks for.
+      echo 'LastTriggerUSec=Mon 2026-11-23 03:08:05 UTC'
       echo;;
     *" enable "*) touch "$HOME/on/$unit";;
     *" disable "*) rm -f "$HOME/on/$unit";;
+    esac;;
+  *.service)
+    case "$*" in
+    *" show "*)
+      printf 'Id=%s\nResult=%s\n' "$unit" "$(cat "$HOME/result" 2>/dev/null || echo success)"
+      printf 'ExecMainStatus=%s\nUser=%s\n' "$(cat "$HOME/status" 2>/dev/null || echo 0)" "$(cat "$HOME/user" 2>/dev/null)"
+      [ -e "$HOME/last" ] && printf 'ExecMainStartTimestamp=@%s\n' "$(cat "$HOME/last")"
+      echo;;
     esac;;
   esac
 done
@@ -33,7 +42,9 @@ echo "loginctl $*" >> "$HOME/told"
 [ -e "$HOME/no-systemd" ] && exit 1
 case "$*" in
 show-user*) cat "$HOME/linger" 2>/dev/null || echo yes;;
-enable-linger*) echo yes > "$HOME/linger";;
+enable-linger*)
+  [ -e "$HOME/no-polkit" ] && { echo 'Could not enable linger: Access denied' >&2; exit 1; }
+  echo yes > "$HOME/linger";;
 esac
 "#;
 

@@ -74,7 +74,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
         Err(e) if e.kind == Kind::Usage => return Err(e),
         Err(e) => found.push(doctor::none(&e)),
     }
-    let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref());
+    let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref(), common.root(&config).as_deref());
     found.extend(doctor::watchers(&eyes.watchers(), eyes.lingers(), here.now));
     found.push(doctor::state(&state));
     found.extend(look::disks(&folders).iter().map(doctor::disk));

@@ -360,6 +360,13 @@ impl Common {
         };
         discover::find(&which, &env)
     }
+
+    /// The folder whose owner runs the workers: that of a board that is named, else the Hermes root.
+    fn root(&self, config: &Config) -> Option<PathBuf> {
+        let named = self.db.first().or(config.board.db.as_ref()).and_then(|db| db.parent());
+        let given = self.hermes_root.as_deref().or(config.board.hermes_root.as_deref());
+        named.map(std::path::Path::to_path_buf).or_else(|| discover::root(given, &env))
+    }
 }
 
 /// One reading of the clock, and this machine as it is now.

@@ -16,7 +16,7 @@ use crate::report::{printable, say};
 use crate::time::{Time, words};
 use crate::timers::install::{self, Change};
 use crate::timers::shipped::{self, Wanted};
-use crate::timers::{self, By, Places, Starter};
+use crate::timers::{self, By, Owner, Places, Starter};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.timers/1";
@@ -95,7 +95,9 @@ fn install(args: &TimersArgs) -> Result<u8> {
     let folder = folder(args, by)?;
     let changes = install::install(by, folder.as_deref(), &wanted)?;
     let code = carry_out(args, by, &changes)?;
-    for s in timers::look(&Places::of(&env)).iter().filter(|s| s.by != by && s.is_on != Some(false)) {
+    let others = timers::look(&Places::of(&env), &Owner::of(wanted.root.as_deref()));
+    let is_double = |s: &&Starter| s.by != by && s.is_on != Some(false) && s.other_user.is_none();
+    for s in others.iter().filter(is_double) {
         let what = format!(
             "{} is started by {} as well; take that away, or each pass is done twice",
             s.program, s.place
@@ -110,10 +112,15 @@ fn remove(args: &TimersArgs) -> Result<u8> {
         let folder = folder(args, by)?;
         Ok((by, install::remove(by, folder.as_deref())?))
     };
+    let is_root = rustix::process::geteuid().is_root();
     let all = match args.by {
         Some(by) => vec![one(by.into())?],
-        // Where there is no cron there is nothing of ours in it.
-        None => [By::User, By::System, By::Cron].into_iter().filter_map(|by| one(by).ok()).collect(),
+        // Where there is no cron there is nothing of ours in it. Units of the machine are root's to remove.
+        None => [By::User, By::System, By::Cron]
+            .into_iter()
+            .filter(|by| *by != By::System || is_root || args.unit_dir.is_some())
+            .filter_map(|by| one(by).ok())
+            .collect(),
     };
     let mut some: Vec<_> = all.into_iter().filter(|(_, changes)| !changes.is_empty()).collect();
     if some.is_empty() {
@@ -141,9 +148,9 @@ fn carry_out(args: &TimersArgs, by: By, changes: &[Change]) -> Result<u8> {
         return Ok(code);
     }
     let mut out = String::new();
-    let is_left = |c: &Change| matches!(c, Change::Run { command } if left.contains(&command.join(" ")));
+    let is_left = |c: &Change| matches!(c, Change::Run { command } if left.iter().any(|l| l.contains(&command.join(" "))));
     let would = if args.dry_run { "would " } else { "" };
-    for change in changes.iter().filter(|c| !is_left(c)) {
+    for change in changes.iter().filter(|c| !is_left(c) && !common.quiet) {
         // Writing to a text never fails.
         let _ = writeln!(out, "{would}{}", printable(&change.to_string()));
         if let Change::Write { text, .. } | Change::Crontab { text } = change
@@ -152,17 +159,16 @@ fn carry_out(args: &TimersArgs, by: By, changes: &[Change]) -> Result<u8> {
             out.extend(text.lines().map(|line| format!("    {}\n", printable(line))));
         }
     }
-    if changes.is_empty() {
+    if changes.is_empty() && !common.quiet {
         out.push_str("nothing to do\n");
     }
     if !left.is_empty() {
         let why = why.unwrap_or_else(|| "systemd does not answer here".into());
-        let _ = writeln!(out, "\n{}. Still to be run:\n", printable(&why));
+        let gap = if common.quiet { "" } else { "\n" };
+        let _ = writeln!(out, "{gap}{}. Still to be run:\n", printable(&why));
         out.extend(left.iter().map(|command| format!("    {command}\n")));
     }
-    if !common.quiet || !left.is_empty() {
-        print(&out)?;
-    }
+    print(&out)?;
     Ok(code)
 }
 
@@ -260,15 +266,18 @@ fn status(args: &TimersArgs) -> Result<u8> {
     let common = &args.common;
     let now = common.now.unwrap_or_else(Time::of_clock);
     let place = Cache::place(&env);
-    let eyes = Eyes::new(place.as_deref().and_then(Path::parent), args.metrics.as_deref());
+    let config = common.load()?.config;
+    let state = place.as_deref().and_then(Path::parent);
+    let eyes = Eyes::new(state, args.metrics.as_deref(), common.root(&config).as_deref());
     let all = eyes.watchers();
-    let is_on = |w: &WatcherSeen| w.starters.iter().any(|s| s.is_on != Some(false));
-    let code = u8::from(all.iter().any(|w| w.watched.is_needed && !is_on(w)));
+    let stops = eyes.lingers() == Some(false) && all.iter().any(|w| w.is_started_by(By::User));
+    let is_well = |w: &WatcherSeen| w.is_started() && !w.is_overdue(now) && !w.is_failing();
+    let code = u8::from(stops || all.iter().any(|w| w.watched.is_needed && !is_well(w)));
     if common.json {
         let one = |w: &WatcherSeen| {
             json!({
                 "program": w.watched.program, "every": w.watched.every, "starters": w.starters, "last": w.last(),
-                "exit": w.record.map(|r| r.exit), "overdue": w.is_overdue(now),
+                "exit": w.exit(), "overdue": w.is_overdue(now),
             })
         };
         let whole = json!({
@@ -276,7 +285,9 @@ fn status(args: &TimersArgs) -> Result<u8> {
         });
         print(&format!("{whole:#}\n"))?;
     } else if !common.quiet {
-        print(&all.iter().map(|w| line(w, now)).collect::<String>())?;
+        let linger = "lingering is off: timers of a user stop when the last session ends; sudo loginctl enable-linger $USER\n";
+        let lines = all.iter().map(|w| line(w, now)).collect::<String>();
+        print(&format!("{lines}{}", if stops { linger } else { "" }))?;
     }
     Ok(code)
 }
@@ -288,7 +299,8 @@ fn line(w: &WatcherSeen, now: Time) -> String {
             Some(false) => "off",
             None => "there",
         };
-        format!("{state}: {}", printable(&s.place))
+        let user = s.other_user.as_deref().map(|user| format!(" of another user ({user})"));
+        printable(&format!("{state}: {}{}", s.place, user.unwrap_or_default()))
     };
     let by = match w.starters.is_empty() {
         true => "nothing starts it".to_owned(),
@@ -297,7 +309,7 @@ fn line(w: &WatcherSeen, now: Time) -> String {
     let last = w.last().map_or_else(
         || "no pass on record".to_owned(),
         |at| {
-            let exit = w.record.map_or_else(String::new, |r| format!(", exit {}", r.exit));
+            let exit = w.exit().map_or_else(String::new, |exit| format!(", exit {exit}"));
             let late = if w.is_overdue(now) { " (overdue)" } else { "" };
             format!("last pass {} ago{late}{exit}", words(now.since(at)))
         },

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::shipped::{self, MARK, Wanted};
-use super::{By, Tool};
+use super::{By, Owner, Tool};
 use crate::error::{Error, Kind, Result};
 use crate::foreign;
 use crate::whole::beside;
@@ -110,21 +110,33 @@ pub(crate) fn install(by: By, folder: Option<&Path>, wanted: &Wanted) -> Result<
         }
     }
     let timers = shipped::timers();
-    let is_on = super::units::look(by, &[folder.to_path_buf()], None)
+    let owner = Owner::of(wanted.root.as_deref());
+    let is_on = super::units::look(by, &[folder.to_path_buf()], None, &owner)
         .iter()
         .filter(|s| s.is_on == Some(true))
         .count();
-    if all.is_empty() && is_on == timers.len() {
-        return Ok(all);
+    if !all.is_empty() || is_on < timers.len() {
+        all.push(run(&["systemctl", manager(by), "daemon-reload"]));
+        let mut enable = vec!["systemctl", manager(by), "enable", "--now"];
+        enable.extend(timers.iter().map(String::as_str));
+        all.push(run(&enable));
     }
-    all.push(run(&["systemctl", manager(by), "daemon-reload"]));
-    let mut enable = vec!["systemctl", manager(by), "enable", "--now"];
-    enable.extend(timers.iter().map(String::as_str));
-    all.push(run(&enable));
-    if by == By::User {
-        all.push(run(&["loginctl", "enable-linger"]));
+    if by == By::User && super::lingers() != Some(true) {
+        all.push(run(&LINGER));
     }
     Ok(all)
+}
+
+/// Keeps the systemd of this user when the last session ends. Without polkit only root may do it.
+const LINGER: [&str; 2] = ["loginctl", "enable-linger"];
+
+/// A command as a person has to run it where it was refused to us.
+fn by_hand(command: &[String]) -> String {
+    let user = super::name_of(rustix::process::geteuid().as_raw());
+    match user.filter(|_| *command == LINGER) {
+        Some(user) => format!("sudo {} {user}", command.join(" ")),
+        None => command.join(" "),
+    }
 }
 
 /// What taking away would change: only what we wrote.
@@ -197,7 +209,7 @@ fn commands(changes: &[Change], is_there: bool, left: &mut Vec<String>, why: &mu
             _ => Err(String::new()),
         };
         if let Err(said) = done {
-            left.push(command.join(" "));
+            left.push(if said.is_empty() { command.join(" ") } else { by_hand(command) });
             *why = why.take().or(Some(said).filter(|s| !s.is_empty()));
         }
     }

@@ -10,6 +10,21 @@ pub(super) struct Job {
     pub(super) program: &'static str,
     /// The file of `--metrics`, where it names a whole path.
     pub(super) metrics: Option<PathBuf>,
+    /// Its `HERMES_HOME`, where the line sets it.
+    pub(super) root: Option<String>,
+}
+
+/// The user of a line of `/etc/crontab` or `/etc/cron.d` (crontab(5)): the word behind the five of the time, or behind `@daily`
+/// and the like.
+pub(super) fn user(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    let before = if line.trim_start().starts_with('@') { 1 } else { 5 };
+    words.nth(before)
+}
+
+/// The value of a variable that a word sets.
+pub(super) fn set<'a>(words: impl IntoIterator<Item = &'a String>, variable: &str) -> Option<String> {
+    words.into_iter().find_map(|w| w.strip_prefix(variable)?.strip_prefix('=')).map(str::to_owned)
 }
 
 /// Reads a line; `None` for a comment, and for one that starts none of our watchers.
@@ -27,7 +42,8 @@ pub(super) fn job(line: &str, home: Option<&Path>) -> Option<Job> {
     let rest = &words[at..];
     let metrics = rest.iter().position(|w| w == "--metrics").and_then(|i| rest.get(i + 1));
     let metrics = metrics.map(|path| whole(path, home)).filter(|p| p.is_absolute());
-    Some(Job { program, metrics })
+    let root = set(&words, "HERMES_HOME").map(|path| whole(&path, home).display().to_string());
+    Some(Job { program, metrics, root })
 }
 
 fn whole(path: &str, home: Option<&Path>) -> PathBuf {
@@ -40,7 +56,7 @@ fn whole(path: &str, home: Option<&Path>) -> PathBuf {
 
 /// The words of a line as a shell would have them, as far as that is needed here: quotes are taken off, `;`, `(`, `)`, `|`
 /// and `&` end a word.
-fn words(line: &str) -> Vec<String> {
+pub(super) fn words(line: &str) -> Vec<String> {
     let (mut all, mut word, mut quote) = (Vec::new(), String::new(), None);
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
@@ -94,8 +110,27 @@ mod tests {
             ("@reboot healthy --heal", None, None),
             ("", None, None),
         ] {
-            let want = program.map(|program| Job { program, metrics: metrics.map(PathBuf::from) });
-            assert_eq!(job(line, Some(home)), want, "{line}");
+            let want = program.map(|program| (program, metrics.map(PathBuf::from)));
+            let found = job(line, Some(home)).map(|j| (j.program, j.metrics));
+            assert_eq!(found, want, "{line}");
+        }
+    }
+
+    #[test]
+    fn who_a_line_runs_as_and_on_which_root() {
+        for (line, who, root) in [
+            ("*/2 * * * * agents HERMES_HOME=/srv/h heal", Some("agents"), Some("/srv/h")),
+            ("@hourly root HERMES_HOME='/srv/my h' heal", Some("root"), Some("/srv/my h")),
+            (
+                r#"*/2 * * * * bo out=$(HERMES_HOME="$HOME/.hermes" heal)"#,
+                Some("bo"),
+                Some("/home/bo/.hermes"),
+            ),
+            ("* * * *", None, None),
+        ] {
+            assert_eq!(user(line), who, "{line}");
+            let found = job(line, Some(Path::new("/home/bo"))).and_then(|j| j.root);
+            assert_eq!(found.as_deref(), root, "{line}");
         }
     }
 }

@@ -17,6 +17,13 @@ pub(crate) struct Tool {
     name: String,
 }
 
+/// The runtime folder of this user (systemd-logind(8)), where the environment names none and it is there.
+fn runtime_folder() -> Option<String> {
+    let folder = format!("/run/user/{}", rustix::process::geteuid().as_raw());
+    let is_unset = std::env::var_os("XDG_RUNTIME_DIR").is_none_or(|v| v.is_empty());
+    (is_unset && std::path::Path::new(&folder).join("systemd").is_dir()).then_some(folder)
+}
+
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
@@ -30,6 +37,10 @@ impl Tool {
         let mut command = Command::new(name);
         // What they say is read, so it has to be in the words of their manuals.
         command.env("LC_ALL", "C").env("SYSTEMD_COLORS", "0").stdin(Stdio::null());
+        // `su -`, cron and monitoring agents leave it out, and then no user's systemd answers.
+        if let Some(folder) = runtime_folder() {
+            command.env("XDG_RUNTIME_DIR", folder);
+        }
         Tool { command, input: None, name: name.to_owned() }
     }
 

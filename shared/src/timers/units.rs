@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::{By, Starter, Tool, line};
+use super::{By, Ended, Owner, Starter, Tool, line};
 use crate::foreign;
 use crate::time::Time;
 
 /// Finds them in the folders of units. The first file of a name counts, as for systemd.
-pub(super) fn look(by: By, folders: &[PathBuf], home: Option<&Path>) -> Vec<Starter> {
+pub(super) fn look(by: By, folders: &[PathBuf], home: Option<&Path>, owner: &Owner) -> Vec<Starter> {
     let mut known = BTreeSet::new();
     let mut all = Vec::new();
     for folder in folders {
@@ -22,19 +22,22 @@ pub(super) fn look(by: By, folders: &[PathBuf], home: Option<&Path>) -> Vec<Star
             let Some(job) = started.and_then(|line| line::job(line, home)) else { continue };
             let is_wanted =
                 |f: &PathBuf| f.join("timers.target.wants").join(&timer).symlink_metadata().is_ok();
-            all.push(Starter {
+            let starter = Starter {
                 program: job.program,
                 by,
                 place: place.display().to_string(),
                 // Known to be off where nothing would start it; whether it is on, systemd has to say.
                 is_on: (!folders.iter().any(is_wanted)).then_some(false),
                 last: None,
+                ended: None,
+                other_user: None,
                 metrics: job.metrics,
-            });
+            };
+            all.push((service, starter));
         }
     }
-    ask(by, &mut all);
-    all
+    ask(by, &mut all, owner);
+    all.into_iter().map(|(_, starter)| starter).collect()
 }
 
 fn timers(folder: &Path) -> Vec<String> {
@@ -50,23 +53,44 @@ fn value<'a>(unit: &'a str, key: &str) -> Option<&'a str> {
     unit.lines().filter_map(|l| l.strip_prefix(key)?.strip_prefix('=')).map(str::trim).next_back()
 }
 
-/// Asks systemd which of them are at work, and since when.
-fn ask(by: By, all: &mut [Starter]) {
+/// The properties that are asked for. `LastTriggerUSec` of a timer is left out: `--timestamp=unix` changes only properties
+/// that end in `Timestamp` (seen on systemd 252 and 257), so that the service has to say when it was started.
+const ASKED: &str = "--property=Id,ActiveState,ExecMainStartTimestamp,ExecMainStatus,Result,User,Environment";
+
+/// Asks systemd which timers are at work, and what became of the services they start.
+fn ask(by: By, all: &mut [(String, Starter)], owner: &Owner) {
     if all.is_empty() {
         return;
     }
-    let names: Vec<String> =
-        all.iter().filter_map(|s| Some(s.place.rsplit_once('/')?.1.to_owned())).collect();
+    let timer = |s: &Starter| s.place.rsplit('/').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = all.iter().flat_map(|(service, s)| [timer(s), service.clone()]).collect();
     let manager = if by == By::User { "--user" } else { "--system" };
-    let keys = ["--property=Id,ActiveState,LastTriggerUSec", "--timestamp=unix"];
-    let call = Tool::new("systemctl").args(&[manager, "show"]).args(&keys).args(&names);
+    let call = Tool::new("systemctl").args(&[manager, "show", ASKED, "--timestamp=unix"]).args(&names);
     // Where systemd does not run, or is another user's, nobody can be asked.
     let Some(told) = call.said() else { return };
     for block in told.split("\n\n") {
         let Some(id) = value(block, "Id") else { continue };
-        let Some(one) = all.iter_mut().find(|s| s.place.ends_with(&format!("/{id}"))) else { continue };
-        one.is_on = value(block, "ActiveState").map(|state| state == "active");
-        let last = value(block, "LastTriggerUSec").and_then(|at| at.strip_prefix('@')?.parse().ok());
-        one.last = last.map(Time).filter(|at| at.0 > 0);
+        for (service, starter) in all.iter_mut() {
+            if timer(starter) == id {
+                starter.is_on = value(block, "ActiveState").map(|state| state == "active");
+            } else if service == id {
+                passed(block, by, starter, owner);
+            }
+        }
+    }
+}
+
+/// What systemd says of a service.
+fn passed(block: &str, by: By, starter: &mut Starter, owner: &Owner) {
+    let started = value(block, "ExecMainStartTimestamp").and_then(|at| at.strip_prefix('@')?.parse().ok());
+    starter.last = started.map(Time).filter(|at| at.0 > 0);
+    starter.ended = value(block, "Result").map(|result| Ended {
+        result: result.to_owned(),
+        status: value(block, "ExecMainStatus").and_then(|s| s.parse().ok()).unwrap_or(0),
+    });
+    if by == By::System {
+        let user = value(block, "User").filter(|u| !u.is_empty()).unwrap_or("root");
+        let set = line::words(value(block, "Environment").unwrap_or_default());
+        starter.other_user = owner.other(user, line::set(&set, "HERMES_HOME").as_deref());
     }
 }

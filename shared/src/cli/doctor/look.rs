@@ -14,7 +14,7 @@ use crate::doctor::{BoardRead, BoardSeen, ConfigSeen, DiskSeen, StateSeen, Versi
 use crate::error::Result;
 use crate::metrics;
 use crate::pass::{self, Tools};
-use crate::timers::{self, By, Places, Starter, Tool, WATCHED};
+use crate::timers::{self, By, Owner, Places, Starter, WATCHED};
 use crate::watch::heal::is_tick;
 use crate::{pause, runtime};
 
@@ -147,8 +147,12 @@ pub(in crate::cli) struct Eyes<'a> {
 }
 
 impl<'a> Eyes<'a> {
-    pub(in crate::cli) fn new(state: Option<&'a Path>, given: Option<&'a Path>) -> Eyes<'a> {
-        Eyes { state, given, starters: timers::look(&Places::of(&env)) }
+    pub(in crate::cli) fn new(
+        state: Option<&'a Path>,
+        given: Option<&'a Path>,
+        root: Option<&Path>,
+    ) -> Eyes<'a> {
+        Eyes { state, given, starters: timers::look(&Places::of(&env), &Owner::of(root)) }
     }
 
     /// Each watcher with what starts it and its newest record.
@@ -167,10 +171,8 @@ impl<'a> Eyes<'a> {
     }
 
     /// Whether the user's own systemd outlives its sessions; asked only where something depends on it.
-    pub(super) fn lingers(&self) -> Option<bool> {
+    pub(in crate::cli) fn lingers(&self) -> Option<bool> {
         self.starters.iter().find(|s| s.by == By::User)?;
-        let me = rustix::process::getuid().as_raw().to_string();
-        let said = Tool::new("loginctl").args(&["show-user", &me, "--property=Linger", "--value"]).said()?;
-        Some(said.trim() == "yes")
+        timers::lingers()
     }
 }
