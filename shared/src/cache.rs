@@ -212,6 +212,17 @@ impl Cache {
         self.sightings.contains_key(key) && !self.noted.contains_key(key)
     }
 
+    /// Whether this was seen, in this pass or an earlier one.
+    pub(crate) fn is_known(&self, key: &str) -> bool {
+        self.sightings.contains_key(key)
+    }
+
+    /// The sighting with this prefix that was made last.
+    pub(crate) fn newest(&self, prefix: &str) -> Option<(&str, Time)> {
+        let all = self.sightings.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));
+        all.max_by_key(|(_, since)| **since).map(|(key, since)| (key.as_str(), *since))
+    }
+
     /// Forgets every sighting with this prefix but those still seen.
     pub fn forget(&mut self, prefix: &str, but: &BTreeSet<String>) {
         let gone: Vec<String> = self
