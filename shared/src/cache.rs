@@ -223,8 +223,8 @@ impl Cache {
         all.max_by_key(|(_, since)| **since).map(|(key, since)| (key.as_str(), *since))
     }
 
-    /// Forgets every sighting with this prefix but those still seen.
-    pub fn forget(&mut self, prefix: &str, but: &BTreeSet<String>) {
+    /// Forgets every sighting with this prefix but those still seen; gives what it forgot.
+    pub fn forget(&mut self, prefix: &str, but: &BTreeSet<String>) -> Vec<String> {
         let gone: Vec<String> = self
             .sightings
             .range(prefix.to_owned()..)
@@ -232,11 +232,12 @@ impl Cache {
             .filter(|(k, _)| !but.contains(*k))
             .map(|(k, _)| k.clone())
             .collect();
-        for key in gone {
-            self.sightings.remove(&key);
-            self.noted.remove(&key);
-            self.forgotten.insert(key);
+        for key in &gone {
+            self.sightings.remove(key);
+            self.noted.remove(key);
+            self.forgotten.insert(key.clone());
         }
+        gone
     }
 
     /// Writes back what changed; after the board's own commit, never in a dry run. Returns a warning where it could not.

@@ -104,7 +104,32 @@ fn pass<W: Watcher>(
     report.overview = watcher.overview(&seen, tools.pass, tools.config);
     report.left = decision.left;
     report.findings.extend(decision.findings);
+    report.notices = notices(W::NAME, id, decision.notices, tools);
     carry_out(&mut board, id, tools, decision.steps, report)
+}
+
+/// What lasts, each with whether it is news: it began since the last pass, or ended.
+fn notices(
+    program: &str,
+    id: &BoardId,
+    all: BTreeMap<String, String>,
+    tools: &mut Tools<'_>,
+) -> Vec<(String, bool)> {
+    // A look at one task says nothing about the rest.
+    if tools.pass.only.is_some() {
+        return all.into_values().map(|said| (said, true)).collect();
+    }
+    let prefix = format!("notice:{program}:{}:", id.path.display());
+    let now: BTreeSet<String> = all.keys().map(|name| format!("{prefix}{name}")).collect();
+    let over = tools.cache.forget(&prefix, &now).into_iter();
+    let over = over.map(|key| (format!("no longer: {}", &key[prefix.len()..]), true)).collect::<Vec<_>>();
+    let begun = all.into_iter().map(|(name, said)| {
+        let key = format!("{prefix}{name}");
+        let is_news = !tools.cache.was_sighted(&key);
+        tools.cache.sight(&key, tools.pass.now);
+        (said, is_news)
+    });
+    begun.collect::<Vec<_>>().into_iter().chain(over).collect()
 }
 
 /// Looks at the world around one board.

@@ -33,7 +33,7 @@ pub(crate) fn note(id: &BoardId, host: &Host, cache: &mut Cache, now: Time) {
             cache.forget(&prefix, &pids.iter().map(held).collect());
             pids.iter().for_each(|pid| _ = cache.sight(&held(pid), now));
         }
-        Holders::Nobody if !lock.exists() => cache.forget(&prefix, &BTreeSet::new()),
+        Holders::Nobody if !lock.exists() => _ = cache.forget(&prefix, &BTreeSet::new()),
         Holders::Nobody => {
             if gone(id, cache).is_some() {
                 cache.sight(&format!("{prefix}free"), now);
