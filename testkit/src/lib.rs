@@ -2,6 +2,7 @@
 //! simulated nights.
 
 pub mod chance;
+pub mod crowd;
 pub mod generate;
 pub mod memory;
 pub mod page;

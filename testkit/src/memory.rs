@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use shared::board::image::{Cell, Column, Turn};
 use shared::board::{
-    Board, BoardId, COORD, CardMade, Change, Comment, Detail, Entry, Event, Kin, MARKER, MOST_COMMENTS,
-    MOST_EVENTS, MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status, Step, TURNS,
-    Task, open_cards,
+    Board, BoardId, COORD, CardMade, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER,
+    MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status,
+    Step, TURNS, Task, open_cards,
 };
 use shared::error::Result;
 use shared::packet;
@@ -79,6 +79,10 @@ impl Board for MemoryBoard {
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
         let rows = self.rows();
         Ok(ids.iter().filter_map(|id| rows.detail(id)).collect())
+    }
+
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
+        Ok(self.rows().told(task))
     }
 
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
@@ -240,6 +244,17 @@ impl Rows {
         id
     }
 
+    /// The comments of a task that are told of, oldest first.
+    fn told(&self, id: &str) -> Vec<Comment> {
+        let mut comments: Vec<(i64, &Comment)> = of(&self.comments, id).collect();
+        comments.sort_by_key(|(n, c)| (c.at, *n));
+        let late = comments.len().saturating_sub(MOST_COMMENTS);
+        let kept = |(nth, c): (usize, &(i64, &Comment))| {
+            (nth >= late || c.1.body.to_lowercase().starts_with(MARKER)).then(|| c.1.clone())
+        };
+        comments.iter().enumerate().filter_map(kept).collect()
+    }
+
     fn detail(&self, id: &str) -> Option<Detail> {
         let (task, body) = self.tasks.get(id)?.clone();
         let mut runs: Vec<Run> = of(&self.runs, id).map(|(_, r)| r.clone()).collect();
@@ -255,13 +270,11 @@ impl Rows {
         let turns = rest.into_iter().filter(|(_, e)| TURNS.contains(&e.kind.as_str()));
         events.extend(turns.take(MOST_TURNS.saturating_sub(newest)));
         events.sort_by_key(|(n, _)| *n);
-        let mut comments: Vec<(i64, &Comment)> = of(&self.comments, id).collect();
-        comments.sort_by_key(|(n, c)| (c.at, *n));
-        let late = comments.len().saturating_sub(MOST_COMMENTS);
-        let kept = |(nth, c): (usize, &(i64, &Comment))| {
-            (nth >= late || c.1.body.to_lowercase().starts_with(MARKER)).then(|| c.1.clone())
-        };
-        let comments = comments.iter().enumerate().filter_map(kept).collect();
+        let mut comments = self.told(id);
+        let mut fronts = Fronts::default();
+        for c in comments.iter_mut().rev() {
+            c.body = Fronts::of(&c.body, fronts.most(&c.author)).into_owned();
+        }
         let parents: Vec<Kin> = self.parents(id).map(kin).collect();
         let mut cards_made: Vec<CardMade> =
             self.tasks.values().filter_map(|(t, _)| card_made(t, id)).collect();

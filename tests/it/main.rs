@@ -50,6 +50,7 @@ mod robbed; // the files of a board taken away while it is open
 mod route; // another provider, an orchestrator's decisions, closed loops
 mod scale; // a pass costs what is active, not what is stored
 mod simulate; // simulated nights, and the promises held after every step
+mod size; // what a pass holds and does on boards that grew beyond all reason
 mod threats; // somebody means harm
 mod timers; // units and crontab lines, written and taken away
 mod tools; // stand-ins for systemctl, loginctl and crontab

@@ -9,6 +9,8 @@ pub mod hermes;
 pub mod image;
 pub mod sqlite;
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -344,7 +346,8 @@ pub struct Detail {
     /// There are more events than that: what was counted from them may be too little.
     #[serde(default)]
     pub is_truncated: bool,
-    /// Oldest first: at most [`MOST_COMMENTS`] newest, and every older one that begins with [`MARKER`].
+    /// Oldest first: at most [`MOST_COMMENTS`] newest, and every older one that begins with [`MARKER`]. A look of many tasks
+    /// keeps their [`Fronts`] alone; [`Board::comments`] gives whole texts.
     pub comments: Vec<Comment>,
     /// Tasks this one waits for.
     pub parents: Vec<Kin>,
@@ -415,6 +418,40 @@ pub const MOST_RUNS: usize = 30;
 pub const MOST_EVENTS: usize = 1_000;
 /// Most comments read for one task: what Hermes itself shows a worker, and a few more.
 pub const MOST_COMMENTS: usize = 50;
+
+/// Most bytes kept of the newest comment of each author: a card quotes a few hundred of what a worker said last.
+pub const MOST_FRONT: usize = 2_048;
+/// Most bytes kept of every other comment: its first line may speak to us, and nothing else of it is used.
+pub const MOST_LINE: usize = 256;
+
+/// What a look of many tasks keeps of the comments of one of them: people and agents paste whole logs into comments, and a
+/// pass looks at thousands of tasks at once.
+#[derive(Debug, Default)]
+pub struct Fronts {
+    authors: BTreeSet<String>,
+}
+
+impl Fronts {
+    /// How many bytes to keep of a comment of this author. Asked from the newest comment to the oldest.
+    pub fn most(&mut self, author: &str) -> usize {
+        if self.authors.contains(author) {
+            return MOST_LINE;
+        }
+        self.authors.insert(author.to_owned());
+        MOST_FRONT
+    }
+
+    /// A text of at most so many bytes. Where it was cut it ends with `…` behind a whole word: the front of a line must not
+    /// pass for a line of its own, and half a secret is not known as one.
+    pub fn of(text: &str, most: usize) -> Cow<'_, str> {
+        if text.len() <= most {
+            return Cow::Borrowed(text);
+        }
+        let front = clip(text, most.saturating_sub('…'.len_utf8()));
+        let words = front.trim_end_matches(|c: char| !c.is_whitespace());
+        Cow::Owned(format!("{}…", if words.is_empty() { front } else { words }))
+    }
+}
 
 /// Most bytes read of any one text on a board.
 pub const MOST_TEXT: usize = 1 << 20;
@@ -508,11 +545,17 @@ pub trait Board {
     /// The board cannot be read.
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>>;
 
-    /// The whole story of some tasks, from one snapshot; unknown ids are left out.
+    /// The whole story of some tasks, from one snapshot, but for the [`Fronts`] of their comments; unknown ids are left out.
     ///
     /// # Errors
     /// The board cannot be read.
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>>;
+
+    /// The comments of one task as [`Detail::comments`] chooses them, with their whole texts.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>>;
 
     /// The bare rows of these tasks, from one snapshot, in the order asked for; unknown ids are left out.
     ///

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use shared::board::change::parts;
-use shared::board::{Board, BoardId, Detail, Entry, Event, Outcome, Run, Status, Step, Task};
+use shared::board::{Board, BoardId, Comment, Detail, Entry, Event, Outcome, Run, Status, Step, Task};
 use shared::cache::Cache;
 use shared::error::{Error, Kind, Result};
 use shared::host::{Ask, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View};
@@ -328,6 +328,9 @@ impl Board for Watched<'_> {
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
         self.meddle();
         self.inner.look(ids)
+    }
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
+        self.inner.comments(task)
     }
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
         self.inner.titled(ids)

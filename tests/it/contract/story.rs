@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use shared::board::hermes::{self, WORKER_GONE};
-use shared::board::{Change, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, NOISE, NewTask, Outcome, RunRef, Status};
+use shared::board::{
+    Change, MOST_COMMENTS, MOST_EVENTS, MOST_FRONT, MOST_LINE, MOST_RUNS, NOISE, NewTask, Outcome, RunRef,
+    Status,
+};
 use shared::cause::Cause;
 use shared::time::Time;
 
@@ -635,6 +638,46 @@ fn a_look_reads_the_newest_and_tells_it_oldest_first() {
         );
         assert_eq!((d.comments[0].body.as_str(), d.comments[49].body.as_str()), ("note 6", "note 55"));
         assert_eq!((d.runs[0].started_at, d.runs[29].started_at), (BEGAN.plus(34), BEGAN.plus(5)));
+    });
+}
+
+/// A comment with somebody's log below its first line.
+fn long(first: &str) -> String {
+    format!("{first}{}", "\na line of somebody's log".repeat(3_000))
+}
+
+#[test]
+fn a_look_keeps_the_front_of_a_comment_and_its_whole_text_is_asked_for() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        let said = [
+            ("luna", long("one")),
+            ("rosa", long("watchbill: no-heal")),
+            ("rosa", format!("watchbill: heal {}", "x".repeat(MOST_FRONT))),
+            ("luna", "short".to_owned()),
+            ("rosa", long("two")),
+        ];
+        for (author, text) in &said {
+            t.does(A, |_| hermes::commented(author, text));
+        }
+        let d = t.look(A);
+        let bytes: Vec<usize> = d.comments.iter().map(|c| c.body.len()).collect();
+        assert!(bytes[4] <= MOST_FRONT && bytes[4] > MOST_FRONT - 64, "the newest of its author: {bytes:?}");
+        assert!(bytes[..4].iter().all(|n| *n <= MOST_LINE), "{bytes:?}");
+        let first: Vec<_> = d.comments.iter().map(|c| c.body.lines().next().unwrap()).collect();
+        assert_eq!((first[0], first[1], first[3], first[4]), ("one", "watchbill: no-heal", "short", "two"));
+        assert!(
+            first[2].ends_with('…'),
+            "a line that was cut is not the line that was cut off: {}",
+            first[2]
+        );
+        let whole = t.board.comments(A).unwrap();
+        let same = t
+            .hear(whole)
+            .iter()
+            .zip(&said)
+            .all(|(c, (author, text))| (&*c.author, &*c.body) == (*author, text));
+        assert!(same, "{:?}", d.comments.iter().map(|c| c.body.len()).collect::<Vec<_>>());
     });
 }
 

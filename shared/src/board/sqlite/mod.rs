@@ -20,13 +20,13 @@ use serde_json::Value;
 
 use self::file::{Columns, Place, check_file, columns, connect, millis, replaced, settle, told};
 pub(crate) use self::file::{damaged, repair};
-use self::rows::{card_made, cell, event, int, place, run, task, text};
+use self::rows::{card_made, cell, event, front, int, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MOST_STEPS, parts};
 use super::image::Cell;
 use super::{
-    Board, BoardId, Change, Comment, Detail, Entry, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
-    MOST_RUNS, MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, open_cards,
+    Board, BoardId, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
+    MOST_RUNS, MOST_TEXT, MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -304,17 +304,7 @@ impl SqliteBoard {
         // 0.12) say nothing; then it is the order of time, from the oldest.
         events.reverse();
         events.sort_by_key(|(id, _)| *id);
-        let mut comments = Vec::new();
-        if self.columns.contains_key("task_comments") {
-            comments = comments_of(conn, Q_COMMENTS, params![id, MOST_COMMENTS as i64])?;
-            if comments.len() >= MOST_COMMENTS {
-                // A marker counts however many comments came after it.
-                let markers = comments_of(conn, Q_MARKERS, params![id, format!("{MARKER}%")])?;
-                let older: Vec<_> = markers.into_iter().filter(|m| !comments.contains(m)).collect();
-                comments.extend(older);
-            }
-            comments.reverse();
-        }
+        let comments = self.comments_in(conn, id, false)?;
         let mut parents = Vec::new();
         if self.columns.contains_key("task_links") {
             let mut statement = conn.prepare_cached(Q_KIN)?;
@@ -358,6 +348,23 @@ impl SqliteBoard {
             place,
             mark,
         }))
+    }
+
+    /// The comments of a task, oldest first; whole, or the fronts of them.
+    fn comments_in(&self, conn: &Connection, id: &str, whole: bool) -> rusqlite::Result<Vec<Comment>> {
+        if !self.columns.contains_key("task_comments") {
+            return Ok(Vec::new());
+        }
+        let mut fronts = (!whole).then(Fronts::default);
+        let mut comments = comments_of(conn, Q_COMMENTS, params![id, MOST_COMMENTS as i64], &mut fronts)?;
+        if comments.len() >= MOST_COMMENTS {
+            // A marker counts however many comments came after it.
+            let markers = comments_of(conn, Q_MARKERS, params![id, format!("{MARKER}%")], &mut fronts)?;
+            let older: Vec<_> = markers.into_iter().filter(|m| !comments.contains(m)).collect();
+            comments.extend(older);
+        }
+        comments.reverse();
+        Ok(comments)
     }
 
     /// Updates columns of one task; those this board does not have are left out.
@@ -682,6 +689,10 @@ impl Board for SqliteBoard {
         read().map_err(|e| self.fault(&e))
     }
 
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
+        self.comments_in(&self.conn, task, true).map_err(|e| self.fault(&e))
+    }
+
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
         let read = || -> rusqlite::Result<Vec<Task>> {
             let tx = self.conn.unchecked_transaction()?;
@@ -840,16 +851,20 @@ fn missing(tx: &Connection, change: &Change) -> rusqlite::Result<Option<String>>
     }))
 }
 
-fn comments_of(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<Vec<Comment>> {
+fn comments_of(
+    conn: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+    fronts: &mut Option<Fronts>,
+) -> rusqlite::Result<Vec<Comment>> {
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        all.push(Comment {
-            author: text(row, 0).unwrap_or_default(),
-            body: text(row, 1).unwrap_or_default(),
-            at: Time(int(row, 2).unwrap_or(0)),
-        });
+        let author = text(row, 0).unwrap_or_default();
+        let most = fronts.as_mut().map_or(MOST_TEXT, |f| f.most(&author));
+        let body = front(row, 1, most).unwrap_or_default();
+        all.push(Comment { author, body, at: Time(int(row, 2).unwrap_or(0)) });
     }
     Ok(all)
 }

@@ -5,7 +5,7 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use crate::board::image::Cell;
-use crate::board::{CardMade, Event, MOST_TEXT, Place, Run, Status, Task};
+use crate::board::{CardMade, Event, Fronts, MOST_TEXT, Place, Run, Status, Task};
 use crate::clip::lossy;
 use crate::packet::verifier;
 use crate::time::Time;
@@ -27,6 +27,16 @@ pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
         ValueRef::Integer(n) => Some(n.to_string()),
         ValueRef::Real(f) => Some(f.to_string()),
         ValueRef::Null => None,
+    }
+}
+
+/// The front of a text, see [`Fronts`]: the rest of it is never copied out of SQLite's memory.
+pub(super) fn front(row: &Row<'_>, i: usize, most: usize) -> Option<String> {
+    match row.get_ref(i).ok()? {
+        ValueRef::Text(t) | ValueRef::Blob(t) => {
+            Some(Fronts::of(&lossy(&t[..t.len().min(MOST_TEXT)]), most).into_owned())
+        }
+        _ => text(row, i),
     }
 }
 

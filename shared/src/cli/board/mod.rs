@@ -139,7 +139,11 @@ impl<'a> Hand<'a> {
         if !crate::board::is_task_id(id) && !id.starts_with("t_") {
             return Err(refused(id, "not a task id").hint("they look like t_1a2b3c4d"));
         }
-        self.board.look(&[id.to_owned()])?.pop().ok_or_else(|| refused(id, "no such task on this board"))
+        let seen = self.board.look(&[id.to_owned()])?.pop();
+        let mut seen = seen.ok_or_else(|| refused(id, "no such task on this board"))?;
+        // A person or a worker reads them whole.
+        seen.comments = self.board.comments(id)?;
+        Ok(seen)
     }
 
     pub(super) fn trail<'t>(&'t self, case: &'t str) -> Trail<'t> {

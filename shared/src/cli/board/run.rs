@@ -161,7 +161,8 @@ impl Hand<'_> {
 
     /// What a worker is told which sees nothing else of the board: the same as `heal --print-prompt` where an attempt was made before, and all that was said since.
     pub(in crate::cli) fn prompt(&mut self, id: &str) -> Result<String> {
-        let Some((detail, packet)) = self.handover(id)? else { return Err(refused(id, "no such task")) };
+        let Some((mut detail, packet)) = self.handover(id)? else { return Err(refused(id, "no such task")) };
+        detail.comments = self.board.comments(id)?;
         let tried = (!detail.runs.is_empty()).then_some(&packet);
         Ok(format!("{}\n", packet::told(&detail, tried)))
     }

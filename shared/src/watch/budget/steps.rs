@@ -29,7 +29,8 @@ pub(super) fn decide(
     decision: &mut Decision,
 ) {
     let known = seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-    let mut desk = Desk::new(as_distress(seen), pass, config);
+    let as_distress = as_distress(seen);
+    let mut desk = Desk::new(&as_distress, pass, config);
     for one in judged.iter().filter(|j| !j.verdicts.is_empty()) {
         let d = &one.work.detail;
         if d.task.status.frees_children() || !(watcher.comment || watcher.distress) {

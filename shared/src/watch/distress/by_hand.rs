@@ -133,7 +133,7 @@ fn ask(rules: &Rules<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<C
     }
     let open = d.cards.first().or_else(|| rules.open.get(&d.task.id)?.first());
     let waits_for_us = |id: &str| {
-        let card = rules.seen.cards.iter().find(|c| c.task.id == id);
+        let card = rules.cards.get(id);
         card.is_some_and(|c| c.parents.iter().any(|p| p.id == d.task.id))
     };
     if let Some(open) = open.filter(|id| !waits_for_us(id)) {

@@ -98,9 +98,8 @@ impl<'a> Known<'a> {
 /// Whether somebody unblocked, reassigned or promoted what a single card is about: route-blocked closes that card, and tied to
 /// another one its task would be stopped again over their word.
 fn is_decided_on(rules: &Rules<'_>, card: &Detail) -> bool {
-    let looked = || rules.seen.sources.iter().map(|s| &s.detail).chain(&rules.seen.others);
-    let decided = |d: &Detail| decisions::since_card(d, card).iter().any(word::is_fresh_start);
-    !is_incident(card) && sources_of(card).iter().any(|id| looked().any(|d| d.task.id == *id && decided(d)))
+    let decided = |d: &&Detail| decisions::since_card(d, card).iter().any(word::is_fresh_start);
+    !is_incident(card) && sources_of(card).iter().any(|id| rules.looked.get(id.as_str()).is_some_and(decided))
 }
 
 fn alone(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, queue: &mut Queue) -> Step {
@@ -158,7 +157,8 @@ fn open(
     let key = format!("{INCIDENT_KEY}{place}:{}", why.run);
     let listed = |(s, _): &Stuck<'_>| format!("{}: {}", s.detail.task.id, s.detail.task.title);
     let mut more: Vec<String> = members.iter().chain(&carded).map(listed).collect();
-    let rest = known.sources.iter().filter(|id| !carded.iter().any(|(s, _)| s.detail.task.id == **id));
+    let told: BTreeSet<&String> = carded.iter().map(|(s, _)| &s.detail.task.id).collect();
+    let rest = known.sources.iter().filter(|id| !told.contains(id));
     more.extend(rest.map(|id| format!("{id}: has a card of its own")));
     // The cards that close into it leave their places.
     queue.give_back(
@@ -209,14 +209,8 @@ fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decisi
         after: Vec::new(),
         changes,
     };
-    let sources: Vec<&Detail> = rules
-        .seen
-        .sources
-        .iter()
-        .map(|s| &s.detail)
-        .chain(&rules.seen.others)
-        .filter(|d| d.cards.contains(&card.task.id) && !d.task.status.frees_children())
-        .collect();
+    let sources = rules.under.get(card.task.id.as_str()).into_iter().flatten();
+    let sources: Vec<&Detail> = sources.copied().filter(|d| !d.task.status.frees_children()).collect();
     let profiles = rules.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
     if word::undone(card).is_some() || sources.iter().any(|d| word::hands_off(d, profiles).is_some()) {
         return;

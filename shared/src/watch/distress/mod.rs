@@ -88,6 +88,12 @@ struct Rules<'a> {
     seen: &'a Seen,
     pass: &'a Pass,
     config: &'a Config,
+    /// Open cards by their id.
+    cards: BTreeMap<&'a str, &'a Detail>,
+    /// Work that was looked at, by its id.
+    looked: BTreeMap<&'a str, &'a Detail>,
+    /// The same by the open cards it has, in the order in which it was seen.
+    under: BTreeMap<&'a str, Vec<&'a Detail>>,
     /// Open cards by their source, whoever made them and however they name it.
     open: BTreeMap<String, BTreeSet<String>>,
     /// Profiles to whose provider nothing may be sent now.
@@ -173,25 +179,28 @@ fn take(decision: &mut Decision, s: &SourceSeen, verdict: Verdict) {
 }
 
 /// Whether a source has an open card, by whatever sign: its key, its title, a link, or what the card's own first event says.
-fn open_cards(seen: &Seen) -> BTreeMap<String, BTreeSet<String>> {
+fn open_cards(
+    seen: &Seen,
+    cards: &BTreeMap<&str, &Detail>,
+    looked: &BTreeMap<&str, &Detail>,
+) -> BTreeMap<String, BTreeSet<String>> {
     let mut open: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut note = |source: &str, card: &str| {
         open.entry(source.to_owned()).or_default().insert(card.to_owned());
     };
-    let looked = || seen.sources.iter().map(|s| &s.detail).chain(&seen.others);
     for card in &seen.cards {
         let left =
-            |source: &String| looked().any(|d| d.task.id == *source && word::has_left(d, &card.task.id));
+            |source: &String| looked.get(source.as_str()).is_some_and(|d| word::has_left(d, &card.task.id));
         for source in route::sources_of(card).iter().filter(|source| !left(source)) {
             note(source, &card.task.id);
         }
     }
-    for d in looked() {
+    for d in looked.values() {
         for card in &d.cards {
             note(&d.task.id, card);
         }
         // A card is one by its key too, whatever somebody made of its title.
-        for p in d.parents.iter().filter(|p| seen.cards.iter().any(|c| c.task.id == p.id)) {
+        for p in d.parents.iter().filter(|p| cards.contains_key(p.id.as_str())) {
             note(&d.task.id, &p.id);
         }
     }
@@ -207,7 +216,16 @@ fn jams_again(d: &Detail, asked: &history::Asked) -> bool {
 
 impl<'a> Rules<'a> {
     fn new(seen: &'a Seen, pass: &'a Pass, config: &'a Config) -> Rules<'a> {
-        let mut rules = Rules { seen, pass, config, open: open_cards(seen), held: BTreeSet::new() };
+        let by_id = |d: &'a Detail| (d.task.id.as_str(), d);
+        let cards = seen.cards.iter().map(by_id).collect();
+        let work = || seen.sources.iter().map(|s| &s.detail).chain(&seen.others);
+        let looked = work().map(by_id).collect();
+        let mut under: BTreeMap<&str, Vec<&Detail>> = BTreeMap::new();
+        for (d, card) in work().flat_map(|d| d.cards.iter().map(move |card| (d, card))) {
+            under.entry(card).or_default().push(d);
+        }
+        let open = open_cards(seen, &cards, &looked);
+        let mut rules = Rules { seen, pass, config, cards, looked, under, open, held: BTreeSet::new() };
         rules.held = rules.held_by(&rules.router(&seen.routing));
         rules
     }
@@ -272,7 +290,7 @@ impl Rules<'_> {
     /// A task whose card is open is the orchestrator's. What was still missing while its worker ran is done here, and what
     /// would be set free the moment the card closes, decided or not, is parked.
     fn attend(&self, d: &Detail, card: &str) -> Verdict {
-        let Some(card) = self.seen.cards.iter().find(|c| c.task.id == card) else {
+        let Some(card) = self.cards.get(card).copied() else {
             return Verdict::Leave(format!("its distress card {card} is open"));
         };
         if card.parents.iter().any(|p| p.id == d.task.id) {

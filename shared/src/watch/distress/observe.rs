@@ -12,7 +12,6 @@ use crate::cause::{self, Cause};
 use crate::config::Config;
 use crate::distress;
 use crate::error::Result;
-use crate::host::Look;
 use crate::logs::{LogEnd, Reading};
 use crate::time::Time;
 use crate::watch::handing::{self, TreeNotes};
@@ -80,6 +79,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         let source = closer(world, detail, now);
         seen.sources.push(source);
     }
+    workers(world, &mut seen.sources, now);
     trees_and_profiles(world, &mut seen);
     let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
     let details = seen.sources.iter().map(|s| &s.detail).chain(&seen.cards).collect();
@@ -143,16 +143,25 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
         }
         None => Reading::of(crate::logs::LogEnd::NoEvidence, None),
     };
-    let since = detail.newest_run().map_or(now, |r| r.started_at);
-    let refused = history::repeated(&reading.signals, since, now, world.config).is_some();
-    let worker = if detail.task.status == Status::Running && refused { look(world, &detail) } else { None };
-    SourceSeen { detail, reading, worker, tree: TreeSeen::default(), changes: None }
+    SourceSeen { detail, reading, worker: None, tree: TreeSeen::default(), changes: None }
 }
 
-/// The worker of a running task, as `heal` would look at it.
-fn look(world: &World<'_>, detail: &Detail) -> Option<Look> {
-    let ask = crate::watch::heal::ask(detail)?;
-    world.host.look(&[ask]).pop()
+/// The workers of running tasks that are refused, as `heal` would look at them: one scan of all processes for all of them.
+fn workers(world: &World<'_>, sources: &mut [SourceSeen], now: Time) {
+    let is_refused = |s: &SourceSeen| {
+        let since = s.detail.newest_run().map_or(now, |r| r.started_at);
+        s.detail.task.status == Status::Running
+            && history::repeated(&s.reading.signals, since, now, world.config).is_some()
+    };
+    let refused = sources.iter_mut().filter(|s| is_refused(s));
+    let (asked, asks): (Vec<_>, Vec<_>) =
+        refused.filter_map(|s| crate::watch::heal::ask(&s.detail).map(|ask| (s, ask))).unzip();
+    if asks.is_empty() {
+        return;
+    }
+    for (s, look) in asked.into_iter().zip(world.host.look(&asks)) {
+        s.worker = Some(look);
+    }
 }
 
 /// Only for what surely gets a card: git is slow.

@@ -27,16 +27,14 @@ pub(crate) struct Over<'a> {
 
 /// Where such cards are written in one pass.
 pub(crate) struct Desk<'a> {
-    seen: Seen,
-    pass: &'a Pass,
-    config: &'a Config,
+    rules: Rules<'a>,
     /// Places that cards of this pass have taken.
     taken: usize,
 }
 
 impl<'a> Desk<'a> {
-    pub(crate) fn new(seen: Seen, pass: &'a Pass, config: &'a Config) -> Desk<'a> {
-        Desk { seen, pass, config, taken: 0 }
+    pub(crate) fn new(seen: &'a Seen, pass: &'a Pass, config: &'a Config) -> Desk<'a> {
+        Desk { rules: Rules::new(seen, pass, config), taken: 0 }
     }
 
     /// The step that makes a card about this work; nothing where there is one, or was one about this attempt.
@@ -47,7 +45,7 @@ impl<'a> Desk<'a> {
         over: &Over<'_>,
         decision: &mut Decision,
     ) -> Option<Step> {
-        let rules = Rules::new(&self.seen, self.pass, self.config);
+        let rules = &self.rules;
         let mut leave = |because: String| {
             decision.left.push(Left::new(&d.task.id, because));
             None
@@ -84,9 +82,9 @@ impl<'a> Desk<'a> {
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);
         let source = SourceSeen { detail: d.clone(), reading, worker: None, tree, changes: None };
-        let mut queue = Queue::new(&rules);
+        let mut queue = Queue::new(rules);
         queue.take_away(self.taken);
-        let slot = queue.take(&rules, &source, &trouble);
+        let slot = queue.take(rules, &source, &trouble);
         if slot.wait.is_none() {
             self.taken += 1;
         }

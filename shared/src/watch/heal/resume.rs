@@ -93,6 +93,7 @@ fn changes(drift: &Drift) -> Vec<String> {
 pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet<String>) -> Result<()> {
     let until = Instant::now() + TREES_LIMIT;
     let mut states: BTreeMap<String, std::result::Result<TreeState, String>> = BTreeMap::new();
+    let mut others = None;
     for t in &mut seen.tasks {
         let id = &t.detail.task.id;
         if !goes_on.contains(id) {
@@ -111,7 +112,11 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
             if let (Some((at, before)), Some(now)) = (noted(t), &resume.tree)
                 && before.hash != now.hash
             {
-                resume.shares = others_in(world, path, id, at)?;
+                let others = match &mut others {
+                    Some(known) => known,
+                    none => none.insert(Others::of(world)?),
+                };
+                resume.shares = others.within(path, id, at);
             }
         }
         t.resume = Some(resume);
@@ -125,13 +130,34 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
 /// Newest runs among which others that worked in the same folder are looked for.
 const MOST_RUNS: u32 = 200;
 
-/// Other tasks that work in a folder, or did since then: what changed there may be theirs.
-fn others_in(world: &mut World<'_>, path: &str, but: &str, since: Time) -> Result<Vec<String>> {
-    let running = world.board.glance(&[Status::Running])?.into_iter().map(|t| t.id);
-    let lately = world.board.recent_runs(MOST_RUNS)?.into_iter().filter(|(_, run)| run.is_since(since));
-    let ids: BTreeSet<String> = running.chain(lately.map(|(task, _)| task)).filter(|id| id != but).collect();
-    let details = world.board.look(&ids.into_iter().collect::<Vec<_>>())?;
-    Ok(details.into_iter().filter(|d| d.place.path.as_deref() == Some(path)).map(|d| d.task.id).collect())
+/// Who works or worked lately, and in which folder. Looked up once a pass: many may have died over one folder.
+struct Others {
+    /// Tasks that run, and the newest end of each other one's newest attempts.
+    at_work: BTreeMap<String, Option<Time>>,
+    folders: BTreeMap<String, Vec<String>>,
+}
+
+impl Others {
+    fn of(world: &mut World<'_>) -> Result<Others> {
+        let mut at_work: BTreeMap<String, Option<Time>> = BTreeMap::new();
+        for (task, run) in world.board.recent_runs(MOST_RUNS)? {
+            let newest = at_work.entry(task).or_insert(run.ended_at);
+            *newest = newest.zip(run.ended_at).map(|(a, b)| a.max(b));
+        }
+        at_work.extend(world.board.glance(&[Status::Running])?.into_iter().map(|t| (t.id, None)));
+        let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for d in world.board.look(&at_work.keys().cloned().collect::<Vec<_>>())? {
+            folders.entry(d.place.path.unwrap_or_default()).or_default().push(d.task.id);
+        }
+        Ok(Others { at_work, folders })
+    }
+
+    /// Other tasks that work in a folder, or did since then: what changed there may be theirs.
+    fn within(&self, path: &str, but: &str, since: Time) -> Vec<String> {
+        let lately = |id: &&String| self.at_work.get(*id).is_some_and(|end| end.is_none_or(|at| at >= since));
+        let there = self.folders.get(path).into_iter().flatten();
+        there.filter(|id| *id != but).filter(lately).cloned().collect()
+    }
 }
 
 /// Whether the tree of a task is noted while its worker is gone, though nothing is done about that yet. Where its log says that

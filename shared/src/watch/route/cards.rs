@@ -47,8 +47,7 @@ impl<'a> Rules<'a> {
     fn sources(&self, card: &Detail) -> Vec<&'a Detail> {
         let is_work = |d: &&'a Detail| !distress::is_card(&d.task);
         let named = named(card).and_then(|id| self.task(&id)).filter(is_work);
-        let tied = |d: &&'a Detail| d.parents.iter().any(|p| p.id == card.task.id);
-        let others = self.seen.tasks.iter().filter(tied).filter(is_work);
+        let others = self.index.tied(&card.task.id).iter().copied().filter(is_work);
         let others = others.filter(|d| named.is_none_or(|n| n.task.id != d.task.id));
         named.into_iter().chain(others).collect()
     }
@@ -122,18 +121,17 @@ impl<'a> Rules<'a> {
     /// Another card that asks about the same task and was there before: one cause, one open card. Only what somebody else
     /// wrote gives way.
     fn is_second(&self, card: &Detail, source: &Detail) -> Option<&'a str> {
-        let before = |c: &&'a CardSeen| {
+        let before = |c: &&&'a CardSeen| {
             let other = &c.detail;
             other.task.id != card.task.id
                 && (other.task.created_at, &other.task.id) < (card.task.created_at, &card.task.id)
-                && named(other).as_deref() == Some(source.task.id.as_str())
                 && !word::has_left(source, &other.task.id)
                 && !self.touched.contains(&other.task.id)
         };
         if is_ours(card) || was_given(card) {
             return None;
         }
-        self.seen.cards.iter().find(before).map(|c| c.detail.task.id.as_str())
+        self.index.naming(&source.task.id).iter().find(before).map(|c| c.detail.task.id.as_str())
     }
 
     /// Whether nothing is left to be decided: every task it is about has gone on.

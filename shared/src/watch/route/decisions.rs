@@ -110,9 +110,8 @@ impl<'a> Rules<'a> {
     /// Tasks a card may decide about: the one of its title, or all that were tied to an incident's.
     fn tasks_of(&self, card: &Detail) -> BTreeSet<String> {
         let incident = distress::is_incident(card.task.idempotency_key.as_deref());
-        let tied = |d: &&Detail| d.parents.iter().any(|p| p.id == card.task.id);
-        let tied = self.seen.tasks.iter().filter(tied).map(|d| d.task.id.clone());
         if incident {
+            let tied = self.index.tied(&card.task.id).iter().map(|d| d.task.id.clone());
             let left = |id: &String| self.task(id).is_some_and(|d| word::has_left(d, &card.task.id));
             return tied.chain(sources_of(card)).filter(|id| !left(id)).collect();
         }
@@ -145,12 +144,10 @@ impl<'a> Rules<'a> {
         if let Some(why) = moved_on(d, card, goes_on) {
             return Err(why);
         }
-        let newer = |c: &&CardSeen| {
-            d.cards.contains(&c.detail.task.id)
-                && c.detail.task.created_at > card.task.created_at
-                && super::cards::is_ours(&c.detail)
+        let newer = |c: &CardSeen| {
+            c.detail.task.created_at > card.task.created_at && super::cards::is_ours(&c.detail)
         };
-        if let Some(open) = self.seen.cards.iter().find(newer) {
+        if let Some(open) = self.index.first_card(&d.cards, newer) {
             return Err(format!("a newer card, {}, decides about it", open.detail.task.id));
         }
         let stopped = d.parents.iter().any(|p| p.id == card.task.id) || is_about_the_newest(d, card);

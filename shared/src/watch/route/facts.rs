@@ -204,6 +204,8 @@ pub(crate) fn of_event(task: &str, e: &Event) -> Option<Sighting> {
 
 /// What our events say was sent where, and whether it is still on its way.
 fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
+    let rows: BTreeMap<&str, &Task> = rows.iter().map(|t| (t.id.as_str(), t)).collect();
+    let mut known = BTreeSet::new();
     let mut all: Vec<Sent> = Vec::new();
     for (task, e) in events.iter().filter(|(_, e)| word::is_ours(e)) {
         let Some(sent) = e.trail().and_then(|t| t.get("sent")) else { continue };
@@ -211,12 +213,12 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
         let Some(profile) = text("profile") else { continue };
         let id = Id::new(text("provider"), text("host"));
         // A move leaves two events that say so. One that somebody forged in the same second hides no other.
-        if all.iter().any(|s| s.task == *task && s.at == e.at && s.profile == profile && s.id == id) {
+        if !known.insert((task, e.at, profile, id.clone())) {
             continue;
         }
-        let waits = |t: &Task| {
+        let waits = |t: &&Task| {
             let on_way = matches!(t.status, Status::Ready | Status::Running | Status::Todo);
-            t.id == *task && on_way && t.assignee.as_deref() == Some(profile)
+            on_way && t.assignee.as_deref() == Some(profile)
         };
         all.push(Sent {
             task: task.clone(),
@@ -224,7 +226,7 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
             id,
             at: e.at,
             is_move: sent.get("move").and_then(Value::as_bool).unwrap_or(false),
-            is_open: rows.iter().any(waits),
+            is_open: rows.get(task.as_str()).is_some_and(waits),
         });
     }
     all

@@ -249,7 +249,7 @@ impl<'a> Rules<'a> {
     fn close_own(&mut self, w: &Waiting<'a>, outcome: &str) {
         let Tied::Own(card) = w.tied else { return };
         let mut why = Why::new("settled", format!("{}: {outcome}", w.d.task.id));
-        if let Some(seen) = self.seen.cards.iter().find(|c| c.detail.task.id == card.task.id) {
+        if let Some(seen) = self.index.card(&card.task.id) {
             why = self.with_refusal(seen, why);
         }
         let mut closed = self.scribe.closed(card, &why);
@@ -333,7 +333,7 @@ impl<'a> Rules<'a> {
     pub(super) fn tied(&self, d: &'a Detail) -> Tied<'a> {
         let mut open = d.cards.iter();
         let Some(id) = open.next() else { return Tied::Free };
-        let card = self.seen.cards.iter().map(|c| &c.detail).find(|c| c.task.id == *id);
+        let card = self.index.card(id).map(|c| &c.detail);
         let Some(card) = card.filter(|c| !is_claimed(c) && open.next().is_none()) else {
             return Tied::Taken(id);
         };
@@ -351,16 +351,7 @@ impl<'a> Rules<'a> {
         let card = match tied {
             Tied::Own(card) | Tied::Shared(card) => card,
             Tied::Taken(_) => return None,
-            Tied::Free => {
-                let its = |c: &&Detail| {
-                    d.cards_made
-                        .iter()
-                        .map(|c| &c.id)
-                        .chain(d.parents.iter().map(|p| &p.id))
-                        .any(|id| *id == c.task.id)
-                };
-                self.seen.answered.iter().filter(its).max_by_key(|c| c.task.created_at)?
-            }
+            Tied::Free => self.index.answered(d)?,
         };
         distress::read_title(&card.task.title)?.1
     }

@@ -8,6 +8,7 @@ pub(crate) mod cards;
 pub(crate) mod decisions;
 pub mod facts;
 pub(crate) mod holds;
+mod index;
 mod lasting;
 pub(crate) mod moving;
 pub(crate) mod notices;
@@ -19,6 +20,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use self::index::Index;
 use self::moving::Scribe;
 use self::router::Router;
 use self::seen::Seen;
@@ -61,6 +63,7 @@ impl Watcher for RouteBlocked {
 /// What every rule may look at, and what the pass has come to so far.
 struct Rules<'a> {
     seen: &'a Seen,
+    index: Index<'a>,
     config: &'a Config,
     pass: &'a Pass,
     scribe: Scribe<'a>,
@@ -69,6 +72,8 @@ struct Rules<'a> {
     decision: Decision,
     /// Tasks that this pass changes already: at most one step each.
     touched: BTreeSet<String>,
+    /// How many cards this pass makes ready while it brings them into their form.
+    readied: usize,
 }
 
 /// Decides on everything that was seen. Pure: the same facts give the same steps.
@@ -85,6 +90,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     let orchestrators = super::distress::orchestrators(config, hermes);
     let mut rules = Rules {
         seen,
+        index: Index::of(seen),
         config,
         pass,
         scribe: Scribe { pass, config, now: seen.now, trees: &seen.trees },
@@ -92,6 +98,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         known,
         decision: Decision::default(),
         touched: BTreeSet::new(),
+        readied: 0,
     };
     rules.withdraw_what_is_over();
     rules.carry_out_decisions(&orchestrators);
@@ -108,7 +115,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
 impl<'a> Rules<'a> {
     /// A task that was looked at.
     fn task(&self, id: &str) -> Option<&'a Detail> {
-        self.seen.tasks.iter().find(|d| d.task.id == id)
+        self.index.task(id)
     }
 
     /// Whether a pass over one task only leaves this one out.
@@ -126,6 +133,8 @@ impl<'a> Rules<'a> {
         if step.changes.iter().any(|c| matches!(c, Change::SetStatus(s) if !on_way(s))) {
             self.router.withdraw(&step.task);
         }
+        let ready = |c: &Change| *c == Change::SetStatus(Status::Ready);
+        self.readied += usize::from(step.action == "normalise" && step.changes.iter().any(ready));
         self.touched.insert(step.task.clone());
         self.decision.steps.push(step);
     }

@@ -65,8 +65,10 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let about = About { rows: &rows, details, known: &runtime.profiles, clock_given: pass.clock_given };
     seen.routing = facts::observe(world, &about, now)?;
     // What this very pass found out counts at once, or the next one would come to other conclusions.
+    let said: BTreeSet<(&str, Time)> =
+        seen.routing.sightings.iter().map(|s| (s.task.as_str(), s.began)).collect();
     for card in &mut seen.cards {
-        card.is_known = card.is_known_of(&seen.routing);
+        card.is_known = card.is_known_of(&said);
     }
     let found: Vec<_> = seen.cards.iter().filter_map(|c| c.sighting(&seen.routing, now)).collect();
     seen.routing.sightings.extend(found);
@@ -125,9 +127,9 @@ fn finished_of(d: &Detail) -> impl Iterator<Item = &String> {
 
 /// Finished cards of ready work that nobody looked at yet.
 pub(super) fn unheard(seen: &Seen) -> Vec<String> {
-    let known = |id: &String| seen.answered.iter().any(|c| c.task.id == *id);
+    let known: BTreeSet<&String> = seen.answered.iter().map(|c| &c.task.id).collect();
     let ready = seen.tasks.iter().filter(|d| d.task.status == Status::Ready);
-    let ids: BTreeSet<&String> = ready.flat_map(finished_of).filter(|id| !known(id)).collect();
+    let ids: BTreeSet<&String> = ready.flat_map(finished_of).filter(|id| !known.contains(id)).collect();
     ids.into_iter().cloned().collect()
 }
 
@@ -139,9 +141,9 @@ fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
         return Ok(());
     }
     let cards = world.board.look(&ids)?;
-    let known = |id: &String| seen.tasks.iter().any(|d| d.task.id == *id);
+    let known: BTreeSet<&String> = seen.tasks.iter().map(|d| &d.task.id).collect();
     let sources: BTreeSet<String> =
-        cards.iter().flat_map(super::sources_of).filter(|id| !known(id)).collect();
+        cards.iter().flat_map(super::sources_of).filter(|id| !known.contains(id)).collect();
     seen.answered.extend(cards.into_iter().filter(|c| c.task.status == Status::Done));
     seen.tasks.extend(world.board.look(&sources.into_iter().collect::<Vec<_>>())?);
     Ok(())
@@ -173,9 +175,10 @@ fn guarded(rows: &[Task], lately: &[(String, Event)], now: Time, most: i64) -> B
         let known = all.entry(task).or_insert_with(|| Guarded { since: e.at, reason: String::new() });
         known.reason = reason;
     }
-    let ready = |id: &str| rows.iter().any(|t| t.id == id && t.status == Status::Ready);
+    let ready: BTreeSet<&str> =
+        rows.iter().filter(|t| t.status == Status::Ready).map(|t| t.id.as_str()).collect();
     all.into_iter()
-        .filter(|(id, g)| ready(id) && now.since(g.since) > most)
+        .filter(|(id, g)| ready.contains(id) && now.since(g.since) > most)
         .map(|(id, g)| (id.to_owned(), g))
         .collect()
 }

@@ -1,7 +1,7 @@
 //! Where a task may go: the fallback order, who may be chosen, and how many at once. Pure, and the same for every watcher
 //! that moves work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -92,6 +92,8 @@ pub(crate) struct Router<'a> {
     /// Who decides, and so never works.
     orchestrators: Vec<String>,
     sent: Vec<Sent>,
+    /// Where in `sent` a task stands, as far as it may be on its way.
+    sent_of: BTreeMap<String, Vec<usize>>,
 }
 
 impl<'a> Router<'a> {
@@ -104,7 +106,12 @@ impl<'a> Router<'a> {
     ) -> Router<'a> {
         let policy = policy(config);
         let ledger = Ledger::fold(&routing.sightings, &policy).joined(&routing.others);
-        Router { routing, config, ledger, policy, now, known, orchestrators, sent: routing.sent.clone() }
+        let mut sent_of: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (nth, sent) in routing.sent.iter().enumerate() {
+            sent_of.entry(sent.task.clone()).or_default().push(nth);
+        }
+        let sent = routing.sent.clone();
+        Router { routing, config, ledger, policy, now, known, orchestrators, sent, sent_of }
     }
 
     /// What is known of a profile.
@@ -230,13 +237,16 @@ impl<'a> Router<'a> {
         let id = self.profile(profile).id();
         let said = json!({"profile": profile, "provider": id.name, "host": id.host, "move": is_move});
         let (task, profile) = (task.to_owned(), profile.to_owned());
+        self.sent_of.insert(task.clone(), vec![self.sent.len()]);
         self.sent.push(Sent { task, profile, id, at: self.now, is_move, is_open: true });
         said
     }
 
     /// Notes that a task is on its way nowhere any more.
     pub(crate) fn withdraw(&mut self, task: &str) {
-        self.sent.iter_mut().filter(|s| s.task == task).for_each(|s| s.is_open = false);
+        for nth in self.sent_of.remove(task).unwrap_or_default() {
+            self.sent[nth].is_open = false;
+        }
     }
 
     /// Listed fallbacks that exist and were not tried, in their order; where it is asked for, then all others.

@@ -1,6 +1,6 @@
 //! What `route-blocked` sees: plain data, so that a pass can be shown, saved and decided again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -62,10 +62,11 @@ pub struct CardSeen {
 }
 
 impl CardSeen {
-    /// Whether the board says already how its orchestrator's last attempt ended.
-    pub(super) fn is_known_of(&self, known: &Routing) -> bool {
+    /// Whether the board says already how its orchestrator's last attempt ended: `said` are the attempts it says that of, each
+    /// by its task and its begin.
+    pub(super) fn is_known_of(&self, said: &BTreeSet<(&str, Time)>) -> bool {
         let began = self.detail.newest_run().map(|r| r.started_at);
-        known.sightings.iter().any(|s| s.task == self.detail.task.id && Some(s.began) == began)
+        began.is_some_and(|began| said.contains(&(self.detail.task.id.as_str(), began)))
     }
 
     /// What the end of its orchestrator's attempt shows of the provider, where the board does not say so yet.

@@ -9,7 +9,6 @@ use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State};
 use crate::watch::distress::NAME as SYNTHESIZER;
 use crate::watch::route::moving::Why;
-use crate::watch::route::seen::CardSeen;
 use crate::watch::route::{NAME, Rules};
 
 impl<'a> Rules<'a> {
@@ -111,18 +110,9 @@ impl<'a> Rules<'a> {
 
     /// `ready`, or queued where the orchestrator has enough of them.
     pub(super) fn place_for(&self, card: &Detail) -> (Status, &'static str) {
-        let at_work = |c: &&CardSeen| {
-            c.detail.task.id != card.task.id
-                && matches!(c.detail.task.status, Status::Ready | Status::Running)
-        };
         let most = usize::try_from(self.config.distress.max_open_cards).unwrap_or(usize::MAX);
-        let made: usize = self
-            .decision
-            .steps
-            .iter()
-            .filter(|s| s.action == "normalise" && s.changes.contains(&Change::SetStatus(Status::Ready)))
-            .count();
-        let taken = self.seen.cards.iter().filter(at_work).count() + made;
+        let itself = matches!(card.task.status, Status::Ready | Status::Running);
+        let taken = self.index.at_work() - usize::from(itself) + self.readied;
         match (taken < most, &card.task.status) {
             (false, _) => (Status::Scheduled, "scheduled"),
             (true, Status::Triage) => (Status::Ready, "specified"),
@@ -133,13 +123,8 @@ impl<'a> Rules<'a> {
     /// Whether the desk is full without this one, which somebody else wrote: a flood of cards must not take every worker
     /// for the orchestrator.
     pub(super) fn is_too_many(&self, card: &Detail) -> bool {
-        let before = |c: &&CardSeen| {
-            let other = &c.detail.task;
-            let at_work = matches!(other.status, Status::Ready | Status::Running);
-            at_work && (other.created_at, &other.id) < (card.task.created_at, &card.task.id)
-        };
         let most = usize::try_from(self.config.distress.max_open_cards).unwrap_or(usize::MAX);
-        !is_ours(card) && !was_given(card) && self.seen.cards.iter().filter(before).count() >= most
+        !is_ours(card) && !was_given(card) && self.index.at_work_before(card) >= most
     }
 
     pub(super) fn queue(&mut self, card: &'a Detail) {
