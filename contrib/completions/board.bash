@@ -153,7 +153,7 @@ _board() {
             return 0
             ;;
         board__subcmd__add)
-            opts="-v -q -h --body --body-file --assignee --priority --parent --key --max-retries --concern --in-scope --out-of-scope --max-files --iterations --time-budget --cost-budget --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --body --body-file --assignee --workspace --priority --parent --key --max-retries --concern --in-scope --out-of-scope --max-files --iterations --time-budget --cost-budget --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -168,6 +168,10 @@ _board() {
                     return 0
                     ;;
                 --assignee)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --workspace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -301,7 +305,7 @@ _board() {
             return 0
             ;;
         board__subcmd__claim)
-            opts="-v -q -h --worker --pid --ttl --log --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --worker --pid --ttl --log --workspace --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -320,6 +324,10 @@ _board() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --workspace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -62,6 +62,7 @@ complete -c board -n "__fish_board_using_subcommand init" -s h -l help -d 'Print
 complete -c board -n "__fish_board_using_subcommand add" -l body -d 'The task\'s text' -r
 complete -c board -n "__fish_board_using_subcommand add" -l body-file -d 'Read the text from a file (- is standard input)' -r -F
 complete -c board -n "__fish_board_using_subcommand add" -l assignee -d 'Who is to do it' -r
+complete -c board -n "__fish_board_using_subcommand add" -l workspace -d 'The folder it is worked on in, such as a git worktree' -r -F
 complete -c board -n "__fish_board_using_subcommand add" -l priority -d 'Higher goes first' -r
 complete -c board -n "__fish_board_using_subcommand add" -l parent -d 'It waits for this task (may be repeated)' -r
 complete -c board -n "__fish_board_using_subcommand add" -l key -d 'Add it only once: a second call with the same key finds the first task' -r
@@ -106,6 +107,7 @@ complete -c board -n "__fish_board_using_subcommand claim" -l worker -d 'The pro
 complete -c board -n "__fish_board_using_subcommand claim" -l pid -d 'The worker\'s process, which heal then watches; without it the claim is a lease that heartbeats keep' -r
 complete -c board -n "__fish_board_using_subcommand claim" -l ttl -d 'How long the claim holds without a heartbeat [default: board.claim_ttl, 15m]' -r
 complete -c board -n "__fish_board_using_subcommand claim" -l log -d 'The file the agent writes its log or transcript to, for the watchers to read; it may come later' -r -F
+complete -c board -n "__fish_board_using_subcommand claim" -l workspace -d 'The folder it is worked on in, where the task names none [default: on a board without Hermes the current folder]' -r -F
 complete -c board -n "__fish_board_using_subcommand claim" -l db -d 'Use this board file and no other (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand claim" -l board -d 'Use this board of the Hermes root (may be repeated) [default: all of them]' -r
 complete -c board -n "__fish_board_using_subcommand claim" -l hermes-root -d 'Hermes root [default: as Hermes itself finds it from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F

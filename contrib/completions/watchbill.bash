@@ -395,7 +395,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__add)
-            opts="-v -q -h --body --body-file --assignee --priority --parent --key --max-retries --concern --in-scope --out-of-scope --max-files --iterations --time-budget --cost-budget --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --body --body-file --assignee --workspace --priority --parent --key --max-retries --concern --in-scope --out-of-scope --max-files --iterations --time-budget --cost-budget --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -410,6 +410,10 @@ _watchbill() {
                     return 0
                     ;;
                 --assignee)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --workspace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -543,7 +547,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__claim)
-            opts="-v -q -h --worker --pid --ttl --log --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --worker --pid --ttl --log --workspace --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -562,6 +566,10 @@ _watchbill() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --workspace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

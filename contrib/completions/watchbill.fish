@@ -145,6 +145,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l body -d 'The task\'s text' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l body-file -d 'Read the text from a file (- is standard input)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l assignee -d 'Who is to do it' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l workspace -d 'The folder it is worked on in, such as a git worktree' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l priority -d 'Higher goes first' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l parent -d 'It waits for this task (may be repeated)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l key -d 'Add it only once: a second call with the same key finds the first task' -r
@@ -189,6 +190,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l pid -d 'The worker\'s process, which heal then watches; without it the claim is a lease that heartbeats keep' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l ttl -d 'How long the claim holds without a heartbeat [default: board.claim_ttl, 15m]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l log -d 'The file the agent writes its log or transcript to, for the watchers to read; it may come later' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l workspace -d 'The folder it is worked on in, where the task names none [default: on a board without Hermes the current folder]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l db -d 'Use this board file and no other (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l board -d 'Use this board of the Hermes root (may be repeated) [default: all of them]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l hermes-root -d 'Hermes root [default: as Hermes itself finds it from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F

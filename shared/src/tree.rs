@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::time::Time;
+
 /// Most paths of changed files that are kept.
 pub const MOST_DIRTY: usize = 50;
 /// Most stashes whose names are kept.
@@ -52,6 +54,9 @@ pub struct Tree {
     pub commit: Option<String>,
     /// The first line of that commit's message.
     pub subject: Option<String>,
+    /// When that commit was made, by its committer's clock.
+    #[serde(default)]
+    pub committed: Option<Time>,
     /// Paths of tracked files that differ from the commit, staged or not, from the top folder on: the first
     /// [`MOST_DIRTY`]. Bytes that are no UTF-8 are replaced.
     pub dirty: Vec<String>,
@@ -109,10 +114,12 @@ fn look_with(program: &Path, path: &Path, limit: Duration) -> Result<Tree, Strin
     read::status(&status, &mut tree)?;
     if tree.commit.is_some() {
         let log = shadow.run(
-            &["log", "-1", "--no-show-signature", "--no-notes", "--no-mailmap", "--format=%s", "HEAD"],
+            &["log", "-1", "--no-show-signature", "--no-notes", "--no-mailmap", "--format=%ct %s", "HEAD"],
             until,
         )?;
-        tree.subject = Some(String::from_utf8_lossy(&log.bytes).trim_end().to_owned());
+        let text = String::from_utf8_lossy(&log.bytes);
+        let (at, subject) = text.trim_end().split_once(' ').unwrap_or((text.trim_end(), ""));
+        (tree.committed, tree.subject) = (at.parse().ok().map(Time), Some(subject.to_owned()));
     }
     let stashes = [
         "log",

@@ -36,6 +36,7 @@ mod installed; // programs of others, pinned and installed once
 mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod match_log; // what is read out of a log, line by line
 mod metrics; // what a pass leaves for Prometheus
+mod own_folder; // a board without Hermes whose tasks are worked on in git worktrees
 mod packet; // where a worker says it stands, and what is left of that for its successor
 #[cfg(feature = "real")]
 mod page; // the page for the morning, as a browser shows it

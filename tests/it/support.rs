@@ -310,6 +310,8 @@ impl TestBoard {
             .env("HERMES_HOME", self.path())
             .env("WATCHBILL_CONFIG", config)
             .env("TZ", "UTC")
+            // The home: no folder that a claim would record as the place of work.
+            .current_dir(self.path())
             .stdin(Stdio::null());
         command
     }

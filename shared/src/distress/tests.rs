@@ -141,6 +141,7 @@ fn stars_of_a_value_are_its_own() {
 
 fn annex() -> Annex {
     Annex {
+        packet: Vec::new(),
         cause: "rate_limit (HTTP 429)".into(),
         from: Some("t_1.log at byte 12".into()),
         evidence: vec!["❌ Rate limited".into()],

@@ -127,6 +127,7 @@ fn a_clean_tree() {
         branch: Some("main".into()),
         commit: tree.commit.clone(),
         subject: Some("first".into()),
+        committed: tree.committed.filter(|at| at.0 > 0),
         ..Tree::default()
     };
     assert_eq!(tree, want);

@@ -129,6 +129,9 @@ pub(crate) struct Add {
     /// Who is to do it
     #[arg(long, value_name = "PROFILE")]
     pub(super) assignee: Option<String>,
+    /// The folder it is worked on in, such as a git worktree
+    #[arg(long, value_name = "DIR")]
+    pub(super) workspace: Option<PathBuf>,
     /// Higher goes first
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(super) priority: i64,
@@ -180,6 +183,9 @@ pub(crate) struct Claim {
     /// The file the agent writes its log or transcript to, for the watchers to read; it may come later
     #[arg(long, value_name = "FILE")]
     pub(super) log: Option<PathBuf>,
+    /// The folder it is worked on in, where the task names none [default: on a board without Hermes the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(super) workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -73,7 +73,7 @@ impl Hand<'_> {
             completed: given(&block.completed),
             cannot_touch: given(&block.cannot_touch),
             needs: given(&block.needs),
-            author: speaker(None),
+            author: self.author_of(id)?,
         };
         match self.stop_for_help(id, block.run, &said)? {
             Stop::Found { source, card } => self.found_again(&source, &card),
@@ -114,6 +114,13 @@ impl Hand<'_> {
             }
         }
         Err(refused(id, format!("changed while we looked ({last}); nothing was done")).hint("try again"))
+    }
+
+    /// Who signs what a worker says about its task: its profile by the environment, else by the claim.
+    fn author_of(&mut self, id: &str) -> Result<String> {
+        let seen = self.look(id)?;
+        let claimed = seen.current_run().and_then(|r| r.profile.clone());
+        Ok(env("HERMES_PROFILE").or(claimed).map_or_else(|| speaker(None), |name| speaker(Some(&name))))
     }
 
     /// What the card is written from.

@@ -102,8 +102,10 @@ impl Hand<'_> {
                 command: &asked.command,
                 log: asked.log.as_deref(),
             };
+            let folder = start.folder.clone();
             let gate = self.gate(&task.id, start)?;
             let claim = Claim {
+                workspace: Some(folder).filter(|_| self.board.is_own()),
                 id: None,
                 worker: None,
                 pid: Some(i64::from(gate.child.id())),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::args::Add;
-use super::{Hand, refused, show, speaker};
+use super::{Hand, refused, show, speaker, work};
 use crate::board::hermes;
 use crate::board::{Board, NewTask, Outcome, Status, Task};
 use crate::cli::random_hex;
@@ -28,6 +28,7 @@ impl Hand<'_> {
         if let Some(there) = add.key.as_deref().map(|k| self.by_key(k)).transpose()?.flatten() {
             return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));
         }
+        let workspace = add.workspace.as_deref().map(work::folder).transpose()?;
         let waits = parents.iter().any(|p| p.status != Status::Done);
         let status = if waits { Status::Todo } else { Status::Ready };
         let task = NewTask {
@@ -38,6 +39,8 @@ impl Hand<'_> {
             created_by: Some(speaker(None)),
             idempotency_key: add.key.clone(),
             max_retries: add.max_retries,
+            workspace_kind: workspace.as_ref().map(|_| work::DIR.to_owned()),
+            workspace_path: workspace,
             ..NewTask::default()
         };
         let parents: Vec<String> = parents.into_iter().map(|p| p.id).collect();

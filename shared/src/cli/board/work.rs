@@ -1,17 +1,31 @@
 //! What a worker does with its task while it works on it, up to its good end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::args::{Claim, Complete};
 use super::packet::tree_fact;
-use super::{Hand, own_business, refused, same_run, speaker};
+use super::{Hand, env, own_business, refused, same_run, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Change, Detail, Outcome, Status, Task};
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
+
+/// Hermes' kind of a workspace that is a folder which was there before.
+pub(super) const DIR: &str = "dir";
+
+/// A folder as the board names it: whole, and there.
+///
+/// # Errors
+/// It is not there, is no folder, or has a name that is not UTF-8.
+pub(super) fn folder(path: &Path) -> Result<String> {
+    let at = || format!("--workspace {}", path.display());
+    let whole = path.canonicalize().map_err(|e| Error::io(at(), &e))?;
+    let text = whole.to_str().filter(|_| whole.is_dir());
+    text.map(str::to_owned).ok_or_else(|| refused(&at(), "not a folder").hint("name a folder that exists"))
+}
 
 /// Who claims for a worker it started.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +105,9 @@ impl Hand<'_> {
         let ttl = self.seconds(claim.ttl);
         let lock = self.lock(harness.map(|h| h.pid).or(claim.pid));
         let expires = self.here.now.plus(ttl);
+        let place = self.place(seen, claim.workspace.as_deref())?;
+        let mut placed = seen.clone();
+        placed.place.path = place.clone().or(placed.place.path);
         let mut trail = self.trail("claim");
         if let Some(pid) = claim.pid {
             let birth = self.here.host.birth_of(pid).ok_or_else(|| {
@@ -102,7 +119,7 @@ impl Hand<'_> {
             trail.more.insert("namespace".into(), json!(self.here.host.facts().pid_namespace));
         }
         // What the attempt begins with; whether it left anything is told by it.
-        trail.more.extend(tree_fact(seen));
+        trail.more.extend(tree_fact(&placed));
         if let Some(log) = &claim.log {
             trail.more.insert("log".into(), json!(whole(log)?));
         }
@@ -116,10 +133,34 @@ impl Hand<'_> {
             changes.extend(hermes::promoted(seen, &trail));
         }
         changes.extend(hermes::claimed(seen, &lock, expires, claim.pid, profile, &trail));
+        changes.extend(place.map(|path| Change::SetPlace { kind: DIR.into(), path: Some(path) }));
         match self.apply(&seen.task.id, Some(seen), changes)? {
             Outcome::Applied { run } => Ok(Ok(run)),
             Outcome::Moved { what } => Ok(Err(what)),
             other => Err(Error::new(Kind::Bug, &seen.task.id, format!("a claim was {}", other.word()))),
+        }
+    }
+
+    /// The folder a claim records: the one that is named, or on a board without Hermes the current one. `None` where the task has
+    /// a folder already, and where the current one is the home of the user or `/`: nobody works on a task there.
+    ///
+    /// # Errors
+    /// The named folder is not there, or the task has another one.
+    fn place(&self, seen: &Detail, named: Option<&Path>) -> Result<Option<String>> {
+        let named = named.map(folder).transpose()?;
+        match (named, &seen.place.path) {
+            (Some(named), Some(path)) if named != *path => {
+                Err(refused(&seen.task.id, format!("its folder is {path}, not {named}")))
+            }
+            (_, Some(_)) => Ok(None),
+            (Some(named), None) => Ok(Some(named)),
+            (None, None) => {
+                let home = env("HOME").map(PathBuf::from);
+                let here = std::env::current_dir().ok().filter(|dir| {
+                    self.board.is_own() && dir.parent().is_some() && Some(dir.as_path()) != home.as_deref()
+                });
+                Ok(here.and_then(|dir| dir.to_str().map(str::to_owned)))
+            }
         }
     }
 

@@ -8,6 +8,8 @@ use crate::board::Detail;
 use crate::cause::Cause;
 use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, shell_word};
 use crate::host::Life;
+use crate::packet;
+use crate::packet::record::Field;
 use crate::scope::Scope;
 use crate::session::mapping;
 use crate::watch::draft;
@@ -24,7 +26,7 @@ impl Rules<'_> {
             branch: tree.and_then(|t| t.branch.clone()).or_else(|| d.place.branch.clone()),
             workspace: d.place.path.clone(),
             blocker: t.blocker,
-            completed: completed(d),
+            completed: completed(s),
             cannot_touch: scope.as_ref().and_then(out_of_bounds),
             needs: Some(self.needs(s, t)),
             state: match tree {
@@ -111,6 +113,7 @@ impl Rules<'_> {
             // A worker is shown 8 KB of a card; what is one source's own gives way to the list of all.
             attempts: if many { Vec::new() } else { d.runs.iter().map(|r| self.attempt(r)).collect() },
             last_words: if many { Vec::new() } else { s.reading.last_words.clone() },
+            packet: if many { Vec::new() } else { packet_lines(&s.detail) },
             tree: if many { Vec::new() } else { tree_lines(s) },
             draft: if many { Vec::new() } else { t.draft.clone() },
             quoted,
@@ -193,14 +196,39 @@ impl Rules<'_> {
     }
 }
 
-/// What was done, in the words of whoever did it: the newest hand-on, else the worker's newest comment.
-fn completed(d: &Detail) -> Option<String> {
+/// What was done, in the words of whoever did it: what the newest attempt handed on, else what its worker recorded in a packet,
+/// said in its newest comment or with its newest heartbeat; else what git knows.
+fn completed(s: &SourceSeen) -> Option<String> {
+    let d = &s.detail;
     let handed = d.runs.iter().find_map(|r| r.summary.clone().filter(|s| !s.trim().is_empty()));
     // A goal-mode block writes its reason where others hand on their work.
     let handed = handed.filter(|s| !s.starts_with("Goal-mode worker exhausted"));
+    let recorded = || {
+        let record = packet::latest(d)?;
+        let said = record.said.get(Field::Verified).or(record.said.get(Field::Step))?;
+        Some(said.to_owned())
+    };
     let worker = d.newest_run().and_then(|r| r.profile.as_deref());
     let said = || d.comments.iter().rev().find(|c| Some(c.author.as_str()) == worker).map(|c| c.body.clone());
-    handed.or_else(said)
+    let noted = || {
+        let mut beats = d.events.iter().rev().filter(|e| e.kind == "heartbeat");
+        beats.find_map(|e| Some(e.payload.get("note")?.as_str()?.to_owned())).filter(|n| !n.trim().is_empty())
+    };
+    handed.or_else(recorded).or_else(said).or_else(noted).or_else(|| commits(s))
+}
+
+/// What was committed since the task's first attempt, where that is known.
+fn commits(s: &SourceSeen) -> Option<String> {
+    let (tree, began) = (s.tree.tree.as_ref()?, s.detail.runs.iter().map(|r| r.started_at).min()?);
+    let subject = tree.subject.as_deref().filter(|_| tree.committed.is_some_and(|at| at >= began))?;
+    Some(format!("committed: {subject}"))
+}
+
+/// What the worker recorded about where it stands, one value a line.
+fn packet_lines(d: &Detail) -> Vec<String> {
+    packet::latest(d)
+        .map(|record| record.to_string().lines().map(str::to_owned).collect())
+        .unwrap_or_default()
 }
 
 fn out_of_bounds(scope: &Scope) -> Option<String> {

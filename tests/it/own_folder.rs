@@ -1,0 +1,167 @@
+//! A board without Hermes whose tasks are worked on in git worktrees: from the first claim to done, as on a Hermes board.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use shared::distress::{Distress, State};
+
+use crate::resume::git;
+use crate::support::{Kept, Ran, TestBoard, is_gone, now, ran, until};
+
+/// A board and a git worktree on a branch of its own.
+struct Site {
+    b: TestBoard,
+    tree: PathBuf,
+}
+
+impl Site {
+    fn new() -> Site {
+        let b = TestBoard::own();
+        let root = fs::canonicalize(b.path()).unwrap();
+        let (repo, tree) = (root.join("repo"), root.join("tree"));
+        fs::create_dir_all(repo.join("src")).unwrap();
+        fs::write(repo.join("src/a"), "one\n").unwrap();
+        fs::write(repo.join("notes"), "n\n").unwrap();
+        git(&repo, &["init", "-q"]);
+        git(&repo, &["add", "."]);
+        git(&repo, &["commit", "-qm", "begin"]);
+        git(&repo, &["worktree", "add", "-qb", "work", tree.to_str().unwrap()]);
+        Site { b, tree }
+    }
+
+    fn add(&self, more: &[&str]) -> String {
+        let args = ["add", "Light the lanterns", "--assignee", "luna", "--in-scope", "src/**"];
+        self.b.hand(&[&args[..], more].concat()).ok().trim().to_owned()
+    }
+
+    /// `board run` in the worktree.
+    fn runs(&self, profile: &str, script: &str) -> std::process::Command {
+        let mut run = self.b.command("board");
+        run.arg("--db").arg(&self.b.db).args(["run", "--assignee", profile, "--", "sh", "-c", script]);
+        run.current_dir(&self.tree).env("PATH", path_of_programs());
+        run
+    }
+
+    /// A watcher, some seconds from now.
+    fn pass(&self, program: &str, seconds: i64) -> Ran {
+        let at = (now() + seconds).to_string();
+        ran(self.b.command(program).arg("--db").arg(&self.b.db).args(["--now", &at, "-v"]))
+    }
+}
+
+/// A worker's script calls `board`.
+fn path_of_programs() -> String {
+    let folder = Path::new(crate::support::program("board")).parent().unwrap();
+    format!("{}:/usr/bin:/bin", folder.display())
+}
+
+#[test]
+fn the_folder_is_recorded_by_add_by_claim_and_by_run() {
+    let s = Site::new();
+    let place = |task: &str| (s.b.task(task, "workspace_kind"), s.b.task(task, "workspace_path"));
+    let tree = s.tree.to_str().unwrap();
+    let there = ("dir".to_owned(), tree.to_owned());
+    let claim = |task: &str, folder: &Path, more: &[&str]| {
+        let mut claim = s.b.command("board");
+        claim
+            .arg("--db")
+            .arg(&s.b.db)
+            .args(["claim", task, "--worker", "luna"])
+            .args(more)
+            .current_dir(folder);
+        ran(&mut claim)
+    };
+    assert_eq!(place(&s.add(&["--workspace", tree])), there);
+    s.b.hand(&["add", "x", "--workspace", "/no/such"]).fails(66);
+    s.b.hand(&["add", "x", "--workspace", s.b.db.to_str().unwrap()]).fails(1);
+
+    let here = s.add(&[]);
+    claim(&here, &s.tree, &[]).ok();
+    assert_eq!(place(&here), there);
+    let hash = s.b.payload(&here, "claimed")["watchbill"]["tree"].clone();
+    assert!(hash.as_str().is_some_and(|h| h.starts_with("git:")), "{hash}");
+
+    let named = s.add(&[]);
+    claim(&named, Path::new("/"), &["--workspace", tree]).ok();
+    assert_eq!(place(&named), there);
+
+    // Nobody works in the root or in a home; what is recorded stays.
+    let nowhere = s.add(&[]);
+    claim(&nowhere, Path::new("/"), &[]).ok();
+    assert_eq!(s.b.task(&nowhere, "workspace_path"), "NULL");
+    let other = s.add(&["--workspace", s.b.path().to_str().unwrap()]);
+    let said = claim(&other, &s.tree, &["--workspace", tree]).fails(1);
+    assert!(said.contains("its folder is "), "{said}");
+    claim(&other, &s.tree, &[]).ok();
+    assert_ne!(s.b.task(&other, "workspace_path"), tree);
+
+    s.b.sql("UPDATE tasks SET status = 'done' WHERE status = 'ready'");
+    let run = s.add(&[]);
+    ran(&mut s.runs("luna", "true")).ok();
+    assert_eq!((place(&run), s.b.task(&run, "status")), (there, "done".into()));
+}
+
+#[test]
+fn three_workers_bring_it_to_its_end_over_a_death_a_foreign_edit_and_a_block() {
+    let s = Site::new();
+    s.b.hand(&["add", "other", "--assignee", "nobody"]).ok();
+    let task = s.add(&["--out-of-scope", "notes", "--time-budget", "1h"]);
+
+    // The first worker commits, records where it stands, and is killed together with its harness.
+    let script = "echo $$ > ../pid; echo two >> src/a; git -c user.name=a -c user.email=a@b commit -qam 'light four'
+        board packet $HERMES_KANBAN_TASK --verified 'four of nine burn' --next 'the fifth'; touch ../at-work; exec sleep 600";
+    let mut harness =
+        Kept(s.runs("luna", script).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until("it works", || s.b.path().join("at-work").exists());
+    let worker: i64 = fs::read_to_string(s.b.path().join("pid")).unwrap().trim().parse().unwrap();
+    harness.kill();
+    kill_process(Pid::from_raw(i32::try_from(worker).unwrap()).unwrap(), Signal::KILL).unwrap();
+    until("it is gone", || is_gone(worker));
+    let said = s.pass("heal", 60).ok();
+    assert!(said.contains(&format!("{task} note: ")), "{said}");
+
+    // Somebody edits its files meanwhile: a person looks first, and lets it go on.
+    fs::write(s.tree.join("src/a"), "theirs\n").unwrap();
+    let said = s.pass("heal", 300).ok();
+    assert!(said.contains("tree-drift") && said.contains("src/a"), "{said}");
+    s.b.hand(&["unblock", &task, "--reason", "that was me"]).ok();
+
+    // The second worker gets the packet, edits a file outside its scope and asks for help.
+    let script = "cat > ../prompt; echo lamp >> notes; board block $HERMES_KANBAN_TASK --type scope_boundary 'the notes are wrong'";
+    ran(&mut s.runs("luna", script)).ok();
+    let prompt = fs::read_to_string(s.b.path().join("prompt")).unwrap();
+    assert!(prompt.contains("four of nine burn") && prompt.contains("the fifth"), "{prompt}");
+    let card = s.b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+    let body = s.b.task(&card, "body");
+    let read = Distress::parse(&body).unwrap();
+    let tree = s.tree.to_str().map(str::to_owned);
+    assert_eq!(
+        (read.worker.as_deref(), read.branch.as_deref(), read.workspace),
+        (Some("luna"), Some("work"), tree)
+    );
+    assert_eq!(read.completed.as_deref(), Some("four of nine burn"));
+    assert_eq!((read.cannot_touch.as_deref(), read.state), (Some("notes"), State::Uncommitted));
+    assert!(body.contains("## Where the work stands") && body.contains("Next: the fifth"), "{body}");
+    let author = "SELECT author FROM task_comments WHERE body LIKE '%notes are wrong%'";
+    assert_eq!(s.b.value(author), "luna", "signed by the worker that claimed, not by the user");
+    let page = s.b.path().join("page.html");
+    let measured = ran(s.b.command("budget-check").arg("--db").arg(&s.b.db).args([
+        "--html",
+        page.to_str().unwrap(),
+        "--json",
+    ]));
+    let measured: Value = serde_json::from_str(&measured.out).unwrap();
+    assert!(measured.to_string().contains("notes"), "{measured}");
+
+    // The orchestrator decides; the third worker finishes.
+    s.b.hand(&["claim", &card, "--worker", "tuesday"]).ok();
+    let route = json!({"route": {"task": task, "action": "reassign", "assignee": "nova"}});
+    s.b.hand(&["complete", &card, "--metadata", &route.to_string()]).ok();
+    let said = s.pass("route-blocked", 400).ok();
+    assert!(said.contains("nova"), "{said}");
+    ran(&mut s.runs("nova", "cat > ../prompt; echo three >> src/a")).ok();
+    assert_eq!((s.b.task(&task, "status"), s.b.task(&task, "assignee")), ("done".into(), "nova".into()));
+}
