@@ -48,6 +48,13 @@ impl MemoryBoard {
         MemoryBoard { id, own, rows: Rc::default() }
     }
 
+    /// The same board of a Hermes root, whose folder nobody looks into.
+    #[must_use]
+    pub fn below(mut self, root: &str) -> MemoryBoard {
+        self.id.root = Some(root.into());
+        self
+    }
+
     /// The rows as they are now. Let go of them before the board is used again.
     pub fn rows(&self) -> Ref<'_, Rows> {
         self.rows.borrow()

@@ -28,6 +28,7 @@ use shared::watch::{
 };
 
 use super::machine::{HERTZ, Who};
+use super::trials::{self, Dispatch, End};
 use super::truth::PROFILES;
 use super::{Sim, fares, laws, trees, work};
 
@@ -126,6 +127,11 @@ fn pass<W: Watcher>(
     if let Some(step) = decision.steps.iter().find(|s| !is_listed(W::NAME, s)) {
         sim.broken(|| format!("{} {} ({}) is on no list of acts", W::NAME, step.action, step.case));
     }
+    if W::NAME == Heal::NAME
+        && let Some(what) = laws::trials::silence(sim, &decision)
+    {
+        sim.broken(|| what);
+    }
     tell::<W>(sim, &pass, &seen, &decision);
     {
         let mut truth = sim.truth.borrow_mut();
@@ -200,9 +206,14 @@ fn tell<W: Watcher>(sim: &Sim, pass: &Pass, seen: &W::Seen, decision: &Decision)
 
 fn runtime(sim: &Sim) -> Runtime {
     let truth = sim.truth.borrow();
+    let is_daemon = truth.trials.dispatch != Dispatch::CommandLine;
     Runtime {
-        dispatcher: truth.dispatcher.map_or(Dispatcher::Absent, Dispatcher::Alive),
-        is_daemon: true,
+        // Between two ticks nobody sees a command line; what it did is on the board.
+        dispatcher: match truth.dispatcher.filter(|_| is_daemon) {
+            Some(pid) => Dispatcher::Alive(pid),
+            None => Dispatcher::Absent,
+        },
+        is_daemon,
         failure_limit: 2,
         interval: 60,
         profiles: PROFILES.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
@@ -269,6 +280,9 @@ impl Witness for Here<'_> {
             self.sim.broken(|| what);
         }
         let mut truth = self.sim.truth.borrow_mut();
+        if let Some(run) = target.run {
+            trials::ended(&mut truth, &target.task, run, End::Died);
+        }
         truth.jobs.retain(|j| j.pid != Some(target.pid));
         let is_its = |who: &Who| matches!(who, Who::Worker(task, run) | Who::Child(task, run) if *task == target.task && Some(*run) == target.run);
         for pid in truth.machine.pids(is_its) {
