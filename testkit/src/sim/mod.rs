@@ -341,7 +341,7 @@ impl Sim {
             if strikes {
                 upheaval::strike(self);
             }
-            trials::strike(self);
+            trials::strikes::strike(self);
             self.touch_trees(25);
             if !self.round() {
                 return;
