@@ -212,8 +212,19 @@ impl Cache {
         self.sightings.contains_key(key) && !self.noted.contains_key(key)
     }
 
-    /// Forgets every sighting with this prefix but those still seen.
-    pub fn forget(&mut self, prefix: &str, but: &BTreeSet<String>) {
+    /// Whether this was seen, in this pass or an earlier one.
+    pub(crate) fn is_known(&self, key: &str) -> bool {
+        self.sightings.contains_key(key)
+    }
+
+    /// The sighting with this prefix that was made last.
+    pub(crate) fn newest(&self, prefix: &str) -> Option<(&str, Time)> {
+        let all = self.sightings.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));
+        all.max_by_key(|(_, since)| **since).map(|(key, since)| (key.as_str(), *since))
+    }
+
+    /// Forgets every sighting with this prefix but those still seen; gives what it forgot.
+    pub fn forget(&mut self, prefix: &str, but: &BTreeSet<String>) -> Vec<String> {
         let gone: Vec<String> = self
             .sightings
             .range(prefix.to_owned()..)
@@ -221,11 +232,12 @@ impl Cache {
             .filter(|(k, _)| !but.contains(*k))
             .map(|(k, _)| k.clone())
             .collect();
-        for key in gone {
-            self.sightings.remove(&key);
-            self.noted.remove(&key);
-            self.forgotten.insert(key);
+        for key in &gone {
+            self.sightings.remove(key);
+            self.noted.remove(key);
+            self.forgotten.insert(key.clone());
         }
+        gone
     }
 
     /// Writes back what changed; after the board's own commit, never in a dry run. Returns a warning where it could not.

@@ -88,7 +88,7 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 36] = [
+pub const IDS: [&str; 38] = [
     "config-valid",
     "config-invalid",
     "config-shared",
@@ -98,6 +98,7 @@ pub const IDS: [&str; 36] = [
     "board-unwritable",
     "board-too-old",
     "board-split",
+    "board-damaged",
     "board-paused",
     "other-user",
     "clock-sane",
@@ -106,6 +107,7 @@ pub const IDS: [&str; 36] = [
     "dispatcher-absent",
     "dispatcher-hidden",
     "dispatcher-wedged",
+    "dispatcher-stopped",
     "orchestrator-found",
     "orchestrator-missing",
     "fallback-missing",

@@ -11,6 +11,8 @@ pub enum Kind {
     Usage,
     /// 65: not a board we can read, or one we must not write.
     Data,
+    /// 65: a board whose file is damaged.
+    Damaged,
     /// 66: no such board or input file.
     NoInput,
     /// 70: a bug of ours.
@@ -31,7 +33,7 @@ impl Kind {
         match self {
             Kind::Partial => 1,
             Kind::Usage => 2,
-            Kind::Data => 65,
+            Kind::Data | Kind::Damaged => 65,
             Kind::NoInput => 66,
             Kind::Bug => 70,
             Kind::Io => 74,

@@ -1,5 +1,7 @@
 //! One pass of a watcher over one board: observe, decide, apply, report.
 
+pub(crate) mod damage;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
@@ -21,7 +23,7 @@ use crate::logs::vitals::{self, Vitals, Worker};
 use crate::packet::Packet;
 use crate::replay::Stored;
 use crate::report::BoardReport;
-use crate::runtime::{self, LogFiles};
+use crate::runtime::{self, LogFiles, gateway};
 use crate::session::Mapping;
 use crate::session::opencode::gather::{self, Ground};
 use crate::session::opencode::rest::Address;
@@ -63,6 +65,9 @@ pub struct Tools<'a> {
 pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> BoardReport {
     let mut report = BoardReport::new(id.name(), id.path.display().to_string());
     if let Err(e) = pass(watcher, id, tools, &mut report) {
+        if e.kind == Kind::Damaged {
+            damage::doubt(&id.path, tools.cache, tools.pass.now);
+        }
         report.error = Some(e);
     }
     report
@@ -75,6 +80,7 @@ fn pass<W: Watcher>(
     report: &mut BoardReport,
 ) -> Result<()> {
     let mut board = open(id, tools, report, watcher.only_looks())?;
+    gateway::note(id, tools.host, tools.cache, tools.pass.now);
     let seen = look(&mut board, id, tools, |world, pass| {
         if let Some(only) = &pass.only {
             report.knows = Some(!world.board.look(std::slice::from_ref(only))?.is_empty());
@@ -98,7 +104,32 @@ fn pass<W: Watcher>(
     report.overview = watcher.overview(&seen, tools.pass, tools.config);
     report.left = decision.left;
     report.findings.extend(decision.findings);
+    report.notices = notices(W::NAME, id, decision.notices, tools);
     carry_out(&mut board, id, tools, decision.steps, report)
+}
+
+/// What lasts, each with whether it is news: it began since the last pass, or ended.
+fn notices(
+    program: &str,
+    id: &BoardId,
+    all: BTreeMap<String, String>,
+    tools: &mut Tools<'_>,
+) -> Vec<(String, bool)> {
+    // A look at one task says nothing about the rest.
+    if tools.pass.only.is_some() {
+        return all.into_values().map(|said| (said, true)).collect();
+    }
+    let prefix = format!("notice:{program}:{}:", id.path.display());
+    let now: BTreeSet<String> = all.keys().map(|name| format!("{prefix}{name}")).collect();
+    let over = tools.cache.forget(&prefix, &now).into_iter();
+    let over = over.map(|key| (format!("no longer: {}", &key[prefix.len()..]), true)).collect::<Vec<_>>();
+    let begun = all.into_iter().map(|(name, said)| {
+        let key = format!("{prefix}{name}");
+        let is_news = !tools.cache.was_sighted(&key);
+        tools.cache.sight(&key, tools.pass.now);
+        (said, is_news)
+    });
+    begun.collect::<Vec<_>>().into_iter().chain(over).collect()
 }
 
 /// Looks at the world around one board.
@@ -238,6 +269,7 @@ pub(crate) fn by_hand(
     let mut doable = Vec::new();
     let done = SqliteBoard::open(id.clone(), mode, tools.config.board.busy_timeout).and_then(|mut board| {
         refuse_split(tools.host, id)?;
+        damage::refuse(&board, id, tools.cache, tools.pass.now)?;
         for (step, why) in steps(&mut board)? {
             match why {
                 Some(why) => report.steps.push((step, Outcome::Refused { why })),
@@ -258,7 +290,7 @@ pub(crate) fn by_hand(
     report
 }
 
-/// Opens a board for this pass, unless it is paused or split.
+/// Opens a board for this pass, unless it is paused, split or damaged.
 fn open(
     id: &BoardId,
     tools: &mut Tools<'_>,
@@ -269,7 +301,10 @@ fn open(
     paused(id, tools, report, looks)?;
     let mode = if looks { Mode::Look } else { Mode::Change };
     let board = SqliteBoard::open(id.clone(), mode, tools.config.board.busy_timeout)?;
-    refuse_split(tools.host, id)?;
+    let (cache, now) = (&mut *tools.cache, tools.pass.now);
+    // What damages a board is a split that ends in another way than the advice says.
+    refuse_split(tools.host, id).inspect_err(|_| damage::doubt(&id.path, cache, now))?;
+    damage::refuse(&board, id, cache, now)?;
     Ok(board)
 }
 
@@ -279,13 +314,27 @@ fn open(
 /// `Data`, naming the processes and what to do.
 pub(crate) fn refuse_split(host: &Host, id: &BoardId) -> Result<()> {
     let Split::Split { pids } = host.split(&id.path) else { return Ok(()) };
-    let pids: Vec<_> = pids.iter().map(ToString::to_string).collect();
-    let what = format!(
-        "this board is split: process {} writes into a deleted copy of it, and that is lost",
-        pids.join(", ")
-    );
-    Err(Error::new(Kind::Data, id.path.display(), what)
-        .hint("stop that process, then start it again; nothing is written here until it is gone"))
+    let what = format!("this board is split: {}", split_what(&pids));
+    Err(Error::new(Kind::Data, id.path.display(), what).hint(split_todo(&pids)))
+}
+
+/// What the processes do that split a board.
+pub(crate) fn split_what(pids: &[i64]) -> String {
+    format!("process {} writes into a deleted copy of it, and that is lost", joined(pids, ", "))
+}
+
+/// What a person does about a split board. Tried on real ones: ended by KILL such a process leaves the board as the others see
+/// it; ended by TERM, as a restart ends it, or left alone it writes old pages over theirs.
+pub(crate) fn split_todo(pids: &[i64]) -> String {
+    format!(
+        "run `kill -9 {}` now, not a restart: any other end lets it write old pages over the board. Then copy the board with its \
+         -wal, run `watchbill doctor`, and start the process again; nothing is written here until it is gone",
+        joined(pids, " ")
+    )
+}
+
+fn joined(pids: &[i64], between: &str) -> String {
+    pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
 /// Refuses a board on which the red switch is thrown, see [`pause`].
@@ -469,7 +518,11 @@ impl Wedge {
 
 impl fmt::Display for Wedge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "dispatcher-wedged: {}; look at it, and restart it if it does nothing", self.what())
+        write!(
+            f,
+            "dispatcher-wedged: {}; look at it; if it does nothing, kill -9 it and start it again",
+            self.what()
+        )
     }
 }
 
@@ -516,7 +569,7 @@ fn held_for(path: &Path, pids: &[i64], tools: &mut Tools<'_>) -> (String, i64) {
     tools.cache.forget(&prefix, &keys);
     let now = tools.pass.now;
     let since = keys.iter().map(|k| tools.cache.sight(k, now)).min().unwrap_or(now);
-    (pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "), now.since(since))
+    (joined(pids, ", "), now.since(since))
 }
 
 fn lock_path(db: &Path) -> PathBuf {

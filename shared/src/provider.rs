@@ -1,6 +1,7 @@
 //! Which provider a profile works with: what the operator says in `[profiles]` and `[providers]`, then what Hermes' own
 //! profile folders say. Only the keys that say so are read, never a credential.
 
+pub(crate) mod changed;
 mod hermes;
 mod id;
 mod known;
@@ -34,9 +35,15 @@ pub struct Profile {
     /// Profiles that may take its work, first one first.
     #[serde(default)]
     pub fallbacks: Vec<String>,
-    /// When its `config.yaml` was last written; `None` where it has none.
+    /// When what decides in its `config.yaml` changed, as far as passes saw it: see [`changed`].
     #[serde(default)]
     pub changed: Option<Time>,
+    /// When its `config.yaml` was last written; `None` where it has none.
+    #[serde(skip)]
+    pub written: Option<Time>,
+    /// A hash over what decides in it: provider, model, endpoint and key. It is kept in memory and in our own state file only.
+    #[serde(skip)]
+    pub says: Option<u64>,
     /// Where our configuration and its own name different providers or endpoints: what both say, in one sentence.
     #[serde(default)]
     pub conflict: Option<String>,
@@ -60,7 +67,7 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
     let (ours, theirs) = (ours.cloned().unwrap_or_default(), theirs.unwrap_or_default());
     let other = is_other_provider(&ours, &theirs.profile);
     let conflict = conflict(name, &ours, &theirs.profile, other);
-    let changed = theirs.profile.changed;
+    let (written, says) = (theirs.profile.written, theirs.profile.says);
     // What belongs to another provider is not mixed in.
     let theirs = if other { hermes::Said::default() } else { theirs };
 
@@ -69,7 +76,8 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
         name: name.into(),
         model: ours.model.or(theirs.profile.model),
         fallbacks: ours.fallbacks,
-        changed,
+        written,
+        says,
         conflict,
         ..Profile::default()
     };

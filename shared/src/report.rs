@@ -33,6 +33,8 @@ pub struct BoardReport {
     pub warnings: Vec<String>,
     /// Findings that make the pass end with exit 1.
     pub findings: Vec<String>,
+    /// What lasts and is nobody's fault, each with whether it is news; without that only `-v` says it.
+    pub notices: Vec<(String, bool)>,
     /// Why the pass on this board ended early.
     pub error: Option<Error>,
     /// Said once already: only `-v` repeats it.
@@ -55,6 +57,7 @@ impl BoardReport {
             left: Vec::new(),
             warnings: Vec::new(),
             findings: Vec::new(),
+            notices: Vec::new(),
             error: None,
             muted: false,
             overview: None,
@@ -127,7 +130,9 @@ pub fn write(
         for finding in &board.findings {
             say(err, '4', pass.program, &format!("{}: {finding}", board.path))?;
         }
-        for warning in &board.warnings {
+        let notices =
+            board.notices.iter().filter(|(_, is_news)| *is_news || loud.verbose).map(|(said, _)| said);
+        for warning in board.warnings.iter().chain(notices) {
             say(err, '4', pass.program, &format!("{}: {warning}", board.path))?;
         }
         if let Some(e) = board.error.as_ref().filter(|_| !board.muted || loud.verbose) {
@@ -183,7 +188,7 @@ fn json(pass: &Pass, version: &str, boards: &[BoardReport], plan: Option<&Plan>,
         let mut one = json!({
             "board": b.board, "path": b.path, "exit": b.code(), "glanced": b.glanced, "steps": steps,
             "skipped": plain(skipped), "unknown": plain(unknown),
-            "warnings": b.findings.iter().chain(&b.warnings).collect::<Vec<_>>(),
+            "warnings": b.findings.iter().chain(&b.warnings).chain(b.notices.iter().map(|(said, _)| said)).collect::<Vec<_>>(),
             "error": b.error.as_ref().map(ToString::to_string),
         });
         if let Some(overview) = &b.overview {

@@ -1,5 +1,7 @@
 //! The runtime around a Hermes board: its dispatcher, and the few settings that change what a death means.
 
+pub(crate) mod gateway;
+
 use std::path::{Path, PathBuf};
 
 use saphyr::{LoadableYamlNode, Yaml};
@@ -29,7 +31,7 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
     let Some(root) = id.root.as_deref().filter(|_| !own) else { return runtime };
     // A gateway holds this lock for its whole life (Hermes >= 0.17). It is only looked at: taking it, even shared,
     // would keep a starting gateway from ever dispatching.
-    let lock = root.join("kanban").join(".dispatcher.lock");
+    let lock = gateway::lock(id).unwrap_or_default();
     runtime.is_daemon = lock.exists();
     runtime.dispatcher = match host.flock_holders(&lock) {
         Holders::Pids(pids) => pids.first().map_or(Dispatcher::Absent, |p| Dispatcher::Alive(*p)),

@@ -8,7 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 use crate::dry::unchanged;
-use crate::support::{Ran, TestBoard, executable, now, program, ran};
+use crate::support::{Kept, Ran, TestBoard, dead_pid, executable, now, program, ran, until};
 use crate::tools::{self, CRON, watchbill};
 
 /// What it says, as JSON, however it ends.
@@ -211,7 +211,12 @@ fn a_split_board_is_told_with_who_writes_into_it() {
         fs::remove_file(b.path().join(format!("kanban.db{end}"))).unwrap();
     }
     let report = doctor(&b, &[]);
-    has(&report, "board-split", &["error |", &format!("process {}", std::process::id())]);
+    let me = std::process::id();
+    has(
+        &report,
+        "board-split",
+        &["error |", &format!("process {me}"), &format!("`kill -9 {me}` now, not a restart")],
+    );
 }
 
 #[test]
@@ -242,7 +247,47 @@ fn who_dispatches_is_told() {
     b.heal(&["--db", b.db.to_str().unwrap(), "--now", &now().to_string()]).ok();
     assert!(find(&doctor(&b, &[]), "dispatcher-wedged").is_empty(), "a tick holds it for a moment");
     let later = (now() + 320).to_string();
-    has(&doctor(&b, &["--now", &later]), "dispatcher-wedged", &["error |", &me, "restart it"]);
+    has(&doctor(&b, &["--now", &later]), "dispatcher-wedged", &["error |", &me, "kill -9 it"]);
+}
+
+#[test]
+fn a_gateway_that_is_gone_or_stopped_is_not_alive() {
+    let b = healthy();
+    let lock = b.path().join("kanban/.dispatcher.lock");
+    let mut gateway = Command::new("flock");
+    gateway.arg("--no-fork").arg(&lock).args(["sleep", "600"]).stdin(Stdio::null());
+    let mut gateway = Kept(gateway.spawn().unwrap());
+    let (pid, db) = (gateway.pid(), b.db.to_str().unwrap().to_owned());
+    until("the lock is held", || {
+        find(&doctor(&b, &[]), "dispatcher-alive").iter().any(|f| f.contains("holds its lock"))
+    });
+    // Its newest claim, and one that a dispatcher of cron made beside it.
+    let claim = |pid: i64| {
+        let (lock, at) = (format!("{}:{pid}", crate::support::hostname()), now());
+        b.sql(&format!(
+            "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'claimed', '{{\"lock\":\"{lock}\"}}', {at})"
+        ));
+    };
+    claim(pid);
+    b.heal(&["--db", &db, "--now", &now().to_string()]).ok();
+
+    let id = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::STOP).unwrap();
+    let stopped = format!("process {pid} holds its lock and is stopped");
+    until("it is stopped", || !find(&doctor(&b, &[]), "dispatcher-stopped").is_empty());
+    has(&doctor(&b, &[]), "dispatcher-stopped", &["error |", &stopped, &format!("kill -9 {pid}")]);
+
+    gateway.kill();
+    has(&doctor(&b, &[]), "dispatcher-absent", &["warning |", &format!("(process {pid}) is gone")]);
+    claim(dead_pid());
+    has(&doctor(&b, &[]), "dispatcher-alive", &["ok |", "it last did something"]);
+}
+
+#[test]
+fn a_damaged_board_is_told_with_how_to_repair_it() {
+    let b = crate::damaged::with_bad_index();
+    let index = "wrong # of entries in index idx_tasks_status";
+    has(&doctor(&b, &[]), "board-damaged", &["error |", index, "REINDEX"]);
 }
 
 #[test]

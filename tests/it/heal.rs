@@ -417,3 +417,30 @@ fn an_odd_counter_does_not_cost_its_neighbour_the_pass() {
     assert_eq!(b.heal(&[]).ok().lines().count(), 2);
     assert_eq!(b.task("t_00000f65", "status"), "ready");
 }
+
+#[test]
+fn a_gateway_that_is_gone_gets_no_head_start() {
+    let b = TestBoard::new();
+    let lock = b.path().join("kanban/.dispatcher.lock");
+    let mut gateway = std::process::Command::new("flock");
+    gateway.arg("--no-fork").arg(&lock).args(["sleep", "600"]).stdin(std::process::Stdio::null());
+    let mut gateway = crate::support::Kept(gateway.spawn().unwrap());
+    let (ours, its) = (std::process::id(), gateway.pid());
+    crate::support::until("the lock is held", || {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().any(|l| l.contains("FLOCK") && l.contains(&format!(" {its} ")))
+    });
+    b.add("t_00000001", "ready");
+    b.run_it("t_00000001", Some(dead_pid()), 100);
+    b.sql(&format!(
+        "UPDATE task_events SET payload = replace(payload, ':{ours}\"', ':{its}\"');
+         UPDATE tasks SET claim_lock = replace(claim_lock, ':{ours}', ':{its}');
+         UPDATE task_runs SET claim_lock = replace(claim_lock, ':{ours}', ':{its}')"
+    ));
+    b.later(0, &[]).ok();
+    gateway.kill();
+    for (seconds, status) in [(1, "running"), (20, "running"), (40, "ready")] {
+        b.later(seconds, &[]).ok();
+        assert_eq!(b.task("t_00000001", "status"), status, "{seconds} s later");
+    }
+}

@@ -16,6 +16,7 @@ mod contrib; // units, crontab, sample configuration, and that every flag is doc
 mod coord; // agent sessions, against a real opencode server
 mod counters; // system calls and functions of a pass, counted from outside
 mod crash; // killed, starved of disk or robbed of its board at every call that writes
+mod damaged; // a board whose file is damaged
 mod demo; // the demo shows what it says and leaves nothing behind
 mod distress; // one card for one cause, whatever happens around it
 mod doctor; // whether everything is in place, each finding brought about

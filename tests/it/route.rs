@@ -332,3 +332,36 @@ fn providers_shows_who_stands_how_and_writes_nothing() {
     assert_eq!(moon["until"], moon["next_probe"]);
     assert!(b.dump() == before, "rows changed");
 }
+
+#[test]
+fn what_hermes_itself_writes_into_a_configuration_is_no_change() {
+    let b = TestBoard::new();
+    let (home, luna) = (b.path().join("profiles/luna"), b.path().join("profiles/luna/config.yaml"));
+    fs::create_dir_all(&home).unwrap();
+    let says = |model: &str, more: &str| {
+        let provider = "{base_url: 'https://api.example/v1', api_key: k}";
+        let text =
+            format!("model: {{provider: moon, default: {model}}}\nproviders: {{moon: {provider}}}\n{more}");
+        fs::write(&luna, text).unwrap();
+    };
+    says("m1", "");
+    b.add("t_00000001", "ready");
+    b.run_it("t_00000001", None, 600);
+    // All at the present moment: what is written now is newer than the attempt.
+    let pass = || ran(&mut b.command("route-blocked"));
+    assert_eq!((pass().ok(), b.kinds("t_00000001")), (String::new(), "created claimed".into()));
+    says("m1", "onboarding: {seen: {tool_progress_prompt: true}}\n");
+    let quiet = pass();
+    assert_eq!(
+        (quiet.code, quiet.out.as_str(), quiet.err.as_str()),
+        (0, "", ""),
+        "nothing that decides changed"
+    );
+
+    says("m2", "onboarding: {seen: {tool_progress_prompt: true}}\n");
+    let told = pass();
+    assert_eq!((told.code, told.err.as_str()), (0, ""), "{told:?}");
+    assert!(told.out.contains("after this attempt began") && !told.out.contains("kill"), "{told:?}");
+    assert_eq!(b.kinds("t_00000001"), "created claimed watchbill_detected");
+    assert_eq!(pass().ok(), "", "once an episode");
+}

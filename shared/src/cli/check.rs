@@ -13,6 +13,7 @@ use crate::cache::Cache;
 use crate::doctor::{self, Finding, Severity};
 use crate::error::Result;
 use crate::inquiry::{Lens, Summary};
+use crate::pass::damage::When;
 use crate::report::printable;
 
 /// The schema of `--json`.
@@ -22,7 +23,7 @@ const MOST_SAID: usize = 900;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes, as monitoring plugins have them:\n  0   OK\n  1   WARNING: more tasks than -w need a person, a pause is in force, or a pass could not do everything\n  2   CRITICAL: more tasks than -c need a person, a watcher is overdue or failed, nothing starts it, the dispatcher is wedged, or a board is split\n  3   UNKNOWN: a board cannot be read, or wrong usage"
+    after_help = "Exit codes, as monitoring plugins have them:\n  0   OK\n  1   WARNING: more tasks than -w need a person, a pause is in force, or a pass could not do everything\n  2   CRITICAL: more tasks than -c need a person, a watcher is overdue or failed, nothing starts it, the dispatcher is wedged or stopped, or a board is split or damaged\n  3   UNKNOWN: a board cannot be read, or wrong usage"
 )]
 pub(super) struct CheckArgs {
     /// WARNING where more tasks than this need a person
@@ -197,14 +198,15 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
     }
     for id in common.boards(config)? {
         counts.boards += 1;
-        let seen = look::board(&id, &mut tools);
+        let seen = look::board(&id, &mut tools, When::Doubted);
         let found = doctor::board(&seen, config, here.now);
         for f in &found {
             counts.paused += usize::from(f.id == "board-paused");
             counts.wedged += usize::from(f.id == "dispatcher-wedged");
             match f.id {
                 "board-unreadable" => news.push(about(State::Unknown, f)),
-                "board-split" | "dispatcher-wedged" | "board-paused" => news.extend(told(f)),
+                "board-split" | "board-damaged" | "dispatcher-stopped" | "dispatcher-wedged"
+                | "board-paused" => news.extend(told(f)),
                 _ => {}
             }
         }

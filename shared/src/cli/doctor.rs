@@ -15,6 +15,7 @@ use crate::cache::Cache;
 use crate::config::{Config, keys};
 use crate::doctor::{self, Finding, Hidden, Severity};
 use crate::error::{Kind, Result};
+use crate::pass::damage::When;
 use crate::report::printable;
 
 /// The schema of `--json`.
@@ -67,7 +68,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
         Ok(ids) => {
             for id in ids {
                 folders.insert(0, id.folder());
-                found.extend(doctor::board(&look::board(&id, &mut tools), &config, here.now));
+                found.extend(doctor::board(&look::board(&id, &mut tools, When::Always), &config, here.now));
             }
         }
         // A slug that cannot be one is a slip of the hand and nothing about this machine.

@@ -238,6 +238,7 @@ fn facts<W: Watcher>(watcher: &W, file: &Path, pass: &Pass, config: &Config) -> 
         report.glanced = Some(W::glanced(&seen));
         report.left = decision.left;
         report.findings = decision.findings;
+        report.notices = decision.notices.into_values().map(|said| (said, true)).collect();
         reports.push(report);
     }
     Ok(reports)

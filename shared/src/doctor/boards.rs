@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use super::Finding;
+use crate::board::sqlite::repair;
 use crate::config::Config;
 use crate::error::{Error, Kind};
 use crate::host::Split;
-use crate::pass::Wedge;
+use crate::pass::{Wedge, split_todo, split_what};
 use crate::pause::Pause;
 use crate::time::{Time, words};
 use crate::watch::clock::FUTURE;
@@ -25,6 +26,8 @@ pub struct BoardSeen {
     pub locked: Vec<PathBuf>,
     /// Whether it is split.
     pub split: Split,
+    /// What is wrong with the file, where it is damaged.
+    pub damage: Option<String>,
     /// A dispatcher that is stuck in its lock.
     pub wedge: Option<Wedge>,
     /// The pause in force.
@@ -47,6 +50,10 @@ pub struct BoardRead {
     pub newest: Option<Time>,
     /// The last thing its dispatcher is known to have done.
     pub ticked: Option<Time>,
+    /// The gateway that earlier passes saw, where its lock is free now and nothing shows another dispatcher.
+    pub gone: Option<i64>,
+    /// The process that holds the dispatcher's lock is stopped.
+    pub stopped: bool,
     /// What is around it.
     pub runtime: Runtime,
     /// Hermes rewrites by itself what is in triage.
@@ -91,10 +98,12 @@ fn file(seen: &BoardSeen) -> Finding {
         Finding::error(id, &seen.name, format!("{}: {}", seen.path.display(), e.what)).todo(todo)
     };
     if let Split::Split { pids } = &seen.split {
-        let pids: Vec<_> = pids.iter().map(ToString::to_string).collect();
-        let what = format!("process {} writes into a deleted copy of it, and that is lost", pids.join(", "));
-        let todo = "stop that process, then start it again; nothing is written here until it is gone";
-        return Finding::error("board-split", &seen.name, what).todo(todo);
+        return Finding::error("board-split", &seen.name, split_what(pids)).todo(&split_todo(pids));
+    }
+    if let Some(what) = &seen.damage {
+        let what = format!("{}: {what}; Hermes refuses it, and nothing is written here", seen.path.display());
+        return Finding::error("board-damaged", &seen.name, what)
+            .todo(&repair(&seen.path.display().to_string()));
     }
     let read = match &seen.read {
         Ok(read) => read,
@@ -133,21 +142,33 @@ fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
 
 fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
     if let Some(wedge) = &seen.wedge {
-        let todo = "look at that process, and restart it if it does nothing";
+        let todo = "look at that process; if it does nothing, kill -9 it and start it again: another end may write over the board";
         return Finding::error("dispatcher-wedged", &seen.name, wedge.what()).todo(todo);
     }
     let last = read.ticked.map(|at| format!("it last did something {} ago", words(now.since(at))));
     let recent = read.ticked.is_some_and(|at| now.since(at) <= crate::watch::heal::TICKED);
     match &read.runtime.dispatcher {
+        Dispatcher::Alive(pid) if read.stopped => {
+            let what = format!("process {pid} holds its lock and is stopped (state T): no worker is started");
+            let todo = format!(
+                "`kill -9 {pid}`, then start it again: continued, it may write over what was written meanwhile"
+            );
+            Finding::error("dispatcher-stopped", &seen.name, what).todo(todo)
+        }
         Dispatcher::Alive(pid) => {
             let last = last.unwrap_or_else(|| "nothing of it is on the board yet".into());
             Finding::ok("dispatcher-alive", &seen.name, format!("process {pid} holds its lock; {last}"))
         }
         Dispatcher::Unknown(why) => Finding::info("dispatcher-hidden", &seen.name, why),
-        _ if recent => Finding::ok("dispatcher-alive", &seen.name, last.unwrap_or_default()),
+        _ if recent && read.gone.is_none() => {
+            Finding::ok("dispatcher-alive", &seen.name, last.unwrap_or_default())
+        }
         _ => {
             let last = last.unwrap_or_else(|| "nothing on the board was done by one".into());
-            let what = format!("no dispatcher holds its lock; {last}");
+            let what = match read.gone {
+                Some(pid) => format!("the gateway that an earlier pass saw (process {pid}) is gone; {last}"),
+                None => format!("no dispatcher holds its lock; {last}"),
+            };
             let todo = "start `hermes gateway`, or let cron run `hermes kanban dispatch`: nothing else starts a worker";
             Finding::warning("dispatcher-absent", &seen.name, what).todo(todo)
         }

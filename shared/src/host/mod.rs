@@ -11,6 +11,7 @@ mod open;
 mod proc;
 mod split;
 mod stop;
+mod stopped;
 mod types;
 mod view;
 

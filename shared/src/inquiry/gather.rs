@@ -286,7 +286,7 @@ impl Survey {
                 t.verdicts.iter().map(|v| format!("{}: {}", v.verdict, v.because)).collect();
             self.budget.insert(t.task.clone(), said.join("; "));
         }
-        for finding in report.findings {
+        for finding in report.findings.into_iter().chain(report.notices.into_iter().map(|(said, _)| said)) {
             if !self.findings.contains(&finding) {
                 self.findings.push(finding);
             }

@@ -6,7 +6,11 @@ use saphyr::{LoadableYamlNode, Yaml};
 
 use super::{Profile, known, place};
 use crate::endpoint::host;
+use crate::hash::Fnv;
 use crate::time::Time;
+
+/// Where a key stands, or the name of the variable that holds it.
+const KEYS: [&str; 4] = ["api_key", "key", "key_env", "api_key_env"];
 
 /// What one `config.yaml` says.
 #[derive(Debug, Default)]
@@ -23,12 +27,12 @@ pub(super) fn read(root: &Path, name: &str) -> Option<Said> {
     let file = home.join("config.yaml");
     let mut said = of_text(&yaml_text(&file));
     said.profile.name = name.into();
-    said.profile.changed = changed(&file);
+    said.profile.written = written(&file);
     Some(said)
 }
 
 /// When a file was last written.
-fn changed(path: &Path) -> Option<Time> {
+fn written(path: &Path) -> Option<Time> {
     let modified = std::fs::metadata(path).ok()?.modified().ok()?;
     let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_secs()).ok().map(Time)
@@ -66,14 +70,21 @@ fn of_text(text: &str) -> Said {
     let url = if is_built_in { own.or(listed) } else { listed.or(own) };
     let shown = url.as_deref().filter(|url| !url.contains("${"));
     let endpoint = shown.and_then(host);
+    let model = model
+        .and_then(|m| m.as_str())
+        .map(str::to_owned)
+        .or_else(|| word(model, &["default", "model"]))
+        .or_else(|| word(named, &["default_model", "model"]));
+    let keys = [top.as_mapping_get("model"), named].map(|node| KEYS.map(|key| word(node, &[key])));
+    let mut says = Fnv::new();
+    for part in [&provider, &model, &url].into_iter().chain(keys.iter().flatten()) {
+        says.part(part.as_deref().unwrap_or_default().as_bytes());
+    }
     Said {
         is_hidden: url.is_some() && endpoint.is_none(),
         profile: Profile {
-            model: model
-                .and_then(|m| m.as_str())
-                .map(str::to_owned)
-                .or_else(|| word(model, &["default", "model"]))
-                .or_else(|| word(named, &["default_model", "model"])),
+            model,
+            says: Some(says.value()),
             place: shown.and_then(place),
             endpoint,
             provider,
@@ -168,7 +179,7 @@ mod tests {
         std::fs::create_dir_all(dir.path().join("profiles/luna")).unwrap();
         std::fs::create_dir_all(dir.path().join("profiles/bare")).unwrap();
         std::fs::write(dir.path().join("profiles/luna/config.yaml"), "model: {provider: moon}").unwrap();
-        let said = |name| read(dir.path(), name).map(|s| (s.profile.provider, s.profile.changed.is_some()));
+        let said = |name| read(dir.path(), name).map(|s| (s.profile.provider, s.profile.written.is_some()));
         assert_eq!(said("luna"), Some((Some("moon".into()), true)));
         assert_eq!(said("default"), Some((Some("root".into()), true)));
         assert_eq!(said("bare"), Some((None, false)));

@@ -75,7 +75,7 @@ fn our_word_goes_before_hermes_own() {
         assert_eq!((said.0.as_str(), said.1.as_str()), (provider, endpoint), "{luna:?} {yaml}");
         assert_eq!(p.conflict.unwrap_or_default(), conflict, "{luna:?} {yaml}");
         assert_eq!(p.fallbacks.len(), usize::from(luna.is_some()));
-        assert!(p.changed.is_some());
+        assert!(p.written.is_some() && p.changed.is_none());
         if conflict.contains("provider") {
             assert_eq!(p.model, None, "what belongs to another provider is not mixed in");
         }

@@ -13,6 +13,8 @@ pub mod route;
 pub(crate) mod testing;
 pub(crate) mod word;
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +94,9 @@ pub struct Decision {
     pub left: Vec<Left>,
     /// Findings about the board or the host that somebody should see; they make the pass end with exit 1.
     pub findings: Vec<String>,
+    /// What lasts and is nobody's fault, by its name: said when it begins and when it ends, and no matter for the exit code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notices: BTreeMap<String, String>,
 }
 
 /// Who can be asked about processes; the real one reads `/proc`.

@@ -148,11 +148,26 @@ pub(super) fn millis(d: Duration) -> u64 {
     u64::try_from(d.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// The refusal of a damaged board.
+pub(crate) fn damaged(at: &str, what: &str) -> Error {
+    let what = format!("this board is damaged ({what}); nothing is written here until it is repaired");
+    Error::new(Kind::Damaged, at, what).hint(repair(at))
+}
+
+/// How a damaged board is repaired. Tried on boards that Hermes 0.19 had damaged.
+pub(crate) fn repair(at: &str) -> String {
+    format!(
+        "stop the gateway, copy the file and its -wal, then run `sqlite3 '{at}' REINDEX` and `watchbill doctor`; where that does \
+         not help: safety.md, \"A damaged board\""
+    )
+}
+
 /// Turns an engine's failure into ours: what kind it is decides what the next pass can do about it.
 pub(super) fn told(at: &str, e: &rusqlite::Error) -> Error {
     let kind = match e.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Kind::Busy,
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Kind::Data,
+        Some(ErrorCode::NotADatabase) => Kind::Data,
+        Some(ErrorCode::DatabaseCorrupt) => Kind::Damaged,
         Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Kind::Permission,
         Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => Kind::Io,
         _ => Kind::Data,
@@ -163,6 +178,7 @@ pub(super) fn told(at: &str, e: &rusqlite::Error) -> Error {
             "cannot be opened or written".to_owned(),
             Some("the program needs to write in the board's folder, for its -wal and -shm files"),
         ),
+        Kind::Damaged => return damaged(at, &e.to_string()),
         _ => (e.to_string(), None),
     };
     Error { kind, at: at.into(), what, hint: hint.map(str::to_owned) }

@@ -19,6 +19,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use serde_json::Value;
 
 use self::file::{Columns, Place, check_file, columns, connect, millis, replaced, settle, told};
+pub(crate) use self::file::{damaged, repair};
 use self::rows::{card_made, cell, event, int, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MOST_STEPS, parts};
@@ -53,6 +54,8 @@ const Q_FREE_CHILDREN: &str = "SELECT c.id FROM task_links l JOIN tasks c ON c.i
 const Q_THERE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
 const Q_WAITS: &str = "SELECT EXISTS (SELECT 1 FROM task_links WHERE parent_id = ?1 AND child_id = ?2)";
 const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status != 'archived' LIMIT 1";
+const Q_INTEGRITY: &str = "PRAGMA integrity_check(1)";
+const Q_QUICK: &str = "PRAGMA quick_check(1)";
 const W_EVENT: &str =
     "INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
 const W_COMMENT: &str =
@@ -206,6 +209,23 @@ impl SqliteBoard {
             ("free children", Q_FREE_CHILDREN.into()),
             ("key", Q_KEY.into()),
         ]
+    }
+
+    /// What is wrong with the file, if it is damaged. `thorough` also compares what indexes hold, as Hermes does before it opens
+    /// a board; both count their entries.
+    ///
+    /// # Errors
+    /// The file cannot be read, for another reason than damage.
+    pub(crate) fn damage(&self, thorough: bool) -> Result<Option<String>> {
+        let sql = if thorough { Q_INTEGRITY } else { Q_QUICK };
+        match self.conn.query_row(sql, [], |r| r.get::<_, String>(0)) {
+            Ok(said) if said == "ok" => Ok(None),
+            Ok(said) => Ok(Some(said.trim().replace('\n', "; "))),
+            Err(e) => match self.fault(&e) {
+                fault if fault.kind == Kind::Damaged => Ok(Some(e.to_string())),
+                fault => Err(fault),
+            },
+        }
     }
 
     fn has(&self, table: &str, column: &str) -> bool {

@@ -18,6 +18,7 @@ use super::{BoardArgs, Common, Here, env, print};
 use crate::board::hermes::Trail;
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Change, Detail, Expect, Outcome, Step};
+use crate::cache::Cache;
 use crate::config::Config;
 use crate::distress;
 use crate::error::{Error, Kind, Result};
@@ -119,7 +120,12 @@ impl<'a> Hand<'a> {
         if mode == Mode::Change {
             crate::pass::refuse_split(&here.host, &id)?;
         }
-        let board = SqliteBoard::open(id, mode, config.board.busy_timeout)?;
+        let board = SqliteBoard::open(id.clone(), mode, config.board.busy_timeout)?;
+        if mode == Mode::Change {
+            // What watchers remember is only read here.
+            let mut cache = Cache::open(Cache::place(&env));
+            crate::pass::damage::refuse(&board, &id, &mut cache, here.now)?;
+        }
         let pass = super::pass_id(by, here.now);
         Ok(Hand { board, here, config, common, by, pass })
     }

@@ -11,11 +11,14 @@ use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Status};
 use crate::config::Loaded;
 use crate::doctor::{BoardRead, BoardSeen, ConfigSeen, DiskSeen, StateSeen, Versions, WatcherSeen};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::metrics;
+use crate::pass::damage::{self, When};
 use crate::pass::{self, Tools};
+use crate::runtime::gateway;
 use crate::timers::{self, By, Places, Starter, Tool, WATCHED};
-use crate::watch::heal::is_tick;
+use crate::watch::Dispatcher;
+use crate::watch::heal::{TICKED, is_tick};
 use crate::{pause, runtime};
 
 /// Who gave a value: a file, a variable or nobody.
@@ -67,7 +70,7 @@ pub(super) fn state(place: Option<&Path>, refused: Option<&str>) -> StateSeen {
     StateSeen { refused: refused.map(str::to_owned).or_else(locked).or_else(file), folder }
 }
 
-pub(in crate::cli) fn board(id: &BoardId, tools: &mut Tools<'_>) -> BoardSeen {
+pub(in crate::cli) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSeen {
     let me = rustix::process::geteuid();
     let meta = id.path.metadata().ok();
     let beside = ["", "-wal", "-shm"].map(|end| {
@@ -80,6 +83,7 @@ pub(in crate::cli) fn board(id: &BoardId, tools: &mut Tools<'_>) -> BoardSeen {
     BoardSeen {
         name: id.name(),
         path: id.path.clone(),
+        damage: damaged(id, tools, when),
         read: read(id, tools),
         locked,
         split: tools.host.split(&id.path),
@@ -90,18 +94,32 @@ pub(in crate::cli) fn board(id: &BoardId, tools: &mut Tools<'_>) -> BoardSeen {
     }
 }
 
+/// What is wrong with the board's file, as far as that was asked: a check reads all of it.
+fn damaged(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Option<String> {
+    let board = SqliteBoard::open(id.clone(), Mode::Look, tools.config.board.busy_timeout);
+    match board.and_then(|board| damage::look(&board, id, tools.cache, tools.pass.now, when)) {
+        Ok(found) => found,
+        Err(e) => (e.kind == Kind::Damaged).then_some(e.what),
+    }
+}
+
 fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
     let mut board = SqliteBoard::open(id.clone(), Mode::Look, tools.config.board.busy_timeout)?;
     let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
     let open = board.glance(&Status::OPEN)?.len();
     let events = board.events(tools.pass.now.plus(-BACK), MOST)?;
     let runtime = runtime::of(id, is_own, tools.host);
+    let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
+    let gone = gateway::gone(id, tools.cache);
+    let lately = events.iter().map(|(_, e)| e).filter(|e| tools.pass.now.since(e.at) <= TICKED);
     Ok(BoardRead {
         shape,
         is_own,
         refused,
         open,
         newest: events.iter().map(|(_, e)| e.at).max(),
+        gone: gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e))).map(|g| g.pid),
+        stopped: matches!(runtime.dispatcher, Dispatcher::Alive(pid) if tools.host.is_stopped(pid)),
         ticked: events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max(),
         runtime,
         decomposes: id.root.as_deref().is_some_and(runtime::auto_decomposes),

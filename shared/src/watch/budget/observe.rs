@@ -233,7 +233,7 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
             Some(key) if is_slow => {
                 world.cache.sight(&key, now);
             }
-            Some(key) => world.cache.forget(&key, &BTreeSet::new()),
+            Some(key) => _ = world.cache.forget(&key, &BTreeSet::new()),
             None => {}
         }
     }

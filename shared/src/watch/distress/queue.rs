@@ -128,7 +128,8 @@ impl Queue {
             self.free -= 1;
             decision.steps.push(rules.let_go(card, given.as_deref().unwrap_or(&self.orchestrator)));
         }
-        decision.findings.extend(stuck.into_iter().map(|(why, n)| format!("cards that wait: {n}; {why}")));
+        let waits = |(why, n): (String, usize)| (why.clone(), format!("cards that wait: {n}; {why}"));
+        decision.notices.extend(stuck.into_iter().map(waits));
     }
 }
 

@@ -943,7 +943,7 @@ fn an_orchestrator_behind_the_same_wall_is_not_asked() {
         let mut all = seen(Vec::new());
         all.cards = vec![c];
         let d = told(&all);
-        assert_eq!((d.steps.len(), d.findings.len()), (released, 1 - released), "{d:?}");
+        assert_eq!((d.steps.len(), d.notices.len()), (released, 1 - released), "{d:?}");
     }
 }
 

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look, Target};
 use crate::logs::LogEnd;
 use crate::logs::vitals::{Vitals, Worker};
+use crate::runtime::gateway;
 use crate::time::Time;
 use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, UseAsk, World, clock, route, word};
 
@@ -116,11 +117,14 @@ pub(crate) fn is_tick(e: &Event) -> bool {
 /// The runtime, with what its newest events tell of its dispatcher.
 pub(crate) fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime {
     let mut runtime = (world.runtime)();
-    let tick = |e: &Event| is_tick(e) && now.since(e.at) <= TICKED;
-    if runtime.dispatcher == Dispatcher::Absent
-        && !world.board.is_own()
-        && events.iter().any(|(_, e)| tick(e))
-    {
+    if runtime.dispatcher != Dispatcher::Absent || world.board.is_own() {
+        return runtime;
+    }
+    // A restart takes a moment: for that long a gateway that is gone is one that comes back.
+    let long_enough = |since: Time| now.since(since) >= seconds(world.config.heal.lonely_grace);
+    let gone = gateway::gone(world.board.id(), world.cache).filter(|g| g.since.is_some_and(long_enough));
+    let tick = |e: &Event| is_tick(e) && now.since(e.at) <= TICKED && gone.is_none_or(|g| g.is_not_by(e));
+    if events.iter().any(|(_, e)| tick(e)) {
         runtime.dispatcher = Dispatcher::Ticked;
     }
     runtime

@@ -352,9 +352,16 @@ impl<'a> Rules<'a> {
         // Whoever reads that their decision was refused has that long again.
         let read = read_at(card);
         let patience = read.map_or(waited, |at| waited.min(self.seen.now.since(at)));
-        let how = if read.is_some() { "with a decision that was refused" } else { "without a decision" };
+        let named = read.and_then(|_| named_by(card));
         for d in still {
             let id = &d.task.id;
+            // It was decided about others, and that was carried out or refused; nobody said a word about this one.
+            let omitted = named.as_ref().is_some_and(|named| !named.contains(id));
+            let how = match read {
+                None => "without a decision",
+                Some(_) if omitted => "with a decision that does not name it",
+                Some(_) => "with a decision that was refused",
+            };
             // Nobody need be asked again about what a rule settles.
             if self.goes_by_rule(d) {
                 continue;
@@ -372,15 +379,21 @@ impl<'a> Rules<'a> {
                 self.tell_once(d, "triage", &what, &format!("{hand} specify {id}"));
                 continue;
             }
-            self.decision.findings.push(format!(
-                "{id} is still {}: its card {} was completed {} ago {how}; {hand} reassign {id} PROFILE, then {hand} unblock \
-                 {id}",
+            let said = format!(
+                "{id} is still {}: its card {} was completed {} ago {how}",
                 d.task.status,
                 card.task.id,
                 words(waited)
-            ));
+            );
             let held = our_hold(d).map_or(patience, |(event, _)| self.seen.now.since(event.at));
-            if patience.min(held) < GRACE || self.touched.contains(id) {
+            if omitted {
+                // Nothing is refused, and nobody has to do anything: it is asked about again at once.
+                self.leave(d, said);
+            } else {
+                let mend = format!("{hand} reassign {id} PROFILE, then {hand} unblock {id}");
+                self.decision.findings.push(format!("{said}; {mend}"));
+            }
+            if (!omitted && patience.min(held) < GRACE) || self.touched.contains(id) {
                 continue;
             }
             // synthesize-distress asks again as often as that is allowed. Who stopped by its own hand asked for this card alone.
@@ -443,6 +456,13 @@ impl<'a> Rules<'a> {
         step.after = changed;
         self.push(step);
     }
+}
+
+/// The tasks that a finished card's decision names; `None` where it has none that can be read.
+fn named_by(card: &Detail) -> Option<BTreeSet<String>> {
+    let run = card.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"))?;
+    let all = decision::read(run.route.as_ref()?).ok()?;
+    Some(all.into_iter().map(|one| one.task).collect())
 }
 
 /// Why a finished card's words are not an orchestrator's: its run must have been claimed, by one of them.

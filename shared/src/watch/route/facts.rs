@@ -13,7 +13,7 @@ use crate::config::span::seconds;
 use crate::config::{Config, Routing as Keys};
 use crate::error::Result;
 use crate::provider::ledger::{Entry, Ledger, News, Policy, Sighting};
-use crate::provider::{Id, Profile};
+use crate::provider::{self, Id, Profile};
 use crate::time::Time;
 use crate::watch::{World, word};
 
@@ -95,11 +95,15 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     let mut names: BTreeSet<&str> = known.iter().map(String::as_str).collect();
     names.extend(world.config.profiles.keys().map(String::as_str));
     names.extend(rows.iter().filter_map(|t| t.assignee.as_deref()));
-    let profiles: BTreeMap<String, Profile> = names
+    let mut profiles: BTreeMap<String, Profile> = names
         .into_iter()
         .take(MOST_PROFILES)
         .filter_map(|name| Some((name.to_owned(), (world.profile)(name)?)))
         .collect();
+    let root = world.board.id().root.clone();
+    for profile in profiles.values_mut() {
+        profile.changed = provider::changed::seen(root.as_deref(), profile, world.cache, now);
+    }
     let events = world.board.turns(now.plus(-NIGHT), MOST_EVENTS)?;
     let runs = world.board.recent_runs(MOST_RUNS)?;
     let mut sightings: Vec<Sighting> =

@@ -104,17 +104,24 @@ impl<'a> Rules<'a> {
         let Some(name) = run.profile.as_deref().or(d.task.assignee.as_deref()) else { return };
         let profile = self.router.profile(name);
         let Some(changed) = profile.changed.filter(|at| *at > run.started_at) else { return };
-        let id = &d.task.id;
+        // Nothing is wrong with the attempt, and nobody has to do anything.
         let what = format!(
-            "{id} runs on a configuration of {name} that was changed at {changed}, after its attempt began; the new one \
-             counts from its next attempt"
+            "the configuration of {name} was changed at {changed}, after this attempt began; the new one counts from the next \
+             attempt"
         );
-        // Only a process that is proven to be its worker is named: a pid alone may be a stranger's by now.
-        let mend = match self.seen.workers.get(id) {
-            Some(pid) => format!("kill {pid} ends this attempt, and heal requeues it"),
-            None => "let this attempt end".to_owned(),
-        };
-        self.tell_once(d, "profile-changed", &what, &mend);
+        self.tell_quietly(d, "profile-changed", &what);
+    }
+
+    /// An event on the board once an episode, and no finding.
+    fn tell_quietly(&mut self, d: &'a Detail, key: &'static str, what: &str) {
+        if self.touched.contains(&d.task.id) || was_told(d, key) {
+            return;
+        }
+        let why = Why::new("notice", what).fact("key", json!(key));
+        let step = self.scribe.step(d, "tell", &why, |trail| {
+            vec![hermes::noted("watchbill_detected", json!({"key": key}), trail)]
+        });
+        self.push(step);
     }
 
     /// A finding of every pass, and an event with a comment on the board once an episode.

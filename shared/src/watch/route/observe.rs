@@ -11,7 +11,7 @@ use crate::board::{Detail, Event, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
-use crate::host::Life;
+
 use crate::logs::LogEnd;
 use crate::time::Time;
 use crate::watch::handing::{self, TreeNotes};
@@ -37,7 +37,6 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         cards: Vec::new(),
         answered: Vec::new(),
         tasks: Vec::new(),
-        workers: BTreeMap::new(),
         guarded: BTreeMap::new(),
         trees: BTreeMap::new(),
     };
@@ -74,9 +73,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.guarded = guarded(&rows, &lately, now, seconds(world.config.routing.unclaimed));
     let more = more(&rows, &seen, world, &runtime.profiles);
     let more: Vec<String> = more.into_iter().filter(|id| !wanted.contains(id)).collect();
-    let more = world.board.look(&more)?;
-    seen.workers = workers(world, &more);
-    seen.tasks.extend(more);
+    seen.tasks.extend(world.board.look(&more)?);
     answered_besides(world, &mut seen)?;
     seen.runtime = Some(runtime);
     in_order(&mut seen.tasks);
@@ -91,16 +88,6 @@ fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
     }
     let steps = super::decide(seen, pass, world.config).steps;
     handing::observe(world.state, &steps, seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)))
-}
-
-/// The workers of running tasks, where it is proven which process that is.
-fn workers(world: &World<'_>, tasks: &[Detail]) -> BTreeMap<String, i64> {
-    let running = tasks.iter().filter(|d| d.task.status == Status::Running);
-    let proven = |d: &Detail| {
-        let look = world.host.look(&[crate::watch::heal::ask(d)?]).pop()?;
-        look.worker_pid.filter(|_| look.life == Life::Alive)
-    };
-    running.filter_map(|d| Some((d.task.id.clone(), proven(d)?))).collect()
 }
 
 /// In dispatch order: who comes first gets the next free place.

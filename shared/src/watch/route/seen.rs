@@ -38,9 +38,6 @@ pub struct Seen {
     pub answered: Vec<Detail>,
     /// Tasks those cards are about, tasks that wait, and ready work of providers that are held.
     pub tasks: Vec<Detail>,
-    /// Processes that are proven to be the workers of running tasks which are of interest, by task.
-    #[serde(default)]
-    pub workers: BTreeMap<String, i64>,
     /// Ready tasks that the runtime's own guard holds back, by id.
     pub guarded: BTreeMap<String, Guarded>,
     /// Working trees of tasks that this pass puts into other hands, by task.

@@ -94,7 +94,6 @@ fn seen(routing: Routing) -> Seen {
         cards: Vec::new(),
         answered: Vec::new(),
         tasks: Vec::new(),
-        workers: std::collections::BTreeMap::new(),
         guarded: std::collections::BTreeMap::new(),
         trees: std::collections::BTreeMap::new(),
     }

@@ -351,6 +351,23 @@ fn a_refused_decision_leaves_nobody_in_silence() {
 }
 
 #[test]
+fn what_a_decision_does_not_name_is_asked_about_again_at_once() {
+    let mut s = answered(json!([{"task": "t_00000002", "action": "unblock"}]));
+    let done = json!({"by": NAME, "accepted": 1, "refused": 0});
+    s.answered[0].events.push(event("watchbill_decided", 100, done));
+    s.answered[0].task.idempotency_key = Some("distress:incident:a:1".into());
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_00000001", "ask-again")], "{d:?}");
+    assert_eq!(d.findings, [""; 0], "nothing was refused");
+    assert!(d.steps[0].because.ends_with("with a decision that does not name it"), "{d:?}");
+    // It was asked about again: no word of this in later passes.
+    let again = json!({"by": NAME, "card": "t_0000cafe"});
+    s.tasks[0].events.push(event("watchbill_unanswered", 60, again));
+    let d = told(&s);
+    assert_eq!((d.steps.len(), d.findings.len()), (0, 0), "{d:?}");
+}
+
+#[test]
 fn a_task_read_before_another_pass_moved_it_is_no_finding() {
     let with = |ago: i64, refused: i64| {
         let mut s = answered(decision("reassign", json!({"assignee": "sol"})));

@@ -1,0 +1,85 @@
+//! Whether a board is damaged. A pass looks for a reason only, which is cheap; SQLite checks the file where there is one.
+//!
+//! A reason is a copy that Hermes left when it refused the board (`kanban.db.corrupt.*.bak`), or an earlier pass that failed on
+//! the file. What a check answered is remembered, so that copies of a board that was repaired since cost nothing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::board::BoardId;
+use crate::board::sqlite::{SqliteBoard, damaged};
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::time::Time;
+
+/// Largest board that is checked without a reason, in bytes. A check reads the whole file: about 700 MB a second.
+const MOST: u64 = 1 << 30;
+
+/// When a board is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Where there is a reason.
+    Doubted,
+    /// Also where there is none, but for a very large board.
+    Always,
+}
+
+/// Refuses a damaged board: what is written there is lost with the rest, or makes the repair harder.
+///
+/// # Errors
+/// `Damaged`, with what is wrong and how to repair it.
+pub(crate) fn refuse(board: &SqliteBoard, id: &BoardId, cache: &mut Cache, now: Time) -> Result<()> {
+    match look(board, id, cache, now, When::Doubted)? {
+        Some(what) => Err(damaged(&id.path.display().to_string(), &what)),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with a board, if it is damaged and was checked.
+///
+/// # Errors
+/// The board cannot be read, for another reason than damage.
+pub(crate) fn look(
+    board: &SqliteBoard,
+    id: &BoardId,
+    cache: &mut Cache,
+    now: Time,
+    when: When,
+) -> Result<Option<String>> {
+    let (doubt, answered) = (doubt_of(&id.path), format!("damage:answered:{}:", id.path.display()));
+    let copies: BTreeSet<String> = copies(&id.path).iter().map(|name| format!("{answered}{name}")).collect();
+    let is_doubted = cache.is_known(&doubt) || copies.iter().any(|key| !cache.is_known(key));
+    let is_small = || id.path.metadata().is_ok_and(|m| m.len() <= MOST);
+    if !is_doubted && (when == When::Doubted || !is_small()) {
+        return Ok(None);
+    }
+    let found = board.damage(is_doubted)?;
+    if found.is_some() {
+        // Asked again in every pass until it is repaired, also where somebody removed the copies.
+        cache.sight(&doubt, now);
+        return Ok(found);
+    }
+    cache.forget(&doubt, &BTreeSet::new());
+    cache.forget(&answered, &copies);
+    copies.iter().for_each(|key| _ = cache.sight(key, now));
+    Ok(None)
+}
+
+/// Has the next pass check the board: this one failed on the file itself, or saw what damages it.
+pub(crate) fn doubt(path: &Path, cache: &mut Cache, now: Time) {
+    cache.sight(&doubt_of(path), now);
+}
+
+fn doubt_of(path: &Path) -> String {
+    format!("damage:doubt:{}", path.display())
+}
+
+/// The names of the copies that Hermes left of a board it refused.
+fn copies(path: &Path) -> Vec<String> {
+    let Some(name) = path.file_name().and_then(|n| n.to_str()) else { return Vec::new() };
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (begin, end) = (format!("{name}.corrupt."), ".bak");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|e| e.file_name().into_string().ok());
+    names.filter(|n| n.starts_with(&begin) && n.ends_with(end)).collect()
+}
