@@ -56,7 +56,8 @@ pub(super) enum End {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) is_refused: bool,
-    /// When its configuration was last changed in what decides.
+    /// What its configuration says, as a number, and when it last said something else.
+    pub(super) version: u64,
     pub(super) changed: Option<Time>,
     /// When its file was last written.
     pub(super) written: Option<Time>,

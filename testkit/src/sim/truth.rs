@@ -18,6 +18,9 @@ use crate::chance::Chance;
 /// Lines of the story that are kept for the one who has to find out what went wrong.
 const STORY: usize = 160;
 
+/// Attempts before the newest one of which a reader of a log keeps the ends.
+const MOST_PARTS: usize = 8;
+
 /// A provider as it is.
 #[derive(Debug, Clone)]
 pub(super) struct Provider {
@@ -93,6 +96,19 @@ pub(super) struct Log {
     pub(super) refusals: Vec<Evidence>,
     pub(super) written: Time,
     pub(super) unreadable: bool,
+    /// How the attempts before it ended, the newest of them first.
+    pub(super) earlier: Vec<Option<Evidence>>,
+}
+
+impl Log {
+    /// How the attempts ended that it tells of, for the one that writes on in the same file.
+    pub(super) fn before(&self) -> Vec<Option<Evidence>> {
+        let last = match &self.end {
+            LogEnd::Ended(evidence) => Some(evidence.clone()),
+            _ => None,
+        };
+        std::iter::once(last).chain(self.earlier.iter().cloned()).take(MOST_PARTS).collect()
+    }
 }
 
 /// Everything that is true.
@@ -283,7 +299,8 @@ impl Truth {
                 .filter(|_| self.trials.has_fallbacks)
                 .map(|f| (*f).to_owned())
                 .collect(),
-            changed: self.trials.keys.get(name).and_then(|k| k.written),
+            written: self.trials.keys.get(name).and_then(|k| k.written),
+            says: Some(self.trials.keys.get(name).map_or(0, |k| k.version)),
             ..Profile::default()
         })
     }

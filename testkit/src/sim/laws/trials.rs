@@ -123,8 +123,8 @@ fn bothered(
     step: &Step,
     quiet: bool,
 ) -> Option<String> {
-    // What its budget allows is a matter of its own.
-    if by == "budget-check" || !quiet {
+    // What its budget allows is a matter of its own, and so is a worker of an earlier attempt that still lives.
+    if by == "budget-check" || step.case == "older-worker" || !quiet {
         return None;
     }
     let about = step.changes.iter().find_map(|c| match c {

@@ -68,7 +68,7 @@ fn mend_key(sim: &Sim) {
     let mut truth = sim.truth.borrow_mut();
     let (name, now) = (some_profile(&mut truth), truth.now);
     let key = truth.trials.keys.entry(name.into()).or_default();
-    *key = Key { is_refused: false, changed: Some(now), written: Some(now) };
+    *key = Key { is_refused: false, version: key.version + 1, changed: Some(now), written: Some(now) };
     truth.tell(|| format!("the configuration of {name} is changed"));
 }
 
