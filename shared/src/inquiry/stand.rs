@@ -117,7 +117,9 @@ fn over(f: &Facts, word: &str) -> Stand {
 
 fn running(f: &Facts) -> Stand {
     let heal = f.take(heal::NAME);
-    let due = [route::NAME, distress::NAME].into_iter().filter_map(|w| f.take(w)).find(|t| acts(t).is_some());
+    // To note something of a running task is no sign that something is wrong with it.
+    let act = |t: &&Take| acts(t).is_some_and(|(action, _)| action != "tell");
+    let due = [route::NAME, distress::NAME].into_iter().filter_map(|w| f.take(w)).find(act);
     let ailment = f.detail.task.current_run.and_then(|run| session::ailment(&f.detail, run));
     if let Some(why) = f.hands_off() {
         let t = &f.detail.task;
@@ -152,6 +154,14 @@ fn running(f: &Facts) -> Stand {
         }
         Some((Verdict::Leaves, take)) if f.open_card().is_some() => {
             Stand::new(Kind::Waits, format!("running: {}", take.because)).more(asked(f))
+        }
+        Some((Verdict::Leaves, take)) if f.unanswered.is_some() => {
+            let (who, since) = (f.detail.task.assignee.as_deref().unwrap_or("its worker"), f.unanswered);
+            let since = since.map_or_else(String::new, |at| ago(f, at));
+            let says = format!(
+                "running, and waits for an answer: the provider of {who} has not answered since the attempt began {since} ago"
+            );
+            Stand::new(Kind::Fine, says).more(Some(upper(&take.because)))
         }
         Some((Verdict::Leaves, take)) => {
             Stand::new(Kind::Fine, format!("running, and nothing is wrong: {}", take.because))

@@ -13,7 +13,7 @@ pub mod seen;
 pub mod session;
 mod stuck;
 pub(in crate::watch) use observe::ask;
-pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, worker};
+pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, used, worker};
 #[cfg(test)]
 mod tests;
 

@@ -13,6 +13,7 @@ use crate::distress;
 use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look, Target};
 use crate::logs::LogEnd;
+use crate::logs::usage::Usage;
 use crate::logs::vitals::{Vitals, Worker};
 use crate::runtime::gateway;
 use crate::time::Time;
@@ -265,6 +266,12 @@ pub(super) fn fared(world: &mut World<'_>, detail: &Detail, now: Time) -> Option
         return None;
     }
     (world.vitals)(&ask, None, world.cache)
+}
+
+/// What a running attempt used so far.
+pub(crate) fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
+    let ask = attempt(world, detail, Some(run), now);
+    (world.usage)(&ask, world.cache)
 }
 
 /// The question about one attempt.
