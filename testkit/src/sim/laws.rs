@@ -38,8 +38,6 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
         Change::ReleaseClaim | Change::EndRun { .. } | Change::SetStatus(_) => runs,
         _ => false,
     });
-    // Not set free: with a person, who is told that its worker lives.
-    let frees = frees && !(by == "heal" && step.action == "hand-over" && step.case.starts_with("health:"));
     if by == "heal"
         && runs
         && let Some(what) = resume::before(sim, &d, step, quiet)
