@@ -399,6 +399,15 @@ fn a_crash_loop_whose_worker_still_runs_is_left() {
     let b = TestBoard::new();
     b.give_up("t_00000f63", "pid 4 not alive", 900);
     let mut child = crate::support::worker("t_00000f63", 1);
+    // Of which the board knows no worker: then it may be that worker itself.
+    let said = b.heal(&["-n"]).ok();
+    assert!(said.contains(&format!("t_00000f63 tell: process {}", child.pid())), "{said}");
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+           VALUES ('t_00000f63', 1, 'spawned', '{{\"pid\":{}}}', {})",
+        dead_pid(),
+        now() - 950
+    ));
     let said = b.heal(&["-v"]).ok();
     assert!(said.contains("t_00000f63 left alone: worker gone, waiting"), "{said}");
     assert!(child.is_running());

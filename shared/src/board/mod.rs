@@ -9,6 +9,7 @@ pub mod hermes;
 pub mod image;
 pub mod sqlite;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -150,7 +151,7 @@ pub struct Task {
     pub block_kind: Option<String>,
     /// How often it was blocked again for the same kind.
     pub block_recurrences: i64,
-    /// The newest Hermes' fingerprint of the worker process: `<boot epoch>|<start ticks>`.
+    /// The newest Hermes' fingerprint of the worker process: `<boot id>:<start of pid 1>|<start ticks>`.
     pub worker_started_at: Option<String>,
     /// Key under which a repeated creation finds this task again.
     pub idempotency_key: Option<String>,
@@ -388,6 +389,20 @@ impl Detail {
         let claimer = self.task.claim_lock.as_deref().or(self.newest_lock()).and_then(claimer_pid);
         let recorded = || self.newest_claim()?.trail()?.get("pid")?.as_i64();
         claimer.is_some() && claimer == self.task.worker_pid.or_else(recorded)
+    }
+
+    /// Run and pid of every worker the board has a record of, as it was spawned or as it claimed. The history keeps what rows
+    /// lose when an attempt is closed.
+    pub fn workers(&self) -> Vec<(i64, i64)> {
+        let said = |e: &Event| match e.kind.as_str() {
+            "spawned" => e.payload.get("pid")?.as_i64(),
+            "claimed" => e.trail()?.get("pid")?.as_i64(),
+            _ => None,
+        };
+        let events = self.events.iter().filter_map(|e| Some((e.run?, said(e)?)));
+        let runs = self.runs.iter().filter_map(|r| Some((r.id, r.worker_pid?)));
+        let row = self.task.current_run.zip(self.task.worker_pid);
+        events.chain(runs).chain(row).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The newest attempt, open or closed.

@@ -10,7 +10,7 @@ use crate::board::{Event, Run, Status, hermes};
 use crate::time::{Time, words};
 use crate::watch::route::notices::is_nobodys;
 use crate::watch::word::{self, cause_in, is_ours, our_hold};
-use crate::watch::{Dispatcher, budget, distress, heal, route};
+use crate::watch::{Dispatcher, budget, distress, heal, people, route};
 
 /// What a task's standing comes to, for whoever has to do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -59,6 +59,9 @@ impl Stand {
 
 /// How it stands.
 pub(crate) fn of(f: &Facts) -> Stand {
+    if let Some(told) = told(f).filter(|_| !f.is_over()) {
+        return told;
+    }
     let stand = match &f.detail.task.status {
         Status::Done => over(f, "done"),
         Status::Archived => over(f, "archived"),
@@ -76,6 +79,18 @@ pub(crate) fn of(f: &Facts) -> Stand {
     };
     let before = || trouble::newest(f, None).map(|t| format!("Before that: {}", t.says()));
     if stand.more.is_some() { stand } else { stand.more(before()) }
+}
+
+/// A living worker of which a person was told, as long as that stands.
+fn told(f: &Facts) -> Option<Stand> {
+    let e = people::told(&f.detail).filter(|_| f.hands_off().is_none())?;
+    if f.take(heal::NAME).is_some_and(|t| acts(t).is_some()) {
+        return None;
+    }
+    let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or("nobody says why");
+    let says = format!("{}, and needs a person since {} ago: {because}", f.detail.task.status, ago(f, e.at));
+    let mend = text(e, "mend").map(|mend| format!("What a person can do: {mend}"));
+    Some(Stand::new(Kind::NeedsPerson, says).more(mend))
 }
 
 fn ago(f: &Facts, at: Time) -> String {

@@ -30,6 +30,7 @@ pub const ACTS: [Acts; 4] = [
             "requeue",
             "reset",
             "resume",
+            "tell",
         ],
         cases: &[
             "crash-loop",
@@ -41,6 +42,7 @@ pub const ACTS: [Acts; 4] = [
             "leaked-claim",
             "no-decision",
             "no-pid",
+            "older-worker",
             "orphan-row",
             "recycled-pid",
             "resume-cap",

@@ -70,6 +70,7 @@ impl Machine {
             hostname: self.name.clone(),
             boot_id: format!("boot-{}", self.boot),
             boot_time: now.plus(-self.up),
+            init_ticks: Some(1),
             initial_pid_namespace: !self.is_blind,
             pid_namespace: if self.is_blind { "pid:[4026532000]" } else { "pid:[4026531836]" }.into(),
             sees_all: !self.is_blind,

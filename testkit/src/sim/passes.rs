@@ -10,7 +10,9 @@ use shared::board::change::parts;
 use shared::board::{Board, BoardId, Detail, Entry, Event, Outcome, Run, Status, Step, Task};
 use shared::cache::Cache;
 use shared::error::{Error, Kind, Result};
-use shared::host::{Ask, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View};
+use shared::host::{
+    Ask, Freed, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View,
+};
 use shared::logs::Reading;
 use shared::logs::usage::Usage;
 use shared::logs::vitals::Worker;
@@ -150,7 +152,7 @@ fn pass<W: Watcher>(
             sim.broken(|| format!("{} cannot look again", W::NAME));
             return Some(0);
         };
-        let checked = Checked::of(steps, &here);
+        let checked = Checked::of(steps, &here, pass.now, sim.config.heal.orphan_wait);
         let (applied_now, fault) = checked.apply(&mut board, pass.now, Duration::from_secs(1));
         done.extend(applied_now);
         if fault.is_some() {
@@ -170,7 +172,7 @@ fn pass<W: Watcher>(
                     truth.tally.drifts +=
                         u64::from(step.case == "tree-drift" || step.because.contains("other hands since"));
                     truth.tally.unwell +=
-                        u64::from(step.action == "hand-over" && step.case.starts_with("health:"));
+                        u64::from(step.action == "tell" && step.case.starts_with("health:"));
                 }
                 Outcome::Moved { .. } => {
                     truth.tally.moved += 1;
@@ -260,8 +262,8 @@ impl Witness for Here<'_> {
     fn look(&self, asks: &[Ask]) -> Vec<Look> {
         self.with(|v| v.look(asks))
     }
-    fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
-        self.with(|v| v.recheck(proofs, tasks))
+    fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
+        self.with(|v| v.recheck(proofs, freed))
     }
     /// As `Host` does it: by start and environment.
     fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
@@ -297,6 +299,7 @@ impl Witness for Here<'_> {
             start_ticks: None,
             boot_id: target.boot_id.clone(),
             namespace: Some(truth.machine.facts(truth.now).pid_namespace),
+            workers: Vec::new(),
         })
     }
 }

@@ -65,6 +65,14 @@ const W_UNLINK: &str = "DELETE FROM task_links WHERE parent_id = ?1 AND child_id
 const W_END_RUN: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), error = ?5, \
      metadata = ?6, ended_at = ?7, claim_lock = NULL, claim_expires = NULL, worker_pid = NULL \
      WHERE id = ?1 AND task_id = ?8 AND ended_at IS NULL";
+/// The same where runs have a column for the worker's fingerprint: a newer Hermes keeps by whom a closed run was worked on, so
+/// that it can end a worker that outlives it.
+const W_END_RUN_KEPT: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), \
+     error = ?5, metadata = ?6, ended_at = ?7, claim_expires = NULL \
+     WHERE id = ?1 AND task_id = ?8 AND ended_at IS NULL";
+const W_MARK_RUN: &str = "UPDATE task_runs SET worker_started_at = ?2, worker_pid = (SELECT worker_pid FROM tasks \
+     WHERE id = ?1), claim_lock = (SELECT claim_lock FROM tasks WHERE id = ?1) \
+     WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
 const W_START_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, claim_lock, claim_expires, worker_pid, \
      max_runtime_seconds, started_at) SELECT id, COALESCE(?2, assignee), 'running', claim_lock, claim_expires, \
      worker_pid, max_runtime_seconds, ?3 FROM tasks WHERE id = ?1";
@@ -480,6 +488,12 @@ impl SqliteBoard {
                 tx.prepare_cached("UPDATE tasks SET started_at = COALESCE(started_at, ?2) WHERE id = ?1")?
                     .execute(params![id, now.0])?;
             }
+            Change::Fingerprint(text) => {
+                self.set(tx, id, &[("worker_started_at", text)])?;
+                if self.has("task_runs", "worker_started_at") {
+                    tx.prepare_cached(W_MARK_RUN)?.execute([id, text])?;
+                }
+            }
             Change::Heartbeat { expires } => {
                 self.set(tx, id, &[("claim_expires", &expires.0), ("last_heartbeat_at", &now.0)])?;
                 tx.prepare_cached(W_BEAT_RUN)?.execute(params![id, expires.0, now.0])?;
@@ -495,7 +509,8 @@ impl SqliteBoard {
             }
             Change::EndRun { run, status, outcome, summary, error, metadata } => {
                 let metadata = metadata.as_ref().map(Value::to_string);
-                tx.prepare_cached(W_END_RUN)?
+                let kept = self.has("task_runs", "worker_started_at");
+                tx.prepare_cached(if kept { W_END_RUN_KEPT } else { W_END_RUN })?
                     .execute(params![run, status, outcome, summary, error, metadata, now.0, id])?;
                 self.set(tx, id, &[("current_run_id", &None::<i64>)])?;
             }

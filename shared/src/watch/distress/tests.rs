@@ -396,6 +396,7 @@ fn a_living_worker_is_left_alone_but_spoken_of() {
         life,
         because: String::new(),
         worker_pid: Some(4242),
+        is_older: false,
         orphans: Vec::new(),
         claimer: Life::Alive,
         proof: None,

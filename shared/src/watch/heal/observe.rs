@@ -347,6 +347,7 @@ pub(in crate::watch) fn ask(detail: &Detail) -> Option<Ask> {
                 since,
                 hermes_spawned: spawned.is_some(),
                 birth: birth(t.worker_started_at.as_deref(), claimed),
+                workers: detail.workers(),
                 namespace: recorded(claimed, "namespace").and_then(|v| v.as_str().map(str::to_owned)),
             })
         }
@@ -362,6 +363,7 @@ pub(in crate::watch) fn ask(detail: &Detail) -> Option<Ask> {
                 since: claimed.map_or(t.created_at, |e| e.at),
                 hermes_spawned: false,
                 birth: None,
+                workers: detail.workers(),
                 namespace: None,
             })
         }

@@ -6,10 +6,11 @@ use super::resume::{self, Ground};
 use super::seen::TaskSeen;
 use super::session::Standing;
 use super::{Rules, Verb, Verdict, history, hold};
+use crate::board::Status;
 use crate::board::hermes;
 use crate::cause::{Cause, Owner};
 use crate::config::span::seconds;
-use crate::host::{Life, Look, Proof};
+use crate::host::{Life, Look, Orphan, Proof};
 use crate::logs::LogEnd;
 use crate::time::{Time, words};
 use crate::watch::{clock, word};
@@ -213,26 +214,39 @@ impl Rules<'_> {
         }
     }
 
-    /// A killed worker's tool child lives on in a session of its own and may still edit the tree. It is waited for,
-    /// but not for ever.
+    /// A killed worker's tool child lives on in a session of its own and may still edit the tree. It is waited for from the
+    /// worker's death, but not for ever.
     pub(super) fn orphans(&self, t: &TaskSeen, look: &Look) -> Option<Verdict> {
         let first = look.orphans.first()?;
-        let waited = t.gone_since.map_or(0, |since| self.seen.now.since(since));
         let most = seconds(self.policy.orphan_wait);
-        // The second bound rests on the board alone: what we remember may be lost in every pass.
-        let started = self.started(t);
-        let signs = [t.detail.task.last_heartbeat_at, t.session.as_ref().and_then(|s| s.active)];
-        let heard = signs.into_iter().flatten().filter(|s| self.is_sane(*s)).fold(started, Time::max);
-        if waited >= most || self.seen.now.since(heard) >= most.saturating_mul(4) {
+        let runs = t.detail.task.status == Status::Running;
+        let noted = resume::death(t);
+        let died = if runs { noted.or(t.gone_since).unwrap_or(self.seen.now) } else { self.left_at(t) };
+        let waited =
+            look.orphans.iter().map(|o| self.seen.now.since(left_behind(t, o).unwrap_or(died))).min();
+        let left = most - waited.unwrap_or(0).max(0);
+        if left <= 0 {
             return None;
         }
         let because = format!(
             "worker gone, waiting up to {} for its child {} ({}) to end",
-            words(most - waited),
+            words(left),
             first.pid,
             first.command
         );
-        Some(Verdict::Wait(because, self.seen.now.plus(most - waited)))
+        // On the board, since what we remember may be lost in every pass.
+        if runs && noted.is_none() {
+            return Some(self.note_death(t, &because));
+        }
+        Some(Verdict::Wait(because, self.seen.now.plus(left)))
+    }
+
+    /// When the worker of an attempt that is over was last there, as far as is known; the board's own word on its end bounds
+    /// what we remember.
+    fn left_at(&self, t: &TaskSeen) -> Time {
+        let ended = t.detail.newest_run().and_then(|r| r.ended_at).unwrap_or_else(|| self.started(t));
+        let latest = ended.plus(seconds(self.policy.orphan_wait).saturating_mul(3));
+        t.gone_since.unwrap_or(ended).min(latest)
     }
 
     /// Set free, the work would only hit the same wall, or get in its card's way: free the claim and park the task, both
@@ -290,4 +304,11 @@ impl Rules<'_> {
     pub(super) fn is_sane(&self, sign: Time) -> bool {
         sign.since(self.seen.now) <= clock::FUTURE
     }
+}
+
+/// When the attempt ended whose worker left this behind, where that is an earlier one.
+fn left_behind(t: &TaskSeen, orphan: &Orphan) -> Option<Time> {
+    let present = t.detail.task.current_run.or(t.detail.newest_run().map(|r| r.id));
+    let run = t.detail.runs.iter().find(|r| Some(r.id) == orphan.run && orphan.run != present)?;
+    run.ended_at
 }

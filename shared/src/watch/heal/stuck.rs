@@ -226,7 +226,7 @@ impl Rules<'_> {
     fn still_at_work(&self, t: &TaskSeen) -> Option<Verdict> {
         let look = t.worker.as_ref()?;
         if look.life == Life::Alive {
-            return Some(Verdict::Leave(format!("worker alive: {}", look.because)));
+            return Some(self.outlived(t, look));
         }
         self.orphans(t, look)
     }
