@@ -39,6 +39,7 @@ pub const ACTS: [Acts; 4] = [
             "health",
             "hold-over",
             "leaked-claim",
+            "log-unreadable",
             "no-decision",
             "no-pid",
             "orphan-row",
