@@ -10,7 +10,7 @@ use shared::board::image::{Cell, Column, Turn};
 use shared::board::{
     Board, BoardId, COORD, CardMade, Change, Comment, Detail, Entry, Event, Kin, MARKER, MOST_COMMENTS,
     MOST_EVENTS, MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status, Step, TURNS,
-    Task, open_cards,
+    Task, its_cards, open_cards,
 };
 use shared::error::Result;
 use shared::packet;
@@ -274,6 +274,13 @@ impl Rows {
             self.tasks.values().filter_map(|(t, _)| card_made(t, id)).collect();
         cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         let cards = open_cards(&cards_made, &parents);
+        let card_work = its_cards(&cards_made, &parents).into_iter().flat_map(|card| {
+            let mut runs: Vec<&Run> = of(&self.runs, &card).map(|(_, r)| r).collect();
+            runs.sort_by_key(|r| std::cmp::Reverse((r.started_at, r.id)));
+            runs.truncate(MOST_RUNS);
+            runs.into_iter().map(|r| (r.started_at, r.ended_at)).collect::<Vec<_>>()
+        });
+        let card_work = card_work.collect();
         let events = events.into_iter().map(|(_, e)| e.clone()).collect();
         let place = self.places.get(id).cloned().unwrap_or_default();
         let mark = self.mark(id);
@@ -287,6 +294,7 @@ impl Rows {
             parents,
             cards,
             cards_made,
+            card_work,
             place,
             mark,
         })

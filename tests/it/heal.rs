@@ -166,9 +166,13 @@ fn a_log_that_cannot_be_read_means_hands_off() {
     std::os::unix::fs::symlink("/etc/hostname", logs.join("t_00000f07.log")).unwrap();
     fs::create_dir(logs.join("t_00000f08.log")).unwrap();
     let before = b.dump();
-    let said = b.later(900, &["-v"]).ok();
-    assert_eq!(said.matches("its log cannot be read").count(), 2, "{said}");
+    let said = b.later(900, &["-v"]);
+    assert_eq!((said.code, said.out.matches("its log cannot be read").count()), (1, 2), "{said:?}");
     assert_eq!(b.dump(), before);
+    // Without a word more each is told on a line of its own.
+    let said = b.later(900, &[]);
+    let told: Vec<&str> = said.err.lines().filter(|l| l.contains("its log cannot be read")).collect();
+    assert!(said.code == 1 && told.len() == 2 && told[0].contains("t_00000f07"), "{said:?}");
 }
 
 #[test]

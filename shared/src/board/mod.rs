@@ -354,6 +354,9 @@ pub struct Detail {
     /// Every card ever made for it under its own key, oldest first.
     #[serde(default)]
     pub cards_made: Vec<CardMade>,
+    /// From when to when somebody worked on a card of it; without an end, somebody does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub card_work: Vec<(Time, Option<Time>)>,
     /// Where it is worked on.
     #[serde(default)]
     pub place: Place,
@@ -423,6 +426,15 @@ pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
     }
     open
 }
+
+/// The cards of a task whose attempts are read with it: those made under its own key, and those it waits for.
+pub fn its_cards(cards_made: &[CardMade], parents: &[Kin]) -> BTreeSet<String> {
+    let parents = parents.iter().filter(|p| distress::is_card_title(&p.title)).map(|p| p.id.clone());
+    cards_made.iter().rev().map(|c| c.id.clone()).chain(parents).take(MOST_CARDS).collect()
+}
+
+/// Most cards whose attempts are read with their task.
+const MOST_CARDS: usize = 16;
 
 /// Most attempts read for one task.
 pub const MOST_RUNS: usize = 30;

@@ -40,6 +40,7 @@ pub const ACTS: [Acts; 4] = [
             "health",
             "hold-over",
             "leaked-claim",
+            "log-unreadable",
             "no-decision",
             "no-pid",
             "older-worker",

@@ -5,6 +5,7 @@ pub mod budget;
 pub(crate) mod clock;
 pub mod distress;
 pub(crate) mod draft;
+pub(crate) mod ended;
 pub mod handing;
 pub mod heal;
 pub(crate) mod people;

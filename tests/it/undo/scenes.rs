@@ -311,7 +311,12 @@ fn heal() -> Vec<Scene> {
     let b = b.sticky_less(A);
     ran(&mut b.command("synthesize-distress")).ok();
     b.hand(&["complete", &card(&b)]).ok();
-    all.push(heal(b, 7_200, "hand-over"));
+    all.push(heal(b, 30_000, "hand-over"));
+    let b = TestBoard::new();
+    b.add(A, "ready");
+    b.run_it(A, Some(dead_pid()), 0);
+    std::fs::create_dir(b.path().join(format!("kanban/logs/{A}.log"))).unwrap();
+    all.push(heal(b, 21_700, "hand-over"));
     let work = Work::new(&silent(7_200)).allow_stop();
     all.push(Scene { kept: vec![work.worker], ..heal(work.board, 0, "resume") });
     all

@@ -26,7 +26,7 @@ use super::change::{MOST_STEPS, parts};
 use super::image::Cell;
 use super::{
     Board, BoardId, Change, Comment, Detail, Entry, Event, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
-    MOST_RUNS, MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, open_cards,
+    MOST_RUNS, MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, its_cards, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -348,6 +348,15 @@ impl SqliteBoard {
             cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         }
         let cards = open_cards(&cards_made, &parents);
+        let mut card_work = Vec::new();
+        for card in its_cards(&cards_made, &parents) {
+            let mut statement = conn.prepare_cached(&self.texts.runs)?;
+            let mut rows = statement.query(params![card, MOST_RUNS as i64])?;
+            while let Some(row) = rows.next()? {
+                let run = run(row);
+                card_work.push((run.started_at, run.ended_at));
+            }
+        }
         let mark = match newest {
             Some(newest) if !is_truncated => mark_of(newest),
             _ => self.mark(conn, id)?,
@@ -363,6 +372,7 @@ impl SqliteBoard {
             parents,
             cards,
             cards_made,
+            card_work,
             place,
             mark,
         }))

@@ -61,7 +61,7 @@ impl Rules<'_> {
             return self.to_person(t, look, alert.check, &found);
         }
         match &t.target {
-            Some(target) if self.policy.allow_stop && !resume::is_capped(&t.detail, self.policy) => {
+            Some(target) if self.policy.allow_stop && !resume::is_capped(t, self.policy) => {
                 self.resume(t, target, alert.check, &found)
             }
             Some(_) if self.policy.allow_stop => {

@@ -23,7 +23,7 @@ use crate::packet::{self, Autopsy, Packet, Standing, verifier};
 use crate::quote;
 use crate::time::Time;
 use crate::tree::state::{Drift, Method, TreeState, drift};
-use crate::watch::{World, word};
+use crate::watch::{World, ended, word};
 
 /// The longest look at one tree, and at all of a pass.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
@@ -287,8 +287,8 @@ pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
     if packet.is_blank() { Vec::new() } else { hermes::commented("heal", &packet::render(&packet)) }
 }
 
-/// Whether an attempt died of nothing that is known: its worker was there and then was not. What ended on a limit, on an
-/// endpoint, on a broken protocol, was taken back or never started says so in its run, and is counted elsewhere.
+/// Whether an attempt died of nothing that is known, by its run alone: its worker was there and then was not. What was taken back
+/// or never started says so there.
 fn died(run: &Run) -> bool {
     match run.outcome.as_deref() {
         // The one that is just being buried.
@@ -299,17 +299,22 @@ fn died(run: &Run) -> bool {
 }
 
 /// Whether one more death would be over the cap: the present attempt is among the counted.
-pub(super) fn is_capped(d: &Detail, policy: &Policy) -> bool {
-    attempts(d) > i64::from(policy.max_resumes)
+pub(super) fn is_capped(t: &TaskSeen, policy: &Policy) -> bool {
+    attempts(t) > i64::from(policy.max_resumes)
 }
 
-/// Attempts that died since the last success or the last word of somebody else, the open one among them.
-pub(super) fn attempts(d: &Detail) -> i64 {
-    let fresh = d.events.iter().rev().find(|e| word::is_fresh_start(e)).map(|e| e.at);
+/// Attempts that died since the last success or the last word of somebody else, the open one among them. What was refused by a
+/// provider, an endpoint or the protocol did not die, however its dispatcher booked it: a pass wrote that down, or the log says it.
+pub(super) fn attempts(t: &TaskSeen) -> i64 {
+    let d = &t.detail;
+    let mut explained = ended::recorded(d);
+    explained.extend(&t.refused);
+    let fresh = d.events.iter().rev().find(|e| word::starts_anew(d, e)).map(|e| e.at);
     let since = |at: Time| fresh.is_none_or(|fresh| at >= fresh);
     let episode =
         d.runs.iter().take_while(|r| r.outcome.as_deref() != Some("completed") && since(r.started_at));
-    i64::try_from(episode.filter(|r| died(r)).count()).unwrap_or(i64::MAX)
+    let dead = episode.filter(|r| died(r) && !explained.contains(&r.id));
+    i64::try_from(dead.count()).unwrap_or(i64::MAX)
 }
 
 /// A dead worker's task on its way back into the queue. A worker that had finished its turn and left is told apart from one

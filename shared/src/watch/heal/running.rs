@@ -15,6 +15,13 @@ use crate::logs::LogEnd;
 use crate::time::{Time, words};
 use crate::watch::{clock, word};
 
+/// Seconds for which a log that cannot be read stops a task before a person is asked: whoever mends a disk, a mount or a mode in
+/// working hours has done so by then, and no night is lost altogether.
+const BLIND: i64 = 6 * 3_600;
+
+/// The word for it.
+const UNREADABLE: &str = "log-unreadable";
+
 /// What is dead about a running row.
 struct Death<'a> {
     case: &'a str,
@@ -136,13 +143,14 @@ impl Rules<'_> {
             return wait;
         }
         let mut because = format!("{}, last heard from {} ago", death.what, words(quiet));
-        let died = resume::attempts(&t.detail) - i64::from(death.excused.is_some());
+        let died = resume::attempts(t) - i64::from(death.excused.is_some());
         if died > i64::from(self.policy.max_resumes) {
             return self.capped(t, death.look, died, &because);
         }
         match &t.log {
             LogEnd::Unreadable(why) => {
-                return Verdict::Unknown(format!("{}, but its log cannot be read: {why}", death.what));
+                let what = format!("{}, but its log cannot be read: {why}", death.what);
+                return self.unreadable(t, death.look.proof.clone(), &what, quiet);
             }
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
                 because.push_str(&format!("; its log ends on {}", e.cause.as_str()));
@@ -249,6 +257,26 @@ impl Rules<'_> {
         t.gone_since.unwrap_or(ended).min(latest)
     }
 
+    /// What a log that cannot be read said is not known: it may well be a limit, and then the next attempt only adds to it. It is
+    /// said in each pass; after [`BLIND`] seconds a person looks, for nobody else will.
+    pub(super) fn unreadable(&self, t: &TaskSeen, proof: Option<Proof>, what: &str, waited: i64) -> Verdict {
+        if let Some(verdict) = self.still_at_work(t) {
+            return verdict;
+        }
+        if waited < BLIND {
+            let left = words(BLIND - waited);
+            return Verdict::Blind(format!(
+                "{what}; nothing is decided about it, and in {left} a person is asked"
+            ));
+        }
+        let because = format!("{what}, for {}: needs a person", words(waited));
+        let verb = Verb::new("hand-over", UNREADABLE, because).cause(Some(Cause::WorkerGone)).proof(proof);
+        let person = self.person_for(t);
+        self.step(t, verb, |trail| {
+            hermes::handed_to_person(&t.detail, Cause::WorkerGone, UNREADABLE, person, trail)
+        })
+    }
+
     /// Set free, the work would only hit the same wall, or get in its card's way: free the claim and park the task, both
     /// at once. Where it was held too often already, it goes to a person.
     pub(super) fn park(
@@ -268,8 +296,7 @@ impl Rules<'_> {
                 hermes::handed_to_person(&t.detail, cause, "hold-cap", self.person_for(t), trail)
             });
         }
-        let wait =
-            word::backoff(seconds(self.policy.hold), held, seconds(self.policy.hold_max), &t.detail.task.id);
+        let wait = word::hold_for(self.policy, cause, held, &t.detail.task.id);
         let until = self.seen.now.plus(wait);
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
         let because = format!("{because}; held until {}", until.local_clock());

@@ -47,6 +47,7 @@ fn blank(status: Status) -> TaskSeen {
         worker: None,
         log: LogEnd::Absent,
         log_at: None,
+        refused: Vec::new(),
         gone_since: None,
         vitals: None,
         target: None,
@@ -1091,7 +1092,10 @@ proptest! {
             prop_assert!(row.max_retries.is_none());
         }
         if matches!(t.log, LogEnd::Unreadable(_)) {
-            prop_assert!(matches!(row.status, Status::Blocked | Status::Todo) && row.claim_lock.is_some(), "{step:?}");
+            let of_claim = matches!(row.status, Status::Blocked | Status::Todo) && row.claim_lock.is_some();
+            prop_assert!(of_claim || step.case == "log-unreadable", "{step:?}");
+            let to = step.changes.iter().find_map(|c| if let Change::SetStatus(to) = c { Some(to.clone()) } else { None });
+            prop_assert!(to.is_none_or(|to| to == Status::Blocked), "{step:?}");
         }
         let frees = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready | Status::Review)));
         if frees && matches!(&t.log, LogEnd::Ended(e) if e.cause == Cause::RateLimit) {
@@ -1123,6 +1127,58 @@ proptest! {
         prop_assert_eq!(&again, &s);
         prop_assert_eq!(decide(&again, &pass(), &config()), decide(&s, &pass(), &config()));
     }
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_told_and_after_six_hours_a_persons() {
+    let blind = |mut t: TaskSeen| {
+        t.log = LogEnd::Unreadable("a symbolic link".into());
+        decided(t)
+    };
+    const HOURS: i64 = 6 * 3_600;
+    let what =
+        "its log cannot be read: a symbolic link; nothing is decided about it, and in 1s a person is asked";
+    for t in [running(Life::Gone, HOURS - 1), given_up("pid 4 not alive", HOURS - 1)] {
+        let d = blind(t);
+        assert_eq!((d.steps.len(), d.findings.len(), d.left.len()), (0, 1, 1), "{d:?}");
+        assert!(d.findings[0].starts_with("t_00000001: ") && d.findings[0].ends_with(what), "{d:?}");
+        assert!(d.left[0].unknown);
+    }
+    for t in [running(Life::Gone, HOURS), given_up("pid 4 not alive", HOURS)] {
+        let d = blind(t);
+        assert!(
+            line(&d).starts_with("hand-over log-unreadable: ") && line(&d).contains("needs a person"),
+            "{d:?}"
+        );
+        let says = |c: &Change| matches!(c, Change::AddEvent { kind, payload, .. } if kind == "blocked" && payload["cause"] == "log-unreadable");
+        assert!(d.steps[0].changes.iter().any(says) && d.findings.is_empty(), "{d:?}");
+    }
+    assert_eq!(blind(running(Life::Alive, HOURS)).steps, []);
+    assert_eq!(blind(running(Life::Unknown, HOURS)).findings, [""; 0], "whether it died is not known either");
+}
+
+#[test]
+fn a_hold_of_ours_ends_also_where_somebody_marked_the_task_since() {
+    let marked = |until: i64, by: &str| {
+        with!(blank(Status::Scheduled), |t| {
+            let hold = json!({"hold": {"owner": by, "cause": "rate_limit", "until": NOW.plus(until).0}});
+            t.detail.events.push(event("scheduled", 900, json!({"by": by, "watchbill": hold})));
+            t.detail.body = "Do it.\nwatchbill: no-heal\n".into();
+        })
+    };
+    says(marked(60, "route-blocked"), "- marked `watchbill: no-heal`; held until ");
+    for by in ["route-blocked", "heal", "synthesize-distress"] {
+        says(marked(0, by), "resume hold-over: held for 15m, the hold is over; marked `watchbill: no-heal`");
+    }
+    says(marked(0, "anna"), "- marked `watchbill: no-heal`");
+    // Nothing else is done about it.
+    let due = |change: &dyn Fn(&mut TaskSeen)| {
+        let mut t = marked(0, "synthesize-distress");
+        change(&mut t);
+        decided(t).steps.first().map(|s| s.action.clone())
+    };
+    assert_eq!(due(&|t| t.detail.task.status = Status::Ready), None);
+    assert_eq!(due(&|t| t.detail.task.title = "[BLOCKED] t_00000009 rate_limited".into()), None);
 }
 
 #[test]
