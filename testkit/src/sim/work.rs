@@ -269,5 +269,6 @@ pub(super) fn reading(truth: &Truth, task: &str, since: Time) -> shared::logs::R
     let kind = SignalKind::Retry;
     let signals = log.refusals.iter().rev().take(8).rev();
     let signals = signals.map(|e| Signal { kind, evidence: e.clone() }).collect();
-    Reading { signals, ..Reading::of(log.end.clone(), Some(log.written)) }
+    let earlier = log.earlier.clone();
+    Reading { signals, earlier, ..Reading::of(log.end.clone(), Some(log.written)) }
 }
