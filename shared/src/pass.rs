@@ -15,8 +15,9 @@ use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Detail, Outcome, Step, discover};
 use crate::cache::Cache;
 use crate::config::Config;
+use crate::config::span::seconds;
 use crate::error::{Error, Kind, Result};
-use crate::host::{Holders, Host, Split};
+use crate::host::{AtWork, Freed, Holders, Host, Split};
 use crate::logs::session::Prices;
 use crate::logs::usage::{self, Usage, UsageAsk};
 use crate::logs::vitals::{self, Vitals, Worker};
@@ -377,7 +378,7 @@ fn carry_out(
     board.writable()?;
     let steps = stop_workers(board, steps, tools.host, &mut report.steps)?;
     // Before the lock: a scan of all processes is slow.
-    let checked = Checked::of(steps, tools.host);
+    let checked = Checked::of(steps, tools.host, tools.pass.now, tools.config.heal.orphan_wait);
     let lock = dispatch_lock(&id.path, tools, report)?;
     let (done, fault) = checked.apply(board, tools.pass.now, PATIENCE);
     drop(lock);
@@ -430,22 +431,28 @@ pub struct Checked {
 
 impl Checked {
     /// Looks once more at every process that must be gone, and whether nobody works on what is to be set free: the board may
-    /// be done with an attempt whose worker is not.
-    pub fn of(steps: Vec<Step>, host: &dyn Witness) -> Checked {
+    /// be done with an attempt whose worker is not. What a worker left behind is waited for, `orphan_wait` from the end
+    /// of its attempt.
+    pub fn of(steps: Vec<Step>, host: &dyn Witness, now: Time, orphan_wait: Duration) -> Checked {
         let proofs: Vec<_> = steps.iter().map(|s| s.proof.clone()).collect();
-        let freed: Vec<&str> = steps.iter().filter(|s| s.sets_free()).map(|s| s.task.as_str()).collect();
-        let now = host.recheck(&proofs, &freed);
-        let at_work: BTreeMap<String, i64> = freed
+        let freed: Vec<Freed<'_>> = steps.iter().filter_map(freed).collect();
+        let seen = host.recheck(&proofs, &freed);
+        let at_work: BTreeMap<String, AtWork> = freed
             .iter()
-            .zip(now.at_work)
-            .filter_map(|(task, pid)| Some(((*task).to_owned(), pid?)))
+            .zip(seen.at_work)
+            .filter_map(|(freed, process)| Some((freed.task.to_owned(), process?)))
             .collect();
+        let is_waited_for = |step: &Step| {
+            let ended = step.expect.as_ref().and_then(|e| e.ended);
+            ended.is_some_and(|ended| now.since(ended) < seconds(orphan_wait))
+        };
         let stays = |(step, holds): (Step, bool)| {
             let back = (!holds).then(|| "its worker is there after all".to_owned());
-            let at_work = at_work.get(&step.task).map(|pid| format!("process {pid} still works on it"));
+            let at_work = at_work.get(&step.task).filter(|p| p.is_worker || is_waited_for(&step));
+            let at_work = at_work.map(|p| format!("process {} still works on it", p.pid));
             (step, back.or(at_work))
         };
-        Checked { steps: steps.into_iter().zip(now.still_gone).map(stays).collect() }
+        Checked { steps: steps.into_iter().zip(seen.still_gone).map(stays).collect() }
     }
 
     /// Writes them, one transaction for each of their parts: what an earlier one did is told even where a later one fails.
@@ -478,6 +485,12 @@ impl Checked {
         };
         (self.steps.into_iter().filter_map(became).collect(), fault)
     }
+}
+
+/// What a step sets free.
+fn freed(step: &Step) -> Option<Freed<'_>> {
+    let workers = step.expect.as_ref().map_or(&[][..], |e| &e.workers);
+    step.sets_free().then_some(Freed { task: &step.task, workers })
 }
 
 /// Takes `<board>.dispatch.lock` around the write, so that a dispatcher's tick and ours do not interleave. The file is
@@ -583,6 +596,7 @@ mod tests {
     use super::*;
     use crate::board::{Change, Expect, Status};
     use crate::host::{Ask, HostFacts, Look, Proof, Recheck};
+    use crate::watch::testing::NOW;
     use crate::watch::testing::detail;
 
     /// A machine on which one process still works on `t_0000000a`.
@@ -598,8 +612,13 @@ mod tests {
         fn look(&self, _: &[Ask]) -> Vec<Look> {
             Vec::new()
         }
-        fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
-            let at_work = tasks.iter().map(|t| (*t == "t_0000000a").then_some(77)).collect();
+        fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
+            let process = |task: &str| match task {
+                "t_0000000a" => Some(AtWork { pid: 77, is_worker: true }),
+                "t_0000000c" => Some(AtWork { pid: 78, is_worker: false }),
+                _ => None,
+            };
+            let at_work = freed.iter().map(|f| process(f.task)).collect();
             Recheck { still_gone: vec![true; proofs.len()], at_work }
         }
     }
@@ -631,9 +650,36 @@ mod tests {
             // Of a running task the proof speaks.
             ("t_0000000a", Status::Running, vec![ready], false),
         ] {
-            let checked = Checked::of(vec![step(id, was.clone(), changes.clone())], &Outliving);
+            let checked = Checked::of(
+                vec![step(id, was.clone(), changes.clone())],
+                &Outliving,
+                NOW,
+                Duration::from_secs(900),
+            );
             let why = checked.steps[0].1.as_deref();
             assert_eq!(why, stays.then_some("process 77 still works on it"), "{was} {changes:?}");
         }
+    }
+
+    #[test]
+    fn what_a_worker_left_behind_is_waited_for_from_the_end_of_its_attempt() {
+        let held = |ended: Option<i64>| {
+            let mut step = Step {
+                task: "t_0000000c".into(),
+                action: "release".into(),
+                case: "hold-over".into(),
+                cause: None,
+                because: String::new(),
+                expect: Some(Expect::of(&detail("t_0000000c", Status::Scheduled))),
+                proof: None,
+                stop: None,
+                after: Vec::new(),
+                changes: vec![Change::SetStatus(Status::Ready)],
+            };
+            step.expect.as_mut().unwrap().ended = ended.map(|ago| NOW.plus(-ago));
+            Checked::of(vec![step], &Outliving, NOW, Duration::from_secs(900)).steps[0].1.is_some()
+        };
+        assert!(held(Some(0)) && held(Some(899)));
+        assert!(!held(Some(900)) && !held(None), "not for ever");
     }
 }

@@ -10,7 +10,7 @@ use crate::board::{BoardId, discover, hermes};
 use crate::cache::Cache;
 use crate::host::{Holders, Host};
 use crate::logs::file::{self, Of};
-use crate::logs::{Evidence, LogEnd, Reading};
+use crate::logs::{Evidence, LogEnd, Reading, hermes as hermes_log};
 use crate::provider;
 use crate::provider::is_profile;
 use crate::watch::{Dispatcher, LogAsk, LogReader, Runtime};
@@ -124,7 +124,7 @@ impl LogReader for LogFiles {
         }
         let worker_log = folder.join(format!("{}.log", ask.task));
         let own = file::read(&ask_for(&worker_log, Of::Task(ask.task)), cache);
-        if !matches!(own.end, LogEnd::NoEvidence | LogEnd::Absent) {
+        if !matches!(own.end, LogEnd::NoEvidence | LogEnd::Absent) && !is_code_alone(&own.end) {
             return own;
         }
         // Hermes keeps back what it tries again until it gives up: of a worker that is killed meanwhile, or lives and is
@@ -132,9 +132,16 @@ impl LogReader for LogFiles {
         let Some(log) = profile_log(ask) else { return own };
         let second = file::read(&ask_for(&log, Of::ProfileOf(ask.task)), cache);
         // That log is written to by others too: when it last was says nothing about this worker.
-        let modified = own.modified;
-        of_this_attempt(second, ask).map(|r| Reading { modified, ..r }).unwrap_or(own)
+        let Some(second) = of_this_attempt(second, ask) else { return own };
+        let end = if matches!(second.end, LogEnd::Ended(_)) { second.end } else { own.end };
+        Reading { end, modified: own.modified, earlier: own.earlier, ..second }
     }
+}
+
+/// Whether nothing but its exit code tells how an attempt ended. That says whether another attempt may help, and not what refused
+/// this one, nor until when.
+fn is_code_alone(end: &LogEnd) -> bool {
+    matches!(end, LogEnd::Ended(e) if e.words.starts_with(hermes_log::EXIT))
 }
 
 /// The log of the profile that worked on a task.

@@ -42,18 +42,24 @@ fn listed(broken: &[Broken]) -> String {
     if broken.is_empty() {
         return String::new();
     }
-    let mut by: std::collections::BTreeMap<&str, Vec<String>> = std::collections::BTreeMap::new();
+    let mut by: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
     for b in broken {
         let kind = ["a second pass", "not settled"].into_iter().find(|k| b.what.starts_with(k));
         let word = match kind {
-            Some("a second pass") => "a second pass right after the first changed something",
-            Some(_) => "not settled a day after the world was well",
-            None => b.what.lines().next().unwrap_or_default(),
+            Some("a second pass") => "a second pass right after the first changed something".to_owned(),
+            Some(_) => "not settled a day after the world was well".to_owned(),
+            None => shape(b.what.lines().next().unwrap_or_default()),
         };
         by.entry(word).or_default().push(b.seed.to_string());
     }
     let lines: String = by.iter().map(|(what, seeds)| format!("- {what}: {}\n", seeds.join(", "))).collect();
     format!("\nBroken nights, by what was broken first:\n\n{lines}")
+}
+
+/// A sentence without what differs from night to night.
+fn shape(what: &str) -> String {
+    let word = |w: &str| if w.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { w.to_owned() };
+    what.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The figure, for people.
@@ -70,6 +76,14 @@ fn told(t: &Tally, from: u64, to: u64, engine: Engine, broken: usize) -> String 
         ("workers that died without a word", t.deaths),
         ("attempts that a provider refused", t.refusals),
         ("reboots, renames, clock jumps", t.upheavals),
+        ("times the clock slipped by seconds", t.slips),
+        ("gateways that were started again", t.restarts),
+        ("configurations written without a change that decides", t.rewrites),
+        ("healthy attempts that were silent for 20 or 65 minutes", t.hushed),
+        ("attempts whose last words quote a failure", t.talked),
+        ("attempts that ended on a refused key", t.keys),
+        ("tasks that an orchestrator unblocked by command line", t.by_hand),
+        ("nights in which providers limit for 8 to 30 hours", t.long),
         ("living workers that were not well and went to a person", t.unwell),
         ("living workers that `heal` stopped", t.stopped),
         ("dead workers' trees that others had changed", t.drifts),

@@ -10,7 +10,7 @@ use shared::board::image::{Cell, Column, Turn};
 use shared::board::{
     Board, BoardId, COORD, CardMade, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER,
     MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status,
-    Step, TURNS, Task, open_cards,
+    Step, TURNS, Task, its_cards, open_cards,
 };
 use shared::error::Result;
 use shared::packet;
@@ -46,6 +46,13 @@ impl MemoryBoard {
     pub fn new(own: bool) -> MemoryBoard {
         let id = BoardId { path: "memory".into(), slug: None, root: None };
         MemoryBoard { id, own, rows: Rc::default() }
+    }
+
+    /// The same board of a Hermes root, whose folder nobody looks into.
+    #[must_use]
+    pub fn below(mut self, root: &str) -> MemoryBoard {
+        self.id.root = Some(root.into());
+        self
     }
 
     /// The rows as they are now. Let go of them before the board is used again.
@@ -280,6 +287,13 @@ impl Rows {
             self.tasks.values().filter_map(|(t, _)| card_made(t, id)).collect();
         cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         let cards = open_cards(&cards_made, &parents);
+        let card_work = its_cards(&cards_made, &parents).into_iter().flat_map(|card| {
+            let mut runs: Vec<&Run> = of(&self.runs, &card).map(|(_, r)| r).collect();
+            runs.sort_by_key(|r| std::cmp::Reverse((r.started_at, r.id)));
+            runs.truncate(MOST_RUNS);
+            runs.into_iter().map(|r| (r.started_at, r.ended_at)).collect::<Vec<_>>()
+        });
+        let card_work = card_work.collect();
         let events = events.into_iter().map(|(_, e)| e.clone()).collect();
         let place = self.places.get(id).cloned().unwrap_or_default();
         let mark = self.mark(id);
@@ -293,6 +307,7 @@ impl Rows {
             parents,
             cards,
             cards_made,
+            card_work,
             place,
             mark,
         })

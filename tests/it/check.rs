@@ -158,7 +158,7 @@ fn what_needs_a_person_is_what_the_report_says_needs_you() {
     ));
     // A task that heal gave to a person.
     let work = Work::new(&silent(7_200));
-    assert!(work.board.heal(&[]).ok().contains("hand-over"));
+    assert!(work.board.heal(&[]).ok().contains("tell: Stalled"));
     let given = work.board;
     // Ready work under a dispatcher that sits in its lock.
     let wedged = watched();

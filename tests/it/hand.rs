@@ -175,6 +175,12 @@ fn a_run_that_is_not_ones_own_any_more_is_refused() {
     };
     assert!(told(&task).fails(1).contains("somebody else"));
     assert!(told("t_ffffffff").fails(1).contains("is not your task"));
+    // Nobody is named where nobody is.
+    b.hand(&["block", &task, "x", "--kind", "needs_input", "--run", &run.to_string()]).ok();
+    let said = b.hand(&["complete", &task, "--run", &run.to_string()]).fails(1);
+    assert!(said.contains("the task is blocked and nobody works on it"), "{said}");
+    b.hand(&["unblock", &task]).ok();
+    let run = b.hand(&["claim", &task, "--json"]).json()["run"].as_i64().unwrap();
     b.hand(&["complete", &task, "--run", &run.to_string()]).ok();
 }
 

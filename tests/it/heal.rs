@@ -166,9 +166,13 @@ fn a_log_that_cannot_be_read_means_hands_off() {
     std::os::unix::fs::symlink("/etc/hostname", logs.join("t_00000f07.log")).unwrap();
     fs::create_dir(logs.join("t_00000f08.log")).unwrap();
     let before = b.dump();
-    let said = b.later(900, &["-v"]).ok();
-    assert_eq!(said.matches("its log cannot be read").count(), 2, "{said}");
+    let said = b.later(900, &["-v"]);
+    assert_eq!((said.code, said.out.matches("its log cannot be read").count()), (1, 2), "{said:?}");
     assert_eq!(b.dump(), before);
+    // Without a word more each is told on a line of its own.
+    let said = b.later(900, &[]);
+    let told: Vec<&str> = said.err.lines().filter(|l| l.contains("its log cannot be read")).collect();
+    assert!(said.code == 1 && told.len() == 2 && told[0].contains("t_00000f07"), "{said:?}");
 }
 
 #[test]
@@ -399,6 +403,15 @@ fn a_crash_loop_whose_worker_still_runs_is_left() {
     let b = TestBoard::new();
     b.give_up("t_00000f63", "pid 4 not alive", 900);
     let mut child = crate::support::worker("t_00000f63", 1);
+    // Of which the board knows no worker: then it may be that worker itself.
+    let said = b.heal(&["-n"]).ok();
+    assert!(said.contains(&format!("t_00000f63 tell: process {}", child.pid())), "{said}");
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+           VALUES ('t_00000f63', 1, 'spawned', '{{\"pid\":{}}}', {})",
+        dead_pid(),
+        now() - 950
+    ));
     let said = b.heal(&["-v"]).ok();
     assert!(said.contains("t_00000f63 left alone: worker gone, waiting"), "{said}");
     assert!(child.is_running());

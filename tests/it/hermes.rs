@@ -16,12 +16,16 @@ mod budget; // what real workers used, and a split of living work
 mod crowd; // every watcher eight times at once, beside a dispatcher and a writer
 mod dead; // work that dead workers left behind
 mod distress; // the full loop: a real death, its card, the orchestrator, the work done elsewhere
+#[cfg(feature = "real")]
+mod gateway; // a dispatcher that lives as long as its gateway, and ends badly
 mod hand; // what `board` wrote: a card by hand, reassign, unblock
 mod left; // what is somebody else's word or business
 mod limited; // workers that died of a provider's limit
 mod loops; // crash loops and the jam of the respawn guard
 #[cfg(feature = "real")]
 mod race; // the real dispatcher and `heal` at once
+#[cfg(feature = "real")]
+mod renamed; // workers whose title is `hermes` and nothing else
 mod route; // work that moves to another provider, waits for its own, or goes as somebody decides
 mod session; // a session beside the dispatcher
 mod undone; // what an undo puts back, before the real dispatcher

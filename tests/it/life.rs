@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{Kept, TestBoard, dead_pid, hostname, now, stranger, until, worker};
+use crate::support::{Kept, TestBoard, birth, dead_pid, hostname, now, start_ticks, stranger, until, worker};
 
 /// A board with this machine's real rules about namespaces, not the ones that make tests portable.
 fn strict() -> TestBoard {
@@ -59,7 +59,7 @@ fn a_recycled_pid_frees_the_task_and_spares_its_new_owner() {
     let b = TestBoard::new();
     b.add("t_000000e4", "ready");
     let mut other = stranger();
-    b.run_it("t_000000e4", Some(other.pid()), 60);
+    b.run_it("t_000000e4", Some(other.pid()), 120);
     let said = b.later(900, &[]).ok();
     assert!(said.contains("its pid is another process now"), "{said}");
     assert_eq!(b.task("t_000000e4", "status"), "ready");
@@ -100,6 +100,224 @@ fn a_child_of_a_killed_worker_is_waited_for_and_never_killed() {
     assert!(alive, "it is not ours to kill");
     let pid = rustix::process::Pid::from_raw(child).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// A worker as Hermes leaves it where `setproctitle` can be imported: its title is `hermes` and nothing else. It waits for its
+/// stdin, which is ours.
+fn renamed(task: &str, run: i64) -> Kept {
+    let mut command = Command::new("/bin/sh");
+    std::os::unix::process::CommandExt::arg0(&mut command, "hermes");
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("HERMES_KANBAN_TASK", task).env("HERMES_KANBAN_RUN_ID", run.to_string());
+    let child = Kept(command.spawn().unwrap());
+    let cmdline = format!("/proc/{}/cmdline", child.pid());
+    until("its title", || std::fs::read(&cmdline).is_ok_and(|c| c == b"hermes\0"));
+    child
+}
+
+/// Hermes called the worker of the first attempt dead, and the second attempt's worker died.
+fn outlived(b: &TestBoard, task: &str, worker: i64) {
+    b.add(task, "ready");
+    assert_eq!(b.run_it(task, Some(worker), 4_000), 1);
+    let ended = now() - 3_000;
+    b.sql(&format!(
+        "UPDATE task_runs SET status = 'crashed', outcome = 'crashed', ended_at = {ended}, worker_pid = NULL"
+    ));
+    assert_eq!(b.run_it(task, Some(dead_pid()), 2_000), 2);
+}
+
+#[test]
+fn a_living_worker_of_an_earlier_attempt_holds_its_task_whatever_its_title() {
+    let b = TestBoard::new();
+    let task = "t_11fe00f0";
+    let mut first = renamed(task, 1);
+    outlived(&b, task, first.pid());
+    // The board's record of that worker is not needed either.
+    for forgotten in [false, true] {
+        if forgotten {
+            b.sql("DELETE FROM task_events WHERE kind = 'spawned' AND run_id = 1");
+        }
+        let said = b.later(0, &["-n", "-v"]).ok();
+        assert!(said.contains(&format!("process {} of an attempt that is over", first.pid())), "{said}");
+    }
+    assert!(b.later(0, &[]).ok().starts_with(&format!("{task} tell: process {}", first.pid())));
+    assert_eq!((b.task(task, "status"), b.task(task, "current_run_id")), ("running".into(), "2".into()));
+    // Once, and not by time alone.
+    let before = b.dump();
+    assert_eq!(b.later(60, &[]).ok(), "");
+    assert_eq!(b.later(30 * 86_400, &[]).ok(), "");
+    assert_eq!(b.dump(), before);
+    let report = crate::support::ran(b.command("watchbill").args(["report", "--json"])).json();
+    assert_eq!(report["boards"][0]["needs_you"][0]["task"], task, "{report}");
+    assert!(first.is_running());
+    first.kill();
+    assert!(b.later(600, &[]).ok().starts_with(&format!("{task} requeue")));
+}
+
+#[test]
+fn a_given_up_task_waits_for_the_living_worker_of_an_earlier_attempt() {
+    let b = TestBoard::new();
+    let task = "t_11fe00f1";
+    let mut first = renamed(task, 1);
+    b.give_up(task, "pid 4 not alive", 1_200);
+    let run = b.value("SELECT max(id) FROM task_runs");
+    assert_eq!(run, "1");
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+           VALUES ('{task}', 1, 'spawned', '{{\"pid\":{}}}', {})",
+        first.pid(),
+        now() - 1_260
+    ));
+    // It is no child of a dead worker, for which a quarter of an hour is long enough.
+    assert!(b.later(7_200, &[]).ok().starts_with(&format!("{task} tell: process {}", first.pid())));
+    assert_eq!((b.later(90_000, &[]).ok().as_str(), b.task(task, "status").as_str()), ("", "blocked"));
+    first.kill();
+    assert!(b.later(7_300, &[]).ok().starts_with(&format!("{task} reset")));
+}
+
+#[test]
+fn what_an_earlier_attempt_left_running_does_not_hold_its_task() {
+    let b = TestBoard::new();
+    let task = "t_11fe00f2";
+    let mut left = worker(task, 1);
+    outlived(&b, task, dead_pid());
+    let said = b.later(0, &[]).ok();
+    assert!(said.contains("requeue") && said.contains(&format!("still run: {}", left.pid())), "{said}");
+    assert!(left.is_running(), "it is not ours to kill");
+}
+
+#[test]
+fn children_of_a_worker_that_was_silent_for_an_hour_are_waited_for_from_its_death() {
+    let b = TestBoard::new();
+    let task = "t_11fe00f3";
+    b.add(task, "ready");
+    let mut child = worker(task, 1);
+    b.run_it(task, Some(dead_pid()), 3_900);
+    let said = b.later(0, &[]).ok();
+    assert!(
+        said.starts_with(&format!("{task} note: worker gone, waiting up to 15m for its child")),
+        "{said}"
+    );
+    let before = b.dump();
+    // What we remember is lost, and the board is not.
+    let forget = || drop(std::fs::remove_dir_all(b.path().join("state")));
+    for later in [0, 60, 890] {
+        forget();
+        assert_eq!(b.later(later, &[]).ok(), "");
+        assert_eq!(b.dump(), before);
+    }
+    forget();
+    let said = b.later(901, &[]).ok();
+    assert!(said.contains("requeue") && said.contains("its children still run"), "{said}");
+    assert!(child.is_running());
+}
+
+/// Writes zeros over arguments and environment, as programs do that give themselves a title.
+const OVERWRITES: &str = "
+import sys, time
+stat = open('/proc/self/stat').read().rsplit(')', 1)[1].split()
+start, end = int(stat[48 - 3]), int(stat[51 - 3])
+with open('/proc/self/mem', 'r+b', buffering=0) as memory:
+    memory.seek(start)
+    memory.write(b'busy'.ljust(end - start, b'\\0'))
+print('up', flush=True)
+time.sleep(600)
+";
+
+#[test]
+fn a_step_of_the_clock_makes_no_living_worker_a_stranger() {
+    // As the clock was set forward by so much after the spawn: the start that is computed now lies after the claim.
+    for (nth, (stepped, minutes)) in [(8, 15), (30, 15), (59, 15), (3_600, 75)].into_iter().enumerate() {
+        let b = TestBoard::new();
+        let task = format!("t_11fef4{nth:02}");
+        b.add(&task, "ready");
+        let mut command = Command::new("python3");
+        command.args(["-c", OVERWRITES]).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.env("HERMES_KANBAN_TASK", &task).env("HERMES_KANBAN_RUN_ID", "1");
+        let mut w = Kept(command.spawn().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(w.0.stdout.take().unwrap()), &mut line)
+            .unwrap();
+        b.run_it(&task, Some(w.pid()), stepped);
+        let before = b.dump();
+        let said = b.later(minutes * 60, &["-v"]).ok();
+        assert!(
+            said.contains(&format!("{task} unknown: ")) && said.contains("cannot tell"),
+            "{stepped}: {said}"
+        );
+        assert_eq!(b.dump(), before);
+        assert!(w.is_running());
+    }
+}
+
+/// As Hermes later than 0.21.3 writes the start of a process.
+fn fingerprint(pid: i64) -> String {
+    birth(&start_ticks(pid))
+}
+
+#[test]
+fn a_fingerprint_by_hermes_says_who_it_is() {
+    let b = TestBoard::new();
+    b.sql("ALTER TABLE tasks ADD COLUMN worker_started_at TEXT; ALTER TABLE task_runs ADD COLUMN worker_started_at TEXT");
+    let (mut own, mut other) = (stranger(), stranger());
+    let boot = now() - uptime();
+    for (task, pid) in [("t_11fe00f5", own.pid()), ("t_11fe00f6", other.pid())] {
+        b.add(task, "ready");
+        b.run_it(task, Some(pid), 900);
+        // Every clock says that this was before the machine was started.
+        b.sql(&format!(
+            "UPDATE tasks SET started_at = {at}, worker_started_at = '{}' WHERE id = '{task}';
+             UPDATE task_runs SET started_at = {at} WHERE task_id = '{task}';
+             UPDATE task_events SET created_at = {at} WHERE task_id = '{task}'",
+            fingerprint(pid),
+            at = boot - 9_000
+        ));
+    }
+    let another = format!("{}9", fingerprint(other.pid()));
+    b.sql(&format!("UPDATE tasks SET worker_started_at = '{another}' WHERE id = 't_11fe00f6'"));
+    let said = b.later(0, &["-v"]).ok();
+    assert!(said.contains("t_11fe00f5 left alone: worker alive"), "{said}");
+    assert!(
+        said.contains("t_11fe00f6 requeue: ") && said.contains("its pid is another process now"),
+        "{said}"
+    );
+    assert!(!said.contains("restarted"), "{said}");
+    assert!(own.is_running() && other.is_running());
+}
+
+/// Seconds since this machine was started.
+fn uptime() -> i64 {
+    let text = std::fs::read_to_string("/proc/uptime").unwrap();
+    text.split('.').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn our_claims_carry_a_fingerprint_where_the_board_has_a_place_for_it() {
+    let b = TestBoard::new();
+    b.sql("ALTER TABLE tasks ADD COLUMN worker_started_at TEXT; ALTER TABLE task_runs ADD COLUMN worker_started_at TEXT");
+    for (task, known) in [("t_11fe00f7", true), ("t_11fe00f8", false)] {
+        b.add(task, "ready");
+        let w = worker(task, 1);
+        let pid = w.pid().to_string();
+        let args: &[&str] = if known { &["--pid", &pid] } else { &[] };
+        b.hand(&[&["claim", task, "--worker", "luna"], args].concat()).ok();
+        let want = if known { fingerprint(w.pid()) } else { "unverified".to_owned() };
+        assert_eq!(b.task(task, "worker_started_at"), want);
+        let run = |column: &str| b.value(&format!("SELECT {column} FROM task_runs WHERE task_id = '{task}'"));
+        assert_eq!(run("worker_started_at"), want);
+        let lock = b.task(task, "claim_lock");
+        b.hand(&["complete", task]).ok();
+        // So that a newer Hermes can end a worker that outlives its attempt, and nobody else.
+        assert_eq!(b.task(task, "coalesce(worker_started_at, claim_lock, worker_pid)"), "NULL");
+        assert_eq!((run("worker_started_at"), run("claim_lock")), (want, lock));
+        assert_eq!(run("worker_pid"), if known { pid } else { "NULL".to_owned() });
+    }
+    // A board without the columns is as before.
+    let old = TestBoard::new();
+    old.add("t_11fe00f9", "ready");
+    old.hand(&["claim", "t_11fe00f9"]).ok();
+    old.hand(&["complete", "t_11fe00f9"]).ok();
+    assert_eq!(old.value("SELECT claim_lock FROM task_runs"), "NULL");
 }
 
 #[test]

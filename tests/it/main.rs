@@ -34,6 +34,7 @@ mod hermes; // against the real Hermes from its package
 mod incidents; // what goes wrong in the field, with Hermes alone and with us beside it
 mod installed; // programs of others, pinned and installed once
 mod life; // real processes: killed, recycled, orphaned, in another namespace
+mod limits; // providers that refuse for hours, beside a dispatcher that only sees that a pid is gone
 mod match_log; // what is read out of a log, line by line
 mod metrics; // what a pass leaves for Prometheus
 mod own_folder; // a board without Hermes whose tasks are worked on in git worktrees

@@ -144,7 +144,7 @@ fn a1b_alive_is_left() {
 fn a1c_a_recycled_pid_is_dead_and_the_stranger_lives() {
     let n = Night::new();
     let mut other = stranger();
-    n.b.run_it(ID, Some(other.pid()), 60);
+    n.b.run_it(ID, Some(other.pid()), 120);
     n.noted();
     assert!(n.settled().contains("requeue"));
     assert!(other.is_running());

@@ -131,6 +131,18 @@ pub fn worker(task: &str, run: i64) -> Kept {
     Kept(command.spawn().unwrap())
 }
 
+/// Field 22 of a process' `stat`.
+pub fn start_ticks(pid: i64) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit(')').next().unwrap().split_whitespace().nth(22 - 3).unwrap().to_owned()
+}
+
+/// A start in this boot, as Hermes later than 0.21.3 writes it.
+pub fn birth(ticks: &str) -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    format!("{}:{}|{ticks}", boot.trim(), start_ticks(1))
+}
+
 /// A real process that has nothing to do with any task.
 pub fn stranger() -> Kept {
     let mut command = Command::new("sleep");

@@ -42,7 +42,8 @@ impl TestBoard {
 
 /// What is not played: two cases that take a running opencode server and leave the rows of a claim that ran out and of a card
 /// about living work, and the other reasons for the same comment or card of `budget-check`.
-const ELSEWHERE: [(&str, &str); 9] = [
+const ELSEWHERE: [(&str, &str); 10] = [
+    ("heal", "older-worker"),
     ("heal", "session-orphaned"),
     ("synthesize-distress", "session"),
     ("budget-check", "churning"),
@@ -260,7 +261,7 @@ fn the_same_row_with_another_history_is_another_row() {
     b.hand(&["claim", A, "--worker", "zed"]).ok();
     b.sql(
         "UPDATE tasks SET status = 'ready', claim_lock = NULL, claim_expires = NULL, worker_pid = NULL,
-           current_run_id = NULL; UPDATE task_runs SET ended_at = 1, outcome = 'reclaimed' WHERE ended_at IS NULL",
+           worker_started_at = NULL, current_run_id = NULL; UPDATE task_runs SET ended_at = 1, outcome = 'reclaimed' WHERE ended_at IS NULL",
     );
     let said = scene.undo(&[A]);
     assert!(said.code == 1 && said.out.contains("(refused: claimed by board at "), "{said:?}");

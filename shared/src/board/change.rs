@@ -108,6 +108,12 @@ pub struct Expect {
     pub last_failure_error: Option<String>,
     /// Newest event that matters, as an opaque token.
     pub mark: String,
+    /// No part of the comparison: run and pid of every worker the board has a record of, for the last look at processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<(i64, i64)>,
+    /// No part of the comparison either: when the newest attempt ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Time>,
 }
 
 impl Expect {
@@ -124,6 +130,8 @@ impl Expect {
             failures: t.failures,
             last_failure_error: t.last_failure_error.clone(),
             mark: seen.mark.clone(),
+            workers: seen.workers(),
+            ended: seen.newest_run().and_then(|r| r.ended_at),
         }
     }
 
@@ -238,6 +246,9 @@ pub enum Change {
         /// The worker's process, where it is known.
         pid: Option<i64>,
     },
+    /// Records the worker's fingerprint beside its claim, on task and open run, where the board has a column for it. A newer
+    /// Hermes may signal a bare pid that has none.
+    Fingerprint(String),
     /// Extends the claim and records a sign of life, on task and open run.
     Heartbeat {
         /// When the claim now runs out.

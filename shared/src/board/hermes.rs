@@ -21,6 +21,9 @@ pub const BLOCK_RECURRENCE_LIMIT: i64 = 2;
 /// alive` jams that guard.
 pub const WORKER_GONE: &str = "worker gone (heal)";
 
+/// Hermes' word for a worker of which no fingerprint is known: it is never signalled.
+pub const UNVERIFIED: &str = "unverified";
+
 /// Most bytes of our part of an event.
 const MOST_TRAIL: usize = 4096;
 
@@ -651,6 +654,7 @@ pub fn claim(
     vec![
         Change::TakeClaim { lock: lock.into(), expires, pid },
         Change::StartRun { profile },
+        Change::Fingerprint(UNVERIFIED.into()),
         Change::AddEvent { kind: "claimed".into(), payload, run: Some(RunRef::New) },
     ]
 }
@@ -660,8 +664,18 @@ pub fn taken_over(seen: &Detail, lock: &str, expires: Time, pid: i64, trail: &Tr
     let payload = trail.payload(json!({"lock": lock, "expires": expires.0}), None, &[]);
     vec![
         Change::TakeClaim { lock: lock.into(), expires, pid: Some(pid) },
+        Change::Fingerprint(UNVERIFIED.into()),
         event("claimed", payload, seen.task.current_run),
     ]
+}
+
+/// Puts what is known of the worker's start into the claim that `changes` make.
+pub fn fingerprint(changes: &mut [Change], known: Option<String>) {
+    for change in changes {
+        if let (Change::Fingerprint(text), Some(known)) = (change, &known) {
+            text.clone_from(known);
+        }
+    }
 }
 
 /// A sign of life that extends the claim.

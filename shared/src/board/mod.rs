@@ -152,7 +152,7 @@ pub struct Task {
     pub block_kind: Option<String>,
     /// How often it was blocked again for the same kind.
     pub block_recurrences: i64,
-    /// The newest Hermes' fingerprint of the worker process: `<boot epoch>|<start ticks>`.
+    /// The newest Hermes' fingerprint of the worker process: `<boot id>:<start of pid 1>|<start ticks>`.
     pub worker_started_at: Option<String>,
     /// Key under which a repeated creation finds this task again.
     pub idempotency_key: Option<String>,
@@ -356,6 +356,9 @@ pub struct Detail {
     /// Every card ever made for it under its own key, oldest first.
     #[serde(default)]
     pub cards_made: Vec<CardMade>,
+    /// From when to when somebody worked on a card of it; without an end, somebody does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub card_work: Vec<(Time, Option<Time>)>,
     /// Where it is worked on.
     #[serde(default)]
     pub place: Place,
@@ -393,6 +396,20 @@ impl Detail {
         claimer.is_some() && claimer == self.task.worker_pid.or_else(recorded)
     }
 
+    /// Run and pid of every worker the board has a record of, as it was spawned or as it claimed. The history keeps what rows
+    /// lose when an attempt is closed.
+    pub fn workers(&self) -> Vec<(i64, i64)> {
+        let said = |e: &Event| match e.kind.as_str() {
+            "spawned" => e.payload.get("pid")?.as_i64(),
+            "claimed" => e.trail()?.get("pid")?.as_i64(),
+            _ => None,
+        };
+        let events = self.events.iter().filter_map(|e| Some((e.run?, said(e)?)));
+        let runs = self.runs.iter().filter_map(|r| Some((r.id, r.worker_pid?)));
+        let row = self.task.current_run.zip(self.task.worker_pid);
+        events.chain(runs).chain(row).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// The newest attempt, open or closed.
     pub fn newest_run(&self) -> Option<&Run> {
         self.runs.first()
@@ -411,6 +428,15 @@ pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
     }
     open
 }
+
+/// The cards of a task whose attempts are read with it: those made under its own key, and those it waits for.
+pub fn its_cards(cards_made: &[CardMade], parents: &[Kin]) -> BTreeSet<String> {
+    let parents = parents.iter().filter(|p| distress::is_card_title(&p.title)).map(|p| p.id.clone());
+    cards_made.iter().rev().map(|c| c.id.clone()).chain(parents).take(MOST_CARDS).collect()
+}
+
+/// Most cards whose attempts are read with their task.
+const MOST_CARDS: usize = 16;
 
 /// Most attempts read for one task.
 pub const MOST_RUNS: usize = 30;

@@ -14,7 +14,7 @@ use crate::distress::is_card;
 use crate::error::Result;
 use crate::pass;
 use crate::provider::Id;
-use crate::provider::ledger::{Entry, State};
+use crate::provider::ledger::{Entry, RETRIED, State};
 use crate::report::printable;
 use crate::time::{Time, words};
 use crate::watch::route::facts::{self, About, Routing};
@@ -190,12 +190,12 @@ fn table(rows: &[Row], now: Time) -> String {
             }
             (Some(e), _) => {
                 let times = if e.strikes == 1 { "once".to_owned() } else { format!("{} times", e.strikes) };
-                format!(
-                    "{} since {}, refused {times}, seen on {}",
-                    e.cause,
-                    words(now.since(e.since)),
-                    e.task
-                )
+                let again = match r.state {
+                    State::CredentialBroken => format!("; {RETRIED}"),
+                    _ => String::new(),
+                };
+                let since = words(now.since(e.since));
+                format!("{} since {since}, refused {times}, seen on {}{again}", e.cause, e.task)
             }
         };
         let name = match e.and_then(|e| e.profile.as_ref()) {

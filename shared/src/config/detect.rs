@@ -105,7 +105,7 @@ impl Default for Detect {
     fn default() -> Detect {
         Detect {
             session_stall: minutes(1),
-            stall: minutes(10),
+            stall: minutes(30),
             tool_limit: minutes(24 * 60),
             loop_calls: 10,
             repetition: 3,

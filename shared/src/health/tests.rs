@@ -92,8 +92,8 @@ fn silence_counts_only_on_the_models_turn() {
     for turn in [Turn::Model, Turn::Stream] {
         assert_eq!(quiet(turn, 59), [""; 0]);
         assert_eq!(quiet(turn, 60), ["SESSION_STALL"]);
-        assert_eq!(quiet(turn, 599), ["SESSION_STALL"]);
-        assert_eq!(quiet(turn, 600), ["Stalled", "SESSION_STALL"]);
+        assert_eq!(quiet(turn, 1_799), ["SESSION_STALL"]);
+        assert_eq!(quiet(turn, 1_800), ["Stalled", "SESSION_STALL"]);
     }
     let since = NOW.plus(-7_200);
     for turn in [Turn::Tool { since }, Turn::Person { since }, Turn::Over, Turn::Unknown] {

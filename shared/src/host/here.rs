@@ -7,7 +7,7 @@ use rustix::process::getpid;
 use rustix::system::uname;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Host, HostFacts, HostPolicy, PidNamespace};
+use super::{Host, HostFacts, HostPolicy, PidNamespace, Process};
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
 
@@ -34,6 +34,7 @@ pub(super) fn read(proc: PathBuf, policy: &HostPolicy, now: Time) -> Result<Host
         hostname: uname().nodename().to_string_lossy().into_owned(),
         boot_id: text(&proc, "sys/kernel/random/boot_id")?.trim().to_owned(),
         boot_time: told.map_or(computed, |told| told.min(computed)),
+        init_ticks: fs::read(proc.join("1/stat")).ok().and_then(|s| Process::parse(1, &s, b"", None)?.ticks),
         initial_pid_namespace: namespace == INITIAL_PID_NAMESPACE,
         pid_namespace: namespace,
         sees_all: text(&proc, "self/mountinfo").is_ok_and(|t| shows_everybody(&t)),

@@ -3,12 +3,15 @@
 //! Its rules follow from what was found on real Hermes 0.19 boards: pids are recycled, the wall clock steps,
 //! a killed worker's tool children live on, and a container on the host's network has the host's name.
 
-use super::proc::{Kin, Probe, Process, Scan};
+use super::proc::{Kin, Marks, Probe, Process, Scan};
 use super::{Ask, Birth, Boot, HostFacts, Life, Look, Orphan, Proof};
 
 /// A start may lie this many seconds after the claim and still be the worker's: boot time and board time are
 /// both rounded, and Hermes writes the claim before it spawns.
 pub(super) const START_SLACK: i64 = 5;
+/// A start must lie more than this many seconds after the claim to speak against the worker: by as much the wall clock may
+/// have been stepped without anybody noticing.
+const CLOCK_SLACK: i64 = 60;
 
 /// All that was seen of one attempt.
 pub(super) struct Sight<'a> {
@@ -26,6 +29,8 @@ pub(super) struct Sight<'a> {
 
 enum Verdict {
     Alive(i64, String),
+    /// A worker of another attempt.
+    Older(i64, String),
     Gone(Option<u64>, String),
     Unknown(String),
 }
@@ -33,30 +38,86 @@ enum Verdict {
 /// Judges one attempt.
 pub(super) fn judge(ask: &Ask, sight: &Sight) -> Look {
     let claimer = claimer(ask, sight);
-    let (life, because, worker_pid, proof) = match verdict(ask, sight, claimer) {
-        Verdict::Alive(pid, because) => (Life::Alive, because, Some(pid), None),
+    let verdict = verdict(ask, sight, claimer);
+    let is_older = matches!(verdict, Verdict::Older(..));
+    let (life, because, worker_pid, proof) = match verdict {
+        Verdict::Alive(pid, because) | Verdict::Older(pid, because) => {
+            (Life::Alive, because, Some(pid), None)
+        }
         Verdict::Unknown(because) => (Life::Unknown, because, None, None),
         Verdict::Gone(start_ticks, because) => {
             let boot_id = sight.facts.boot_id.clone();
             let namespace = ask.namespace.clone().filter(|_| claimed_in_ours(ask, sight));
-            let proof =
-                Proof { task: ask.task.clone(), run: ask.run, pid: ask.pid, start_ticks, boot_id, namespace };
+            let proof = Proof {
+                task: ask.task.clone(),
+                run: ask.run,
+                pid: ask.pid,
+                start_ticks,
+                boot_id,
+                namespace,
+                workers: ask.workers.clone(),
+            };
             (Life::Gone, because, None, Some(proof))
         }
     };
     let orphans = if sight.here { orphans(ask, sight.scan) } else { Vec::new() };
-    Look { life, because, worker_pid, orphans, claimer, proof }
+    Look { life, because, worker_pid, is_older, orphans, claimer, proof }
 }
 
 /// Whether `process` is the worker of `task`, being the pid the board recorded for it.
 pub(super) fn is_recorded_worker(process: &Process, task: &str, run: Option<i64>) -> bool {
-    process.worker_of() == Some(task) || matches!(process.kin(task, run), Kin::ThisRun | Kin::SameTask)
+    process.worker_of() == Some(task)
+        || matches!(process.kin(task, run), Kin::ThisRun | Kin::SameTask)
+        || (process.is_renamed_hermes() && process.kin(task, None) == Kin::ThisRun)
 }
 
-/// A process that is the worker by its command line. Its run id does not matter: two workers on one task are
+/// An attempt whose workers are looked for among all processes.
+#[derive(Clone, Copy)]
+pub(super) struct Attempt<'a> {
+    pub(super) task: &'a str,
+    /// `None`: no attempt is open.
+    pub(super) run: Option<i64>,
+    /// Its recorded pid, which is judged by itself.
+    pub(super) pid: Option<i64>,
+    /// Run and pid of every worker the board has a record of.
+    pub(super) workers: &'a [(i64, i64)],
+}
+
+/// A living process that may be a worker of the task, and what says so. Its run does not matter: two workers on one task are
 /// what must never be.
-pub(super) fn worker_by_command(scan: &Scan, task: &str) -> Option<i64> {
-    scan.marked.iter().find(|p| !p.zombie && p.worker_of() == Some(task)).map(|p| p.pid)
+pub(super) fn worker_in<'a>(scan: &'a Scan, of: Attempt<'_>) -> Option<(&'a Process, &'static str)> {
+    let living = scan.marked.iter().filter(|p| !p.zombie);
+    living.filter_map(|p| Some((p, worker_by(p, of, scan)?))).next()
+}
+
+/// Why a process may be a worker. What a dead worker left running has the same marks in its environment, and is told from a
+/// worker by the board: an attempt has one worker, and where that is recorded the others are what it started.
+fn worker_by(p: &Process, of: Attempt<'_>, scan: &Scan) -> Option<&'static str> {
+    if p.worker_of() == Some(of.task) {
+        return Some("has the worker's command line");
+    }
+    if p.kin(of.task, None) != Kin::ThisRun {
+        return None;
+    }
+    if p.is_renamed_hermes() {
+        return Some("is a Hermes process whose environment names the task");
+    }
+    if Some(p.pid) != of.pid && of.workers.iter().any(|(_, pid)| *pid == p.pid) {
+        return Some("is the recorded worker of an attempt at the task");
+    }
+    let its = p.run().filter(|its| Some(*its) != of.run)?;
+    let unrecorded = of.workers.iter().all(|(run, _)| *run != its);
+    // A person may run us from inside a worker's shell.
+    (unrecorded && !scan.own.contains(&p.pid))
+        .then_some("names another attempt at the task, of which no worker is recorded")
+}
+
+/// Living processes that a worker of the task started, or that may be one.
+pub(super) fn children<'a>(scan: &'a Scan, task: &str) -> impl Iterator<Item = &'a Process> {
+    // A person may run us from inside a worker's shell.
+    scan.marked
+        .iter()
+        .filter(move |p| p.kin(task, None) == Kin::ThisRun && !p.zombie && !scan.own.contains(&p.pid))
 }
 
 /// A process that carries the attempt's marks in its environment, worker or not.
@@ -103,8 +164,10 @@ fn alive(ask: &Ask, sight: &Sight) -> Option<Verdict> {
             return Some(Verdict::Alive(p.pid, format!("pid {} is the worker", p.pid)));
         }
     }
-    let pid = worker_by_command(sight.scan, &ask.task)?;
-    Some(Verdict::Alive(pid, format!("pid {pid} has the worker's command line")))
+    let (p, by) = worker_in(sight.scan, attempt(ask))?;
+    let because = format!("pid {} {by}", p.pid);
+    let is_older = p.run().is_some_and(|run| ask.run.is_some() && ask.run != Some(run));
+    Some(if is_older { Verdict::Older(p.pid, because) } else { Verdict::Alive(p.pid, because) })
 }
 
 /// How a recorded start and a living process stand to each other.
@@ -125,7 +188,7 @@ fn kinship(birth: Option<&Birth>, p: &Process, facts: &HostFacts) -> Kinship {
     match (&birth.boot, facts.is_this_boot(&birth.boot), ticks == birth.ticks) {
         (_, true, true) => Kinship::Same,
         (_, true, false) => Kinship::Differs,
-        (Boot::Id(_), false, _) => Kinship::OtherBoot,
+        (Boot::Id(_) | Boot::Within { .. }, false, _) => Kinship::OtherBoot,
         (Boot::Epoch(_), false, false) => Kinship::Differs,
         (Boot::Epoch(_), false, true) => Kinship::Doubtful,
     }
@@ -159,8 +222,14 @@ fn stranger(ask: &Ask, p: &Process, sight: &Sight, reboot: bool) -> Result<(Opti
     let started_otherwise = kinship == Kinship::Differs || later(ticks, ask, sight) || reboot;
     let looks_different = p.kernel
         || p.kin(&ask.task, ask.run) == Kin::Stranger
-        || (ask.hermes_spawned && p.command.is_some() && p.worker_of() != Some(&ask.task));
+        || (ask.hermes_spawned && has_other_command(p, &ask.task));
     if started_otherwise && looks_different { other } else { untold() }
+}
+
+/// Whether its command line is another program's. What a process wrote over it says nothing.
+fn has_other_command(p: &Process, task: &str) -> bool {
+    let told = p.command.is_some() && p.marks != Marks::Overwritten && !p.is_renamed_hermes();
+    told && p.worker_of() != Some(task)
 }
 
 /// No pid is recorded: then nothing tells a worker from its tools, so whoever carries the marks may be it.
@@ -214,6 +283,7 @@ fn claimer(ask: &Ask, sight: &Sight) -> Life {
         Some(Probe::Absent | Probe::Exited) => Life::Gone,
         Some(Probe::Present(p)) => match p.ticks {
             Some(ticks) if later(ticks, ask, sight) => Life::Gone,
+            Some(ticks) if started(ticks, sight) > ask.since.0.saturating_add(START_SLACK) => Life::Unknown,
             Some(_) if !p.zombie => Life::Alive,
             _ => Life::Unknown,
         },
@@ -228,16 +298,14 @@ fn perhaps_an_orphan(ask: &Ask, sight: &Sight) -> Option<i64> {
     veiled.filter(|(_, ticks)| !earlier(*ticks, ask, sight)).map(|(pid, _)| *pid).next()
 }
 
+fn attempt(ask: &Ask) -> Attempt<'_> {
+    Attempt { task: &ask.task, run: ask.run, pid: ask.pid, workers: &ask.workers }
+}
+
 fn orphans(ask: &Ask, scan: &Scan) -> Vec<Orphan> {
-    let orphan = |p: &&Process| {
-        p.kin(&ask.task, ask.run) == Kin::ThisRun
-            && !p.zombie
-            && Some(p.pid) != ask.pid
-            && p.worker_of() != Some(&ask.task)
-            // A person may run us from inside a worker's shell.
-            && !scan.own.contains(&p.pid)
-    };
-    scan.marked.iter().filter(orphan).map(|p| Orphan { pid: p.pid, command: short(p) }).collect()
+    let is_worker = |p: &Process| worker_by(p, attempt(ask), scan).is_some();
+    let left = children(scan, &ask.task).filter(|p| Some(p.pid) != ask.pid && !is_worker(p));
+    left.map(|p| Orphan { pid: p.pid, command: short(p), run: p.run() }).collect()
 }
 
 /// The program's bare name. Arguments stay out: people put keys there.
@@ -248,7 +316,7 @@ pub(super) fn short(p: &Process) -> String {
 }
 
 fn later(ticks: u64, ask: &Ask, sight: &Sight) -> bool {
-    started(ticks, sight) > ask.since.0.saturating_add(START_SLACK)
+    started(ticks, sight) > ask.since.0.saturating_add(CLOCK_SLACK)
 }
 
 fn earlier(ticks: u64, ask: &Ask, sight: &Sight) -> bool {

@@ -22,8 +22,8 @@ use crate::time::Time;
 use proc::ProcFs;
 pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
 pub use types::{
-    Ask, Birth, Boot, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof, Recheck,
-    Split, Target,
+    Ask, AtWork, Birth, Boot, Freed, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof,
+    Recheck, Split, Target,
 };
 pub use view::View;
 
@@ -74,7 +74,7 @@ impl Host {
     pub fn inside(&self, folder: &Path) -> Vec<Orphan> {
         let Ok(folder) = std::fs::canonicalize(folder) else { return Vec::new() };
         let found = proc::inside(&self.proc, &folder);
-        found.iter().map(|p| Orphan { pid: p.pid, command: judge::short(p) }).collect()
+        found.iter().map(|p| Orphan { pid: p.pid, command: judge::short(p), run: p.run() }).collect()
     }
 
     fn view<'a>(&'a self, processes: &'a dyn Processes) -> View<'a> {
@@ -104,8 +104,8 @@ impl Host {
 
     /// Looks once more at what was proven gone, and for who works on these tasks, to be asked just before the board is
     /// changed. One scan of all processes.
-    pub fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
-        self.view(&ProcFs(&self.proc)).recheck(proofs, tasks)
+    pub fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
+        self.view(&ProcFs(&self.proc)).recheck(proofs, freed)
     }
 
     /// Whether a pid on the board, or a lock in `/proc/locks`, can be taken at its word.

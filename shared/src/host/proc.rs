@@ -74,6 +74,8 @@ pub struct Process {
 pub enum Marks {
     /// We may not look, or it is just being replaced.
     Unreadable,
+    /// Bytes that are no environment: the process wrote its title over it.
+    Overwritten,
     /// It was read.
     Read {
         /// `HERMES_KANBAN_TASK`.
@@ -114,14 +116,26 @@ impl Process {
         (words.next() == Some("task") && words.next() == Some("kanban")).then_some(id)
     }
 
+    /// Whether it is a Hermes process that gave itself this title, as it does where the package `setproctitle` can be imported:
+    /// nothing is left of its command line then.
+    pub fn is_renamed_hermes(&self) -> bool {
+        self.command.as_deref() == Some("hermes")
+    }
+
+    /// The run its environment names.
+    pub fn run(&self) -> Option<i64> {
+        let Marks::Read { run, .. } = &self.marks else { return None };
+        run.as_deref()?.trim().parse().ok()
+    }
+
     /// How its environment stands to this run of this task.
     pub fn kin(&self, task: &str, run: Option<i64>) -> Kin {
-        let Marks::Read { task: its_task, run: its_run } = &self.marks else { return Kin::Unreadable };
+        let Marks::Read { task: its_task, .. } = &self.marks else { return Kin::Unreadable };
         if its_task.as_deref() != Some(task) {
             return Kin::Stranger;
         }
         let Some(run) = run else { return Kin::ThisRun };
-        match its_run.as_deref().and_then(|r| r.trim().parse::<i64>().ok()) {
+        match self.run() {
             Some(its) if its == run => Kin::ThisRun,
             Some(_) => Kin::OtherRun,
             None => Kin::SameTask,
@@ -236,6 +250,7 @@ impl Scan {
         let by_command = process.worker_of().is_some_and(|t| tasks.contains(t));
         let by_marks = match &process.marks {
             Marks::Read { task, .. } => task.as_deref().is_some_and(|t| tasks.contains(t)),
+            Marks::Overwritten => false,
             Marks::Unreadable => {
                 if let Some(ticks) = process.ticks.filter(|_| is_ours(process.pid)) {
                     self.veiled.push((process.pid, ticks));
@@ -347,6 +362,9 @@ fn marks(bytes: &[u8]) -> Marks {
     // An empty environment is what a process shows in the middle of exec: it says nothing.
     if bytes.is_empty() {
         return Marks::Unreadable;
+    }
+    if !bytes.contains(&b'=') {
+        return Marks::Overwritten;
     }
     let value = |name: &[u8]| {
         let hit = bytes.split(|b| *b == 0).find_map(|v| v.strip_prefix(name))?;

@@ -62,6 +62,7 @@ impl Host {
             boot_id: target.boot_id.clone(),
             // It was seen and stopped from here, so here is where it lived.
             namespace: Some(self.facts.pid_namespace.clone()),
+            workers: Vec::new(),
         })
     }
 

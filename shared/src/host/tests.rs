@@ -39,6 +39,7 @@ fn ask(host: &Host, name: &str, pid: Option<i64>) -> Ask {
         since: Time::of_clock(),
         hermes_spawned: false,
         birth: None,
+        workers: Vec::new(),
         namespace: None,
     }
 }
@@ -80,6 +81,7 @@ fn a_worker_lives_and_dies() {
         start_ticks: seen.ticks,
         boot_id,
         namespace: None,
+        workers: Vec::new(),
     };
     assert!(!host.still_gone(&wrong), "a stranger that turns out to be the worker ends the proof");
 
@@ -169,6 +171,7 @@ fn tools_outlive_a_killed_worker() {
         start_ticks: None,
         boot_id: host.facts().boot_id,
         namespace: None,
+        workers: Vec::new(),
     };
     assert!(!host.still_gone(&proof));
 
@@ -308,13 +311,25 @@ fn the_last_look_before_a_write_is_one_scan() {
     let (host, machine) = (host(), Counted::default());
     let proof = |task: &str| {
         let (task, boot_id) = (task.to_owned(), host.facts().boot_id);
-        Some(Proof { task, run: Some(7), pid: Some(9), start_ticks: None, boot_id, namespace: None })
+        Some(Proof {
+            task,
+            run: Some(7),
+            pid: Some(9),
+            start_ticks: None,
+            boot_id,
+            namespace: None,
+            workers: Vec::new(),
+        })
     };
+    let freed = |task| Freed { task, workers: &[] };
     let view = host.view(&machine);
     let none = view.recheck(&[None], &[]);
     assert_eq!((none.still_gone, none.at_work, machine.0.get()), (vec![true], vec![], 0), "nothing to ask");
-    let all = view.recheck(&[proof("t_a"), None, proof("t_b")], &["t_b", "t_a"]);
-    assert_eq!((all.still_gone, all.at_work), (vec![false, true, true], vec![None, Some(77)]));
+    let all = view.recheck(&[proof("t_a"), None, proof("t_b")], &[freed("t_b"), freed("t_a")]);
+    assert_eq!(
+        (all.still_gone, all.at_work),
+        (vec![false, true, true], vec![None, Some(AtWork { pid: 77, is_worker: true })])
+    );
     assert_eq!(machine.0.get(), 1);
 }
 

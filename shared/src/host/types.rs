@@ -49,6 +49,10 @@ pub struct HostFacts {
     pub hostname: String,
     /// `/proc/sys/kernel/random/boot_id`: new at each boot, the only boot identity no clock can move.
     pub boot_id: String,
+    /// Start of pid 1, in clock ticks after boot; `None` where it cannot be read. In a container it changes with each start of
+    /// the container while the boot id stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_ticks: Option<u64>,
     /// When this boot began, by a wall clock that may have been stepped since: the earlier of two readings.
     pub boot_time: Time,
     /// Whether we run in the kernel's first pid namespace, from which every process of the kernel is visible.
@@ -64,15 +68,31 @@ impl HostFacts {
     pub fn is_this_boot(&self, boot: &Boot) -> bool {
         match boot {
             Boot::Id(id) => *id == self.boot_id,
+            Boot::Within { id, init } => {
+                *id == self.boot_id && self.init_ticks.is_none_or(|ours| ours == *init)
+            }
             Boot::Epoch(at) => at.since(self.boot_time).saturating_abs() <= BOOT_SLACK,
         }
     }
 
-    /// Whether an attempt of that time is older than this boot. Where its worker's start was recorded in this one it is not,
-    /// whatever a clock says that may have been stepped since.
+    /// Whether an attempt of that time is older than this boot. A recorded boot id decides that alone: no clock, which may have
+    /// been stepped since, says anything against it.
     pub fn precedes_boot(&self, since: Time, birth: Option<&Birth>) -> bool {
-        let born_here = birth.is_some_and(|b| self.is_this_boot(&b.boot));
-        !born_here && since < self.boot_time.plus(-BOOT_SLACK)
+        let by_clock = since < self.boot_time.plus(-BOOT_SLACK);
+        match birth.map(|b| &b.boot) {
+            Some(boot) if self.is_this_boot(boot) => false,
+            Some(Boot::Id(_)) => true,
+            // The same boot and another pid 1: our container was started again. In the first namespace pid 1 starts only once,
+            // so that the worker belongs to a container, which may still run.
+            Some(Boot::Within { id, .. }) => *id != self.boot_id || !self.initial_pid_namespace,
+            Some(Boot::Epoch(_)) | None => by_clock,
+        }
+    }
+
+    /// The form in which Hermes later than 0.21.3 writes a start of this boot; `None` where pid 1 cannot be read.
+    pub fn fingerprint(&self, ticks: u64) -> Option<String> {
+        let init = self.init_ticks?;
+        (!self.boot_id.is_empty()).then(|| format!("{}:{init}|{ticks}", self.boot_id))
     }
 }
 
@@ -82,6 +102,13 @@ impl HostFacts {
 pub enum Boot {
     /// The kernel's boot id.
     Id(String),
+    /// The kernel's boot id and the start of pid 1, in clock ticks after boot.
+    Within {
+        /// The boot id.
+        id: String,
+        /// The start of pid 1.
+        init: u64,
+    },
     /// The boot's moment by somebody's wall clock; weaker, since that clock may have been stepped.
     Epoch(Time),
 }
@@ -96,16 +123,26 @@ pub struct Birth {
 }
 
 impl Birth {
-    /// Reads `worker_started_at` of Hermes newer than 0.21: `<boot epoch>|<stat field 22>`.
+    /// Reads `worker_started_at` of Hermes later than 0.21.3: `<boot id>:<start of pid 1>|<stat field 22>`. A boot in epoch
+    /// seconds is accepted as well.
     ///
     /// `None` for anything else, `unverified` among it: an unreadable birth is no birth.
     pub fn parse_hermes(text: &str) -> Option<Birth> {
         let (boot, ticks) = text.trim().split_once('|')?;
+        if let Some((id, init)) = boot.split_once(':') {
+            let boot = Boot::Within { id: id.to_owned(), init: init.parse().ok()? };
+            return (is_boot_id(id)).then_some(Birth { boot, ticks: ticks.parse().ok()? });
+        }
         // Python writes a float where nobody rounded it; the fraction says nothing.
         let whole = boot.split_once('.').map_or(boot, |(whole, _)| whole);
         let boot = whole.parse::<i64>().ok().filter(|n| *n > 0)?;
         Some(Birth { boot: Boot::Epoch(Time(boot)), ticks: ticks.parse().ok()? })
     }
+}
+
+/// Whether a text has the form of the kernel's boot id.
+fn is_boot_id(text: &str) -> bool {
+    text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
 /// One question: what became of this attempt's worker?
@@ -128,6 +165,10 @@ pub struct Ask {
     pub hermes_spawned: bool,
     /// The worker's recorded start, where the board has one.
     pub birth: Option<Birth>,
+    /// Run and pid of every worker the board has a record of, those of earlier attempts among them: one of them may still
+    /// live.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<(i64, i64)>,
     /// The pid namespace the pid was read in, where the board has it (`board claim --pid` records it): the same one as
     /// ours means that the pid is what it says, in a container too.
     pub namespace: Option<String>,
@@ -143,6 +184,9 @@ pub struct Look {
     pub because: String,
     /// The living worker; not always the recorded pid.
     pub worker_pid: Option<i64>,
+    /// The living worker belongs to another attempt than the one asked about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_older: bool,
     /// What the attempt left behind and still runs.
     pub orphans: Vec<Orphan>,
     /// Whether the claimer lives.
@@ -158,6 +202,9 @@ pub struct Orphan {
     pub pid: i64,
     /// The bare name of its program: arguments may hold keys.
     pub command: String,
+    /// The run its environment names, where it names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<i64>,
 }
 
 /// What was seen of a worker that is gone, to be seen again just before the board is changed.
@@ -176,6 +223,9 @@ pub struct Proof {
     /// The pid namespace it was seen in, where the claim was made in that very one.
     #[serde(default)]
     pub namespace: Option<String>,
+    /// Run and pid of every worker the board has a record of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<(i64, i64)>,
 }
 
 /// What a last look at processes, just before the board is changed, came to.
@@ -185,9 +235,27 @@ pub struct Recheck {
     /// For each proof whether it still holds. `false` is no news about the worker, only an end of this proof: look again in
     /// the next pass. Where there is no proof there is nothing to ask.
     pub still_gone: Vec<bool>,
-    /// For each task a process that is its worker by its command line, whatever the board says of its runs: a worker may
-    /// outlive its block (hermes-agent #111059) or a claim that was taken back.
-    pub at_work: Vec<Option<i64>>,
+    /// For each task what still works on it, whatever the board says of its runs: a worker may outlive its block (hermes-agent
+    /// #111059) or a claim that was taken back.
+    pub at_work: Vec<Option<AtWork>>,
+}
+
+/// A task that is about to be set free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Freed<'a> {
+    /// Its id.
+    pub task: &'a str,
+    /// Run and pid of every worker the board has a record of.
+    pub workers: &'a [(i64, i64)],
+}
+
+/// A process whose environment or command line names a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtWork {
+    /// The process.
+    pub pid: i64,
+    /// It may be a worker. Else a worker that is gone left it behind.
+    pub is_worker: bool,
 }
 
 /// A living worker that may be stopped: everything that must still be so when it is.
@@ -242,7 +310,16 @@ mod tests {
     #[test]
     fn births_of_hermes() {
         let born = |epoch, ticks| Some(Birth { boot: Boot::Epoch(Time(epoch)), ticks });
+        let id = "fc89d26c-7fdb-41ec-b056-2f6d5e9169ff";
+        let within = |init, ticks| Some(Birth { boot: Boot::Within { id: id.into(), init }, ticks });
         for (text, birth) in [
+            // As real workers of 0.22.2 write it.
+            ("fc89d26c-7fdb-41ec-b056-2f6d5e9169ff:22|105800", within(22, 105_800)),
+            ("fc89d26c-7fdb-41ec-b056-2f6d5e9169ff:|105800", None),
+            ("fc89d26c-7fdb-41ec-b056-2f6d5e9169ff:-1|105800", None),
+            ("fc89d26c-7fdb-41ec-b056-2f6d5e9169ff:22|", None),
+            ("fc89d26c-7fdb-41ec-b056-2f6d5e9169ff|105800", None),
+            ("fc89d26c:22|105800", None),
             ("1795000000|147908", born(1_795_000_000, 147_908)),
             (" 1795000000.52|7 ", born(1_795_000_000, 7)),
             ("unverified", None),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::judge::{self, Sight};
+use super::judge::{self, Attempt, Sight};
 use super::proc::{Probe, Processes, Scan};
-use super::{Ask, HostFacts, Look, Proof, Recheck};
+use super::{Ask, AtWork, Freed, HostFacts, Look, Proof, Recheck};
 
 /// Everything a verdict on a worker rests on. [`super::Host`] makes one of the real machine; a simulation of another.
 #[derive(Clone, Copy)]
@@ -58,9 +58,9 @@ impl View<'_> {
     }
 
     /// Looks once more at what was proven gone, and for who works on these tasks, by one scan of all processes.
-    pub fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
+    pub fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
         let proven = proofs.iter().flatten().map(|p| p.task.as_str());
-        let asked: BTreeSet<&str> = proven.chain(tasks.iter().copied()).collect();
+        let asked: BTreeSet<&str> = proven.chain(freed.iter().map(|f| f.task)).collect();
         if asked.is_empty() {
             return Recheck { still_gone: vec![true; proofs.len()], at_work: Vec::new() };
         }
@@ -68,7 +68,7 @@ impl View<'_> {
         let holds = |p: &Option<Proof>| p.as_ref().is_none_or(|p| self.holds_still(p, &scan));
         Recheck {
             still_gone: proofs.iter().map(holds).collect(),
-            at_work: tasks.iter().map(|task| judge::worker_by_command(&scan, task)).collect(),
+            at_work: freed.iter().map(|f| at_work(&scan, f)).collect(),
         }
     }
 
@@ -91,9 +91,22 @@ impl View<'_> {
         if !pid_is_free {
             return false;
         }
-        let back = judge::worker_by_command(scan, &proof.task)
+        let attempt = Attempt { task: &proof.task, run: proof.run, pid: proof.pid, workers: &proof.workers };
+        let back = judge::worker_in(scan, attempt)
+            .map(|(p, _)| p.pid)
             // Without a pid nothing tells the worker from its tools.
             .or_else(|| judge::marked_with(scan, &proof.task, proof.run).filter(|_| proof.pid.is_none()));
         scan.gap.is_none() && back.is_none()
     }
+}
+
+/// What still works on a task: a worker first, else what one left behind.
+fn at_work(scan: &Scan, freed: &Freed<'_>) -> Option<AtWork> {
+    let attempt = Attempt { task: freed.task, run: None, pid: None, workers: freed.workers };
+    let worker = judge::worker_in(scan, attempt);
+    let worker = worker.map(|(p, _)| AtWork { pid: p.pid, is_worker: true });
+    worker.or_else(|| {
+        let child = judge::children(scan, freed.task).next()?;
+        Some(AtWork { pid: child.pid, is_worker: false })
+    })
 }

@@ -70,6 +70,8 @@ pub(crate) struct Facts {
     pub(crate) runtime: Runtime,
     /// A process sits on the dispatcher's lock.
     pub(crate) wedged: Option<String>,
+    /// Since when its running attempt waits for the first answer of its provider, where that takes long.
+    pub(crate) unanswered: Option<Time>,
     /// What every watcher says of it now; empty where nobody was asked.
     pub(crate) takes: Vec<Take>,
 }
@@ -79,7 +81,15 @@ impl Facts {
     pub(crate) fn of_kin(&self, kin: &Detail) -> Facts {
         let reading = Reading::of(crate::logs::LogEnd::Absent, None);
         let (kin, empty) = (kin.clone(), Vec::new());
-        Facts { detail: kin, reading, kin: empty, card: None, takes: Vec::new(), ..self.clone() }
+        Facts {
+            detail: kin,
+            reading,
+            kin: empty,
+            card: None,
+            takes: Vec::new(),
+            unanswered: None,
+            ..self.clone()
+        }
     }
 
     /// What a watcher says of it.

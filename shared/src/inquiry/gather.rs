@@ -24,7 +24,7 @@ use crate::watch::budget::BudgetCheck;
 use crate::watch::distress::SynthesizeDistress;
 use crate::watch::heal::Heal;
 use crate::watch::route::RouteBlocked;
-use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, Watcher, budget, heal, word};
+use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, Watcher, World, budget, heal, word};
 
 /// Most tasks it waits for that are looked at.
 const MOST_KIN: usize = 5;
@@ -218,6 +218,7 @@ impl Lens<'_> {
                         card: card_of(&d).and_then(found),
                         runtime: runtime.clone(),
                         wedged: wedged.clone(),
+                        unanswered: unanswered(world, &d, self.now),
                         takes: survey.of(&d, self.now),
                         detail: d,
                     });
@@ -227,6 +228,9 @@ impl Lens<'_> {
         })
     }
 }
+
+/// Seconds after which an attempt without any answer is worth a word: a worker takes a minute to start on a slow machine.
+const LONG: i64 = 300;
 
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
 fn idle(rows: &[Task], runtime: &Runtime, own_board: bool, now: Time) -> Option<String> {
@@ -250,6 +254,13 @@ fn read(
     let profile = run.profile.as_deref().or(d.task.assignee.as_deref());
     let file = d.words_file();
     logs.read(&LogAsk { board, task: &d.task.id, profile, since: run.started_at, now, file }, cache)
+}
+
+/// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.
+fn unanswered(world: &mut World<'_>, d: &Detail, now: Time) -> Option<Time> {
+    let run = d.current_run().filter(|run| now.since(run.started_at) >= LONG)?;
+    let usage = heal::used(world, d, run, now);
+    (usage.turns == Some(0)).then_some(run.started_at)
 }
 
 /// What it waits for, or waited for.

@@ -10,7 +10,7 @@ use crate::board::{Event, Run, Status, hermes};
 use crate::time::{Time, words};
 use crate::watch::route::notices::is_nobodys;
 use crate::watch::word::{self, cause_in, is_ours, our_hold};
-use crate::watch::{Dispatcher, budget, distress, heal, route};
+use crate::watch::{Dispatcher, budget, distress, heal, people, route};
 
 /// What a task's standing comes to, for whoever has to do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -59,6 +59,9 @@ impl Stand {
 
 /// How it stands.
 pub(crate) fn of(f: &Facts) -> Stand {
+    if let Some(told) = told(f).filter(|_| !f.is_over()) {
+        return told;
+    }
     let stand = match &f.detail.task.status {
         Status::Done => over(f, "done"),
         Status::Archived => over(f, "archived"),
@@ -76,6 +79,18 @@ pub(crate) fn of(f: &Facts) -> Stand {
     };
     let before = || trouble::newest(f, None).map(|t| format!("Before that: {}", t.says()));
     if stand.more.is_some() { stand } else { stand.more(before()) }
+}
+
+/// A living worker of which a person was told, as long as that stands.
+fn told(f: &Facts) -> Option<Stand> {
+    let e = people::told(&f.detail).filter(|_| f.hands_off().is_none())?;
+    if f.take(heal::NAME).is_some_and(|t| acts(t).is_some()) {
+        return None;
+    }
+    let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or("nobody says why");
+    let says = format!("{}, and needs a person since {} ago: {because}", f.detail.task.status, ago(f, e.at));
+    let mend = text(e, "mend").map(|mend| format!("What a person can do: {mend}"));
+    Some(Stand::new(Kind::NeedsPerson, says).more(mend))
 }
 
 fn ago(f: &Facts, at: Time) -> String {
@@ -117,7 +132,9 @@ fn over(f: &Facts, word: &str) -> Stand {
 
 fn running(f: &Facts) -> Stand {
     let heal = f.take(heal::NAME);
-    let due = [route::NAME, distress::NAME].into_iter().filter_map(|w| f.take(w)).find(|t| acts(t).is_some());
+    // To note something of a running task is no sign that something is wrong with it.
+    let act = |t: &&Take| acts(t).is_some_and(|(action, _)| action != "tell");
+    let due = [route::NAME, distress::NAME].into_iter().filter_map(|w| f.take(w)).find(act);
     let ailment = f.detail.task.current_run.and_then(|run| session::ailment(&f.detail, run));
     if let Some(why) = f.hands_off() {
         let t = &f.detail.task;
@@ -152,6 +169,14 @@ fn running(f: &Facts) -> Stand {
         }
         Some((Verdict::Leaves, take)) if f.open_card().is_some() => {
             Stand::new(Kind::Waits, format!("running: {}", take.because)).more(asked(f))
+        }
+        Some((Verdict::Leaves, take)) if f.unanswered.is_some() => {
+            let (who, since) = (f.detail.task.assignee.as_deref().unwrap_or("its worker"), f.unanswered);
+            let since = since.map_or_else(String::new, |at| ago(f, at));
+            let says = format!(
+                "running, and waits for an answer: the provider of {who} has not answered since the attempt began {since} ago"
+            );
+            Stand::new(Kind::Fine, says).more(Some(upper(&take.because)))
         }
         Some((Verdict::Leaves, take)) => {
             Stand::new(Kind::Fine, format!("running, and nothing is wrong: {}", take.because))

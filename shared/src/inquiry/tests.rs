@@ -32,6 +32,7 @@ fn facts(detail: Detail) -> Facts {
             orchestrator: None,
         },
         wedged: None,
+        unanswered: None,
         takes: Vec::new(),
     }
 }
@@ -423,6 +424,9 @@ fn what_was_found_of_its_session_comes_first() {
         f
     };
     stands(&worked(vec![]), Kind::Fine, "running, and nothing is wrong: so it is", None);
+    let waits = Facts { unanswered: Some(NOW.plus(-660)), ..worked(vec![]) };
+    let says = "running, and waits for an answer: the provider of luna has not answered since the attempt began 11m ago";
+    stands(&waits, Kind::Fine, says, Some("So it is"));
     let ended = vec![found("RUNAWAY", "high", "found", 90), found("RUNAWAY", "high", "ended", 60)];
     stands(&worked(ended), Kind::Fine, "running, and nothing is wrong: so it is", None);
     let two = || vec![found("RUNAWAY", "high", "found", 90), found("TOOL_LONG", "low", "found", 60)];

@@ -16,7 +16,6 @@ use super::reader::{Reader, sniff};
 use super::tally::Tally;
 use super::{Line, LogEnd, Reading, plain, profile};
 use crate::cache::Cache;
-use crate::clip::lossy;
 use crate::time::Time;
 
 /// Most bytes read of a log at the first look, from its end.
@@ -36,7 +35,7 @@ pub(super) const SLACK_SECONDS: i64 = 2;
 pub(super) const DAY: i64 = 86_400;
 
 /// Cursors of other versions are not understood: raise it whenever a reader's state or rules change.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Whose log it is, which says what may stand in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,13 +192,7 @@ pub fn read_all(
     let reader = format(&file, stamp.size, of).map_err(|e| e.to_string())?.reader();
     let mut tally = Tally::new(reader);
     let seen = Time(stamp.written.0).min(now);
-    let mut show = |piece: &Piece<'_>| {
-        let text = lossy(piece.bytes);
-        let line =
-            Line { text: text.trim_end_matches('\r'), offset: piece.offset, is_cut: piece.is_cut, seen };
-        let said = tally.line(&line);
-        each(&line, &said, tally.reader());
-    };
+    let mut show = |piece: &Piece<'_>| tally.piece_told(piece, seen, each);
     let rest = lines(&file, 0, stamp.size, &mut show).map_err(|e| e.to_string())?;
     if !rest.bytes.is_empty() {
         show(&rest.piece());
@@ -317,13 +310,14 @@ fn go_on(
     seen: Time,
 ) -> io::Result<Cursor> {
     let mut skip = within;
-    let rest = lines(file, from, stamp.size, &mut |piece| {
+    let mut rest = lines(file, from, stamp.size, &mut |piece| {
         if !std::mem::take(&mut skip) {
             tally.piece(piece, seen);
         }
     })?;
     if skip {
-        return Err(io::Error::other(format!("no line ends in its last {} KiB", FIRST_LOOK / 1024)));
+        let none = || io::Error::other(format!("no line ends in its last {} KiB", FIRST_LOOK / 1024));
+        rest = rest.behind_return().ok_or_else(none)?;
     }
     let torn = (!rest.bytes.is_empty()).then(|| {
         let mut tally = tally.clone();

@@ -13,13 +13,19 @@ mod section;
 mod walk;
 mod words;
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use section::Section;
-use words::{EXIT, QUERY, Row, SESSION, is_close, is_start};
-pub(crate) use words::{is_mark, is_weak_mark, skip_escape};
+pub(crate) use words::{EXIT, is_mark, is_weak_mark, skip_escape};
+use words::{QUERY, Row, SESSION, is_close, is_start};
 
-use crate::logs::{Format, Line, LogEnd, Signal};
+use crate::logs::{Evidence, Format, Line, LogEnd, Signal};
+
+/// How many attempts before the newest one are remembered by their ends: as many as a dispatcher starts in a row before it gives a
+/// task up.
+const EARLIER: usize = 4;
 
 /// Reads a Hermes worker log line by line. What it keeps is a few KiB, however long the log is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +37,8 @@ pub struct Reader {
     /// How many attempts have begun.
     begun: u64,
     section: Section,
+    /// How the attempts before it ended, the newest first.
+    earlier: VecDeque<Option<Evidence>>,
     // Whether lines after an attempt's end belong to the next one is known only when that ends in turn, so
     // they are kept on both accounts until then.
     closed: Option<Box<Section>>,
@@ -62,7 +70,12 @@ impl Reader {
     }
 
     fn begin(&mut self, section: Section, owner: Option<&str>) {
-        self.section = section;
+        let ended = std::mem::replace(&mut self.section, section);
+        if !self.foreign && ended.is_begun() {
+            let attempt = ended.start();
+            self.earlier.push_front(ended.end().map(|e| Evidence { attempt, ..e }));
+            self.earlier.truncate(EARLIER);
+        }
         (self.closed, self.exited) = (None, None);
         self.begun += 1;
         let named = owner.map(|rest| rest.split_whitespace().next().unwrap_or_default());
@@ -112,9 +125,7 @@ impl Format for Reader {
 
     fn end(&self) -> LogEnd {
         let end = if self.foreign { None } else { self.section.end() };
-        end.map_or(LogEnd::NoEvidence, |e| {
-            LogEnd::Ended(crate::logs::Evidence { attempt: self.attempt(), ..e })
-        })
+        end.map_or(LogEnd::NoEvidence, |e| LogEnd::Ended(Evidence { attempt: self.attempt(), ..e }))
     }
 
     fn attempt(&self) -> u64 {
@@ -123,6 +134,10 @@ impl Format for Reader {
 
     fn worked(&self) -> u64 {
         self.section.worked()
+    }
+
+    fn earlier(&self) -> Vec<Option<Evidence>> {
+        self.earlier.iter().cloned().collect()
     }
 
     fn last_words(&self) -> Vec<String> {

@@ -18,6 +18,19 @@ pub(super) struct Piece<'a> {
     pub(super) is_cut: bool,
 }
 
+impl<'a> Piece<'a> {
+    /// Its parts where `\r` ends a line as well: a progress bar writes one over the other. Only the last one can be cut.
+    pub(super) fn overwritten(&self) -> impl Iterator<Item = Piece<'a>> {
+        let (bytes, mut offset, is_cut) = (self.bytes, self.offset, self.is_cut);
+        let last = bytes.iter().filter(|b| **b == b'\r').count();
+        bytes.split(|b| *b == b'\r').enumerate().map(move |(n, bytes)| {
+            let piece = Piece { bytes, offset, is_cut: is_cut && n == last };
+            offset += bytes.len() as u64 + 1;
+            piece
+        })
+    }
+}
+
 /// A last line without a newline; empty where the last line has one.
 #[derive(Default)]
 pub(super) struct Rest {
@@ -27,6 +40,14 @@ pub(super) struct Rest {
 }
 
 impl Rest {
+    /// Drops what stands before the first `\r`; `None` where there is none.
+    pub(super) fn behind_return(mut self) -> Option<Rest> {
+        let at = self.bytes.iter().position(|b| *b == b'\r')? + 1;
+        self.offset += at as u64;
+        self.bytes.drain(..at);
+        Some(self)
+    }
+
     pub(super) fn piece(&self) -> Piece<'_> {
         Piece { bytes: &self.bytes, offset: self.offset, is_cut: self.is_cut }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Format, Line, LogEnd, Signal, claude, codex, hermes, plain, profile};
+use super::{Evidence, Format, Line, LogEnd, Signal, claude, codex, hermes, plain, profile};
 
 /// A reader of one of the formats we know. Goes through JSON unchanged, so that a later pass goes on where this one stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,6 +95,10 @@ impl Format for Reader {
 
     fn last_words(&self) -> Vec<String> {
         self.inner().last_words()
+    }
+
+    fn earlier(&self) -> Vec<Option<Evidence>> {
+        self.inner().earlier()
     }
 }
 

@@ -110,6 +110,12 @@ pub trait Format {
     /// Where the newest attempt starts, in bytes from the start of the file.
     fn attempt(&self) -> u64;
 
+    /// How the attempts before the newest one ended, the newest of them first; `None` where one did not end on a line that is
+    /// known. Only as many as the format keeps, and none where it cannot tell one attempt from the next.
+    fn earlier(&self) -> Vec<Option<Evidence>> {
+        Vec::new()
+    }
+
     /// Where the provider last answered, or the agent last worked, in the newest attempt: what was refused before that is
     /// over. 0 where it never did.
     fn worked(&self) -> u64 {
@@ -136,11 +142,21 @@ pub struct Reading {
     pub last_words: Vec<String>,
     /// The file, for the evidence line; `None` where there is none.
     pub file: Option<String>,
+    /// How the attempts before the newest one ended, the newest of them first (see [`Format::earlier`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Option<Evidence>>,
 }
 
 impl Reading {
     /// A reading that only has an end.
     pub fn of(end: LogEnd, modified: Option<Time>) -> Reading {
-        Reading { end, modified, signals: Vec::new(), last_words: Vec::new(), file: None }
+        Reading {
+            end,
+            modified,
+            signals: Vec::new(),
+            last_words: Vec::new(),
+            file: None,
+            earlier: Vec::new(),
+        }
     }
 }

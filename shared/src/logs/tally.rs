@@ -11,6 +11,9 @@ use crate::clip::lossy;
 use crate::redact::redact;
 use crate::time::Time;
 
+/// Is shown each line, what it said and the reader behind it.
+pub(super) type EachLine<'a> = dyn FnMut(&Line<'_>, &[Signal], &Reader) + 'a;
+
 /// How many signals of an attempt are kept.
 const SIGNALS: usize = 32;
 
@@ -35,9 +38,24 @@ impl Tally {
 
     /// Takes a line as it stands in the file.
     pub(super) fn piece(&mut self, piece: &Piece<'_>, seen: Time) {
-        let text = lossy(piece.bytes);
-        let text = text.trim_end_matches('\r');
-        self.line(&Line { text, offset: piece.offset, is_cut: piece.is_cut, seen });
+        self.piece_told(piece, seen, &mut |_, _, _| ());
+    }
+
+    /// The same, and shows what is taken for one line with what that said. In plain text `\r` ends a line as well. In a format that
+    /// tells its own lines from what they quote it does not: what a worker prints must not begin one.
+    pub(super) fn piece_told(&mut self, piece: &Piece<'_>, seen: Time, each: &mut EachLine<'_>) {
+        let is_plain = matches!(self.reader, Reader::Plain(_));
+        let mut take = |piece: &Piece<'_>| {
+            let text = lossy(piece.bytes);
+            let text = text.trim_end_matches('\r');
+            let line = Line { text, offset: piece.offset, is_cut: piece.is_cut, seen };
+            let said = self.line(&line);
+            each(&line, &said, &self.reader);
+        };
+        match is_plain {
+            true => piece.overwritten().for_each(|piece| take(&piece)),
+            false => take(piece),
+        }
     }
 
     /// Takes a line; gives what it said.
@@ -108,7 +126,9 @@ impl Tally {
             other => other,
         };
         let last_words = self.reader.last_words().iter().map(|w| redact(w).into_owned()).collect();
-        Reading { end, modified: Some(written), signals, last_words, file }
+        let mut earlier = self.reader.earlier();
+        earlier.iter_mut().flatten().for_each(without_secrets);
+        Reading { end, modified: Some(written), signals, last_words, file, earlier }
     }
 }
 

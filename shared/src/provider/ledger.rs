@@ -116,6 +116,9 @@ impl State {
     }
 }
 
+/// What lets a refused key be tried again besides the longest wait.
+pub const RETRIED: &str = "tried again once its configuration changed or somebody unblocks a task";
+
 /// Numbers of the ledger, in seconds but for the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -164,9 +167,13 @@ impl Entry {
         }
     }
 
-    /// How it stands, for people.
+    /// How it stands, for people. Of a refused key also what lets it be tried again.
     pub fn said(&self, state: State) -> String {
-        format!("{} is {}", self.subject(), state.said())
+        let how = format!("{} is {}", self.subject(), state.said());
+        match state {
+            State::CredentialBroken => format!("{how}; {RETRIED}"),
+            _ => how,
+        }
     }
 
     /// What its waits are scattered by, so that the hosts of one fleet do not all come back in one second.
@@ -183,7 +190,9 @@ impl Entry {
 
     fn hold(&mut self, at: Time, resets: Option<Time>, policy: &Policy) {
         let strikes = i64::from(self.strikes.saturating_sub(1));
-        let wait = backoff(policy.hold, strikes, policy.hold_max, &self.key());
+        // Time mends no key: without a changed configuration or somebody's word only the longest wait tries it again.
+        let first = if self.profile.is_some() { policy.hold_max } else { policy.hold };
+        let wait = backoff(first, strikes, policy.hold_max, &self.key());
         let stated = resets.filter(|r| *r > at).map(|r| r.min(at.plus(policy.hold_max)));
         self.until = stated.unwrap_or(at.plus(wait));
     }

@@ -30,6 +30,7 @@ pub const ACTS: [Acts; 4] = [
             "requeue",
             "reset",
             "resume",
+            "tell",
         ],
         cases: &[
             "crash-loop",
@@ -39,8 +40,10 @@ pub const ACTS: [Acts; 4] = [
             "health",
             "hold-over",
             "leaked-claim",
+            "log-unreadable",
             "no-decision",
             "no-pid",
+            "older-worker",
             "orphan-row",
             "recycled-pid",
             "resume-cap",

@@ -5,6 +5,7 @@ pub mod budget;
 pub(crate) mod clock;
 pub mod distress;
 pub(crate) mod draft;
+pub(crate) mod ended;
 pub mod handing;
 pub mod heal;
 pub(crate) mod people;
@@ -22,7 +23,7 @@ use crate::board::{Board, BoardId, Step};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::Result;
-use crate::host::{Ask, Host, HostFacts, Look, Orphan, Proof, Recheck, Target};
+use crate::host::{Ask, Freed, Host, HostFacts, Look, Orphan, Proof, Recheck, Target};
 use crate::logs::Reading;
 use crate::logs::usage::Usage;
 use crate::logs::vitals::{Vitals, Worker};
@@ -109,7 +110,7 @@ pub trait Witness {
     fn look(&self, asks: &[Ask]) -> Vec<Look>;
     /// Looks once more, just before the board is changed: whether these workers still are gone, and who works on these
     /// tasks.
-    fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck;
+    fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck;
     /// Processes that work in a folder, as far as we may see them.
     fn inside(&self, _folder: &std::path::Path) -> Vec<Orphan> {
         Vec::new()
@@ -137,8 +138,8 @@ impl Witness for Host {
     fn look(&self, asks: &[Ask]) -> Vec<Look> {
         Host::look(self, asks)
     }
-    fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
-        Host::recheck(self, proofs, tasks)
+    fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
+        Host::recheck(self, proofs, freed)
     }
     fn inside(&self, folder: &std::path::Path) -> Vec<Orphan> {
         Host::inside(self, folder)

@@ -1,11 +1,24 @@
 //! What only a person can decide.
 
-use crate::board::{Detail, Status, hermes};
+use serde_json::Value;
+
+use super::word;
+use crate::board::{Detail, Event, Status, hermes};
 use crate::time::Time;
 
+/// The event with which a person is told of something that changes no row.
+pub(crate) const TOLD: &str = "watchbill_detected";
+
+/// The key of a worker that outlived its attempt.
+pub(crate) const OLDER_WORKER: &str = "older-worker";
+
 /// Why a task waits for a person, and since when, if it does: a block that only a person lifts, about which no card asks
-/// anybody else.
+/// anybody else, or a worker that lives and about which a person was told.
 pub(crate) fn waits(d: &Detail) -> Option<(String, Option<Time>)> {
+    if let Some(e) = told(d) {
+        let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or_default();
+        return Some((format!("{}: {because}", key(e).unwrap_or_default()), Some(e.at)));
+    }
     if d.task.status != Status::Blocked || !hermes::is_sticky(&d.events) || !d.cards.is_empty() {
         return None;
     }
@@ -14,4 +27,22 @@ pub(crate) fn waits(d: &Detail) -> Option<(String, Option<Time>)> {
     let said = [text("cause"), text("reason")].into_iter().flatten().collect::<Vec<_>>().join(": ");
     let why = if said.is_empty() { "blocked, and nobody says why".to_owned() } else { said };
     Some((why, block.map(|e| e.at)))
+}
+
+/// What `heal` told a person of a living worker, as long as it stands: nothing happened to the task since, and it was not
+/// noted as over.
+pub(crate) fn told(d: &Detail) -> Option<&Event> {
+    let since = d.events.iter().rposition(word::is_turn).map_or(0, |at| at + 1);
+    let newest = d.events[since..].iter().rev().find(|e| is_told(e))?;
+    (newest.payload.get("over").is_none()).then_some(newest)
+}
+
+fn is_told(e: &Event) -> bool {
+    let of_worker = |key: &str| key == OLDER_WORKER || key.starts_with("health:");
+    e.kind == TOLD && e.by() == Some(super::heal::NAME) && key(e).is_some_and(of_worker)
+}
+
+/// What it was told of.
+pub(crate) fn key(e: &Event) -> Option<&str> {
+    e.payload.get("key").and_then(Value::as_str)
 }

@@ -68,6 +68,7 @@ pub(crate) fn detail(id: &str, status: Status) -> Detail {
         parents: Vec::new(),
         cards: Vec::new(),
         cards_made: Vec::new(),
+        card_work: Vec::new(),
         place: Place::default(),
         mark: "e9".into(),
     }

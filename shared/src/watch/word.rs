@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::board::{Comment, Detail, Event, NOISE, Status, UNDONE};
 use crate::cause::Cause;
+use crate::config::Heal;
+use crate::config::span::seconds;
+use crate::time::Time;
 use crate::undo;
 
 /// The name of `budget-check`, whose cards every watcher knows.
@@ -35,6 +38,13 @@ pub(crate) fn is_fresh_start(e: &Event) -> bool {
         _ => false,
     };
     by_hand && !is_ours(e)
+}
+
+/// Whether an event starts anew what is counted of a task. What an orchestrator runs while it works on the task's own card bears
+/// nobody's name and is no person's word: it decides, and the counts go on.
+pub(crate) fn starts_anew(d: &Detail, e: &Event) -> bool {
+    let during = |(from, to): &(Time, Option<Time>)| e.at >= *from && to.is_none_or(|to| e.at <= to);
+    is_fresh_start(e) && (e.kind == "completed" || !d.card_work.iter().any(during))
 }
 
 /// Whether somebody who may say so wants this task left alone: a body line `watchbill: no-heal`, or a comment that
@@ -124,6 +134,14 @@ pub(crate) fn has_left(d: &Detail, card: &str) -> bool {
     newest.is_some_and(|e| e.kind == "unlinked" && is_ours(e)) && !d.parents.iter().any(|p| p.id == card)
 }
 
+/// Seconds for which a task is held for a cause, after `n` holds before this one: time mends no refused key, so that waits as long
+/// as anything may.
+pub(crate) fn hold_for(policy: &Heal, cause: Cause, n: i64, task: &str) -> i64 {
+    let most = seconds(policy.hold_max);
+    let first = if cause == Cause::Credential { most } else { seconds(policy.hold) };
+    backoff(first, n, most, task)
+}
+
 /// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task
 /// gets the same answer in every pass, and sixty tasks do not come back in one second.
 pub(crate) fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
@@ -163,6 +181,17 @@ mod tests {
         assert!(!stands(undo::NAME, &[], vec![said("watchbill: heal", 50)]));
         assert!(stands(undo::NAME, &[], vec![said("watchbill: heal", 150)]), "said before it was undone");
         assert!(stands(undo::NAME, &[], vec![said("please\nwatchbill: heal", 50)]));
+    }
+
+    #[test]
+    fn what_is_run_while_somebody_works_on_its_card_starts_no_count_anew() {
+        let mut d = detail("t_00000001", Status::Ready);
+        d.card_work = vec![(ago(90), Some(ago(60))), (ago(30), None)];
+        let at = |kind: &str, seconds: i64| starts_anew(&d, &event(kind, seconds, json!({})));
+        let all = [91, 90, 75, 60, 59, 31, 30, 1].map(|seconds| at("unblocked", seconds));
+        assert_eq!(all, [true, false, false, false, true, true, false, false]);
+        assert!(at("completed", 75), "the work is done");
+        assert!(!at("claimed", 59));
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(super) fn edited(truth: &Truth, task: &str, run: Option<i64>) -> BTreeSet<St
 /// What a reader makes of the log of the attempt asked about.
 pub(super) fn vitals(truth: &Truth, ask: &UseAsk<'_>) -> Option<Vitals> {
     let fare = truth.fares.get(ask.task).filter(|f| f.began == ask.from)?;
-    if !truth.calm && truth.logs.get(ask.task).is_some_and(|log| log.unreadable) {
+    if super::trials::is_veiled(truth, ask.task) {
         return Some(Vitals::hidden("permission denied"));
     }
     let failing = fare.loops.then(|| Repeat { times: 12, call: "Read: /x".into() });

@@ -9,6 +9,7 @@ use shared::time::Time;
 use super::Sim;
 use super::hands::{act, claim, event, failed, look, reclaimed};
 use super::machine::Who;
+use super::trials::{self, Dispatch, End};
 use super::truth::{Job, Log, PROFILES, Plan, Truth};
 use shared::logs::LogEnd;
 
@@ -18,10 +19,19 @@ const PLACES: usize = 4;
 /// One tick, where a dispatcher lives.
 pub(super) fn tick(sim: &Sim) {
     let Some(own) = sim.truth.borrow().dispatcher else { return };
+    if sim.truth.borrow().trials.dispatch != Dispatch::CommandLine {
+        return tick_as(sim, own);
+    }
+    let own = sim.truth.borrow_mut().machine.start(Who::Dispatcher, false);
+    tick_as(sim, own);
+    sim.truth.borrow_mut().machine.forget(own);
+}
+
+fn tick_as(sim: &Sim, own: i64) {
     let mut board = sim.open();
     let rows = |board: &mut dyn Board, of: &[Status]| board.glance(of).unwrap_or_default();
     for t in rows(&mut *board, &[Status::Running]) {
-        release_or_bury(sim, &mut *board, &t);
+        release_or_bury(sim, &mut *board, &t, own);
     }
     for t in rows(&mut *board, &[Status::Todo, Status::Blocked]) {
         promote(sim, &mut *board, &t);
@@ -36,9 +46,14 @@ fn lock_of(truth: &Truth, pid: i64) -> String {
 }
 
 /// `release_stale_claims` and `detect_crashed_workers`.
-fn release_or_bury(sim: &Sim, board: &mut dyn Board, t: &Task) {
+fn release_or_bury(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
     let Some(d) = look(board, &t.id) else { return };
     let now = sim.truth.borrow().now;
+    let collected = trials::collected(&sim.truth.borrow(), t, own);
+    if let Some(is_clean) = collected {
+        act(board, now, &d, trials::booked(sim, &d, is_clean));
+        return;
+    }
     let here = t.claim_host() == Some(sim.truth.borrow().machine.name.as_str());
     let alive = t.worker_pid.is_some_and(|pid| here && sim.truth.borrow().machine.is_alive(pid));
     if t.claim_expires.is_some_and(|e| e < now) {
@@ -70,6 +85,11 @@ fn release_or_bury(sim: &Sim, board: &mut dyn Board, t: &Task) {
 fn kill(truth: &mut Truth, pid: i64) {
     if truth.machine.who(pid) == Some(&Who::Stranger) {
         truth.tally.hermes_killed_strangers += 1;
+    }
+    let killed: Vec<Job> = truth.jobs.iter().filter(|j| j.pid == Some(pid)).cloned().collect();
+    for job in &killed {
+        trials::ended(truth, &job.task, job.run, End::Died);
+        trials::forget(truth, job);
     }
     truth.jobs.retain(|j| j.pid != Some(pid));
     let mut chance = truth.chance.clone();
@@ -128,15 +148,28 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
         return;
     };
     truth.machine.is_now(pid, Who::Worker(t.id.clone(), run));
+    let guise = truth.trials.guise();
+    truth.machine.disguise(pid, guise);
     let is_card = distress::is_card(t);
-    let (plan, lasts) = fate(&mut truth, &profile, is_card);
+    let taught = trials::fate(&mut truth, &t.id, &profile, is_card);
+    let (plan, lasts, silent) = match taught {
+        Some(fate) => fate,
+        None => {
+            let (plan, lasts) = fate(&mut truth, &profile, is_card);
+            (plan, lasts, false)
+        }
+    };
     let (second, written) = (truth.second, truth.now);
     truth.tell(|| format!("hermes starts {} run {run} pid {pid} by {profile}: {plan:?} in {lasts} s", t.id));
     let unreadable = !truth.calm && truth.chance.percent(2);
-    let log = Log { end: LogEnd::NoEvidence, refusals: Vec::new(), written, unreadable };
+    let earlier = truth.logs.get(&t.id).map(Log::before).unwrap_or_default();
+    let log = Log { end: LogEnd::NoEvidence, refusals: Vec::new(), written, unreadable, earlier };
     truth.logs.insert(t.id.clone(), log);
     if !is_card {
         super::fares::begin(&mut truth, &d, run);
+    }
+    if silent {
+        trials::hush(&mut truth, &t.id, run, plan, lasts);
     }
     let (task, pid, ends, beats) = (t.id.clone(), Some(pid), second + lasts, second + 60);
     truth.jobs.push(Job { task, run, pid, profile, plan, ends, beats });

@@ -1,6 +1,7 @@
 //! What must hold after every step of ours, whatever the night brings. Told from the truth, which no watcher sees.
 
 pub(super) mod resume;
+pub(super) mod trials;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use shared::time::Time;
 
 use super::Sim;
 use super::hands::look;
-use super::truth::PROFILES;
+use super::truth::{PROFILES, Truth};
 
 /// The longest a hold of ours may last, in seconds: `heal.hold_max`, and its scatter.
 const LONGEST_HOLD: i64 = 8 * 3_600;
@@ -38,16 +39,17 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
         Change::ReleaseClaim | Change::EndRun { .. } | Change::SetStatus(_) => runs,
         _ => false,
     });
-    // Not set free: with a person, who is told that its worker lives.
-    let frees = frees && !(by == "heal" && step.action == "hand-over" && step.case.starts_with("health:"));
     if by == "heal"
         && runs
         && let Some(what) = resume::before(sim, &d, step, quiet)
     {
         return said(&what);
     }
+    if let Some(what) = trials::before(sim, board, by, &d, step, quiet) {
+        return said(&what);
+    }
     let truth = sim.truth.borrow();
-    if frees && truth.lives(&step.task, d.task.current_run) {
+    if frees && truth.lives(&d) {
         return said("sets free what a living worker works on: two owners");
     }
     let hands_off = runs && by != "heal";
@@ -146,7 +148,7 @@ pub(super) fn after(
     }
     for step in applied {
         let Some(d) = look(board, &step.task) else { continue };
-        if let Some(what) = bounds(&d).or_else(|| resume::bounds(sim, &d)) {
+        if let Some(what) = bounds(sim, &d).or_else(|| resume::bounds(sim, &d)) {
             return Some(format!("{by} {} {}: {what}", step.action, step.task));
         }
     }
@@ -178,7 +180,7 @@ fn cards(all: &[Task]) -> Option<String> {
 }
 
 /// Every hold has an end, and resets are bounded.
-fn bounds(d: &Detail) -> Option<String> {
+fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
     let ours = |e: &&Event| e.trail().is_some_and(|t| t.get("pass").is_some());
     for e in d.events.iter().filter(ours) {
         let Some(hold) = e.trail().and_then(|t| t.get("hold")).filter(|h| h.is_object()) else { continue };
@@ -196,17 +198,23 @@ fn bounds(d: &Detail) -> Option<String> {
             return Some("parked without an end".into());
         }
     }
-    let began = d.events.iter().rposition(is_fresh).map_or(0, |i| i + 1);
+    let began = began(&sim.truth.borrow(), d);
     let reset =
         |e: &&Event| ours(e) && e.trail().is_some_and(|t| t.get("reset").is_some_and(|v| !v.is_null()));
     let resets = d.events[began..].iter().filter(|e| e.by() == Some("heal")).filter(reset).count();
     (resets > MOST_RESETS).then(|| format!("{resets} resets in one episode"))
 }
 
-/// Somebody else said: from the top.
-fn is_fresh(e: &Event) -> bool {
+/// Somebody else said: from the top. An orchestrator that decides by command line is nobody else.
+fn is_fresh(truth: &Truth, id: &str, e: &Event) -> bool {
     let kinds = ["unblocked", "promoted_manual", "completed", "assigned"];
-    e.by().is_none() && kinds.contains(&e.kind.as_str())
+    let by_hand = || e.kind == "unblocked" && truth.trials.by_hand.contains(&(id.to_owned(), e.at));
+    e.by().is_none() && kinds.contains(&e.kind.as_str()) && !by_hand()
+}
+
+/// Where the present episode begins among a task's events.
+fn began(truth: &Truth, d: &Detail) -> usize {
+    d.events.iter().rposition(|e| is_fresh(truth, &d.task.id, e)).map_or(0, |i| i + 1)
 }
 
 fn waits_for_person(all: &BTreeMap<String, Detail>, d: &Detail, known: &[String]) -> bool {
@@ -243,7 +251,9 @@ pub(super) fn unsettled(all: &BTreeMap<String, Detail>, id: &str, known: &[Strin
         Status::Todo => waits_for_person(all, d, known),
         _ => false,
     };
-    let opted_out = d.comments.iter().any(|c| c.body == "watchbill: no-heal");
+    // Who is left alone is not left behind a hold of ours.
+    let held = d.task.status == Status::Scheduled;
+    let opted_out = d.comments.iter().any(|c| c.body == "watchbill: no-heal") && !held;
     (!settled && !opted_out).then(|| {
         let last: Vec<String> = d
             .events

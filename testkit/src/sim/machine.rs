@@ -25,6 +25,17 @@ pub(super) enum Who {
     Stranger,
 }
 
+/// How a worker shows itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guise {
+    /// By its command line and its environment.
+    Plain,
+    /// Its title is `hermes` and tells nothing; its environment tells all (`setproctitle`).
+    Renamed,
+    /// It wrote over both.
+    Overwritten,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Resident {
     pub(super) who: Who,
@@ -32,6 +43,7 @@ pub(super) struct Resident {
     zombie: bool,
     /// A worker by Hermes' command line.
     by_command: bool,
+    guise: Guise,
 }
 
 /// The machine. Its processes are the truth; what watchers see of them goes through the real judgement.
@@ -58,6 +70,7 @@ impl Machine {
             hostname: self.name.clone(),
             boot_id: format!("boot-{}", self.boot),
             boot_time: now.plus(-self.up),
+            init_ticks: Some(1),
             initial_pid_namespace: !self.is_blind,
             pid_namespace: if self.is_blind { "pid:[4026532000]" } else { "pid:[4026531836]" }.into(),
             sees_all: !self.is_blind,
@@ -77,7 +90,7 @@ impl Machine {
 
     fn settle(&mut self, pid: i64, who: Who, by_command: bool) {
         let ticks = u64::try_from(self.up).unwrap_or(0) * HERTZ + 7;
-        self.residents.insert(pid, Resident { who, ticks, zombie: false, by_command });
+        self.residents.insert(pid, Resident { who, ticks, zombie: false, by_command, guise: Guise::Plain });
     }
 
     /// Ends a process. Sometimes nobody collects it, sometimes its number goes to somebody else at once.
@@ -115,6 +128,17 @@ impl Machine {
         }
     }
 
+    /// From now on it shows itself so.
+    pub(super) fn disguise(&mut self, pid: i64, guise: Guise) {
+        if let Some(r) = self.residents.get_mut(&pid) {
+            r.guise = guise;
+        }
+    }
+
+    pub(super) fn guise(&self, pid: i64) -> Option<Guise> {
+        self.residents.get(&pid).map(|r| r.guise)
+    }
+
     pub(super) fn is_alive(&self, pid: i64) -> bool {
         self.residents.get(&pid).is_some_and(|r| !r.zombie)
     }
@@ -141,10 +165,12 @@ impl Machine {
 
     fn process(&self, pid: i64, r: &Resident) -> Process {
         let (task, run) = match &r.who {
+            Who::Worker(..) if r.guise == Guise::Overwritten => (None, None),
             Who::Worker(task, run) | Who::Child(task, run) => (Some(task.clone()), Some(run.to_string())),
             Who::Dispatcher | Who::Stranger => (None, None),
         };
         let command = match &r.who {
+            Who::Worker(..) if r.guise != Guise::Plain => "hermes".into(),
             Who::Worker(task, _) if r.by_command => {
                 format!("python hermes -p luna chat -q work kanban task {task}")
             }

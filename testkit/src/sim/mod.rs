@@ -12,6 +12,7 @@ mod laws;
 mod machine;
 mod passes;
 mod trees;
+mod trials;
 mod truth;
 mod upheaval;
 mod work;
@@ -39,6 +40,9 @@ use crate::memory::MemoryBoard;
 const SHORT_ROUNDS: u32 = 45;
 const LONG_ROUNDS: u32 = 190;
 
+/// The Hermes root of the board. What its profiles say is made up, so nobody looks there.
+const ROOT: &str = "/hermes";
+
 /// On what the board lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -63,6 +67,7 @@ pub struct Night {
     seed: u64,
     engine: Engine,
     is_plain: bool,
+    is_taught: bool,
 }
 
 /// A night in which something happened that must never happen.
@@ -92,13 +97,19 @@ impl std::fmt::Display for Broken {
 impl Night {
     /// The night of a seed.
     pub fn new(seed: u64) -> Night {
-        Night { seed, engine: Engine::Memory, is_plain: false }
+        Night { seed, engine: Engine::Memory, is_plain: false, is_taught: true }
     }
 
     /// The same night without working trees and logs of agents, as it was before there were any.
     #[must_use]
     pub fn plain(self) -> Night {
-        Night { is_plain: true, ..self }
+        Night { is_plain: true, is_taught: false, ..self }
+    }
+
+    /// The same night without what trials on real boards taught, as it was before those.
+    #[must_use]
+    pub fn untaught(self) -> Night {
+        Night { is_taught: false, ..self }
     }
 
     /// The same night on another engine.
@@ -181,7 +192,7 @@ struct Sim {
 
 impl Sim {
     fn new(night: Night, listener: Option<Listener>) -> Sim {
-        let mut truth = Truth::new(night.seed);
+        let mut truth = Truth::new(night.seed, night.is_taught);
         truth.has_trees &= !night.is_plain;
         let mut config = Config::default();
         let knows = truth.chance.percent(50);
@@ -276,6 +287,7 @@ impl Sim {
             let mut changes = vec![Change::AddTask { status: status.clone(), task: Box::new(task) }];
             changes.extend(parent.map(|parent| Change::Link { parent }));
             changes.extend(self.place(&id, n));
+            self.truth.borrow_mut().trials.mark(&id);
             changes.push(hands::event("created", json!({"status": status})));
             let step = Step {
                 task: id.clone(),
@@ -313,6 +325,9 @@ impl Sim {
 
     /// The bad hours.
     fn storm(&self) {
+        if self.truth.borrow().trials.is_long {
+            return self.long_night();
+        }
         let rounds = 20 + self.truth.borrow_mut().chance.below(40);
         for _ in 0..rounds {
             let (pause, strikes) = {
@@ -326,21 +341,42 @@ impl Sim {
             if strikes {
                 upheaval::strike(self);
             }
+            trials::strikes::strike(self);
             self.touch_trees(25);
-            for program in Program::ALL {
-                if self.is_broken() {
-                    return;
-                }
-                let fortune = {
-                    let mut truth = self.truth.borrow_mut();
-                    let left_out = truth.chance.percent(if program == Program::Budget { 80 } else { 10 });
-                    let killed_at = truth.chance.percent(6).then(|| truth.chance.below(4) as u32);
-                    let disturbed = truth.chance.percent(25);
-                    (!left_out).then_some(Fortune { depth: 0, disturbed, killed_at })
-                };
-                if let Some(fortune) = fortune {
-                    self.twice(program, fortune);
-                }
+            if !self.round() {
+                return;
+            }
+        }
+    }
+
+    /// One pass of each program, or not. Whether the night goes on.
+    fn round(&self) -> bool {
+        for program in Program::ALL {
+            if self.is_broken() {
+                return false;
+            }
+            let fortune = {
+                let mut truth = self.truth.borrow_mut();
+                let left_out = truth.chance.percent(if program == Program::Budget { 80 } else { 10 });
+                let killed_at = truth.chance.percent(6).then(|| truth.chance.below(4) as u32);
+                let disturbed = truth.chance.percent(25);
+                (!left_out).then_some(Fortune { depth: 0, disturbed, killed_at })
+            };
+            if let Some(fortune) = fortune {
+                self.twice(program, fortune);
+            }
+        }
+        true
+    }
+
+    /// A day in which nothing is wrong but that providers limit, and nobody looks.
+    fn long_night(&self) {
+        let until = trials::set_limits(self);
+        while self.truth.borrow().second < until + 3_600 {
+            let pause = self.truth.borrow_mut().trials.chance.between(300, 1_200);
+            self.pass_time(pause);
+            if !self.round() {
+                return;
             }
         }
     }
@@ -418,6 +454,7 @@ impl Sim {
                 }
             }
             work::work(self);
+            trials::due(self);
             let due = self.truth.borrow().next_tick <= self.truth.borrow().second;
             if due {
                 let next = self.truth.borrow().second + 60;
@@ -491,10 +528,10 @@ impl Store {
             SqliteBoard::create(&path, Duration::from_secs(5)).ok()?;
             // Hermes leaves the application id 0; a mark of ours would make it a board without a dispatcher.
             rusqlite::Connection::open(&path).ok()?.execute_batch("PRAGMA application_id = 0").ok()?;
-            Some(Store::Sqlite(BoardId { path, slug: None, root: None }, dir))
+            Some(Store::Sqlite(BoardId { path, slug: None, root: Some(ROOT.into()) }, dir))
         };
         match engine {
-            Engine::Memory => Store::Memory(MemoryBoard::new(false)),
+            Engine::Memory => Store::Memory(MemoryBoard::new(false).below(ROOT)),
             Engine::Sqlite => file().unwrap_or_else(|| Store::Memory(MemoryBoard::new(false))),
         }
     }

@@ -10,7 +10,9 @@ use shared::board::change::parts;
 use shared::board::{Board, BoardId, Comment, Detail, Entry, Event, Outcome, Run, Status, Step, Task};
 use shared::cache::Cache;
 use shared::error::{Error, Kind, Result};
-use shared::host::{Ask, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View};
+use shared::host::{
+    Ask, Freed, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View,
+};
 use shared::logs::Reading;
 use shared::logs::usage::Usage;
 use shared::logs::vitals::Worker;
@@ -28,6 +30,7 @@ use shared::watch::{
 };
 
 use super::machine::{HERTZ, Who};
+use super::trials::{self, Dispatch, End};
 use super::truth::PROFILES;
 use super::{Sim, fares, laws, trees, work};
 
@@ -126,6 +129,11 @@ fn pass<W: Watcher>(
     if let Some(step) = decision.steps.iter().find(|s| !is_listed(W::NAME, s)) {
         sim.broken(|| format!("{} {} ({}) is on no list of acts", W::NAME, step.action, step.case));
     }
+    if W::NAME == Heal::NAME
+        && let Some(what) = laws::trials::silence(sim, &decision)
+    {
+        sim.broken(|| what);
+    }
     tell::<W>(sim, &pass, &seen, &decision);
     {
         let mut truth = sim.truth.borrow_mut();
@@ -144,7 +152,7 @@ fn pass<W: Watcher>(
             sim.broken(|| format!("{} cannot look again", W::NAME));
             return Some(0);
         };
-        let checked = Checked::of(steps, &here);
+        let checked = Checked::of(steps, &here, pass.now, sim.config.heal.orphan_wait);
         let (applied_now, fault) = checked.apply(&mut board, pass.now, Duration::from_secs(1));
         done.extend(applied_now);
         if fault.is_some() {
@@ -164,7 +172,7 @@ fn pass<W: Watcher>(
                     truth.tally.drifts +=
                         u64::from(step.case == "tree-drift" || step.because.contains("other hands since"));
                     truth.tally.unwell +=
-                        u64::from(step.action == "hand-over" && step.case.starts_with("health:"));
+                        u64::from(step.action == "tell" && step.case.starts_with("health:"));
                 }
                 Outcome::Moved { .. } => {
                     truth.tally.moved += 1;
@@ -200,9 +208,14 @@ fn tell<W: Watcher>(sim: &Sim, pass: &Pass, seen: &W::Seen, decision: &Decision)
 
 fn runtime(sim: &Sim) -> Runtime {
     let truth = sim.truth.borrow();
+    let is_daemon = truth.trials.dispatch != Dispatch::CommandLine;
     Runtime {
-        dispatcher: truth.dispatcher.map_or(Dispatcher::Absent, Dispatcher::Alive),
-        is_daemon: true,
+        // Between two ticks nobody sees a command line; what it did is on the board.
+        dispatcher: match truth.dispatcher.filter(|_| is_daemon) {
+            Some(pid) => Dispatcher::Alive(pid),
+            None => Dispatcher::Absent,
+        },
+        is_daemon,
         failure_limit: 2,
         interval: 60,
         profiles: PROFILES.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
@@ -249,8 +262,8 @@ impl Witness for Here<'_> {
     fn look(&self, asks: &[Ask]) -> Vec<Look> {
         self.with(|v| v.look(asks))
     }
-    fn recheck(&self, proofs: &[Option<Proof>], tasks: &[&str]) -> Recheck {
-        self.with(|v| v.recheck(proofs, tasks))
+    fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
+        self.with(|v| v.recheck(proofs, freed))
     }
     /// As `Host` does it: by start and environment.
     fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
@@ -269,6 +282,9 @@ impl Witness for Here<'_> {
             self.sim.broken(|| what);
         }
         let mut truth = self.sim.truth.borrow_mut();
+        if let Some(run) = target.run {
+            trials::ended(&mut truth, &target.task, run, End::Died);
+        }
         truth.jobs.retain(|j| j.pid != Some(target.pid));
         let is_its = |who: &Who| matches!(who, Who::Worker(task, run) | Who::Child(task, run) if *task == target.task && Some(*run) == target.run);
         for pid in truth.machine.pids(is_its) {
@@ -283,6 +299,7 @@ impl Witness for Here<'_> {
             start_ticks: None,
             boot_id: target.boot_id.clone(),
             namespace: Some(truth.machine.facts(truth.now).pid_namespace),
+            workers: Vec::new(),
         })
     }
 }

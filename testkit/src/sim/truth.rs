@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use shared::board::Detail;
 use shared::cache::Cache;
 use shared::cause::Cause;
 use shared::logs::{Evidence, LogEnd};
@@ -9,12 +10,16 @@ use shared::provider::Profile;
 use shared::time::Time;
 
 use super::fares::Fare;
-use super::machine::Machine;
+use super::machine::{Guise, Machine};
 use super::trees::Tree;
+use super::trials::{self, Trials};
 use crate::chance::Chance;
 
 /// Lines of the story that are kept for the one who has to find out what went wrong.
 const STORY: usize = 160;
+
+/// Attempts before the newest one of which a reader of a log keeps the ends.
+const MOST_PARTS: usize = 8;
 
 /// A provider as it is.
 #[derive(Debug, Clone)]
@@ -59,6 +64,8 @@ pub(super) enum Plan {
     Starve(Cause),
     /// Its iterations are used up.
     Exhaust,
+    /// It says something that reads like a failure, and leaves.
+    Talk,
     /// It asks a person and ends.
     Ask,
     /// It asks a person and lives on.
@@ -89,6 +96,19 @@ pub(super) struct Log {
     pub(super) refusals: Vec<Evidence>,
     pub(super) written: Time,
     pub(super) unreadable: bool,
+    /// How the attempts before it ended, the newest of them first.
+    pub(super) earlier: Vec<Option<Evidence>>,
+}
+
+impl Log {
+    /// How the attempts ended that it tells of, for the one that writes on in the same file.
+    pub(super) fn before(&self) -> Vec<Option<Evidence>> {
+        let last = match &self.end {
+            LogEnd::Ended(evidence) => Some(evidence.clone()),
+            _ => None,
+        };
+        std::iter::once(last).chain(self.earlier.iter().cloned()).take(MOST_PARTS).collect()
+    }
 }
 
 /// Everything that is true.
@@ -98,6 +118,8 @@ pub(super) struct Truth {
     pub(super) more: Chance,
     /// Tasks have working trees in this night, and agents their logs.
     pub(super) has_trees: bool,
+    /// What trials on real boards taught.
+    pub(super) trials: Trials,
     /// By folder.
     pub(super) trees: BTreeMap<String, Tree>,
     /// Where each task is worked on.
@@ -162,6 +184,22 @@ pub struct Tally {
     pub hermes_killed_strangers: u64,
     /// Tasks that Hermes' own dispatcher started a second time beside a living worker.
     pub hermes_doubles: u64,
+    /// Times the clock slipped by seconds.
+    pub slips: u64,
+    /// Gateways that were started again.
+    pub restarts: u64,
+    /// Configurations that were written without a change that decides.
+    pub rewrites: u64,
+    /// Healthy attempts that gave no sign of life for a long time.
+    pub hushed: u64,
+    /// Attempts whose last words quote a failure.
+    pub talked: u64,
+    /// Attempts that a provider refused for their key.
+    pub keys: u64,
+    /// Tasks that an orchestrator unblocked by command line.
+    pub by_hand: u64,
+    /// Nights in which providers limit for 8 to 30 hours.
+    pub long: u64,
     /// Tasks that were finished.
     pub done: u64,
     /// Tasks that were with a person in the end.
@@ -187,6 +225,14 @@ impl Tally {
         self.drifts += other.drifts;
         self.hermes_killed_strangers += other.hermes_killed_strangers;
         self.hermes_doubles += other.hermes_doubles;
+        self.slips += other.slips;
+        self.restarts += other.restarts;
+        self.rewrites += other.rewrites;
+        self.hushed += other.hushed;
+        self.talked += other.talked;
+        self.keys += other.keys;
+        self.by_hand += other.by_hand;
+        self.long += other.long;
         self.done += other.done;
         self.with_person += other.with_person;
         self.slowest = self.slowest.max(other.slowest);
@@ -194,7 +240,7 @@ impl Tally {
 }
 
 impl Truth {
-    pub(super) fn new(seed: u64) -> Truth {
+    pub(super) fn new(seed: u64, taught: bool) -> Truth {
         let mut chance = Chance(seed);
         let up = chance.between(200, 400_000);
         let mut more = Chance(seed ^ 0x7472_6565_7300_0001);
@@ -204,6 +250,7 @@ impl Truth {
             chance,
             more,
             has_trees,
+            trials: Trials::new(seed, taught),
             trees: BTreeMap::new(),
             folders: BTreeMap::new(),
             fares: BTreeMap::new(),
@@ -247,14 +294,32 @@ impl Truth {
             name: name.into(),
             provider: Some(provider.name.into()),
             endpoint: Some(provider.host()),
-            fallbacks: fallbacks.iter().map(|f| (*f).to_owned()).collect(),
+            fallbacks: fallbacks
+                .iter()
+                .filter(|_| self.trials.has_fallbacks)
+                .map(|f| (*f).to_owned())
+                .collect(),
+            written: self.trials.keys.get(name).and_then(|k| k.written),
+            says: Some(self.trials.keys.get(name).map_or(0, |k| k.version)),
             ..Profile::default()
         })
     }
 
     /// Whether the worker of this run lives, here or anywhere.
-    pub(super) fn lives(&self, task: &str, run: Option<i64>) -> bool {
-        let away = |j: &Job| j.pid.is_none() && j.task == task && Some(j.run) == run;
-        !self.machine.workers_of(task).is_empty() || self.jobs.iter().any(away)
+    ///
+    /// One that wrote over all that names it is seen by the pid that the board has of it, or by nobody.
+    pub(super) fn lives(&self, d: &Detail) -> bool {
+        let (task, run) = (&d.task.id, d.task.current_run);
+        let away = |j: &Job| j.pid.is_none() && j.task == *task && Some(j.run) == run;
+        let seen = |(pid, _): &(i64, i64)| {
+            self.machine.guise(*pid) != Some(Guise::Overwritten) || d.task.worker_pid == Some(*pid)
+        };
+        self.machine.workers_of(task).iter().any(seen) || self.jobs.iter().any(away)
+    }
+
+    /// An attempt came to its end.
+    pub(super) fn ended(&mut self, job: &Job) {
+        trials::ended(self, &job.task, job.run, trials::end_of(job.plan));
+        trials::forget(self, job);
     }
 }

@@ -8,6 +8,7 @@ use shared::cause::Cause;
 use super::Sim;
 use super::hands::{act, claim, completed, event, look, unblocked};
 use super::machine::Who;
+use super::trials::{self, End};
 use super::truth::{Job, Plan, WORKERS};
 
 /// Lets one thing happen that nobody asked for.
@@ -35,6 +36,9 @@ pub(super) fn calm(sim: &Sim) {
     truth.machine.is_blind = false;
     for p in &mut truth.providers {
         p.refuses = None;
+    }
+    for key in truth.trials.keys.values_mut() {
+        key.is_refused = false;
     }
     // What hangs is ended, what is away comes to its end.
     let second = truth.second;
@@ -82,6 +86,11 @@ fn reboot(sim: &Sim) {
     let local = truth.jobs.iter().filter(|j| j.pid.is_some()).count() as u64;
     truth.tally.deaths += local;
     truth.tally.upheavals += 1;
+    let dead: Vec<Job> = truth.jobs.iter().filter(|j| j.pid.is_some()).cloned().collect();
+    for job in &dead {
+        trials::ended(&mut truth, &job.task, job.run, End::Died);
+        trials::forget(&mut truth, job);
+    }
     truth.jobs.retain(|j| j.pid.is_none());
     let mut chance = truth.chance.clone();
     truth.machine.reboot(&mut chance);
@@ -107,7 +116,7 @@ fn rename(sim: &Sim) {
     truth.tell(|| format!("the machine is called {name}"));
 }
 
-fn stop_dispatcher(sim: &Sim) {
+pub(super) fn stop_dispatcher(sim: &Sim) {
     let mut truth = sim.truth.borrow_mut();
     if let Some(pid) = truth.dispatcher.take() {
         truth.machine.forget(pid);

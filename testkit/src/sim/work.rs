@@ -10,6 +10,7 @@ use shared::time::Time;
 
 use super::hands::{act, asked, completed, failed, look};
 use super::machine::Who;
+use super::trials::{self, Dispatch};
 use super::truth::{Job, Plan, Truth, WORKERS};
 use super::{Sim, fares};
 
@@ -41,6 +42,12 @@ fn beat(sim: &Sim, board: &mut dyn Board, job: &Job) {
     let now = {
         let mut truth = sim.truth.borrow_mut();
         let (second, now) = (truth.second, truth.now);
+        if truth.trials.silent.contains(&(job.task.clone(), job.run)) {
+            if let Some(mine) = truth.jobs.iter_mut().find(|j| is_same(j, job)) {
+                mine.beats = second + 60;
+            }
+            return;
+        }
         if let Some(mine) = truth.jobs.iter_mut().find(|j| is_same(j, job)) {
             mine.beats = second + 60;
         }
@@ -89,6 +96,10 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
             leave(sim, job, false);
         }
         Plan::Decide => {
+            if trials::decides(sim, &d) {
+                act(board, now, &d, completed(&d, None));
+                return leave(sim, job, false);
+            }
             let route = decision(&mut sim.truth.borrow_mut(), &d);
             let metadata = route.map(|r| json!({"route": r}));
             act(board, now, &d, completed(&d, metadata));
@@ -132,11 +143,26 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
             }
             drop(truth);
             // A worker that ends with 0 under its own dispatcher is booked for its manners (Hermes 0.19).
-            let manners = sim.truth.borrow_mut().chance.percent(60);
+            if cause == Cause::Credential {
+                sim.truth.borrow_mut().tally.keys += 1;
+            }
+            trials::under(sim);
+            let mixed = sim.truth.borrow().trials.dispatch == Dispatch::Mixed;
+            let manners = mixed && sim.truth.borrow_mut().chance.percent(60);
             if manners {
                 let error = "worker exited cleanly (rc=0) without calling kanban_complete or kanban_block — protocol violation";
                 act(board, now, &d, failed(&d, "protocol_violation", "crashed", error, FAILURE_LIMIT));
             }
+            leave(sim, job, false);
+        }
+        Plan::Talk => {
+            let mut truth = sim.truth.borrow_mut();
+            truth.tally.talked += 1;
+            let (end, written) = (trials::talk(&mut truth, &job.task), truth.now);
+            if let Some(log) = truth.logs.get_mut(&job.task) {
+                (log.end, log.written) = (end, written);
+            }
+            drop(truth);
             leave(sim, job, false);
         }
         Plan::Exhaust => {
@@ -169,6 +195,7 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
 fn leave(sim: &Sim, job: &Job, leaving: bool) {
     let mut truth = sim.truth.borrow_mut();
     truth.jobs.retain(|j| !is_same(j, job));
+    truth.ended(job);
     truth.tell(|| format!("{} run {} ends: {:?}", job.task, job.run, job.plan));
     let Some(pid) = job.pid else { return };
     if truth.machine.who(pid) != Some(&Who::Worker(job.task.clone(), job.run)) {
@@ -230,6 +257,9 @@ fn decision(truth: &mut Truth, card: &Detail) -> Option<Value> {
 pub(super) fn reading(truth: &Truth, task: &str, since: Time) -> shared::logs::Reading {
     use shared::logs::{Reading, Signal, SignalKind};
     let Some(log) = truth.logs.get(task) else { return Reading::of(LogEnd::Absent, None) };
+    if let Some(why) = truth.trials.veiled.get(task) {
+        return Reading::of(LogEnd::Unreadable((*why).into()), None);
+    }
     if log.unreadable && !truth.calm {
         return Reading::of(LogEnd::Unreadable("permission denied".into()), None);
     }
@@ -239,5 +269,6 @@ pub(super) fn reading(truth: &Truth, task: &str, since: Time) -> shared::logs::R
     let kind = SignalKind::Retry;
     let signals = log.refusals.iter().rev().take(8).rev();
     let signals = signals.map(|e| Signal { kind, evidence: e.clone() }).collect();
-    Reading { signals, ..Reading::of(log.end.clone(), Some(log.written)) }
+    let earlier = log.earlier.clone();
+    Reading { signals, earlier, ..Reading::of(log.end.clone(), Some(log.written)) }
 }

@@ -209,6 +209,7 @@ fn detail(events: Vec<Event>) -> Detail {
         parents: Vec::new(),
         cards: Vec::new(),
         cards_made: Vec::new(),
+        card_work: Vec::new(),
         place: Place::default(),
         mark: "e1".into(),
     }

@@ -34,12 +34,14 @@ fn killed_in_a_tool_it_is_gone_on_with() {
     let is_codex = |pid: &i64| command_line(*pid).contains("\0exec\0");
     let native: Vec<i64> = scene.marked().into_iter().filter(is_codex).collect();
     assert_eq!(native.len(), 1, "{native:?}");
+    board.later(60, &[]).ok();
+    let noted = board.dump();
     let waits = |what: &str| {
         let said = board.later(60, &["-v"]).ok();
-        // The wait is counted from the first look.
+        // The wait is counted from the first look, which was noted.
         let is_waiting = said.contains("worker gone, waiting up to ") && said.contains(" for its child ");
         assert!(is_waiting, "{what}: {said}");
-        assert_eq!(board.dump(), alive, "{what}");
+        assert_eq!(board.dump(), noted, "{what}");
     };
     waits("the program");
     native.into_iter().for_each(kill);

@@ -165,9 +165,9 @@ fn the_newest_schema_loses_the_workers_birth_with_its_claim() {
            ALTER TABLE tasks ADD COLUMN provider_override TEXT; ALTER TABLE tasks ADD COLUMN completion_contract TEXT;");
     b.add(A, "ready");
     b.run_it(A, Some(dead_pid()), 900);
-    b.sql("UPDATE tasks SET worker_started_at = '1800000000|4711', provider_override = 'other'");
+    b.sql("UPDATE tasks SET worker_started_at = 'fc89d26c-7fdb-41ec-b056-2f6d5e9169ff:22|4711', provider_override = 'other'");
     let seen = open(&b.db, Mode::Look).look(&[A.into()]).unwrap().remove(0);
-    assert_eq!(seen.task.worker_started_at.as_deref(), Some("1800000000|4711"));
+    assert_eq!(seen.task.worker_started_at.as_deref(), Some("fc89d26c-7fdb-41ec-b056-2f6d5e9169ff:22|4711"));
     let mut board = open(&b.db, Mode::Change);
     let steps = [step(A, Some(&seen), hermes::reclaimed(&seen, &trail()))];
     assert_eq!(board.apply(BEGAN, &steps, PATIENCE).unwrap(), [Outcome::Applied { run: None }]);

@@ -179,6 +179,8 @@ fn what_still_runs_in_its_folder_is_waited_for() {
     ));
     let mut tool = std::process::Command::new("sleep");
     let mut tool = Kept(tool.arg("600").env_clear().current_dir(&folder).spawn().unwrap());
+    let said = ground.heal(0, &[]).ok();
+    assert!(said.contains("note: worker gone, waiting up to 15m"), "{said}");
     let before = ground.board.dump();
     let said = ground.heal(0, &["-v"]).ok();
     assert!(said.contains(&format!("for its child {} (sleep) to end", tool.pid())), "{said}");

@@ -51,15 +51,26 @@ impl Home {
         Some(home)
     }
 
+    /// The same whose Hermes renames its processes to `hermes`.
+    #[cfg(feature = "real")]
+    pub fn renaming() -> Option<Home> {
+        let home = Home::with(super::python::renaming_home()?);
+        home.hermes(&["init"]).ok();
+        Some(home)
+    }
+
     /// The same without board and profiles yet.
     pub fn bare() -> Option<Home> {
-        let python = python_home()?;
+        Some(Home::with(python_home()?))
+    }
+
+    fn with(python: PathBuf) -> Home {
         let dir = tempfile::tempdir().unwrap();
         // Hermes' advice on scratch workspaces, once for each home, would bury what a failed test says.
         std::fs::write(dir.path().join(".scratch_tip_shown"), "").unwrap();
         let db = dir.path().join("kanban.db");
         let board = TestBoard { dir, db, config: "[host]\npid_namespace = \"same\"\n".into() };
-        Some(Home { board, python })
+        Home { board, python }
     }
 
     /// The real Hermes, as its dispatcher starts workers.

@@ -93,7 +93,7 @@ fn with_a_person(w: &World, task: &str) -> Option<String> {
         && payload["mend"].is_string()
     {
         return Some(w.home.value(&format!(
-            "SELECT body FROM task_comments WHERE task_id = '{task}' AND author = 'route-blocked' ORDER BY id DESC LIMIT 1"
+            "SELECT body FROM task_comments WHERE task_id = '{task}' AND author IN ('heal', 'route-blocked') ORDER BY id DESC LIMIT 1"
         )));
     }
     // An open card that somebody can take.

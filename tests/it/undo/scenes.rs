@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::distress::BUDGET;
 use crate::health::{Work, silent};
 use crate::route::{FLEET, LIMITED, REFUSED_KEY};
-use crate::support::{Kept, Ran, TestBoard, dead_pid, hostname, now, ran, stranger, worker};
+use crate::support::{Kept, Ran, TestBoard, birth, dead_pid, hostname, now, ran, stranger, worker};
 
 pub(super) const A: &str = "t_0d0000a1";
 const B: &str = "t_0d0000b2";
@@ -78,7 +78,10 @@ pub(super) fn dying(log: Option<&str>) -> TestBoard {
     let b = TestBoard::new();
     b.add(A, "ready");
     b.run_it(A, Some(dead_pid()), 0);
-    b.sql("ALTER TABLE tasks ADD COLUMN worker_started_at TEXT; UPDATE tasks SET worker_started_at = '1700000000|4711'");
+    b.sql(&format!(
+        "ALTER TABLE tasks ADD COLUMN worker_started_at TEXT; UPDATE tasks SET worker_started_at = '{}'",
+        birth("4711")
+    ));
     log.into_iter()
         .for_each(|log| b.log(A, &format!("Query: work kanban task {A}\nInitializing agent...\n{log}\n")));
     b
@@ -175,6 +178,8 @@ pub(super) fn words() -> Vec<Scene> {
     b.works_in_a_tree(A);
     all.push(Scene::new(b, "heal", 60, "note"));
     all.push(Scene::new(used_up(), "heal", 0, "escalate"));
+    let work = Work::new(&silent(7_200));
+    all.push(Scene { kept: vec![work.worker], ..Scene::new(work.board, "heal", 0, "tell") });
     let b = TestBoard::own();
     b.died_of(A, BUDGET);
     ran(&mut b.command("synthesize-distress")).ok();
@@ -306,9 +311,12 @@ fn heal() -> Vec<Scene> {
     let b = b.sticky_less(A);
     ran(&mut b.command("synthesize-distress")).ok();
     b.hand(&["complete", &card(&b)]).ok();
-    all.push(heal(b, 7_200, "hand-over"));
-    let work = Work::new(&silent(7_200));
-    all.push(Scene { kept: vec![work.worker], ..heal(work.board, 0, "hand-over") });
+    all.push(heal(b, 30_000, "hand-over"));
+    let b = TestBoard::new();
+    b.add(A, "ready");
+    b.run_it(A, Some(dead_pid()), 0);
+    std::fs::create_dir(b.path().join(format!("kanban/logs/{A}.log"))).unwrap();
+    all.push(heal(b, 21_700, "hand-over"));
     let work = Work::new(&silent(7_200)).allow_stop();
     all.push(Scene { kept: vec![work.worker], ..heal(work.board, 0, "resume") });
     all

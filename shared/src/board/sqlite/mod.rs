@@ -26,7 +26,7 @@ use super::change::{MOST_STEPS, parts};
 use super::image::Cell;
 use super::{
     Board, BoardId, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
-    MOST_RUNS, MOST_TEXT, MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, open_cards,
+    MOST_RUNS, MOST_TEXT, MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, its_cards, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -65,6 +65,14 @@ const W_UNLINK: &str = "DELETE FROM task_links WHERE parent_id = ?1 AND child_id
 const W_END_RUN: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), error = ?5, \
      metadata = ?6, ended_at = ?7, claim_lock = NULL, claim_expires = NULL, worker_pid = NULL \
      WHERE id = ?1 AND task_id = ?8 AND ended_at IS NULL";
+/// The same where runs have a column for the worker's fingerprint: a newer Hermes keeps by whom a closed run was worked on, so
+/// that it can end a worker that outlives it.
+const W_END_RUN_KEPT: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), \
+     error = ?5, metadata = ?6, ended_at = ?7, claim_expires = NULL \
+     WHERE id = ?1 AND task_id = ?8 AND ended_at IS NULL";
+const W_MARK_RUN: &str = "UPDATE task_runs SET worker_started_at = ?2, worker_pid = (SELECT worker_pid FROM tasks \
+     WHERE id = ?1), claim_lock = (SELECT claim_lock FROM tasks WHERE id = ?1) \
+     WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
 const W_START_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, claim_lock, claim_expires, worker_pid, \
      max_runtime_seconds, started_at) SELECT id, COALESCE(?2, assignee), 'running', claim_lock, claim_expires, \
      worker_pid, max_runtime_seconds, ?3 FROM tasks WHERE id = ?1";
@@ -330,6 +338,15 @@ impl SqliteBoard {
             cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         }
         let cards = open_cards(&cards_made, &parents);
+        let mut card_work = Vec::new();
+        for card in its_cards(&cards_made, &parents) {
+            let mut statement = conn.prepare_cached(&self.texts.runs)?;
+            let mut rows = statement.query(params![card, MOST_RUNS as i64])?;
+            while let Some(row) = rows.next()? {
+                let run = run(row);
+                card_work.push((run.started_at, run.ended_at));
+            }
+        }
         let mark = match newest {
             Some(newest) if !is_truncated => mark_of(newest),
             _ => self.mark(conn, id)?,
@@ -345,6 +362,7 @@ impl SqliteBoard {
             parents,
             cards,
             cards_made,
+            card_work,
             place,
             mark,
         }))
@@ -487,6 +505,12 @@ impl SqliteBoard {
                 tx.prepare_cached("UPDATE tasks SET started_at = COALESCE(started_at, ?2) WHERE id = ?1")?
                     .execute(params![id, now.0])?;
             }
+            Change::Fingerprint(text) => {
+                self.set(tx, id, &[("worker_started_at", text)])?;
+                if self.has("task_runs", "worker_started_at") {
+                    tx.prepare_cached(W_MARK_RUN)?.execute([id, text])?;
+                }
+            }
             Change::Heartbeat { expires } => {
                 self.set(tx, id, &[("claim_expires", &expires.0), ("last_heartbeat_at", &now.0)])?;
                 tx.prepare_cached(W_BEAT_RUN)?.execute(params![id, expires.0, now.0])?;
@@ -502,7 +526,8 @@ impl SqliteBoard {
             }
             Change::EndRun { run, status, outcome, summary, error, metadata } => {
                 let metadata = metadata.as_ref().map(Value::to_string);
-                tx.prepare_cached(W_END_RUN)?
+                let kept = self.has("task_runs", "worker_started_at");
+                tx.prepare_cached(if kept { W_END_RUN_KEPT } else { W_END_RUN })?
                     .execute(params![run, status, outcome, summary, error, metadata, now.0, id])?;
                 self.set(tx, id, &[("current_run_id", &None::<i64>)])?;
             }

@@ -234,11 +234,19 @@ fn told_run(task: &str, run: Option<i64>) -> Option<i64> {
     run.or_else(|| env("HERMES_KANBAN_RUN_ID").filter(|_| is_mine)?.parse().ok())
 }
 
+/// Who has a task whose worker has lost it.
+fn owner(seen: &Detail) -> String {
+    match seen.task.current_run {
+        Some(run) => format!("somebody else has this task (run {run})"),
+        None => format!("the task is {} and nobody works on it", seen.task.status),
+    }
+}
+
 /// Refuses a hand whose run was taken away meanwhile.
 fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
     match told_run(&seen.task.id, run) {
         Some(run) if seen.task.current_run != Some(run) => {
-            let why = format!("run {run} is not its open run any more: somebody else has this task");
+            let why = format!("run {run} is not its open run any more: {}", owner(seen));
             Err(refused(&seen.task.id, why).hint("stop working on it"))
         }
         _ => Ok(()),

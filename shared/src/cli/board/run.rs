@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{Claim, Run};
 use super::work::Harness;
-use super::{Hand, env, refused};
+use super::{Hand, env, owner, refused};
 use crate::board::hermes::{self, Trail};
 use crate::board::{self, Board, Change, Detail, Status, discover};
 use crate::cache::Cache;
@@ -237,7 +237,7 @@ impl Hand<'_> {
                 let (id, run) = (work.task.clone(), work.run);
                 let stopped = self.here.host.stop_child(&mut work.gate.child, &id, run);
                 let how = stopped.map_or_else(|why| why, |()| "the command was stopped".into());
-                Err(refused(&id, format!("its run is over, somebody else has it; {how}")))
+                Err(refused(&id, format!("its run is over; {how}")))
             }
         }
     }
@@ -327,7 +327,7 @@ impl Hand<'_> {
     fn settle(&mut self, work: &Work, changes: impl Fn(&mut Self, &Detail) -> Vec<Change>) -> Result<()> {
         self.write(&work.task, |hand, seen| match work.holds(seen) {
             true => Ok(Some(changes(hand, seen))),
-            false => Err(refused(&work.task, "its run is over, somebody else has it")),
+            false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
         })?;
         Ok(())
     }

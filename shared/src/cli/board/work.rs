@@ -109,11 +109,13 @@ impl Hand<'_> {
         let mut placed = seen.clone();
         placed.place.path = place.clone().or(placed.place.path);
         let mut trail = self.trail("claim");
+        let mut fingerprint = None;
         if let Some(pid) = claim.pid {
             let birth = self.here.host.birth_of(pid).ok_or_else(|| {
                 refused(&format!("--pid {pid}"), "no such process")
                     .hint("give the pid of the worker that starts now")
             })?;
+            fingerprint = self.here.host.facts().fingerprint(birth.ticks);
             trail.more.insert("birth".into(), json!(birth));
             trail.more.insert("pid".into(), json!(pid));
             trail.more.insert("namespace".into(), json!(self.here.host.facts().pid_namespace));
@@ -134,6 +136,7 @@ impl Hand<'_> {
         }
         changes.extend(hermes::claimed(seen, &lock, expires, claim.pid, profile, &trail));
         changes.extend(place.map(|path| Change::SetPlace { kind: DIR.into(), path: Some(path) }));
+        hermes::fingerprint(&mut changes, fingerprint);
         match self.apply(&seen.task.id, Some(seen), changes)? {
             Outcome::Applied { run } => Ok(Ok(run)),
             Outcome::Moved { what } => Ok(Err(what)),

@@ -37,12 +37,14 @@ fn world() -> World {
         since: Time(SINCE),
         hermes_spawned: true,
         birth: None,
+        workers: Vec::new(),
         namespace: None,
     };
     let facts = HostFacts {
         hostname: "h".into(),
         boot_id: "b1".into(),
         boot_time: Time(BOOT),
+        init_ticks: Some(1),
         initial_pid_namespace: true,
         pid_namespace: "pid:[1]".into(),
         sees_all: true,
@@ -119,12 +121,21 @@ fn marked(pid: i64, after_since: i64, task: &str, run: Option<&str>) -> Process 
     Process { marks, command: Some("bash -c 'make test'".into()), ..process(pid, after_since) }
 }
 
+/// A worker that gave itself a title, as Hermes does where `setproctitle` can be imported.
+fn renamed(pid: i64, after_since: i64, run: Option<&str>) -> Process {
+    Process { command: Some("hermes".into()), ..marked(pid, after_since, "t_1", run) }
+}
+
 fn by_command(pid: i64, after_since: i64) -> Process {
     Process { command: Some(WORKER.into()), ..veiled(pid, after_since) }
 }
 
 fn id(id: &str) -> Boot {
     Boot::Id(id.into())
+}
+
+fn within(id: &str, init: u64) -> Boot {
+    Boot::Within { id: id.into(), init }
 }
 
 fn epoch(at: i64) -> Boot {

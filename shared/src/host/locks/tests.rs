@@ -49,6 +49,7 @@ fn host(locks: &str) -> (tempfile::TempDir, Host) {
         hostname: "h".into(),
         boot_id: "b".into(),
         boot_time: Time(0),
+        init_ticks: Some(1),
         initial_pid_namespace: true,
         pid_namespace: "pid:[1]".into(),
         sees_all: true,

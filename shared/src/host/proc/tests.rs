@@ -49,6 +49,7 @@ fn command_lines() {
 fn environments() {
     for (environ, run, kin) in [
         (&b""[..], Some(7), Kin::Unreadable),
+        (b"busy\0\0\0", Some(7), Kin::Unreadable),
         (b"A=1\0", Some(7), Kin::Stranger),
         (b"XHERMES_KANBAN_TASK=t_1\0", Some(7), Kin::Stranger),
         (b"HERMES_KANBAN_TASK=t_12\0HERMES_KANBAN_RUN_ID=7\0", Some(7), Kin::Stranger),

@@ -143,6 +143,7 @@ fn holders_that_cannot_be_asked() {
         hostname: "h".into(),
         boot_id: "b".into(),
         boot_time: Time(0),
+        init_ticks: Some(1),
         initial_pid_namespace: true,
         pid_namespace: "pid:[1]".into(),
         sees_all: true,

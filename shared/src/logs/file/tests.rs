@@ -329,6 +329,23 @@ fn a_huge_log_costs_its_end_only() {
 }
 
 #[test]
+fn a_progress_bar_without_a_newline_is_read_from_one_of_its_returns() {
+    let bar = "\rdownloading 42 %".repeat(100_000);
+    let (mut log, refused) = (Log::new(&bar), "\rError: 429 Too Many Requests");
+    assert!(bar.len() as u64 > FIRST_LOOK);
+    assert_eq!(log.read().end, LogEnd::NoEvidence);
+    log.append(refused);
+    assert_eq!(told(&log.read()), told(&log.afresh()), "grown, and at a first look");
+    assert_eq!(cause(&log.afresh()), Some(Cause::RateLimit), "{:?}", log.afresh());
+    // What overwrites it is younger.
+    log.append("\rdownloading 43 %".repeat(5));
+    assert_eq!((cause(&log.read()), cause(&log.afresh())), (None, None));
+    // In a worker's log a return begins no line: it may be what a tool printed.
+    let hermes = format!("{START}  ┊ 💻 $ printf '\r{}'  0.1s\n", FAILED.trim_end());
+    assert_eq!(look_at(&Log::new(&hermes).path()).end, LogEnd::NoEvidence);
+}
+
+#[test]
 fn the_first_line_of_a_window_is_torn_and_dropped_unless_it_is_whole() {
     let window = usize::try_from(FIRST_LOOK).unwrap();
     let close = "Resume this session with:\n";

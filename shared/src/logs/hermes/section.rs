@@ -75,6 +75,11 @@ impl Section {
         Section { whole: true, ..Section::default() }
     }
 
+    /// Whether any line of it was read.
+    pub(super) fn is_begun(&self) -> bool {
+        self.start.is_some()
+    }
+
     /// Where it starts.
     pub(super) fn start(&self) -> u64 {
         self.start.unwrap_or(0)

@@ -253,7 +253,45 @@ fn the_final_box() {
         ("API call failed after many retries: HTTP 429: x", None),
         ("", None),
     ] {
-        assert_eq!(cause_of(&format!("{HEAD}{}{FOOT}", boxed(text))), cause, "{text}");
+        let failed = |line: &str| cause_of(&format!("{HEAD}{line}\r\n{}{FOOT}", boxed(text)));
+        // Hermes writes one of these before each of its own.
+        for line in [
+            "⚠️  API call failed (attempt 1/2): SomeError",
+            "⚠️  Attempt 2/2 failed: something",
+            "⚠️  Attempt 1/2, not retryable failed: something",
+            "⏳ Nous Portal rate limit active — resets in 4m. Trying fallback...",
+            "⚠️  Invalid API response (attempt 3/3): no choices",
+        ] {
+            assert_eq!(failed(line), cause, "{line}: {text}");
+        }
+        // Without one it is what the model said, and so it is where the attempt went on.
+        for line in [
+            "",
+            "⚠️  Attempt 1/2 failed: something",
+            "⚠️  Attempt at a fix: failed",
+            "⚠️  API call failed (attempt 2/2): SomeError\r\n  ┊ 💻 $ ls  0.1s",
+            "     ❌ Rate limited after 2 retries — HTTP 429: x",
+            "  ┊ ❌ Rate limited after 2 retries — HTTP 429: x",
+        ] {
+            assert_eq!(failed(line), None, "{line}: {text}");
+        }
+    }
+}
+
+// The model answered so, and left without a word to its board: with `display.streaming: false` an answer stands in the same box as
+// a failure.
+#[test]
+fn an_answer_in_the_box_is_no_failure_whatever_it_says() {
+    for text in [
+        "HTTP 429: this is what the server under test answers now",
+        "HTTP 402: Payment Required is what the billing endpoint answers now",
+        "API call failed after 3 retries: HTTP 401: that was the report",
+        "Billing or credits exhausted: so says the dialogue",
+        "⏳ Nous Portal rate limit active — resets in 4m.",
+    ] {
+        let log = format!("{HEAD}{NUDGE} — nudging to finish\r\n{}{FOOT}", boxed(text));
+        assert_eq!(cause_of(&log), Some(Cause::ProtocolViolation), "{text}");
+        assert_eq!(cause_of(&format!("{HEAD}{}{FOOT}", boxed(text))), None, "{text}");
     }
 }
 
@@ -523,12 +561,12 @@ fn what_is_told_on_the_way() {
 #[test]
 fn a_wrapped_box_is_quoted_unwrapped() {
     let log = format!(
-        "{HEAD}{}{FOOT}",
+        "{HEAD}⚠️  API call failed (attempt 2/2): RateLimitError [HTTP 429]\r\n\r\n{}{FOOT}",
         boxed("API call failed after 2 retries: HTTP 429: Rate\r\n     limit reached")
     );
     let end = last_attempt_end(log.as_bytes(), 0, "t_1").unwrap();
     assert_eq!(end.words, "API call failed after 2 retries: HTTP 429: Rate limit reached");
-    assert_eq!(in_pieces(log.as_bytes(), &[]).1[0].evidence, end);
+    assert_eq!(in_pieces(log.as_bytes(), &[]).1.last().unwrap().evidence, end);
 }
 
 #[test]
@@ -538,7 +576,9 @@ fn the_last_words() {
     let answer = "╭─ ⚕ Hermes ───╮\n    I did\n⚠️ x\n    this.\n╰──────╯\n";
     assert_eq!(words(&format!("{HEAD}{tools}{answer}{FOOT}")), ["💻 $ ls  0.1s", "I did this."]);
     assert_eq!(words(&format!("{HEAD}{}{FOOT}", boxed("Done,\r\n     all of it."))), ["Done, all of it."]);
-    assert_eq!(words(&format!("{HEAD}{}{FOOT}", boxed("HTTP 401: no"))), [""; 0]);
+    assert_eq!(words(&format!("{HEAD}{}{FOOT}", boxed("HTTP 401: no"))), ["HTTP 401: no"]);
+    let failed = "⚠️  API call failed (attempt 1/2): AuthenticationError [HTTP 401]\n";
+    assert_eq!(words(&format!("{HEAD}{failed}{}{FOOT}", boxed("HTTP 401: no"))), [""; 0]);
     assert_eq!(words("Line one.\n\nLine two.\n\nsession_id: x\n"), ["Line one.", "Line two."]);
     assert_eq!(words(&format!("{HEAD}{}", tools.repeat(9))).len(), 5);
     assert_eq!(words(&format!("{HEAD}{tools}{HEAD}")), [""; 0]);

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::words::{
-    ENDPOINT, NUDGE, PROVIDER, Row, TOOL, evidence, final_answer, is_going_on, is_labelled_rule,
-    is_malformed_call, letters, start_failure, terminal,
+    ENDPOINT, NUDGE, PROVIDER, Row, TOOL, evidence, final_answer, is_announcement, is_going_on,
+    is_labelled_rule, is_malformed_call, letters, start_failure, terminal,
 };
 use crate::cause::Cause;
 use crate::clip::clip;
@@ -24,6 +24,9 @@ pub(super) struct Walk {
     endpoint: Option<String>,
     nudged: Option<Evidence>,
     used_tools: bool,
+    /// A line stands above that Hermes writes before each failure of its provider, and the attempt did not go on since. Without one
+    /// the box below holds an answer, whatever that says.
+    announced: bool,
     /// Where it last worked.
     worked: u64,
     /// The line before named a provider.
@@ -69,12 +72,14 @@ impl Walk {
     }
 
     fn step(&mut self, row: &Row<'_>, out: &mut Vec<Signal>) {
+        self.announced |= is_announcement(&row.text);
         let mut tell = |kind, evidence: &Evidence| out.push(Signal { kind, evidence: evidence.clone() });
         if row.starts(TOOL) {
             (self.failed, self.budget, self.endpoint, self.used_tools) = (None, None, None, true);
-            self.worked = row.at;
+            (self.announced, self.worked) = (false, row.at);
         } else if is_going_on(row) {
             (self.failed, self.endpoint, self.worked) = (None, None, row.at);
+            self.announced = false;
         } else if let Some(url) = row.text.strip_prefix(ENDPOINT) {
             // Hermes writes the two together; alone it is somebody's text.
             if self.provider {
@@ -121,13 +126,13 @@ impl Walk {
                 Some(shown.text)
             }
             (Some(_), _) => None,
-            (None, None) => Some(shown.text),
-            (None, Some(verdict)) => {
+            (None, Some(verdict)) if self.announced => {
                 let evidence = evidence(verdict, at, seen, &shown.text);
                 out.push(Signal { kind: SignalKind::Terminal, evidence: evidence.clone() });
                 self.failed = Some(Failed { evidence, letters: None });
                 None
             }
+            (None, _) => Some(shown.text),
         }
     }
 

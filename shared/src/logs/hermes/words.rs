@@ -9,7 +9,7 @@ use crate::logs::when::reset_time;
 use crate::time::Time;
 
 pub(super) const QUERY: &str = "Query: work kanban task ";
-pub(super) const EXIT: &str = "[kanban-worker-exit] rc=";
+pub(crate) const EXIT: &str = "[kanban-worker-exit] rc=";
 pub(super) const BUSY: &str = "[kanban-worker-busy]";
 pub(super) const SETUP: &str = "It looks like Hermes isn't configured yet";
 pub(super) const NO_KEY: &str = "⚠️  Provider resolver returned an empty API key";
@@ -191,6 +191,23 @@ pub(crate) fn skip_escape(chars: &mut std::str::Chars<'_>) {
     }
 }
 
+/// Whether Hermes writes this line before it gives a turn up: the terminal line itself, a try that failed (0.19 shows those only once
+/// all have failed), the last one of several (0.21.5 and later show each), or a limit it already knows of.
+pub(super) fn is_announcement(text: &str) -> bool {
+    let always = ["❌ ", RETRY, "⚠️  Invalid API response (attempt ", "⏳ Nous Portal rate limit active"];
+    always.iter().any(|line| text.starts_with(line)) || is_last_try(text)
+}
+
+/// `⚠️  Attempt 2/2 failed: HTTP 429: ...`, or `⚠️  Attempt 1/2, not retryable failed: HTTP 401: ...`.
+fn is_last_try(text: &str) -> bool {
+    let Some((tries, rest)) = text.strip_prefix("⚠️  Attempt ").and_then(|t| t.split_once('/')) else {
+        return false;
+    };
+    let of = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let rest = &rest[of.len()..];
+    (tries == of && rest.starts_with(" failed: ")) || rest.starts_with(", not retryable failed: ")
+}
+
 /// The forms Hermes gives a turn that failed in place of an answer.
 pub(super) fn final_answer(text: &str) -> Option<Verdict> {
     let text = text.strip_prefix("Error: ").unwrap_or(text);
@@ -275,6 +292,10 @@ pub(super) fn terminal(text: &str) -> Option<Terminal> {
         t.strip_prefix("Non-retryable client error (HTTP ").and_then(|r| r.split_once("). "))
     {
         return Some(Terminal { verdict: refused_verdict(status, ""), detail: None });
+    }
+    // 0.21.5 and later name the provider.
+    if let Some((_, detail)) = t.split_once(" rejected the request and retrying won't help: ") {
+        return with(api_verdict(detail), detail);
     }
     // An exception inside the loop: Hermes often goes on after it, so it counts only where the words are
     // plain.

@@ -106,6 +106,25 @@ fn a_refused_key_is_its_profiles_own() {
     assert_eq!(of(&mended, 6), Some(State::HalfOpen));
 }
 
+// Time mends no key.
+#[test]
+fn a_refused_key_waits_as_long_as_anything_may_and_says_what_ends_that() {
+    let refused = |at: i64, began: i64| seen(at, began, News::Bad { cause: Cause::Credential, resets: None });
+    let e = entry(&[refused(0, -60)]);
+    let wait = e.until.since(e.bad);
+    assert!((POLICY.hold_max..=POLICY.hold_max * 6 / 5).contains(&wait), "{e:?}");
+    assert_eq!((state(&e, POLICY.hold_max - 1), state(&e, wait)), (State::CredentialBroken, State::HalfOpen));
+    assert_eq!(
+        e.said(State::CredentialBroken),
+        "the key of luna at a is refused; tried again once its configuration changed or somebody unblocks a task"
+    );
+    // Refused once more it waits no longer and no shorter.
+    let again = entry(&[refused(0, -60), refused(wait + 60, wait + 1)]);
+    assert_eq!((again.strikes, again.until.since(again.bad) <= POLICY.hold_max * 6 / 5), (2, true));
+    // A limit of the same provider is tried again soon.
+    assert!(entry(&[bad(0, -60)]).until.since(Time(NOW)) <= POLICY.hold * 6 / 5);
+}
+
 #[test]
 fn two_boards_know_more_than_one() {
     let here = Ledger::fold(&[bad(0, -60)], &POLICY);

@@ -1,6 +1,6 @@
 //! How attempts ended: error texts without what differs from one time to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::{Detail, Run};
 use crate::cause::{self, Cause};
@@ -82,12 +82,13 @@ pub(super) fn distinct(d: &Detail) -> Vec<(String, usize)> {
     all
 }
 
-/// The newest failed attempts that all ended on one error, newest first.
-pub(super) fn streak(d: &Detail) -> Vec<&Run> {
+/// The newest failed attempts that all ended on one error, newest first. Those that a provider refused are passed over: their error
+/// is only how a dispatcher booked them.
+pub(super) fn streak<'a>(d: &'a Detail, refused: &BTreeSet<i64>) -> Vec<&'a Run> {
     let mut same: Vec<&Run> = Vec::new();
     let mut print = None;
     for run in d.runs.iter().filter(|r| r.ended_at.is_some()) {
-        if matches!(run.outcome.as_deref(), None | Some("reclaimed")) {
+        if matches!(run.outcome.as_deref(), None | Some("reclaimed")) || refused.contains(&run.id) {
             continue;
         }
         let Some(mine) = text(d, run).filter(|_| is_failure(run)).map(fingerprint) else { break };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::endings;
 use super::seen::{FilesSeen, GLANCED, MOST_EARLIER, Seen, Used, Work};
 use crate::board::{Detail, Run, Status, Task};
 use crate::config::span::seconds;
@@ -14,7 +15,7 @@ use crate::time::Time;
 use crate::tree::LATE;
 use crate::watch::heal::session;
 use crate::watch::route::facts::{self, About, Routing};
-use crate::watch::{Pass, UseAsk, World, clock};
+use crate::watch::{LogAsk, Pass, UseAsk, World, clock, ended};
 
 /// Most tasks looked at closely in one pass.
 const MOST_TASKS: usize = 1_000;
@@ -130,10 +131,28 @@ fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) ->
                 earlier.push(Used { run: run.id, usage: used(world, (&detail, run), &begun, now) });
             }
         }
-        works.push(Work { detail, usage, earlier, files: FilesSeen::default(), tree: None });
+        let refused = refused(world, &detail, now);
+        works.push(Work { detail, usage, earlier, files: FilesSeen::default(), tree: None, refused });
     }
     shared_logs(&mut works, now);
     works
+}
+
+/// Attempts that a provider refused: what a watcher wrote down, and where that leaves a row of equal errors, what the log says.
+fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
+    let mut refused = ended::by_provider(d);
+    let most = usize::try_from(world.config.budget.same_errors).unwrap_or(usize::MAX);
+    let Some(newest) = d.newest_run().filter(|_| endings::streak(d, &refused).len() >= most.max(1)) else {
+        return refused;
+    };
+    let board = world.board.id().clone();
+    let profile = newest.profile.as_deref().or(d.task.assignee.as_deref());
+    let (task, file) = (d.task.id.as_str(), d.words_file());
+    let ask = LogAsk { board: &board, task, profile, since: newest.started_at, now, file };
+    let reading = world.logs.read(&ask, world.cache);
+    let told = ended::told(d, &reading).into_iter().filter(|(_, e)| e.cause.lies_with_provider());
+    refused.extend(told.map(|(run, _)| run.id));
+    refused
 }
 
 /// The log an attempt writes to, as its claim names it; `None` is the task's own.
@@ -367,6 +386,7 @@ mod tests {
             d
         };
         let seen = |detail: Detail| Work {
+            refused: BTreeSet::new(),
             detail,
             usage: Usage::default(),
             earlier: Vec::new(),

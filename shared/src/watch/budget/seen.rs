@@ -1,6 +1,6 @@
 //! What `budget-check` sees: plain data, so that a pass can be shown, saved and decided again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,9 @@ pub struct Work {
     pub files: FilesSeen,
     /// Its working tree as a card shows it; only where a card may be written.
     pub tree: Option<Tree>,
+    /// Attempts that a provider refused, by their number: what they ended on is not the task's own error.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub refused: BTreeSet<i64>,
 }
 
 /// What one attempt used.

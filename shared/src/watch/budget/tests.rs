@@ -31,6 +31,7 @@ fn running(seconds: i64) -> Work {
 
 fn work(detail: Detail) -> Work {
     Work {
+        refused: std::collections::BTreeSet::new(),
         detail,
         usage: Usage { turns: Some(3), tool_calls: Some(5), tool_errors: Some(0), ..Usage::default() },
         earlier: Vec::new(),
@@ -286,6 +287,28 @@ fn the_same_error_without_progress_is_stuck() {
     let mut w = failing(&same);
     w.detail.runs[1].outcome = Some("reclaimed".into());
     assert_eq!(verdicts(w, &config).0, [""; 0], "what was taken back is none of its failures");
+}
+
+#[test]
+fn what_a_provider_refused_is_not_the_tasks_own_error() {
+    let config = Config::default();
+    let same = ["worker exited cleanly (rc=0) without calling kanban_complete: protocol violation 1"; 3];
+    let stuck = |change: &dyn Fn(&mut Work)| {
+        let mut w = failing(&same);
+        w.files = changed(&[]);
+        change(&mut w);
+        verdicts(w, &config).0
+    };
+    assert_eq!(stuck(&|_| {}), ["stuck progress"]);
+    assert_eq!(stuck(&|w| w.refused = [19].into()), [""; 0], "two are left");
+    assert_eq!(stuck(&|w| w.refused = [17].into()), ["stuck progress"], "of another time");
+    let said = |cause: &str| {
+        let trail = json!({"by": "synthesize-distress", "watchbill": {"cause": cause, "run": 19}});
+        let mut w = failing(&same);
+        w.detail.events.push(event("watchbill_signal", 100, trail));
+        crate::watch::ended::by_provider(&w.detail).into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!((said("rate_limit"), said("protocol_violation")), (vec![19], Vec::new()));
 }
 
 #[test]

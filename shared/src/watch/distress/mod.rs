@@ -12,6 +12,7 @@ mod mechanical;
 mod observe;
 pub(crate) mod over_budget;
 mod queue;
+mod refused;
 pub mod seen;
 pub(crate) mod session;
 #[cfg(test)]
@@ -121,6 +122,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     // What this very pass found out counts at once.
     let mut routing = seen.routing.clone();
     routing.sightings.extend(stuck.iter().filter_map(|(s, t)| rules.sighting(s, t)));
+    routing.sightings.extend(seen.sources.iter().flat_map(|s| rules.earlier_sightings(s)));
     let mut router = rules.router(&routing);
     rules.held = rules.held_by(&router);
     let mut queue = queue::Queue::new(&rules);
@@ -163,6 +165,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
     let parked = rules.park(&router, &seen.waiting).into_iter().filter(|s| !changed.contains(&s.task));
     decision.steps.extend(parked);
+    rules.write_down(&mut decision);
     decision
 }
 

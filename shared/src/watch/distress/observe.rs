@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen, suspect};
 use super::trouble::{self, Verdict};
-use super::{Rules, history};
+use super::{Rules, history, refused};
 use crate::board::{Detail, Status, Task};
 use crate::cause::{self, Cause};
 use crate::config::Config;
@@ -58,7 +58,9 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
             let refused = history::repeated(&reading.signals, since, now, world.config).is_some();
             // A log elsewhere, or a session, is named by its events.
             let named = matches!(reading.end, LogEnd::Absent) || t.worker_pid.is_none();
-            if !refused && !named {
+            // What the attempt before it met is news of its provider.
+            let again = t.failures > 0 || t.last_failure_error.is_some();
+            if !refused && !named && !again {
                 continue;
             }
         }
@@ -111,6 +113,7 @@ fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Re
         _ => None,
     });
     routing.sightings.extend(found);
+    routing.sightings.extend(seen.sources.iter().flat_map(|s| rules.earlier_sightings(s)));
     let router = rules.router(&routing);
     let waits = |t: &&Task| {
         let free = t.status == Status::Ready && t.claim_lock.is_none() && !distress::is_card(t);
@@ -139,7 +142,12 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
     let reading = match detail.newest_run() {
         Some(run) => {
             let profile = run.profile.as_deref().or(detail.task.assignee.as_deref());
-            read(world, Of { task: &detail.task.id, profile, file }, run.started_at, now)
+            // One that was started a moment ago has written nothing yet; what ended just before it is asked about as well.
+            let before = detail.runs.get(1).filter(|r| {
+                run.ended_at.is_none() && r.ended_at.is_some_and(|end| now.since(end) <= refused::RECENT)
+            });
+            let since = before.map_or(run.started_at, |r| r.started_at);
+            read(world, Of { task: &detail.task.id, profile, file }, since, now)
         }
         None => Reading::of(crate::logs::LogEnd::NoEvidence, None),
     };

@@ -396,6 +396,7 @@ fn a_living_worker_is_left_alone_but_spoken_of() {
         life,
         because: String::new(),
         worker_pid: Some(4242),
+        is_older: false,
         orphans: Vec::new(),
         claimer: Life::Alive,
         proof: None,
@@ -1139,4 +1140,81 @@ fn what_was_taken_off_an_incidents_card_is_asked_about_anew() {
     // Whoever took it off by hand wants it to go on without.
     let d = left("anna", Cause::RateLimit, 6);
     assert!(d.steps.is_empty() && d.left[0].because.contains("was unlinked from it"), "{d:?}");
+}
+
+/// A task that a gateway started again a minute ago, after an attempt that its log says was refused.
+fn started_again(cause: Cause, ended_ago: i64) -> SourceSeen {
+    let mut s = source("t_00000001", Status::Running);
+    let before = Run {
+        ended_at: Some(ago(ended_ago)),
+        ..run(7, Some("crashed"), Some("worker exited cleanly (rc=0)"))
+    };
+    let open = Run { started_at: ago(ended_ago - 1), ..run(8, None, None) };
+    s.detail.runs = vec![open, before];
+    s.detail.task.current_run = Some(8);
+    let LogEnd::Ended(evidence) = ended(cause) else { unreachable!() };
+    let evidence = Evidence { resets: Some(NOW.plus(300)), ..evidence };
+    s.reading = Reading { earlier: vec![Some(evidence)], ..Reading::of(LogEnd::NoEvidence, Some(ago(5))) };
+    s
+}
+
+fn beside(s: SourceSeen) -> Seen {
+    let mut all = seen(vec![s]);
+    let luna = Profile { name: "luna".into(), provider: Some("moon".into()), ..Profile::default() };
+    all.routing.profiles = [("luna".to_owned(), luna)].into();
+    all.waiting = vec![detail("t_00000002", Status::Ready)];
+    all
+}
+
+// A gateway books an end and starts the next attempt in one tick: what failed is never seen standing still.
+#[test]
+fn the_first_refusal_beside_a_gateway_holds_the_other_ready_work_and_touches_no_running_task() {
+    let d = told(&beside(started_again(Cause::RateLimit, 60)));
+    let of = |task: &str| d.steps.iter().find(|s| s.task == task).unwrap_or_else(|| panic!("{d:?}"));
+    assert_eq!((of("t_00000002").action.as_str(), d.steps.len()), ("park", 2), "{d:?}");
+    assert!(of("t_00000002").because.contains("moon (api.example) is limited"), "{d:?}");
+    let note = of("t_00000001");
+    assert_eq!((note.action.as_str(), note.case.as_str()), ("note", "died-of-it"));
+    let [Change::AddEvent { kind, payload, .. }] = note.changes.as_slice() else { panic!("{note:?}") };
+    let trail = &payload["watchbill"];
+    assert_eq!(
+        (kind.as_str(), &trail["run"], &trail["cause"]),
+        ("watchbill_signal", &json!(7), &json!("rate_limit"))
+    );
+    assert_eq!((&trail["provider"], &trail["host"]), (&json!("moon"), &json!("api.example")));
+    assert_eq!((&trail["resets"], &trail["seen"]), (&json!(NOW.plus(300).0), &json!(ago(60).0)));
+    // Written down it is no news, and holds others by what stands on the board.
+    let mut again = started_again(Cause::RateLimit, 60);
+    again.detail.events.push(event("watchbill_signal", 10, payload.clone()));
+    assert_eq!(told(&beside(again)).steps, []);
+    // What is the task's own, or long ago, is nobody's.
+    for (cause, ago) in [(Cause::IterationBudget, 60), (Cause::RateLimit, 1_000)] {
+        assert_eq!(told(&beside(started_again(cause, ago))).steps, [], "{cause} {ago}");
+    }
+    let broken = told(&beside(started_again(Cause::ProtocolViolation, 60)));
+    assert_eq!(
+        (broken.steps.len(), broken.steps[0].action.as_str()),
+        (1, "note"),
+        "no provider's: {broken:?}"
+    );
+    let mut left = started_again(Cause::RateLimit, 60);
+    left.detail.body = "watchbill: no-heal".into();
+    assert_eq!(told(&beside(left)).steps, []);
+}
+
+// Hermes 0.22 books it so, does not say until when, and tries again by itself.
+#[test]
+fn what_the_runtime_booked_as_limited_is_written_down_with_what_its_log_says() {
+    let mut s = source("t_00000001", Status::Ready);
+    s.detail.runs = vec![Run { ended_at: Some(ago(60)), ..run(7, Some("rate_limited"), None) }];
+    s.detail.events.push(event("rate_limited", 60, json!({})));
+    let LogEnd::Ended(evidence) = ended(Cause::Quota) else { unreachable!() };
+    s.reading.end = LogEnd::Ended(Evidence { resets: Some(NOW.plus(20)), ..evidence });
+    let d = told(&beside(s));
+    let note = d.steps.iter().find(|s| s.task == "t_00000001").unwrap();
+    let [Change::AddEvent { payload, .. }] = note.changes.as_slice() else { panic!("{note:?}") };
+    let trail = &payload["watchbill"];
+    assert_eq!((&trail["cause"], &trail["resets"]), (&json!("quota"), &json!(NOW.plus(20).0)));
+    let park = d.steps.iter().find(|s| s.task == "t_00000002").unwrap();
+    assert!(park.because.contains("is out of quota"), "{park:?}");
 }

@@ -178,7 +178,7 @@ impl Case<'_> {
     }
 
     fn is_escalated(&self) -> bool {
-        let began = self.d.events.iter().rposition(word::is_fresh_start).map_or(0, |i| i + 1);
+        let began = self.d.events.iter().rposition(|e| word::starts_anew(self.d, e)).map_or(0, |i| i + 1);
         self.d.events[began..].iter().any(|e| e.kind == "watchbill_escalated" && e.by() == Some("heal"))
     }
 
@@ -273,7 +273,7 @@ impl Case<'_> {
             return Verdict::Fine;
         }
         if let LogEnd::Unreadable(why) = &self.s.reading.end {
-            return Verdict::Unknown(format!("its log cannot be read: {why}"));
+            return self.unreadable(why);
         }
         let limited = |r: &&Run| r.outcome.as_deref() == Some("rate_limited");
         let in_a_row = self.d.runs.iter().take_while(limited).count();
@@ -293,7 +293,7 @@ impl Case<'_> {
     /// end here, so nothing else would call anybody.
     fn jammed(&self) -> Verdict {
         if let LogEnd::Unreadable(why) = &self.s.reading.end {
-            return Verdict::Unknown(format!("its log cannot be read: {why}"));
+            return self.unreadable(why);
         }
         let cause = self.cause(self.d.task.last_failure_error.as_deref()).unwrap_or(Cause::Unknown);
         self.stuck("escalated", cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget))

@@ -2,26 +2,27 @@
 //!
 //! Gone beats alerts, and unknown beats everything: neither comes here. Of several alerts the worst that is not ignored wins.
 //!
-//! **A task that needs a person while its worker lives** is blocked as `hermes kanban block` does: the claim is released and the
-//! run ends as `blocked`, in one step with a sticky `blocked` event that names the check. The worker is not killed. So nobody
-//! claims the task until a person lifts the block, and what the worker still says meets Hermes' own guards: with its run id
-//! it is refused, since that run is over, and nothing it does counts as the next attempt's. To keep the run open instead
-//! would leave a claim on a row that does not run, which Hermes never clears and no dispatcher understands (#22926).
+//! **A task that needs a person while its worker lives** keeps its claim and its run: the worker may be right and the check
+//! wrong, and then its `complete` must succeed. One event with a comment tells the person, once an episode; the task is
+//! listed as one that needs a person until the alert is over, which is noted as well, or until something happens to it.
 //!
 //! **A resume of a living worker** needs it gone first. Only where `heal.allow_stop` is on, and its environment proves who it
 //! is, the step carries it as what is to be stopped; the rest of the step is that of a dead worker, counted as one. In every
 //! other case a resume is an escalation that says why.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::resume::{self, Warnings};
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
-use crate::board::hermes::{self, Decider};
+use crate::board::hermes;
 use crate::cause::Cause;
+use crate::config::span::seconds;
 use crate::health::{self, Action, Alert, Check};
 use crate::host::{Look, Target};
 use crate::quote;
+use crate::time::words;
+use crate::watch::people;
 
 /// Most bytes of what an alert found that stand in a reason.
 const MOST_SAID: usize = 200;
@@ -30,6 +31,9 @@ impl Rules<'_> {
     /// A running row whose worker lives.
     pub(super) fn living(&self, t: &TaskSeen, look: &Look) -> Verdict {
         let alive = format!("worker alive: {}", look.because);
+        if look.is_older {
+            return self.outlived(t, look);
+        }
         let Some(vitals) = &t.vitals else { return Verdict::Leave(alive) };
         if let Some(why) = &vitals.hidden {
             return Verdict::Unknown(format!("{alive}; how it fares is not known: {why}"));
@@ -40,6 +44,9 @@ impl Rules<'_> {
             let ignored: Vec<_> = alerts.iter().map(|a| format!("{} ({})", a.check, said(a))).collect();
             let told =
                 if ignored.is_empty() { String::new() } else { format!("; ignored: {}", ignored.join(", ")) };
+            if let Some(key) = people::told(&t.detail).and_then(people::key) {
+                return self.no_more(t, key, &format!("{alive}{told}"));
+            }
             return Verdict::Leave(format!("{alive}{told}"));
         };
         if let Some(card) = t.detail.cards.first() {
@@ -54,7 +61,7 @@ impl Rules<'_> {
             return self.to_person(t, look, alert.check, &found);
         }
         match &t.target {
-            Some(target) if self.policy.allow_stop && !resume::is_capped(&t.detail, self.policy) => {
+            Some(target) if self.policy.allow_stop && !resume::is_capped(t, self.policy) => {
                 self.resume(t, target, alert.check, &found)
             }
             Some(_) if self.policy.allow_stop => {
@@ -73,24 +80,63 @@ impl Rules<'_> {
         }
     }
 
-    /// Blocks the task for a person, once: it does not run any more then.
+    /// Tells a person of a worker that lives and is not stopped. Claim and run stay as they are.
     fn to_person(&self, t: &TaskSeen, look: &Look, check: Check, found: &str) -> Verdict {
         let pid = look.worker_pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
         let because = format!("{found}; its worker{pid} is not stopped, a person must look");
-        let cause = check.cause();
-        let case = cause.clone();
-        let verb = Verb::new("hand-over", &case, because.clone())
-            .fact("transitions", json!([format!("RUNNING>NEEDS_HUMAN:{cause}")]));
-        let assignee = self.person_for(t);
-        let note = format!(
-            "Blocked by heal for a person ({cause}): {because}. Look at what the worker does, and stop it before you unblock the \
-             task: it may still work in the task's folder."
+        let mend = match look.worker_pid {
+            Some(pid) => {
+                format!("look at what process {pid} does; once it has ended, heal requeues the task")
+            }
+            None => "look at what its worker does; once it has ended, heal requeues the task".to_owned(),
+        };
+        let transitions = json!([format!("RUNNING>NEEDS_HUMAN:{}", check.cause())]);
+        self.tell(t, &check.cause(), because, &mend, transitions)
+    }
+
+    /// A worker that outlived its attempt: nothing is set free under it. That is said once it lasts longer than what a dead
+    /// worker leaves behind.
+    pub(super) fn outlived(&self, t: &TaskSeen, look: &Look) -> Verdict {
+        let alive = format!("worker alive: {}", look.because);
+        let began = t.detail.newest_run().map(|r| r.ended_at.unwrap_or(r.started_at));
+        let since = began.map_or(0, |at| self.seen.now.since(at));
+        if since < seconds(self.policy.orphan_wait) {
+            return Verdict::Leave(alive);
+        }
+        let pid = look.worker_pid.map_or_else(String::new, |pid| format!("process {pid}"));
+        let because = format!(
+            "{pid} of an attempt that is over still works on it, {} after the board went on: nothing is set free under it, a \
+             person must look",
+            words(since)
         );
+        let mend = format!("look at what {pid} does; heal goes on with the task once it has ended");
+        self.tell(t, people::OLDER_WORKER, because, &mend, json!([]))
+    }
+
+    /// Says on the board what only a person can judge, once an episode.
+    fn tell(&self, t: &TaskSeen, key: &str, because: String, mend: &str, transitions: Value) -> Verdict {
+        let told = people::told(&t.detail).filter(|e| people::key(e) == Some(key));
+        if let Some(told) = told {
+            return Verdict::Leave(format!("{because}; a person was told at {}", told.at.local_clock()));
+        }
+        let note = format!("{because}. Nothing was changed. What a person can do: {mend}.");
+        let verb = Verb::new("tell", key, because).fact("transitions", transitions);
+        let run = t.detail.task.current_run.or(t.detail.newest_run().map(|r| r.id));
         self.step(t, verb, |trail| {
             let mut changes =
-                hermes::stopped(&t.detail, &because, Decider::Person { why: &cause, assignee }, trail);
+                vec![hermes::noted_in(run, people::TOLD, json!({"key": key, "mend": mend}), trail)];
             changes.extend(hermes::commented(Self::NAME, &note));
             changes
+        })
+    }
+
+    /// Notes that what a person was told of is over.
+    fn no_more(&self, t: &TaskSeen, key: &str, how: &str) -> Verdict {
+        let because = format!("{key} is over: {how}");
+        let verb = Verb::new("tell", key, because);
+        let run = t.detail.task.current_run;
+        self.step(t, verb, |trail| {
+            vec![hermes::noted_in(run, people::TOLD, json!({"key": key, "over": true}), trail)]
         })
     }
 

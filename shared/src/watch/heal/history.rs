@@ -9,7 +9,7 @@ use crate::board::{Detail, Event, Run};
 use crate::cause::{self, Cause};
 use crate::time::Time;
 use crate::watch::distress::HAND;
-use crate::watch::word::{cause_in, is_fresh_start};
+use crate::watch::word::{cause_in, starts_anew};
 
 /// How often `heal` helped a task in its present episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) struct Tally {
 /// proven healthy work, whichever is later.
 pub(super) fn tally(seen: &Detail, decay: i64) -> Tally {
     let healthy = seen.runs.iter().filter(|r| lived(r) >= decay).map(|r| r.started_at.plus(decay)).max();
-    let began = seen.events.iter().rposition(is_fresh_start).map_or(0, |i| i + 1);
+    let began = seen.events.iter().rposition(|e| starts_anew(seen, e)).map_or(0, |i| i + 1);
     let mut tally = Tally::default();
     for e in &seen.events[began..] {
         if e.by() != Some("heal") || healthy.is_some_and(|h| e.at < h) {

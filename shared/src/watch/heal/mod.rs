@@ -13,7 +13,7 @@ pub mod seen;
 pub mod session;
 mod stuck;
 pub(in crate::watch) use observe::ask;
-pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, worker};
+pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, used, worker};
 #[cfg(test)]
 mod tests;
 
@@ -69,6 +69,8 @@ enum Verdict {
     Wait(String, Time),
     /// Leave it, because something is not known.
     Unknown(String),
+    /// The same, and tell somebody: what stops it is no passing doubt.
+    Blind(String),
     /// Nothing is wrong with it.
     Fine,
 }
@@ -133,6 +135,10 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
             Verdict::Leave(because) => left(because),
             Verdict::Wait(because, until) => left(because).until(Some(until)),
             Verdict::Unknown(because) => left(because).unknown(),
+            Verdict::Blind(because) => {
+                decision.findings.push(format!("{}: {because}", t.detail.task.id));
+                left(because).unknown()
+            }
         };
         decision.left.push(left);
     }
@@ -143,7 +149,7 @@ impl Rules<'_> {
     fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
         if let Some(why) = word::hands_off(&t.detail, profiles) {
-            return Verdict::Leave(why);
+            return self.let_go(t, profiles).unwrap_or(Verdict::Leave(why));
         }
         let row = &t.detail.task;
         match row.status {

@@ -12,11 +12,12 @@ use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
 use crate::host::{Ask, Birth, Life, Look, Target};
-use crate::logs::LogEnd;
+use crate::logs::usage::Usage;
 use crate::logs::vitals::{Vitals, Worker};
+use crate::logs::{LogEnd, Reading};
 use crate::runtime::gateway;
 use crate::time::Time;
-use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, UseAsk, World, clock, route, word};
+use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, UseAsk, World, clock, ended, route, word};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
 const RECENT: i64 = 2 * 3_600;
@@ -170,16 +171,17 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
         if let Some((look, s)) = worker.as_mut().zip(session.as_ref()) {
             look.orphans.extend(s.left.iter().cloned());
         }
-        let (log, log_at) = match reads_log(&detail, worker.as_ref()) {
+        let (log, log_at, refused) = match reads_log(&detail, worker.as_ref()) {
             Some(since) => {
                 let file = detail.words_file();
                 let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
                 let profile = profile.or(detail.task.assignee.as_deref());
                 let ask = LogAsk { board: &board, task: &detail.task.id, profile, since, now, file };
                 let reading = world.logs.read(&ask, world.cache);
-                (reading.end, reading.modified)
+                let refused = refused(&detail, &reading);
+                (reading.end, reading.modified, refused)
             }
-            None => (LogEnd::NoEvidence, None),
+            None => (LogEnd::NoEvidence, None, Vec::new()),
         };
         let log = match &session {
             Some(s) if matches!(log, LogEnd::Absent | LogEnd::NoEvidence) => s.end.clone(),
@@ -203,6 +205,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             worker,
             log,
             log_at,
+            refused,
             gone_since,
             vitals,
             target,
@@ -267,6 +270,12 @@ pub(super) fn fared(world: &mut World<'_>, detail: &Detail, now: Time) -> Option
     (world.vitals)(&ask, None, world.cache)
 }
 
+/// What a running attempt used so far.
+pub(crate) fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
+    let ask = attempt(world, detail, Some(run), now);
+    (world.usage)(&ask, world.cache)
+}
+
 /// The question about one attempt.
 fn attempt<'a>(world: &World<'_>, detail: &'a Detail, run: Option<&'a Run>, now: Time) -> UseAsk<'a> {
     let t = &detail.task;
@@ -299,6 +308,19 @@ fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
     worker.filter(|w| w.life != Life::Alive && !w.orphans.is_empty())?;
     let run = detail.task.current_run.or(detail.newest_run().map(|r| r.id)).unwrap_or(0);
     Some(format!("{}:{run}", detail.task.id))
+}
+
+/// Attempts that the log says were refused. The newest one is asked about where its worker is gone, whether or not anybody booked
+/// that.
+fn refused(detail: &Detail, reading: &Reading) -> Vec<i64> {
+    let told = ended::told(detail, reading).into_iter().map(|(run, e)| (run.id, e.cause));
+    let newest = match &reading.end {
+        LogEnd::Ended(e) => detail.newest_run().map(|run| (run.id, e.cause)),
+        _ => None,
+    };
+    let all: BTreeSet<i64> =
+        told.chain(newest).filter(|(_, cause)| ended::explains(*cause)).map(|(run, _)| run).collect();
+    all.into_iter().collect()
 }
 
 /// From when on the log matters, where its end decides anything.
@@ -340,6 +362,7 @@ pub(in crate::watch) fn ask(detail: &Detail) -> Option<Ask> {
                 since,
                 hermes_spawned: spawned.is_some(),
                 birth: birth(t.worker_started_at.as_deref(), claimed),
+                workers: detail.workers(),
                 namespace: recorded(claimed, "namespace").and_then(|v| v.as_str().map(str::to_owned)),
             })
         }
@@ -355,6 +378,7 @@ pub(in crate::watch) fn ask(detail: &Detail) -> Option<Ask> {
                 since: claimed.map_or(t.created_at, |e| e.at),
                 hermes_spawned: false,
                 birth: None,
+                workers: detail.workers(),
                 namespace: None,
             })
         }

@@ -23,7 +23,7 @@ use crate::packet::{self, Autopsy, Packet, Standing, verifier};
 use crate::quote;
 use crate::time::Time;
 use crate::tree::state::{Drift, Method, TreeState, drift};
-use crate::watch::{World, word};
+use crate::watch::{World, ended, word};
 
 /// The longest look at one tree, and at all of a pass.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
@@ -33,8 +33,9 @@ const TREES_LIMIT: Duration = Duration::from_secs(20);
 /// the one that noted it changes nothing.
 const SETTLE: i64 = 30;
 
-/// The event with which a tree is noted.
+/// The event with which a death and a tree are noted, and its rule.
 const NOTED: &str = "watchbill_detected";
+const DEATH: &str = "worker-gone";
 
 /// How the ground is on which the next attempt would work.
 pub(super) enum Ground {
@@ -178,16 +179,31 @@ pub(super) fn is_to_be_noted(t: &TaskSeen) -> bool {
 /// The tree as it was noted when this attempt's worker was first seen gone. What stands before the worker's last sign of life
 /// was written by somebody else.
 fn noted(t: &TaskSeen) -> Option<(Time, TreeState)> {
-    let run = attempt(&t.detail)?;
-    let heard = heard(&t.detail, run);
     let state = |e: &Event| serde_json::from_value(e.trail()?.get("tree")?.clone()).ok();
+    notes(t).find_map(|e| Some((e.at, state(e)?)))
+}
+
+/// Events that note that the worker of this attempt was seen gone.
+fn notes(t: &TaskSeen) -> impl Iterator<Item = &Event> {
+    let run = attempt(&t.detail);
+    let heard = run.map(|run| heard(&t.detail, run));
     // By what was heard then: a clock that was set back in between makes the sign look younger than the note.
-    let stands = |e: &Event| {
+    let stands = move |e: &Event| {
         let then = e.trail().and_then(|t| t.get("heard")?.as_i64());
-        then.map_or(e.at >= heard, |then| then == heard.0)
+        heard.is_some_and(|heard| then.map_or(e.at >= heard, |then| then == heard.0))
     };
-    let ours = |e: &&Event| e.kind == NOTED && e.run == Some(run.id) && word::is_ours(e) && stands(e);
-    t.detail.events.iter().filter(ours).find_map(|e| Some((e.at, state(e)?)))
+    let id = run.map(|run| run.id);
+    let is_death =
+        |t: &Value| t.get("tree").is_some() || t.get("case").and_then(Value::as_str) == Some(DEATH);
+    let of_death = move |e: &Event| e.trail().is_some_and(is_death);
+    t.detail.events.iter().filter(move |e| {
+        e.kind == NOTED && id.is_some() && e.run == id && word::is_ours(e) && of_death(e) && stands(e)
+    })
+}
+
+/// When this attempt's worker was first seen gone, as it was noted then.
+pub(super) fn death(t: &TaskSeen) -> Option<Time> {
+    notes(t).next().map(|e| e.at)
 }
 
 /// The newest sign of life of an attempt.
@@ -230,10 +246,22 @@ impl Rules<'_> {
     /// Notes the tree of a dead worker, before anything else is done about it.
     pub(super) fn note_tree(&self, t: &TaskSeen, state: &TreeState, what: &str) -> Verdict {
         let because = format!("{what}; its working tree is noted first");
-        let verb = Verb::new("note", "worker-gone", because)
+        self.note(t, because, Some(state))
+    }
+
+    /// Notes that the worker was seen gone.
+    pub(super) fn note_death(&self, t: &TaskSeen, what: &str) -> Verdict {
+        let state = t.resume.as_ref().and_then(|r| r.tree.as_ref());
+        self.note(t, what.to_owned(), state)
+    }
+
+    fn note(&self, t: &TaskSeen, because: String, state: Option<&TreeState>) -> Verdict {
+        let mut verb = Verb::new("note", DEATH, because)
             .fact("run", json!(attempt(&t.detail).map(|r| r.id)))
-            .fact("heard", json!(attempt(&t.detail).map(|r| heard(&t.detail, r).0)))
-            .fact("tree", json!(state));
+            .fact("heard", json!(attempt(&t.detail).map(|r| heard(&t.detail, r).0)));
+        if let Some(state) = state {
+            verb = verb.fact("tree", json!(state));
+        }
         let run = t.detail.task.current_run;
         self.step(t, verb, |trail| vec![hermes::noted_in(run, NOTED, json!({}), trail)])
     }
@@ -285,8 +313,8 @@ pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
     if packet.is_blank() { Vec::new() } else { hermes::commented("heal", &packet::render(&packet)) }
 }
 
-/// Whether an attempt died of nothing that is known: its worker was there and then was not. What ended on a limit, on an
-/// endpoint, on a broken protocol, was taken back or never started says so in its run, and is counted elsewhere.
+/// Whether an attempt died of nothing that is known, by its run alone: its worker was there and then was not. What was taken back
+/// or never started says so there.
 fn died(run: &Run) -> bool {
     match run.outcome.as_deref() {
         // The one that is just being buried.
@@ -297,17 +325,22 @@ fn died(run: &Run) -> bool {
 }
 
 /// Whether one more death would be over the cap: the present attempt is among the counted.
-pub(super) fn is_capped(d: &Detail, policy: &Policy) -> bool {
-    attempts(d) > i64::from(policy.max_resumes)
+pub(super) fn is_capped(t: &TaskSeen, policy: &Policy) -> bool {
+    attempts(t) > i64::from(policy.max_resumes)
 }
 
-/// Attempts that died since the last success or the last word of somebody else, the open one among them.
-pub(super) fn attempts(d: &Detail) -> i64 {
-    let fresh = d.events.iter().rev().find(|e| word::is_fresh_start(e)).map(|e| e.at);
+/// Attempts that died since the last success or the last word of somebody else, the open one among them. What was refused by a
+/// provider, an endpoint or the protocol did not die, however its dispatcher booked it: a pass wrote that down, or the log says it.
+pub(super) fn attempts(t: &TaskSeen) -> i64 {
+    let d = &t.detail;
+    let mut explained = ended::recorded(d);
+    explained.extend(&t.refused);
+    let fresh = d.events.iter().rev().find(|e| word::starts_anew(d, e)).map(|e| e.at);
     let since = |at: Time| fresh.is_none_or(|fresh| at >= fresh);
     let episode =
         d.runs.iter().take_while(|r| r.outcome.as_deref() != Some("completed") && since(r.started_at));
-    i64::try_from(episode.filter(|r| died(r)).count()).unwrap_or(i64::MAX)
+    let dead = episode.filter(|r| died(r) && !explained.contains(&r.id));
+    i64::try_from(dead.count()).unwrap_or(i64::MAX)
 }
 
 /// A dead worker's task on its way back into the queue. A worker that had finished its turn and left is told apart from one

@@ -6,13 +6,21 @@ use super::resume::{self, Ground};
 use super::seen::TaskSeen;
 use super::session::Standing;
 use super::{Rules, Verb, Verdict, history, hold};
+use crate::board::Status;
 use crate::board::hermes;
 use crate::cause::{Cause, Owner};
 use crate::config::span::seconds;
-use crate::host::{Life, Look, Proof};
+use crate::host::{Life, Look, Orphan, Proof};
 use crate::logs::LogEnd;
 use crate::time::{Time, words};
 use crate::watch::{clock, word};
+
+/// Seconds for which a log that cannot be read stops a task before a person is asked: whoever mends a disk, a mount or a mode in
+/// working hours has done so by then, and no night is lost altogether.
+const BLIND: i64 = 6 * 3_600;
+
+/// The word for it.
+const UNREADABLE: &str = "log-unreadable";
 
 /// What is dead about a running row.
 struct Death<'a> {
@@ -135,13 +143,14 @@ impl Rules<'_> {
             return wait;
         }
         let mut because = format!("{}, last heard from {} ago", death.what, words(quiet));
-        let died = resume::attempts(&t.detail) - i64::from(death.excused.is_some());
+        let died = resume::attempts(t) - i64::from(death.excused.is_some());
         if died > i64::from(self.policy.max_resumes) {
             return self.capped(t, death.look, died, &because);
         }
         match &t.log {
             LogEnd::Unreadable(why) => {
-                return Verdict::Unknown(format!("{}, but its log cannot be read: {why}", death.what));
+                let what = format!("{}, but its log cannot be read: {why}", death.what);
+                return self.unreadable(t, death.look.proof.clone(), &what, quiet);
             }
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
                 because.push_str(&format!("; its log ends on {}", e.cause.as_str()));
@@ -213,26 +222,59 @@ impl Rules<'_> {
         }
     }
 
-    /// A killed worker's tool child lives on in a session of its own and may still edit the tree. It is waited for,
-    /// but not for ever.
+    /// A killed worker's tool child lives on in a session of its own and may still edit the tree. It is waited for from the
+    /// worker's death, but not for ever.
     pub(super) fn orphans(&self, t: &TaskSeen, look: &Look) -> Option<Verdict> {
         let first = look.orphans.first()?;
-        let waited = t.gone_since.map_or(0, |since| self.seen.now.since(since));
         let most = seconds(self.policy.orphan_wait);
-        // The second bound rests on the board alone: what we remember may be lost in every pass.
-        let started = self.started(t);
-        let signs = [t.detail.task.last_heartbeat_at, t.session.as_ref().and_then(|s| s.active)];
-        let heard = signs.into_iter().flatten().filter(|s| self.is_sane(*s)).fold(started, Time::max);
-        if waited >= most || self.seen.now.since(heard) >= most.saturating_mul(4) {
+        let runs = t.detail.task.status == Status::Running;
+        let noted = resume::death(t);
+        let died = if runs { noted.or(t.gone_since).unwrap_or(self.seen.now) } else { self.left_at(t) };
+        let waited =
+            look.orphans.iter().map(|o| self.seen.now.since(left_behind(t, o).unwrap_or(died))).min();
+        let left = most - waited.unwrap_or(0).max(0);
+        if left <= 0 {
             return None;
         }
         let because = format!(
             "worker gone, waiting up to {} for its child {} ({}) to end",
-            words(most - waited),
+            words(left),
             first.pid,
             first.command
         );
-        Some(Verdict::Wait(because, self.seen.now.plus(most - waited)))
+        // On the board, since what we remember may be lost in every pass.
+        if runs && noted.is_none() {
+            return Some(self.note_death(t, &because));
+        }
+        Some(Verdict::Wait(because, self.seen.now.plus(left)))
+    }
+
+    /// When the worker of an attempt that is over was last there, as far as is known; the board's own word on its end bounds
+    /// what we remember.
+    fn left_at(&self, t: &TaskSeen) -> Time {
+        let ended = t.detail.newest_run().and_then(|r| r.ended_at).unwrap_or_else(|| self.started(t));
+        let latest = ended.plus(seconds(self.policy.orphan_wait).saturating_mul(3));
+        t.gone_since.unwrap_or(ended).min(latest)
+    }
+
+    /// What a log that cannot be read said is not known: it may well be a limit, and then the next attempt only adds to it. It is
+    /// said in each pass; after [`BLIND`] seconds a person looks, for nobody else will.
+    pub(super) fn unreadable(&self, t: &TaskSeen, proof: Option<Proof>, what: &str, waited: i64) -> Verdict {
+        if let Some(verdict) = self.still_at_work(t) {
+            return verdict;
+        }
+        if waited < BLIND {
+            let left = words(BLIND - waited);
+            return Verdict::Blind(format!(
+                "{what}; nothing is decided about it, and in {left} a person is asked"
+            ));
+        }
+        let because = format!("{what}, for {}: needs a person", words(waited));
+        let verb = Verb::new("hand-over", UNREADABLE, because).cause(Some(Cause::WorkerGone)).proof(proof);
+        let person = self.person_for(t);
+        self.step(t, verb, |trail| {
+            hermes::handed_to_person(&t.detail, Cause::WorkerGone, UNREADABLE, person, trail)
+        })
     }
 
     /// Set free, the work would only hit the same wall, or get in its card's way: free the claim and park the task, both
@@ -254,8 +296,7 @@ impl Rules<'_> {
                 hermes::handed_to_person(&t.detail, cause, "hold-cap", self.person_for(t), trail)
             });
         }
-        let wait =
-            word::backoff(seconds(self.policy.hold), held, seconds(self.policy.hold_max), &t.detail.task.id);
+        let wait = word::hold_for(self.policy, cause, held, &t.detail.task.id);
         let until = self.seen.now.plus(wait);
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
         let because = format!("{because}; held until {}", until.local_clock());
@@ -290,4 +331,11 @@ impl Rules<'_> {
     pub(super) fn is_sane(&self, sign: Time) -> bool {
         sign.since(self.seen.now) <= clock::FUTURE
     }
+}
+
+/// When the attempt ended whose worker left this behind, where that is an earlier one.
+fn left_behind(t: &TaskSeen, orphan: &Orphan) -> Option<Time> {
+    let present = t.detail.task.current_run.or(t.detail.newest_run().map(|r| r.id));
+    let run = t.detail.runs.iter().find(|r| Some(r.id) == orphan.run && orphan.run != present)?;
+    run.ended_at
 }

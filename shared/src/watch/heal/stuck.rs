@@ -112,9 +112,10 @@ impl Rules<'_> {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
         }
         if let LogEnd::Unreadable(why) = &t.log {
-            return Verdict::Unknown(format!("gave up, but its log cannot be read: {why}"));
+            let what = format!("gave up, but its log cannot be read: {why}");
+            return self.unreadable(t, None, &what, self.seen.now.since(event.at));
         }
-        let died = resume::attempts(d);
+        let died = resume::attempts(t);
         if died > i64::from(self.policy.max_resumes) && d.cards.is_empty() {
             return self.capped_while_blocked(t, died);
         }
@@ -223,10 +224,10 @@ impl Rules<'_> {
     }
 
     /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work.
-    fn still_at_work(&self, t: &TaskSeen) -> Option<Verdict> {
+    pub(super) fn still_at_work(&self, t: &TaskSeen) -> Option<Verdict> {
         let look = t.worker.as_ref()?;
         if look.life == Life::Alive {
-            return Some(Verdict::Leave(format!("worker alive: {}", look.because)));
+            return Some(self.outlived(t, look));
         }
         self.orphans(t, look)
     }
@@ -281,7 +282,8 @@ impl Rules<'_> {
         if d.task.status != Status::Blocked {
             match &t.log {
                 LogEnd::Unreadable(why) => {
-                    return Verdict::Unknown(format!("{because}, but its log cannot be read: {why}"));
+                    let what = format!("{because}, but its log cannot be read: {why}");
+                    return self.unreadable(t, None, &what, over);
                 }
                 LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
                     let because = format!("{because}; its log ends on {}", e.cause.as_str());
@@ -308,7 +310,9 @@ impl Rules<'_> {
         }
         match &t.log {
             LogEnd::Unreadable(why) => {
-                return Verdict::Unknown(format!("held by Hermes' guard, but its log cannot be read: {why}"));
+                let what = format!("held by Hermes' guard, but its log cannot be read: {why}");
+                let ended = d.newest_run().and_then(|r| r.ended_at).unwrap_or(d.task.created_at);
+                return self.unreadable(t, None, &what, self.seen.now.since(ended));
             }
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
                 let because = format!("held by Hermes' guard, and its log ends on {}", e.cause.as_str());
@@ -384,9 +388,7 @@ impl Rules<'_> {
             return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
         }
         let held_at = self.held_at(d, event);
-        let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(held_at, Time);
-        // Whatever the row says, no hold lasts longer than its kind may.
-        let until = until.min(held_at.plus(seconds(self.policy.hold_max) * 6 / 5));
+        let until = self.hold_ends(d, event, hold);
         if self.seen.now < until {
             return Verdict::Wait(format!("held until {}", until.local_clock()), until);
         }
@@ -423,6 +425,31 @@ impl Rules<'_> {
 }
 
 impl Rules<'_> {
+    /// Ends a hold of ours on a task that somebody marked since: it was put on before, and nobody else ends it. That is all.
+    pub(super) fn let_go(&self, t: &TaskSeen, profiles: &[String]) -> Option<Verdict> {
+        let d = &t.detail;
+        let (event, hold) =
+            word::our_hold(d).filter(|_| word::is_opted_out(d, profiles) && !is_card(&d.task))?;
+        let until = self.hold_ends(d, event, hold);
+        if self.seen.now < until {
+            let because = format!("marked `watchbill: no-heal`; held until {}", until.local_clock());
+            return Some(Verdict::Wait(because, until));
+        }
+        let held = words(self.seen.now.since(self.held_at(d, event)));
+        let because = format!(
+            "held for {held}, the hold is over; marked `watchbill: no-heal`, and left alone from here on"
+        );
+        let verb = Verb::new("resume", "hold-over", because);
+        Some(self.step(t, verb, |trail| hermes::unblocked(d, trail)))
+    }
+
+    /// When a hold ends. Whatever the row says, none lasts longer than its kind may.
+    fn hold_ends(&self, d: &Detail, event: &Event, hold: &serde_json::Value) -> Time {
+        let held_at = self.held_at(d, event);
+        let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(held_at, Time);
+        until.min(held_at.plus(seconds(self.policy.hold_max) * 6 / 5))
+    }
+
     /// When a task was held. An event that lies in the future was written by a wrong clock or by somebody who means to hold
     /// the task for ever; then it counts from what came before it, so that the hold ends all the same.
     fn held_at(&self, d: &Detail, event: &Event) -> Time {

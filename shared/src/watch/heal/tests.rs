@@ -14,7 +14,7 @@ use crate::host::{HostFacts, Life, Look, Orphan, Proof};
 use crate::logs::{Evidence, LogEnd};
 use crate::time::Time;
 use crate::watch::testing::{self, NOW, ago, detail, event};
-use crate::watch::{Decision, Dispatcher, Pass, Runtime, word};
+use crate::watch::{Decision, Dispatcher, Pass, Runtime, people, word};
 
 fn policy() -> Policy {
     Config::default().heal
@@ -47,6 +47,7 @@ fn blank(status: Status) -> TaskSeen {
         worker: None,
         log: LogEnd::Absent,
         log_at: None,
+        refused: Vec::new(),
         gone_since: None,
         vitals: None,
         target: None,
@@ -63,15 +64,23 @@ fn look(life: Life) -> Look {
         start_ticks: None,
         boot_id: "b".into(),
         namespace: None,
+        workers: Vec::new(),
     };
     Look {
         life,
         because: "as seen".into(),
         worker_pid: None,
+        is_older: false,
         orphans: Vec::new(),
         claimer: Life::Alive,
         proof: (life == Life::Gone).then_some(proof),
     }
+}
+
+/// The note of a death that was seen so long ago, of an attempt that was last heard from at `heard`.
+fn death(seconds: i64, heard: i64) -> Event {
+    let trail = json!({"case": "worker-gone", "heard": ago(heard).0});
+    Event { run: Some(1), ..ours("watchbill_detected", seconds, trail) }
 }
 
 /// Claimed and spawned `began` seconds ago by a claimer that still lives.
@@ -206,6 +215,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
             hostname: "host".into(),
             boot_id: "b".into(),
             boot_time: ago(500_000),
+            init_ticks: Some(1),
             initial_pid_namespace: true,
             pid_namespace: "pid:[1]".into(),
             sees_all: true,
@@ -422,17 +432,77 @@ fn recycled_pid_orphan_row_and_lease() {
 
 #[test]
 fn children_of_a_dead_worker_are_waited_for() {
-    let orphan = Orphan { pid: 77, command: "cargo test".into() };
+    let orphan = Orphan { pid: 77, command: "cargo test".into(), run: None };
     let waiting = with!(running(Life::Gone, 900), |t| {
         t.worker.as_mut().unwrap().orphans = vec![orphan];
-        t.gone_since = Some(ago(60));
     });
-    says(waiting.clone(), "- worker gone, waiting up to 14m for its child 77 (cargo test) to end");
-    let over = with!(waiting, |t| t.gone_since = Some(ago(901)));
+    let noted = |seconds: i64| with!(waiting.clone(), |t| t.detail.events.push(death(seconds, 900)));
+    // Its death is noted on the board: what we remember may be lost.
     says(
-        over,
-        "requeue dead-worker: worker 42 gone, last heard from 15m ago; its children still run: 77 (failure",
+        waiting.clone(),
+        "note worker-gone: worker gone, waiting up to 15m for its child 77 (cargo test) to end",
     );
+    says(noted(60), "- worker gone, waiting up to 14m for its child 77 (cargo test) to end");
+    says(with!(noted(60), |t| t.gone_since = Some(NOW)), "- worker gone, waiting up to 14m");
+    let over =
+        "requeue dead-worker: worker 42 gone, last heard from 15m ago; its children still run: 77 (failure";
+    says(noted(900), over);
+    says(with!(noted(900), |t| t.gone_since = Some(NOW)), over);
+    // However long it was silent before it died.
+    let silent = |seconds: Option<i64>| {
+        with!(running(Life::Gone, 90_000), |t| {
+            t.worker.as_mut().unwrap().orphans = vec![Orphan { pid: 77, command: "make".into(), run: None }];
+            t.detail.events.extend(seconds.map(|seconds| death(seconds, 90_000)));
+        })
+    };
+    says(silent(None), "note worker-gone: worker gone, waiting up to 15m");
+    says(silent(Some(899)), "- worker gone, waiting up to 1s");
+    says(silent(Some(900)), "requeue dead-worker");
+    // A note from before its last sign of life is of another death, and one by somebody else none.
+    says(with!(silent(Some(800)), |t| t.detail.task.last_heartbeat_at = Some(ago(700))), "note worker-gone");
+    let forged = with!(silent(Some(800)), |t| {
+        t.detail.events.last_mut().unwrap().payload["by"] = json!("luna");
+    });
+    says(forged, "note worker-gone");
+}
+
+#[test]
+fn what_an_earlier_attempt_left_running_was_waited_for_then() {
+    let left = |of: i64, ended: i64| {
+        with!(running(Life::Gone, 900), |t| {
+            t.detail.runs.push(run(0, 9_000, Some(ended), Some("crashed")));
+            t.worker.as_mut().unwrap().orphans =
+                vec![Orphan { pid: 77, command: "make".into(), run: Some(of) }];
+        })
+    };
+    says(
+        left(0, 901),
+        "requeue dead-worker: worker 42 gone, last heard from 15m ago; its children still run: 77",
+    );
+    says(left(1, 901), "note worker-gone");
+}
+
+#[test]
+fn a_worker_that_outlived_its_attempt_is_told_of_once() {
+    let alive = |began: i64, is_older: bool| {
+        with!(running(Life::Alive, began), |t| {
+            let look = t.worker.as_mut().unwrap();
+            (look.is_older, look.worker_pid) = (is_older, Some(77));
+        })
+    };
+    says(alive(2_000, false), "- worker alive: as seen");
+    says(alive(899, true), "- worker alive: as seen");
+    let told = "process 77 of an attempt that is over still works on it, 15m after the board went on";
+    says(alive(900, true), &format!("tell older-worker: {told}"));
+    let d = decided(alive(900, true));
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_detected commented", None));
+    let again = with!(alive(900, true), |t| {
+        t.detail.events.push(event("watchbill_detected", 60, json!({"by": "heal", "key": "older-worker"})));
+    });
+    says(again.clone(), &format!("- {told}"));
+    assert_eq!(people::waits(&again.detail).map(|w| w.1), Some(Some(ago(60))));
+    let later = with!(again, |t| t.detail.events.push(event("claimed", 30, json!({"lock": "host:7"}))));
+    assert_eq!(people::waits(&later.detail), None, "another attempt began");
 }
 
 #[test]
@@ -668,14 +738,15 @@ fn leaked_claims() {
 
 #[test]
 fn what_still_runs_is_not_started_again() {
-    let orphan = || Orphan { pid: 77, command: "cargo".into() };
+    let orphan = || Orphan { pid: 77, command: "cargo".into(), run: None };
     let at_work = |mut t: TaskSeen, life: Life, orphans: Vec<Orphan>| {
         t.worker = Some(Look { orphans, ..look(life) });
         t.gone_since = Some(ago(60));
         t
     };
     let recent = || given_up("pid 4 not alive", 1_200);
-    says(at_work(recent(), Life::Alive, vec![]), "- worker alive");
+    says(at_work(recent(), Life::Alive, vec![]), "tell older-worker: ");
+    says(at_work(given_up("pid 4 not alive", 899), Life::Alive, vec![]), "- worker alive");
     says(
         at_work(recent(), Life::Unknown, vec![orphan()]),
         "- worker gone, waiting up to 14m for its child 77",
@@ -685,7 +756,7 @@ fn what_still_runs_is_not_started_again() {
     let jam = with!(jammed("pid 429 not alive"), |t| {
         (t.detail.runs[0].started_at, t.detail.runs[0].ended_at) = (ago(3_000), Some(ago(2_900)));
     });
-    says(at_work(jam.clone(), Life::Alive, vec![]), "- worker alive");
+    says(at_work(jam.clone(), Life::Alive, vec![]), "tell older-worker: ");
     says(at_work(jam, Life::Unknown, vec![orphan()]), "- worker gone, waiting");
     let leak = with!(blank(Status::Ready), |t| {
         t.detail.task.claim_lock = Some("host:7".into());
@@ -695,11 +766,11 @@ fn what_still_runs_is_not_started_again() {
     });
     says(at_work(leak, Life::Unknown, vec![orphan()]), "- worker gone, waiting");
     // Even where nothing is remembered between passes, not for ever.
-    let forgetful = with!(running(Life::Gone, 3_700), |t| {
-        t.worker.as_mut().unwrap().orphans = vec![orphan()];
-        t.gone_since = Some(NOW);
-    });
-    says(forgetful, "requeue dead-worker");
+    for (ended, want) in [(3_599, "- worker gone, waiting"), (3_600, "reset crash-loop")] {
+        let mut forgetful = at_work(given_up("pid 4 not alive", ended), Life::Unknown, vec![orphan()]);
+        forgetful.gone_since = Some(NOW);
+        says(forgetful, want);
+    }
 }
 
 #[test]
@@ -1021,7 +1092,10 @@ proptest! {
             prop_assert!(row.max_retries.is_none());
         }
         if matches!(t.log, LogEnd::Unreadable(_)) {
-            prop_assert!(matches!(row.status, Status::Blocked | Status::Todo) && row.claim_lock.is_some(), "{step:?}");
+            let of_claim = matches!(row.status, Status::Blocked | Status::Todo) && row.claim_lock.is_some();
+            prop_assert!(of_claim || step.case == "log-unreadable", "{step:?}");
+            let to = step.changes.iter().find_map(|c| if let Change::SetStatus(to) = c { Some(to.clone()) } else { None });
+            prop_assert!(to.is_none_or(|to| to == Status::Blocked), "{step:?}");
         }
         let frees = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready | Status::Review)));
         if frees && matches!(&t.log, LogEnd::Ended(e) if e.cause == Cause::RateLimit) {
@@ -1053,6 +1127,58 @@ proptest! {
         prop_assert_eq!(&again, &s);
         prop_assert_eq!(decide(&again, &pass(), &config()), decide(&s, &pass(), &config()));
     }
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_told_and_after_six_hours_a_persons() {
+    let blind = |mut t: TaskSeen| {
+        t.log = LogEnd::Unreadable("a symbolic link".into());
+        decided(t)
+    };
+    const HOURS: i64 = 6 * 3_600;
+    let what =
+        "its log cannot be read: a symbolic link; nothing is decided about it, and in 1s a person is asked";
+    for t in [running(Life::Gone, HOURS - 1), given_up("pid 4 not alive", HOURS - 1)] {
+        let d = blind(t);
+        assert_eq!((d.steps.len(), d.findings.len(), d.left.len()), (0, 1, 1), "{d:?}");
+        assert!(d.findings[0].starts_with("t_00000001: ") && d.findings[0].ends_with(what), "{d:?}");
+        assert!(d.left[0].unknown);
+    }
+    for t in [running(Life::Gone, HOURS), given_up("pid 4 not alive", HOURS)] {
+        let d = blind(t);
+        assert!(
+            line(&d).starts_with("hand-over log-unreadable: ") && line(&d).contains("needs a person"),
+            "{d:?}"
+        );
+        let says = |c: &Change| matches!(c, Change::AddEvent { kind, payload, .. } if kind == "blocked" && payload["cause"] == "log-unreadable");
+        assert!(d.steps[0].changes.iter().any(says) && d.findings.is_empty(), "{d:?}");
+    }
+    assert_eq!(blind(running(Life::Alive, HOURS)).steps, []);
+    assert_eq!(blind(running(Life::Unknown, HOURS)).findings, [""; 0], "whether it died is not known either");
+}
+
+#[test]
+fn a_hold_of_ours_ends_also_where_somebody_marked_the_task_since() {
+    let marked = |until: i64, by: &str| {
+        with!(blank(Status::Scheduled), |t| {
+            let hold = json!({"hold": {"owner": by, "cause": "rate_limit", "until": NOW.plus(until).0}});
+            t.detail.events.push(event("scheduled", 900, json!({"by": by, "watchbill": hold})));
+            t.detail.body = "Do it.\nwatchbill: no-heal\n".into();
+        })
+    };
+    says(marked(60, "route-blocked"), "- marked `watchbill: no-heal`; held until ");
+    for by in ["route-blocked", "heal", "synthesize-distress"] {
+        says(marked(0, by), "resume hold-over: held for 15m, the hold is over; marked `watchbill: no-heal`");
+    }
+    says(marked(0, "anna"), "- marked `watchbill: no-heal`");
+    // Nothing else is done about it.
+    let due = |change: &dyn Fn(&mut TaskSeen)| {
+        let mut t = marked(0, "synthesize-distress");
+        change(&mut t);
+        decided(t).steps.first().map(|s| s.action.clone())
+    };
+    assert_eq!(due(&|t| t.detail.task.status = Status::Ready), None);
+    assert_eq!(due(&|t| t.detail.task.title = "[BLOCKED] t_00000009 rate_limited".into()), None);
 }
 
 #[test]

@@ -100,11 +100,21 @@ impl<'a> Rules<'a> {
                     changed.push(one.task.clone());
                     steps.extend(made);
                 }
+                Err(_) if self.is_fulfilled(one, &of_card) => {
+                    done.push(format!("{what} (nothing to do: it is running already)"));
+                }
                 Err(why) => refused.push(format!("{what}: {why}")),
             }
         }
         steps.into_iter().for_each(|step| self.push(step));
         self.note(card, &done, &refused, changed);
+    }
+
+    /// Whether a decision asks for what is so already: a gateway that tries again by itself may start a task before its card is
+    /// answered.
+    fn is_fulfilled(&self, one: &Decision, own: &BTreeSet<String>) -> bool {
+        let asks = one.action == Action::Unblock && own.contains(&one.task);
+        asks && self.task(&one.task).is_some_and(|d| d.task.status == Status::Running)
     }
 
     /// Tasks a card may decide about: the one of its title, or all that were tied to an incident's.

@@ -12,16 +12,20 @@ use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::config::{Config, Routing as Keys};
 use crate::error::Result;
+use crate::logs::Evidence;
 use crate::provider::ledger::{Entry, Ledger, News, Policy, Sighting};
 use crate::provider::{self, Id, Profile};
 use crate::time::Time;
-use crate::watch::{World, word};
+use crate::watch::{LogAsk, World, ended, word};
 
 /// How far back among a board's newest events and runs is looked.
 const MOST_EVENTS: u32 = 20_000;
 const MOST_RUNS: u32 = 500;
 /// Most profiles whose configuration is read.
 const MOST_PROFILES: usize = 256;
+/// Seconds after its end in which the log of an attempt is asked why it was limited, and of how many that is done in one pass.
+const LATELY: i64 = 3_600;
+const MOST_ASKED: usize = 32;
 /// Seconds after which nothing sent counts any more: a night.
 pub(crate) const NIGHT: i64 = 43_200;
 
@@ -106,8 +110,14 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     }
     let events = world.board.turns(now.plus(-NIGHT), MOST_EVENTS)?;
     let runs = world.board.recent_runs(MOST_RUNS)?;
-    let mut sightings: Vec<Sighting> =
-        runs.iter().filter_map(|(task, run)| of_run(task, run, &profiles)).collect();
+    let told = told(&events, details);
+    let said = said_by_logs(world, &runs, &told, now)?;
+    let untold = |task: &str, run: &Run| !is_booked_limit(run) || !told.contains(&(task, run.id));
+    let mut sightings: Vec<Sighting> = runs
+        .iter()
+        .filter(|(task, run)| untold(task, run))
+        .filter_map(|(task, run)| of_run(task, run, &profiles, said.get(&(task.as_str(), run.id))))
+        .collect();
     sightings.extend(events.iter().filter_map(|(task, e)| of_event(task, e)));
     let theirs = details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event(&d.task.id, e)));
     sightings.extend(theirs);
@@ -155,14 +165,79 @@ fn share(world: &mut World<'_>, here: &str, what: &Shared) {
     world.cache.put_shared(here, body);
 }
 
-/// What an attempt says by the way it ended.
-fn of_run(task: &str, run: &Run, profiles: &BTreeMap<String, Profile>) -> Option<Sighting> {
+/// One attempt: its task and its number.
+type Attempt<'a> = (&'a str, i64);
+
+/// Whether the runtime itself booked an attempt as limited. That says neither by what (Hermes 0.22 books a used-up quota and an
+/// overloaded provider so as well) nor until when.
+fn is_booked_limit(run: &Run) -> bool {
+    run.outcome.as_deref() == Some("rate_limited")
+}
+
+/// Attempts of which a watcher wrote down what refused them: with the moment that their log stated, which the booking does not have.
+fn told<'a>(events: &'a [(String, Event)], details: &[&'a Detail]) -> BTreeSet<Attempt<'a>> {
+    let of_board = events.iter().map(|(task, e)| (task.as_str(), e));
+    let of_tasks = details.iter().flat_map(|d| d.events.iter().map(|e| (d.task.id.as_str(), e)));
+    let of = |(task, e): (&'a str, &'a Event)| {
+        of_event(task, e)?;
+        let trail = e.trail()?;
+        let task = trail.get("source").and_then(Value::as_str).unwrap_or(task);
+        Some((task, trail.get("run")?.as_i64()?))
+    };
+    of_board.chain(of_tasks).filter_map(of).collect()
+}
+
+/// What the logs say of attempts that the runtime booked as limited lately, and of which nobody wrote anything down yet.
+fn said_by_logs<'a>(
+    world: &mut World<'_>,
+    runs: &'a [(String, Run)],
+    told: &BTreeSet<Attempt<'_>>,
+    now: Time,
+) -> Result<BTreeMap<Attempt<'a>, Evidence>> {
+    let lately = |run: &Run| run.ended_at.is_some_and(|end| now.since(end) <= LATELY);
+    let asked: Vec<&(String, Run)> = runs
+        .iter()
+        .rev()
+        .filter(|(task, run)| is_booked_limit(run) && lately(run) && !told.contains(&(task.as_str(), run.id)))
+        .take(MOST_ASKED)
+        .collect();
+    if asked.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let ids: BTreeSet<String> = asked.iter().map(|(task, _)| task.clone()).collect();
+    let board = world.board.id().clone();
+    let mut said = BTreeMap::new();
+    for d in world.board.look(&ids.into_iter().collect::<Vec<_>>())? {
+        let of_it = || asked.iter().filter(|(task, _)| *task == d.task.id);
+        let Some(since) = of_it().map(|(_, run)| run.started_at).min() else { continue };
+        let profile = of_it().find_map(|(_, run)| run.profile.as_deref());
+        let (task, file) = (d.task.id.as_str(), d.words_file());
+        let reading =
+            world.logs.read(&LogAsk { board: &board, task, profile, since, now, file }, world.cache);
+        for (run, evidence) in ended::told(&d, &reading) {
+            let known = of_it().find(|(_, asked)| asked.id == run.id && evidence.cause.lies_with_provider());
+            said.extend(known.map(|(task, run)| ((task.as_str(), run.id), evidence.clone())));
+        }
+    }
+    Ok(said)
+}
+
+/// What an attempt says by the way it ended: in its log, where that was asked, else as its runtime booked it.
+fn of_run(
+    task: &str,
+    run: &Run,
+    profiles: &BTreeMap<String, Profile>,
+    said: Option<&Evidence>,
+) -> Option<Sighting> {
     run.profile.as_deref()?;
     let end = run.ended_at?;
     let news = match run.outcome.as_deref() {
         // A run without length is a note that something was settled, not work.
         Some("completed") if end > run.started_at => News::Good,
-        Some("rate_limited") => News::Bad { cause: Cause::RateLimit, resets: None },
+        Some("rate_limited") => News::Bad {
+            cause: said.map_or(Cause::RateLimit, |e| e.cause),
+            resets: said.and_then(|e| e.resets),
+        },
         _ => return None,
     };
     Some(Sighting { at: end, ..sighting(task, run, profiles, news) })
@@ -262,5 +337,21 @@ mod tests {
             want.map(|(p, id, open)| (p, id.to_owned(), open)),
             "a move leaves two events and is one"
         );
+    }
+
+    #[test]
+    fn a_booked_limit_is_what_its_log_or_a_watcher_says_of_it() {
+        let run = Run {
+            ended_at: Some(crate::watch::testing::ago(60)),
+            ..crate::watch::testing::run(7, "luna", Some("rate_limited"))
+        };
+        let of = |said: Option<&Evidence>| of_run("t_00000001", &run, &BTreeMap::new(), said).unwrap().news;
+        assert_eq!(of(None), News::Bad { cause: Cause::RateLimit, resets: None });
+        let said = Evidence { resets: Some(Time(9)), ..Evidence::new(Cause::Quota, 1) };
+        assert_eq!(of(Some(&said)), News::Bad { cause: Cause::Quota, resets: Some(Time(9)) });
+        let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
+        let payload = json!({"by": "synthesize-distress", "watchbill": trail});
+        let events = [("t_00000009".to_owned(), event("watchbill_signal", 60, payload))];
+        assert_eq!(told(&events, &[]).into_iter().collect::<Vec<_>>(), [("t_00000001", 7)]);
     }
 }

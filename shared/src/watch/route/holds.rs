@@ -288,7 +288,12 @@ impl<'a> Rules<'a> {
         // hundred that wait do not write three hundred events every few minutes.
         let (least, most) = (seconds(self.config.heal.hold), seconds(self.config.heal.hold_max));
         let later = now.plus(now.since(since).clamp(least, most.max(least)));
-        let until = ends.map_or(later, |e| e.max(later)).min(now.plus(most));
+        // The first hold is as long as its provider said; only one that outlives that looks less and less often.
+        let until = match (ends, w.until) {
+            (Some(ends), None) => ends.max(now.plus(1)),
+            (ends, _) => ends.map_or(later, |e| e.max(later)),
+        };
+        let until = until.min(now.plus(most));
         let provider = held.as_ref().map_or_else(|| self.router.profile(profile).id(), |(id, _)| id.clone());
         let because = format!("waits until {}: {}", until.local_clock(), reason(&w.because, held.as_ref()));
         let mut why = Why::new("provider-hold", because).cause(w.cause);

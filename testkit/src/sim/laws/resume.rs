@@ -11,7 +11,7 @@ use shared::tree::state::TreeState;
 
 use super::super::machine::Who;
 use super::super::{Sim, fares, trees};
-use super::is_fresh;
+use super::began;
 
 /// Most bytes of a packet, so that Hermes shows the next worker all of it.
 const MOST_PACKET: usize = 2_000;
@@ -124,7 +124,7 @@ fn packet(d: &Detail, step: &Step) -> Option<String> {
 /// Heal's own resumes since the last success or word of somebody else are bounded, but for those that are proven to be no
 /// fault of the task.
 pub(super) fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
-    let began = d.events.iter().rposition(is_fresh).map_or(0, |i| i + 1);
+    let began = began(&sim.truth.borrow(), d);
     let resumes = d.events[began..].iter().filter(|e| e.by() == Some("heal")).filter(|e| {
         let Some(trail) = e.trail() else { return false };
         let back = trail.get("transitions").is_some_and(|t| t.to_string().contains("RESUMING>PENDING"));

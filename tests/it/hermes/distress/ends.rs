@@ -16,7 +16,7 @@ const KEY: Option<&str> = Some("credential_failure");
 const ENVIRONMENT: Option<&str> = Some("env_blocker");
 const BUDGET: Option<&str> = Some("iteration_budget");
 
-const ENDS: [End; 16] = [
+const ENDS: [End; 17] = [
     End("r429", LIMIT, "Rate limit reached for requests"),
     End("quota", LIMIT, "You exceeded your current quota"),
     End("r402", LIMIT, "Insufficient credits"),
@@ -28,6 +28,8 @@ const ENDS: [End; 16] = [
     End("r404", ENVIRONMENT, "does not exist"),
     End("badcfg", ENVIRONMENT, "isn't configured yet"),
     End("chat", ENVIRONMENT, "tried to exit without"),
+    // An answer that reads like a failure, where answers stand in the same box as failures.
+    End("reports", ENVIRONMENT, "tried to exit without"),
     End("loop", BUDGET, "Iteration budget"),
     End("goal-r429", LIMIT, "Rate limit reached for requests"),
     // Its prose is full of limits and errors, and nothing says what it died of: heal tries it again first.
@@ -43,6 +45,9 @@ fn profiles(home: &Home, provider: &Provider) {
         let known = !["nokey", "badcfg", "fallback"].contains(&mode);
         home.profile(name, &provider.mode(if known { mode } else { "ok" }));
     }
+    let unstreamed = home.path().join("profiles/reports/config.yaml");
+    let text = std::fs::read_to_string(&unstreamed).unwrap() + "display: {streaming: false}\n";
+    home.configured("reports", &text);
     home.configured("nokey", &format!("model: {{provider: openrouter, default: m1}}\n{QUICK}"));
     home.configured("badcfg", "model: [provider: fake\n");
     let to = |mode| format!("{{base_url: '{}', api_key: {}, default_model: m1}}", provider.mode(mode), key());

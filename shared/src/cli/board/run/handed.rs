@@ -46,8 +46,9 @@ impl Hand<'_> {
             self.gate(task, Start { folder, prompt, profile: profile.as_deref(), command, log: None })?;
         let pid = i64::from(gate.child.id());
         let mut trail = self.trail("work");
+        let birth = self.here.host.birth_of(pid);
         let more = [
-            ("birth", json!(self.here.host.birth_of(pid))),
+            ("birth", json!(birth)),
             ("pid", json!(pid)),
             ("namespace", json!(self.here.host.facts().pid_namespace)),
             ("output", json!(gate.log)),
@@ -57,7 +58,8 @@ impl Hand<'_> {
         let ttl = self.config.board.claim_ttl;
         let expires = self.here.now.plus(span::seconds(ttl));
         let lock = self.lock(Some(i64::from(std::process::id())));
-        let changes = hermes::taken_over(&seen, &lock, expires, pid, &trail);
+        let mut changes = hermes::taken_over(&seen, &lock, expires, pid, &trail);
+        hermes::fingerprint(&mut changes, birth.and_then(|b| self.here.host.facts().fingerprint(b.ticks)));
         let since = self.here.now;
         let why = match self.apply(task, Some(&seen), changes) {
             Ok(Outcome::Applied { .. }) => {

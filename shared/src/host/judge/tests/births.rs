@@ -14,6 +14,60 @@ fn a_recorded_birth() {
             Alive,
             "recorded start",
         ),
+        (
+            "same, by Hermes",
+            |w| (w.born(within("b1", 1), 1), w.present(veiled(PID, 1))).1,
+            Alive,
+            "recorded start",
+        ),
+        (
+            "same, and every clock says otherwise",
+            |w| {
+                w.ask.since = Time(BOOT - 9_000);
+                w.born(within("b1", 1), 900);
+                w.present(process(PID, 900));
+            },
+            Alive,
+            "recorded start",
+        ),
+        (
+            "other ticks, by Hermes",
+            |w| (w.born(within("b1", 1), 1), w.present(process(PID, 2))).1,
+            Gone,
+            "another",
+        ),
+        (
+            "other ticks, by Hermes, and the clock says reboot",
+            |w| {
+                w.ask.since = Time(BOOT - 9_000);
+                w.born(within("b1", 1), 1);
+                w.present(process(PID, 2));
+            },
+            Gone,
+            "pid 500 now belongs",
+        ),
+        (
+            "pid 1 of another container",
+            |w| (w.born(within("b1", 9), 1), w.present(process(PID, 1))).1,
+            Gone,
+            "pid 500 now belongs",
+        ),
+        (
+            "our container was started again",
+            |w| {
+                (w.facts.initial_pid_namespace, w.same) = (false, true);
+                w.born(within("b1", 9), 1);
+                w.present(process(PID, 1));
+            },
+            Gone,
+            "reboot",
+        ),
+        (
+            "pid 1 is not readable",
+            |w| (w.born(within("b1", 9), 1), w.facts.init_ticks = None, w.present(process(PID, 1))).0,
+            Alive,
+            "recorded start",
+        ),
         ("other ticks", |w| (w.born(id("b1"), 1), w.present(process(PID, 2))).1, Gone, "another"),
         ("other ticks, veiled", |w| (w.born(id("b1"), 1), w.present(veiled(PID, 2))).1, Gone, "another"),
         (
@@ -32,7 +86,7 @@ fn a_recorded_birth() {
             "other boot",
             |w| (w.born(id("b0"), 1), w.present(Process { command: None, ..veiled(PID, 1) })).1,
             Gone,
-            "another",
+            "reboot",
         ),
         (
             "other boot by epoch",
@@ -68,6 +122,13 @@ fn an_attempt_older_than_the_boot() {
             "reboot",
         ),
         ("recorded as of another boot", |w| (w.ask.since = Time(0), w.born(id("b0"), 3)).1, Gone, "reboot"),
+        ("recorded as of another boot, and no clock says so", |w| w.born(within("b0", 1), 3), Gone, "reboot"),
+        (
+            "recorded as of this boot by Hermes",
+            |w| (w.ask.since = Time(0), w.born(within("b1", 1), 3)).1,
+            Gone,
+            "pid 500 does not",
+        ),
         ("by epoch", |w| (w.ask.since = Time(0), w.born(epoch(BOOT + 60), 3)).1, Gone, "pid 500 does not"),
         ("by epoch, another", |w| (w.ask.since = Time(0), w.born(epoch(BOOT - 61), 3)).1, Gone, "reboot"),
         ("stranger", |w| (w.ask.since = Time(0), w.present(process(PID, 0))).1, Gone, "reboot"),

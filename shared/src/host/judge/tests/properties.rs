@@ -8,13 +8,14 @@ use Life::Gone;
 fn any_process(pid: i64) -> impl Strategy<Value = Process> {
     let marks = prop_oneof![
         Just(Marks::Unreadable),
+        Just(Marks::Overwritten),
         (
             prop::option::of(prop_oneof![Just("t_1"), Just("t_2")]),
             prop::option::of(prop_oneof![Just("7"), Just("8")])
         )
             .prop_map(|(t, r)| Marks::Read { task: t.map(Into::into), run: r.map(Into::into) }),
     ];
-    let command = prop::option::of(prop_oneof![Just(WORKER), Just("sleep 600")]);
+    let command = prop::option::of(prop_oneof![Just(WORKER), Just("hermes"), Just("sleep 600")]);
     (marks, command, -9_000_i64..9_000, any::<bool>(), any::<bool>()).prop_map(
         move |(marks, command, at, z, k)| {
             let command = command.map(Into::into);
@@ -31,7 +32,15 @@ fn any_world() -> impl Strategy<Value = World> {
         any_process(PID).prop_map(|p| Some(Probe::Present(p))),
     ];
     let claimer = prop_oneof![Just(None), Just(Some(Probe::Absent)), Just(world().claimer)];
-    let boot = prop_oneof![Just(id("b1")), Just(id("b0")), Just(epoch(BOOT)), Just(epoch(BOOT - 900))];
+    let boot = prop_oneof![
+        Just(id("b1")),
+        Just(within("b1", 1)),
+        Just(within("b1", 2)),
+        Just(within("b0", 1)),
+        Just(id("b0")),
+        Just(epoch(BOOT)),
+        Just(epoch(BOOT - 900))
+    ];
     let birth = prop::option::of((boot, -9_000_i64..9_000));
     let since = prop_oneof![Just(SINCE), Just(BOOT - 900)];
     let flags = prop::array::uniform6(any::<bool>());
@@ -62,14 +71,17 @@ proptest! {
             return Ok(());
         }
         prop_assert!(w.here && (w.same || w.facts.initial_pid_namespace));
-        prop_assert_eq!(worker_by_command(&w.scan, "t_1"), None);
+        prop_assert!(worker_in(&w.scan, attempt(&w.ask)).is_none());
         if let Some(Probe::Present(p)) = &w.recorded {
             prop_assert!(!is_recorded_worker(p, "t_1", w.ask.run));
             prop_assert!(p.ticks.is_some() && look.proof.unwrap().start_ticks == p.ticks);
-            let other_boot = matches!(&w.ask.birth, Some(Birth { boot: Boot::Id(b), .. }) if b != "b1");
+            let by_id = |b: &Boot| matches!(b, Boot::Id(_) | Boot::Within { .. });
+            let birth = w.ask.birth.as_ref().map(|b| &b.boot).filter(|b| by_id(b));
+            let other_boot = birth.is_some_and(|b| !w.facts.is_this_boot(b));
             // A start time alone never proves anything: what it shows of itself must differ too.
-            let unlike_hermes = w.ask.hermes_spawned && p.command.is_some();
-            prop_assert!(other_boot || p.kernel || p.marks != Marks::Unreadable || unlike_hermes);
+            let unlike_hermes = w.ask.hermes_spawned && has_other_command(p, "t_1");
+            let marks = matches!(p.marks, Marks::Read { .. });
+            prop_assert!(other_boot || p.kernel || marks || unlike_hermes);
         }
         prop_assert!(!matches!(w.recorded, Some(Probe::Unclear(_))));
     }

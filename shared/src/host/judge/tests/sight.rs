@@ -45,7 +45,7 @@ fn namespaces() {
             "claimer recycled, not Hermes",
             |w| {
                 w.ask.hermes_spawned = false;
-                w.claimer = Some(Probe::Present(process(400, 6)));
+                w.claimer = Some(Probe::Present(process(400, 61)));
             },
             Unknown,
             "claimer",
@@ -54,7 +54,7 @@ fn namespaces() {
             "claimer recycled, not Hermes, same",
             |w| {
                 (w.ask.hermes_spawned, w.same) = (false, true);
-                w.claimer = Some(Probe::Present(process(400, 6)));
+                w.claimer = Some(Probe::Present(process(400, 61)));
             },
             Gone,
             "",
@@ -92,9 +92,18 @@ fn nobody_recorded() {
         ),
         (
             "another run's tool",
-            |w| (w.nobody_recorded(), w.scan.marked = vec![marked(600, 1, "t_1", Some("6"))]).0,
+            |w| {
+                w.nobody_recorded();
+                (w.ask.workers, w.scan.marked) = (vec![(6, 99)], vec![marked(600, 1, "t_1", Some("6"))]);
+            },
             Gone,
             "",
+        ),
+        (
+            "another run's tool, or its worker",
+            |w| (w.nobody_recorded(), w.scan.marked = vec![marked(600, 1, "t_1", Some("6"))]).0,
+            Alive,
+            "pid 600",
         ),
         ("a veiled one", |w| (w.nobody_recorded(), w.scan.veiled = vec![(6, ticks(0))]).0, Unknown, "pid 6"),
         ("an old veiled one", |w| (w.nobody_recorded(), w.scan.veiled = vec![(6, ticks(-6))]).0, Gone, ""),
@@ -110,10 +119,15 @@ fn nobody_recorded() {
 #[test]
 fn claimers() {
     type Case = (&'static str, fn(&mut World), Life);
-    let cases: [Case; 10] = [
+    let cases: [Case; 11] = [
         ("alive", |_| {}, Alive),
         ("alive within slack", |w| w.claimer = Some(Probe::Present(process(400, 5))), Alive),
-        ("recycled", |w| w.claimer = Some(Probe::Present(process(400, 6))), Gone),
+        ("recycled", |w| w.claimer = Some(Probe::Present(process(400, 61))), Gone),
+        (
+            "recycled, or the clock was stepped",
+            |w| w.claimer = Some(Probe::Present(process(400, 60))),
+            Unknown,
+        ),
         ("absent", |w| w.claimer = Some(Probe::Absent), Gone),
         ("zombie", |w| w.claimer = Some(Probe::Exited), Gone),
         ("errno", |w| w.claimer = Some(Probe::Unclear("x".into())), Unknown),
@@ -136,6 +150,7 @@ fn claimers() {
 #[test]
 fn who_is_an_orphan() {
     let mut w = world();
+    w.ask.workers = vec![(6, 98), (7, PID)];
     w.scan.own = [601, 602].into();
     w.scan.marked = vec![
         marked(600, 9, "t_1", Some("7")),
@@ -153,8 +168,9 @@ fn who_is_an_orphan() {
     ];
     let look = w.judge();
     let pids: Vec<i64> = look.orphans.iter().map(|o| o.pid).collect();
-    assert_eq!((look.life, pids), (Gone, vec![600, 607, 608]));
-    assert_eq!(look.orphans[1].command, format!("a[31m{}", "é".repeat(55)));
+    assert_eq!((look.life, pids), (Gone, vec![600, 603, 604, 607, 608]));
+    assert_eq!(look.orphans[1].run, Some(6), "of an earlier attempt");
+    assert_eq!(look.orphans[3].command, format!("a[31m{}", "é".repeat(55)));
     let proof = Proof {
         task: "t_1".into(),
         run: Some(7),
@@ -162,6 +178,7 @@ fn who_is_an_orphan() {
         start_ticks: None,
         boot_id: "b1".into(),
         namespace: None,
+        workers: w.ask.workers.clone(),
     };
     assert_eq!(look.proof, Some(proof));
 

@@ -64,26 +64,80 @@ fn unknown_beats_alerts_and_gone_beats_them_too() {
 }
 
 #[test]
-fn an_escalation_blocks_as_hermes_would_and_stops_nobody() {
+fn an_escalation_tells_a_person_and_takes_neither_claim_nor_run() {
     let t = faring(looping());
     for config in [config(), allowed()] {
         let d = by(&t, &config);
         assert!(line(&d).starts_with(
-            "hand-over health:Loop detected: Loop detected: failed 12 times in a row: Bash: make; its worker (pid 42) is not"
+            "tell health:Loop detected: Loop detected: failed 12 times in a row: Bash: make; its worker (pid 42) is not"
         ), "{}", line(&d));
-        assert_eq!((kinds(&d).as_str(), status_after(&d)), ("blocked commented", Some(Status::Blocked)));
+        assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_detected commented", None));
         let step = &d.steps[0];
-        assert!(step.stop.is_none() && step.proof.is_none());
-        let ends = |c: &Change| matches!(c, Change::EndRun { run: 1, outcome, .. } if outcome == "blocked");
-        assert!(step.changes.iter().any(ends) && step.changes.contains(&Change::ReleaseClaim));
+        assert!(step.stop.is_none() && step.proof.is_none() && step.only_adds());
     }
     let mut config = config();
     config.people.assignee = Some("maria".into());
-    let d = by(&t, &config);
-    assert!(d.steps[0].changes.contains(&Change::Assign(Some("maria".into()))));
-    let card = with!(t, |t| t.detail.task.title = "[BLOCKED] t_00000002 env_blocker".into());
-    let changes = &by(&card, &config).steps[0].changes;
-    assert!(!changes.iter().any(|c| matches!(c, Change::Assign(_))), "a card stays its orchestrator's");
+    assert!(by(&t, &config).steps[0].only_adds(), "its worker keeps it");
+}
+
+/// As heal told a person of it, or noted that it is over.
+fn told(seconds: i64, key: &str, over: bool) -> Event {
+    let mut told = ours("watchbill_detected", seconds, json!({"because": "as told"}));
+    told.payload["key"] = json!(key);
+    if over {
+        told.payload["over"] = json!(true);
+    }
+    told
+}
+
+#[test]
+fn a_person_is_told_once_an_episode_and_listed_as_long_as_it_lasts() {
+    let stalled = |events: &[Event]| with!(faring(stalled()), |t| t.detail.events.extend_from_slice(events));
+    let well =
+        |events: &[Event]| with!(faring(Vitals::default()), |t| t.detail.events.extend_from_slice(events));
+    let key = "health:Stalled";
+    let once = [told(60, key, false)];
+    begins(
+        &stalled(&once),
+        &config(),
+        "- Stalled: nothing written for 2h, the model was asked; a resume would",
+    );
+    assert!(line(&by(&stalled(&once), &config())).contains("a person was told at "));
+    let waits = |t: &TaskSeen| people::waits(&t.detail).map(|(why, _)| why);
+    assert_eq!(waits(&stalled(&once)).as_deref(), Some("health:Stalled: as told"));
+    // It is over: that is noted, once.
+    begins(&well(&once), &config(), "tell health:Stalled: health:Stalled is over: worker alive: as seen");
+    assert_eq!(kinds(&by(&well(&once), &config())), "watchbill_detected");
+    let over = [told(60, key, false), told(30, key, true)];
+    begins(&well(&over), &config(), "- worker alive: as seen");
+    assert_eq!(waits(&well(&over)), None);
+    // Another episode, another check, another attempt.
+    begins(&stalled(&over), &config(), "tell health:Stalled");
+    begins(&stalled(&[told(60, "health:Loop detected", false)]), &config(), "tell health:Stalled");
+    let anew = [told(60, key, false), event("claimed", 30, json!({"lock": "host:7"}))];
+    begins(&stalled(&anew), &config(), "tell health:Stalled");
+    assert_eq!(waits(&stalled(&anew)), None);
+    // What is not known ends no episode, and nobody else's word is one.
+    let hidden = Vitals { hidden: Some("closed".into()), ..Vitals::default() };
+    begins(&with!(well(&once), |t| t.vitals = Some(hidden)), &config(), "? worker alive");
+    let forged = with!(stalled(&once), |t| t.detail.events.last_mut().unwrap().payload["by"] = json!("luna"));
+    begins(&forged, &config(), "tell health:Stalled");
+    // Heartbeats and comments are no turn.
+    let beats = [told(60, key, false), event("heartbeat", 9, json!({})), event("commented", 8, json!({}))];
+    assert!(waits(&stalled(&beats)).is_some());
+}
+
+#[test]
+fn a_long_generation_is_no_stall() {
+    for turn in [Turn::Model, Turn::Stream] {
+        let silent = |minutes: i64| Vitals { turn, active: Some(ago(minutes * 60)), ..Vitals::default() };
+        begins(&faring(silent(20)), &allowed(), "- worker alive: as seen");
+        begins(&faring(silent(29)), &allowed(), "- worker alive: as seen");
+        begins(&faring(silent(30)), &allowed(), "resume health:Stalled");
+    }
+    let since = ago(65 * 60);
+    let build = Vitals { turn: Turn::Tool { since }, active: Some(since), ..Vitals::default() };
+    begins(&faring(build), &allowed(), "- worker alive: as seen");
 }
 
 #[test]
@@ -92,7 +146,7 @@ fn a_resume_stops_only_where_it_may_and_can() {
     begins(
         &t,
         &config(),
-        "hand-over health:Stalled: Stalled: nothing written for 2h, the model was asked; a resume would have",
+        "tell health:Stalled: Stalled: nothing written for 2h, the model was asked; a resume would have",
     );
     assert!(line(&by(&t, &config())).contains("heal.allow_stop is off"));
     let d = by(&t, &allowed());
@@ -101,7 +155,7 @@ fn a_resume_stops_only_where_it_may_and_can() {
     assert_eq!(status_after(&d), Some(Status::Ready));
     let unproven = with!(t.clone(), |t| t.target = None);
     let said = line(&by(&unproven, &allowed()));
-    assert!(said.starts_with("hand-over") && said.contains("nothing proves"), "{said}");
+    assert!(said.starts_with("tell ") && said.contains("nothing proves"), "{said}");
     let last = with!(t, |t| t.detail.task.failures = 1);
     let d = by(&last, &allowed());
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("crashed gave_up", Some(Status::Blocked)));
@@ -120,12 +174,12 @@ fn the_policy_says_what_becomes_of_an_alert() {
     begins(&faring(looping()), &config, "resume health:Loop detected");
     config.heal.health_actions =
         [(Check::Stalled, Action::Ignore), (Check::SessionStall, Action::Escalate)].into();
-    begins(&faring(stalled()), &config, "hand-over health:SESSION_STALL");
+    begins(&faring(stalled()), &config, "tell health:SESSION_STALL");
     // Two at once: the one that comes first and is not ignored.
     let both = Vitals { failing: looping().failing, cost: Some(Money(1)), ..stalled() };
     begins(&faring(both.clone()), &allowed(), "resume health:Stalled");
     config.heal.health_actions = [(Check::Stalled, Action::Ignore)].into();
-    begins(&faring(both), &config, "hand-over health:Loop detected");
+    begins(&faring(both), &config, "tell health:Loop detected");
 }
 
 #[test]

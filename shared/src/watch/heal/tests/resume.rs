@@ -200,6 +200,36 @@ fn attempts_that_died_are_counted_since_the_last_success_or_the_last_word() {
     assert!(!capped(dead(vec![crashed(1), crashed(2), crashed(3)], vec![retry])), "an operator's retry");
     let ours = ours("unblocked", at(2) - 60, json!({"reset": 1}));
     assert!(capped(dead(vec![crashed(1), crashed(2), crashed(3)], vec![ours])), "our own reset is none");
+    // What a provider refused died of that, though its dispatcher only saw that the pid is gone.
+    let three = || dead(vec![crashed(1), crashed(2), crashed(3)], vec![]);
+    assert!(capped(three()), "four deaths");
+    let told = |runs: &[i64]| with!(three(), |t| t.refused = runs.to_vec());
+    assert!(!capped(told(&[9, 8])), "two of them in the log");
+    assert!(capped(told(&[9])), "one of them: three are left");
+    let wrote = |by: &str, kind: &str, cause: &str, run: i64| {
+        let trail = json!({"by": by, "watchbill": {"cause": cause, "run": run}});
+        event(kind, at(1) - 60, trail)
+    };
+    for (by, kind, cause, counts) in [
+        ("synthesize-distress", "watchbill_signal", "rate_limit", false),
+        ("synthesize-distress", "scheduled", "quota", false),
+        ("route-blocked", "assigned", "overloaded", false),
+        ("heal", "scheduled", "credential", false),
+        ("heal", "crashed", "worker_gone", true),
+        ("board", "watchbill_signal", "rate_limit", true),
+    ] {
+        let t = with!(three(), |t| t
+            .detail
+            .events
+            .extend([wrote(by, kind, cause, 9), wrote(by, kind, cause, 8)]));
+        assert_eq!(capped(t), counts, "{by} {kind} {cause}");
+    }
+    // An orchestrator's command line, while it works on the task's card, is nobody's fresh start.
+    let unblocked = event("unblocked", at(2) - 60, json!({}));
+    let mut by_card = dead(vec![crashed(1), crashed(2), crashed(3)], vec![unblocked]);
+    assert!(!capped(by_card.clone()), "a person's is");
+    by_card.detail.card_work = vec![(ago(at(2)), Some(ago(at(2) - 90)))];
+    assert!(capped(by_card));
     // A reboot is nobody's attempt.
     let mut seen = seen(vec![dead(vec![crashed(1), crashed(2)], vec![])]);
     seen.host.as_mut().unwrap().boot_time = ago(100);

@@ -69,8 +69,8 @@ fn the_rules_of_other_deaths_hold() {
     assert!(line(&decided(often(4))).ends_with("(its server was started again since)"));
     assert!(line(&decided(often(5))).ends_with("(failure 1 of 2)"));
     let left = with!(leased(orphaned(), 900), |t| {
-        t.worker.as_mut().unwrap().orphans = vec![Orphan { pid: 77, command: "sleep".into() }];
-        t.gone_since = Some(ago(60));
+        t.worker.as_mut().unwrap().orphans = vec![Orphan { pid: 77, command: "sleep".into(), run: None }];
+        t.detail.events.push(death(60, 4_000));
     });
     says(left, "- worker gone, waiting up to 14m for its child 77 (sleep) to end");
     let limited = with!(leased(orphaned(), 900), |t| t.log = ended(Cause::RateLimit));

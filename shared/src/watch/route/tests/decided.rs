@@ -130,6 +130,28 @@ fn the_parts_of_a_split_share_a_folder_and_nothing_else() {
     }
 }
 
+// A gateway tries again by itself: its next attempt may run before the card of the one before is answered.
+#[test]
+fn to_unblock_what_runs_already_is_fulfilled_and_no_refusal() {
+    let running = |action: &str, more: Value| {
+        let mut s = answered(decision(action, more));
+        s.tasks[0].task.status = Status::Running;
+        s.tasks[0].task.current_run = Some(12);
+        s.tasks[0].runs.insert(0, run(12, "luna", None));
+        told(&s)
+    };
+    let d = running("unblock", json!({}));
+    assert_eq!(actions(&d), [("t_0000cafe", "note-decision")]);
+    assert_eq!(d.findings, [""; 0]);
+    assert!(
+        said(&d).contains("Carried out: unblock t_00000001 (nothing to do: it is running already)"),
+        "{d:?}"
+    );
+    // Another profile was meant, and that it is not.
+    let d = running("reassign", json!({"assignee": "sol"}));
+    assert!(d.findings.len() == 1 && said(&d).contains("moved on: it is running"), "{d:?}");
+}
+
 #[test]
 fn what_must_not_be_is_refused_and_changes_nothing_else() {
     let refused = |s: Seen| {

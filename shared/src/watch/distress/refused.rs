@@ -1,0 +1,121 @@
+//! Attempts that a provider refused and that are nobody's trouble yet: those before the newest one, and what Hermes 0.22 booked as
+//! limited and tries again by itself. A gateway books an end and starts the next attempt in one tick: a pass
+//! sees a task that runs, and only its log tells that the provider refuses. That is written down, and counts for other work of that
+//! provider at once; the task itself is not touched.
+
+use serde_json::{Map, Value, json};
+
+use super::seen::SourceSeen;
+use super::{NAME, Rules, history};
+use crate::board::hermes::{self, Trail};
+use crate::board::{Expect, Run, Step};
+use crate::logs::Evidence;
+use crate::provider::Profile;
+use crate::provider::ledger::{News, Sighting};
+use crate::watch::{Decision, ended, word};
+
+/// Seconds after its end for which an attempt is news.
+pub(super) const RECENT: i64 = 900;
+
+impl Rules<'_> {
+    /// Refused attempts that nobody wrote down, the newest first.
+    fn untold<'s>(&self, s: &'s SourceSeen) -> Vec<(&'s Run, &'s Evidence)> {
+        let d = &s.detail;
+        let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        if word::hands_off(d, profiles).is_some() {
+            return Vec::new();
+        }
+        let (recorded, newest) = (ended::recorded(d), d.newest_run().map(|r| r.id));
+        let recent = |run: &Run| run.ended_at.is_some_and(|at| self.seen.now.since(at) <= RECENT);
+        let news = |(run, e): &(&Run, &Evidence)| {
+            let is_trouble = Some(run.id) == newest && run.outcome.as_deref() != Some("rate_limited");
+            !is_trouble && recent(run) && ended::explains(e.cause) && !recorded.contains(&run.id)
+        };
+        ended::told(d, &s.reading).into_iter().filter(news).collect()
+    }
+
+    /// What those attempts show of their providers.
+    pub(super) fn earlier_sightings(&self, s: &SourceSeen) -> Vec<Sighting> {
+        let of = |(run, e): (&Run, &Evidence)| {
+            let (host, provider) = self.place_of(run, e);
+            e.cause.lies_with_provider().then(|| Sighting {
+                id: crate::provider::Id::new(provider.as_deref(), host.as_deref()),
+                profile: run.profile.clone(),
+                task: s.detail.task.id.clone(),
+                at: run.ended_at.unwrap_or(run.started_at).min(self.seen.now),
+                began: run.started_at,
+                news: News::Bad { cause: e.cause, resets: e.resets },
+            })
+        };
+        self.untold(s).into_iter().filter_map(of).collect()
+    }
+
+    /// Writes those attempts down: in the step that is made of their task anyway, else in one of its own.
+    pub(super) fn write_down(&self, decision: &mut Decision) {
+        let asked = |s: &&SourceSeen| self.pass.only.as_ref().is_none_or(|only| *only == s.detail.task.id);
+        for s in self.seen.sources.iter().filter(asked) {
+            let step = decision.steps.iter_mut().find(|step| step.task == s.detail.task.id);
+            // A step that is made of the task speaks of its newest attempt itself.
+            let newest = s.detail.newest_run().map(|r| r.id).filter(|_| step.is_some());
+            let untold: Vec<_> =
+                self.untold(s).into_iter().filter(|(run, _)| Some(run.id) != newest).collect();
+            let Some(note) = self.note_of(s, &untold) else { continue };
+            match step {
+                Some(step) => drop(step.changes.splice(..0, note.changes)),
+                None => decision.steps.push(note),
+            }
+        }
+    }
+
+    fn note_of(&self, s: &SourceSeen, untold: &[(&Run, &Evidence)]) -> Option<Step> {
+        let d = &s.detail;
+        let newest = untold.first()?;
+        let because = format!("Attempt {} ended on {}.", newest.0.id, history::told(newest.1));
+        let mut changes = Vec::new();
+        for (run, e) in untold.iter().rev() {
+            let because = format!("Attempt {} ended on {}.", run.id, history::told(e));
+            let trail = Trail {
+                by: NAME,
+                pass: &self.pass.id,
+                clock_given: self.pass.clock_given,
+                case: "died-of-it",
+                cause: Some(e.cause),
+                because: &because,
+                more: self.facts_of(s, run, e),
+            };
+            changes.push(hermes::noted("watchbill_signal", json!({"reason": because}), &trail));
+        }
+        Some(Step {
+            task: d.task.id.clone(),
+            action: "note".into(),
+            case: "died-of-it".into(),
+            cause: Some(newest.1.cause),
+            because,
+            expect: Some(Expect::of(d)),
+            proof: None,
+            stop: None,
+            after: Vec::new(),
+            changes,
+        })
+    }
+
+    fn facts_of(&self, s: &SourceSeen, run: &Run, e: &Evidence) -> Map<String, Value> {
+        let (host, provider) = self.place_of(run, e);
+        let facts = json!({
+            "source": s.detail.task.id, "run": run.id, "word": e.cause, "profile": run.profile, "provider": provider,
+            "host": host, "began": run.started_at.0, "seen": run.ended_at.map(|at| at.0), "http": e.http,
+            "resets": e.resets.map(|at| at.0),
+        });
+        let Value::Object(facts) = facts else { return Map::new() };
+        facts.into_iter().filter(|(_, v)| !v.is_null()).collect()
+    }
+
+    /// The host that refused an attempt, and the provider's name: the log's word, else its profile's configuration.
+    fn place_of(&self, run: &Run, e: &Evidence) -> (Option<String>, Option<String>) {
+        let name = run.profile.as_deref().unwrap_or_default();
+        let profile: Option<&Profile> =
+            self.seen.routing.profiles.get(name).or_else(|| self.seen.profiles.get(name));
+        let host = e.endpoint_host.clone().or_else(|| profile?.endpoint.clone());
+        (host, profile.and_then(|p| p.provider.clone()))
+    }
+}

@@ -1,0 +1,149 @@
+//! How attempts really ended: what one of us wrote down of them, else what their log says. How a dispatcher booked them decides
+//! nothing: one that is not the parent of its workers books every end as `pid N not alive`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::board::{Detail, Event, Run};
+use crate::cause::Cause;
+use crate::logs::{Evidence, LogEnd, Reading};
+use crate::watch::word;
+
+/// Longest pause between the end of one attempt and the start of the next, in seconds, for which the parts of a log are taken for
+/// attempts in a row. A dispatcher that tries again at once takes one interval.
+const PAUSE: i64 = 300;
+
+/// Whether a cause is the whole explanation of an end: any other attempt would have ended there too.
+pub(crate) fn explains(cause: Cause) -> bool {
+    let besides = [
+        Cause::ConnectionRefused,
+        Cause::ModelMissing,
+        Cause::Misconfigured,
+        Cause::ProtocolViolation,
+        Cause::MalformedCall,
+        Cause::SpawnError,
+    ];
+    cause.lies_with_provider() || besides.contains(&cause)
+}
+
+/// Attempts of which one of us wrote down such a cause, by their number.
+pub(crate) fn recorded(d: &Detail) -> BTreeSet<i64> {
+    written_down(d, explains)
+}
+
+/// Attempts of which one of us wrote down that a provider refused them, by their number.
+pub(crate) fn by_provider(d: &Detail) -> BTreeSet<i64> {
+    written_down(d, Cause::lies_with_provider)
+}
+
+fn written_down(d: &Detail, counts: impl Fn(Cause) -> bool) -> BTreeSet<i64> {
+    let of = |e: &Event| {
+        let trail = e.trail().filter(|_| word::is_ours(e))?;
+        word::cause_in(trail).filter(|c| counts(*c))?;
+        trail.get("run").and_then(Value::as_i64).or(e.run)
+    };
+    d.events.iter().filter_map(of).collect()
+}
+
+/// Finished attempts and the lines they ended on, the newest first: the last parts of the log beside the newest attempts, as far as
+/// these followed one another at once. Nothing in the log says which part is whose, and across a pause one may have written none.
+pub(crate) fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Evidence)> {
+    let wrote = |r: &&Run| {
+        let took_time = r.ended_at.is_none_or(|end| end > r.started_at);
+        took_time && r.outcome.as_deref() != Some("spawn_failed")
+    };
+    let runs: Vec<&Run> = d.runs.iter().filter(wrote).collect();
+    let Some(newest) = runs.first() else { return Vec::new() };
+    let is_silent = newest.ended_at.is_none() && reading.modified.is_some_and(|at| at < newest.started_at);
+    let at_once = |pair: &[&Run]| pair[1].ended_at.is_some_and(|end| pair[0].started_at.since(end) <= PAUSE);
+    let in_a_row = 1 + runs.windows(2).take_while(|pair| at_once(pair)).count();
+    let last = match &reading.end {
+        LogEnd::Ended(e) => Some(e),
+        _ => None,
+    };
+    let parts = std::iter::once(last).chain(reading.earlier.iter().map(Option::as_ref));
+    let runs = runs.into_iter().take(in_a_row).skip(usize::from(is_silent));
+    runs.zip(parts).filter(|(run, _)| run.ended_at.is_some()).filter_map(|(run, e)| Some((run, e?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::board::Status;
+    use crate::watch::testing::{ago, detail, event, run};
+
+    /// Attempts by the seconds ago at which they began and ended, the newest first.
+    fn ran(spans: &[(i64, Option<i64>)]) -> Detail {
+        let mut d = detail("t_00000001", Status::Running);
+        let runs = spans.iter().zip((1..).map(|n| 10 - n)).map(|((from, to), id)| Run {
+            started_at: ago(*from),
+            ended_at: to.map(ago),
+            ..run(id, "luna", to.map(|_| "crashed"))
+        });
+        d.runs = runs.collect();
+        d
+    }
+
+    fn says(parts: &[Option<Cause>], modified: i64) -> Reading {
+        let parts = parts.iter().map(|c| c.map(|c| Evidence::new(c, 1)));
+        let mut parts = parts.collect::<Vec<_>>().into_iter();
+        let end = parts.next().flatten().map_or(LogEnd::NoEvidence, LogEnd::Ended);
+        Reading { earlier: parts.collect(), ..Reading::of(end, Some(ago(modified))) }
+    }
+
+    #[test]
+    fn the_parts_of_a_log_are_those_of_the_attempts_that_followed_one_another() {
+        let (l, q, p) = (Some(Cause::RateLimit), Some(Cause::Quota), Some(Cause::ProtocolViolation));
+        let two = [(100, Some(50)), (200, Some(150))];
+        let open = [(50, None), (200, Some(60)), (300, Some(210))];
+        for (spans, parts, modified, want) in [
+            (&two[..], &[l, q][..], 50, &[(9, Cause::RateLimit), (8, Cause::Quota)][..]),
+            (&two, &[None, q], 50, &[(8, Cause::Quota)]),
+            (&two, &[l], 50, &[(9, Cause::RateLimit)]),
+            (&[(100, Some(50)), (900, Some(401))], &[l, q], 50, &[(9, Cause::RateLimit)]),
+            (&[(100, Some(50)), (900, Some(400))], &[l, q], 50, &[(9, Cause::RateLimit), (8, Cause::Quota)]),
+            // The newest attempt runs. What it says so far is no end; where it said nothing, the last part is the one before.
+            (&open, &[l, q, p], 40, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
+            (&open, &[None, q, p], 50, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
+            (&open, &[q, p], 51, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
+            (&[], &[l], 50, &[]),
+        ] {
+            let d = ran(spans);
+            let reading = says(parts, modified);
+            let told: Vec<_> = told(&d, &reading).iter().map(|(r, e)| (r.id, e.cause)).collect();
+            assert_eq!(told, want, "{spans:?} {parts:?} {modified}");
+        }
+        // An attempt that never began, or a note without length, wrote nothing.
+        let mut d = ran(&[(100, Some(100)), (110, Some(105)), (300, Some(150))]);
+        d.runs[1].outcome = Some("spawn_failed".into());
+        assert_eq!(told(&d, &says(&[l], 150)).iter().map(|(r, _)| r.id).collect::<Vec<_>>(), [7]);
+    }
+
+    #[test]
+    fn only_what_we_wrote_down_of_an_attempt_explains_its_end() {
+        let said = |by: &str, cause: &str, run: Option<i64>, of: Option<i64>| {
+            let trail = json!({"by": by, "watchbill": {"cause": cause, "run": run}});
+            let mut d = ran(&[]);
+            d.events.push(Event { run: of, ..event("scheduled", 9, trail) });
+            recorded(&d).into_iter().collect::<Vec<_>>()
+        };
+        for cause in
+            ["rate_limit", "quota", "overloaded", "credential", "connection_refused", "misconfigured"]
+        {
+            assert_eq!(said("heal", cause, None, Some(7)), [7], "{cause}");
+        }
+        assert_eq!(said("synthesize-distress", "rate_limit", Some(8), None), [8]);
+        assert_eq!(said("route-blocked", "rate_limit", Some(8), Some(9)), [8], "the attempt it is about");
+        for (by, cause, run) in [
+            ("heal", "worker_gone", Some(7)),
+            ("heal", "iteration_budget", Some(7)),
+            ("board", "quota", Some(7)),
+            ("heal", "quota", None),
+        ] {
+            assert_eq!(said(by, cause, run, None), [0_i64; 0], "{by} {cause}");
+        }
+    }
+}

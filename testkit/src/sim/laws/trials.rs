@@ -1,0 +1,201 @@
+//! What must hold of what trials on real boards taught.
+
+use serde_json::Value;
+use shared::board::{Board, Change, Detail, Event, Status, Step};
+use shared::cause::Cause;
+use shared::distress;
+use shared::time::Time;
+
+use super::super::hands::look;
+use super::super::machine::Who;
+use super::super::trials::End;
+use super::super::{Sim, trials};
+use super::{all, is_fresh};
+
+/// Seconds for which the children of a dead worker are waited for: `heal.orphan_wait`, less what a look may come late.
+const CHILDREN: i64 = 900 - 90;
+/// The longest wait before a refused key is tried again by the clock alone: `heal.hold_max`.
+const LONGEST_WAIT: i64 = 6 * 3_600;
+
+/// What a step would break if it were applied now. `quiet`: nobody did anything since the pass began.
+pub(super) fn before(
+    sim: &Sim,
+    board: &mut dyn Board,
+    by: &str,
+    d: &Detail,
+    step: &Step,
+    quiet: bool,
+) -> Option<String> {
+    if !sim.truth.borrow().trials.on {
+        return None;
+    }
+    capped(sim, d, step)
+        .or_else(|| tireless(sim, by, d, step))
+        .or_else(|| hasty(sim, d, step))
+        .or_else(|| believed(sim, board, d, step))
+        .or_else(|| bothered(sim, board, by, d, step, quiet))
+        .or_else(|| again(sim, board, by, d, step, quiet))
+}
+
+/// Limited work is not taken away for deaths that it did not die.
+fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
+    if step.case != "resume-cap" {
+        return None;
+    }
+    let truth = sim.truth.borrow();
+    let began = d.events.iter().rev().find(|e| is_fresh(&truth, &d.task.id, e)).map(|e| e.at);
+    let counts = |run: &&shared::board::Run| {
+        let end = truth.trials.ends.get(&(d.task.id.clone(), run.id));
+        began.is_none_or(|at| run.started_at >= at) && !matches!(end, Some((End::Refused | End::Talked, _)))
+    };
+    let all = d.runs.len();
+    let (died, most) = (d.runs.iter().filter(counts).count(), sim.config.heal.max_resumes as usize);
+    (died <= most).then(|| format!("a cap of {most} deaths is told of {died}; {all} attempts in all"))
+}
+
+/// Whoever died too often goes to a person, whatever an orchestrator says by command line.
+fn tireless(sim: &Sim, by: &str, d: &Detail, step: &Step) -> Option<String> {
+    let back = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready)));
+    if by != "heal" || !back || d.task.status == Status::Scheduled {
+        return None;
+    }
+    let truth = sim.truth.borrow();
+    let began = d.events.iter().rev().find(|e| is_fresh(&truth, &d.task.id, e)).map(|e| e.at);
+    let died = |run: &&shared::board::Run| {
+        let end = truth.trials.ends.get(&(d.task.id.clone(), run.id));
+        let booked = matches!(run.outcome.as_deref(), Some("crashed" | "stale"));
+        let booked = booked && run.error.as_deref().is_some_and(|e| e.starts_with("pid "));
+        booked && began.is_none_or(|at| run.started_at >= at) && matches!(end, Some((End::Died, _)))
+    };
+    let (died, most) = (d.runs.iter().filter(died).count(), sim.config.heal.max_resumes as usize);
+    (died > most + 1).then(|| format!("goes on after {died} deaths, {most} are allowed"))
+}
+
+/// What a dead worker left running is waited for, counted from the death.
+fn hasty(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
+    let frees = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready)));
+    if !frees || step.action == "release" || step.action == "free" {
+        return None;
+    }
+    let truth = sim.truth.borrow();
+    let run = d.task.current_run.or(d.newest_run().map(|r| r.id))?;
+    let (_, died) = truth.trials.ends.get(&(d.task.id.clone(), run))?;
+    let is_child = |who: &Who| matches!(who, Who::Child(task, of) if *task == d.task.id && *of == run);
+    let children = truth.machine.pids(is_child);
+    let waited = truth.second - died;
+    let told = truth.clock_set < *died && waited < CHILDREN && !children.is_empty();
+    told.then(|| {
+        format!("sets free what pids {children:?} still work on, {waited} s after their worker died")
+    })
+}
+
+/// Nobody's own words are taken for its provider's.
+fn believed(sim: &Sim, board: &mut dyn Board, d: &Detail, step: &Step) -> Option<String> {
+    for change in &step.changes {
+        let Change::AddEvent { payload, .. } = change else { continue };
+        let Some((task, run)) = refused(&d.task.id, payload) else { continue };
+        let end = sim.truth.borrow().trials.ends.get(&(task.clone(), run)).copied();
+        // A number that is given to another attempt of another board's task is not this one.
+        let profile = look(board, &task)?.runs.iter().find(|r| r.id == run)?.profile.clone();
+        if matches!(end, Some((End::Talked, _))) {
+            return Some(format!("holds the provider of {profile:?} for what the worker of {task} said"));
+        }
+    }
+    None
+}
+
+/// The attempt that a trail calls refused by its provider.
+fn refused(task: &str, payload: &Value) -> Option<(String, i64)> {
+    let trail = payload.get("watchbill").filter(|t| t.get("pass").is_some())?;
+    let cause: Cause = serde_json::from_value(trail.get("cause")?.clone()).ok()?;
+    let named = trail.get("provider").or(trail.get("host")).is_some_and(Value::is_string);
+    let run = trail.get("run")?.as_i64().filter(|_| named && cause.lies_with_provider())?;
+    let task = trail.get("source").and_then(Value::as_str).unwrap_or(task);
+    Some((task.to_owned(), run))
+}
+
+/// Nobody is told anything of a worker that is well, however long it says nothing, and nothing is done about it.
+fn bothered(
+    sim: &Sim,
+    board: &mut dyn Board,
+    by: &str,
+    d: &Detail,
+    step: &Step,
+    quiet: bool,
+) -> Option<String> {
+    // What its budget allows is a matter of its own, and so is a worker of an earlier attempt that still lives.
+    if by == "budget-check" || step.case == "older-worker" || !quiet {
+        return None;
+    }
+    let about = step.changes.iter().find_map(|c| match c {
+        Change::AddTask { task, .. } => distress::read_title(&task.title).map(|(source, _)| source),
+        _ => None,
+    });
+    let about = about.unwrap_or_else(|| d.task.id.clone());
+    let d = look(board, &about)?;
+    let run = d.task.current_run.filter(|_| d.task.status == Status::Running)?;
+    let truth = sim.truth.borrow();
+    let profile = d.current_run().and_then(|r| r.profile.clone()).unwrap_or_default();
+    let changed = truth.trials.keys.get(&profile).and_then(|k| k.changed);
+    let began = d.current_run().map(|r| r.started_at);
+    let told = by == "route-blocked" && step.because.contains("configuration");
+    if told && changed.is_none_or(|at| Some(at) <= began) {
+        return Some(format!("{about} runs on the configuration it began with"));
+    }
+    let (task, at) = (about.clone(), truth.second);
+    let healthy = truth.trials.healthy.contains(&(about, run)) && !told;
+    healthy.then(|| format!("bothers {task} at {at}, whose worker is well and only takes long"))
+}
+
+/// A refused key is not tried again by the clock alone.
+fn again(sim: &Sim, board: &mut dyn Board, by: &str, d: &Detail, step: &Step, quiet: bool) -> Option<String> {
+    let frees = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready)));
+    let stands = matches!(d.task.status, Status::Blocked | Status::Scheduled);
+    if !frees || !stands || !quiet || distress::is_card(&d.task) {
+        return None;
+    }
+    let to = step.changes.iter().find_map(|c| match c {
+        Change::Assign(to) => Some(to.clone()),
+        _ => None,
+    });
+    let profile = to.unwrap_or(d.task.assignee.clone())?;
+    let ids: Vec<String> = board.glance(&all()).ok()?.into_iter().map(|t| t.id).collect();
+    let details = board.look(&ids).ok()?;
+    let truth = sim.truth.borrow();
+    let at = details.iter().flat_map(|d| d.events.iter().filter_map(|e| refused_key(e, &profile))).max()?;
+    let waited = truth.now.since(at);
+    let changed = truth.trials.keys.get(&profile).and_then(|k| k.changed).is_some_and(|c| c >= at);
+    let spoke =
+        details.iter().any(|d| d.events.iter().any(|e| e.at >= at && is_fresh(&truth, &d.task.id, e)));
+    let works = details.iter().flat_map(|d| &d.runs).any(|r| {
+        let good = r.outcome.as_deref() == Some("completed") || r.last_heartbeat_at.is_some();
+        r.profile.as_deref() == Some(&profile) && r.started_at >= at && good
+    });
+    let told = !changed && !spoke && !works && waited < LONGEST_WAIT;
+    let told = told && truth.second.saturating_sub(truth.clock_set) > waited;
+    told.then(|| {
+        format!("{by} tries the refused key of {profile} again after {waited} s, by the clock alone")
+    })
+}
+
+/// When a profile's key was seen to be refused, by what a watcher noted.
+fn refused_key(e: &Event, profile: &str) -> Option<Time> {
+    let trail = e.trail().filter(|t| t.get("pass").is_some() && t.get("run").is_some())?;
+    let text = |key: &str| trail.get(key).and_then(Value::as_str);
+    let cause: Cause = serde_json::from_value(trail.get("cause")?.clone()).ok()?;
+    let seen = trail.get("seen").and_then(Value::as_i64).map(Time).unwrap_or(e.at);
+    (cause == Cause::Credential && text("profile") == Some(profile)).then_some(seen)
+}
+
+/// What a pass of heal keeps to itself: a task that it leaves because its log cannot be read, without a word that anybody sees.
+pub(in crate::sim) fn silence(sim: &Sim, decision: &shared::watch::Decision) -> Option<String> {
+    let truth = sim.truth.borrow();
+    if !truth.trials.on || !decision.findings.is_empty() {
+        return None;
+    }
+    let hidden = |l: &&shared::watch::Left| {
+        trials::is_veiled(&truth, &l.task) && l.unknown && l.because.contains("log cannot be read")
+    };
+    let left = decision.left.iter().find(hidden)?;
+    Some(format!("heal says to nobody of {}: {}", left.task, left.because))
+}
