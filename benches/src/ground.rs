@@ -102,6 +102,14 @@ impl Ground {
         command
     }
 
+    /// The same as timers run it, with a report in words.
+    pub(crate) fn plain(&self, watcher: &str, board: &Path, now: Time) -> Command {
+        let mut command = self.command(self.bin.join(watcher));
+        command.args(["--dry-run", "--now", &now.0.to_string(), "--db"]).arg(board);
+        command.arg("--config").arg(self.top.join("contrib/watchbill.toml"));
+        command
+    }
+
     /// The floor under it.
     pub(crate) fn floor(&self, board: &Board, lean: bool) -> Command {
         let mut command = self.command(self.bin.join("floor"));

@@ -8,6 +8,7 @@ mod logs;
 mod passes;
 mod report;
 mod run;
+mod size;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +34,9 @@ struct Args {
     /// Only what does not depend on how busy the machine is, and fail where a goal is missed that is not known to be
     #[arg(long)]
     gate: bool,
+    /// Only boards that grew beyond all reason; needs 2 GB of disk
+    #[arg(long, conflicts_with_all = ["full", "gate", "quick", "write"])]
+    size: bool,
     /// Put the tables into docs/performance.md
     #[arg(long, conflicts_with_all = ["quick", "gate"])]
     write: bool,
@@ -61,6 +65,14 @@ fn main() -> ExitCode {
 }
 
 fn measure(args: &Args) -> Result<ExitCode> {
+    if args.size {
+        let ground = Ground::new(!args.no_build)?;
+        let mut report = Report::default();
+        report.note(&report::circumstances(&ground.top));
+        size::size(&ground, &mut report)?;
+        report.goals();
+        return Ok(if report.broken > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    }
     if let Some(board) = &args.writer {
         crowd::write(board, Duration::from_micros(args.think))?;
         return Ok(ExitCode::SUCCESS);
@@ -79,6 +91,9 @@ fn measure(args: &Args) -> Result<ExitCode> {
         passes::beside_hermes(&ground, &boards, size, &mut report)?;
         logs::logs(&ground, size, &mut report)?;
         crowd::crowd(&ground, size, &mut report)?;
+        if size > Size::Quick {
+            size::size(&ground, &mut report)?;
+        }
     }
     passes::counts(&ground, &boards, &mut report)?;
     report.goals();

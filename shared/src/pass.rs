@@ -106,6 +106,8 @@ fn pass<W: Watcher>(
     report.left = decision.left;
     report.findings.extend(decision.findings);
     report.notices = notices(W::NAME, id, decision.notices, tools);
+    // The write needs none of it.
+    drop(seen);
     carry_out(&mut board, id, tools, decision.steps, report)
 }
 
@@ -463,8 +465,15 @@ impl Checked {
         now: Time,
         patience: Duration,
     ) -> (Vec<(Step, Outcome)>, Option<Error>) {
-        let doable = self.steps.iter().filter(|(_, stays)| stays.is_none());
-        let doable: Vec<Step> = doable.map(|(s, _)| s.clone()).collect();
+        // Moved and not copied: there may be thousands, each with all that it writes.
+        let (mut doable, mut rest, mut order) = (Vec::new(), Vec::new(), Vec::new());
+        for (step, stays) in self.steps {
+            order.push(stays.is_none());
+            match stays {
+                None => doable.push(step),
+                Some(what) => rest.push((step, Outcome::Moved { what })),
+            }
+        }
         let (mut outcomes, mut fault) = (Vec::with_capacity(doable.len()), None);
         for part in parts(&doable, MOST_STEPS) {
             match board.apply(now, part, patience) {
@@ -475,15 +484,9 @@ impl Checked {
                 }
             }
         }
-        let mut outcomes = outcomes.into_iter();
-        let became = |(step, stays): (Step, Option<String>)| {
-            let outcome = match stays {
-                Some(what) => Outcome::Moved { what },
-                None => outcomes.next()?,
-            };
-            Some((step, outcome))
-        };
-        (self.steps.into_iter().filter_map(became).collect(), fault)
+        let (mut done, mut rest) = (doable.into_iter().zip(outcomes), rest.into_iter());
+        let became = |is_done: bool| if is_done { done.next() } else { rest.next() };
+        (order.into_iter().filter_map(became).collect(), fault)
     }
 }
 

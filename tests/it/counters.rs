@@ -13,7 +13,7 @@ const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "bu
 const WRITE_LOCK: &str = "l_type=F_WRLCK, l_whence=SEEK_SET, l_start=120, l_len=1";
 
 /// Whether `program` may be used. A missing one fails, unless `variable` says to leave out what needs it.
-fn have(program: &str, variable: &str) -> bool {
+pub fn have(program: &str, variable: &str) -> bool {
     if std::env::var(variable).is_ok_and(|v| v == "skip") {
         let test = std::thread::current().name().unwrap_or("?").to_owned();
         // Not eprintln: what a passing test prints that way is swallowed.

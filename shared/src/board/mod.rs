@@ -615,6 +615,15 @@ pub trait Board {
     /// The board cannot be read.
     fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>>;
 
+    /// A token that is another one as soon as somebody else committed to the board; `None` where that cannot be told. Equal
+    /// tokens mean that what was read in between need not be read again.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn stamp(&mut self) -> Result<Option<i64>> {
+        Ok(None)
+    }
+
     /// Whether it may be written: schema, rights, and a file nobody else lost.
     ///
     /// # Errors

@@ -210,10 +210,16 @@ pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
     scan
 }
 
+/// Whether an environment is kept from us for good. What is only just being replaced can be read, and is empty.
+fn is_refused(environ: &io::Result<Vec<u8>>) -> bool {
+    environ.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
+}
+
 fn settle(root: &Path, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
     // Who hides for good is mostly older: agents of a login, daemons.
-    let (old, mut young): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut scan.veiled).into_iter().partition(|(_, ticks)| *ticks < from);
+    let (old, mut young): (Vec<_>, Vec<_>) = std::mem::take(&mut scan.veiled)
+        .into_iter()
+        .partition(|(pid, ticks)| *ticks < from || is_refused(&environ(root, *pid)));
     for _ in 0..LOOKS {
         if young.is_empty() {
             break;
@@ -322,11 +328,15 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
     others.filter_map(|pid| read(root, pid).ok()).filter(|p| !p.zombie).collect()
 }
 
+fn environ(root: &Path, pid: i64) -> io::Result<Vec<u8>> {
+    whole(&root.join(pid.to_string()).join("environ"))
+}
+
 /// What one process shows of itself. Who it is must be held by a pidfd meanwhile.
 pub(super) fn read(root: &Path, pid: i64) -> io::Result<Process> {
     let dir = root.join(pid.to_string());
     let (stat, cmdline) = (whole(&dir.join("stat"))?, whole(&dir.join("cmdline"))?);
-    let environ = whole(&dir.join("environ")).ok();
+    let environ = environ(root, pid).ok();
     Process::parse(pid, &stat, &cmdline, environ.as_deref())
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))
 }

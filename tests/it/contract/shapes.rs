@@ -374,3 +374,16 @@ fn what_was_done_before_a_failure_is_reported() {
     assert_eq!(report["boards"][0]["steps"].as_array().unwrap().len(), 100);
     assert_eq!(ran.code, 65, "{}", report["boards"][0]["error"]);
 }
+
+#[test]
+fn a_stamp_is_another_one_as_soon_as_somebody_else_wrote() {
+    let b = TestBoard::new();
+    b.add(A, "ready");
+    let mut board = open(&b.db, Mode::Look);
+    let first = board.stamp().unwrap();
+    assert!(first.is_some());
+    board.look(&[A.to_owned()]).unwrap();
+    assert_eq!(board.stamp().unwrap(), first, "looking changes nothing");
+    b.sql("UPDATE tasks SET priority = priority + 1");
+    assert_ne!(board.stamp().unwrap(), first);
+}

@@ -776,6 +776,11 @@ impl Board for SqliteBoard {
         read().map_err(|e| self.fault(&e))
     }
 
+    fn stamp(&mut self) -> Result<Option<i64>> {
+        let read = self.conn.query_row("PRAGMA data_version", [], |r| r.get(0));
+        read.map(Some).map_err(|e| self.fault(&e))
+    }
+
     fn writable(&mut self) -> Result<()> {
         let at = self.id.path.display();
         if !self.has("tasks", "current_run_id") || !self.columns.contains_key("task_runs") {

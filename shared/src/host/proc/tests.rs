@@ -213,6 +213,18 @@ fn an_environment_that_is_there_a_moment_later_is_read_then() {
     assert_eq!(found.marked.iter().map(|p| p.pid).collect::<Vec<_>>(), [5_000_011]);
 }
 
+/// Waiting for what is refused for good cost each pass a tenth of a second wherever any process of its user hides.
+#[test]
+fn only_an_empty_environment_is_waited_for() {
+    let fails = |kind: io::ErrorKind| Err(io::Error::from(kind));
+    assert!(is_refused(&fails(io::ErrorKind::PermissionDenied)));
+    for waited in
+        [Ok(Vec::new()), Ok(b"A=1".to_vec()), fails(io::ErrorKind::NotFound), fails(io::ErrorKind::Other)]
+    {
+        assert!(!is_refused(&waited), "{waited:?}");
+    }
+}
+
 #[test]
 fn a_scan_says_where_it_failed() {
     let gap = |root: &Path| scan(root, &BTreeSet::from(["t_1"])).gap;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::endings;
 use super::seen::{FilesSeen, GLANCED, MOST_EARLIER, Seen, Used, Work};
-use crate::board::{Detail, Run, Status, Task};
+use crate::board::{Board, Detail, Run, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
@@ -29,6 +29,8 @@ const CARD_TREE: Duration = Duration::from_secs(2);
 pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Result<Seen> {
     let now = pass.now;
     let since = now.plus(-seconds(world.config.budget.recent));
+    // Before the first row is read.
+    let stamp = world.board.stamp()?;
     let rows = world.board.glance(&GLANCED)?;
     let id = world.board.id().clone();
     let mut seen = Seen {
@@ -74,7 +76,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
         clock_given: pass.clock_given,
     };
     seen.routing = facts::observe(world, &about, now)?;
-    anew(world, &mut seen)?;
+    anew(world.board, &mut seen.work, stamp)?;
     Ok(seen)
 }
 
@@ -310,11 +312,14 @@ fn trees(world: &World<'_>, seen: &mut Seen, until: Instant) {
 }
 
 /// Logs and trees take their time, and a worker's sign of life in between would make every step a thing of the past: the rows
-/// are read once more, and a task that went on to another attempt meanwhile is left out.
-fn anew(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
-    let ids: Vec<String> = seen.work.iter().map(|w| w.detail.task.id.clone()).collect();
-    let fresh = world.board.look(&ids)?;
-    keep_same_attempt(&mut seen.work, fresh);
+/// are read once more, and a task that went on to another attempt meanwhile is left out. Where nobody wrote since, nothing is.
+fn anew(board: &mut dyn Board, work: &mut Vec<Work>, stamp: Option<i64>) -> Result<()> {
+    if stamp.is_some() && board.stamp()? == stamp {
+        return Ok(());
+    }
+    let ids: Vec<String> = work.iter().map(|w| w.detail.task.id.clone()).collect();
+    let fresh = board.look(&ids)?;
+    keep_same_attempt(work, fresh);
     Ok(())
 }
 
@@ -399,6 +404,69 @@ mod tests {
         beat.task.last_heartbeat_at = Some(ago(1));
         keep_same_attempt(&mut work, vec![beat.clone(), of(ids[1], 2, false), of(ids[2], 1, true)]);
         assert_eq!(work.iter().map(|w| &w.detail).collect::<Vec<_>>(), [&beat]);
+    }
+
+    /// Its stamp, and how often it was looked at.
+    struct Quiet(Option<i64>, u32, crate::board::BoardId);
+
+    impl Board for Quiet {
+        fn id(&self) -> &crate::board::BoardId {
+            &self.2
+        }
+        fn is_own(&self) -> bool {
+            false
+        }
+        fn glance(&mut self, _: &[Status]) -> Result<Vec<Task>> {
+            Ok(Vec::new())
+        }
+        fn look(&mut self, _: &[String]) -> Result<Vec<Detail>> {
+            self.1 += 1;
+            Ok(Vec::new())
+        }
+        fn comments(&mut self, _: &str) -> Result<Vec<crate::board::Comment>> {
+            Ok(Vec::new())
+        }
+        fn titled(&mut self, _: &[String]) -> Result<Vec<Task>> {
+            Ok(Vec::new())
+        }
+        fn recent_runs(&mut self, _: u32) -> Result<Vec<(String, Run)>> {
+            Ok(Vec::new())
+        }
+        fn events(&mut self, _: Time, _: u32) -> Result<Vec<(String, crate::board::Event)>> {
+            Ok(Vec::new())
+        }
+        fn turns(&mut self, _: Time, _: u32) -> Result<Vec<(String, crate::board::Event)>> {
+            Ok(Vec::new())
+        }
+        fn coordinated(&mut self, _: i64, _: u32) -> Result<Vec<crate::board::Entry>> {
+            Ok(Vec::new())
+        }
+        fn stamp(&mut self) -> Result<Option<i64>> {
+            Ok(self.0)
+        }
+        fn writable(&mut self) -> Result<()> {
+            Ok(())
+        }
+        fn apply(
+            &mut self,
+            _: Time,
+            _: &[crate::board::Step],
+            _: Duration,
+        ) -> Result<Vec<crate::board::Outcome>> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn stories_are_read_again_only_where_somebody_may_have_written() {
+        for (before, after, again) in
+            [(Some(3), Some(3), 0), (Some(3), Some(4), 1), (None, None, 1), (None, Some(3), 1)]
+        {
+            let id = crate::board::BoardId { path: "quiet".into(), slug: None, root: None };
+            let mut board = Quiet(after, 0, id);
+            anew(&mut board, &mut Vec::new(), before).unwrap();
+            assert_eq!(board.1, again, "{before:?} {after:?}");
+        }
     }
 
     /// Passes a quarter of an hour apart begin at every place before long.

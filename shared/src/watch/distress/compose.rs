@@ -99,10 +99,10 @@ impl Rules<'_> {
         more: &[String],
     ) -> NewTask {
         let d = &s.detail;
-        let annex = self.annex(s, t, more);
+        let text = || signal.render() + &self.annex(s, t, more).render(signal);
         NewTask {
             title: signal.title(),
-            body: Some(quote::without_pull_urls(&(signal.render() + &annex.render(signal)))),
+            body: self.texts.then(|| quote::without_pull_urls(&text())),
             assignee: Some(assignee.to_owned()),
             priority: d.task.priority.saturating_add(1),
             created_by: Some(self.pass.program.into()),

@@ -99,10 +99,17 @@ struct Rules<'a> {
     open: BTreeMap<String, BTreeSet<String>>,
     /// Profiles to whose provider nothing may be sent now.
     held: BTreeSet<String>,
+    /// Whether cards get their texts.
+    texts: bool,
 }
 
 /// Decides on everything that was seen. Pure: the same facts give the same steps.
 pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+    decided(seen, pass, config, true)
+}
+
+/// The same; where nobody will read them, without the texts of cards, which are most of the work.
+fn decided(seen: &Seen, pass: &Pass, config: &Config, texts: bool) -> Decision {
     let mut decision = Decision::default();
     if let Some(fault) = &seen.clock_fault {
         if !seen.sources.is_empty() {
@@ -110,7 +117,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         }
         return decision;
     }
-    let mut rules = Rules::new(seen, pass, config);
+    let mut rules = Rules { texts, ..Rules::new(seen, pass, config) };
     let mut stuck: Vec<(&SourceSeen, Trouble)> = Vec::new();
     let asked = |s: &&SourceSeen| pass.only.as_ref().is_none_or(|only| *only == s.detail.task.id);
     for s in seen.sources.iter().filter(asked) {
@@ -228,7 +235,8 @@ impl<'a> Rules<'a> {
             under.entry(card).or_default().push(d);
         }
         let open = open_cards(seen, &cards, &looked);
-        let mut rules = Rules { seen, pass, config, cards, looked, under, open, held: BTreeSet::new() };
+        let mut rules =
+            Rules { seen, pass, config, cards, looked, under, open, held: BTreeSet::new(), texts: true };
         rules.held = rules.held_by(&rules.router(&seen.routing));
         rules
     }

@@ -95,12 +95,12 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The trees of what is about to change hands. Deciding twice is cheap, and git is not.
+/// The trees of what is about to change hands. Deciding twice is cheap without the texts of cards, and git is not.
 fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
     if seen.sources.is_empty() {
         return TreeNotes::new();
     }
-    let steps = super::decide(seen, pass, world.config).steps;
+    let steps = super::decided(seen, pass, world.config, false).steps;
     handing::observe(world.state, &steps, seen.sources.iter().map(|s| &s.detail))
 }
 

@@ -793,6 +793,30 @@ fn what_a_log_says_stays_a_quotation() {
     assert_eq!(Distress::parse(&text).unwrap().state, State::Unknown);
 }
 
+/// What a pass looks at trees by must be what it then does.
+#[test]
+fn without_the_texts_of_cards_the_same_is_decided() {
+    let mut first = gave_up("t_00000001", Cause::Quota);
+    first.detail.task.assignee = Some("nova".into());
+    let all =
+        seen(vec![first, crashed("t_00000002", Cause::Credential), gave_up("t_00000003", Cause::Quota)]);
+    let plain = super::decided(&all, &pass(), &Config::default(), false);
+    let mut whole = told(&all);
+    let made = |d: &mut Decision, take: bool| -> Vec<bool> {
+        let changes = d.steps.iter_mut().flat_map(|s| &mut s.changes);
+        let tasks = changes.filter_map(|c| match c {
+            Change::AddAnother { task, .. } => Some(task),
+            _ => None,
+        });
+        tasks.map(|t| if take { t.body.take().is_some() } else { t.body.is_some() }).collect()
+    };
+    let mut plain = plain;
+    assert!(!made(&mut plain, false).contains(&true), "no text");
+    let texts = made(&mut whole, true);
+    assert!(texts.len() > 1 && !texts.contains(&false), "{texts:?}");
+    assert_eq!(plain, whole);
+}
+
 #[test]
 fn the_same_facts_give_the_same_card_and_json_keeps_them() {
     let all = seen(vec![gave_up("t_00000001", Cause::Quota), crashed("t_00000002", Cause::Credential)]);
