@@ -269,6 +269,13 @@ fn a_gateway_that_is_gone_or_stopped_is_not_alive() {
         ));
     };
     claim(pid);
+    // One of a gateway before it, which is gone too.
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'claimed', '{{\"lock\":\"{}:{}\"}}', {})",
+        crate::support::hostname(),
+        dead_pid(),
+        now() - 60
+    ));
     b.heal(&["--db", &db, "--now", &now().to_string()]).ok();
 
     let id = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();

@@ -98,12 +98,12 @@ fn file(seen: &BoardSeen) -> Finding {
         Finding::error(id, &seen.name, format!("{}: {}", seen.path.display(), e.what)).todo(todo)
     };
     if let Split::Split { pids } = &seen.split {
-        return Finding::error("board-split", &seen.name, split_what(pids)).todo(&split_todo(pids));
+        return Finding::error("board-split", &seen.name, split_what(pids)).todo(split_todo(pids));
     }
     if let Some(what) = &seen.damage {
         let what = format!("{}: {what}; Hermes refuses it, and nothing is written here", seen.path.display());
         return Finding::error("board-damaged", &seen.name, what)
-            .todo(&repair(&seen.path.display().to_string()));
+            .todo(repair(&seen.path.display().to_string()));
     }
     let read = match &seen.read {
         Ok(read) => read,

@@ -14,6 +14,8 @@ use crate::time::Time;
 pub(crate) struct Gone {
     /// Its process, as an earlier pass saw it.
     pub(crate) pid: i64,
+    /// When a pass first saw it. What was claimed before that was another gateway's, which is gone as well.
+    pub(crate) held: Time,
     /// Since when passes see the lock free; `None` where no pass has yet.
     pub(crate) since: Option<Time>,
 }
@@ -46,14 +48,15 @@ pub(crate) fn note(id: &BoardId, host: &Host, cache: &mut Cache, now: Time) {
 /// The gateway that earlier passes saw, to be asked where its lock is free now.
 pub(crate) fn gone(id: &BoardId, cache: &Cache) -> Option<Gone> {
     let prefix = format!("gateway:{}:", lock(id)?.display());
-    let pid = cache.newest(&format!("{prefix}held:"))?.0.rsplit(':').next()?.parse().ok()?;
-    Some(Gone { pid, since: cache.newest(&format!("{prefix}free")).map(|(_, since)| since) })
+    let (key, held) = cache.newest(&format!("{prefix}held:"))?;
+    let pid = key.rsplit(':').next()?.parse().ok()?;
+    Some(Gone { pid, held, since: cache.newest(&format!("{prefix}free")).map(|(_, since)| since) })
 }
 
 impl Gone {
     /// Whether somebody else claimed this task: a dispatcher beside that gateway.
     pub(crate) fn is_not_by(self, e: &Event) -> bool {
         let lock = e.payload.get("lock").and_then(|l| l.as_str());
-        e.kind == "claimed" && lock.and_then(claimer_pid) != Some(self.pid)
+        e.kind == "claimed" && e.at >= self.held && lock.and_then(claimer_pid) != Some(self.pid)
     }
 }

@@ -41,8 +41,12 @@ fn read_in(card: &Detail) -> Option<&Event> {
 /// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
 /// pass wrote that, and the card after it: nothing to tell anybody.
 fn is_just_done(card: &Detail, now: Time) -> bool {
-    let whole = |e: &&Event| e.payload.get("refused").and_then(Value::as_i64) == Some(0);
-    read_in(card).filter(whole).is_some_and(|e| now.since(e.at) < 2)
+    read_in(card).filter(is_whole).is_some_and(|e| now.since(e.at) < 2)
+}
+
+/// Whether nothing of a decision was refused.
+fn is_whole(e: &&Event) -> bool {
+    e.payload.get("refused").and_then(Value::as_i64) == Some(0)
 }
 
 impl<'a> Rules<'a> {
@@ -359,10 +363,10 @@ impl<'a> Rules<'a> {
         // Whoever reads that their decision was refused has that long again.
         let read = read_at(card);
         let patience = read.map_or(waited, |at| waited.min(self.seen.now.since(at)));
-        let named = read.and_then(|_| named_by(card));
+        let named = read_in(card).filter(is_whole).and_then(|_| named_by(card));
         for d in still {
             let id = &d.task.id;
-            // It was decided about others, and that was carried out or refused; nobody said a word about this one.
+            // All that was decided was carried out, and nobody said a word about this one.
             let omitted = named.as_ref().is_some_and(|named| !named.contains(id));
             let how = match read {
                 None => "without a decision",
