@@ -366,7 +366,7 @@ fn what_was_done_before_a_failure_is_reported() {
     let b = super::killed::template(now);
     // The disk, or anybody's trigger: the second transaction of the pass fails.
     b.sql(
-        "CREATE TRIGGER t BEFORE UPDATE ON tasks WHEN NEW.id = 't_00000096' BEGIN SELECT RAISE(ABORT, 'not this one'); END",
+        "CREATE TRIGGER t BEFORE UPDATE ON tasks WHEN NEW.id = 't_7e570096' BEGIN SELECT RAISE(ABORT, 'not this one'); END",
     );
     let ran = b.heal(&["--json", "--db", b.db.to_str().unwrap(), "--now", &now.to_string()]);
     let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));

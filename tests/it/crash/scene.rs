@@ -116,7 +116,7 @@ pub(super) fn many() -> Scene {
     b.sql(&format!(
         "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 101)
          INSERT INTO tasks (id, title, assignee, status, created_at, started_at, claim_lock, claim_expires, worker_pid, current_run_id)
-           SELECT printf('t_%08x', n), 'Task ' || n, 'luna', 'running', {began} - 600, {began}, '{host}:{claimer}',
+           SELECT printf('t_7e58%04x', n), 'Task ' || n, 'luna', 'running', {began} - 600, {began}, '{host}:{claimer}',
              {began} + 900, {NO_PID} + n, n FROM n;
          INSERT INTO task_runs (id, task_id, profile, status, claim_lock, claim_expires, worker_pid, started_at)
            SELECT current_run_id, id, assignee, 'running', claim_lock, claim_expires, worker_pid, started_at FROM tasks;"

@@ -249,10 +249,9 @@ impl Rules<'_> {
         self.note(t, because, Some(state))
     }
 
-    /// Notes that the worker was seen gone.
+    /// Notes that the worker was seen gone. Its children may still edit the tree, which is noted once they have ended.
     pub(super) fn note_death(&self, t: &TaskSeen, what: &str) -> Verdict {
-        let state = t.resume.as_ref().and_then(|r| r.tree.as_ref());
-        self.note(t, what.to_owned(), state)
+        self.note(t, what.to_owned(), None)
     }
 
     fn note(&self, t: &TaskSeen, because: String, state: Option<&TreeState>) -> Verdict {
