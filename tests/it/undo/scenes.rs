@@ -311,7 +311,7 @@ fn heal() -> Vec<Scene> {
     let b = b.sticky_less(A);
     ran(&mut b.command("synthesize-distress")).ok();
     b.hand(&["complete", &card(&b)]).ok();
-    all.push(heal(b, 30_000, "hand-over"));
+    all.push(heal(b, 7_200, "hand-over"));
     let b = TestBoard::new();
     b.add(A, "ready");
     b.run_it(A, Some(dead_pid()), 0);

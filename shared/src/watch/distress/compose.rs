@@ -9,7 +9,6 @@ use super::trouble::{Trouble, Verdict};
 use super::{DAY, NAME, Rules, WRITERS};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
-use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::distress::Distress;
 use crate::provider::Id;
@@ -308,7 +307,7 @@ impl Rules<'_> {
         let stated = t.evidence.as_ref().and_then(|e| e.resets).filter(|r| *r > now);
         let had = super::history::asked(&s.detail).iter().filter(|a| now.since(a.at) < DAY).count();
         let had = i64::try_from(had).unwrap_or(i64::MAX);
-        let wait = word::hold_for(policy, t.cause.unwrap_or(Cause::Unknown), had, &s.detail.task.id);
+        let wait = word::backoff(seconds(policy.hold), had, most, &s.detail.task.id);
         stated.map_or(now.plus(wait), |r| r.min(now.plus(most)))
     }
 
