@@ -362,7 +362,7 @@ impl<'a> Rules<'a> {
                 self.seen.answered.iter().filter(its).max_by_key(|c| c.task.created_at)?
             }
         };
-        distress::read_title(&card.task.title)?.1
+        distress::blocker_in(&card.task.title)
     }
 
     /// Whether somebody takes a task over by rule alone, now or in its turn.
