@@ -3,6 +3,7 @@
 
 pub(crate) mod passes;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 
+use crate::redact;
 use crate::replay::Stored;
 use crate::time::Time;
 
@@ -18,10 +20,10 @@ const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, o
      CREATE TABLE IF NOT EXISTS sightings (key TEXT PRIMARY KEY, since INTEGER NOT NULL);
      CREATE TABLE IF NOT EXISTS logs (key TEXT PRIMARY KEY, offset INTEGER NOT NULL, used INTEGER NOT NULL, body TEXT NOT NULL);
      CREATE TABLE IF NOT EXISTS shared (board TEXT PRIMARY KEY, body TEXT NOT NULL);
-     PRAGMA user_version = 4;";
+     PRAGMA user_version = 5;";
 
-/// The layout above. A file with another one is made anew.
-const VERSION: i64 = 4;
+/// The layout above. A file with another one is made anew. Up to 4 the texts in it still had their secrets.
+const VERSION: i64 = 5;
 
 /// Seconds after which the cursor of a log that was not looked at is forgotten: Hermes itself deletes a log by then.
 const LOG_AGE: i64 = 30 * 86_400;
@@ -43,7 +45,7 @@ pub struct Cache {
     /// What this pass tells the passes over other boards; `None` is nothing any more.
     told: BTreeMap<String, Option<String>>,
     /// Passes with what they saw.
-    kept: Vec<Stored>,
+    kept: Vec<passes::Kept>,
     /// Open for the whole pass: a pass may ask for the cursors of many logs.
     reading: Option<Connection>,
     /// Why what lies there is neither read nor written.
@@ -131,7 +133,7 @@ impl Cache {
     pub(crate) fn keep(&mut self, pass: Stored) {
         self.read_on();
         if passes::is_news(self.reading.as_ref(), &pass) {
-            self.kept.push(pass);
+            self.kept.push(passes::Kept::of(pass));
         }
     }
 
@@ -152,9 +154,13 @@ impl Cache {
         known.new.as_ref().map(|(_, row)| row).or(known.old.as_ref()).cloned()
     }
 
-    /// Notes how far a log was read, to be saved with the rest.
+    /// Notes how far a log was read, to be saved with the rest: what is said in it without secrets.
     pub(crate) fn put_log(&mut self, key: &str, offset: u64, body: String, now: Time) {
         let Ok(offset) = i64::try_from(offset) else { return };
+        let body = match redact::json(&body) {
+            Cow::Owned(clean) => clean,
+            Cow::Borrowed(_) => body,
+        };
         self.log(key);
         if let Some(known) = self.logs.get_mut(key) {
             known.new = Some((offset, LogRow { used: now, body }));
@@ -168,6 +174,7 @@ impl Cache {
 
     /// Leaves this for passes over other boards; `None` where there is nothing to say.
     pub(crate) fn put_shared(&mut self, board: &str, body: Option<String>) {
+        let body = body.map(|body| redact::json(&body).into_owned());
         if self.shared.get(board) == body.as_ref() {
             return;
         }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::redact::{redact, visible};
+
 /// Stands where a character was that must not be shown. A hole would make two file names look like one.
 const NOT_SHOWN: char = '\u{fffd}';
 
@@ -32,9 +34,12 @@ pub(crate) fn clip_words(text: &str, most: usize) -> &str {
     whole.rfind(char::is_whitespace).map_or(whole, |blank| &whole[..blank])
 }
 
-/// Text from a board without control characters, and none that changes the order of what stands around it: it must not
-/// steer the terminal of whoever reads the report.
+/// Text from a board without secrets and control characters, and none that changes the order of what stands around it: it
+/// must not steer the terminal of whoever reads the report.
 pub fn printable(s: &str) -> String {
+    // Control characters are replaced one by one, so that a hole is seen; but for those a secret could hide behind.
+    let clean = redact(s);
+    let s = if clean == visible(s) { s } else { &clean };
     let shown = |c: char| match c {
         _ if c.is_control() => ' ',
         _ if turns(c) => NOT_SHOWN,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::annex::{Annex, Attempt, Commands};
 use crate::board::Task;
 use crate::quote;
-use crate::task_id::is_task_id;
+use crate::task_id::{is_task_id, may_be_task_id};
 
 /// How a card's title begins.
 pub const PREFIX: &str = "[BLOCKED]";
@@ -23,6 +23,8 @@ pub const INCIDENT_KEY: &str = "distress:incident:";
 
 /// Most characters of one value of the template.
 const MOST_VALUE: usize = 300;
+/// Most characters of a task id on a card.
+const MOST_ID: usize = 80;
 
 /// What kind of help is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -88,7 +90,12 @@ impl std::fmt::Display for Blocker {
 
 /// `[BLOCKED] t_1a2b3c4d rate_limited`.
 pub fn title(source: &str, blocker: Blocker) -> String {
-    format!("{PREFIX} {source} {blocker}")
+    format!("{PREFIX} {} {blocker}", shown_id(source))
+}
+
+/// A task id as a card shows it: one inert line, whatever the board holds.
+pub(crate) fn shown_id(id: &str) -> String {
+    if is_task_id(id) { id.to_owned() } else { quote::inline(id, MOST_ID) }
 }
 
 /// Whether a task is a distress card by its title. Such a task never gets a card itself.
@@ -108,18 +115,44 @@ pub fn is_card(task: &Task) -> bool {
 }
 
 /// Reads a card's title: the source, and the blocker type where it is one of the six. Near misses count
-/// (`[blocked] t_1a2b3c4d: rate limited`).
+/// (`[blocked] t_1a2b3c4d: rate limited`). An id of another shape than Hermes' counts only in front of a blocker type:
+/// any word may be one.
 pub fn read_title(title: &str) -> Option<(String, Option<Blocker>)> {
-    if !is_card_title(title) {
-        return None;
+    let rest = behind_prefix(title)?;
+    let (word, more) = first_word(rest);
+    if let Some(blocker) = Blocker::parse(more).filter(|_| may_be_task_id(word)) {
+        return Some((word.to_owned(), Some(blocker)));
     }
-    let rest = title.trim_start().get(PREFIX.len()..)?.trim_start_matches([' ', ':', '-']);
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-    let source = &rest[..end];
-    if !is_task_id(source) {
-        return None;
+    is_task_id(&rest[..end]).then(|| (rest[..end].to_owned(), Blocker::parse(&rest[end..])))
+}
+
+/// The blocker type in a card's title, also behind an id of several words.
+pub fn blocker_in(title: &str) -> Option<Blocker> {
+    match read_title(title) {
+        Some((_, blocker)) => blocker,
+        None => Blocker::parse(behind_prefix(title)?.rsplit_once(char::is_whitespace)?.1),
     }
-    Some((source.to_owned(), Blocker::parse(&rest[end..])))
+}
+
+/// The word of a card's title that may be its source's id, where [`read_title`] cannot tell. Only words with a digit among
+/// other characters count, as those of a sentence have none.
+pub fn guess_title(title: &str) -> Option<&str> {
+    let (word, more) = first_word(behind_prefix(title)?);
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_id = more.trim().is_empty() || (digits > 0 && digits < word.len());
+    (is_id && may_be_task_id(word)).then_some(word)
+}
+
+fn behind_prefix(title: &str) -> Option<&str> {
+    let rest = title.trim_start().get(PREFIX.len()..).filter(|_| is_card_title(title))?;
+    Some(rest.trim_start_matches([' ', ':', '-']))
+}
+
+/// The first word without the marks around it, and what follows.
+fn first_word(text: &str) -> (&str, &str) {
+    let (word, more) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word.trim_matches(['`', '*', '(', ')', ',', '.', ':', ';', '-']), more)
 }
 
 /// The program with which this board is changed by hand, ready for a command line.
@@ -251,7 +284,7 @@ impl Distress {
              - Needs: {}\n\
              - State: {state}\n\
              \n{SCOPE_GUARD}",
-            quote::inline(&self.source, 80),
+            shown_id(&self.source),
             value(&self.worker),
             value(&self.branch),
             value(&self.workspace),
@@ -265,7 +298,17 @@ impl Distress {
     /// Reads the template out of a card's body; `None` where it has no such section or does not name its task and
     /// blocker type. Other heading levels, bold labels, other bullets and other case are forgiven.
     pub fn parse(body: &str) -> Option<Distress> {
-        read::read(body)
+        read::read(body, is_task_id)
+    }
+
+    /// The same where the task may be any board's, whose ids have any shape: only that board knows whether there is one.
+    pub fn parse_any(body: &str) -> Option<Distress> {
+        read::read(body, may_be_task_id)
+    }
+
+    /// Whether a body has the template of a card about this task, whatever the shape of its id.
+    pub fn is_about(body: &str, source: &str) -> bool {
+        read::names(body, &shown_id(source))
     }
 }
 

@@ -11,12 +11,14 @@
 //! taken out", so that half of this code would stand around it all the same.
 //!
 //! **What it cannot see**: a key without a known beginning and without a name in front of it, if it is shorter than 32
-//! characters, or all digits and `a` to `f` (as a commit is); one whose known beginning is itself torn over two lines; a
-//! second half that is quoted without the first and is short; one that is spelt with spaces, in another alphabet, or
-//! encoded once more (percent, hexadecimal); a password in a sentence ("use hunter2"), in a YAML block below its name,
-//! or glued to a short flag (`mysql -pPASS`); words after the first of an unquoted value, but for passwords at the start
-//! of a line.
+//! characters, or all digits and `a` to `f` (as a commit is; with `0x` and 64 digits it is a key); one whose known beginning
+//! is itself torn over two lines; a second half that is quoted without the first and is short; one that is spelt with spaces,
+//! in another alphabet, or encoded once more (percent, hexadecimal); a password in a sentence ("use hunter2"), or behind the
+//! short flag of a program that is not in the list; words after the first of an unquoted value, but for passwords at the start
+//! of a line or of plain words; the words of a mnemonic without a name; a name and its YAML block that are quoted line by line.
 
+mod commands;
+mod json;
 mod keys;
 mod named;
 mod shapes;
@@ -24,6 +26,7 @@ mod text;
 
 use std::borrow::Cow;
 
+pub(crate) use self::json::json;
 pub(crate) use self::text::visible;
 
 /// What a secret was.
@@ -137,14 +140,19 @@ struct Hit {
 type Rule = fn(&str, usize) -> Option<Hit>;
 
 /// The surest and most telling first.
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 13] = [
     shapes::private_key,
     keys::known,
     shapes::jwt,
     shapes::url_login,
     shapes::webhook,
     shapes::scheme,
+    commands::flag,
+    commands::pair,
+    commands::netrc,
+    shapes::mnemonic,
     named::value,
+    shapes::hexadecimal,
     shapes::random,
 ];
 
@@ -173,6 +181,10 @@ fn round(text: &str) -> Option<String> {
     while let Some(c) = text[at..].chars().next() {
         if let Some(marker) = marker_at(text, at) {
             at += marker.len();
+            continue;
+        }
+        if keys::is_inside(text.as_bytes(), at) {
+            at += 1;
             continue;
         }
         let Some(hit) = RULES.iter().find_map(|rule| rule(text, at)).map(|h| whole(text, h)) else {

@@ -12,6 +12,7 @@ use crate::board::{Outcome, Step};
 pub use crate::clip::printable;
 use crate::error::{Error, Kind};
 use crate::overview::{Overview, text};
+use crate::redact;
 use crate::watch::{Left, Pass};
 
 /// What became of one board in one pass.
@@ -119,8 +120,8 @@ pub fn write(
 ) -> std::io::Result<()> {
     if loud.json {
         let all = json(pass, version, boards, plan, loud);
-        serde_json::to_writer_pretty(&mut *out, &all)?;
-        writeln!(out)?;
+        let whole = serde_json::to_string_pretty(&all)?;
+        writeln!(out, "{}", redact::json(&whole))?;
     } else if !loud.quiet {
         for board in boards {
             lines(out, board, boards.len() > 1, loud)?;

@@ -311,6 +311,30 @@ fn fifty_at_once_share_one_card() {
 }
 
 #[test]
+fn what_only_the_board_tells_shares_one_card_too() {
+    for (n, profile) in
+        [(60, ""), (60, "\n[profiles.luna]\nendpoint = \"https://api.example/v1\"\n"), (300, "")]
+    {
+        let mut b = TestBoard::new();
+        b.config.push_str(profile);
+        for i in 0..2 {
+            b.give_up(&format!("t_{i:08x}"), "HTTP 401: invalid x-api-key", 600);
+        }
+        b.distress(&[]).ok();
+        assert_eq!(b.cards().len(), 2, "two are no incident");
+        for i in 2..n {
+            b.give_up(&format!("t_{i:08x}"), "HTTP 401: invalid x-api-key", 600);
+        }
+        b.distress(&[]).ok();
+        let open = "SELECT count(*) FROM tasks WHERE title LIKE '[BLOCKED]%' AND status != 'done'";
+        assert_eq!((b.value(open).as_str(), b.cards().len()), ("1", 3), "{n} {profile}");
+        let after = b.dump();
+        assert_eq!(b.distress(&[]).ok(), "");
+        assert!(b.dump() == after);
+    }
+}
+
+#[test]
 fn nothing_to_do_says_nothing_and_a_pause_stops_it() {
     let b = TestBoard::new();
     b.add("t_00000001", "ready");

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Ran, TestBoard, now, ran};
 
+mod cards; // cards about ids of any shape
 mod events; // what a worker forges on the board
 mod files; // what lies where a file of ours or of Hermes' should
+mod secrets; // keys and passwords, wherever they stand
 mod sizes; // texts far beyond anything useful
 mod users; // other users of the host, and their processes
 mod words; // ids, titles, logs and bodies that imitate or steer

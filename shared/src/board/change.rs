@@ -1,5 +1,6 @@
 //! The primitives of change, and the step that bundles them under one guard.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use super::image::{Cell, Column, Turn};
 use super::{Detail, Status, Task};
 use crate::cause::Cause;
 use crate::host::{Proof, Target};
+use crate::redact::redact;
 use crate::time::Time;
 
 /// Most steps in one write transaction: beyond about this, writers beside us wait noticeably (measured: 13 to 57 ms
@@ -104,7 +106,7 @@ pub struct Expect {
     pub current_run: Option<i64>,
     /// Failure counter.
     pub failures: i64,
-    /// Failure text.
+    /// Failure text, without its secrets: a report and a plan show what was expected.
     pub last_failure_error: Option<String>,
     /// Newest event that matters, as an opaque token.
     pub mark: String,
@@ -128,7 +130,7 @@ impl Expect {
             worker_pid: t.worker_pid,
             current_run: t.current_run,
             failures: t.failures,
-            last_failure_error: t.last_failure_error.clone(),
+            last_failure_error: failure_text(t).map(Cow::into_owned),
             mark: seen.mark.clone(),
             workers: seen.workers(),
             ended: seen.newest_run().and_then(|r| r.ended_at),
@@ -145,11 +147,15 @@ impl Expect {
             (self.worker_pid == t.worker_pid, "worker"),
             (self.current_run == t.current_run, "run"),
             (self.failures == t.failures, "failure count"),
-            (self.last_failure_error == t.last_failure_error, "failure text"),
+            (self.last_failure_error.as_deref() == failure_text(t).as_deref(), "failure text"),
             (self.mark == mark, "history"),
         ];
         checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
     }
+}
+
+fn failure_text(t: &Task) -> Option<Cow<'_, str>> {
+    t.last_failure_error.as_deref().map(redact)
 }
 
 /// A run that a change speaks of.

@@ -3,6 +3,7 @@
 //! Hermes and its dashboard go on working on every row we touch, so a requeue of ours must leave the same columns,
 //! run row and event as Hermes' own (`hermes_cli/kanban_db.py` of 0.19.0 is what these functions mirror).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -11,6 +12,7 @@ use super::image::{Column, Turn};
 use super::{Change, Detail, Event, RunRef, Status, Task, UNDONE, image};
 use crate::cause::{self, Cause};
 use crate::quote::without_pull_urls;
+use crate::redact::redact;
 use crate::time::Time;
 
 /// Failures at which Hermes' breaker blocks a task when nothing else is configured.
@@ -95,6 +97,11 @@ pub fn short(s: &str, most: usize) -> String {
     s.chars().take(most).collect()
 }
 
+/// A failure text as an event may repeat it.
+fn clean(text: Option<&str>) -> Option<Cow<'_, str>> {
+    text.map(redact)
+}
+
 /// Columns that `changes` alter, before and after.
 fn images(seen: &Detail, changes: &[Change]) -> (Map<String, Value>, Map<String, Value>) {
     let (task, place) = (&seen.task, &seen.place);
@@ -120,12 +127,12 @@ fn images(seen: &Detail, changes: &[Change]) -> (Map<String, Value>, Map<String,
             }
             Change::SetFailures { count, error } => {
                 note("consecutive_failures", json!(task.failures), json!(count));
-                note("last_failure_error", json!(task.last_failure_error), json!(error));
+                note("last_failure_error", json!(clean(task.last_failure_error.as_deref())), json!(error));
             }
             Change::Assign(to) => note("assignee", json!(task.assignee), json!(to)),
             Change::Reword { title, body } => {
                 if let Some(title) = title {
-                    note("title", json!(task.title), json!(title));
+                    note("title", json!(redact(&task.title)), json!(title));
                 }
                 // Never the text: it may be long, and may hold what no event should repeat.
                 if let Some((was, is)) = body.as_deref().map(|new| image::body(&seen.body, new)) {
@@ -348,7 +355,8 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
 pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let mut changes = vec![Change::SetFailures { count: t.failures, error: None }];
-    let payload = trail.payload(json!({"was": t.last_failure_error}), Some(seen), &changes);
+    let was = clean(t.last_failure_error.as_deref());
+    let payload = trail.payload(json!({"was": was}), Some(seen), &changes);
     changes.push(event("watchbill_guard_cleared", payload, None));
     changes
 }

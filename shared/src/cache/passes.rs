@@ -1,9 +1,11 @@
 //! Passes that had something to say, with what they saw: for a month, and within a bound.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use rusqlite::{Connection, Row, params};
 
+use crate::redact;
 use crate::replay::Stored;
 use crate::time::Time;
 
@@ -20,6 +22,25 @@ const AGE: i64 = 31 * 86_400;
 /// Most bytes of what was seen that are kept.
 const MOST_BYTES: i64 = 50 << 20;
 
+/// A pass on its way into the file.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// [`Stored::content`] of what was really seen.
+    content: i64,
+    /// The pass, with what it saw without secrets.
+    pass: Stored,
+}
+
+impl Kept {
+    pub(super) fn of(mut pass: Stored) -> Kept {
+        let content = pass.content();
+        if let Cow::Owned(clean) = redact::json(&pass.seen) {
+            pass.seen = clean;
+        }
+        Kept { content, pass }
+    }
+}
+
 /// Whether this is worth keeping: it did something, or saw something else than the newest one of its kind.
 pub(super) fn is_news(conn: Option<&Connection>, pass: &Stored) -> bool {
     if !pass.did.is_empty() {
@@ -33,28 +54,17 @@ pub(super) fn is_news(conn: Option<&Connection>, pass: &Stored) -> bool {
     conn.and_then(|conn| read(conn).ok()) != Some(pass.content())
 }
 
-pub(super) fn write(tx: &Connection, all: &[Stored]) -> rusqlite::Result<()> {
-    for p in all {
+pub(super) fn write(tx: &Connection, all: &[Kept]) -> rusqlite::Result<()> {
+    for Kept { content, pass: p } in all {
         let did = serde_json::to_string(&p.did).unwrap_or_else(|_| "[]".into());
         let bytes = i64::try_from(p.seen.len() + did.len()).unwrap_or(i64::MAX);
         tx.execute(
             "INSERT INTO passes (board, program, at, pass, clock_given, only, content, bytes, did, seen) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            params![
-                p.board,
-                p.program,
-                p.at.0,
-                p.pass,
-                p.clock_given,
-                p.only,
-                p.content(),
-                bytes,
-                did,
-                p.seen
-            ],
+            params![p.board, p.program, p.at.0, p.pass, p.clock_given, p.only, content, bytes, did, p.seen],
         )?;
     }
-    let Some(now) = all.iter().map(|p| p.at.0).max() else { return Ok(()) };
+    let Some(now) = all.iter().map(|k| k.pass.at.0).max() else { return Ok(()) };
     tx.execute("DELETE FROM passes WHERE at < ?1", [now.saturating_sub(AGE)])?;
     // By the index alone: what was seen is not read for it.
     tx.execute(

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::watcher::failures;
-use super::{Common, Here, WatcherArgs, page, print, watcher};
+use super::{Common, Here, WatcherArgs, page, print, print_json, watcher};
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Status};
 use crate::config::Config;
@@ -125,7 +125,7 @@ fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &
         let report = json!({
             "schema": SCHEMA, "program": "budget-check", "version": version, "now": here.now, "boards": boards,
         });
-        print(&format!("{report:#}\n"))?;
+        print_json(&report)?;
     } else if !common.quiet {
         print(&text)?;
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{DemoArgs, env, print};
+use super::{DemoArgs, env, print, print_json};
 use crate::board::hermes::{self, Trail};
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Change, Detail, Expect, NewTask, Outcome, Status, Step, Task};
@@ -107,7 +107,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
             "budget_check": budget, "coord": coord,
             "stranger_lives": untouched,
         });
-        return print(&format!("{all:#}\n"));
+        return print_json(&all);
     }
     let mut shown = text(&before, &after, &first, &second, untouched);
     shown.push_str(&cards_text(&cards, (&after, &asked), &distress));

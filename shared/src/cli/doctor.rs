@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use self::look::{Eyes, Origin};
-use super::{Common, Here, env, print};
+use super::{Common, Here, env, print, print_json};
 use crate::cache::Cache;
 use crate::config::{Config, keys};
 use crate::doctor::{self, Finding, Hidden, Severity};
@@ -93,7 +93,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
             "schema": SCHEMA, "version": version, "now": here.now, "worst": doctor::worst(&found), "exit": exit,
             "findings": found, "config": values,
         });
-        print(&format!("{whole:#}\n"))?;
+        print_json(&whole)?;
     } else {
         print(&text(&found, &values, common))?;
     }

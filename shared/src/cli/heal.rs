@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Here, WatcherArgs, env, print, watcher};
+use super::{Here, WatcherArgs, env, print, print_json, watcher};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -71,7 +71,7 @@ fn hand_over(id: &str, flags: &HealFlags, version: &str) -> Result<u8> {
         "schema": "watchbill.packet/1", "program": Heal::NAME, "version": version, "task": id, "packet": packet,
         "text": text,
     });
-    print(&format!("{whole:#}\n"))
+    print_json(&whole)
 }
 
 /// What becomes of a living worker where an action says so; `None` where that is the action's own word.

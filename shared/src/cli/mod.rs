@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::board::BoardId;
 use crate::board::discover::{self, Which};
@@ -335,7 +335,7 @@ impl Program {
                     "schema": report::REPORT_SCHEMA, "program": name, "version": version, "boards": [],
                     "exit": e.kind.code(), "error": e.to_string(),
                 });
-                let _ = print(&format!("{whole:#}\n"));
+                let _ = print_json(&whole);
             }
             e.kind.code()
         })
@@ -467,6 +467,11 @@ fn parse_time(s: &str) -> std::result::Result<Time, String> {
 /// What a failed write of our own output means: a closed pipe is nobody's fault (`heal | head -1`), a full disk is.
 fn output_code(e: &std::io::Error) -> u8 {
     if e.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { Kind::Io.code() }
+}
+
+/// Writes JSON to stdout, without secrets in any of its texts.
+fn print_json(whole: &Value) -> Result<u8> {
+    print(&crate::redact::json(&format!("{whole:#}\n")))
 }
 
 /// Writes a finished text to stdout.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Common, env, parse_time, print};
+use super::{Common, env, parse_time, print, print_json};
 use crate::board::BoardId;
 use crate::config::quiet::next_clock;
 use crate::config::span;
@@ -131,7 +131,7 @@ impl Said {
     fn print(self, common: &Common, now: Time) -> Result<u8> {
         if common.json {
             let whole = json!({"schema": SCHEMA, "now": now, "boards": self.boards});
-            return print(&format!("{whole:#}\n"));
+            return print_json(&whole);
         }
         if common.quiet { Ok(0) } else { print(&self.lines) }
     }

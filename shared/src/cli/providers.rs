@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Common, Here, env, print};
+use super::{Common, Here, env, print, print_json};
 use crate::board::Status;
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::cache::Cache;
@@ -89,7 +89,7 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
         let report = json!({
             "schema": SCHEMA, "now": here.now, "quiet_until": quiet, "providers": all,
         });
-        return print(&format!("{report:#}\n"));
+        return print_json(&report);
     }
     if common.quiet {
         return Ok(0);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Common, env, parse_time, print};
+use super::{Common, env, parse_time, print, print_json};
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId};
 use crate::cache::{Cache, passes};
@@ -84,7 +84,7 @@ pub(super) fn run(args: &ReplayArgs, version: &str) -> Result<u8> {
         let report = json!({
             "schema": SCHEMA, "version": version, "now": now, "since": since, "exit": code, "boards": boards,
         });
-        return print(&format!("{report:#}\n")).map(|_| code);
+        return print_json(&report).map(|_| code);
     }
     if !common.quiet {
         print(&text(&all, common.verbose))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Common, Here, page, parse_time, print, why};
+use super::{Common, Here, page, parse_time, print, print_json, why};
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
 use crate::inquiry::{Summary, html, lines};
@@ -73,7 +73,7 @@ fn show(
         let whole = json!({
             "schema": SCHEMA, "version": version, "now": now, "since": since, "boards": all, "unread": faults,
         });
-        return print(&format!("{whole:#}\n"));
+        return print_json(&whole);
     }
     if common.quiet {
         return Ok(0);

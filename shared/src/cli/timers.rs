@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::doctor::look::Eyes;
-use super::{Common, env, print};
+use super::{Common, env, print, print_json};
 use crate::board::discover;
 use crate::cache::Cache;
 use crate::doctor::WatcherSeen;
@@ -144,7 +144,7 @@ fn carry_out(args: &TimersArgs, by: By, changes: &[Change]) -> Result<u8> {
         let whole = json!({
             "schema": SCHEMA, "as": by, "dry_run": args.dry_run, "changes": changes, "left": left, "why": why, "exit": code,
         });
-        print(&format!("{whole:#}\n"))?;
+        print_json(&whole)?;
         return Ok(code);
     }
     let mut out = String::new();
@@ -283,7 +283,7 @@ fn status(args: &TimersArgs) -> Result<u8> {
         let whole = json!({
             "schema": SCHEMA, "now": now, "exit": code, "watchers": all.iter().map(one).collect::<Vec<_>>(),
         });
-        print(&format!("{whole:#}\n"))?;
+        print_json(&whole)?;
     } else if !common.quiet {
         let linger = "lingering is off: timers of a user stop when the last session ends; sudo loginctl enable-linger $USER\n";
         let lines = all.iter().map(|w| line(w, now)).collect::<String>();

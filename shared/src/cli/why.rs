@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Common, Here, env, print, watcher};
+use super::{Common, Here, env, print, print_json, watcher};
 use crate::board::BoardId;
 use crate::cache::Cache;
 use crate::config::Loaded;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &WhyArgs, version: &str) -> Result<u8> {
             Ok(Some(answer)) => {
                 if common.json {
                     let whole = Whole { schema: SCHEMA, version, now: here.now, answer: &answer };
-                    return print(&format!("{:#}\n", json!(whole)));
+                    return print_json(&json!(whole));
                 }
                 return if common.quiet {
                     Ok(0)

@@ -1,6 +1,6 @@
 //! What stands below the template: the evidence, and exactly what to do next.
 
-use super::Distress;
+use super::{Distress, shown_id};
 use crate::quote;
 use crate::time::words;
 
@@ -151,8 +151,8 @@ impl Annex {
         };
         let more: String = c.more.iter().map(|(what, command)| format!("{what}: `{command}`\n")).collect();
         let one = format!(
-            r#"{{"task":"{}","action":"reassign|unblock|split|human","assignee":"PROFILE"}}"#,
-            card.source
+            r#"{{"task":{},"action":"reassign|unblock|split|human","assignee":"PROFILE"}}"#,
+            serde_json::Value::from(shown_id(&card.source))
         );
         let route = if self.sources.is_empty() { one } else { format!("[{one}, ...one for each source]") };
         let each = if self.sources.is_empty() {

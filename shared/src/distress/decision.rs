@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::scope::Scope;
-use crate::task_id::is_task_id;
+use crate::task_id::may_be_task_id;
 
 /// Most decisions on one card: an incident lists one for each source.
 const MOST_DECISIONS: usize = 200;
@@ -87,7 +87,7 @@ fn one(route: &Value) -> Result<Decision, String> {
     }
     let text = |key: &str| route.get(key).and_then(Value::as_str).map(str::trim).filter(|s| !s.is_empty());
     let task = text("task").ok_or("it names no task")?.to_owned();
-    if !is_task_id(&task) {
+    if !may_be_task_id(&task) {
         return Err("its task is no task id".into());
     }
     let to = text("assignee").map(str::to_lowercase);

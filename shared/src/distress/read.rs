@@ -1,19 +1,15 @@
 //! Reading the template back, as people and models write it.
 
 use super::{Blocker, Distress, State};
-use crate::task_id::is_task_id;
 
-/// Reads the first distress section of a body.
-pub(super) fn read(body: &str) -> Option<Distress> {
-    let mut lines = body.lines().skip_while(|l| heading(l).as_deref() != Some("distress signal"));
-    lines.next()?;
-    let fields: Vec<(String, String)> =
-        lines.take_while(|l| heading(l).is_none()).filter_map(field).collect();
+/// Reads the first distress section of a body that names a task.
+pub(super) fn read(body: &str, is_id: fn(&str) -> bool) -> Option<Distress> {
+    let fields = fields(body)?;
     let said = |label: &str| fields.iter().find(|(l, _)| l == label).map(|(_, v)| v.clone());
     let known = |label: &str| said(label).filter(|v| !v.is_empty() && !v.eq_ignore_ascii_case("unknown"));
     let source = said("blocked task")?;
     let source = source.split_whitespace().next()?.trim_matches(['`', '*', ',', '.']).to_owned();
-    if !is_task_id(&source) {
+    if !is_id(&source) {
         return None;
     }
     Some(Distress {
@@ -27,6 +23,22 @@ pub(super) fn read(body: &str) -> Option<Distress> {
         needs: known("needs"),
         state: said("state").map_or(State::Unknown, |s| State::parse(&s)),
     })
+}
+
+/// Whether the first distress section of a body names a blocker type and this task.
+pub(super) fn names(body: &str, shown: &str) -> bool {
+    let said = fields(body).unwrap_or_default();
+    let is = |label: &str, test: &dyn Fn(&str) -> bool| {
+        said.iter().find(|(l, _)| l == label).is_some_and(|(_, v)| test(v))
+    };
+    is("blocked task", &|v| v == shown) && is("blocker type", &|v| Blocker::parse(v).is_some())
+}
+
+/// Labels and values of the first distress section.
+fn fields(body: &str) -> Option<Vec<(String, String)>> {
+    let mut lines = body.lines().skip_while(|l| heading(l).as_deref() != Some("distress signal"));
+    lines.next()?;
+    Some(lines.take_while(|l| heading(l).is_none()).filter_map(field).collect())
 }
 
 /// The text of a heading of any level, in lower case.

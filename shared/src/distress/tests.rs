@@ -72,6 +72,37 @@ fn titles_are_read_as_models_write_them() {
 }
 
 #[test]
+fn titles_about_ids_of_another_shape_are_read_in_front_of_a_blocker_type() {
+    for (title, read, guess) in [
+        ("[BLOCKED] PROJ-12 rate_limited", Some("PROJ-12"), Some("PROJ-12")),
+        ("[blocked] PROJ-12: rate limited", Some("PROJ-12"), Some("PROJ-12")),
+        ("[BLOCKED] 42 dependency", Some("42"), None),
+        ("[BLOCKED] t_1a2b3c4d-x rate_limited", Some("t_1a2b3c4d-x"), Some("t_1a2b3c4d-x")),
+        ("[BLOCKED] t_1a2b3c4d-rate_limited", Some("t_1a2b3c4d"), Some("t_1a2b3c4d-rate_limited")),
+        ("[BLOCKED] PROJ-12: please help", None, Some("PROJ-12")),
+        ("[BLOCKED] PROJ-12", None, Some("PROJ-12")),
+        ("[BLOCKED] 42 tests fail", None, None),
+        ("[BLOCKED] the parser fails", None, None),
+        ("[BLOCKED] ../x rate_limited", None, None),
+    ] {
+        assert_eq!(read_title(title).map(|(id, _)| id).as_deref(), read, "{title}");
+        assert_eq!(guess_title(title), guess, "{title}");
+    }
+    assert_eq!(blocker_in("[BLOCKED] my task rate_limited"), Some(Blocker::RateLimited));
+    assert_eq!(blocker_in("[BLOCKED] t_1a2b3c4d no dependency"), None);
+}
+
+#[test]
+fn a_card_about_any_id_is_known_again() {
+    for id in ["PROJ-12", "42", "my task", "a\n- State: x", "", "\u{202e}", &"x".repeat(300)] {
+        let card = Distress { source: id.into(), ..card() };
+        assert!(Distress::is_about(&card.render(), id), "{id:?}");
+        assert!(!Distress::is_about(&card.render(), "t_1a2b3c4d"), "{id:?}");
+        assert_eq!(card.title().lines().count(), 1, "{id:?}");
+    }
+}
+
+#[test]
 fn bodies_are_read_as_models_write_them() {
     let body = "Hello!\n\n### **Distress signal:**\n* **Blocked task:** `t_1a2b3c4d`\n* **Worker**: luna\nblocker_type: Rate limited\n\
                 - Completed: a: b\n- Cannot-touch: unknown\n- State: Stashed (wip)\n\n# Next\n- Worker: nobody\n";

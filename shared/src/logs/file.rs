@@ -4,6 +4,7 @@
 //! A log is written by a worker we do not trust and may be anything at all, and somebody may rotate, truncate or replace it
 //! between two passes. A cursor says how far it was read; where it no longer fits, the log is read as if for the first time.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use super::reader::{Reader, sniff};
 use super::tally::Tally;
 use super::{Line, LogEnd, Reading, plain, profile};
 use crate::cache::Cache;
+use crate::redact;
 use crate::time::Time;
 
 /// Most bytes read of a log at the first look, from its end.
@@ -169,7 +171,10 @@ fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
     };
     let reading = cursor.reading(ask.path);
     if let (Some(key), Ok(body)) = (key, serde_json::to_string(&cursor)) {
-        cache.put_log(&key, cursor.mark.offset, body, ask.now);
+        // What is told by the words of lines to come as well as of these is read again: they are not kept with a secret in them.
+        if !(cursor.is_midway() && matches!(redact::json(&body), Cow::Owned(_))) {
+            cache.put_log(&key, cursor.mark.offset, body, ask.now);
+        }
     }
     Ok(reading)
 }
@@ -203,6 +208,11 @@ pub fn read_all(
 impl Cursor {
     fn reading(&self, path: &Path) -> Reading {
         self.torn.as_ref().unwrap_or(&self.tally).reading(Time(self.mark.stamp.written.0), name(path))
+    }
+
+    fn is_midway(&self) -> bool {
+        let all = [Some(&self.tally), self.torn.as_ref(), self.before.as_ref()];
+        all.into_iter().flatten().any(Tally::is_midway)
     }
 
     /// Whether the file only grew since.

@@ -56,6 +56,12 @@ impl Reader {
         self.begun
     }
 
+    /// Whether words of lines that were read decide together with lines to come.
+    pub(crate) fn is_midway(&self) -> bool {
+        let behind = [self.closed.as_deref(), self.exited.as_deref()];
+        behind.into_iter().flatten().chain([&self.section]).any(Section::is_midway)
+    }
+
     /// The file was rotated away within an attempt: it goes on in a new one, from byte 0 of that.
     pub(crate) fn rotated(&mut self) {
         for section in [Some(&mut self.section), self.closed.as_deref_mut(), self.exited.as_deref_mut()] {

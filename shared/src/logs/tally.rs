@@ -36,6 +36,11 @@ impl Tally {
         &self.reader
     }
 
+    /// Whether words of lines that were read decide together with lines to come.
+    pub(super) fn is_midway(&self) -> bool {
+        matches!(&self.reader, Reader::Hermes(r) if r.is_midway())
+    }
+
     /// Takes a line as it stands in the file.
     pub(super) fn piece(&mut self, piece: &Piece<'_>, seen: Time) {
         self.piece_told(piece, seen, &mut |_, _, _| ());

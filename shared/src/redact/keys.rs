@@ -11,6 +11,14 @@ struct Spelling {
     /// At least this many characters after the beginning, masked ones aside.
     least: usize,
     sign: Sign,
+    /// How many characters a whole one has, where all have the same: so many are put together over a break.
+    whole: usize,
+}
+
+impl Spelling {
+    const fn of(self, whole: usize) -> Spelling {
+        Spelling { whole, ..self }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,11 +43,11 @@ enum Sign {
 }
 
 const fn sure(begin: &'static str, kind: Kind, chars: Chars, least: usize) -> Spelling {
-    Spelling { begin, kind, chars, least, sign: Sign::Sure }
+    Spelling { begin, kind, chars, least, sign: Sign::Sure, whole: 0 }
 }
 
 const fn word(begin: &'static str, kind: Kind, chars: Chars, least: usize) -> Spelling {
-    Spelling { begin, kind, chars, least, sign: Sign::Word }
+    Spelling { begin, kind, chars, least, sign: Sign::Word, whole: 0 }
 }
 
 /// From the providers' own documentation of their keys, and from what Hermes 0.19 masks in its own logs.
@@ -57,20 +65,20 @@ const SPELLINGS: &[Spelling] = &[
     sure("rk_test_", Kind::Stripe, Chars::Plain, 10),
     sure("whsec_", Kind::Stripe, Chars::Base64, 10),
     word("sk_", Kind::ApiKey, Chars::Plain, 20),
-    word("AIza", Kind::Google, Chars::Key, 16),
+    word("AIza", Kind::Google, Chars::Key, 16).of(35),
     word("ya29.", Kind::Google, Chars::Key, 10),
     sure("GOCSPX-", Kind::Google, Chars::Key, 8),
     word("1//0", Kind::Google, Chars::Key, 20),
     word("xai-", Kind::Xai, Chars::Plain, 16),
     word("gsk_", Kind::Groq, Chars::Plain, 10),
-    word("hf_", Kind::HuggingFace, Chars::Plain, 16),
+    word("hf_", Kind::HuggingFace, Chars::Plain, 16).of(34),
     word("r8_", Kind::Replicate, Chars::Plain, 16),
     sure("github_pat_", Kind::GitHub, Chars::Key, 8),
-    word("ghp_", Kind::GitHub, Chars::Plain, 8),
-    word("gho_", Kind::GitHub, Chars::Plain, 8),
-    word("ghu_", Kind::GitHub, Chars::Plain, 8),
-    word("ghs_", Kind::GitHub, Chars::Plain, 8),
-    word("ghr_", Kind::GitHub, Chars::Plain, 8),
+    word("ghp_", Kind::GitHub, Chars::Plain, 8).of(36),
+    word("gho_", Kind::GitHub, Chars::Plain, 8).of(36),
+    word("ghu_", Kind::GitHub, Chars::Plain, 8).of(36),
+    word("ghs_", Kind::GitHub, Chars::Plain, 8).of(36),
+    word("ghr_", Kind::GitHub, Chars::Plain, 8).of(36),
     sure("glpat-", Kind::GitLab, Chars::Dotted, 8),
     sure("gldt-", Kind::GitLab, Chars::Key, 8),
     sure("glrt-", Kind::GitLab, Chars::Dotted, 8),
@@ -87,10 +95,10 @@ const SPELLINGS: &[Spelling] = &[
     sure("xoxe-", Kind::Slack, Chars::Key, 6),
     sure("xoxe.", Kind::Slack, Chars::Key, 6),
     sure("xapp-", Kind::Slack, Chars::Key, 6),
-    word("AKIA", Kind::Aws, Chars::Plain, 12),
-    word("ASIA", Kind::Aws, Chars::Plain, 12),
+    word("AKIA", Kind::Aws, Chars::Plain, 12).of(16),
+    word("ASIA", Kind::Aws, Chars::Plain, 12).of(16),
     word("ABSK", Kind::Aws, Chars::Base64, 40),
-    word("npm_", Kind::Npm, Chars::Plain, 20),
+    word("npm_", Kind::Npm, Chars::Plain, 20).of(36),
     sure("pypi-AgE", Kind::PyPi, Chars::Key, 8),
     word("pypi-", Kind::PyPi, Chars::Key, 40),
     word("pplx-", Kind::ApiKey, Chars::Plain, 16),
@@ -141,18 +149,51 @@ const ENOUGH: usize = 600;
 pub(super) fn known(text: &str, at: usize) -> Option<Hit> {
     let rest = &text.as_bytes()[at..];
     // Most of any text ends here.
-    if !rest.first().is_some_and(|b| b.is_ascii_alphanumeric()) {
+    let (Some(first), Some(second)) = (rest.first(), rest.get(1)) else { return None };
+    if first.is_ascii_digit()
+        && let Some(token) = bot_token(text, at)
+    {
+        return Some(token);
+    }
+    if BEGINNINGS[usize::from(*first)] >> (second & 63) & 1 == 0 {
         return None;
     }
-    SPELLINGS
-        .iter()
-        .filter(|s| rest.starts_with(s.begin.as_bytes()))
-        .find_map(|s| spelt(text, at, s))
-        .or_else(|| bot_token(text, at))
+    SPELLINGS.iter().filter(|s| rest.starts_with(s.begin.as_bytes())).find_map(|s| spelt(text, at, s))
+}
+
+/// By the first byte of a key which second bytes may follow it, as bits of their lower six: nearly nothing else is compared with
+/// any of the beginnings.
+const BEGINNINGS: [u64; 256] = {
+    let mut table = [0; 256];
+    let mut n = 0;
+    while n < SPELLINGS.len() {
+        let begin = SPELLINGS[n].begin.as_bytes();
+        table[begin[0] as usize] |= 1 << (begin[1] & 63);
+        n += 1;
+    }
+    table
+};
+
+/// Whether a letter or digit stands inside a word, where no rule begins: nearly all of any text.
+pub(super) fn is_inside(bytes: &[u8], at: usize) -> bool {
+    let back = |n: usize| at.checked_sub(n).map_or(b' ', |n| bytes[n]);
+    let (byte, next) = (bytes[at], bytes.get(at + 1).copied().unwrap_or(b' '));
+    // What stands behind a written `\\n` or `%20` begins a word.
+    let inside = byte.is_ascii_alphanumeric()
+        && back(1).is_ascii_alphanumeric()
+        && back(2) != b'\\'
+        && back(3) != b'%';
+    // A web token, an address of a webhook, a bot's number.
+    let other =
+        matches!(byte, b'e' | b'h' | b'd' | b'w') || byte.is_ascii_digit() && !back(1).is_ascii_digit();
+    inside && !other && BEGINNINGS[usize::from(byte)] >> (next & 63) & 1 == 0
 }
 
 fn spelt(text: &str, at: usize, s: &Spelling) -> Option<Hit> {
     let body = at + s.begin.len();
+    if let Some(to) = torn(text, at, body, s) {
+        return Some(Hit { from: at, to, kind: s.kind });
+    }
     let near = &text[..ceil(text, body + ENOUGH)];
     let (to, masked) = extent(near, body, s.chars);
     let plain = &text[body..to];
@@ -163,6 +204,31 @@ fn spelt(text: &str, at: usize, s: &Spelling) -> Option<Hit> {
         (false, false) => plain.len() >= s.least.max(20) && Mix::of(plain).is_random(),
     };
     holds.then(|| Hit { from: at, to: extent(text, body, s.chars).0, kind: s.kind })
+}
+
+/// The end of a key of known length that a blank or a line end broke in two or three: nothing else comes to just this length.
+fn torn(text: &str, at: usize, body: usize, s: &Spelling) -> Option<usize> {
+    let part = |from: usize| {
+        run(text, from, |b| b.is_ascii_alphanumeric() || s.chars == Chars::Key && is_key_byte(b))
+    };
+    let mut to = part(body);
+    let mut length = to - body;
+    if length < 4 || length >= s.whole || !is_word_start(text, at) {
+        return None;
+    }
+    for _ in 0..2 {
+        let from = run(text, to, |b| b == b' ' || b == b'\n');
+        let from = if text[from..].starts_with("\\n") { from + 2 } else { from };
+        let end = part(from);
+        if from == to || from > to + 12 || end == from {
+            return None;
+        }
+        (length, to) = (length + end - from, end);
+        if length >= s.whole {
+            break;
+        }
+    }
+    (length == s.whole && Mix::of(&text[body..to]).is_keyish()).then_some(to)
 }
 
 /// `sk-` and the like also begin names of things; a key has a digit, or is of many sorts.

@@ -36,6 +36,9 @@ pub(super) fn value(text: &str, at: usize) -> Option<Hit> {
     }
     let place = Place::of(text, from, end)?;
     let name = classify(spelt, &earlier_words(text, from), place.query)?;
+    if let Some(below) = block(text, from, &place, name) {
+        return below;
+    }
     // A type may stand between a name and its value: `key: str = "..."`.
     let place = match assigned(text, place.value) {
         Some(value) => Place { value, colon: false, line_start: false, ..place },
@@ -54,6 +57,18 @@ pub(super) fn is_name(word: &str) -> bool {
     let plain =
         (1..=40).contains(&word.len()) && word.bytes().all(is_name_byte) && !Mix::of(word).is_random();
     plain && classify(word, &[], false).is_some()
+}
+
+/// Whether this is a name of passwords.
+pub(super) fn is_password(word: &str) -> bool {
+    classify(word, &[], false) == Some(Name::Password)
+}
+
+/// Whether the words before this byte name a secret that follows them without any sign: `access token 3f2a...`.
+pub(super) fn is_spoken(text: &str, at: usize) -> bool {
+    let mut words = earlier_words(text, at);
+    let Some(last) = words.pop() else { return false };
+    names::spoken(&words, &[&last])
 }
 
 /// How name and value are joined.
@@ -170,7 +185,8 @@ fn extent(text: &str, place: &Place, name: Name) -> Option<(usize, usize)> {
         let ends = ["\"", "`", "\\n", "\\r", if place.apostrophe { "'" } else { "\"" }];
         ends.iter().filter_map(|e| line.find(e)).min().unwrap_or(line.len())
     } else {
-        bare_words(line, place.query)?
+        let len = bare_words(line, place.query)?;
+        if name == Name::Password && !place.query { passphrase(line, len) } else { len }
     };
     let to = place.value + len;
     let kept = text[place.value..to].trim_end_matches([' ', '\t', '│', '┃', '║']);
@@ -185,6 +201,58 @@ fn is_whole_line(name: Name, place: &Place) -> bool {
         Name::Password => place.line_start,
         _ => false,
     }
+}
+
+/// A value without quotes whose first word ends here, with the words that belong to it: a passphrase is some plain words in a
+/// row. What begins a sentence about the password ends it.
+fn passphrase(line: &str, first: usize) -> usize {
+    const ENDS: &str = "\
+        is was are were has had have does did can could must should will would for on at in to from and or but not \
+        with when while if as by of the that this it after before then because failed rejected invalid denied refused \
+        accepted required expired wrong missing";
+    let plain = |w: &str| (2..=12).contains(&w.len()) && w.bytes().all(|b| b.is_ascii_lowercase());
+    let word =
+        |from: usize| &line[from..run(line, from, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'=')];
+    if !plain(&line[..first]) || is_stand_in(&line[..first]) {
+        return first;
+    }
+    let (mut to, mut more) = (first, 0);
+    while more < 7 && line[to..].starts_with(' ') {
+        let next = word(to + 1);
+        if !plain(next) || ENDS.split_ascii_whitespace().any(|w| w == next) {
+            break;
+        }
+        (to, more) = (to + 1 + next.len(), more + 1);
+    }
+    if more < 2 { first } else { to }
+}
+
+/// The lines below `password: |`, which is how YAML begins a text of several lines; `None` where it begins none.
+fn block(text: &str, from: usize, place: &Place, name: Name) -> Option<Option<Hit>> {
+    let rest = text[place.value..].strip_prefix(['|', '>']).filter(|_| place.colon)?;
+    let (mark, below) = rest.split_once('\n')?;
+    let secret = !matches!(name, Name::Query | Name::Spoken | Name::Header | Name::Cookie);
+    if !secret || !mark.trim().bytes().all(|b| matches!(b, b'+' | b'-' | b'1'..=b'9')) {
+        return None;
+    }
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let line = text[..from].rfind('\n').map_or(0, |n| n + 1);
+    let column = if place.line_start { from - line } else { indent(&text[line..from]) };
+    let begin = text.len() - below.len();
+    let (mut at, mut lines) = (begin, Vec::new());
+    for line in below[..ceil(below, MOST_VALUE)].split_inclusive('\n') {
+        if !line.trim().is_empty() {
+            if indent(line) <= column {
+                break;
+            }
+            lines.push((at + indent(line), at + line.trim_end().len()));
+        }
+        at += line.len();
+    }
+    let (Some((from, _)), Some((_, to))) = (lines.first(), lines.last()) else { return Some(None) };
+    let (from, to) = (*from, *to);
+    let taken = is_marked(&text[from..to]) || is_stand_in(&text[from..to]);
+    Some((!taken).then_some(Hit { from, to, kind: name.kind() }))
 }
 
 /// The quote a value opens with, and how many bytes stand before its inside: `b'`, `\"`, `"""`, `SecretStr('`, `('`.
@@ -293,7 +361,7 @@ fn judge(text: &str, from: usize, to: usize, name: Name, place: &Place) -> Optio
 }
 
 /// Something that stands for a value: a variable, a mask, a word that says there is none.
-fn is_stand_in(value: &str) -> bool {
+pub(super) fn is_stand_in(value: &str) -> bool {
     const WORDS: &str = "\
         null none nil true false undefined unset missing invalid required incorrect wrong expired empty \
         optional redacted hidden masked must should cannot not is was no yes set inherit for the please \

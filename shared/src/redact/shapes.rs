@@ -5,6 +5,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::keys::mask;
+use super::named::is_spoken;
 use super::text::{Mix, before, ceil, is_key_byte, is_word_start, run};
 use super::{Hit, Kind, is_marked};
 
@@ -191,6 +192,55 @@ pub(super) fn random(text: &str, at: usize) -> Option<Hit> {
     let long = run_of.split(['+', '/']).any(|p| p.len() >= 32 && Mix::of(p).is_random());
     let all = run_of.len() >= 40 && Mix::of(run_of).is_random();
     (long || all).then(|| Hit { from: at, to: run(text, to, |b| b == b'='), kind: Kind::Random })
+}
+
+/// `0x` and 64 digits, a private key of Ethereum and its like, unless the words before it tell of a hash; and 32 or more hexadecimal
+/// digits behind the name of a secret.
+pub(super) fn hexadecimal(text: &str, at: usize) -> Option<Hit> {
+    let first = text.as_bytes()[at];
+    if !first.is_ascii_hexdigit() || !is_word_start(text, at) {
+        return None;
+    }
+    let from = at + if text[at..].starts_with("0x") { 2 } else { 0 };
+    let to = run(text, from, |b| b.is_ascii_hexdigit());
+    if text[to..].starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+        return None;
+    }
+    let key = from > at && to - from == 64 && !tells_of_a_hash(text, at);
+    let named = (32..=128).contains(&(to - at)) && is_spoken(text, at);
+    (key || named).then_some(Hit { from: at, to, kind: if key { Kind::PrivateKey } else { Kind::ApiKey } })
+}
+
+fn tells_of_a_hash(text: &str, at: usize) -> bool {
+    const WORDS: [&str; 10] =
+        ["tx", "hash", "block", "digest", "root", "topic", "sha", "keccak", "transaction", "commit"];
+    let near = text[..at].get(at.saturating_sub(40)..).unwrap_or_default();
+    let line = near.rsplit('\n').next().unwrap_or(near).to_ascii_lowercase();
+    WORDS.iter().any(|w| line.contains(w))
+}
+
+/// The words behind `mnemonic:` or `seed phrase:`: 12 or more in a row, none of them short, as no sentence has them.
+pub(super) fn mnemonic(text: &str, at: usize) -> Option<Hit> {
+    const NAMES: [&str; 4] = ["mnemonic", "seed phrase", "seed_phrase", "recovery phrase"];
+    if !matches!(text.as_bytes()[at], b'm' | b'M' | b's' | b'S' | b'r' | b'R') || !is_word_start(text, at) {
+        return None;
+    }
+    let is = |name: &&&str| text.get(at..at + name.len()).is_some_and(|t| t.eq_ignore_ascii_case(name));
+    let behind = at + NAMES.iter().find(is)?.len();
+    let from = run(text, behind, |b| b.is_ascii_whitespace() || matches!(b, b':' | b'=' | b'"' | b'\''));
+    let (mut to, mut count, mut next) = (from, 0, from);
+    while count < 24 {
+        let end = run(text, next, |b| b.is_ascii_lowercase());
+        if !(3..=8).contains(&(end - next)) {
+            break;
+        }
+        (to, count) = (end, count + 1);
+        next = run(text, end, |b| matches!(b, b' ' | b'\n' | b','));
+        if next == end {
+            break;
+        }
+    }
+    (from > behind && count >= 12).then_some(Hit { from, to, kind: Kind::Secret })
 }
 
 #[cfg(test)]

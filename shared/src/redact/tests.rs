@@ -227,6 +227,78 @@ fn headers_and_addresses() {
 }
 
 #[test]
+fn passwords_where_programs_take_them() {
+    check(&[
+        ("mysql -uroot -phunter2 db", "mysql -uroot -p[redacted: password] db"),
+        (
+            "sudo /usr/bin/mysqldump -h db -p'a b' x",
+            "sudo /usr/bin/mysqldump -h db -p'[redacted: password]' x",
+        ),
+        ("[\"mysql\", \"-uroot\", \"-phunter2\"]", "[\"mysql\", \"-uroot\", \"-p[redacted: password]\"]"),
+        ("sshpass -p hunter2 ssh bob@h", "sshpass -p [redacted: password] ssh bob@h"),
+        ("sshpass -phunter2 ssh bob@h", "sshpass -p[redacted: password] ssh bob@h"),
+        ("['sshpass', '-p', 'hunter2', 'ssh']", "['sshpass', '-p', '[redacted: password]', 'ssh']"),
+        ("mongosh -u bob -p hunter2", "mongosh -u bob -p [redacted: password]"),
+        ("redis-cli -a hunter2 ping", "redis-cli -a [redacted: password] ping"),
+        ("7z x -phunter2 a.7z", "7z x -p[redacted: password] a.7z"),
+        ("requests.get(u, auth=('admin', 'hunter2'))", "requests.get(u, auth=('[redacted: credential]'))"),
+        ("auth=(\"admin\",\"hunter2\")", "auth=(\"[redacted: credential]\")"),
+        ("HTTPBasicAuth('a', 'b c')", "HTTPBasicAuth('[redacted: credential]')"),
+        ("basic_auth: [\"a\", \"b\"]", "basic_auth: [redacted: credential]"),
+        ("machine h login bot password x", "machine h login bot password [redacted: password]"),
+        (
+            "machine h\n  login bot\n  password x\n",
+            "machine h\n  login bot\n  password [redacted: password]\n",
+        ),
+        ("default login bot password x", "default login bot password [redacted: password]"),
+        ("login bot password hunter2", "login bot password [redacted: password]"),
+    ]);
+}
+
+#[test]
+fn passwords_of_several_words_or_lines() {
+    check(&[
+        ("password: |\n  a b\n  c\nnext: 1", "password: |\n  [redacted: password]\nnext: 1"),
+        (
+            "a:\n  - api_key: >-\n      abc\n    b: 1",
+            "a:\n  - api_key: >-\n      [redacted: api key]\n    b: 1",
+        ),
+        ("it has password: |\n  a b\n", "it has password: |\n  [redacted: password]\n"),
+        ("x:\n  password: |2\n\n    a\n", "x:\n  password: |2\n\n    [redacted: password]\n"),
+        ("at x PASSWORD=correct horse battery staple, y", "at x PASSWORD=[redacted: password], y"),
+        ("at x PASSWORD=correct is wrong", "at x PASSWORD=[redacted: password] is wrong"),
+        ("at x PASSWORD=hunter2 connection refused", "at x PASSWORD=[redacted: password] connection refused"),
+        ("it said password: wrong one for bob", "it said password: wrong one for bob"),
+        (
+            "mnemonic: lantern ocean garden velvet copper winter silver monkey ribbon castle hollow meadow end.",
+            "mnemonic: [redacted: secret].",
+        ),
+    ]);
+}
+
+#[test]
+fn keys_by_their_length() {
+    let key = ["gh", "p_", &fake(36)].concat();
+    for (at, gap) in [(10, "\n"), (20, " "), (39, "\n   "), (12, "\\n")] {
+        let torn = format!("a {}{gap}{} b", &key[..at], &key[at..]);
+        assert_eq!(redact(&torn), "a [redacted: github token] b", "{torn}");
+    }
+    let (private, short) = (format!("0x{}", hex(64)), hex(32));
+    assert_eq!(redact(&format!("key {private} x")), "key [redacted: private key] x");
+    assert_eq!(redact(&format!("the access token {short} x")), "the access token [redacted: api key] x");
+    for text in [
+        format!("tx {private}"),
+        format!("block hash: {private}"),
+        format!("0x{}", hex(40)),
+        format!("etag {short}"),
+        format!("cache key {short}, md5 {short}"),
+        format!("commit {}", hex(40)),
+    ] {
+        assert_eq!(redact(&text), text);
+    }
+}
+
+#[test]
 fn private_keys() {
     let line = "MII§E".replace('§', "") + &fake(60);
     let more = fake(64);
@@ -369,6 +441,14 @@ fn ordinary_text_is_left_alone() {
         "❌ API call failed after 3 retries: HTTP 503 │ ok",
         "[redacted: openai key] [redacted: password]",
         "use the `x` key; press any key: now",
+        "mkdir -p /srv/x; docker run -p 8080:80 mysql; ssh -p 2222 h; cp -pr a b; psql -p 5432",
+        "mysql -uroot -p; mysql -u root -p$MYSQL_PWD; mysqladmin --port 3306 -P 3306",
+        "login page password reset; the login form password field",
+        "auth=(user, password) auth=('x') f('a', 'b')",
+        "password: |\nnext: 1",
+        "ghp_ and then some words of a sentence about keys",
+        "mnemonic: a word that helps you to keep things in mind for longer",
+        "sshpass -p \"$PASS\" ssh u@h",
         "const NO_KEY: &str = \"provider resolver returned an empty one\";",
         "[\"api\", \"credential\", \"token\", \"credentials\", \"key\"]",
         "{\"type\":\"token_usage_record\",\"payload\":{\"fallback_token_limit_override\":3000}}",

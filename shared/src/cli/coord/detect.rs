@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Coord, Meant, NOT_SPAWNED, refused, warn};
 use crate::board::{Board, Change, Detail, Expect, Outcome, Status, Step, hermes};
-use crate::cli::print;
+use crate::cli::{print, print_json};
 use crate::config::span;
 use crate::error::{Kind, Result};
 use crate::pause;
@@ -166,7 +166,7 @@ impl Coord<'_> {
         let each = || wanted.iter().zip(issues);
         if self.hand.common.json {
             let rows: Vec<Value> = each().map(|(w, issues)| self.row(w, issues)).collect();
-            return print(&format!("{:#}\n", Value::Array(rows)));
+            return print_json(&Value::Array(rows));
         }
         let mut text = String::new();
         for (w, issues) in each() {

@@ -196,7 +196,8 @@ impl Coord<'_> {
             let mapping = self.mappings()?.into_iter().rfind(|m| m.session == session);
             return Ok(Meant { session, mapping });
         }
-        if !is_task_id(named) && !named.starts_with("t_") {
+        let is_id = is_task_id(named) || named.starts_with("t_");
+        if !is_id && self.hand.board.titled(&[named.to_owned()])?.is_empty() {
             return Err(Error::new(Kind::Usage, named, "neither a session nor a task")
                 .hint("sessions look like ses_3f2a... or like a UUID, tasks like t_1a2b3c4d"));
         }

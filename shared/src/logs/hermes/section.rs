@@ -94,6 +94,11 @@ impl Section {
         self.answered
     }
 
+    /// Whether words of lines that were read decide together with lines to come.
+    pub(super) fn is_midway(&self) -> bool {
+        self.opening.is_some() || self.walk.is_open()
+    }
+
     pub(super) fn last_words(&self) -> Vec<String> {
         self.said.iter().filter(|s| !s.is_empty()).cloned().collect()
     }
@@ -211,7 +216,7 @@ impl Section {
 
     fn say(&mut self, words: &str) {
         if !words.is_empty() {
-            // Looked through for secrets only when it is shown: most sayings are pushed out by later ones.
+            // Looked through for secrets only when it is shown or saved: most sayings are pushed out by later ones.
             self.said.push_back(clip_words(words, MOST_WORDS).to_owned());
         }
     }
@@ -227,7 +232,7 @@ impl Section {
             return;
         }
         opening.lines += 1;
-        append(&mut opening.words, &row.text.to_lowercase(), OPENING_BYTES);
+        append(&mut opening.words, &row.text, OPENING_BYTES);
         if opening.first.is_none() {
             opening.first = Some(row.ended((Cause::Unknown, None)));
         }
@@ -288,7 +293,8 @@ fn exit_code(row: &Row<'_>) -> Option<Evidence> {
 impl Opening {
     fn end(&self) -> Option<Evidence> {
         let first = self.first.as_ref().filter(|_| self.left)?;
-        let says = |needles: &[&str]| needles.iter().any(|n| self.words.contains(n));
+        let words = self.words.to_lowercase();
+        let says = |needles: &[&str]| needles.iter().any(|n| words.contains(n));
         let cause = if says(&["credits are exhausted", "paid subscription"]) {
             Cause::Quota
         } else if says(&["api key", "authenticate", "log in", "login", "token", "credential"]) {

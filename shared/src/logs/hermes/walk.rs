@@ -9,6 +9,7 @@ use super::words::{
 use crate::cause::Cause;
 use crate::clip::clip;
 use crate::endpoint::host;
+use crate::hash::fnv;
 use crate::logs::signal::{Evidence, Signal, SignalKind};
 use crate::time::Time;
 
@@ -39,8 +40,19 @@ pub(super) struct Walk {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Failed {
     evidence: Evidence,
-    /// The first letters of the provider's words, which the final box repeats.
-    letters: Option<String>,
+    /// How the provider's words begin, which the final box repeats.
+    letters: Option<Print>,
+}
+
+/// How a text begins, without the text: how many of its [`letters`] count, and their hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Print(usize, u64);
+
+impl Print {
+    fn of(text: &str) -> Print {
+        let letters = letters(text);
+        Print(letters.chars().count(), fnv(letters.bytes()))
+    }
 }
 
 /// The text of a box so far, unwrapped, and where it begins.
@@ -110,7 +122,7 @@ impl Walk {
             // Hermes often goes on after an exception inside its loop.
             let goes_on = row.starts("❌ Error during ");
             tell(if goes_on { SignalKind::Retry } else { SignalKind::Terminal }, &evidence);
-            self.failed = Some(Failed { evidence, letters: terminal.detail.as_deref().map(letters) });
+            self.failed = Some(Failed { evidence, letters: terminal.detail.as_deref().map(Print::of) });
         }
     }
 
@@ -121,7 +133,7 @@ impl Walk {
         match (&self.failed, said) {
             // A failure without the provider's words is followed by a text of its own; any other box is an
             // answer.
-            (Some(Failed { letters: Some(detail), .. }), None) if !repeats(&shown.text, detail) => {
+            (Some(Failed { letters: Some(detail), .. }), None) if !repeats(&shown.text, *detail) => {
                 (self.failed, self.endpoint, self.worked) = (None, None, at);
                 Some(shown.text)
             }
@@ -138,6 +150,11 @@ impl Walk {
 
     pub(super) fn worked(&self) -> u64 {
         self.worked
+    }
+
+    /// Whether a box is being read.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     /// How the attempt ended. `closed`: it was seen from its first line to its last.
@@ -157,8 +174,9 @@ impl Walk {
 }
 
 /// Whether the text of a box begins with the provider's words.
-fn repeats(text: &str, detail: &str) -> bool {
-    !detail.is_empty() && letters(text).starts_with(detail)
+fn repeats(text: &str, Print(count, hash): Print) -> bool {
+    let begin: String = letters(text).chars().take(count).collect();
+    count > 0 && fnv(begin.bytes()) == hash
 }
 
 /// Adds to a text as much as it may still hold, in bytes.

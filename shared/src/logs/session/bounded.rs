@@ -1,5 +1,6 @@
 //! Containers that stay small whatever a log holds.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::clip::{clip, clip_words};
 use crate::hash::fnv;
 use crate::logs::hermes::skip_escape;
+use crate::redact::{redact, visible};
 
 /// Adds to the newest `most`.
 pub(in crate::logs) fn push_newest<T>(all: &mut VecDeque<T>, one: T, most: usize) {
@@ -41,23 +43,30 @@ impl<V> Newest<V> {
         if key.is_empty() || key.len() > LONGEST_KEY {
             return None;
         }
-        let value = self.take(key).unwrap_or_else(new);
-        push_newest(&mut self.0, (key.to_owned(), value), most);
+        let key = kept(key);
+        let value = self.taken(&key).unwrap_or_else(new);
+        push_newest(&mut self.0, (key.into_owned(), value), most);
         self.0.back_mut().map(|(_, v)| v)
     }
 
     pub(in crate::logs) fn take(&mut self, key: &str) -> Option<V> {
+        self.taken(&kept(key))
+    }
+
+    fn taken(&mut self, key: &str) -> Option<V> {
         // What is asked for was nearly always touched just before.
         let place = self.0.iter().rposition(|(k, _)| k == key)?;
         self.0.remove(place).map(|(_, v)| v)
     }
 
     pub(in crate::logs) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
-        self.0.iter_mut().rev().find(|(k, _)| k == key).map(|(_, v)| v)
+        let key = kept(key);
+        self.0.iter_mut().rev().find(|(k, _)| *k == key).map(|(_, v)| v)
     }
 
     pub(in crate::logs) fn holds(&self, key: &str) -> bool {
-        self.0.iter().rev().any(|(k, _)| k == key)
+        let key = kept(key);
+        self.0.iter().rev().any(|(k, _)| *k == key)
     }
 
     pub(in crate::logs) fn len(&self) -> u64 {
@@ -75,7 +84,7 @@ impl<V> Newest<V> {
 
     /// The keys, oldest first.
     pub(in crate::logs) fn keys(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.0.iter().map(|(k, _)| k.as_str())
+        self.0.iter().map(|(k, _)| told(k))
     }
 
     pub(in crate::logs) fn retain(&mut self, stays: impl Fn(&V) -> bool) {
@@ -85,8 +94,26 @@ impl<V> Newest<V> {
 
 impl<V: Clone> Newest<V> {
     pub(in crate::logs) fn to_map(&self) -> BTreeMap<String, V> {
-        self.0.iter().cloned().collect()
+        self.0.iter().map(|(k, v)| (told(k).to_owned(), v.clone())).collect()
     }
+}
+
+/// Stands between a key that was redacted and the hash of all of it.
+const REDACTED: char = '\u{1f}';
+
+/// A key as it is kept: a secret in it gives way to a hash, so that no two keys become one.
+fn kept(key: &str) -> Cow<'_, str> {
+    match redact(key) {
+        Cow::Owned(clean) if clean != visible(key) => {
+            format!("{clean}{REDACTED}{:x}", fnv(key.bytes())).into()
+        }
+        _ => Cow::Borrowed(key),
+    }
+}
+
+/// The key without the hash.
+fn told(kept: &str) -> &str {
+    kept.split_once(REDACTED).map_or(kept, |(clean, _)| clean)
 }
 
 /// Equal things in a row.

@@ -142,7 +142,7 @@ fn by_parts(name: &str, all: &[&str]) -> Option<Name> {
 }
 
 /// "Incorrect API key provided", "invalid access token".
-fn spoken(earlier: &[String], own: &[&str]) -> bool {
+pub(super) fn spoken(earlier: &[String], own: &[&str]) -> bool {
     let words: Vec<&str> = earlier.iter().map(String::as_str).chain(own.iter().copied()).collect();
     let words = match words.split_last() {
         Some((last, rest)) if matches!(*last, "provided" | "given" | "value" | "is" | "was" | "supplied") => {

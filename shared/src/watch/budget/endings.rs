@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::board::{Detail, Run};
 use crate::cause::{self, Cause};
 use crate::clip::clip_words;
+use crate::redact::redact;
 
 /// Most bytes of a fingerprint.
 const MOST: usize = 160;
@@ -74,7 +75,8 @@ pub(super) fn distinct(d: &Detail) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for run in d.runs.iter().filter(|r| is_failure(r)) {
         if let Some(text) = text(d, run) {
-            *counts.entry(fingerprint(text)).or_default() += 1;
+            // In lower case and without its numbers a secret is not known for one any more.
+            *counts.entry(fingerprint(&redact(text))).or_default() += 1;
         }
     }
     let mut all: Vec<(String, usize)> = counts.into_iter().collect();

@@ -276,9 +276,13 @@ impl Rules<'_> {
         said.or_else(|| self.profile(s)?.endpoint.clone())
     }
 
-    /// What stands for the provider wherever sources are put together: its endpoint, else its name.
+    /// What stands for the provider wherever sources are put together: its endpoint, else its name, else the profile: all its
+    /// work goes to one provider, whichever that is, unless a task says otherwise.
     pub(super) fn place(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
-        self.host(s, t).or_else(|| self.provider(s))
+        let d = &s.detail;
+        let own = d.place.model_override.is_none() && d.place.provider_override.is_none();
+        let of_profile = || own.then(|| worked_by(d).map(|p| format!("profile {p}"))).flatten();
+        self.host(s, t).or_else(|| self.provider(s)).or_else(of_profile)
     }
 
     pub(super) fn provider(&self, s: &SourceSeen) -> Option<String> {
@@ -286,8 +290,7 @@ impl Rules<'_> {
     }
 
     fn profile(&self, s: &SourceSeen) -> Option<&crate::provider::Profile> {
-        let run = s.detail.newest_run().and_then(|r| r.profile.as_deref());
-        self.seen.profiles.get(run.or(s.detail.task.assignee.as_deref())?)
+        self.seen.profiles.get(worked_by(&s.detail)?)
     }
 
     /// Whether a profile's requests go where the failed ones went.
@@ -327,6 +330,11 @@ impl Rules<'_> {
         }
         note
     }
+}
+
+/// The profile of the newest attempt, else who the task is given to.
+fn worked_by(d: &Detail) -> Option<&str> {
+    d.newest_run().and_then(|r| r.profile.as_deref()).or(d.task.assignee.as_deref())
 }
 
 /// A hold's own record: who holds it, why, since when, and when it ends.

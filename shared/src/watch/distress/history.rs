@@ -38,7 +38,8 @@ pub(super) fn asked(d: &Detail) -> Vec<Asked> {
         if all.iter().any(|a| a.card == c.id) {
             continue;
         }
-        let run = c.key.split(':').nth(3).and_then(|run| run.parse().ok()).unwrap_or(0);
+        let about = c.key.strip_prefix(&format!("distress:{}:", d.task.id));
+        let run = about.and_then(|a| a.split(':').nth(1)?.parse().ok()).unwrap_or(0);
         all.push(Asked { card: c.id.clone(), run, at: c.created_at, status: Some(c.status.clone()) });
     }
     all.sort_by_key(|a| a.at);

@@ -69,7 +69,7 @@ fn group(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble) -> Option<Group> {
             Cause::Credential | Cause::ModelMissing | Cause::ConnectionRefused | Cause::Misconfigured
         );
     // A card that cannot be linked yet has nothing to hold it to the others.
-    // Where nobody knows the provider, one cause may well be three providers.
+    // Where nobody knows the provider, one cause of three profiles may well be three providers.
     let place = rules.place(s, t).filter(|_| shared && t.link)?;
     Some((t.word.to_owned(), place))
 }

@@ -647,10 +647,13 @@ fn three_and_more_share_one_card() {
     let d = decide(&seen(many(3)), &pass(), &off);
     assert_eq!(d.steps.iter().filter(|s| card(s).is_some()).count(), 3);
 
-    // Without an endpoint the provider's name counts, and without that nobody knows that it is one.
-    let nowhere = |provider: Option<&str>| {
+    // Without an endpoint the provider's name counts, and without that the profile: of three nobody knows that it is one
+    // provider, nor of tasks that name a model of their own.
+    let nowhere = |provider: Option<&str>, profiles: [&str; 3], model: Option<&str>| {
         let mut all = seen(many(3));
-        for s in &mut all.sources {
+        for (s, profile) in all.sources.iter_mut().zip(profiles) {
+            s.detail.runs[0].profile = Some(profile.into());
+            s.detail.place.model_override = model.map(str::to_owned);
             if let LogEnd::Ended(e) = &mut s.reading.end {
                 e.endpoint_host = None;
             }
@@ -659,7 +662,11 @@ fn three_and_more_share_one_card() {
             .insert("luna".into(), Profile { provider: provider.map(str::to_owned), ..Profile::default() });
         told(&all).steps.iter().filter(|s| card(s).is_some()).count()
     };
-    assert_eq!((nowhere(Some("moon")), nowhere(None)), (1, 3));
+    assert_eq!((nowhere(Some("moon"), ["luna"; 3], None), nowhere(None, ["luna"; 3], None)), (1, 1));
+    assert_eq!(
+        (nowhere(None, ["luna", "sol", "mira"], None), nowhere(None, ["luna"; 3], Some("m2"))),
+        (3, 3)
+    );
 
     // Different hosts are different causes, and what lies with the task is no incident.
     let mut split = many(3);

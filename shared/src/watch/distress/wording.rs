@@ -6,7 +6,7 @@ use super::session::SESSION;
 use super::trouble::Trouble;
 use crate::board::Detail;
 use crate::cause::Cause;
-use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, shell_word};
+use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, shell_word, shown_id};
 use crate::host::Life;
 use crate::packet;
 use crate::packet::record::Field;
@@ -150,7 +150,7 @@ impl Rules<'_> {
     }
 
     fn commands(&self, s: &SourceSeen, t: &Trouble, many: bool) -> Commands {
-        let id = if many { "SOURCE".to_owned() } else { shell_word(&s.detail.task.id) };
+        let id = if many { "SOURCE".to_owned() } else { shell_word(&shown_id(&s.detail.task.id)) };
         let hand = hand(self.seen.own_board, self.seen.slug.as_deref(), &self.seen.db);
         let orchestrators = [self.orchestrator().name, "default".to_owned()];
         let worker =

@@ -97,7 +97,8 @@ pub(super) fn one(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<Option
 pub(super) fn know_by_title(details: &mut [Detail], rows: &[Task]) {
     let mut named: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for row in rows {
-        if let Some((source, _)) = distress::read_title(&row.title) {
+        let read = distress::read_title(&row.title).map(|(source, _)| source);
+        if let Some(source) = read.or_else(|| distress::guess_title(&row.title).map(str::to_owned)) {
             named.entry(source).or_default().push(&row.id);
         }
     }

@@ -11,7 +11,7 @@ use super::decisions::{says_on, since_card};
 use super::holds::is_claimed;
 use super::moving::Why;
 use super::seen::CardSeen;
-use crate::board::{Detail, Status, hermes};
+use crate::board::{Detail, Status, hermes, is_task_id};
 use crate::config::span::seconds;
 use crate::distress::{self, Distress};
 use crate::watch::distress::{HAND, NAME as SYNTHESIZER, WRITERS, session};
@@ -284,12 +284,20 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
 
 /// The task a card is about: its title's; only without one there, what its first event or its body says.
 pub(super) fn named(card: &Detail) -> Option<String> {
-    if let Some((source, _)) = distress::read_title(&card.task.title) {
-        return Some(source);
+    let guessed = || distress::guess_title(&card.task.title).map(str::to_owned);
+    titled(card).or_else(|| Distress::parse_any(&card.body).map(|d| d.source)).or_else(guessed)
+}
+
+/// The task a card is about by its title. A title shows an id of another shape than Hermes' as one clean line; the first event
+/// of a card of ours has it as the board does.
+pub(super) fn titled(card: &Detail) -> Option<String> {
+    let read = distress::read_title(&card.task.title).map(|(source, _)| source);
+    if read.as_deref().is_some_and(is_task_id) {
+        return read;
     }
     let created = card.events.iter().find(|e| e.kind == "created").filter(|_| is_ours(card));
     let recorded = created.and_then(|e| e.payload.get("source_task")?.as_str().map(str::to_owned));
-    recorded.or_else(|| Distress::parse(&card.body).map(|d| d.source))
+    recorded.or(read)
 }
 
 /// Whether whoever made a card may speak for a task: a worker of it, or nobody that is known as a worker.

@@ -130,7 +130,7 @@ impl<'a> Rules<'a> {
             return tied.chain(sources_of(card)).filter(|id| !left(id)).collect();
         }
         // The title is what everybody sees; a body may name anything.
-        distress::read_title(&card.task.title).map(|(source, _)| source).into_iter().collect()
+        super::cards::titled(card).into_iter().collect()
     }
 
     /// The steps of one decision, or why it is refused.
@@ -216,7 +216,7 @@ impl<'a> Rules<'a> {
             return Err(format!("{to} cannot take it: {}", e.said(state)));
         }
         let id = self.router.profile(to).id();
-        let blocker = distress::read_title(&card.task.title).and_then(|(_, b)| b);
+        let blocker = distress::blocker_in(&card.task.title);
         if blocker == Some(Blocker::RateLimited) {
             let question = super::moving::ask(&self.router, d, Blocker::RateLimited, None);
             if question.limiting.iter().any(|l| l.is_same(&id)) {

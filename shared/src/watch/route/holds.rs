@@ -358,7 +358,7 @@ impl<'a> Rules<'a> {
             Tied::Taken(_) => return None,
             Tied::Free => self.index.answered(d)?,
         };
-        distress::read_title(&card.task.title)?.1
+        distress::blocker_in(&card.task.title)
     }
 
     /// Whether somebody takes a task over by rule alone, now or in its turn.

@@ -7,6 +7,7 @@ use super::{is_ours, is_turn, was_given};
 use crate::board::{Change, Detail, MOST_TEXT, Status, Step, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State};
+use crate::redact::redact;
 use crate::watch::distress::NAME as SYNTHESIZER;
 use crate::watch::route::moving::Why;
 use crate::watch::route::{NAME, Rules};
@@ -44,7 +45,9 @@ impl<'a> Rules<'a> {
         let mut what: Vec<String> = Vec::new();
         let mut events: Vec<(&str, Value)> = Vec::new();
         // Of a body that long only the front was read; written back, the rest would be lost.
-        let whole = card.body.len() >= MOST_TEXT || Distress::parse(&card.body).is_some();
+        let whole = card.body.len() >= MOST_TEXT
+            || Distress::parse_any(&card.body).is_some()
+            || Distress::is_about(&card.body, &source.task.id);
         let title = distress::title(&source.task.id, blocker);
         let titled = distress::is_card_title(&t.title) && t.title != title && !is_ours(card);
         if titled || !whole {
@@ -142,8 +145,9 @@ impl<'a> Rules<'a> {
 
 /// The blocker type a card names; where it names none, the widest one.
 fn blocker_of(card: &Detail) -> Blocker {
-    let title = distress::read_title(&card.task.title).and_then(|(_, blocker)| blocker);
-    title.or_else(|| Distress::parse(&card.body).map(|d| d.blocker)).unwrap_or(Blocker::EnvBlocker)
+    distress::blocker_in(&card.task.title)
+        .or_else(|| Distress::parse_any(&card.body).map(|d| d.blocker))
+        .unwrap_or(Blocker::EnvBlocker)
 }
 
 /// The template in front of what was written.
@@ -159,7 +163,7 @@ fn with_template(card: &Detail, source: &Detail, blocker: Blocker) -> String {
         needs: None,
         state: State::Unknown,
     };
-    let rest = card.body.trim();
+    let rest = redact(card.body.trim());
     if rest.is_empty() { signal.render() } else { format!("{}\n{rest}\n", signal.render()) }
 }
 

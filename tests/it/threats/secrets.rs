@@ -1,0 +1,275 @@
+//! Keys and passwords of every shape, wherever a worker can leave them: nothing that we print, write or keep repeats one.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::params;
+
+use crate::support::{Ran, TestBoard, dead_pid, now, ran};
+
+/// A text with a secret in it, and the parts nobody may see again. No real key stands here, and none that looks like one to a
+/// scanner: `§` is left out, and `¤` stands for 36 random letters and digits.
+const SHAPES: &[(&str, &[&str])] = &[
+    ("s§k-proj-¤", &["¤"]),
+    ("s§k-¤", &["¤"]),
+    ("s§k-ant-api03-¤", &["¤"]),
+    ("s§k-or-v1-¤", &["¤"]),
+    ("AI§za¤", &["¤"]),
+    ("ya§29.¤", &["¤"]),
+    ("xa§i-¤", &["¤"]),
+    ("gs§k_¤", &["¤"]),
+    ("h§f_¤", &["¤"]),
+    ("r§8_¤", &["¤"]),
+    ("git§hub_pat_¤", &["¤"]),
+    ("gh§p_¤", &["¤"]),
+    ("glp§at-¤", &["¤"]),
+    ("xox§b-123-¤", &["¤"]),
+    ("AK§IA¤", &["¤"]),
+    ("aws_secret_access_key=¤", &["¤"]),
+    ("s§k_live_¤", &["¤"]),
+    ("whs§ec_¤", &["¤"]),
+    ("np§m_¤", &["¤"]),
+    ("py§pi-AgE¤", &["¤"]),
+    ("S§G.¤", &["¤"]),
+    ("hv§s.¤", &["¤"]),
+    ("dck§r_pat_¤", &["¤"]),
+    ("ey§JhbGciOiJIUzI1NiJ9.¤.¤", &["¤"]),
+    ("-----BEGIN RSA PRIV§ATE KEY-----\nMII§E¤¤\n¤\n-----END RSA PRIV§ATE KEY-----", &["¤"]),
+    ("Authorization: Bearer ¤", &["¤"]),
+    ("Authorization: Basic bHVuYTpsYW50ZXJuMTIz", &["bHVuYTpsYW50ZXJuMTIz"]),
+    ("Cookie: sid=lantern-cookie-1", &["lantern-cookie-1"]),
+    ("x-api-key: lantern-xkey-2", &["lantern-xkey-2"]),
+    ("postgres://app:lantern-pg-3@db.internal/prod", &["lantern-pg-3"]),
+    ("https://¤@github.com/a/b", &["¤"]),
+    ("DB_PASSWORD=lantern-db-4", &["lantern-db-4"]),
+    ("{\"password\": \"lantern-json-5\"}", &["lantern-json-5"]),
+    ("{\\\"api_key\\\": \\\"lantern-esc-6\\\"}", &["lantern-esc-6"]),
+    ("run --token lantern-flag-7", &["lantern-flag-7"]),
+    ("https://h/p?api_key=lantern-query-8&x=1", &["lantern-query-8"]),
+    ("curl -u luna:lantern-curl-9 https://h", &["lantern-curl-9"]),
+    ("https://hooks.sl§ack.com/services/T1/B2/lantern10hook", &["lantern10hook"]),
+    ("1234567890:AA¤", &["¤"]),
+    ("AccountKey=¤==", &["¤"]),
+    ("client_secret=lantern-client-11", &["lantern-client-11"]),
+    ("_authToken=lantern-npm-12", &["lantern-npm-12"]),
+    ("password: lantern horse battery", &["lantern horse"]),
+    ("passphrase = 'lantern glass 13'", &["glass 13"]),
+    ("seen ¤¤ there", &["¤"]),
+    ("mysql -uroot -plantern-my-14 db", &["lantern-my-14"]),
+    ("sshpass -p lantern-ssh-15 ssh u@h", &["lantern-ssh-15"]),
+    ("auth=('admin','lantern-tuple-16')", &["lantern-tuple-16"]),
+    ("HTTPBasicAuth(\"admin\", \"lantern-basic-17\")", &["lantern-basic-17"]),
+    ("password: |\n  lantern-yaml-18\n  and-line-19\nnext: 1", &["lantern-yaml-18", "and-line-19"]),
+    ("it says DB_PASSWORD=lantern horse staple twenty, and ends", &["horse staple twenty"]),
+    ("gh§p_q7Rk2ZxV9bTn4LwJ8m\nYc3HgP6sDf5XaQ1eKv", &["q7Rk2ZxV9bTn4LwJ8m", "Yc3HgP6sDf5XaQ1eKv"]),
+    ("gh§p_x7Rk2ZxV9bTn4LwJ8m Wc3HgP6sDf5XaQ1eKv", &["x7Rk2ZxV9bTn4LwJ8m", "Wc3HgP6sDf5XaQ1eKv"]),
+    ("machine h login bot password lantern-netrc-21", &["lantern-netrc-21"]),
+    ("login bot password lantern22netrc", &["lantern22netrc"]),
+    (
+        "wallet 0xf23c9d0a4b7e6518c2d9e0f1a3b5c7d9e1f20314a5b6c7d8e9f0a1b2c3d4e5f6",
+        &["f23c9d0a4b7e6518c2d9e0f1a3b5c7d9e1f20314a5b6c7d8e9f0a1b2c3d4e5f6"],
+    ),
+    ("the access token 9a8b7c6d5e4f30211203f4e5d6c7b8a9 expired", &["9a8b7c6d5e4f30211203f4e5d6c7b8a9"]),
+    ("MISTRAL_API_KEY=0a8b7c6d5e4f30211203f4e5d6c7b8a9", &["0a8b7c6d5e4f30211203f4e5d6c7b8a9"]),
+    (
+        "mnemonic: lantern ocean garden velvet copper winter silver monkey ribbon castle hollow meadow",
+        &["ocean garden", "hollow meadow"],
+    ),
+    ("redis-cli -a lantern-redis-23 ping", &["lantern-redis-23"]),
+];
+
+/// 36 letters and digits that look random, others for each number.
+fn random(n: usize) -> String {
+    const ALL: &[u8] = b"q7Rk2ZxV9bTn4LwJ8mYc3HgP6sDf5XaQ1eKv0UyWjNtB";
+    (0..36).map(|i| char::from(ALL[(i * 17 + i / 44 * 5 + n * 13 + 3) % ALL.len()])).collect()
+}
+
+struct Planted {
+    text: String,
+    secrets: Vec<String>,
+}
+
+fn planted() -> Vec<Planted> {
+    let filled = |(n, (text, secrets)): (usize, &(&str, &[&str]))| {
+        let fill = |s: &&str| s.replace('§', "").replace('¤', &random(n));
+        Planted { text: fill(text), secrets: secrets.iter().map(fill).collect() }
+    };
+    SHAPES.iter().enumerate().map(filled).collect()
+}
+
+/// Fails where a text holds a secret, in whatever case.
+#[track_caller]
+fn clean(what: &str, text: &[u8], all: &[Planted]) {
+    let text = String::from_utf8_lossy(text).to_lowercase();
+    let found: Vec<String> = all
+        .iter()
+        .flat_map(|p| p.secrets.iter().map(move |s| (p, s)))
+        .filter_map(|(p, s)| {
+            let at = text.find(&s.to_lowercase())?;
+            let near: String =
+                text[..at].chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
+            Some(format!("{:?}: ...{near}[here]", p.text))
+        })
+        .collect();
+    assert!(found.is_empty(), "{what}: {} of {} shapes:\n{}", found.len(), all.len(), found.join("\n"));
+}
+
+#[track_caller]
+fn said(what: &str, ran: &Ran, all: &[Planted]) {
+    assert!(ran.code <= 2, "{what}: {ran:?}");
+    clean(what, ran.out.as_bytes(), all);
+    clean(what, ran.err.as_bytes(), all);
+}
+
+impl TestBoard {
+    /// A task in one of several states, with this text wherever its worker can write.
+    fn leaky(&self, n: usize, text: &str) -> String {
+        let id = format!("t_000000{n:02x}");
+        let (at, error) = (now() - 600, format!("HTTP 401: refused: {text}"));
+        if n % 3 == 2 {
+            self.add(&id, "ready");
+            self.run_it(&id, Some(dead_pid()), 900);
+        } else {
+            self.give_up(&id, "pid 4242 not alive", 600);
+        }
+        let conn = self.open();
+        let set = |sql: &str| {
+            conn.execute(sql, params![id, text, error]).unwrap();
+        };
+        set(
+            "UPDATE tasks SET title = 'Fix ' || ?2, body = 'Do it. ' || ?2 || '. ' || ?3, last_failure_error = ?3 WHERE id = ?1",
+        );
+        set(
+            "UPDATE task_runs SET error = ?3, summary = 'did ' || ?2, metadata = json_object('note', ?2) WHERE task_id = ?1",
+        );
+        set(
+            "UPDATE task_events SET payload = json_set(payload, '$.error', ?3, '$.reason', ?2) WHERE task_id = ?1 \
+             AND kind IN ('gave_up', 'crashed')",
+        );
+        let said =
+            "INSERT INTO task_comments (task_id, author, body, created_at) VALUES (?1, 'luna', ?2, ?3)";
+        conn.execute(said, params![id, format!("I used {text}"), at]).unwrap();
+        if n % 3 == 0 {
+            let blocked = "UPDATE task_events SET kind = 'blocked', payload = json_object('reason', ?2, 'kind', 'capability', \
+                           'x', ?3) WHERE task_id = ?1 AND kind = 'gave_up'";
+            set(blocked);
+        }
+        let log = format!(
+            "Query: work kanban task {id}\nInitializing agent...\n  ┊ $ {text}\n╭─ Hermes ─╮\n    I use {text}\n╰──────────╯\n\
+             ⚠️  API call failed (attempt 1/2): RateLimitError [HTTP 429]\n   🔌 Provider: custom  Model: m1\n   \
+             🌐 Endpoint: https://api.example/v1\n   📝 Error: HTTP 429: {text}\n\
+             ❌ Rate limited after 2 retries — HTTP 429: {text}\n\nDuration:       8s\n"
+        );
+        self.log(&id, &log);
+        id
+    }
+
+    /// Everything our programs wrote to the board.
+    fn written(&self) -> String {
+        let own = "'heal', 'synthesize-distress', 'route-blocked', 'budget-check', 'board'";
+        self.value(&format!(
+            "SELECT coalesce(group_concat(said, char(10)), '') FROM (
+               SELECT title || body || coalesce(result, '') AS said FROM tasks WHERE created_by IN ({own})
+               UNION ALL SELECT body FROM task_comments WHERE author IN ({own})
+               UNION ALL SELECT payload FROM task_events WHERE json_extract(payload, '$.by') IN ({own})
+               UNION ALL SELECT coalesce(summary, '') || coalesce(error, '') FROM task_runs WHERE profile IN ({own}))"
+        ))
+    }
+}
+
+/// Every file below a folder.
+fn files(folder: &Path, each: &mut dyn FnMut(&Path, &[u8])) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.path().is_dir() {
+            true => files(&entry.path(), each),
+            false => each(&entry.path(), &fs::read(entry.path()).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn no_secret_of_any_shape_leaves_any_program() {
+    let all = planted();
+    let b = TestBoard::new();
+    let ids: Vec<String> = all.iter().enumerate().map(|(n, p)| b.leaky(n, &p.text)).collect();
+    let (page, metrics, plan) =
+        (b.path().join("page.html"), b.path().join("budget.prom"), b.path().join("plan.json"));
+    let pass = |program: &str, later: i64, args: &[&str]| {
+        let told = b.pass_later(program, later, args);
+        said(&format!("{program} {args:?}"), &told, &all);
+        told.out
+    };
+    let shown = page.to_str().unwrap();
+    pass("budget-check", 0, &["--html", shown, "-v", "--metrics", metrics.to_str().unwrap()]);
+    pass("budget-check", 0, &["--json", "-v", "-n"]);
+    pass("budget-check", 0, &["--lint"]);
+    pass("budget-check", 0, &["--lint", "--json"]);
+    for later in [0, 400, 4_000] {
+        for program in ["heal", "synthesize-distress", "route-blocked"] {
+            let planned = pass(program, later, &["-n", "--json", "-v"]);
+            fs::write(&plan, planned).unwrap();
+            pass(program, later, &["-v"]);
+            pass(program, later, &["--json", "--plan", plan.to_str().unwrap()]);
+            pass(program, later, &["--json", "-v"]);
+        }
+    }
+    pass("budget-check", 4_100, &["--comment", "--distress", "-v", "--html", shown]);
+    for file in [&page, &metrics] {
+        clean(&file.display().to_string(), &fs::read(file).unwrap(), &all);
+    }
+    clean("what was written to the board", b.written().as_bytes(), &all);
+    let mut seen = 0;
+    files(&b.path().join("state"), &mut |file, bytes| {
+        clean(&file.display().to_string(), bytes, &all);
+        seen += bytes.len();
+    });
+    assert!(seen > 100_000, "the memory holds only {seen} bytes");
+
+    let ask = |args: &[&str]| said(&format!("{args:?}"), &ran(b.command("watchbill").args(args)), &all);
+    for args in
+        [&["report"][..], &["report", "--json"], &["check"], &["check", "--json"], &["providers", "-v"]]
+    {
+        ask(args);
+    }
+    for args in [
+        &["providers", "--json"][..],
+        &["replay", "--since", "24h", "-v"],
+        &["replay", "--json"],
+        &["doctor", "-v"],
+    ] {
+        ask(args);
+    }
+    let html = b.path().join("report.html");
+    ask(&["report", "--html", html.to_str().unwrap()]);
+    clean("the report as a page", &fs::read(&html).unwrap_or_default(), &all);
+    for (n, id) in ids.iter().enumerate() {
+        let log = b.path().join(format!("kanban/logs/{id}.log"));
+        let json: &[&str] = if n % 2 == 0 { &["--json"] } else { &["-v"] };
+        ask(&[&["why", id][..], json].concat());
+        ask(&[&["match", log.to_str().unwrap()][..], &json[..usize::from(n % 2 == 0)]].concat());
+        if n % 4 == 0 {
+            ask(&[&["undo", id, "-n"][..], json].concat());
+            said("board show", &b.hand(&[&["show", id][..], json].concat()), &all);
+        }
+    }
+    said("board list", &b.hand(&["list"]), &all);
+}
+
+#[test]
+fn a_memory_that_still_has_secrets_is_made_anew() {
+    let b = TestBoard::new();
+    let state = b.path().join("state/watchbill");
+    fs::create_dir_all(&state).unwrap();
+    let file = state.join("state.db");
+    let old = rusqlite::Connection::open(&file).unwrap();
+    old.execute_batch(
+        "CREATE TABLE logs (key TEXT PRIMARY KEY, offset INTEGER NOT NULL, used INTEGER NOT NULL, body TEXT NOT NULL);
+         INSERT INTO logs VALUES ('k', 1, 1, 'DB_PASSWORD=lantern-old-1'); PRAGMA user_version = 4;",
+    )
+    .unwrap();
+    drop(old);
+    b.crash_loop("t_00000001");
+    b.heal(&[]).ok();
+    let bytes = fs::read(&file).unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains("lantern-old-1") && bytes.len() > 4_096);
+}
