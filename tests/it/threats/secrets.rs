@@ -133,7 +133,9 @@ impl TestBoard {
             self.give_up(&id, "pid 4242 not alive", 600);
         }
         let conn = self.open();
-        let set = |sql: &str| drop(conn.execute(sql, params![id, text, error]).unwrap());
+        let set = |sql: &str| {
+            conn.execute(sql, params![id, text, error]).unwrap();
+        };
         set(
             "UPDATE tasks SET title = 'Fix ' || ?2, body = 'Do it. ' || ?2 || '. ' || ?3, last_failure_error = ?3 WHERE id = ?1",
         );
