@@ -119,11 +119,11 @@ pub(super) fn netrc(text: &str, at: usize) -> Option<Hit> {
     let (host, machine) = (words.next(), words.next());
     let machine = machine == Some("machine") || host == Some("default");
     let to = from + text[from..].find(char::is_whitespace).unwrap_or(text.len() - from);
-    let value = &text[from..to];
+    let value = text[from..to].trim_end_matches(['.', ',', ':', ';']);
+    let to = from + value.len();
     // "login page password reset" is a sentence.
     let keyish = Mix::of(value).is_keyish() || value.bytes().any(|b| !is_key_byte(b) && b.is_ascii_graphic());
-    let holds =
-        login == "login" && (machine || value.len() >= 6 && keyish && !value.ends_with(['.', ',', ':', ';']));
+    let holds = login == "login" && (machine || value.len() >= 6 && keyish);
     (holds && !value.is_empty() && !is_marked(value) && !is_stand_in(value)).then_some(Hit {
         from,
         to,
