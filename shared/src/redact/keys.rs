@@ -191,10 +191,10 @@ pub(super) fn is_inside(bytes: &[u8], at: usize) -> bool {
 
 fn spelt(text: &str, at: usize, s: &Spelling) -> Option<Hit> {
     let body = at + s.begin.len();
-    if let Some(to) = torn(text, at, body, s) {
+    let near = &text[..ceil(text, body + ENOUGH)];
+    if let Some(to) = torn(near, at, body, s) {
         return Some(Hit { from: at, to, kind: s.kind });
     }
-    let near = &text[..ceil(text, body + ENOUGH)];
     let (to, masked) = extent(near, body, s.chars);
     let plain = &text[body..to];
     let starts = s.sign == Sign::Sure || is_word_start(text, at);
@@ -211,6 +211,9 @@ fn torn(text: &str, at: usize, body: usize, s: &Spelling) -> Option<usize> {
     let part = |from: usize| {
         run(text, from, |b| b.is_ascii_alphanumeric() || s.chars == Chars::Key && is_key_byte(b))
     };
+    if s.whole == 0 {
+        return None;
+    }
     let mut to = part(body);
     let mut length = to - body;
     if length < 4 || length >= s.whole || !is_word_start(text, at) {
