@@ -179,7 +179,8 @@ impl Machine {
             Who::Dispatcher => "python hermes gateway".into(),
             Who::Stranger => "postgres".into(),
         };
-        let marks = Marks::Read { task, run };
+        let overwrote = matches!(r.who, Who::Worker(..)) && r.guise == Guise::Overwritten;
+        let marks = if overwrote { Marks::Overwritten } else { Marks::Read { task, run } };
         let (zombie, ticks) = (r.zombie, Some(r.ticks));
         Process { pid, parent: 1, zombie, kernel: false, ticks, command: Some(command), marks }
     }

@@ -221,7 +221,7 @@ impl<'a> Hand<'a> {
 
     pub(super) fn answer(&self, json: &Value, text: &str) -> Result<u8> {
         match (self.common.json, self.common.quiet) {
-            (true, _) => print_json(&json),
+            (true, _) => print_json(json),
             (false, true) => Ok(0),
             (false, false) => print(text),
         }
