@@ -396,6 +396,11 @@ fn from_inside_a_namespace_nobody_outside_is_called_gone() {
         format!("exec {} -v --db {} --now {}", crate::support::program("heal"), b.db.display(), now() + 900);
     let r = crate::support::ran(elsewhere(&line).env_clear().envs(b.environment()));
     assert!(r.out.contains("t_000000e8 unknown") && r.out.contains("namespace"), "{r:?}");
+    // The configuration is wrong where heal is pid 1 of the namespace itself (PrivatePIDs= of systemd): no worker can be in it.
+    let mut b = b;
+    b.config = "[host]\npid_namespace = \"same\"\n".into();
+    let r = crate::support::ran(elsewhere(&line).env_clear().envs(b.environment()));
+    assert!(r.out.contains("t_000000e8 unknown") && r.out.contains("namespace"), "{r:?}");
     assert_eq!(b.task("t_000000e8", "status"), "running");
     assert!(w.is_running());
 }

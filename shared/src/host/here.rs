@@ -43,7 +43,9 @@ pub(super) fn read(proc: PathBuf, policy: &HostPolicy, now: Time) -> Result<Host
     let bytes = fs::read(&auxv).map_err(|e| Error::io(auxv.display(), &e))?;
     let hertz = ticks_per_second(&bytes)
         .ok_or_else(|| Error::new(Kind::Io, auxv.display(), "does not tell the clock ticks per second"))?;
-    let same_namespace = policy.pid_namespace == PidNamespace::Same;
+    // Where this process is pid 1 itself, the namespace was made for it alone and no worker runs in it, whatever the
+    // configuration says (systemd's PrivatePIDs=, a container for one pass).
+    let same_namespace = policy.pid_namespace == PidNamespace::Same && ours != "1";
     Ok(Host { proc, aliases: policy.aliases.clone(), same_namespace, hertz, facts })
 }
 
