@@ -158,7 +158,7 @@ fn work_between_two_providers_that_refuse_for_eight_hours_is_done_when_they_answ
 }
 
 #[test]
-#[cfg_attr(not(feature = "real"), ignore = "long; the second tier runs it")]
+#[cfg(feature = "real")]
 fn work_of_providers_that_refuse_for_thirty_hours_never_ends_by_the_count_of_its_attempts() {
     for (config, refuses) in [
         (FLEET.to_owned(), &[("luna", 30_i64)][..]),
