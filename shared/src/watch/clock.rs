@@ -1,4 +1,7 @@
-//! Whether time can be trusted in a pass. Nothing is decided by a clock that jumped.
+//! Whether time can be trusted in a pass, and since when. Nothing is decided by a clock that jumped, and no silence is measured
+//! across the jump in later passes.
+
+use std::collections::BTreeSet;
 
 use super::{Pass, World};
 use crate::time::Time;
@@ -6,6 +9,8 @@ use crate::time::Time;
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
 pub(crate) const FUTURE: i64 = 120;
 const MOVED: i64 = 60;
+/// Under this name the state file remembers when a pass saw that the clock had been set.
+const SET: &str = "clock-set:";
 
 /// Why time cannot be trusted in this pass, if so: a board from the future, or a wall clock that jumped.
 pub(crate) fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
@@ -16,7 +21,25 @@ pub(crate) fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) ->
         let boot = world.host.facts().boot_id;
         world.cache.clock_moved(&boot, world.clock_offset)
     };
+    if has_moved(moved).is_some() {
+        world.cache.forget(SET, &BTreeSet::new());
+        world.cache.sight(SET, pass.now);
+    }
     judged(moved, newest, pass.now)
+}
+
+/// Since when the wall clock runs steadily, by that clock: a time before it cannot be compared with now. `None`: no pass saw it
+/// being set.
+pub(crate) fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
+    if pass.clock_given {
+        return None;
+    }
+    world.cache.newest(SET).map(|(_, at)| at.min(pass.now))
+}
+
+/// The seconds by which the clock moved, where they are too many.
+fn has_moved(moved: Option<i64>) -> Option<i64> {
+    moved.filter(|by| by.abs() > MOVED)
 }
 
 /// The same, from the seconds by which the clock moved and the time of the newest event.
@@ -24,8 +47,7 @@ fn judged(moved: Option<i64>, newest: Option<Time>, now: Time) -> Option<String>
     if let Some(newest) = newest.filter(|n| n.since(now) > FUTURE) {
         return Some(format!("the board has an event at {newest}, in the future"));
     }
-    let moved = moved.filter(|by| by.abs() > MOVED);
-    moved.map(|by| format!("the wall clock moved by {by} s since the last pass"))
+    has_moved(moved).map(|by| format!("the wall clock moved by {by} s since the last pass"))
 }
 
 #[cfg(test)]

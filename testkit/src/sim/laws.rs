@@ -208,8 +208,10 @@ fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
 /// Somebody else said: from the top. An orchestrator that decides by command line is nobody else.
 fn is_fresh(truth: &Truth, id: &str, e: &Event) -> bool {
     let kinds = ["unblocked", "promoted_manual", "completed", "assigned"];
+    // `hermes kanban reclaim` is a person's word as well.
+    let taken = e.kind == "reclaimed" && e.payload.get("manual").and_then(Value::as_bool) == Some(true);
     let by_hand = || e.kind == "unblocked" && truth.trials.by_hand.contains(&(id.to_owned(), e.at));
-    e.by().is_none() && kinds.contains(&e.kind.as_str()) && !by_hand()
+    e.by().is_none() && (taken || kinds.contains(&e.kind.as_str())) && !by_hand()
 }
 
 /// Where the present episode begins among a task's events.

@@ -193,7 +193,9 @@ fn pass<W: Watcher>(
         sim.truth.borrow_mut().tally.killed += 1;
         return None;
     }
-    sim.truth.borrow_mut().memory.remember(&cache);
+    let mut truth = sim.truth.borrow_mut();
+    truth.memory.remember(&cache);
+    truth.remembers = true;
     Some(applied)
 }
 

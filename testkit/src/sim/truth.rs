@@ -128,6 +128,12 @@ pub(super) struct Truth {
     pub(super) fares: BTreeMap<String, Fare>,
     /// The second in which the wall clock was last set; before the night where it never was.
     pub(super) clock_set: i64,
+    /// What our programs remembered was lost after the clock was set by more than they let pass.
+    pub(super) forgot_clock: bool,
+    /// The clock was set so at some time.
+    pub(super) clock_jumped: bool,
+    /// Some pass of this boot remembered the clock.
+    pub(super) remembers: bool,
     /// The wall clock, which people and programs may set.
     pub(super) now: Time,
     /// Seconds since the night began, which nobody can set.
@@ -255,6 +261,9 @@ impl Truth {
             folders: BTreeMap::new(),
             fares: BTreeMap::new(),
             clock_set: i64::MIN,
+            forgot_clock: false,
+            clock_jumped: false,
+            remembers: false,
             now: Time(1_800_000_000),
             second: 0,
             machine: Machine::new("harbour", up),

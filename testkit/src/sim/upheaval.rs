@@ -22,7 +22,7 @@ pub(super) fn strike(sim: &Sim) {
         8 => rename(sim),
         9 => stop_dispatcher(sim),
         10 => start_dispatcher(sim),
-        11 => sim.truth.borrow_mut().memory = shared::cache::Cache::in_memory(),
+        11 => forget(sim),
         12 => sim.truth.borrow_mut().machine.is_blind ^= true,
         13..=19 => break_row(sim),
         _ => person(sim),
@@ -96,7 +96,17 @@ fn reboot(sim: &Sim) {
     truth.machine.reboot(&mut chance);
     truth.chance = chance;
     truth.dispatcher = None;
+    truth.remembers = false;
     truth.tell(|| "the machine restarts".into());
+}
+
+/// The state file is lost, and with it when the clock was set.
+fn forget(sim: &Sim) {
+    let mut truth = sim.truth.borrow_mut();
+    truth.memory = shared::cache::Cache::in_memory();
+    truth.forgot_clock |= truth.clock_jumped;
+    truth.remembers = false;
+    truth.tell(|| "what our programs remember is lost".into());
 }
 
 fn set_clock(sim: &Sim) {
@@ -104,6 +114,8 @@ fn set_clock(sim: &Sim) {
     let by = truth.chance.between(-1_800, 7_200);
     truth.now = truth.now.plus(by);
     truth.clock_set = truth.second;
+    truth.clock_jumped = true;
+    truth.forgot_clock |= !truth.remembers;
     truth.tally.upheavals += 1;
     truth.tell(|| format!("the clock is set by {by} s"));
 }

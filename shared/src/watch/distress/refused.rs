@@ -18,18 +18,23 @@ use crate::watch::{Decision, ended, word};
 pub(super) const RECENT: i64 = 900;
 
 impl Rules<'_> {
-    /// Refused attempts that nobody wrote down, the newest first.
+    /// Refused attempts of late that nobody wrote down, the newest first.
     fn untold<'s>(&self, s: &'s SourceSeen) -> Vec<(&'s Run, &'s Evidence)> {
+        let recent = |run: &Run| run.ended_at.is_some_and(|at| self.seen.now.since(at) <= RECENT);
+        self.all_untold(s).into_iter().filter(|(run, _)| recent(run)).collect()
+    }
+
+    /// The same, however long ago they ended.
+    fn all_untold<'s>(&self, s: &'s SourceSeen) -> Vec<(&'s Run, &'s Evidence)> {
         let d = &s.detail;
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
         if word::hands_off(d, profiles).is_some() {
             return Vec::new();
         }
         let (recorded, newest) = (ended::recorded(d), d.newest_run().map(|r| r.id));
-        let recent = |run: &Run| run.ended_at.is_some_and(|at| self.seen.now.since(at) <= RECENT);
         let news = |(run, e): &(&Run, &Evidence)| {
             let is_trouble = Some(run.id) == newest && run.outcome.as_deref() != Some("rate_limited");
-            !is_trouble && recent(run) && ended::explains(e.cause) && !recorded.contains(&run.id)
+            !is_trouble && ended::explains(e.cause) && !recorded.contains(&run.id)
         };
         ended::told(d, &s.reading).into_iter().filter(news).collect()
     }
@@ -55,10 +60,11 @@ impl Rules<'_> {
         let asked = |s: &&SourceSeen| self.pass.only.as_ref().is_none_or(|only| *only == s.detail.task.id);
         for s in self.seen.sources.iter().filter(asked) {
             let step = decision.steps.iter_mut().find(|step| step.task == s.detail.task.id);
-            // A step that is made of the task speaks of its newest attempt itself.
+            // A step that is made of the task speaks of its newest attempt itself. It is the last one that sees those before it
+            // in the log, and what nobody wrote down is taken for a death later.
             let newest = s.detail.newest_run().map(|r| r.id).filter(|_| step.is_some());
-            let untold: Vec<_> =
-                self.untold(s).into_iter().filter(|(run, _)| Some(run.id) != newest).collect();
+            let all = if step.is_some() { self.all_untold(s) } else { self.untold(s) };
+            let untold: Vec<_> = all.into_iter().filter(|(run, _)| Some(run.id) != newest).collect();
             let Some(note) = self.note_of(s, &untold) else { continue };
             match step {
                 Some(step) => drop(step.changes.splice(..0, note.changes)),

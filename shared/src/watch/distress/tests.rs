@@ -1233,6 +1233,24 @@ fn the_first_refusal_beside_a_gateway_holds_the_other_ready_work_and_touches_no_
     assert_eq!(told(&beside(left)).steps, []);
 }
 
+// Nobody looked for an hour: what the step that is made of the task does not write down, heal takes for a death later.
+#[test]
+fn a_step_about_a_task_writes_down_what_its_earlier_attempts_met() {
+    let mut s = gave_up("t_00000001", Cause::Quota);
+    let ran = |id: i64, from: i64, to: i64| Run {
+        started_at: ago(from),
+        ended_at: Some(ago(to)),
+        ..run(id, Some("crashed"), Some("pid 4242 not alive"))
+    };
+    s.detail.runs = vec![ran(7, 4_100, 4_000), ran(6, 4_200, 4_130)];
+    let LogEnd::Ended(evidence) = ended(Cause::RateLimit) else { unreachable!() };
+    s.reading.earlier = vec![Some(evidence)];
+    s.reading.modified = Some(ago(4_000));
+    let d = told(&beside(s));
+    let step = d.steps.iter().find(|s| s.changes.iter().any(|c| matches!(c, Change::AddEvent { kind, payload, .. } if kind == "watchbill_signal" && payload["watchbill"]["run"] == 6)));
+    assert!(step.is_some_and(|s| s.action != "note"), "{d:?}");
+}
+
 // Hermes 0.22 books it so, does not say until when, and tries again by itself.
 #[test]
 fn what_the_runtime_booked_as_limited_is_written_down_with_what_its_log_says() {

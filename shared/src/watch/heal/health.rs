@@ -20,6 +20,7 @@ use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::health::{self, Action, Alert, Check};
 use crate::host::{Look, Target};
+use crate::logs::vitals::{Turn, Vitals};
 use crate::quote;
 use crate::time::words;
 use crate::watch::people;
@@ -38,7 +39,7 @@ impl Rules<'_> {
         if let Some(why) = &vitals.hidden {
             return Verdict::Unknown(format!("{alive}; how it fares is not known: {why}"));
         }
-        let alerts = health::alerts(vitals, self.detect, self.seen.now);
+        let alerts = health::alerts(&self.since_steady(vitals), self.detect, self.seen.now);
         let acting = alerts.iter().find(|a| self.policy.action(a.check) != Action::Ignore);
         let Some(alert) = acting else {
             let ignored: Vec<_> = alerts.iter().map(|a| format!("{} ({})", a.check, said(a))).collect();
@@ -78,6 +79,18 @@ impl Rules<'_> {
                 self.to_person(t, look, alert.check, &format!("{found}; {why}"))
             }
         }
+    }
+
+    /// The same as if its last sign had come no earlier than the clock was last set: how long ago that sign was, nobody knows.
+    fn since_steady(&self, vitals: &Vitals) -> Vitals {
+        let mut vitals = vitals.clone();
+        if let Some(steady) = self.seen.steady_since {
+            vitals.active = vitals.active.map(|at| at.max(steady));
+            if let Turn::Tool { since } = &mut vitals.turn {
+                *since = (*since).max(steady);
+            }
+        }
+        vitals
     }
 
     /// Tells a person of a worker that lives and is not stopped. Claim and run stay as they are.

@@ -61,6 +61,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let events = world.board.events(now.plus(-RECENT), MOST_TICKS)?;
     let newest = events.iter().map(|(_, e)| e.at).max();
     seen.clock_fault = clock::fault(world, pass, newest);
+    seen.steady_since = clock::steady_since(world, pass);
     seen.runtime = Some(runtime(world, &events, now));
     seen.recent = recent(events);
     seen.probes = probes(world, &seen.recent)?;

@@ -31,7 +31,7 @@ const TREES_LIMIT: Duration = Duration::from_secs(20);
 
 /// Seconds between the note of a tree and the requeue: who still writes into it shows within them, and a pass right after
 /// the one that noted it changes nothing.
-const SETTLE: i64 = 30;
+pub(super) const SETTLE: i64 = 30;
 
 /// The event with which a death and a tree are noted, and its rule.
 const NOTED: &str = "watchbill_detected";

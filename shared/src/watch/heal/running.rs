@@ -103,6 +103,8 @@ impl Rules<'_> {
         let started = self.started(t);
         let ceiling = started.max(t.detail.task.last_heartbeat_at.unwrap_or(started));
         let ends = row.claim_expires.unwrap_or(started).min(ceiling.plus(seconds(self.policy.claim_ceiling)));
+        // Where the clock was set since, the whole lease counts from then: the worker renews it, if there is one.
+        let ends = ends.plus(self.seen.steady_since.map_or(0, |steady| steady.since(ceiling).max(0)));
         let over = self.seen.now.since(ends);
         if over < 60 || self.quiet(t) < self.grace() {
             let until = ends.local_clock();
@@ -230,8 +232,9 @@ impl Rules<'_> {
         let runs = t.detail.task.status == Status::Running;
         let noted = resume::death(t);
         let died = if runs { noted.or(t.gone_since).unwrap_or(self.seen.now) } else { self.left_at(t) };
+        let from = |at: Time| self.seen.steady_since.map_or(at, |steady| at.max(steady));
         let waited =
-            look.orphans.iter().map(|o| self.seen.now.since(left_behind(t, o).unwrap_or(died))).min();
+            look.orphans.iter().map(|o| self.seen.now.since(from(left_behind(t, o).unwrap_or(died)))).min();
         let left = most - waited.unwrap_or(0).max(0);
         if left <= 0 {
             return None;

@@ -26,6 +26,9 @@ pub struct Seen {
     pub own_board: bool,
     /// Why no case that rests on time may act, if so.
     pub clock_fault: Option<String>,
+    /// When a pass saw that the clock had been set; no silence of anything that lives is measured from before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_since: Option<Time>,
     /// The owner's quiet hours are now, until then: no hold ends in them.
     #[serde(default)]
     pub quiet_until: Option<Time>,
@@ -47,6 +50,7 @@ impl Seen {
             glanced: 0,
             own_board: false,
             clock_fault: None,
+            steady_since: None,
             quiet_until: None,
             tasks: Vec::new(),
             recent: Vec::new(),

@@ -103,6 +103,13 @@ impl Rules<'_> {
         let Some(event) = history::gave_up(d) else {
             return self.unexplained(t);
         };
+        let waited = self.seen.now.since(event.at);
+        // Nobody writes a card without knowing why it gave up, also where a limit was set by hand.
+        if let LogEnd::Unreadable(why) = &t.log
+            && d.cards.is_empty()
+        {
+            return self.unreadable(t, None, &format!("gave up, but its log cannot be read: {why}"), waited);
+        }
         if event.payload.get("limit_source").and_then(|v| v.as_str()) == Some("task")
             || d.task.max_retries.is_some()
         {
@@ -111,9 +118,9 @@ impl Rules<'_> {
         if let Some(card) = d.cards.first() {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
         }
-        if let LogEnd::Unreadable(why) = &t.log {
-            let what = format!("gave up, but its log cannot be read: {why}");
-            return self.unreadable(t, None, &what, self.seen.now.since(event.at));
+        // A pass right after the one that gave it up changes nothing.
+        if word::is_ours(event) && waited < resume::SETTLE {
+            return Verdict::Wait("given up a moment ago".into(), event.at.plus(resume::SETTLE));
         }
         let died = resume::attempts(t);
         if died > i64::from(self.policy.max_resumes) && d.cards.is_empty() {
@@ -384,7 +391,7 @@ impl Rules<'_> {
         let Some((event, hold)) = word::our_hold(d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
-        if is_card(&d.task) && d.task.started_at.is_none() {
+        if waits_its_turn(d) {
             return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
         }
         let held_at = self.held_at(d, event);
@@ -424,12 +431,17 @@ impl Rules<'_> {
     }
 }
 
+/// A card that nobody began with is synthesize-distress' to let go.
+fn waits_its_turn(d: &Detail) -> bool {
+    is_card(&d.task) && d.task.started_at.is_none()
+}
+
 impl Rules<'_> {
     /// Ends a hold of ours on a task that somebody marked since: it was put on before, and nobody else ends it. That is all.
     pub(super) fn let_go(&self, t: &TaskSeen, profiles: &[String]) -> Option<Verdict> {
         let d = &t.detail;
         let (event, hold) =
-            word::our_hold(d).filter(|_| word::is_opted_out(d, profiles) && !is_card(&d.task))?;
+            word::our_hold(d).filter(|_| word::is_opted_out(d, profiles) && !waits_its_turn(d))?;
         let until = self.hold_ends(d, event, hold);
         if self.seen.now < until {
             let because = format!("marked `watchbill: no-heal`; held until {}", until.local_clock());

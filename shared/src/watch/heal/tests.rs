@@ -231,6 +231,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
         glanced: 1,
         own_board: false,
         clock_fault: None,
+        steady_since: None,
         quiet_until: None,
         tasks,
         recent: Vec::new(),
@@ -428,6 +429,42 @@ fn recycled_pid_orphan_row_and_lease() {
         t.detail.runs = vec![run(1, 100_000, None, None)];
     });
     says(years, "requeue no-pid");
+}
+
+#[test]
+fn leases_and_waits_begin_anew_where_the_clock_was_set() {
+    let set = |t: &TaskSeen, seconds: i64| {
+        let seen = Seen { steady_since: Some(ago(seconds)), ..seen(vec![t.clone()]) };
+        line(&decide(&seen, &pass(), &config()))
+    };
+    // Fifteen minutes from an hour ago on.
+    let lease = with!(running(Life::Unknown, 3_600), |t| {
+        t.detail.task.worker_pid = None;
+        t.detail.task.claim_expires = Some(ago(2_700));
+    });
+    says(lease.clone(), "requeue no-pid: no worker known, claim ran out 45m ago");
+    assert!(set(&lease, 900).starts_with("- no worker known; the claim runs until"), "{}", set(&lease, 900));
+    assert!(set(&lease, 961).starts_with("requeue no-pid"), "{}", set(&lease, 961));
+    assert!(set(&lease, 5_000).starts_with("requeue no-pid"), "set before it was claimed");
+    let left = with!(running(Life::Gone, 9_000), |t| {
+        t.worker.as_mut().unwrap().orphans = vec![Orphan { pid: 77, command: "make".into(), run: None }];
+        t.detail.events.push(death(4_000, 9_000));
+    });
+    says(left.clone(), "requeue dead-worker");
+    assert!(set(&left, 60).starts_with("- worker gone, waiting up to 14m"), "{}", set(&left, 60));
+}
+
+#[test]
+fn a_pass_right_after_the_one_that_gave_a_task_up_changes_nothing() {
+    let gave_up = |by: &str, seconds: i64| {
+        with!(given_up("pid 4 not alive", seconds), |t| {
+            t.detail.is_truncated = true;
+            t.detail.events.last_mut().unwrap().payload["by"] = json!(by);
+        })
+    };
+    says(gave_up("heal", 29), "- given up a moment ago");
+    says(gave_up("heal", 30), "escalate crash-loop");
+    says(gave_up("luna", 0), "escalate crash-loop");
 }
 
 #[test]
@@ -663,7 +700,11 @@ fn what_is_not_heals_to_reset() {
     let task_limit = with!(given_up("pid 4 not alive", 9_000), |t| {
         t.detail.events.last_mut().unwrap().payload["limit_source"] = json!("task");
     });
-    says(task_limit, "- gave up at a limit set by hand");
+    says(task_limit.clone(), "- gave up at a limit set by hand");
+    let hidden = with!(task_limit, |t| t.log = LogEnd::Unreadable("it is a fifo".into()));
+    assert_eq!(decided(hidden.clone()).findings.len(), 1);
+    let long = with!(hidden, |t| t.detail.events.last_mut().unwrap().at = ago(7 * 3_600));
+    says(long, "hand-over log-unreadable: gave up, but its log cannot be read");
     let card = with!(given_up("pid 4 not alive", 9_000), |t| t.detail.cards = vec!["t_c".into()]);
     says(card, "- its distress card t_c is open");
     let raw = with!(blank(Status::Blocked), |t| t.detail.task.last_failure_error = Some("x".into()));
@@ -1180,7 +1221,10 @@ fn a_hold_of_ours_ends_also_where_somebody_marked_the_task_since() {
         decided(t).steps.first().map(|s| s.action.clone())
     };
     assert_eq!(due(&|t| t.detail.task.status = Status::Ready), None);
-    assert_eq!(due(&|t| t.detail.task.title = "[BLOCKED] t_00000009 rate_limited".into()), None);
+    let card = |t: &mut TaskSeen| t.detail.task.title = "[BLOCKED] t_00000009 rate_limited".into();
+    assert_eq!(due(&card), None, "a card that waits its turn");
+    let tried = |t: &mut TaskSeen| (card(t), t.detail.task.started_at = Some(ago(2_000))).1;
+    assert_eq!(due(&tried).as_deref(), Some("resume"), "its source would wait behind it for ever");
 }
 
 #[test]

@@ -10,13 +10,16 @@ use shared::packet::record;
 use shared::tree::state::TreeState;
 
 use super::super::machine::Who;
+use super::super::trials::End;
 use super::super::{Sim, fares, trees};
 use super::began;
 
 /// Most bytes of a packet, so that Hermes shows the next worker all of it.
 const MOST_PACKET: usize = 2_000;
 /// Seconds without a word after which a worker counts as stalled: `detect.stall`.
-const STALL: i64 = 600;
+const STALL: i64 = 1_800;
+/// Seconds for which a worker may wait for one tool: `detect.tool_limit`.
+const TOOL: i64 = 24 * 3_600;
 
 /// What a step of heal's on a running task would break. `quiet`: nobody did anything since the pass began.
 pub(super) fn before(sim: &Sim, d: &Detail, step: &Step, quiet: bool) -> Option<String> {
@@ -122,11 +125,16 @@ fn packet(d: &Detail, step: &Step) -> Option<String> {
 }
 
 /// Heal's own resumes since the last success or word of somebody else are bounded, but for those that are proven to be no
-/// fault of the task.
+/// fault of the task: what was refused did not die.
 pub(super) fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
-    let began = began(&sim.truth.borrow(), d);
+    let truth = sim.truth.borrow();
+    let began = began(&truth, d);
+    let refused = |run: i64| {
+        let end = truth.trials.ends.get(&(d.task.id.clone(), run));
+        matches!(end, Some((End::Refused, _)))
+    };
     let resumes = d.events[began..].iter().filter(|e| e.by() == Some("heal")).filter(|e| {
-        let Some(trail) = e.trail() else { return false };
+        let Some(trail) = e.trail().filter(|_| !e.run.is_some_and(refused)) else { return false };
         let back = trail.get("transitions").is_some_and(|t| t.to_string().contains("RESUMING>PENDING"));
         back && trail.get("uncounted").is_none()
     });
@@ -148,11 +156,12 @@ pub(in crate::sim) fn stop(sim: &Sim, target: &Target) -> Option<String> {
         return said(format!("it is {who:?}"));
     }
     let Some(fare) = truth.fares.get(&target.task) else { return said("nobody knows how it fares".into()) };
-    // Behind a clock that was set nobody can tell how long it was silent.
-    let is_silent = truth.second - fare.active_second >= STALL || truth.clock_set >= fare.active_second;
+    let silent = truth.second - fare.active_second;
+    // Where the memory of a clock that was set is lost, nobody can tell how long it was silent. Slips are small.
+    let is_silent = silent >= STALL - 120 || truth.forgot_clock;
     match () {
-        () if fare.in_tool => said("it waits for its tool".into()),
-        () if !is_silent => said(format!("it wrote {} s ago", truth.second - fare.active_second)),
+        () if fare.in_tool && silent < TOOL && !truth.forgot_clock => said("it waits for its tool".into()),
+        () if !is_silent => said(format!("it wrote {silent} s ago")),
         () => None,
     }
 }

@@ -37,7 +37,8 @@ pub(super) fn before(
         .or_else(|| again(sim, board, by, d, step, quiet))
 }
 
-/// Limited work is not taken away for deaths that it did not die.
+/// Limited work is not taken away for deaths that it did not die. Who said something and left did not do its work, and nothing
+/// explains that.
 fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
     if step.case != "resume-cap" {
         return None;
@@ -46,7 +47,7 @@ fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
     let began = d.events.iter().rev().find(|e| is_fresh(&truth, &d.task.id, e)).map(|e| e.at);
     let counts = |run: &&shared::board::Run| {
         let end = truth.trials.ends.get(&(d.task.id.clone(), run.id));
-        began.is_none_or(|at| run.started_at >= at) && !matches!(end, Some((End::Refused | End::Talked, _)))
+        began.is_none_or(|at| run.started_at >= at) && !matches!(end, Some((End::Refused, _)))
     };
     let all = d.runs.len();
     let (died, most) = (d.runs.iter().filter(counts).count(), sim.config.heal.max_resumes as usize);
@@ -127,6 +128,9 @@ fn bothered(
     if by == "budget-check" || step.case == "older-worker" || !quiet {
         return None;
     }
+    if by == "synthesize-distress" && is_about_another(d, step) {
+        return None;
+    }
     let about = step.changes.iter().find_map(|c| match c {
         Change::AddTask { task, .. } => distress::read_title(&task.title).map(|(source, _)| source),
         _ => None,
@@ -143,8 +147,21 @@ fn bothered(
         return Some(format!("{about} runs on the configuration it began with"));
     }
     let (task, at) = (about.clone(), truth.second);
-    let healthy = truth.trials.healthy.contains(&(about, run)) && !told;
+    // How long it was silent, nobody can tell where the memory of a clock that was set is lost.
+    let blinded = truth.forgot_clock && step.case.starts_with("health:");
+    let healthy = truth.trials.healthy.contains(&(about, run)) && !told && !blinded;
     healthy.then(|| format!("bothers {task} at {at}, whose worker is well and only takes long"))
+}
+
+/// Whether all that a step adds are notes about attempts before the present one.
+fn is_about_another(d: &Detail, step: &Step) -> bool {
+    step.changes.iter().all(|c| match c {
+        Change::AddEvent { payload, .. } => {
+            let run = payload.get("watchbill").and_then(|t| t.get("run")?.as_i64());
+            run.is_some() && run != d.task.current_run
+        }
+        _ => false,
+    })
 }
 
 /// A refused key is not tried again by the clock alone.
@@ -181,6 +198,10 @@ fn again(sim: &Sim, board: &mut dyn Board, by: &str, d: &Detail, step: &Step, qu
 /// When a profile's key was seen to be refused, by what a watcher noted.
 fn refused_key(e: &Event, profile: &str) -> Option<Time> {
     let trail = e.trail().filter(|t| t.get("pass").is_some() && t.get("run").is_some())?;
+    // What route-blocked writes is made of what others saw.
+    if e.by() == Some("route-blocked") {
+        return None;
+    }
     let text = |key: &str| trail.get(key).and_then(Value::as_str);
     let cause: Cause = serde_json::from_value(trail.get("cause")?.clone()).ok()?;
     let seen = trail.get("seen").and_then(Value::as_i64).map(Time).unwrap_or(e.at);

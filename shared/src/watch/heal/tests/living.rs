@@ -141,6 +141,22 @@ fn a_long_generation_is_no_stall() {
 }
 
 #[test]
+fn no_silence_is_measured_across_a_clock_that_was_set() {
+    let since = ago(26 * 3_600);
+    let tool = Vitals { turn: Turn::Tool { since }, active: Some(since), ..Vitals::default() };
+    for vitals in [stalled(), Vitals { turn: Turn::Stream, ..stalled() }, tool] {
+        let t = faring(vitals);
+        let set = |seconds: i64| {
+            let seen = Seen { steady_since: Some(ago(seconds)), ..seen(vec![t.clone()]) };
+            line(&decide(&seen, &pass(), &allowed()))
+        };
+        assert!(line(&by(&t, &allowed())).starts_with("resume health:Stalled"), "no pass saw it being set");
+        assert!(set(29 * 60).starts_with("- worker alive: as seen"), "{}", set(29 * 60));
+        assert!(set(25 * 3_600).starts_with("resume health:Stalled"), "{}", set(25 * 3_600));
+    }
+}
+
+#[test]
 fn a_resume_stops_only_where_it_may_and_can() {
     let t = faring(stalled());
     begins(
