@@ -205,18 +205,23 @@ fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
     (resets > MOST_RESETS).then(|| format!("{resets} resets in one episode"))
 }
 
-/// Somebody else said: from the top. An orchestrator that decides by command line is nobody else.
-fn is_fresh(truth: &Truth, id: &str, e: &Event) -> bool {
+/// Somebody else said: from the top. An orchestrator that decides by command line is nobody else, and who speaks while one works
+/// on the task's card cannot be told from it.
+fn is_fresh(truth: &Truth, d: &Detail, e: &Event) -> bool {
     let kinds = ["unblocked", "promoted_manual", "completed", "assigned"];
     // `hermes kanban reclaim` is a person's word as well.
     let taken = e.kind == "reclaimed" && e.payload.get("manual").and_then(Value::as_bool) == Some(true);
-    let by_hand = || e.kind == "unblocked" && truth.trials.by_hand.contains(&(id.to_owned(), e.at));
+    let at_work = |(from, to): &(Time, Option<Time>)| e.at >= *from && to.is_none_or(|to| e.at <= to);
+    let by_hand = || {
+        let known = e.kind == "unblocked" && truth.trials.by_hand.contains(&(d.task.id.clone(), e.at));
+        known || (e.kind != "completed" && d.card_work.iter().any(at_work))
+    };
     e.by().is_none() && (taken || kinds.contains(&e.kind.as_str())) && !by_hand()
 }
 
 /// Where the present episode begins among a task's events.
 fn began(truth: &Truth, d: &Detail) -> usize {
-    d.events.iter().rposition(|e| is_fresh(truth, &d.task.id, e)).map_or(0, |i| i + 1)
+    d.events.iter().rposition(|e| is_fresh(truth, d, e)).map_or(0, |i| i + 1)
 }
 
 fn waits_for_person(all: &BTreeMap<String, Detail>, d: &Detail, known: &[String]) -> bool {

@@ -20,8 +20,11 @@ pub(super) const RECENT: i64 = 900;
 impl Rules<'_> {
     /// Refused attempts of late that nobody wrote down, the newest first.
     fn untold<'s>(&self, s: &'s SourceSeen) -> Vec<(&'s Run, &'s Evidence)> {
-        let recent = |run: &Run| run.ended_at.is_some_and(|at| self.seen.now.since(at) <= RECENT);
-        self.all_untold(s).into_iter().filter(|(run, _)| recent(run)).collect()
+        self.all_untold(s).into_iter().filter(|(run, _)| self.is_recent(run)).collect()
+    }
+
+    fn is_recent(&self, run: &Run) -> bool {
+        run.ended_at.is_some_and(|at| self.seen.now.since(at) <= RECENT)
     }
 
     /// The same, however long ago they ended.
@@ -105,7 +108,12 @@ impl Rules<'_> {
         })
     }
 
+    /// What was long ago is no news of a provider: only the attempt is told of.
     fn facts_of(&self, s: &SourceSeen, run: &Run, e: &Evidence) -> Map<String, Value> {
+        if !self.is_recent(run) {
+            let facts = [("source", json!(s.detail.task.id)), ("run", json!(run.id))];
+            return facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        }
         let (host, provider) = self.place_of(run, e);
         let facts = json!({
             "source": s.detail.task.id, "run": run.id, "word": e.cause, "profile": run.profile, "provider": provider,

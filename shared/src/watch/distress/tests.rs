@@ -1249,6 +1249,14 @@ fn a_step_about_a_task_writes_down_what_its_earlier_attempts_met() {
     let d = told(&beside(s));
     let step = d.steps.iter().find(|s| s.changes.iter().any(|c| matches!(c, Change::AddEvent { kind, payload, .. } if kind == "watchbill_signal" && payload["watchbill"]["run"] == 6)));
     assert!(step.is_some_and(|s| s.action != "note"), "{d:?}");
+    // What a provider said so long ago is no news of it.
+    let of = |c: &Change| match c {
+        Change::AddEvent { payload, .. } if payload["watchbill"]["run"] == 6 => {
+            Some(payload["watchbill"]["provider"].clone())
+        }
+        _ => None,
+    };
+    assert_eq!(step.unwrap().changes.iter().find_map(of), Some(Value::Null));
 }
 
 // Hermes 0.22 books it so, does not say until when, and tries again by itself.

@@ -15,8 +15,11 @@ use crate::host::{Ask, Birth, Life, Look, Target};
 use crate::logs::usage::Usage;
 use crate::logs::vitals::{Vitals, Worker};
 use crate::logs::{LogEnd, Reading};
+use crate::provider::ledger::State;
 use crate::runtime::gateway;
 use crate::time::Time;
+use crate::watch::route::facts::About;
+use crate::watch::route::router::Router;
 use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, UseAsk, World, clock, ended, route, word};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
@@ -67,9 +70,30 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.probes = probes(world, &seen.recent)?;
     seen.host = Some(world.host.facts());
     seen.tasks = closer(world, details, now);
+    seen.refused_keys = refused_keys(world, &seen, pass, &rows)?;
     let goes_on = goes_on(&seen, pass, world.config);
     resume::observe(world, &mut seen, &goes_on)?;
     Ok(seen)
+}
+
+/// Profiles whose key is refused, of those whose work would be tried again by time alone. Nobody is asked where none would.
+fn refused_keys(world: &mut World<'_>, seen: &Seen, pass: &Pass, rows: &[Task]) -> Result<BTreeSet<String>> {
+    let tried = super::decide(seen, pass, world.config).steps.into_iter();
+    let tried =
+        tried.filter(|s| matches!((s.action.as_str(), s.case.as_str()), ("reset", _) | (_, "hold-over")));
+    let ids: BTreeSet<String> = tried.map(|s| s.task).collect();
+    let details: Vec<&Detail> = seen.tasks.iter().map(|t| &t.detail).collect();
+    let theirs = details.iter().filter(|d| ids.contains(&d.task.id));
+    let mut who: BTreeSet<String> = theirs.filter_map(|d| d.task.assignee.clone()).collect();
+    if who.is_empty() {
+        return Ok(who);
+    }
+    let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
+    let about = About { rows, details, known: &known, clock_given: pass.clock_given };
+    let routing = route::facts::observe(world, &about, seen.now)?;
+    let router = Router::new(&routing, world.config, seen.now, &known, Vec::new());
+    who.retain(|p| router.state(p) == State::CredentialBroken);
+    Ok(who)
 }
 
 /// Tasks that go back into the queue as far as is known without their trees, and those whose dead worker's tree is to be noted.

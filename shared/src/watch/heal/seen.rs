@@ -1,5 +1,7 @@
 //! What `heal` sees: plain data, so that a pass can be shown, saved and decided again.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Detail, Event, Status, Task};
@@ -29,6 +31,9 @@ pub struct Seen {
     /// When a pass saw that the clock had been set; no silence of anything that lives is measured from before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_since: Option<Time>,
+    /// Profiles whose key is refused, of those that would be tried again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub refused_keys: BTreeSet<String>,
     /// The owner's quiet hours are now, until then: no hold ends in them.
     #[serde(default)]
     pub quiet_until: Option<Time>,
@@ -51,6 +56,7 @@ impl Seen {
             own_board: false,
             clock_fault: None,
             steady_since: None,
+            refused_keys: BTreeSet::new(),
             quiet_until: None,
             tasks: Vec::new(),
             recent: Vec::new(),

@@ -14,6 +14,7 @@ use crate::config::span::seconds;
 use crate::distress::{is_card, is_card_title};
 use crate::host::Life;
 use crate::logs::LogEnd;
+use crate::provider::ledger::RETRIED;
 use crate::time::{Time, words};
 use crate::watch::word;
 
@@ -153,6 +154,9 @@ impl Rules<'_> {
         if waited < wait {
             let because = format!("gave up {} ago; next reset in {}", words(waited), words(wait - waited));
             return Verdict::Wait(because, died.plus(wait));
+        }
+        if let Some(why) = self.refused_key(d) {
+            return Verdict::Leave(why);
         }
         let storm = match resets.take(cause) {
             Ok(storm) => storm,
@@ -426,6 +430,9 @@ impl Rules<'_> {
             return self
                 .step(t, verb, |trail| hermes::needs_person(d, "no-decision", self.person_for(t), trail));
         }
+        if let Some(why) = self.refused_key(d) {
+            return Verdict::Leave(why);
+        }
         let verb = Verb::new("resume", "hold-over", format!("held for {held}, the hold is over"));
         self.step(t, verb, |trail| hermes::unblocked(d, trail))
     }
@@ -453,6 +460,13 @@ impl Rules<'_> {
         );
         let verb = Verb::new("resume", "hold-over", because);
         Some(self.step(t, verb, |trail| hermes::unblocked(d, trail)))
+    }
+
+    /// Why time alone sends no work to a profile. A card goes to another orchestrator.
+    fn refused_key(&self, d: &Detail) -> Option<String> {
+        let profile = d.task.assignee.as_deref().filter(|_| !is_card(&d.task))?;
+        let refused = self.seen.refused_keys.contains(profile);
+        refused.then(|| format!("the key of {profile} is refused; {RETRIED}"))
     }
 
     /// When a hold ends. Whatever the row says, none lasts longer than its kind may.

@@ -232,6 +232,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
         own_board: false,
         clock_fault: None,
         steady_since: None,
+        refused_keys: std::collections::BTreeSet::new(),
         quiet_until: None,
         tasks,
         recent: Vec::new(),
@@ -429,6 +430,27 @@ fn recycled_pid_orphan_row_and_lease() {
         t.detail.runs = vec![run(1, 100_000, None, None)];
     });
     says(years, "requeue no-pid");
+}
+
+#[test]
+fn time_alone_tries_no_refused_key_again() {
+    let refused = |t: TaskSeen, profile: &str| {
+        let seen = Seen { refused_keys: [profile.to_owned()].into(), ..seen(vec![t]) };
+        line(&decide(&seen, &pass(), &config()))
+    };
+    let reset = given_up("pid 4 not alive", 9_000);
+    let held = with!(blank(Status::Scheduled), |t| {
+        let hold = json!({"hold": {"owner": "heal", "cause": "rate_limit", "until": NOW.0}});
+        t.detail.events.push(event("scheduled", 900, json!({"by": "heal", "watchbill": hold})));
+    });
+    for (t, done) in [(reset, "reset crash-loop"), (held, "resume hold-over")] {
+        let said = refused(t.clone(), "luna");
+        assert!(
+            said.starts_with("- the key of luna is refused; tried again once its configuration"),
+            "{said}"
+        );
+        assert!(refused(t, "nova").starts_with(done), "another's key");
+    }
 }
 
 #[test]

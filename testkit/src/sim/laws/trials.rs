@@ -38,20 +38,25 @@ pub(super) fn before(
 }
 
 /// Limited work is not taken away for deaths that it did not die. Who said something and left did not do its work, and nothing
-/// explains that.
+/// explains that. Of a card nobody writes down how its attempts ended.
 fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
-    if step.case != "resume-cap" {
+    if step.case != "resume-cap" || distress::is_card(&d.task) {
         return None;
     }
     let truth = sim.truth.borrow();
-    let began = d.events.iter().rev().find(|e| is_fresh(&truth, &d.task.id, e)).map(|e| e.at);
+    let began = d.events.iter().rev().find(|e| is_fresh(&truth, d, e)).map(|e| e.at);
     let counts = |run: &&shared::board::Run| {
         let end = truth.trials.ends.get(&(d.task.id.clone(), run.id));
         began.is_none_or(|at| run.started_at >= at) && !matches!(end, Some((End::Refused, _)))
     };
-    let all = d.runs.len();
+    let how = |run: &shared::board::Run| {
+        let end = truth.trials.ends.get(&(d.task.id.clone(), run.id)).map(|(end, _)| *end);
+        format!("{}: {:?}, {end:?}", run.id, run.outcome)
+    };
+    let all: Vec<String> = d.runs.iter().map(how).collect();
     let (died, most) = (d.runs.iter().filter(counts).count(), sim.config.heal.max_resumes as usize);
-    (died <= most).then(|| format!("a cap of {most} deaths is told of {died}; {all} attempts in all"))
+    (died <= most)
+        .then(|| format!("a cap of {most} deaths is told of {died}; attempts {all:?} since {began:?}"))
 }
 
 /// Whoever died too often goes to a person, whatever an orchestrator says by command line.
@@ -61,7 +66,7 @@ fn tireless(sim: &Sim, by: &str, d: &Detail, step: &Step) -> Option<String> {
         return None;
     }
     let truth = sim.truth.borrow();
-    let began = d.events.iter().rev().find(|e| is_fresh(&truth, &d.task.id, e)).map(|e| e.at);
+    let began = d.events.iter().rev().find(|e| is_fresh(&truth, d, e)).map(|e| e.at);
     let died = |run: &&shared::board::Run| {
         let end = truth.trials.ends.get(&(d.task.id.clone(), run.id));
         let booked = matches!(run.outcome.as_deref(), Some("crashed" | "stale"));
@@ -182,8 +187,7 @@ fn again(sim: &Sim, board: &mut dyn Board, by: &str, d: &Detail, step: &Step, qu
     let at = details.iter().flat_map(|d| d.events.iter().filter_map(|e| refused_key(e, &profile))).max()?;
     let waited = truth.now.since(at);
     let changed = truth.trials.keys.get(&profile).and_then(|k| k.changed).is_some_and(|c| c >= at);
-    let spoke =
-        details.iter().any(|d| d.events.iter().any(|e| e.at >= at && is_fresh(&truth, &d.task.id, e)));
+    let spoke = details.iter().any(|d| d.events.iter().any(|e| e.at >= at && is_fresh(&truth, d, e)));
     let works = details.iter().flat_map(|d| &d.runs).any(|r| {
         let good = r.outcome.as_deref() == Some("completed") || r.last_heartbeat_at.is_some();
         r.profile.as_deref() == Some(&profile) && r.started_at >= at && good
