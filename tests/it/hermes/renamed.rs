@@ -16,7 +16,9 @@ fn a_renamed_worker_of_an_earlier_attempt_holds_its_task() {
     let pid: i64 = home.task(&task, "worker_pid").parse().unwrap();
     provider.await_question("slow");
     let title = format!("/proc/{pid}/cmdline");
-    until("its title", || std::fs::read(&title).is_ok_and(|c| c.trim_ascii_end() == b"hermes\0"));
+    until("its title", || {
+        std::fs::read_to_string(&title).is_ok_and(|c| c.trim_end_matches([' ', '\0']) == "hermes")
+    });
 
     home.age(300);
     let said = home.pass();

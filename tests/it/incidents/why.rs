@@ -18,7 +18,7 @@ pub fn words(id: &str) -> &'static [&'static str] {
         "A2" => &["how it fares is not known"],
         "A2b" | "A3b" | "A4b" | "slow" => &["worker alive"],
         "A3" | "A3-stop" | "A6" => &["Stalled"],
-        "A4" => &["Loop detected"],
+        "A4" => &["Stalled"],
         "A5" => &["ignored: Cost spike"],
         "E8" | "E8-pid" | "E8-author" => &["held by Hermes' guard"],
         "E8-key" => &["guard has held it back"],

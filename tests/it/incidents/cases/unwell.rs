@@ -67,7 +67,8 @@ pub fn all() -> Vec<Incident> {
             |w| {
                 w.living(Some(&aged(looping(12, true), 30)));
             },
-            Handed("Loop detected"),
+            // It says nothing more: after half an hour of silence a person is told of that as well.
+            Handed("Stalled"),
         )
         .remark("Once, however long it goes on (A12)."),
         Incident::new(
