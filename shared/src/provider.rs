@@ -35,7 +35,7 @@ pub struct Profile {
     /// Profiles that may take its work, first one first.
     #[serde(default)]
     pub fallbacks: Vec<String>,
-    /// When what decides in its `config.yaml` changed, as far as passes saw it: see [`changed`].
+    /// When what decides in its `config.yaml` changed, as far as passes saw it: see `provider::changed`.
     #[serde(default)]
     pub changed: Option<Time>,
     /// When its `config.yaml` was last written; `None` where it has none.

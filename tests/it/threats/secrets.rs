@@ -149,7 +149,7 @@ impl TestBoard {
         let said =
             "INSERT INTO task_comments (task_id, author, body, created_at) VALUES (?1, 'luna', ?2, ?3)";
         conn.execute(said, params![id, format!("I used {text}"), at]).unwrap();
-        if n % 3 == 0 {
+        if n.is_multiple_of(3) {
             let blocked = "UPDATE task_events SET kind = 'blocked', payload = json_object('reason', ?2, 'kind', 'capability', \
                            'x', ?3) WHERE task_id = ?1 AND kind = 'gave_up'";
             set(blocked);
