@@ -24,6 +24,8 @@ mod limited; // workers that died of a provider's limit
 mod loops; // crash loops and the jam of the respawn guard
 #[cfg(feature = "real")]
 mod race; // the real dispatcher and `heal` at once
+#[cfg(feature = "real")]
+mod renamed; // workers whose title is `hermes` and nothing else
 mod route; // work that moves to another provider, waits for its own, or goes as somebody decides
 mod session; // a session beside the dispatcher
 mod undone; // what an undo puts back, before the real dispatcher

@@ -51,6 +51,14 @@ impl Home {
         Some(home)
     }
 
+    /// The same whose Hermes renames its processes to `hermes`.
+    #[cfg(feature = "real")]
+    pub fn renaming() -> Option<Home> {
+        let home = Home::with(super::python::renaming_home()?);
+        home.hermes(&["init"]).ok();
+        Some(home)
+    }
+
     /// The same without board and profiles yet.
     pub fn bare() -> Option<Home> {
         Some(Home::with(python_home()?))

@@ -14,6 +14,13 @@ pub fn python_home() -> Option<PathBuf> {
     HERMES.home(|home| installs(home, &[VERSION]))
 }
 
+/// The same with the package that lets Hermes rename its processes.
+#[cfg(feature = "real")]
+pub fn renaming_home() -> Option<PathBuf> {
+    let folder = "hermes-0.19.0-setproctitle";
+    Package { folder, ..HERMES }.home(|home| installs(home, &[VERSION, "setproctitle==1.3.7"]))
+}
+
 fn installs(home: &Path, packages: &[&str]) -> Vec<Command> {
     let mut venv = Command::new("python3");
     venv.args(["-m", "venv", "--clear"]).arg(home);
