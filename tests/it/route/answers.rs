@@ -103,7 +103,11 @@ fn what_is_refused_is_said_on_the_card_and_changes_nothing_else() {
             b.count(&format!("task_events WHERE task_id = '{card}' AND kind = 'watchbill_decided'")),
             "1"
         );
-        assert_eq!(b.routed(1).code, 1, "its task still waits");
+        let said = b.routed(1);
+        assert!(
+            said.code == 0 && said.err.contains("with a decision that was refused"),
+            "its task still waits: {said:?}"
+        );
         assert_eq!(
             b.count(&format!("task_events WHERE task_id = '{card}' AND kind = 'watchbill_decided'")),
             "1"

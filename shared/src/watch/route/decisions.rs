@@ -397,12 +397,14 @@ impl<'a> Rules<'a> {
                 words(waited)
             );
             let held = our_hold(d).map_or(patience, |(event, _)| self.seen.now.since(event.at));
+            // It lasts while somebody may still decide: said once. Where a person has to, it is a finding below.
+            let lasts = format!("{id} waits: its card {} was completed {how}", card.task.id);
+            let mend = format!("{said}; {hand} reassign {id} PROFILE, then {hand} unblock {id}");
             if omitted {
                 // Nothing is refused, and nobody has to do anything: it is asked about again at once.
                 self.leave(d, said);
             } else {
-                let mend = format!("{hand} reassign {id} PROFILE, then {hand} unblock {id}");
-                self.decision.findings.push(format!("{said}; {mend}"));
+                self.decision.notices.insert(lasts.clone(), mend.clone());
             }
             if (!omitted && patience.min(held) < GRACE) || self.touched.contains(id) {
                 continue;
@@ -430,6 +432,9 @@ impl<'a> Rules<'a> {
                     self.scribe.step(d, "ask-again", &why, |t| vec![hermes::noted(UNANSWERED, keys, t)]);
                 self.push(step);
                 continue;
+            }
+            if self.decision.notices.remove(&lasts).is_some() {
+                self.decision.findings.push(mend);
             }
             let because = format!("its card {} was completed {how}", card.task.id);
             let why = Why::new("no-decision", because).fact("card", json!(card.task.id));

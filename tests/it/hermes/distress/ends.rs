@@ -155,7 +155,7 @@ fn every_end_gets_the_card_it_needs_and_no_other() {
     // It stays so while the hold lasts, a quarter of an hour at least, and heal leaves it alone.
     home.age(400);
     let said = home.round();
-    assert!(said.contains(&undecided), "{said}");
+    assert!(!said.contains(&undecided), "it was said: {said}");
     assert_eq!(home.task(limited, "status"), "scheduled", "{}", home.kinds(limited));
     assert_eq!(home.cards(limited).len(), 1);
 
