@@ -50,7 +50,11 @@ pub(crate) fn starts_anew(d: &Detail, e: &Event) -> bool {
 /// Whether somebody who may say so wants this task left alone: a body line `watchbill: no-heal`, or a comment that
 /// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back.
 pub(crate) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
-    let mut out = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
+    let marked = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
+    let mut said = seen.comments.iter().filter_map(|c| Some((c, opts_out(c)?))).peekable();
+    if said.peek().is_none() {
+        return marked;
+    }
     let workers: BTreeSet<String> = seen
         .runs
         .iter()
@@ -61,14 +65,16 @@ pub(crate) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
         .filter(|name| *name != "default")
         .map(str::to_lowercase)
         .collect();
-    for c in seen.comments.iter().filter(|c| !workers.contains(&c.author.to_lowercase())) {
-        match c.body.lines().next().map(str::trim_end) {
-            Some("watchbill: no-heal") => out = true,
-            Some("watchbill: heal") => out = false,
-            _ => {}
-        }
+    said.filter(|(c, _)| !workers.contains(&c.author.to_lowercase())).last().map_or(marked, |(_, out)| out)
+}
+
+/// Whether a comment asks to leave its task alone, or takes that back; `None`: it says neither.
+fn opts_out(c: &Comment) -> Option<bool> {
+    match c.body.lines().next().map(str::trim_end)? {
+        "watchbill: no-heal" => Some(true),
+        "watchbill: heal" => Some(false),
+        _ => None,
     }
-    out
 }
 
 /// Whether an event says that something happened to the work itself, rather than to what is written around it.

@@ -8,6 +8,7 @@ mod file;
 mod rows;
 mod texts;
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -697,7 +698,8 @@ impl Board for SqliteBoard {
             Ok(tasks)
         };
         let mut tasks = read().map_err(|e| self.fault(&e))?;
-        tasks.sort_by(|a, b| (b.priority, a.created_at, &a.id).cmp(&(a.priority, b.created_at, &b.id)));
+        // By keys: a row is too large to be moved at each comparison.
+        tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
         Ok(tasks)
     }
 

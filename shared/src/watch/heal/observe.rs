@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use super::{resume, session};
 use crate::board::{Detail, Event, Run, Status, Step, Task, claim_host, claimer_pid, hermes};
-use crate::config::Config;
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
@@ -70,20 +69,32 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.probes = probes(world, &seen.recent)?;
     seen.host = Some(world.host.facts());
     seen.tasks = closer(world, details, now);
-    seen.refused_keys = refused_keys(world, &seen, pass, &rows)?;
-    let goes_on = goes_on(&seen, pass, world.config);
+    let mut steps = super::decide(&seen, pass, world.config).steps;
+    seen.refused_keys = refused_keys(world, &seen, pass, &rows, &steps)?;
+    if !seen.refused_keys.is_empty() {
+        steps = super::decide(&seen, pass, world.config).steps;
+    }
+    let goes_on = goes_on(&seen, steps);
     resume::observe(world, &mut seen, &goes_on)?;
     Ok(seen)
 }
 
-/// Profiles whose key is refused, of those whose work would be tried again by time alone. Nobody is asked where none would.
-fn refused_keys(world: &mut World<'_>, seen: &Seen, pass: &Pass, rows: &[Task]) -> Result<BTreeSet<String>> {
-    let tried = super::decide(seen, pass, world.config).steps.into_iter();
-    let tried =
-        tried.filter(|s| matches!((s.action.as_str(), s.case.as_str()), ("reset", _) | (_, "hold-over")));
-    let ids: BTreeSet<String> = tried.map(|s| s.task).collect();
+/// Profiles whose key is refused, of those whose work these steps would try again by time alone. The provider ledger is read
+/// only where a step would.
+fn refused_keys(
+    world: &mut World<'_>,
+    seen: &Seen,
+    pass: &Pass,
+    rows: &[Task],
+    steps: &[Step],
+) -> Result<BTreeSet<String>> {
+    let by_time = |s: &&Step| matches!((s.action.as_str(), s.case.as_str()), ("reset", _) | (_, "hold-over"));
+    let ids: BTreeSet<&str> = steps.iter().filter(by_time).map(|s| s.task.as_str()).collect();
+    if ids.is_empty() {
+        return Ok(BTreeSet::new());
+    }
     let details: Vec<&Detail> = seen.tasks.iter().map(|t| &t.detail).collect();
-    let theirs = details.iter().filter(|d| ids.contains(&d.task.id));
+    let theirs = details.iter().filter(|d| ids.contains(d.task.id.as_str()));
     let mut who: BTreeSet<String> = theirs.filter_map(|d| d.task.assignee.clone()).collect();
     if who.is_empty() {
         return Ok(who);
@@ -96,11 +107,11 @@ fn refused_keys(world: &mut World<'_>, seen: &Seen, pass: &Pass, rows: &[Task]) 
     Ok(who)
 }
 
-/// Tasks that go back into the queue as far as is known without their trees, and those whose dead worker's tree is to be noted.
-fn goes_on(seen: &Seen, pass: &Pass, config: &Config) -> BTreeSet<String> {
-    let back = super::decide(seen, pass, config).steps.into_iter();
+/// Tasks that these steps, decided without their trees, put back into the queue, and those whose dead worker's tree is to be
+/// noted.
+fn goes_on(seen: &Seen, steps: Vec<Step>) -> BTreeSet<String> {
     let is_back = |s: &Step| matches!(s.action.as_str(), "requeue" | "block" | "reset") || s.stop.is_some();
-    let back = back.filter(is_back).map(|s| s.task);
+    let back = steps.into_iter().filter(is_back).map(|s| s.task);
     let dead = seen.tasks.iter().filter(|t| resume::is_to_be_noted(t)).map(|t| t.detail.task.id.clone());
     back.chain(dead).collect()
 }
