@@ -27,9 +27,15 @@ pub(crate) fn explains(cause: Cause) -> bool {
     cause.lies_with_provider() || besides.contains(&cause)
 }
 
+/// Under this name a trail lists earlier attempts whose end the log explains.
+pub(crate) const EXPLAINED: &str = "explained";
+
 /// Attempts of which one of us wrote down such a cause, by their number.
 pub(crate) fn recorded(d: &Detail) -> BTreeSet<i64> {
-    written_down(d, explains)
+    let ours = d.events.iter().filter(|e| word::is_ours(e)).filter_map(Event::trail);
+    let listed =
+        ours.filter_map(|trail| trail.get(EXPLAINED)?.as_array()).flatten().filter_map(Value::as_i64);
+    written_down(d, explains).into_iter().chain(listed).collect()
 }
 
 /// Attempts of which one of us wrote down that a provider refused them, by their number.
@@ -144,6 +150,11 @@ mod tests {
             ("heal", "quota", None),
         ] {
             assert_eq!(said(by, cause, run, None), [0_i64; 0], "{by} {cause}");
+        }
+        for (by, want) in [("heal", vec![7, 8]), ("board", vec![])] {
+            let mut d = ran(&[]);
+            d.events.push(event("unblocked", 9, json!({"by": by, "watchbill": {EXPLAINED: [7, 8]}})));
+            assert_eq!(recorded(&d).into_iter().collect::<Vec<_>>(), want, "{by}");
         }
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
         .filter(|name| *name != "default")
         .map(str::to_lowercase)
         .collect();
-    said.filter(|(c, _)| !workers.contains(&c.author.to_lowercase())).last().map_or(marked, |(_, out)| out)
+    said.filter(|(c, _)| !workers.contains(&c.author.to_lowercase())).fold(marked, |_, (_, out)| out)
 }
 
 /// Whether a comment asks to leave its task alone, or takes that back; `None`: it says neither.

@@ -17,10 +17,12 @@ pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, used, wor
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use self::seen::{Seen, TaskSeen};
-use super::{Decision, Left, Pass, Watcher, World, word};
+use super::{Decision, Left, Pass, Watcher, World, ended, word};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
@@ -192,7 +194,7 @@ impl Rules<'_> {
             case: verb.case,
             cause: verb.cause,
             because: &verb.because,
-            more: verb.more,
+            more: explaining(t, verb.more),
         };
         let changes = changes(&trail);
         Verdict::Act(Box::new(Step {
@@ -210,6 +212,19 @@ impl Rules<'_> {
     }
 
     const NAME: &'static str = Heal::NAME;
+}
+
+/// The facts of a step, with the attempts before the newest that the log explains and nobody wrote down: after a pause between two
+/// attempts the log does not tell any more which part is whose.
+fn explaining(t: &TaskSeen, mut facts: Map<String, Value>) -> Map<String, Value> {
+    let newest = t.detail.newest_run().map(|r| r.id);
+    let earlier: BTreeSet<i64> = t.refused.iter().copied().filter(|id| Some(*id) != newest).collect();
+    let recorded = if earlier.is_empty() { BTreeSet::new() } else { ended::recorded(&t.detail) };
+    let news: Vec<_> = earlier.difference(&recorded).collect();
+    if !news.is_empty() {
+        facts.insert(ended::EXPLAINED.into(), json!(news));
+    }
+    facts
 }
 
 /// The words of one step.
