@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::scope::Scope;
-use crate::task_id::may_be_task_id;
 
 /// Most decisions on one card: an incident lists one for each source.
 const MOST_DECISIONS: usize = 200;
+/// Longest task id, in bytes. Whether there is such a task its card's board knows.
+const MOST_ID: usize = 400;
 /// Most tasks one split makes.
 pub const MOST_CHILDREN: usize = 12;
 /// Most characters of a child's title and text.
@@ -87,7 +88,7 @@ fn one(route: &Value) -> Result<Decision, String> {
     }
     let text = |key: &str| route.get(key).and_then(Value::as_str).map(str::trim).filter(|s| !s.is_empty());
     let task = text("task").ok_or("it names no task")?.to_owned();
-    if !may_be_task_id(&task) {
+    if task.len() > MOST_ID || task.contains(char::is_control) {
         return Err("its task is no task id".into());
     }
     let to = text("assignee").map(str::to_lowercase);
