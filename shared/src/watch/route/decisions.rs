@@ -70,8 +70,8 @@ impl<'a> Rules<'a> {
         if of_card.iter().all(|id| self.is_left_out(id)) && !of_card.is_empty() {
             return;
         }
-        let decisions = match decision::read(route) {
-            Ok(all) => as_named(all, &of_card),
+        let decisions = match decision::read_about(route, &of_card) {
+            Ok(all) => all,
             Err(why) => return self.refuse(card, &format!("its decision cannot be read: {why}")),
         };
         if let Some(why) = run.and_then(|r| not_by_orchestrator(card, r, orchestrators, self.seen.own_board))
@@ -475,17 +475,11 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// The decisions with each task called as the board calls it: a card shows an id of another shape as one clean line.
-fn as_named(all: Vec<Decision>, own: &BTreeSet<String>) -> Vec<Decision> {
-    let whole = |task: String| own.iter().find(|id| shown_id(id) == task).cloned().unwrap_or(task);
-    all.into_iter().map(|one| Decision { task: whole(one.task), ..one }).collect()
-}
-
 /// The tasks that a finished card's decision names; `None` where it has none that can be read. `own`: those of the card.
 fn named_by(card: &Detail, own: &BTreeSet<String>) -> Option<BTreeSet<String>> {
     let run = card.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"))?;
-    let all = decision::read(run.route.as_ref()?).ok()?;
-    Some(as_named(all, own).into_iter().map(|one| one.task).collect())
+    let all = decision::read_about(run.route.as_ref()?, own).ok()?;
+    Some(all.into_iter().map(|one| one.task).collect())
 }
 
 /// Why a finished card's words are not an orchestrator's: its run must have been claimed, by one of them.
