@@ -176,6 +176,12 @@ pub(crate) fn shell_word(s: &str) -> String {
     }
 }
 
+/// A task id as a word of a command that is shown: the whole id wherever one line can hold it.
+pub(crate) fn id_word(id: &str) -> String {
+    let is_line = !id.contains('`') && crate::clip::printable(id) == id;
+    shell_word(&if is_line { id.to_owned() } else { shown_id(id) })
+}
+
 /// Where the work of a stuck task is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 pub use self::boards::{BoardRead, BoardSeen, board, none};
 pub use self::machine::{
-    ConfigSeen, DiskSeen, Hidden, StateSeen, Versions, config, disk, hidden, state, versions,
+    ConfigSeen, DiskSeen, Hidden, StateSeen, UnitSettings, Versions, config, disk, hidden, state,
+    unit_settings, versions,
 };
 pub use self::watchers::{WatcherSeen, watchers};
 
@@ -88,10 +89,11 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 38] = [
+pub const IDS: [&str; 39] = [
     "config-valid",
     "config-invalid",
     "config-shared",
+    "config-differs",
     "board-found",
     "board-none",
     "board-unreadable",

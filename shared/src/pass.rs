@@ -220,9 +220,7 @@ fn asked<T>(
     held: &[PathBuf],
     read: impl FnOnce(&UsageAsk<'_>) -> T,
 ) -> std::result::Result<T, String> {
-    // The id comes from a row that anybody may have written: it must not lead out of the folder.
-    let is_name = !ask.task.is_empty() && !ask.task.contains(['/', '\0']) && !ask.task.starts_with('.');
-    let log = discover::logs_dir(id).filter(|_| is_name).map(|dir| dir.join(format!("{}.log", ask.task)));
+    let log = discover::logs_dir(id).map(|dir| discover::log_file(&dir, ask.task));
     // Where the claim names no log, the session that was spawned for the attempt does.
     let stored = places.opencode.zip(ask.session).filter(|_| ask.file.is_none());
     let stored = stored.and_then(|(folder, session)| store::in_file(folder, session));

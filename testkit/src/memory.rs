@@ -10,7 +10,7 @@ use shared::board::image::{Cell, Column, Turn};
 use shared::board::{
     Board, BoardId, COORD, CardMade, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER,
     MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status,
-    Step, TURNS, Task, its_cards, open_cards,
+    Step, TURNS, Task, its_cards, noted, open_cards,
 };
 use shared::error::Result;
 use shared::packet;
@@ -90,6 +90,12 @@ impl Board for MemoryBoard {
 
     fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
         Ok(self.rows().told(task))
+    }
+
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
+        let rows = self.rows();
+        let beats = rows.events.values().rev().filter(|(id, e)| id == task && e.kind == "heartbeat");
+        Ok(beats.filter_map(|(_, e)| noted(&e.payload)).next().map(str::to_owned))
     }
 
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {

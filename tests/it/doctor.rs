@@ -447,6 +447,32 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
+fn settings_of_the_system_units_alone_are_told() {
+    let b = healthy();
+    let with = |settings: &str, variable: Option<(&str, &str)>| {
+        let line = format!(
+            "mount -t tmpfs tmpfs /etc/default && printf '{settings}' > /etc/default/watchbill && exec \"$@\""
+        );
+        let inner = watchbill(&b, &["doctor", "--json"]);
+        let mut alone = Command::new("unshare");
+        alone.args(["--mount", "--map-root-user", "sh", "-c", &line, "sh"]).arg(inner.get_program());
+        alone.args(inner.get_args()).env_clear().envs(inner.get_envs().filter_map(|(k, v)| Some((k, v?))));
+        alone.envs(variable);
+        told(ran(alone.stdin(Stdio::null())))
+    };
+    let settings = "# for the units\\nWATCHBILL_HEAL_GRACE=5m\\nLANG=C\\n";
+    let report = with(settings, None);
+    has(
+        &report,
+        "config-differs",
+        &["warning | /etc/default/watchbill |", "WATCHBILL_HEAL_GRACE", "config.toml"],
+    );
+    let same = with(settings, Some(("WATCHBILL_HEAL_GRACE", "5m")));
+    assert!(find(&same, "config-differs").is_empty(), "{same:#}");
+    assert!(find(&with("LANG=C\\n", None), "config-differs").is_empty());
+}
+
+#[test]
 fn where_processes_do_not_show_it_is_told() {
     let mut b = healthy();
     b.config.clear();

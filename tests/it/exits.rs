@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -346,4 +346,41 @@ fn whoever_asks_for_json_gets_one_object_also_on_failure() {
     let r = b.hand(&["--json", "show", "t_ffffffff"]);
     let report: serde_json::Value = serde_json::from_str(&r.out).unwrap();
     assert_eq!((r.code, report["exit"].as_i64()), (1, Some(1)));
+}
+
+#[test]
+fn one_executable_is_every_program_under_a_link_of_its_name() {
+    let b = TestBoard::new();
+    b.add("t_000000aa", "ready");
+    let folder = tempfile::tempdir().unwrap();
+    for (n, name) in ["heal", "synthesize-distress", "route-blocked", "budget-check", "board", "coord"]
+        .into_iter()
+        .enumerate()
+    {
+        let link = folder.path().join(name);
+        let whole = std::fs::canonicalize(crate::support::program("watchbill")).unwrap();
+        if n % 2 == 0 || std::fs::hard_link(&whole, &link).is_err() {
+            std::os::unix::fs::symlink(&whole, &link).unwrap();
+        }
+        for args in [&["--version"][..], &["--help"], &["--generate", "man"], &["--no-such-flag"]] {
+            let mut linked = Command::new(&link);
+            linked.env_clear().envs(b.environment()).args(args);
+            let (linked, own) = (ran(&mut linked), ran(b.command(name).args(args)));
+            assert_eq!(
+                (linked.code, linked.out, linked.err),
+                (own.code, own.out, own.err),
+                "{name} {args:?}"
+            );
+        }
+        if n < 4 {
+            let mut pass = Command::new(&link);
+            pass.env_clear().envs(b.environment()).args(["--db", b.db.to_str().unwrap(), "-n", "--json"]);
+            assert_eq!(ran(&mut pass).json()["program"], name);
+        }
+    }
+    // Under any other name it is itself.
+    let other = folder.path().join("healing");
+    std::os::unix::fs::symlink(crate::support::program("watchbill"), &other).unwrap();
+    let said = ran(Command::new(other).arg("--version")).ok();
+    assert!(said.starts_with("watchbill "), "{said}");
 }

@@ -1,6 +1,9 @@
 //! Whether a living worker is well: real processes stand for workers, recorded transcripts tell how they fare. Tests carry the
 //! names of the acceptance list; `docs/heal.md` has the table.
 
+mod hermes; // the same for workers of Hermes
+mod session; // sessions of such workers
+
 use std::fs;
 use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
@@ -19,6 +22,12 @@ pub struct Work {
     pub task: String,
     pub worker: Kept,
     transcript: PathBuf,
+}
+
+/// An id that no other test uses.
+fn task_id() -> String {
+    static TASKS: AtomicU32 = AtomicU32::new(0);
+    format!("t_{:04x}{:04x}", std::process::id() & 0xffff, TASKS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A recording's lines.
@@ -89,9 +98,7 @@ impl Work {
     }
 
     fn with(script: &str, lines: &[Value]) -> Work {
-        static TASKS: AtomicU32 = AtomicU32::new(0);
-        let task =
-            format!("t_{:04x}{:04x}", std::process::id() & 0xffff, TASKS.fetch_add(1, Ordering::Relaxed));
+        let task = task_id();
         let board = TestBoard::new();
         board.add(&task, "ready");
         let transcript = board.path().join("transcript.jsonl");

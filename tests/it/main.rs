@@ -31,6 +31,7 @@ mod harness; // `board run`: claims, works, and is seen to end
 mod heal; // acts, acts once, doubts, and leaves alone what is not its own
 mod health; // a living worker that is not well: told, handed to a person, or stopped
 mod hermes; // against the real Hermes from its package
+mod ids; // tasks whose ids other runtimes made
 mod incidents; // what goes wrong in the field, with Hermes alone and with us beside it
 mod installed; // programs of others, pinned and installed once
 mod life; // real processes: killed, recycled, orphaned, in another namespace

@@ -165,3 +165,53 @@ fn three_workers_bring_it_to_its_end_over_a_death_a_foreign_edit_and_a_block() {
     ran(&mut s.runs("nova", "cat > ../prompt; echo three >> src/a")).ok();
     assert_eq!((s.b.task(&task, "status"), s.b.task(&task, "assignee")), ("done".into(), "nova".into()));
 }
+
+#[test]
+fn what_a_worker_says_is_signed_by_the_worker_that_claimed() {
+    let s = Site::new();
+    let task = s.add(&[]);
+    let by_worker = |args: &[&str]| {
+        let mut board = s.b.command("board");
+        board.arg("--db").arg(&s.b.db).args(args).current_dir(&s.tree);
+        ran(board.env("USER", "root").env("HERMES_KANBAN_TASK", &task).env_remove("HERMES_PROFILE")).ok()
+    };
+    s.b.hand(&["claim", &task, "--worker", "luna"]).ok();
+    by_worker(&["comment", &task, "half of them burn"]);
+    by_worker(&["heartbeat", &task, "--note", "the fifth"]);
+    by_worker(&["block", &task, "--type", "dependency", "no oil"]);
+    let authors = s.b.value("SELECT group_concat(DISTINCT author) FROM task_comments");
+    assert_eq!(authors, "luna", "not the user of the machine");
+    // A person says something to a task that somebody else works on, and names himself.
+    let other = s.add(&[]);
+    s.b.hand(&["claim", &other, "--worker", "luna"]).ok();
+    let mut board = s.b.command("board");
+    board.arg("--db").arg(&s.b.db).args(["comment", &other, "hurry"]).env("USER", "ann");
+    ran(&mut board).ok();
+    assert_eq!(s.b.value(&format!("SELECT author FROM task_comments WHERE task_id = '{other}'")), "ann");
+}
+
+#[test]
+fn a_card_takes_what_was_done_from_the_packet_a_heartbeat_or_a_commit() {
+    for (words, want) in [
+        (&["packet", "--verified", "the first four"][..], "the first four"),
+        (&["heartbeat", "--note", "five of nine burn"][..], "five of nine burn"),
+        (&[][..], "committed: light six"),
+    ] {
+        let s = Site::new();
+        let task = s.add(&[]);
+        let mut claim = s.b.command("board");
+        claim.arg("--db").arg(&s.b.db).args(["claim", &task, "--worker", "luna"]).current_dir(&s.tree);
+        ran(&mut claim).ok();
+        fs::write(s.tree.join("src/a"), "six\n").unwrap();
+        git(&s.tree, &["commit", "-qam", "light six"]);
+        if let Some((verb, rest)) = words.split_first() {
+            s.b.hand(&[&[*verb, task.as_str()], rest].concat()).ok();
+        }
+        s.b.hand(&["block", &task, "--type", "dependency", "no oil"]).ok();
+        let body = s.b.value("SELECT body FROM tasks WHERE title LIKE '[BLOCKED]%'");
+        let read = Distress::parse(&body).unwrap();
+        assert_eq!(read.completed.as_deref(), Some(want), "{words:?}: {body}");
+        assert_eq!((read.branch.as_deref(), read.state), (Some("work"), State::Committed), "{body}");
+        assert_eq!(read.workspace.as_deref(), s.tree.to_str(), "{body}");
+    }
+}

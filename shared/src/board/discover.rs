@@ -90,6 +90,27 @@ pub fn logs_dir(id: &BoardId) -> Option<PathBuf> {
     }
 }
 
+/// Longest name of a log without its ending, in bytes; a file system takes 255 with it.
+const MOST_NAME: usize = 200;
+
+/// The log of a task in the folder of its board's worker logs. An id comes from a row that anybody may have written, and never
+/// leads out of the folder: what no file name can hold stands there as `%2F`. Ids of Hermes stay as they are.
+pub fn log_file(folder: &Path, task: &str) -> PathBuf {
+    let mut name = String::new();
+    for (n, c) in task.char_indices() {
+        if c.is_control() || c == '/' || c == '%' || (n == 0 && c == '.') {
+            name.push_str(&format!("%{:02X}", u32::from(c)));
+        } else {
+            name.push(c);
+        }
+    }
+    if name.len() > MOST_NAME {
+        let front = crate::clip::clip(&name, MOST_NAME - 17);
+        name = format!("{front}%{:016x}", crate::hash::fnv(task.bytes()));
+    }
+    folder.join(format!("{name}.log"))
+}
+
 /// The root and slug a file belongs to, by where it lies, first as it was named and then with links resolved: so a board
 /// named by `--db` still finds its logs. Elsewhere it is the default board of a root that was named with it.
 fn placed(path: &Path, named_root: Option<&Path>) -> BoardId {
@@ -207,4 +228,32 @@ fn is_archived(board_json: &Path) -> bool {
     let Some(text) = foreign::text(board_json) else { return false };
     let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     parsed.get("archived").and_then(serde_json::Value::as_bool).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_has_one_log_in_the_folder() {
+        let folder = Path::new("/x/logs");
+        let name = |id: &str| {
+            let path = log_file(folder, id);
+            assert_eq!(path.parent(), Some(folder), "{id}");
+            path.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        for (id, want) in [
+            ("t_1a2b3c4d", "t_1a2b3c4d.log"),
+            ("PROJ-12", "PROJ-12.log"),
+            ("owner/repo#12", "owner%2Frepo#12.log"),
+            ("../../etc/passwd", "%2E.%2F..%2Fetc%2Fpasswd.log"),
+            ("a%2Fb", "a%252Fb.log"),
+            ("a\0b", "a%00b.log"),
+            ("", ".log"),
+        ] {
+            assert_eq!(name(id), want);
+        }
+        let long = [name(&"ä".repeat(300)), name(&"ä".repeat(301))];
+        assert!(long[0] != long[1] && long.iter().all(|n| n.len() <= MOST_NAME + 4), "{long:?}");
+    }
 }

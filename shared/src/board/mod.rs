@@ -488,6 +488,11 @@ const MOST_METADATA: usize = 64 * 1024;
 /// How a comment begins that speaks to us.
 pub const MARKER: &str = "watchbill:";
 
+/// The note in the payload of a heartbeat.
+pub fn noted(payload: &serde_json::Value) -> Option<&str> {
+    payload.get("note")?.as_str().map(str::trim).filter(|note| !note.is_empty())
+}
+
 /// Event kinds that are noise: they repeat on every tick and never mean that a task was touched.
 pub const NOISE: [&str; 4] = ["heartbeat", "claim_extended", "respawn_guarded", "reclaim_deferred"];
 
@@ -582,6 +587,12 @@ pub trait Board {
     /// # Errors
     /// The board cannot be read.
     fn comments(&mut self, task: &str) -> Result<Vec<Comment>>;
+
+    /// The newest note that came with a heartbeat of a task, which [`Detail::events`] leaves out as all heartbeats.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>>;
 
     /// The bare rows of these tasks, from one snapshot, in the order asked for; unknown ids are left out.
     ///

@@ -48,6 +48,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let common = &args.common;
     let loaded = common.load();
     let mut found = doctor::config(&look::config(&loaded));
+    found.extend(look::unit_settings().as_ref().and_then(doctor::unit_settings));
     let (config, origin) = loaded.map_or_else(|_| Default::default(), |l| (l.config, l.origin));
     let here = Here::look(common, &config)?;
     let facts = here.host.facts();

@@ -22,7 +22,7 @@ mod why;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -224,8 +224,19 @@ enum Program {
     Undo(undo::UndoArgs),
 }
 
-/// Runs one of the programs, as its `main`. `program` is the name it was built under.
-pub fn main(program: &str, version: &'static str) -> ExitCode {
+/// The programs that `watchbill` is too, under a link of their name.
+const LINKED: [&str; 6] = ["heal", "synthesize-distress", "route-blocked", "budget-check", "board", "coord"];
+
+/// The program that is meant: the executable with all of them goes by the name it was started under, so that a package needs
+/// it once, with a link for each of the others.
+fn meant<'p>(built: &'p str, arguments: &[OsString]) -> &'p str {
+    let name = arguments.first().map(Path::new).and_then(Path::file_name);
+    let linked = || LINKED.into_iter().find(|program| name.is_some_and(|name| name == *program));
+    if built == "watchbill" { linked().unwrap_or(built) } else { built }
+}
+
+/// Runs one of the programs, as its `main`. `built` is the name it was built under.
+pub fn main(built: &str, version: &'static str) -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
         let what = report::printable(&info.to_string());
         let _ = writeln!(
@@ -235,7 +246,7 @@ pub fn main(program: &str, version: &'static str) -> ExitCode {
         std::process::exit(i32::from(Kind::Bug.code()));
     }));
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let code = match parse(program, version, &arguments) {
+    let code = match parse(meant(built, &arguments), version, &arguments) {
         Ok(called) => called.run(version),
         Err(code) => code,
     };

@@ -1,8 +1,11 @@
 //! What an orchestrator decides about a card's task: the words of `metadata.route`, read strictly, for somebody acts on it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::shown_id;
 use crate::scope::Scope;
 use crate::task_id::may_be_task_id;
 
@@ -69,6 +72,14 @@ pub struct Child {
 /// # Errors
 /// What is wrong, in a few words for the card.
 pub fn read(route: &Value) -> Result<Vec<Decision>, String> {
+    read_about(route, &BTreeSet::new())
+}
+
+/// The same for a card about these tasks: one of them may be named as its card shows it, whatever the shape of its id.
+///
+/// # Errors
+/// What is wrong, in a few words for the card.
+pub fn read_about(route: &Value, own: &BTreeSet<String>) -> Result<Vec<Decision>, String> {
     let all = match route {
         Value::Object(_) => std::slice::from_ref(route),
         Value::Array(all) => all.as_slice(),
@@ -78,18 +89,18 @@ pub fn read(route: &Value) -> Result<Vec<Decision>, String> {
     if all.is_empty() || all.len() > MOST_DECISIONS {
         return Err(format!("it holds {} decisions, not 1 to {MOST_DECISIONS}", all.len()));
     }
-    all.iter().map(one).collect()
+    all.iter().map(|route| one(route, own)).collect()
 }
 
-fn one(route: &Value) -> Result<Decision, String> {
+fn one(route: &Value, own: &BTreeSet<String>) -> Result<Decision, String> {
     if !route.is_object() {
         return Err("it is no object".into());
     }
     let text = |key: &str| route.get(key).and_then(Value::as_str).map(str::trim).filter(|s| !s.is_empty());
-    let task = text("task").ok_or("it names no task")?.to_owned();
-    if !may_be_task_id(&task) {
-        return Err("its task is no task id".into());
-    }
+    let named = text("task").ok_or("it names no task")?;
+    let mine = own.iter().find(|id| id.trim() == named || shown_id(id) == named);
+    let task = mine.cloned().or_else(|| may_be_task_id(named).then(|| named.to_owned()));
+    let task = task.ok_or("its task is no task id")?;
     let to = text("assignee").map(str::to_lowercase);
     let action = match text("action").ok_or("it names no action")?.to_lowercase().as_str() {
         "reassign" => Action::Reassign(to.ok_or("a reassign needs an assignee")?),

@@ -40,6 +40,40 @@ pub fn config(seen: &ConfigSeen) -> Vec<Finding> {
     std::iter::once(first).chain(shared).collect()
 }
 
+/// Settings of the shipped system units that a program which is started otherwise does not get.
+pub struct UnitSettings {
+    /// The file that the units read.
+    pub file: PathBuf,
+    /// The variables in it that are not set to the same here.
+    pub differ: Vec<String>,
+}
+
+impl UnitSettings {
+    /// What the text of such a file sets differently from the variables of this program.
+    pub fn of(file: PathBuf, text: &str, variable: impl Fn(&str) -> Option<String>) -> UnitSettings {
+        let one = |line: &str| {
+            let (name, value) = line.trim().split_once('=')?;
+            let name = name.trim();
+            let is_ours = name.starts_with("WATCHBILL_") || name.starts_with("HERMES_");
+            let value = value.trim().trim_matches(['"', '\'']);
+            (is_ours && variable(name).as_deref() != Some(value)).then(|| name.to_owned())
+        };
+        UnitSettings { file, differ: text.lines().filter_map(one).collect() }
+    }
+}
+
+/// Judges them; `None` where everything gets the same.
+pub fn unit_settings(seen: &UnitSettings) -> Option<Finding> {
+    let names = seen.differ.join(", ");
+    let what = format!(
+        "sets {names} for the system units alone: cron, and whoever starts a program by hand, do not read it"
+    );
+    let todo = "set the same in /etc/watchbill/config.toml, which every program reads, and take it out there; \
+                `watchbill doctor -v` names the keys";
+    let warning = || Finding::warning("config-differs", seen.file.display(), what).todo(todo);
+    (!seen.differ.is_empty()).then(warning)
+}
+
 /// How much room is left where something of ours, or a board, lies.
 pub struct DiskSeen {
     /// Where.
@@ -125,4 +159,31 @@ pub fn versions(seen: &Versions) -> Finding {
         "this machine",
         format!("Watchbill {}, SQLite {}, {hermes}", seen.ours, seen.sqlite),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_units_alone_are_given_is_told() {
+        let text = "# for all units\n; old\nWATCHBILL_HOST_PID_NAMESPACE=\"same\"\n HERMES_HOME = /srv/hermes\n\
+                    WATCHBILL_HEAL_GRACE=5m\nLANG=C\nnonsense\n";
+        let same = |name: &str| (name == "WATCHBILL_HEAL_GRACE").then(|| "5m".to_owned());
+        let seen = UnitSettings::of("/etc/default/watchbill".into(), text, same);
+        assert_eq!(seen.differ, ["WATCHBILL_HOST_PID_NAMESPACE", "HERMES_HOME"]);
+        let found = unit_settings(&seen).unwrap();
+        assert_eq!((found.id, found.about.as_str()), ("config-differs", "/etc/default/watchbill"));
+        assert!(
+            found.what.starts_with("sets WATCHBILL_HOST_PID_NAMESPACE, HERMES_HOME for"),
+            "{}",
+            found.what
+        );
+        let all = |name: &str| match name {
+            "HERMES_HOME" => Some("/srv/hermes".to_owned()),
+            "WATCHBILL_HOST_PID_NAMESPACE" => Some("same".to_owned()),
+            other => same(other),
+        };
+        assert_eq!(unit_settings(&UnitSettings::of("/x".into(), text, all)), None);
+    }
 }

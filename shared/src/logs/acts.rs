@@ -100,3 +100,20 @@ pub(in crate::logs) fn brief(input: &serde_json::Value) -> Option<&str> {
     ];
     KEYS.iter().find_map(|key| input.get(key)?.as_str())
 }
+
+/// The files a patch in the form of Codex (V4A) is for.
+pub(in crate::logs) fn patched(text: &str) -> Vec<&str> {
+    /// Most files of one patch that are told.
+    const MOST_FILES: usize = 20;
+    if !text.contains("*** Begin Patch") {
+        return Vec::new();
+    }
+    let file = |line: &'_ str| -> Option<usize> {
+        ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
+            .iter()
+            .find(|mark| line.starts_with(**mark))
+            .map(|mark| mark.len())
+    };
+    let named = text.lines().filter_map(|line| Some(line[file(line)?..].trim()));
+    named.filter(|name| !name.is_empty()).take(MOST_FILES).collect()
+}

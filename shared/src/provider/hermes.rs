@@ -47,6 +47,23 @@ pub(crate) fn home(root: &Path, name: &str) -> Option<PathBuf> {
     Some(if name == "default" { root.to_owned() } else { root.join("profiles").join(name) })
 }
 
+/// How many tokens the context of a model holds, as far as the profile with this home folder says: its configuration
+/// (`model.context_length`), else what Hermes once learnt of the endpoint and wrote down (`context_length_cache.yaml`).
+pub(crate) fn context_window(home: &Path, model: &str, endpoint: &str) -> Option<u64> {
+    let size = |node: Option<&Yaml<'_>>| u64::try_from(node?.as_integer()?).ok().filter(|size| *size > 0);
+    let read = |name: &str, pick: &dyn Fn(&Yaml<'_>) -> Option<u64>| {
+        pick(Yaml::load_from_str(&yaml_text(&home.join(name))).ok()?.first()?)
+    };
+    let key = format!("{model}@{}", endpoint.trim_end_matches('/'));
+    read("config.yaml", &|top| size(top.as_mapping_get("model")?.as_mapping_get("context_length"))).or_else(
+        || {
+            read("context_length_cache.yaml", &|top| {
+                size(top.as_mapping_get("context_lengths")?.as_mapping_get(&key))
+            })
+        },
+    )
+}
+
 /// Whether a name is one for a profile: `^[a-z0-9][a-z0-9_-]{0,63}$`, as Hermes 0.19 has it (`_PROFILE_ID_RE`); a board
 /// without profile folders uses the same.
 pub(crate) fn is_profile(name: &str) -> bool {

@@ -351,6 +351,9 @@ impl Board for Watched<'_> {
     fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
         self.inner.comments(task)
     }
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
+        self.inner.beat_note(task)
+    }
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
         self.inner.titled(ids)
     }

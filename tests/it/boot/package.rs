@@ -23,7 +23,8 @@ fn package(folder: &Path, version: &str) -> PathBuf {
         let pattern = built.unwrap_or_else(|| here.join(from));
         // `to` is a folder where it ends in a slash, as for cargo-deb.
         let line = format!(
-            "mkdir -p \"$(dirname {0}/x)\" && for f in {1}; do install -Dm {mode} \"$f\" {0}{2}; done",
+            "mkdir -p \"$(dirname {0}/x)\" && for f in {1}; do
+                 if [ -L \"$f\" ]; then cp -P \"$f\" {0}{2}; else install -Dm {mode} \"$f\" {0}{2}; fi; done",
             root.join(to).display(),
             pattern.display(),
             if to.ends_with('/') { "/" } else { "" },
@@ -60,6 +61,17 @@ fn installed_upgraded_and_removed_with_its_timers_on() {
         "",
         "nothing starts by itself"
     );
+    // One executable and six links to it, each the program of its name.
+    let links = "cd /usr/bin && find . -type l -lname watchbill | wc -l; heal --version; board --help | head -1; command -v coord";
+    let said = m.root(links);
+    let version = env!("CARGO_PKG_VERSION");
+    let hand = "The hand of a worker or a person on a task board";
+    assert_eq!(said.trim(), format!("6\nheal {version}\n{hand}\n/usr/bin/coord"));
+    // What the units alone are given is said.
+    m.root("echo WATCHBILL_HOST_PID_NAMESPACE=same > /etc/default/watchbill");
+    let told = m.root("watchbill doctor --hermes-root /home/anna/.hermes || true");
+    assert!(told.contains("config-differs") && told.contains("WATCHBILL_HOST_PID_NAMESPACE"), "{told}");
+    m.root("rm /etc/default/watchbill");
     m.root(&format!(
         "{} for w in heal synthesize-distress route-blocked budget-check; do mkdir -p /etc/systemd/system/watchbill-$w.service.d
          printf '[Service]\\nUser=anna\\nEnvironment=HERMES_HOME=/home/anna/.hermes\\nReadWritePaths=/home/anna/.hermes\\n' > /etc/systemd/system/watchbill-$w.service.d/override.conf

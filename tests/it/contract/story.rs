@@ -85,7 +85,9 @@ fn a_claim_opens_a_run_and_heartbeats_keep_it() {
         assert_eq!(newest(&d, "claimed").run, Some(run.id));
 
         t.now = BEGAN.plus(300);
+        assert_eq!(t.board.beat_note(A).unwrap(), None);
         let beat = t.does(A, |d| hermes::heartbeat(d, BEGAN.plus(1_200), Some("tests run")));
+        assert_eq!(t.board.beat_note(A).unwrap().as_deref(), Some("tests run"));
         assert_eq!(beat.task.last_heartbeat_at, Some(BEGAN.plus(300)));
         assert_eq!(beat.task.claim_expires, Some(BEGAN.plus(1_200)));
         assert_eq!(beat.current_run().unwrap().last_heartbeat_at, Some(BEGAN.plus(300)));

@@ -84,6 +84,11 @@ const LAST_END: &str = "SELECT max(ended_at) FROM task_runs WHERE task_id = ?1";
 const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbeat_at = ?3 \
      WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
 
+/// Of the newest heartbeats only: there is one a minute.
+const Q_BEAT_NOTE: &str = "SELECT payload FROM (SELECT payload, created_at, id FROM task_events WHERE task_id = ?1 \
+     AND kind = 'heartbeat' ORDER BY created_at DESC, id DESC LIMIT 1000) WHERE payload LIKE '%\"note\"%' \
+     ORDER BY created_at DESC, id DESC LIMIT 1";
+
 /// Columns every known Hermes has; without one of these the file is no board.
 const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
 
@@ -718,6 +723,16 @@ impl Board for SqliteBoard {
 
     fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
         self.comments_in(&self.conn, task, true).map_err(|e| self.fault(&e))
+    }
+
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
+        let read = || -> rusqlite::Result<Option<String>> {
+            let mut statement = self.conn.prepare_cached(Q_BEAT_NOTE)?;
+            let mut rows = statement.query([task])?;
+            Ok(rows.next()?.and_then(|row| text(row, 0)))
+        };
+        let payload = read().map_err(|e| self.fault(&e))?;
+        Ok(payload.and_then(|p| super::noted(&serde_json::from_str(&p).ok()?).map(str::to_owned)))
     }
 
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {

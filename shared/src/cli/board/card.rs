@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::args::Block;
-use super::{Hand, TRIES, own_business, refused, same_run, speaker};
+use super::{Hand, TRIES, own_business, refused, same_run, worker_of};
 use crate::board::hermes;
 use crate::board::{Board, Detail, Outcome, Status};
 use crate::cli::{env, pass_id};
@@ -73,7 +73,7 @@ impl Hand<'_> {
             completed: given(&block.completed),
             cannot_touch: given(&block.cannot_touch),
             needs: given(&block.needs),
-            author: self.author_of(id)?,
+            author: worker_of(&self.look(id)?),
         };
         match self.stop_for_help(id, block.run, &said)? {
             Stop::Found { source, card } => self.found_again(&source, &card),
@@ -116,13 +116,6 @@ impl Hand<'_> {
         Err(refused(id, format!("changed while we looked ({last}); nothing was done")).hint("try again"))
     }
 
-    /// Who signs what a worker says about its task: its profile by the environment, else by the claim.
-    fn author_of(&mut self, id: &str) -> Result<String> {
-        let seen = self.look(id)?;
-        let claimed = seen.current_run().and_then(|r| r.profile.clone());
-        Ok(env("HERMES_PROFILE").or(claimed).map_or_else(|| speaker(None), |name| speaker(Some(&name))))
-    }
-
     /// What the card is written from.
     fn all_about(&mut self, detail: Detail) -> Result<(Seen, SourceSeen)> {
         let open = self.board.glance(&GLANCED)?;
@@ -160,7 +153,8 @@ impl Hand<'_> {
             },
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);
-        Ok((seen, SourceSeen { detail, reading, worker: None, tree, changes: None }))
+        let noted = self.board.beat_note(&detail.task.id)?;
+        Ok((seen, SourceSeen { detail, reading, worker: None, tree, noted, changes: None }))
     }
 
     /// Says what was left behind.

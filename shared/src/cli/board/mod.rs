@@ -281,6 +281,12 @@ fn own_business(board: &mut SqliteBoard, seen: &Detail, decides: bool) -> Result
         .hint("leave it alone"))
 }
 
+/// Who signs what a worker says about its task: its profile by the environment, else by the claim.
+fn worker_of(seen: &Detail) -> String {
+    let claimed = seen.current_run().and_then(|r| r.profile.clone());
+    speaker(env("HERMES_PROFILE").or(claimed).as_deref())
+}
+
 pub(super) fn speaker(given: Option<&str>) -> String {
     let given = given.map(str::to_owned).or_else(|| env("HERMES_PROFILE")).or_else(|| env("USER"));
     given.map(|g| g.trim().to_owned()).filter(|g| !g.is_empty()).unwrap_or_else(|| "user".into())

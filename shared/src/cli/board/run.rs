@@ -22,7 +22,7 @@ use super::args::{Claim, Run};
 use super::work::Harness;
 use super::{Hand, env, owner, refused};
 use crate::board::hermes::{self, Trail};
-use crate::board::{self, Board, Change, Detail, Status, discover};
+use crate::board::{Board, Change, Detail, Status, discover};
 use crate::cache::Cache;
 use crate::cause::{Cause, Owner};
 use crate::error::{Error, Kind, Result};
@@ -182,8 +182,7 @@ impl Hand<'_> {
         // No Hermes root is begun for the sake of a log.
         let of_board = discover::logs_dir(place).filter(|_| place.root.as_deref().is_some_and(Path::is_dir));
         let ours = || Some(Cache::place(&env)?.parent()?.join("logs"));
-        let dir = of_board.or_else(ours).filter(|_| board::is_task_id(id))?;
-        Some(dir.join(format!("{id}.log")))
+        Some(discover::log_file(&of_board.or_else(ours)?, id))
     }
 
     /// Where the command's words go: the named file, else the task's own.

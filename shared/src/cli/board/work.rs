@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::{Claim, Complete};
 use super::packet::tree_fact;
-use super::{Hand, env, own_business, refused, same_run, speaker};
+use super::{Hand, env, own_business, refused, same_run, speaker, worker_of};
 use crate::board::hermes;
 use crate::board::{Board, Change, Detail, Outcome, Status, Task};
 use crate::config::span;
@@ -202,8 +202,10 @@ impl Hand<'_> {
             return Err(refused(id, "a blank comment says nothing"));
         }
         // Only that the task exists: a comment rests on nothing else that was seen.
-        self.look(id)?;
-        self.must(id, None, hermes::commented(&speaker(author), text))?;
+        let seen = self.look(id)?;
+        let is_workers = env("HERMES_KANBAN_TASK").as_deref() == Some(id);
+        let signed = if is_workers && author.is_none() { worker_of(&seen) } else { speaker(author) };
+        self.must(id, None, hermes::commented(&signed, text))?;
         self.answer(&json!({"task": id, "commented": true}), "")
     }
 

@@ -10,7 +10,9 @@ use super::super::env;
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Status};
 use crate::config::Loaded;
-use crate::doctor::{BoardRead, BoardSeen, ConfigSeen, DiskSeen, StateSeen, Versions, WatcherSeen};
+use crate::doctor::{
+    BoardRead, BoardSeen, ConfigSeen, DiskSeen, StateSeen, UnitSettings, Versions, WatcherSeen,
+};
 use crate::error::{Kind, Result};
 use crate::metrics;
 use crate::pass::damage::{self, When};
@@ -31,6 +33,16 @@ const MOST: u32 = 4_000;
 /// Whether this user may write there.
 fn is_writable(path: &Path) -> bool {
     rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// What the shipped system units read besides the configuration files.
+const UNIT_SETTINGS: &str = "/etc/default/watchbill";
+
+/// What is set for the shipped system units alone; `None` where nothing is.
+pub(super) fn unit_settings() -> Option<UnitSettings> {
+    let file = PathBuf::from(UNIT_SETTINGS);
+    let text = crate::foreign::text(&file)?;
+    Some(UnitSettings::of(file, &text, env))
 }
 
 pub(super) fn config(loaded: &Result<Loaded>) -> ConfigSeen {

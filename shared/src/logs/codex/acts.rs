@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::is_stdout_tool;
 use super::line::{Item, Payload, Raw, counts, is_failure, text};
 use super::tally::{has_failed, is_malformed};
-use crate::logs::acts::{Act, Call, Does, Stop, brief, print};
+use crate::logs::acts::{Act, Call, Does, Stop, brief, patched, print};
 use crate::logs::claude::Used;
 use crate::logs::session::Obj;
 
@@ -132,23 +132,6 @@ fn called(id: &str, name: &str, given: Option<&Value>, tell: &mut dyn FnMut(Act<
     };
     let call = Call { id, name, arguments: &whole, does, files: &files, malformed: false, brief: said };
     tell(Act::Called(call));
-}
-
-/// The files a patch in Codex' own form is for.
-fn patched(text: &str) -> Vec<&str> {
-    /// Most files of one patch that are told.
-    const MOST_FILES: usize = 20;
-    if !text.contains("*** Begin Patch") {
-        return Vec::new();
-    }
-    let file = |line: &'_ str| -> Option<usize> {
-        ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
-            .iter()
-            .find(|mark| line.starts_with(**mark))
-            .map(|mark| mark.len())
-    };
-    let named = text.lines().filter_map(|line| Some(line[file(line)?..].trim()));
-    named.filter(|name| !name.is_empty()).take(MOST_FILES).collect()
 }
 
 /// Counts as Codex names them; its input includes what was cached.

@@ -64,6 +64,11 @@ impl<V> Newest<V> {
         self.0.iter_mut().rev().find(|(k, _)| *k == key).map(|(_, v)| v)
     }
 
+    pub(in crate::logs) fn get(&self, key: &str) -> Option<&V> {
+        let key = kept(key);
+        self.0.iter().rev().find(|(k, _)| *k == key).map(|(_, v)| v)
+    }
+
     pub(in crate::logs) fn holds(&self, key: &str) -> bool {
         let key = kept(key);
         self.0.iter().rev().any(|(k, _)| *k == key)

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::Reread;
 use crate::clip::clip;
 use crate::logs::session::{MOST_FILES, Newest, words};
@@ -15,7 +17,7 @@ const MOST_REREADS: usize = 5;
 const MOST_NAME: usize = 400;
 
 /// Edits and reads in the order they were made.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Files {
     pub(super) edits: u64,
     reads: Newest<u64>,

@@ -1,29 +1,73 @@
-//! What Hermes (0.19) says an attempt used.
+//! What Hermes (0.19 to 0.22) says an attempt used, and how it fares.
 //!
 //! A worker is a session of its own, `sessions.id` in `<profile home>/state.db`; the worker log states it at its end, and the
 //! profile's `agent.log` at its start. The store sums up tokens, API calls and money by session and by model, and holds every
-//! message with its tool calls. Which tool calls failed only `agent.log` tells. The count of tool calls that the worker log
+//! message with its tool calls and what they answered. What each API call used, and when, only `agent.log` tells. The count of tool calls that the worker log
 //! closes with (`Messages: 4 (1 user, 2 tool calls)`) holds each call twice, so it is not read.
 
+mod answer;
 mod lines;
 mod sums;
+mod talk;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::lines::{ProfileLog, SessionLog, WorkerLog};
-use self::sums::sums;
+use self::sums::{Sums, sums};
+use self::talk::{Heard, Kept, Talk};
 use super::files::shown;
 use super::scan::{Begun, Count, MOST_READ, Scan, scan};
 use super::store::{Store, told};
+use super::vitals::{Priced, Vitals, of_record};
 use super::window::Window;
 use super::{Tokens, Usage, UsageAsk};
 use crate::cache::Cache;
 use crate::logs::handle::Owner;
+use crate::logs::session::Millis;
 use crate::provider;
 
 /// What the sessions of an attempt at a task of a Hermes board used; `None` where nothing of Hermes tells of one.
 pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
+    Ok(gathered(ask, cache)?.map(|all| all.usage))
+}
+
+/// How the attempt fares; `None` where nothing of Hermes tells of it. Sums alone where its store cannot be read.
+pub(super) fn vitals(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Vitals>, String> {
+    let Some(all) = gathered(ask, cache)? else { return Ok(None) };
+    let usage = all.usage;
+    let Some((session, talk)) = all.talk.filter(|(_, talk)| talk.tells_answers) else {
+        return Ok(Some(Vitals::of_usage(usage)));
+    };
+    let told = of_record(&talk.record, Priced { prices: ask.prices, in_claude: false });
+    // The store states sums and money itself, and both must tell the same.
+    Ok(Some(Vitals {
+        source: usage.source,
+        format: usage.format,
+        session: session.as_deref().map(shown),
+        model: usage.model.or(told.model),
+        active: told.active.max(all.heard.map(Millis::time)),
+        tokens: usage.tokens,
+        cost: usage.cost,
+        turns: usage.turns,
+        calls: usage.tool_calls,
+        compactions: usage.compactions,
+        is_part: told.is_part || usage.is_least,
+        unknown: usage.unknown,
+        ..told
+    }))
+}
+
+/// What the profile's log and the store tell of an attempt.
+struct Gathered {
+    usage: Usage,
+    /// The session, where it is one alone, and what was said in it and in those it started. `None`: the store was not read.
+    talk: Option<(Option<String>, Talk)>,
+    /// When the profile's log last told of any of the sessions.
+    heard: Option<Millis>,
+}
+
+fn gathered(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Gathered>, String> {
     let Some(home) = ask.root.zip(ask.profile).and_then(|(root, name)| provider::home(root, name)) else {
         return Ok(None);
     };
@@ -48,34 +92,37 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
     if ids.is_empty() {
         return if why.is_empty() { Ok(None) } else { Err(why.join("; ")) };
     }
-    let store = home.join("state.db");
     let mut sessions = log.mine(&window);
-    let mut usage = match of_store(&store, &ids, &window, ask) {
-        Ok(Some((usage, all))) => {
-            sessions = all;
-            usage
+    let stored = Stored { home: &home, ids: &ids, window: &window, log: &log };
+    let (mut usage, talk) = match stored.read(ask, cache) {
+        Ok(Some((usage, sums, talk))) => {
+            sessions = sums.sessions.into_iter().map(|s| s.id).collect();
+            (usage, Some((sums.session, talk)))
         }
         other => {
             let Some(mut usage) = log.total(&sessions).map(|log| of_log(&log, ask)) else {
-                return other.map(|_| None);
+                return other.map(|_| None).map_err(|reason| format!("{}: {reason}", stored.shown()));
             };
             usage.source = Some(shown(&place.display().to_string()));
-            let at = shown(&store.display().to_string());
+            let at = stored.shown();
             usage.unknown.push(match other {
                 Err(reason) => format!("{at}: {reason}"),
                 _ => format!("{at} tells of no session that began within the attempt"),
             });
-            usage
+            (usage, None)
         }
     };
     errors(&mut usage, log.total(&sessions));
     usage.unknown.extend(why);
-    Ok(Some(usage))
+    Ok(Some(Gathered { usage, talk, heard: log.last(&sessions) }))
 }
 
-/// Which calls failed is only in the profile's log.
+/// Which calls failed Hermes itself says in the profile's log.
 fn errors(usage: &mut Usage, log: Option<SessionLog>) {
     let Some(total) = log else {
+        if usage.tool_errors.is_some() {
+            return;
+        }
         usage.unknown.push("which tool calls failed: the profile's log does not tell of the session".into());
         return;
     };
@@ -98,20 +145,52 @@ fn counted<C: Count>(
     Ok(scan(&scanned, cache, |_, _| Ok(Some(Begun { count: new, sure: true })))?.map(|c| c.count))
 }
 
-fn of_store(
-    path: &Path,
-    ids: &BTreeSet<String>,
-    window: &Window,
-    ask: &UsageAsk<'_>,
-) -> Result<Option<(Usage, BTreeSet<String>)>, String> {
-    // To open a store that nobody has open makes files beside it; another user's would then be ours.
-    let Some(store) = Store::open(path)? else { return Ok(None) };
-    let Some(sums) = sums(&store, ids, window).map_err(|e| told(&e))? else { return Ok(None) };
-    let mut usage = sums.usage(ask.prices);
-    let at = shown(&path.display().to_string());
-    usage.source =
-        Some(sums.session.as_deref().map_or_else(|| at.clone(), |id| format!("{at}#{}", shown(id))));
-    Ok(Some((usage, sums.sessions)))
+/// The store of one profile, and what is looked for in it.
+struct Stored<'a> {
+    home: &'a Path,
+    ids: &'a BTreeSet<String>,
+    window: &'a Window,
+    log: &'a ProfileLog,
+}
+
+impl Stored<'_> {
+    fn path(&self) -> PathBuf {
+        self.home.join("state.db")
+    }
+
+    fn shown(&self) -> String {
+        shown(&self.path().display().to_string())
+    }
+
+    fn read(&self, ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<(Usage, Sums, Talk)>, String> {
+        let path = self.path();
+        // To open a store that nobody has open makes files beside it; another user's would then be ours.
+        let Some(store) = Store::open(&path)? else { return Ok(None) };
+        let Some(sums) = sums(&store, self.ids, self.window).map_err(|e| told(&e))? else { return Ok(None) };
+        let talk = self.talk(&store, &sums, ask, cache).map_err(|e| told(&e))?;
+        let mut usage = sums.usage(&talk, ask.prices);
+        let at = shown(&path.display().to_string());
+        usage.source =
+            Some(sums.session.as_deref().map_or_else(|| at.clone(), |id| format!("{at}#{}", shown(id))));
+        Ok(Some((usage, sums, talk)))
+    }
+
+    fn talk(
+        &self,
+        store: &Store,
+        sums: &Sums,
+        ask: &UsageAsk<'_>,
+        cache: &mut Cache,
+    ) -> rusqlite::Result<Talk> {
+        let key = format!("usage:talk:{}:{}:{}", ask.from.0, ask.task, self.path().display());
+        let asked = sums.sessions.iter().map(|s| (s.id.clone(), self.log.asked(&s.id))).collect();
+        let newest = sums.sessions.iter().rfind(|s| !s.is_side);
+        let [cwd, endpoint] = newest.map_or(Ok([None, None]), |s| sums::place(store, &s.id))?;
+        let window =
+            |model: &str| provider::context_window(self.home, model, endpoint.as_deref().unwrap_or_default());
+        let heard = Heard { sessions: &sums.sessions, asked, cwd, window: &window };
+        Talk::read(store, &heard, &mut Kept { key, now: ask.now, cache })
+    }
 }
 
 /// What the profile's log alone tells, call by call.

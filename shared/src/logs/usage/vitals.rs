@@ -240,7 +240,7 @@ impl Vitals {
     }
 
     /// As much as sums alone tell.
-    fn of_usage(usage: Usage) -> Vitals {
+    pub(super) fn of_usage(usage: Usage) -> Vitals {
         Vitals {
             source: usage.source,
             format: usage.format,

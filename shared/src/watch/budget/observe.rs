@@ -426,6 +426,9 @@ mod tests {
         fn comments(&mut self, _: &str) -> Result<Vec<crate::board::Comment>> {
             Ok(Vec::new())
         }
+        fn beat_note(&mut self, _: &str) -> Result<Option<String>> {
+            Ok(None)
+        }
         fn titled(&mut self, _: &[String]) -> Result<Vec<Task>> {
             Ok(Vec::new())
         }

@@ -151,7 +151,7 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
         }
         None => Reading::of(crate::logs::LogEnd::NoEvidence, None),
     };
-    SourceSeen { detail, reading, worker: None, tree: TreeSeen::default(), changes: None }
+    SourceSeen { detail, reading, worker: None, tree: TreeSeen::default(), noted: None, changes: None }
 }
 
 /// The workers of running tasks that are refused, as `heal` would look at them: one scan of all processes for all of them.
@@ -173,7 +173,7 @@ fn workers(world: &World<'_>, sources: &mut [SourceSeen], now: Time) {
 }
 
 /// Only for what surely gets a card: git is slow.
-fn trees_and_profiles(world: &World<'_>, seen: &mut Seen) {
+fn trees_and_profiles(world: &mut World<'_>, seen: &mut Seen) {
     let mut sources = std::mem::take(&mut seen.sources);
     let (mut looked, mut profiles) = (0, BTreeSet::new());
     for s in &mut sources {
@@ -190,6 +190,8 @@ fn trees_and_profiles(world: &World<'_>, seen: &mut Seen) {
         profiles.extend(s.detail.task.assignee.clone());
         // All there are: the card says which of them would help.
         profiles.extend(seen.runtime.iter().flat_map(|r| &r.profiles).take(MOST_PROFILES).cloned());
+        // A card without it is a card as well.
+        s.noted = world.board.beat_note(&s.detail.task.id).unwrap_or_default();
         s.tree = match s.detail.place.path.as_deref() {
             None => not_seen("the board names no folder"),
             Some(_) if looked >= MOST_TREES => not_seen("too many trees for one pass"),

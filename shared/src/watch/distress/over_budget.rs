@@ -81,7 +81,8 @@ impl<'a> Desk<'a> {
             began: None,
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);
-        let source = SourceSeen { detail: d.clone(), reading, worker: None, tree, changes: None };
+        let source =
+            SourceSeen { detail: d.clone(), reading, worker: None, tree, noted: None, changes: None };
         let mut queue = Queue::new(rules);
         queue.take_away(self.taken);
         let slot = queue.take(rules, &source, &trouble);

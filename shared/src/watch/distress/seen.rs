@@ -64,6 +64,9 @@ pub struct SourceSeen {
     pub worker: Option<Look>,
     /// Its working tree.
     pub tree: TreeSeen,
+    /// The newest note of its worker's heartbeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noted: Option<String>,
     /// Which files it changed; only where a card may need a draft of narrower tasks.
     #[serde(default)]
     pub changes: Option<Changes>,

@@ -6,7 +6,7 @@ use super::session::SESSION;
 use super::trouble::Trouble;
 use crate::board::Detail;
 use crate::cause::Cause;
-use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, shell_word, shown_id};
+use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, id_word, shell_word};
 use crate::host::Life;
 use crate::packet;
 use crate::packet::record::Field;
@@ -150,7 +150,7 @@ impl Rules<'_> {
     }
 
     fn commands(&self, s: &SourceSeen, t: &Trouble, many: bool) -> Commands {
-        let id = if many { "SOURCE".to_owned() } else { shell_word(&shown_id(&s.detail.task.id)) };
+        let id = if many { "SOURCE".to_owned() } else { id_word(&s.detail.task.id) };
         let hand = hand(self.seen.own_board, self.seen.slug.as_deref(), &self.seen.db);
         let orchestrators = [self.orchestrator().name, "default".to_owned()];
         let worker =
@@ -210,11 +210,7 @@ fn completed(s: &SourceSeen) -> Option<String> {
     };
     let worker = d.newest_run().and_then(|r| r.profile.as_deref());
     let said = || d.comments.iter().rev().find(|c| Some(c.author.as_str()) == worker).map(|c| c.body.clone());
-    let noted = || {
-        let mut beats = d.events.iter().rev().filter(|e| e.kind == "heartbeat");
-        beats.find_map(|e| Some(e.payload.get("note")?.as_str()?.to_owned())).filter(|n| !n.trim().is_empty())
-    };
-    handed.or_else(recorded).or_else(said).or_else(noted).or_else(|| commits(s))
+    handed.or_else(recorded).or_else(said).or_else(|| s.noted.clone()).or_else(|| commits(s))
 }
 
 /// What was committed since the task's first attempt, where that is known.

@@ -13,7 +13,7 @@ use super::moving::Why;
 use super::seen::CardSeen;
 use crate::board::{Detail, Status, hermes, is_task_id};
 use crate::config::span::seconds;
-use crate::distress::{self, Distress};
+use crate::distress::{self, Distress, id_word};
 use crate::watch::distress::{HAND, NAME as SYNTHESIZER, WRITERS, session};
 use crate::watch::word::{self, our_hold};
 
@@ -108,7 +108,7 @@ impl<'a> Rules<'a> {
                 let (id, hand) = (&d.task.id, self.hand());
                 let what =
                     format!("card {id} was scheduled by somebody else, and nobody takes it before that ends");
-                self.tell_once(d, "card-scheduled", &what, &format!("{hand} unblock {id}"));
+                self.tell_once(d, "card-scheduled", &what, &format!("{hand} unblock {}", id_word(id)));
             }
             Status::Review => {
                 let what = format!("card {} is in review, and its task waits for that", d.task.id);

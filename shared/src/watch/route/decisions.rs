@@ -12,7 +12,7 @@ use super::{Rules, UNANSWERED, sources_of};
 use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step, hermes};
 use crate::cause::Cause;
 use crate::distress::decision::{self, Action, Child, Decision};
-use crate::distress::{self, Blocker};
+use crate::distress::{self, Blocker, id_word, shown_id};
 use crate::quote;
 use crate::time::{Time, words};
 use crate::watch::distress::HAND;
@@ -70,7 +70,7 @@ impl<'a> Rules<'a> {
         if of_card.iter().all(|id| self.is_left_out(id)) && !of_card.is_empty() {
             return;
         }
-        let decisions = match decision::read(route) {
+        let decisions = match decision::read_about(route, &of_card) {
             Ok(all) => all,
             Err(why) => return self.refuse(card, &format!("its decision cannot be read: {why}")),
         };
@@ -88,7 +88,7 @@ impl<'a> Rules<'a> {
         let mut steps = Vec::new();
         let mut seen = BTreeSet::new();
         for one in &decisions {
-            let what = format!("{} {}", one.action.as_str(), one.task);
+            let what = format!("{} {}", one.action.as_str(), shown_id(&one.task));
             if !seen.insert(one.task.clone()) {
                 refused.push(format!("{what}: decided twice"));
                 continue;
@@ -363,7 +363,7 @@ impl<'a> Rules<'a> {
         // Whoever reads that their decision was refused has that long again.
         let read = read_at(card);
         let patience = read.map_or(waited, |at| waited.min(self.seen.now.since(at)));
-        let named = read_in(card).filter(is_whole).and_then(|_| named_by(card));
+        let named = read_in(card).filter(is_whole).and_then(|_| named_by(card, &ids));
         for d in still {
             let id = &d.task.id;
             // All that was decided was carried out, and nobody said a word about this one.
@@ -387,7 +387,7 @@ impl<'a> Rules<'a> {
                     "{id} is still in triage, blocked twice for one reason: its card {} was completed {how}",
                     card.task.id
                 );
-                self.tell_once(d, "triage", &what, &format!("{hand} specify {id}"));
+                self.tell_once(d, "triage", &what, &format!("{hand} specify {}", id_word(id)));
                 continue;
             }
             let said = format!(
@@ -399,7 +399,8 @@ impl<'a> Rules<'a> {
             let held = our_hold(d).map_or(patience, |(event, _)| self.seen.now.since(event.at));
             // It lasts while somebody may still decide: said once. Where a person has to, it is a finding below.
             let lasts = format!("{id} waits: its card {} was completed {how}", card.task.id);
-            let mend = format!("{said}; {hand} reassign {id} PROFILE, then {hand} unblock {id}");
+            let word = id_word(id);
+            let mend = format!("{said}; {hand} reassign {word} PROFILE, then {hand} unblock {word}");
             if omitted {
                 // Nothing is refused, and nobody has to do anything: it is asked about again at once.
                 self.leave(d, said);
@@ -474,10 +475,10 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// The tasks that a finished card's decision names; `None` where it has none that can be read.
-fn named_by(card: &Detail) -> Option<BTreeSet<String>> {
+/// The tasks that a finished card's decision names; `None` where it has none that can be read. `own`: those of the card.
+fn named_by(card: &Detail, own: &BTreeSet<String>) -> Option<BTreeSet<String>> {
     let run = card.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"))?;
-    let all = decision::read(run.route.as_ref()?).ok()?;
+    let all = decision::read_about(run.route.as_ref()?, own).ok()?;
     Some(all.into_iter().map(|one| one.task).collect())
 }
 

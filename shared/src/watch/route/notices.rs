@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Rules;
 use super::moving::Why;
 use crate::board::{Detail, Status, hermes};
-use crate::distress;
+use crate::distress::{self, id_word};
 use crate::provider::is_profile;
 use crate::quote;
 use crate::time::words;
@@ -74,9 +74,10 @@ impl<'a> Rules<'a> {
                 }
             };
             // A name from a row is put into a command only where it is plainly one.
+            let task = id_word(id);
             let mend = match who.filter(|name| is_profile(name)) {
-                None => format!("{hand} reassign {id} PROFILE"),
-                Some(name) => format!("hermes profile create {name}, or {hand} reassign {id} PROFILE"),
+                None => format!("{hand} reassign {task} PROFILE"),
+                Some(name) => format!("hermes profile create {name}, or {hand} reassign {task} PROFILE"),
             };
             self.tell_once(d, "no-assignee", &what, &mend);
             return;
@@ -87,6 +88,7 @@ impl<'a> Rules<'a> {
             "{id} is ready, and the dispatcher's guard has held it back for {held} ({})",
             quote::inline(&guard.reason, 60)
         );
+        let id = id_word(id);
         let mend = match guard.reason.as_str() {
             "active_pr" => {
                 format!("look at the pull request its comments name; {hand} archive {id} where it is done")

@@ -1,13 +1,14 @@
 //! The lines of a profile's `agent.log` and of a worker log, as far as they tell of an attempt's sessions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{Local, NaiveDateTime, TimeZone};
 use serde::{Deserialize, Serialize};
 
 use crate::clip::clip;
+use crate::logs::claude::Used;
 use crate::logs::profile::Entry;
-use crate::logs::session::{Millis, Newest};
+use crate::logs::session::{Millis, Newest, push_newest};
 use crate::logs::usage::scan::Count;
 use crate::logs::usage::window::{Clock, When, Window};
 
@@ -16,6 +17,10 @@ const MOST_SESSIONS: usize = 64;
 
 /// Longest id or name that is kept, in bytes.
 const MOST_NAME: usize = 200;
+
+/// Most API calls of one session that are kept one by one: the newest. A pass takes them over, so that more are lost only where
+/// nobody looked for as long.
+const MOST_CALLS: usize = 128;
 
 /// What one session did within the window, as a profile's log tells it call by call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +36,27 @@ pub(super) struct SessionLog {
     pub(super) model: Option<String>,
     /// It worked with more than one model.
     pub(super) is_mixed: bool,
+    /// The newest API calls, oldest first.
+    asked: VecDeque<ApiCall>,
+    /// When its newest line was written: Hermes says so as well when a provider refused it and it tries again.
+    last: Option<Millis>,
+}
+
+/// One API call that was answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ApiCall {
+    /// When the answer was whole.
+    pub(super) at: Millis,
+    pub(super) model: String,
+    input: u64,
+    cache_read: u64,
+    output: u64,
+}
+
+impl ApiCall {
+    pub(super) fn used(&self) -> Used {
+        Used { input: self.input, read: self.cache_read, output: self.output, ..Used::default() }
+    }
 }
 
 impl SessionLog {
@@ -44,6 +70,8 @@ impl SessionLog {
         self.is_mixed |= more.is_mixed
             || self.model.as_ref().zip(more.model.as_ref()).is_some_and(|(ours, theirs)| ours != theirs);
         self.model = more.model.clone().or(self.model.take());
+        self.last = self.last.max(more.last);
+        more.asked.iter().for_each(|call| push_newest(&mut self.asked, call.clone(), MOST_CALLS));
         for (sum, n) in [
             (&mut self.calls, more.calls),
             (&mut self.input, more.input),
@@ -56,17 +84,24 @@ impl SessionLog {
         }
     }
 
-    fn line(&mut self, entry: &Entry<'_>) {
+    fn line(&mut self, entry: &Entry<'_>, at: Option<Millis>) {
         let said = entry.message;
+        self.last = self.last.max(at);
         match entry.logger {
-            "agent.conversation_loop" => {
+            // Hermes 0.19, and 0.22.
+            "agent.conversation_loop" | "agent.turn_usage" => {
                 if let Some(call) = said.strip_prefix("API call #").and_then(Call::of) {
+                    let input = call.input.saturating_sub(call.cache_read);
+                    let (cache_read, output) = (call.cache_read, call.output);
+                    let model = clip(call.model, MOST_NAME).to_owned();
+                    let asked = at.map(|at| ApiCall { at, model: model.clone(), input, cache_read, output });
                     self.add(&SessionLog {
                         calls: 1,
-                        input: call.input.saturating_sub(call.cache_read),
-                        cache_read: call.cache_read,
-                        output: call.output,
-                        model: Some(clip(call.model, MOST_NAME).to_owned()),
+                        input,
+                        cache_read,
+                        output,
+                        model: Some(model),
+                        asked: asked.into_iter().collect(),
                         ..SessionLog::default()
                     });
                 }
@@ -135,6 +170,16 @@ impl ProfileLog {
         all.into_iter().filter(|(_, s)| s.is_mine(window)).map(|(id, _)| id).collect()
     }
 
+    /// The API calls of a session, oldest first.
+    pub(super) fn asked(&self, id: &str) -> Vec<ApiCall> {
+        self.sessions.get(id).map(|session| session.asked.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// When any of these sessions wrote its newest line.
+    pub(super) fn last(&self, ids: &BTreeSet<String>) -> Option<Millis> {
+        ids.iter().filter_map(|id| self.sessions.get(id)?.last).max()
+    }
+
     /// These sessions together; `None` where the log tells of none of them.
     pub(super) fn total(&self, ids: &BTreeSet<String>) -> Option<SessionLog> {
         let all = self.sessions.to_map();
@@ -155,12 +200,12 @@ impl Count for ProfileLog {
         }
         let Some(id) = entry.session else { return };
         let begins = entry.begins(&self.task);
-        if !begins && !matches!(entry.logger, "agent.conversation_loop" | "agent.tool_executor") {
+        if !entry.logger.starts_with("agent.") {
             return;
         }
         if let Some(session) = self.sessions.touch(id, MOST_SESSIONS, SessionLog::default) {
             session.begun = session.begun.or(at.filter(|_| begins));
-            session.line(&entry);
+            session.line(&entry, at);
         }
     }
 

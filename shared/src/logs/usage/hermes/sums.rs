@@ -1,21 +1,20 @@
-//! The sums and messages of Hermes' `state.db` (schema 22, and older ones as far as they have the columns).
+//! The sums of Hermes' `state.db` (schemas 22 to 31, and older ones as far as they have the columns).
 
 use std::collections::BTreeSet;
 
 use rusqlite::{Row, params};
-use serde_json::Value;
 
-use crate::logs::session::{Prices, Run};
+use super::talk::Talk;
+use crate::logs::session::Prices;
 use crate::logs::usage::bill::{Bill, dollars};
-use crate::logs::usage::files::{Files, shown};
-use crate::logs::usage::store::{MOST_ROW, Store};
+use crate::logs::usage::files::shown;
+use crate::logs::usage::store::Store;
 use crate::logs::usage::window::Window;
 use crate::logs::usage::{Tokens, Usage};
 use crate::money::Money;
 
-/// Most sessions of one attempt, those of subagents included, and most messages of them that are read.
+/// Most sessions of one attempt, those of subagents included.
 const MOST_SESSIONS: usize = 200;
-const MOST_MESSAGES: i64 = 20_000;
 
 const SESSION: [&str; 13] = [
     "id",
@@ -41,33 +40,35 @@ const Q_CHILDREN: &str =
 const Q_MODELS: &str =
     "SELECT model, task, input_tokens, cache_write_tokens, cache_read_tokens, output_tokens,
      estimated_cost_usd, actual_cost_usd FROM session_model_usage WHERE session_id = ?1 LIMIT 1000";
-const Q_CALLS: &str = "SELECT CASE WHEN length(tool_calls) <= ?2 THEN tool_calls END FROM
-     (SELECT id, tool_calls FROM messages WHERE session_id = ?1 AND tool_calls IS NOT NULL ORDER BY id DESC LIMIT ?3)
-     ORDER BY id";
-const Q_COMPACTED: &str = "SELECT EXISTS (SELECT 1 FROM messages WHERE session_id = ?1 AND compacted = 1)";
+/// What else a session says of itself, where the store has the columns.
+const PLACE: [&str; 2] = ["cwd", "billing_base_url"];
+const Q_PLACE: &str = "SELECT cwd, billing_base_url FROM sessions WHERE id = ?1";
 
 /// What the sessions of an attempt used.
 #[derive(Default)]
 pub(super) struct Sums {
     /// The session, where there is one alone.
     pub(super) session: Option<String>,
-    /// All of them, those of subagents included.
-    pub(super) sessions: BTreeSet<String>,
+    /// All of them, those of subagents included; what was started by one comes after it.
+    pub(super) sessions: Vec<Session>,
     model: Option<String>,
     turns: u64,
+    /// As the store itself counts them: of the messages that are left.
     tool_calls: u64,
     tokens: Tokens,
     bill: Bill,
     compactions: u64,
-    identical: u64,
-    files: Files,
     why_least: Vec<&'static str>,
 }
 
-struct Session {
-    id: String,
+/// One session of an attempt.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) id: String,
     /// Not the agent's own, nor what its own goes on in after a compaction.
-    is_side: bool,
+    pub(super) is_side: bool,
+    /// What another session's agent goes on in after a compaction.
+    pub(super) goes_on: bool,
 }
 
 /// Sums up the sessions with these ids that began within the window, and those they started. `None`: there is none.
@@ -76,16 +77,17 @@ pub(super) fn sums(store: &Store, ids: &BTreeSet<String>, window: &Window) -> ru
         return Ok(None);
     }
     let mut sums = Sums::default();
-    let mut queue: Vec<Session> = ids.iter().map(|id| Session { id: id.clone(), is_side: false }).collect();
+    let first = |id: &String| Session { id: id.clone(), is_side: false, goes_on: false };
+    let mut queue: Vec<Session> = ids.iter().map(first).collect();
     let mut seen = ids.clone();
     let mut children = store.conn.prepare(Q_CHILDREN)?;
     let mut next = 0;
     let mut own = Vec::new();
-    while let Some(session) = queue.get(next) {
+    while let Some(session) = queue.get(next).cloned() {
         let (id, is_side) = (session.id.clone(), session.is_side);
         next += 1;
         let Some(ended) = sums.session(store, &id, is_side, window)? else { continue };
-        sums.sessions.insert(id.clone());
+        sums.sessions.push(session);
         if !is_side {
             own.push(id.clone());
         }
@@ -94,7 +96,7 @@ pub(super) fn sums(store: &Store, ids: &BTreeSet<String>, window: &Window) -> ru
         // What an agent goes on in after a compaction is a session of its own.
         let goes_on = ended.as_deref() == Some("compression");
         let new = found.into_iter().filter(|id| seen.insert(id.clone()));
-        queue.extend(new.map(|id| Session { id, is_side: is_side || !goes_on }));
+        queue.extend(new.map(|id| Session { id, is_side: is_side || !goes_on, goes_on }));
         if queue.len() > MOST_SESSIONS {
             sums.why_least.push("the attempt has more sessions than are read");
             queue.truncate(MOST_SESSIONS);
@@ -106,6 +108,16 @@ pub(super) fn sums(store: &Store, ids: &BTreeSet<String>, window: &Window) -> ru
         return Ok(None);
     }
     Ok(Some(sums))
+}
+
+/// Where a session works, and whom it asks; empty where the store does not tell.
+pub(super) fn place(store: &Store, id: &str) -> rusqlite::Result<[Option<String>; 2]> {
+    if !store.has("sessions", &PLACE) {
+        return Ok([None, None]);
+    }
+    let mut statement = store.conn.prepare_cached(Q_PLACE)?;
+    let mut rows = statement.query([id])?;
+    Ok(rows.next()?.map_or([None, None], |row| [text(row, 0), text(row, 1)]))
 }
 
 /// A number of a column that may hold anything.
@@ -162,7 +174,7 @@ impl Sums {
             self.model = model.as_deref().map(shown).or(self.model.take());
         }
         self.models(store, id, model.as_deref().unwrap_or_default(), whole)?;
-        self.calls(store, id, is_side, calls)?;
+        self.tool_calls = self.tool_calls.saturating_add(calls);
         Ok(Some(ended))
     }
 
@@ -200,73 +212,26 @@ impl Sums {
         self.bill.add(model, stated.tokens, stated.cost);
     }
 
-    /// The tool calls of a session, `counted` as the store itself counts them.
-    fn calls(&mut self, store: &Store, id: &str, is_side: bool, counted: u64) -> rusqlite::Result<()> {
-        if !store.has("messages", &["id", "session_id", "tool_calls"]) {
-            self.tool_calls = self.tool_calls.saturating_add(counted);
-            return Ok(());
-        }
-        let is_compacted = store.has("messages", &["compacted"])
-            && store.conn.query_row(Q_COMPACTED, [id], |r| r.get::<_, bool>(0))?;
-        let mut run = Run::default();
-        let mut seen = BTreeSet::new();
-        let mut statement = store.conn.prepare_cached(Q_CALLS)?;
-        let mut rows = statement.query(params![id, MOST_ROW, MOST_MESSAGES])?;
-        let mut told: u64 = 0;
-        while let Some(row) = rows.next()? {
-            let Some(text) = text(row, 0) else { continue };
-            // A compaction writes what it keeps a second time.
-            if is_compacted && !seen.insert(crate::hash::fnv(text.bytes())) {
-                continue;
-            }
-            let calls: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
-            told = told.saturating_add(calls.len() as u64);
-            for call in &calls {
-                self.call(call.get("function").unwrap_or(&Value::Null), is_side, &mut run);
-            }
-        }
-        self.identical = self.identical.max(run.longest);
-        if is_compacted {
-            self.compactions += u64::from(!is_side);
-            self.why_least.push("after a compaction the store counts only what is left of the session");
-        }
-        // The store's own count is that of the messages which are left.
-        self.tool_calls = self.tool_calls.saturating_add(told.max(counted));
-        Ok(())
-    }
-
-    fn call(&mut self, function: &Value, is_side: bool, run: &mut Run) {
-        let of = |key: &str| function.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (name, arguments) = (of("name"), of("arguments"));
-        run.next([name.as_bytes(), arguments.as_bytes()]);
-        if !matches!(name, "write_file" | "patch" | "read_file") {
-            return;
-        }
-        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-        let file = arguments.get("path").and_then(Value::as_str);
-        match (name, file) {
-            ("read_file", Some(file)) if !is_side => self.files.read(file),
-            ("read_file", _) => {}
-            _ => self.files.edit(file),
-        }
-    }
-
-    pub(super) fn usage(&self, prices: &Prices) -> Usage {
+    pub(super) fn usage(&self, talk: &Talk, prices: &Prices) -> Usage {
         let mut usage = Usage {
             format: Some("hermes".into()),
             model: self.model.clone(),
             turns: Some(self.turns),
-            tool_calls: Some(self.tool_calls),
+            tool_calls: Some(self.tool_calls.max(talk.calls)),
+            tool_errors: (talk.tells_answers && talk.calls >= self.tool_calls).then(|| talk.record.errors()),
             tokens: Some(self.tokens),
-            compactions: Some(self.compactions),
-            identical_calls: Some(self.identical),
-            edits: Some(self.files.edits),
-            rereads: self.files.rereads(),
+            compactions: Some(self.compactions.saturating_add(talk.compactions)),
+            identical_calls: Some(talk.identical),
+            edits: Some(talk.files.edits),
+            rereads: talk.files.rereads(),
             ..Usage::default()
         };
         (usage.cost, usage.unknown) = self.bill.sum(prices);
         for why in &self.why_least {
             usage.least(*why);
+        }
+        if talk.is_compacted {
+            usage.least("after a compaction the store counts only what is left of the session");
         }
         usage
     }

@@ -13,7 +13,7 @@ const SCHEMA: &str = "CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NO
         cache_read_tokens INTEGER DEFAULT 0, cache_write_tokens INTEGER DEFAULT 0, reasoning_tokens INTEGER DEFAULT 0,
         estimated_cost_usd REAL, actual_cost_usd REAL, cost_status TEXT, api_call_count INTEGER DEFAULT 0);
     CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, role TEXT NOT NULL, content TEXT,
-        tool_calls TEXT, timestamp REAL NOT NULL, active INTEGER NOT NULL DEFAULT 1, compacted INTEGER NOT NULL DEFAULT 0);
+        tool_calls TEXT, tool_call_id TEXT, timestamp REAL NOT NULL, finish_reason TEXT, active INTEGER NOT NULL DEFAULT 1, compacted INTEGER NOT NULL DEFAULT 0);
     CREATE TABLE session_model_usage (session_id TEXT NOT NULL, model TEXT NOT NULL, task TEXT NOT NULL DEFAULT '',
         api_call_count INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
         output_tokens INTEGER NOT NULL DEFAULT 0, cache_read_tokens INTEGER NOT NULL DEFAULT 0,
@@ -240,4 +240,125 @@ fn an_older_store_is_read_as_far_as_it_goes() {
     assert_eq!((usage.turns, usage.tool_calls, usage.tokens.unwrap().input), (Some(2), Some(1), 20));
     hermes.db.execute_batch("ALTER TABLE sessions DROP COLUMN api_call_count").unwrap();
     assert_eq!(hermes.read().turns, Some(0), "no call in the log");
+}
+
+/// A row of any sort, written so many seconds after the start.
+fn row(
+    hermes: &Hermes,
+    session: &str,
+    after: i64,
+    role: &str,
+    content: &str,
+    calls: Option<Value>,
+    answers: &str,
+) {
+    let insert = "INSERT INTO messages (session_id, role, content, tool_calls, tool_call_id, timestamp)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let calls = calls.map(|calls| calls.to_string());
+    hermes
+        .db
+        .execute(insert, params![session, role, content, calls, answers, (FROM + after) as f64])
+        .unwrap();
+}
+
+fn one_call(id: &str, command: &str) -> Option<Value> {
+    let arguments = json!({"command": command}).to_string();
+    Some(json!([{"id": id, "function": {"name": "terminal", "arguments": arguments}}]))
+}
+
+/// What heal learns, and what it learns that remembers nothing.
+fn fares(hermes: &mut Hermes) -> vitals::Vitals {
+    let (root, log) = (hermes.desk.dir.path().to_owned(), hermes.desk.path("t_1.log"));
+    let prices = Prices::default();
+    let ask = UsageAsk {
+        profile: Some("luna"),
+        root: Some(&root),
+        worker_log: Some(&log),
+        from: Time(FROM),
+        ..ask(None, &prices)
+    };
+    let known = vitals::read(&ask, None, &mut hermes.desk.cache).unwrap();
+    let anew = vitals::read(&ask, None, &mut Cache::in_memory()).unwrap();
+    assert_eq!(known, anew, "read on as if read at once");
+    known
+}
+
+#[test]
+fn messages_are_read_on_where_the_last_pass_stopped() {
+    let mut hermes = Hermes::new();
+    hermes.session("s1", None, FROM + 5, 9, 0);
+    hermes.begins(5, "s1", "t_1");
+    row(&hermes, "s1", 5, "user", "work kanban task t_1", None, "");
+    assert_eq!(fares(&mut hermes).turn, vitals::Turn::Model);
+    for n in 0..6 {
+        let (id, at) = (format!("c{n}"), 10 + 10 * n);
+        hermes.works(at, "s1", u64::try_from(n).unwrap() + 1);
+        row(&hermes, "s1", at, "assistant", "", one_call(&id, "make"), "");
+        assert_eq!(fares(&mut hermes).turn, vitals::Turn::Tool { since: Time(FROM + at) });
+        row(&hermes, "s1", at + 2, "tool", r#"{"output": "no", "exit_code": 2}"#, None, &id);
+        let told = fares(&mut hermes);
+        assert_eq!(told.failing.map(|f| f.times), Some(u64::try_from(n).unwrap() + 1));
+        assert_eq!((told.turn, told.active), (vitals::Turn::Model, Some(Time(FROM + at + 2))));
+    }
+    // A compaction in place writes the newest call once more; what it does is not done again.
+    hermes.db.execute("UPDATE messages SET active = 0, compacted = 1", []).unwrap();
+    row(&hermes, "s1", 100, "user", "[CONTEXT COMPACTION]", None, "");
+    row(&hermes, "s1", 100, "assistant", "", one_call("c5", "make"), "");
+    row(&hermes, "s1", 100, "tool", r#"{"output": "no", "exit_code": 2}"#, None, "c5");
+    let told = fares(&mut hermes);
+    assert_eq!((told.calls, told.errors, told.compactions), (Some(6), Some(6), Some(1)), "{told:?}");
+    row(&hermes, "s1", 110, "assistant", "", one_call("c6", "make"), "");
+    row(&hermes, "s1", 111, "tool", r#"{"output": "no", "exit_code": 2}"#, None, "c6");
+    assert_eq!(fares(&mut hermes).failing.map(|f| f.times), Some(7));
+    row(&hermes, "s1", 120, "assistant", "Done.", None, "");
+    assert_eq!(fares(&mut hermes).turn, vitals::Turn::Over);
+    // The sums of budget-check are of the same reading.
+    let usage = hermes.read();
+    assert_eq!((usage.tool_calls, usage.identical_calls), (Some(7), Some(7)), "{usage:?}");
+}
+
+#[test]
+fn what_a_subagent_of_hermes_does_counts_and_is_not_the_agents() {
+    let mut hermes = Hermes::new();
+    hermes.session("s1", None, FROM + 5, 1, 0);
+    hermes.session("child", Some("s1"), FROM + 9, 12, 0);
+    hermes.begins(5, "s1", "t_1");
+    row(&hermes, "s1", 5, "user", "work kanban task t_1", None, "");
+    let goal = json!({"goal": "build"}).to_string();
+    let delegate = json!([{"id": "d1", "function": {"name": "delegate_task", "arguments": goal}}]);
+    row(&hermes, "s1", 8, "assistant", "", Some(delegate), "");
+    row(&hermes, "child", 9, "user", "build", None, "");
+    for n in 0..12 {
+        row(&hermes, "child", 20 + n, "assistant", "", one_call(&format!("k{n}"), "make"), "");
+        row(&hermes, "child", 20 + n, "tool", r#"{"output": "", "exit_code": 2}"#, None, &format!("k{n}"));
+    }
+    let told = fares(&mut hermes);
+    assert_eq!((told.failing, told.calls, told.errors), (None, Some(13), Some(12)));
+    assert_eq!(
+        (told.turn, told.active),
+        (vitals::Turn::Tool { since: Time(FROM + 8) }, Some(Time(FROM + 31)))
+    );
+}
+
+#[test]
+fn a_store_without_answers_tells_sums_alone() {
+    let mut hermes = Hermes::new();
+    hermes.db.execute_batch("ALTER TABLE messages DROP COLUMN tool_call_id").unwrap();
+    hermes.session("s1", None, FROM + 5, 2, 0);
+    hermes.said("s1", "terminal", &json!({"command": "make"}));
+    hermes.begins(5, "s1", "t_1");
+    let told = fares(&mut hermes);
+    assert_eq!((told.turn, told.calls, told.is_part), (vitals::Turn::Unknown, Some(1), true));
+}
+
+#[test]
+fn api_calls_of_newer_versions_are_counted() {
+    let mut hermes = Hermes::new();
+    hermes.begins(5, "s1", "t_1");
+    let said = "API call #1: model=m1 provider=custom in=11 out=5 total=16 latency=0.8s cache=1/11 (9%) id=x";
+    hermes.log(7, "s1", &format!("agent.turn_usage: {said}"));
+    let none = "API call #2: model=m1 provider=custom in=? out=? total=? latency=0.8s usage=unavailable";
+    hermes.log(8, "s1", &format!("agent.turn_usage: {none}"));
+    let usage = hermes.read();
+    assert_eq!((usage.turns, usage.tokens.unwrap().input), (Some(1), 10), "{usage:?}");
 }

@@ -231,8 +231,7 @@ pub(in crate::logs::usage) fn of_record(record: &Record, priced: Priced<'_>) -> 
         cost,
         turns: Some(record.turns),
         calls: Some(record.calls),
-        // Of a call that was made before the attempt only the failure is within it.
-        errors: Some(record.errors.min(record.calls)),
+        errors: Some(record.errors()),
         malformed: Some(record.malformed.min(record.calls)),
         edits: Some(record.paces.edits),
         compactions: Some(record.compactions),

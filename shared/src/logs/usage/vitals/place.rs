@@ -39,9 +39,11 @@ pub(super) fn unnamed(ask: &UsageAsk<'_>, worker: Option<Worker>, cache: &mut Ca
     if let Some(path) = rollouts::held(ask, cache)? {
         return of_file(ask, &path, Owner::Ourselves, cache);
     }
-    // What only adds up is not needed to judge; where it cannot be read, that is no reason to doubt the rest.
-    if let Ok(Some(usage)) = hermes::read(ask, cache) {
-        return Ok(Some(Vitals::of_usage(usage)));
+    match hermes::vitals(ask, cache) {
+        Ok(Some(vitals)) => return Ok(Some(vitals)),
+        // Where Hermes started the worker nothing else tells of it.
+        Err(why) if worker.is_some_and(|w| w.of_hermes) => return Err(why),
+        Ok(None) | Err(_) => {}
     }
     if let Some(path) = ask.worker_log
         && let Some(vitals) = of_file(ask, path, Owner::Anybody, cache)?

@@ -161,7 +161,7 @@ impl Record {
         let side = match act {
             Act::Session { .. } | Act::Model { .. } => false,
             // Where the first to act is a subagent, the log is its own.
-            _ => side && !*self.is_subagent.get_or_insert(side),
+            _ => !*self.is_subagent.get_or_insert(side) && side,
         };
         match act {
             Act::Session { id, cwd } => {
@@ -194,6 +194,11 @@ impl Record {
             }
             Act::Asked | Act::Spoke { .. } | Act::Compacted | Act::Over => {}
         }
+    }
+
+    /// Calls that failed. Of a call that was made before the attempt only the failure is within it.
+    pub(in crate::logs::usage) fn errors(&self) -> u64 {
+        self.errors.min(self.calls)
     }
 
     /// A further model, and what it used.
@@ -387,7 +392,7 @@ impl Record {
     }
 
     /// The model of the last call.
-    pub(super) fn model(&self) -> Option<&str> {
+    pub(in crate::logs::usage) fn model(&self) -> Option<&str> {
         self.models.get(self.model).map(|(name, _)| name.as_str()).filter(|name| !name.is_empty())
     }
 }

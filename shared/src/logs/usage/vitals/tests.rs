@@ -291,6 +291,24 @@ fn subagents_are_at_work_and_count() {
 }
 
 #[test]
+fn a_subagent_between_the_agents_own_lines_is_not_the_agent() {
+    let mut main = Log::new();
+    main.call("Read", json!({"file_path": "/a"}), Ok("x"));
+    let own = main.text();
+    let mut side = Log::new();
+    (0..12).for_each(|_| side.call("Bash", json!({"command": "make"}), Err("no")));
+    let mark = |l: &Value| {
+        let mut l = l.clone();
+        l["isSidechain"] = json!(true);
+        format!("{l}\n")
+    };
+    let inline: String = side.all().iter().map(mark).collect();
+    let v = of_text(&format!("{own}{inline}"));
+    assert_eq!((v.failing.clone(), v.turns, v.errors), (None, Some(1), Some(12)), "{v:?}");
+    assert_eq!(of_text(&inline).failing.map(|f| f.times), Some(12), "a log of its own");
+}
+
+#[test]
 fn edits_have_a_pace_and_files_a_history() {
     let mut log = Log::new();
     for n in 0..10_u64 {

@@ -6,6 +6,7 @@ use super::{gone_on, is_turn};
 use crate::board::{Detail, Status, hermes};
 use crate::cause::Cause;
 use crate::config::span::seconds;
+use crate::distress::id_word;
 use crate::provider::Id;
 use crate::provider::ledger::State;
 use crate::time::words;
@@ -99,7 +100,7 @@ impl<'a> Rules<'a> {
             _ => {
                 let (id, hand) = (&d.task.id, self.hand());
                 let what = format!("card {id} is {} and waits for a person", d.task.status);
-                self.tell_once(d, "card-blocked", &what, &format!("{hand} unblock {id}"));
+                self.tell_once(d, "card-blocked", &what, &format!("{hand} unblock {}", id_word(id)));
             }
         }
     }
