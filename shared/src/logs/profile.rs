@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::signal::{Evidence, kept};
 use super::when::reset_time;
 use super::{Format, Line, LogEnd, Signal, SignalKind};
-use crate::cause::{Cause, of_api_error};
+use crate::cause::{Cause, of_failure};
 use crate::endpoint::host;
 use crate::time::Time;
 
@@ -124,7 +124,7 @@ impl Reader {
             }
             return None;
         };
-        let verdict = of_api_error(detail).unwrap_or((unsaid, None));
+        let verdict = of_failure(detail).unwrap_or((unsaid, None));
         let evidence = self.evidence(verdict, entry, line);
         let ends = kind == SignalKind::Terminal;
         self.failed = ends.then(|| evidence.clone());
