@@ -71,6 +71,13 @@ impl Reader {
         Some(Time(at))
     }
 
+    /// When a line was written that is one of the newest attempt's; `None` of others.
+    pub(super) fn dated(&self, text: &str) -> Option<Time> {
+        let entry = Entry::of(text)?;
+        entry.session.filter(|s| self.session.as_deref() == Some(s))?;
+        self.time(entry.stated)
+    }
+
     /// Learns from the first line of a session whether it is one of the task's.
     fn belongs(&mut self, entry: &Entry<'_>, session: &str) {
         let Some(task) = self.task.as_deref() else { return };
