@@ -34,6 +34,10 @@ impl Said {
         }
         match self.pause() {
             Some(pause) if pause >= HOUR => Cause::Quota,
+            // Google calls its limits a minute a quota, too, and says when to `retry`.
+            Some(_) if self.has(&["exceeded your current quota"]) && self.has(&["try again in"]) => {
+                Cause::Quota
+            }
             Some(_) => Cause::RateLimit,
             None if self.has(MINUTE) => Cause::RateLimit,
             None if self.lacks_capacity() => Cause::Overloaded,
