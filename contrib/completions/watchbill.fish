@@ -469,7 +469,10 @@ claude\t''
 codex\t''
 plain\t''"
 complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l task -d 'It is a board\'s log of this task' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l profile -d 'It is the log of a worker of this profile: patterns for other profiles do not count' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l config -d 'The configuration file in the place of all others' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l all -d 'Show every line'
+complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l explain -d 'Show which rule decides each line: one that is built in, or which `[[match]]` of the configuration'
 complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand match" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -l db -d 'Use this board file and no other (may be repeated)' -r -F

@@ -7,6 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::distress::Blocker;
 
+mod provider;
+mod status;
+mod words;
+
+pub use provider::{of_api_error, of_failure, of_http};
+pub(crate) use provider::{of_class, of_class_name};
+pub(crate) use status::{stated, stated_at_start};
+pub(crate) use words::{names_a_model_api, names_a_provider, of_words, reads_as_refusal};
+
 /// Why an attempt at a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -160,141 +169,6 @@ impl std::fmt::Display for Cause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
-}
-
-/// What an HTTP status with the provider's own words means; `None` where it says nothing about provider or
-/// account (a 400 about the request itself, say). The distinctions follow the error classifier of Hermes
-/// 0.19.
-pub fn of_http(status: u16, message: &str) -> Option<Cause> {
-    let m = message.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|w| m.contains(w));
-    match status {
-        429 if says(MINUTE) => Some(Cause::RateLimit),
-        429 if says(MONEY) || says(WINDOW) => Some(Cause::Quota),
-        429 => Some(Cause::RateLimit),
-        402 => Some(Cause::Quota),
-        401 => Some(Cause::Credential),
-        403 if says(MONEY) || says(&["key limit exceeded"]) => Some(Cause::Quota),
-        403 => Some(Cause::Credential),
-        404 if says(MONEY) => Some(Cause::Quota),
-        404 if m.is_empty() || says(&["model"]) => Some(Cause::ModelMissing),
-        // A path nobody serves: the endpoint in the configuration is wrong, not the model.
-        404 => Some(Cause::Misconfigured),
-        503 | 529 => Some(Cause::Overloaded),
-        408 => Some(Cause::ServerError),
-        500..=599 if says(CAPACITY) => Some(Cause::Overloaded),
-        500..=599 => Some(Cause::ServerError),
-        400 => of_bad_request(&m),
-        _ => None,
-    }
-}
-
-/// Some providers answer 400 where others answer 401, 402, 404 or 429.
-fn of_bad_request(lower: &str) -> Option<Cause> {
-    let says = |words: &[&str]| words.iter().any(|w| lower.contains(w));
-    if says(MONEY) {
-        Some(Cause::Quota)
-    } else if says(NO_MODEL) {
-        Some(Cause::ModelMissing)
-    } else if says(&["api key not valid", "invalid api key", "invalid_api_key"]) {
-        Some(Cause::Credential)
-    } else if says(&["rate limit", "rate_limit", "too many requests"]) {
-        Some(Cause::RateLimit)
-    } else {
-        None
-    }
-}
-
-const MINUTE: &[&str] = &["per minute", "per min", "per second", "(rpm)", "(tpm)", "requests_per_minute"];
-const WINDOW: &[&str] = &["quota", "usage limit", "weekly limit", "5-hour", "per day", "daily limit"];
-const MONEY: &[&str] = &[
-    "insufficient_quota",
-    "exceeded your current quota",
-    "insufficient credit",
-    "insufficient_credit",
-    "insufficient balance",
-    "credit balance",
-    "credits exhausted",
-    "credits have been exhausted",
-    "usable credits",
-    "out of extra usage",
-    "out of funds",
-    "billing",
-    "payment required",
-    "payment_required",
-    "spending limit",
-    "balance_depleted",
-    "free tier",
-    "free_tier",
-];
-const CAPACITY: &[&str] = &["overloaded", "at capacity", "over capacity"];
-const NO_MODEL: &[&str] = &[
-    "not a valid model",
-    "invalid model",
-    "model not found",
-    "model_not_found",
-    "no such model",
-    "unknown model",
-];
-
-/// What a provider's failure, as Hermes 0.19 sums it up in one line, means: `HTTP 429: ...`, `HTTP 503 —
-/// ...`, `Error code: 401 - ...`, `Connection error.`, or an SDK's class name. The status is given where the
-/// line names one.
-pub fn of_api_error(detail: &str) -> Option<(Cause, Option<u16>)> {
-    let detail = detail.trim();
-    if let Some((status, rest)) = leading_status(detail) {
-        return of_http(status, rest).map(|c| (c, Some(status)));
-    }
-    let lower = detail.to_lowercase();
-    let opens = |words: &[&str]| words.iter().any(|w| lower.starts_with(w));
-    let cause = if opens(REFUSED) || lower.contains("connection refused") {
-        Cause::ConnectionRefused
-    } else if opens(&["request timed out", "timed out", "the read operation timed out", "read timeout"]) {
-        Cause::ServerError
-    } else if lower.contains("overloaded") {
-        Cause::Overloaded
-    } else {
-        return of_class_name(detail).map(|c| (c, None));
-    };
-    Some((cause, None))
-}
-
-const REFUSED: &[&str] = &[
-    "connection error",
-    "connection refused",
-    "connection reset",
-    "connection closed",
-    "connection lost",
-    "network connection lost",
-    "server disconnected",
-    "peer closed connection",
-    "all connection attempts failed",
-];
-
-/// `HTTP 429` or `Error code: 429` at the very start, with what follows. A status is exactly three digits
-/// that end.
-fn leading_status(s: &str) -> Option<(u16, &str)> {
-    let rest = s.strip_prefix("HTTP ").or_else(|| s.strip_prefix("Error code: "))?;
-    let digits = rest.get(..3)?;
-    let status: u16 = digits.parse().ok().filter(|n| (400..600).contains(n))?;
-    let rest = rest.get(3..)?;
-    if rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.') {
-        return None;
-    }
-    Some((status, rest.trim_start_matches([':', ')', '-', '—', ' '])))
-}
-
-/// The exception classes of the OpenAI and Anthropic SDKs, as whole words.
-fn of_class_name(s: &str) -> Option<Cause> {
-    s.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').find_map(|word| match word {
-        "RateLimitError" => Some(Cause::RateLimit),
-        "AuthenticationError" | "PermissionDeniedError" => Some(Cause::Credential),
-        "NotFoundError" => Some(Cause::ModelMissing),
-        "APIConnectionError" | "ConnectError" => Some(Cause::ConnectionRefused),
-        "APITimeoutError" | "InternalServerError" => Some(Cause::ServerError),
-        "OverloadedError" => Some(Cause::Overloaded),
-        _ => None,
-    })
 }
 
 /// What an error text of the board means (`task_runs.error`, `tasks.last_failure_error`, the `error` of an

@@ -12,6 +12,7 @@ mod detect;
 mod file;
 mod keys;
 mod layer;
+mod matches;
 mod named;
 pub(crate) mod quiet;
 mod routing;
@@ -27,6 +28,7 @@ use serde::Serialize;
 pub use self::budget::Budget;
 pub use self::detect::Detect;
 pub use self::keys::{KeyInfo, keys, sample};
+pub use self::matches::{MatchKeys, MatchPlace};
 pub use self::named::{PriceKeys, ProfileKeys, ProviderKeys};
 pub use self::quiet::QuietHours;
 pub use self::routing::{RateLimitRoute, Routing};
@@ -70,6 +72,9 @@ pub struct Config {
     /// What tokens of models cost, by a part of the model's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, PriceKeys>,
+    /// What lines of logs mean that nobody else knows. The first that matches a line counts.
+    #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<MatchKeys>,
 }
 
 /// `[distress]`: when `synthesize-distress` writes a card, and how many.
@@ -215,6 +220,7 @@ impl Default for Config {
             profiles: BTreeMap::new(),
             providers: BTreeMap::new(),
             prices: BTreeMap::new(),
+            matches: Vec::new(),
         }
     }
 }
@@ -270,7 +276,7 @@ impl Default for Heal {
 pub struct Loaded {
     /// The values to run with.
     pub config: Config,
-    /// For every key (`heal.grace`), and for those of the tables by name that are set: `default`, the path of a file, or the name of a variable.
+    /// For every key (`heal.grace`), for those of the tables by name that are set, and for all tables `match` together: `default`, the path of a file, or the name of a variable.
     pub origin: BTreeMap<String, String>,
 }
 

@@ -19,12 +19,13 @@ use crate::config::span::seconds;
 use crate::error::{Error, Kind, Result};
 use crate::host::{AtWork, Freed, Holders, Host, Split};
 use crate::logs::session::Prices;
+use crate::logs::taught::Patterns;
 use crate::logs::usage::{self, Usage, UsageAsk};
 use crate::logs::vitals::{self, Vitals, Worker};
 use crate::packet::Packet;
 use crate::replay::Stored;
 use crate::report::BoardReport;
-use crate::runtime::{self, LogFiles, gateway};
+use crate::runtime::{self, TaughtFiles, gateway};
 use crate::session::Mapping;
 use crate::session::opencode::gather::{self, Ground};
 use crate::session::opencode::rest::Address;
@@ -171,10 +172,11 @@ pub(crate) fn look<T>(
         let server = |at: &Address| opencode.server(at);
         gather::mapped(mappings, &Ground { server: &server, store, limits: &config.detect, now })
     };
+    let patterns = Patterns::of(&config.matches);
     let mut world = World {
         board,
         host,
-        logs: &LogFiles,
+        logs: &TaughtFiles(&patterns),
         cache: tools.cache,
         runtime: &runtime,
         profile: &profile,

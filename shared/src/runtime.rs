@@ -10,6 +10,7 @@ use crate::board::{BoardId, discover, hermes};
 use crate::cache::Cache;
 use crate::host::{Holders, Host};
 use crate::logs::file::{self, Of};
+use crate::logs::taught::Patterns;
 use crate::logs::{Evidence, LogEnd, Reading, hermes as hermes_log};
 use crate::provider;
 use crate::provider::is_profile;
@@ -106,6 +107,17 @@ pub struct LogFiles;
 
 impl LogReader for LogFiles {
     fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading {
+        TaughtFiles(&Patterns::default()).read(ask, cache)
+    }
+}
+
+/// The same, with the operator's patterns.
+#[derive(Debug, Clone, Copy)]
+pub struct TaughtFiles<'a>(pub &'a Patterns);
+
+impl LogReader for TaughtFiles<'_> {
+    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading {
+        let rules = self.0.of_profile(ask.profile);
         let unreadable = |why: &str| Reading::of(LogEnd::Unreadable(why.to_owned()), None);
         let ask_for = |path, of| file::Ask { path, of, since: ask.since, now: ask.now };
         if let Some(named) = ask.file.map(Path::new) {
@@ -115,18 +127,18 @@ impl LogReader for LogFiles {
             if discover::is_board_file(ask.board, named) {
                 return unreadable("the log its claim names is the board itself");
             }
-            return file::read(&ask_for(named, Of::Named), cache);
+            return file::read_taught(&ask_for(named, Of::Named), rules, cache);
         }
         let Some(folder) = discover::logs_dir(ask.board) else { return Reading::of(LogEnd::Absent, None) };
         let worker_log = discover::log_file(&folder, ask.task);
-        let own = file::read(&ask_for(&worker_log, Of::Task(ask.task)), cache);
+        let own = file::read_taught(&ask_for(&worker_log, Of::Task(ask.task)), rules, cache);
         if !matches!(own.end, LogEnd::NoEvidence | LogEnd::Absent) && !is_code_alone(&own.end) {
             return own;
         }
         // Hermes keeps back what it tries again until it gives up: of a worker that is killed meanwhile, or lives and is
         // refused again and again, only its profile's log tells.
         let Some(log) = profile_log(ask) else { return own };
-        let second = file::read(&ask_for(&log, Of::ProfileOf(ask.task)), cache);
+        let second = file::read_taught(&ask_for(&log, Of::ProfileOf(ask.task)), rules, cache);
         // That log is written to by others too: when it last was says nothing about this worker.
         let Some(second) = of_this_attempt(second, ask) else { return own };
         let end = if matches!(second.end, LogEnd::Ended(_)) { second.end } else { own.end };

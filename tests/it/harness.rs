@@ -278,6 +278,26 @@ fn what_is_heals_to_judge_is_left_to_it() {
     assert_eq!(d.status(), "scheduled");
 }
 
+// A gateway in front of the provider has words of its own. No Hermes is on this machine.
+#[test]
+fn a_refusal_only_the_user_knows_is_a_hold_and_no_crash() {
+    let script = "echo reading; echo 'ACME-GW: capacity limit hit, back in 1200 s'; exit 1";
+    let mut d = Desk::new();
+    let why = d.run(script).fails(1);
+    assert!(why.ends_with("worker exited with code 1 (board run); it is ready again"), "{why}");
+    assert_eq!(d.run_row("outcome"), "crashed");
+
+    d.b.config.push_str(
+        "[[match]]\nregex = 'ACME-GW: capacity limit hit(, back in (?<seconds>[0-9]+) s)?'\ncause = 'overloaded'\n",
+    );
+    let why = d.run(script).fails(1);
+    assert!(why.contains("its log ends on overloaded: heal goes on with it"), "{why}");
+    let said = d.b.later(120, &[]).ok();
+    assert!(said.contains("park: worker") && said.contains("its log ends on overloaded"), "{said}");
+    assert_eq!(d.status(), "scheduled");
+    assert_eq!(d.b.payload(&d.task, "scheduled")["cause"], "overloaded");
+}
+
 #[test]
 fn what_cannot_run_claims_nothing() {
     let d = Desk::new();

@@ -12,6 +12,7 @@ mod boot; // a booted systemd and a running cron, whose timers fire by themselve
 mod browser; // a headless Chromium with one page in it
 mod budget; // work against its scope and budget, and nothing changed but words
 mod card; // a worker's own card, from its stop to its decision
+mod causes; // labelled error texts of every provider
 mod check; // one line for a monitoring system
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented

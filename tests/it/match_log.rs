@@ -167,3 +167,81 @@ fn more_lines_than_one_object_holds() {
     assert_eq!((whole["lines"].as_array().unwrap().len(), &whole["lines_left_out"]), (10_000, &json!(2_000)));
     assert_eq!(whole["causes"]["rate_limit"]["terminal"], 12_000);
 }
+
+const ACME: &str = "[[match]]
+regex = 'ACME-GW: (capacity|slot) limit hit(, back in (?<seconds>[0-9]+) s)?'
+cause = 'overloaded'
+[[match]]
+regex = 'HTTP 429: .* of the moon'
+cause = 'quota'
+profiles = ['luna']
+";
+
+#[test]
+fn a_pattern_of_the_user_decides_its_lines_and_is_named() {
+    let dir = scratch();
+    let (log, config) = (dir.path().join("x.log"), dir.path().join("c.toml"));
+    let (log, config) = (log.to_str().unwrap(), config.to_str().unwrap());
+    fs::write(log, "begin\nHTTP 429: limit of the moon\nHTTP 503: busy\nACME-GW: capacity limit hit, back in 90 s\nbye\n")
+        .unwrap();
+    fs::write(config, ACME).unwrap();
+    // Without one, nothing is known of it.
+    assert_eq!(matched(&["--json", log]).json()["end"]["line"], 3);
+    let whole = matched(&["--json", "--explain", "--config", config, log]).json();
+    let told: Vec<_> = whole["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| [&l["line"], &l["cause"], &l["http"], &l["rule"]])
+        .collect();
+    assert_eq!(
+        told,
+        [
+            [&json!(2), &json!("quota"), &json!(429), &json!("match 2")],
+            [&json!(3), &json!("overloaded"), &json!(503), &json!("built-in plain")],
+            [&json!(4), &json!("overloaded"), &Value::Null, &json!("match 1")],
+        ]
+    );
+    let end = &whole["end"];
+    assert_eq!(
+        (&end["line"], &end["rule"], &end["cause"]),
+        (&json!(4), &json!("match 1"), &json!("overloaded"))
+    );
+    assert!(end["resets"].is_string(), "{end}");
+    assert_eq!(whole["rules_file"], json!(config));
+    // The patterns of others do not count.
+    let novas = matched(&["--json", "--explain", "--profile", "nova", "--config", config, log]).json();
+    assert_eq!(
+        (&novas["lines"][0]["cause"], &novas["lines"][0]["rule"]),
+        (&json!("rate_limit"), &json!("built-in plain"))
+    );
+    let shown = matched(&["--explain", "--config", config, log]).ok();
+    for line in [
+        "end: on line 4, overloaded, resets ",
+        "3 @34 attempt 1: terminal overloaded, HTTP 503, by built-in plain | HTTP 503: busy",
+    ] {
+        assert!(shown.lines().any(|l| l.starts_with(line)), "{line}\n{shown}");
+    }
+    assert!(shown.contains(", by match 1\n") && shown.contains(&format!("patterns: {config}\n")), "{shown}");
+    // It is not asked for: it is not shown.
+    let plain = matched(&["--json", "--config", config, log]).json();
+    assert_eq!((&plain["end"]["cause"], &plain["end"]["rule"]), (&json!("overloaded"), &Value::Null));
+}
+
+#[test]
+fn a_pattern_that_is_none_ends_every_program_with_one_line() {
+    let dir = scratch();
+    let (log, config) = (dir.path().join("x.log"), dir.path().join("c.toml"));
+    fs::write(&log, "x\n").unwrap();
+    fs::write(&config, format!("{ACME}[[match]]\ncause = 'quota'\nregex = 'limit (?<sec'\n")).unwrap();
+    let (log, config) = (log.to_str().unwrap(), config.to_str().unwrap());
+    let said = matched(&["--config", config, log]).fails(78);
+    assert!(
+        said.contains(&format!(
+            "{config}:10:9: match 3: regex is no regular expression at its character 13: "
+        )),
+        "{said}"
+    );
+    let said = ran(Command::new(program("heal")).args(["--config", config])).fails(78);
+    assert!(said.contains(":10:9: match 3: regex"), "{said}");
+}

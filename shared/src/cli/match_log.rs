@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::output_code;
 use crate::cause::Cause;
 use crate::clip::clip;
+use crate::config::{Config, Loaded};
 use crate::error::{Error, Kind, Result};
+use crate::logs::taught::{Patterns, Rules, Taught};
 use crate::logs::{self, Format, Line, LogEnd, Reader, Signal, SignalKind, file};
 use crate::redact::redact;
 use crate::report::printable;
@@ -50,6 +52,15 @@ pub(super) struct MatchArgs {
     /// Show every line
     #[arg(long)]
     all: bool,
+    /// Show which rule decides each line: one that is built in, or which `[[match]]` of the configuration
+    #[arg(long)]
+    explain: bool,
+    /// It is the log of a worker of this profile: patterns for other profiles do not count
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// The configuration file in the place of all others
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -108,7 +119,14 @@ fn matched(args: &MatchArgs, out: &mut dyn Write) -> std::result::Result<(), Fai
     let at = args.file.display();
     // Which code it ends with depends on what is wrong with the file; its reader only says so in words.
     std::fs::symlink_metadata(&args.file).map_err(|e| Failed::Input(Error::io(&at, &e)))?;
-    let mut seen = Seen::new(args);
+    let env = std::env::vars_os().collect();
+    let Loaded { config, origin } = Config::load(args.config.as_deref(), &env).map_err(Failed::Input)?;
+    let patterns = Patterns::of(&config.matches);
+    let rules = match &args.profile {
+        Some(name) => patterns.of_profile(Some(name)),
+        None => patterns.of_any_profile(),
+    };
+    let mut seen = Seen::new(args, rules, origin.get("match").cloned());
     let mut shown = Ok(());
     let read = file::read_all(&args.file, args.task.as_deref(), Time::of_clock(), &mut |line, _, sniffed| {
         if shown.is_ok() {
@@ -122,6 +140,10 @@ fn matched(args: &MatchArgs, out: &mut dyn Write) -> std::result::Result<(), Fai
 /// What came of the log so far.
 struct Seen<'a> {
     args: &'a MatchArgs,
+    rules: Rules<'a>,
+    /// The file that holds them.
+    rules_file: Option<String>,
+    taught: Taught,
     reader: Option<Reader>,
     lines: u64,
     turn: u64,
@@ -139,9 +161,12 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn new(args: &'a MatchArgs) -> Seen<'a> {
+    fn new(args: &'a MatchArgs, rules: Rules<'a>, rules_file: Option<String>) -> Seen<'a> {
         Seen {
             args,
+            rules,
+            rules_file,
+            taught: Taught::default(),
             reader: None,
             lines: 0,
             turn: 0,
@@ -166,6 +191,11 @@ impl<'a> Seen<'a> {
         let mut signals = Vec::new();
         reader.line(line, &mut signals);
         let name = reader.name();
+        if !self.rules.is_empty() {
+            self.taught.line(line, reader, self.rules);
+            self.taught.correct(&mut signals);
+            self.taught.teach(&mut signals, 0, line.offset);
+        }
         self.lines += 1;
         self.recent.push_back((line.offset, self.lines));
         if self.recent.len() > MOST_RECENT {
@@ -203,10 +233,22 @@ impl<'a> Seen<'a> {
     fn told_by(&self, signal: &Signal, line: &Line<'_>) -> Value {
         let e = &signal.evidence;
         let words = if e.words.is_empty() { line.text } else { &e.words };
-        json!({
+        let shown = json!({
             "line": self.line_at(e.offset), "offset": e.offset, "attempt": self.attempts, "kind": signal.kind, "cause": e.cause,
             "http": e.http, "endpoint": e.endpoint_host, "at": e.at, "resets": e.resets, "words": safe(words),
-        })
+        });
+        self.explained(shown, self.taught.at(e.offset).map(|said| said.rule))
+    }
+
+    /// The same with the rule that decided it, where that was asked for.
+    fn explained(&self, mut shown: Value, rule: Option<usize>) -> Value {
+        if self.args.explain {
+            shown["rule"] = match rule {
+                Some(nth) => json!(format!("match {nth}")),
+                None => json!(format!("built-in {}", self.reader.as_ref().map_or("plain", Reader::name))),
+            };
+        }
+        shown
     }
 
     fn miss(&mut self, line: &Line<'_>) {
@@ -236,12 +278,16 @@ impl<'a> Seen<'a> {
             Some(Reader::Codex(r)) => json!(r.session()),
             _ => Value::Null,
         };
-        let end = match self.reader.as_ref().map(Format::end) {
-            Some(LogEnd::Ended(e)) => json!({
-                "line": self.failed.filter(|(offset, _)| *offset == e.offset).map(|(_, line)| line),
-                "offset": e.offset, "cause": e.cause, "http": e.http, "endpoint": e.endpoint_host, "at": e.at,
-                "resets": e.resets, "words": safe(&e.words),
-            }),
+        let ended = self.reader.as_ref().map(|r| self.taught.end(r.end(), r.attempt()));
+        let end = match ended {
+            Some((LogEnd::Ended(e), rule)) => {
+                let shown = json!({
+                    "line": self.failed.filter(|(offset, _)| *offset == e.offset).map(|(_, line)| line),
+                    "offset": e.offset, "cause": e.cause, "http": e.http, "endpoint": e.endpoint_host, "at": e.at,
+                    "resets": e.resets, "words": safe(&e.words),
+                });
+                self.explained(shown, rule)
+            }
             _ => Value::Null,
         };
         let last: Vec<Value> =
@@ -253,13 +299,16 @@ impl<'a> Seen<'a> {
                 (cause.as_str(), json!({"terminal": terminal, "retry": retry, "tool": tool}))
             })
             .collect();
-        let whole = json!({
+        let mut whole = json!({
             "schema": SCHEMA, "file": file.display().to_string(), "format": self.reader.as_ref().map(Reader::name),
             "format_given": self.args.format.is_some(), "line_count": self.lines, "attempts": self.attempts,
             "last_attempt_line": self.attempt_line, "end": end, "causes": causes, "last_words": last,
             "not_understood": self.missed, "not_understood_count": self.missed_count, "session": redacted(session),
             "lines": self.kept, "lines_left_out": self.left_out,
         });
+        if self.args.explain {
+            whole["rules_file"] = json!(self.rules_file);
+        }
         if self.args.json {
             return writeln!(out, "{whole:#}");
         }
@@ -304,7 +353,7 @@ fn in_words(one: &Value) -> String {
 
 fn meaning(one: &Value) -> String {
     let mut all = text(&one["cause"]).to_owned();
-    let parts = [("http", ", HTTP "), ("endpoint", ", "), ("resets", ", resets ")];
+    let parts = [("http", ", HTTP "), ("endpoint", ", "), ("resets", ", resets "), ("rule", ", by ")];
     for (key, before) in parts.iter().filter(|(key, _)| !one[*key].is_null()) {
         let part = &one[*key];
         all += &format!("{before}{}", part.as_str().map_or_else(|| part.to_string(), printable));
@@ -330,6 +379,9 @@ fn summary(whole: &Value, out: &mut dyn Write) -> std::io::Result<()> {
                 .map_or_else(|| format!("at byte {}", end["offset"]), |n| format!("on line {n}"));
             writeln!(out, "end: {line}, {}", meaning(end))?;
         }
+    }
+    if let Some(file) = whole["rules_file"].as_str() {
+        writeln!(out, "patterns: {}", safe(file))?;
     }
     for (cause, counts) in whole["causes"].as_object().into_iter().flatten() {
         let (terminal, retry, tool) = (&counts["terminal"], &counts["retry"], &counts["tool"]);

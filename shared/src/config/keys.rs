@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::table::KEYS;
-use super::{Config, QuietHours, RateLimitRoute, TreeDrift, actions, named, span};
+use super::{Config, QuietHours, RateLimitRoute, TreeDrift, actions, matches, named, span};
 use crate::host::PidNamespace;
 use crate::money::Money;
 
@@ -175,6 +175,7 @@ pub fn sample() -> String {
     }
     out.push_str(&actions::sample());
     out.push_str(named::SAMPLE);
+    out.push_str(matches::SAMPLE);
     out
 }
 
@@ -183,7 +184,7 @@ const HEAD: &str = "\
 #
 # Copy to /etc/watchbill/config.toml or ~/.config/watchbill/config.toml and remove the # before a key to
 # change it. Lengths of time are words, in whole seconds: 90s, 15m, 2h, 3d. Any key but those of [profiles],
-# [providers] and [prices] can also be set by a variable: WATCHBILL_HEAL_GRACE=5m,
+# [providers], [prices] and [[match]] can also be set by a variable: WATCHBILL_HEAL_GRACE=5m,
 # WATCHBILL_HOST_ALIASES=a,b. A file that every user can write, or that belongs to neither you nor root, is
 # refused.
 ";

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::keys::{DRIFTS, KeyInfo, NAMESPACES, ROUTES, SECTIONS, Slot, keys};
-use super::{Config, Env, Loaded, QuietHours, actions, named, span};
+use super::{Config, Env, Loaded, QuietHours, actions, matches, named, span};
 use crate::error::{Error, Kind, Result};
 use crate::money::Money;
 use crate::provider::is_profile;
@@ -21,6 +21,10 @@ pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
         let section = name.get_ref();
         if named::SECTIONS.contains(&section.as_ref()) {
             named::toml(loaded, &place, section, table)?;
+            continue;
+        }
+        if section == matches::SECTION {
+            matches::toml(loaded, &place, table)?;
             continue;
         }
         if !SECTIONS.iter().any(|(s, _)| s == section) {
@@ -269,7 +273,7 @@ fn unknown_section(name: &str) -> String {
 }
 
 fn near_section(name: &str) -> String {
-    let sections = || SECTIONS.iter().map(|(s, _)| *s).chain(named::SECTIONS);
+    let sections = || SECTIONS.iter().map(|(s, _)| *s).chain(named::SECTIONS).chain([matches::SECTION]);
     // A key above the first [section] is the likelier slip than a section of a key's name.
     if let Some(info) = keys().iter().find(|k| k.key == name) {
         return format!("did you mean `{}`?", info.name());

@@ -1,3 +1,4 @@
+use crate::cause::Cause;
 use std::fs::{create_dir_all, write};
 
 use super::*;
@@ -146,10 +147,10 @@ fn refusals_name_place_value_and_range() {
         ),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
-        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, detect, profiles, providers, prices".into()),
+        ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, detect, profiles, providers, prices, match".into()),
         (
             "\"a\\nb\" = 1",
-            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, detect, profiles, providers, prices".into(),
+            "1:1: unknown section or key `a\u{fffd}b`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, detect, profiles, providers, prices, match".into(),
         ),
         ("heal = 3", "1:8: heal is a number, must be a table; write [heal] on its own line".into()),
         ("[[heal]]", "1:1: heal is a list, must be a table; write [heal] on its own line".into()),
@@ -592,17 +593,86 @@ fn the_sample_is_the_table() {
     let (profiles, providers) = ([("luna".into(), luna)].into(), [("moon".into(), moon)].into());
     let prices = [("gpt-5.1-codex".into(), price)].into();
     let budget = Budget { cost: Money::parse("$5"), ..Budget::default() };
-    let want =
-        Config { board, distress, people, routing, budget, profiles, providers, prices, ..Config::default() };
+    let matches = vec![MatchKeys {
+        regex: "ACME-GW: capacity limit hit(, back in (?<seconds>[0-9]+) s)?".into(),
+        cause: Cause::Overloaded,
+        logs: vec!["plain".into()],
+        profiles: vec!["luna".into()],
+        place: MatchPlace::End,
+    }];
+    let tables = Config { profiles, providers, prices, matches, ..Config::default() };
+    let want = Config { board, distress, people, routing, budget, ..tables };
     assert_eq!(loaded.config, want);
     assert!(sample.lines().all(|l| l.chars().count() <= 110));
+}
+
+#[test]
+fn patterns_are_refused_with_their_place_and_number() {
+    let told_of = |text: &str| Desk::new().file("c.toml", text).told(Some("c.toml"));
+    let good = "[[match]]\nregex = 'x'\ncause = 'quota'\n";
+    for (text, want) in [
+        (
+            "match = 1",
+            "1:9: match is a number, must be a list of tables; write [[match]] on its own line, with regex and cause beneath",
+        ),
+        (
+            "match = ['x']",
+            "1:10: match 1 is a text, must be a table; write [[match]] on its own line, with regex and cause beneath",
+        ),
+        ("[[match]]\ncause = 'quota'", "1:1: match 1 has no regex"),
+        ("[[match]]\nregex = 'x'", "1:1: match 1 has no cause"),
+        (
+            "[[match]]\nregexp = 'x'",
+            "2:1: unknown key `regexp` of match 1; known keys: regex, cause, logs, profiles, place",
+        ),
+        (
+            "[[match]]\nregex = 'a(b'",
+            "2:9: match 1: regex is no regular expression at its character 2: unclosed group",
+        ),
+        (
+            "[[match]]\nregex = ''",
+            "2:9: match 1: regex would match an empty line; it must ask for a character at least",
+        ),
+        (
+            "[[match]]\ncause = 'fate'",
+            "2:9: match 1: cause = \"fate\" is unknown; allowed is rate_limit, quota, overloaded, server_error, credential, model_missing, connection_refused, misconfigured",
+        ),
+        (
+            "[[match]]\nlogs = ['tape']",
+            "2:8: match 1: logs is no list of allowed names; allowed is a list of hermes, profile, claude, codex and plain",
+        ),
+        (
+            "[[match]]\nprofiles = 'luna'",
+            "2:12: match 1: profiles is no list of allowed names; allowed is a list of profile names",
+        ),
+        ("[[match]]\nplace = 'top'", "2:9: match 1: place is neither \"end\" nor \"anywhere\""),
+    ] {
+        assert_eq!(told_of(text), format!("c.toml:{want}"), "{text:?}");
+        let second = told_of(&format!("{good}{text}"));
+        assert!(!text.starts_with("[[") || second.contains("match 2"), "{second}");
+    }
+    assert!(told_of(&good.repeat(65)).contains("more than 64 tables"));
+}
+
+#[test]
+fn the_patterns_of_a_file_replace_those_of_the_file_before() {
+    let tables = |names: &[&str]| {
+        names.iter().map(|n| format!("[[match]]\nregex = '{n}'\ncause = 'quota'\n")).collect::<String>()
+    };
+    let desk = Desk::new().file("etc.toml", &tables(&["a", "b"])).file(USER, &tables(&["c"]));
+    let loaded = desk.load(None).unwrap();
+    assert_eq!(loaded.config.matches.iter().map(|m| &m.regex).collect::<Vec<_>>(), ["c"]);
+    assert_eq!(loaded.origin["match"], desk.path(USER).display().to_string());
+    assert_eq!(loaded.config.matches[0].logs, ["plain", "hermes", "profile"]);
+    let alone = Desk::new().file("etc.toml", &tables(&["a", "b"])).load(None).unwrap();
+    assert_eq!(alone.config.matches.len(), 2);
 }
 
 proptest::proptest! {
     #[test]
     fn any_text_is_loaded_or_refused_in_one_line(text in "\\PC{0,80}") {
         let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
-        for text in [text.clone(), format!("[heal]\n{text}"), format!("[heal]\ngrace = {text}"), format!("[profiles.{text}]"), format!("profiles.a.model = {text}")] {
+        for text in [text.clone(), format!("[heal]\n{text}"), format!("[heal]\ngrace = {text}"), format!("[profiles.{text}]"), format!("[[match]]\nregex = '{text}'\ncause = 'quota'"), format!("profiles.a.model = {text}")] {
             if let Err(e) = layer::toml(&mut loaded, Path::new("c"), &text) {
                 proptest::prop_assert_eq!(e.kind, Kind::Config);
                 proptest::prop_assert!(!e.to_string().contains('\n'));

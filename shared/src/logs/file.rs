@@ -15,6 +15,7 @@ use super::handle::{Mark, Owner, Stamp, bytes, check, glance, is_sqlite, open};
 use super::lines::{Piece, lines};
 use super::reader::{Reader, sniff};
 use super::tally::Tally;
+use super::taught::{Patterns, Rules};
 use super::{Line, LogEnd, Reading, plain, profile};
 use crate::cache::Cache;
 use crate::redact;
@@ -37,7 +38,7 @@ pub(super) const SLACK_SECONDS: i64 = 2;
 pub(super) const DAY: i64 = 86_400;
 
 /// Cursors of other versions are not understood: raise it whenever a reader's state or rules change.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Whose log it is, which says what may stand in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +108,19 @@ struct Cursor {
     torn: Option<Tally>,
     /// What the file rotated away before this one says, while no whole line tells whether this one goes on with it.
     before: Option<Tally>,
+    /// Which patterns of the operator its lines were held against; 0: none.
+    #[serde(default)]
+    rules: u64,
+}
+
+/// A file as it was when it was looked at.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    file: &'a File,
+    stamp: Stamp,
+    /// The time of lines that state none.
+    seen: Time,
+    rules: Rules<'a>,
 }
 
 /// What the lines of a log show of its format.
@@ -132,13 +146,18 @@ impl Shown {
 /// Reads what a log says about the newest attempt. New bytes only where `cache` knows how far it was read; none at all where
 /// the file is as it was then.
 pub fn read(ask: &Ask<'_>, cache: &mut Cache) -> Reading {
-    match try_read(ask, cache) {
+    read_taught(ask, Patterns::default().of_profile(None), cache)
+}
+
+/// The same with the operator's patterns.
+pub fn read_taught(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Reading {
+    match try_read(ask, rules, cache) {
         Ok(reading) => reading,
         Err(why) => Reading::of(LogEnd::Unreadable(why), None),
     }
 }
 
-fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
+fn try_read(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Result<Reading, String> {
     let Some(seen) = glance(ask.path, ask.of.owner())? else { return Ok(Reading::of(LogEnd::Absent, None)) };
     let written = Time(seen.written.0);
     if written < ask.since.plus(-SLACK_SECONDS) {
@@ -148,7 +167,8 @@ fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
     let known = key.as_deref().and_then(|k| cache.log(k));
     let used = known.as_ref().map(|row| row.used);
     let old: Option<Cursor> = known.and_then(|row| serde_json::from_str(&row.body).ok());
-    let old = old.filter(|c| c.version == VERSION);
+    // What was read under other patterns is read again.
+    let old = old.filter(|c| c.version == VERSION && c.rules == rules.mark());
     let cursor = match old {
         Some(cursor) if cursor.mark.stamp == seen => {
             if used.is_none_or(|used| ask.now.since(used) < DAY) {
@@ -166,7 +186,8 @@ fn try_read(ask: &Ask<'_>, cache: &mut Cache) -> Result<Reading, String> {
                     ..Reading::of(LogEnd::NoEvidence, Some(written))
                 });
             }
-            advance(&file, stamp, old, ask).map_err(|e| e.to_string())?
+            let look = Look { file: &file, stamp, seen: Time(stamp.written.0).min(ask.now), rules };
+            advance(look, old, ask).map_err(|e| e.to_string())?
         }
     };
     let reading = cursor.reading(ask.path);
@@ -223,52 +244,45 @@ impl Cursor {
 }
 
 /// The cursor at the end of what is there now.
-fn advance(file: &File, stamp: Stamp, old: Option<Cursor>, ask: &Ask<'_>) -> io::Result<Cursor> {
-    let seen = Time(stamp.written.0).min(ask.now);
+fn advance(look: Look<'_>, old: Option<Cursor>, ask: &Ask<'_>) -> io::Result<Cursor> {
     let grown = match &old {
-        Some(cursor) if cursor.fits(file, &stamp)? => Some(cursor),
+        Some(cursor) if cursor.fits(look.file, &look.stamp)? => Some(cursor),
         _ => None,
     };
     let on = |cursor: &Cursor| {
         let from = (cursor.mark.offset, false);
-        go_on(file, stamp, cursor.tally.clone(), cursor.sure, from, seen)
+        go_on(look, cursor.tally.clone(), cursor.sure, from)
     };
     if let Some(cursor) = grown.filter(|c| c.sure) {
         return on(cursor);
     }
-    let shown = format(file, stamp.size, ask.of)?;
+    let shown = format(look.file, look.stamp.size, ask.of)?;
     let mut cursor = match (grown.filter(|c| c.before.is_none()), shown) {
         (Some(cursor), Shown::Not) => return on(cursor),
         (Some(cursor), Shown::SoFar(reader)) => {
-            let mut torn = so_far(file, stamp, Tally::new(reader), seen)?;
-            torn.undate(seen);
+            let mut torn = so_far(look, Tally::new(reader))?;
+            torn.undate(look.seen);
             return Ok(Cursor { torn: Some(torn), ..on(cursor)? });
         }
         (_, shown) => {
             let waiting = grown.and_then(|c| c.before.clone());
-            let before = || waiting.or_else(|| rotated_away(old.as_ref(), ask));
-            first_look(file, stamp, shown, before, seen)?
+            let before = || waiting.or_else(|| rotated_away(old.as_ref(), ask, look.rules));
+            first_look(look, shown, before)?
         }
     };
-    cursor.tally.undate(seen);
+    cursor.tally.undate(look.seen);
     if let Some(torn) = &mut cursor.torn {
-        torn.undate(seen);
+        torn.undate(look.seen);
     }
     Ok(cursor)
 }
 
-fn first_look(
-    file: &File,
-    stamp: Stamp,
-    shown: Shown,
-    before: impl FnOnce() -> Option<Tally>,
-    seen: Time,
-) -> io::Result<Cursor> {
+fn first_look(look: Look<'_>, shown: Shown, before: impl FnOnce() -> Option<Tally>) -> io::Result<Cursor> {
     let sure = matches!(shown, Shown::Surely(_));
     let is_by_half = matches!(shown, Shown::SoFar(_));
     let reader = shown.reader();
-    if stamp.size <= FIRST_LOOK {
-        let (first, is_whole) = first_line(file, stamp.size)?;
+    if look.stamp.size <= FIRST_LOOK {
+        let (first, is_whole) = first_line(look.file, look.stamp.size)?;
         // A log that goes on with an attempt may not show by itself what it is.
         let before = if sure && !reader.may_go_on(&first) { None } else { before() };
         let fits = |t: &Tally| {
@@ -277,17 +291,17 @@ fn first_look(
         match before {
             Some(before) if !sure && (is_by_half || !is_whole) => {
                 let said = if fits(&before) { before.clone() } else { Tally::new(reader) };
-                return Ok(Cursor { before: Some(before), ..for_now(file, stamp, said, seen)? });
+                return Ok(Cursor { before: Some(before), ..for_now(look, said)? });
             }
-            Some(before) if fits(&before) => return go_on(file, stamp, before, true, (0, false), seen),
+            Some(before) if fits(&before) => return go_on(look, before, true, (0, false)),
             _ => {}
         }
     }
     let tally = Tally::new(reader);
     if is_by_half {
-        return for_now(file, stamp, tally, seen);
+        return for_now(look, tally);
     }
-    go_on(file, stamp, tally, sure, start(stamp), seen)
+    go_on(look, tally, sure, start(look.stamp))
 }
 
 /// Where a first look starts, and whether that lies within a line.
@@ -298,31 +312,29 @@ fn start(stamp: Stamp) -> (u64, bool) {
 }
 
 /// What a log says while only a line that is still being written shows its format: nothing of that is remembered.
-fn for_now(file: &File, stamp: Stamp, said: Tally, seen: Time) -> io::Result<Cursor> {
+fn for_now(look: Look<'_>, said: Tally) -> io::Result<Cursor> {
     let text = Tally::new(Shown::Not.reader());
-    let cursor = go_on(file, stamp, text, false, start(stamp), seen)?;
-    Ok(Cursor { torn: Some(so_far(file, stamp, said, seen)?), ..cursor })
+    let cursor = go_on(look, text, false, start(look.stamp))?;
+    Ok(Cursor { torn: Some(so_far(look, said)?), ..cursor })
 }
 
 /// What a log says with the line that is still being written.
-fn so_far(file: &File, stamp: Stamp, tally: Tally, seen: Time) -> io::Result<Tally> {
-    let cursor = go_on(file, stamp, tally, false, start(stamp), seen)?;
+fn so_far(look: Look<'_>, tally: Tally) -> io::Result<Tally> {
+    let cursor = go_on(look, tally, false, start(look.stamp))?;
     Ok(cursor.torn.unwrap_or(cursor.tally))
 }
 
 /// Reads from an offset, which may lie within a line that is then not read, to the end of the file as it was at the stamp.
-fn go_on(
-    file: &File,
-    stamp: Stamp,
-    mut tally: Tally,
-    sure: bool,
-    (from, within): (u64, bool),
-    seen: Time,
-) -> io::Result<Cursor> {
+fn go_on(look: Look<'_>, mut tally: Tally, sure: bool, (from, within): (u64, bool)) -> io::Result<Cursor> {
+    let Look { file, stamp, seen, rules } = look;
+    let take = |tally: &mut Tally, piece: &Piece<'_>| match rules.is_empty() {
+        true => tally.piece(piece, seen),
+        false => tally.piece_taught(piece, seen, rules),
+    };
     let mut skip = within;
     let mut rest = lines(file, from, stamp.size, &mut |piece| {
         if !std::mem::take(&mut skip) {
-            tally.piece(piece, seen);
+            take(&mut tally, piece);
         }
     })?;
     if skip {
@@ -331,15 +343,15 @@ fn go_on(
     }
     let torn = (!rest.bytes.is_empty()).then(|| {
         let mut tally = tally.clone();
-        tally.piece(&rest.piece(), seen);
+        take(&mut tally, &rest.piece());
         tally
     });
     let mark = Mark::at(file, stamp, rest.offset)?;
-    Ok(Cursor { version: VERSION, mark, sure, tally, torn, before: None })
+    Ok(Cursor { version: VERSION, mark, sure, tally, torn, before: None, rules: rules.mark() })
 }
 
 /// What the file rotated away before this one says of the attempt that may go on here; `None` where there is none.
-fn rotated_away(old: Option<&Cursor>, ask: &Ask<'_>) -> Option<Tally> {
+fn rotated_away(old: Option<&Cursor>, ask: &Ask<'_>, rules: Rules<'_>) -> Option<Tally> {
     let mut name = ask.path.as_os_str().to_owned();
     name.push(".1");
     let path = PathBuf::from(name);
@@ -360,7 +372,8 @@ fn rotated_away(old: Option<&Cursor>, ask: &Ask<'_>) -> Option<Tally> {
             (Tally::new(shown.reader()), start(stamp))
         }
     };
-    let cursor = go_on(&file, stamp, tally, true, from, written.min(ask.now)).ok()?;
+    let look = Look { file: &file, stamp, seen: written.min(ask.now), rules };
+    let cursor = go_on(look, tally, true, from).ok()?;
     // Nobody will finish its last line any more.
     let mut tally = cursor.torn.unwrap_or(cursor.tally);
     tally.rotated();

@@ -16,6 +16,7 @@ pub mod reader;
 pub mod session;
 pub mod signal;
 mod tally;
+pub mod taught;
 pub mod usage;
 pub mod when;
 

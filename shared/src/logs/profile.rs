@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::signal::{Evidence, kept};
 use super::when::reset_time;
 use super::{Format, Line, LogEnd, Signal, SignalKind};
-use crate::cause::{Cause, of_api_error};
+use crate::cause::{Cause, of_failure};
 use crate::endpoint::host;
 use crate::time::Time;
 
@@ -71,6 +71,13 @@ impl Reader {
         Some(Time(at))
     }
 
+    /// When a line was written that is one of the newest attempt's; `None` of others.
+    pub(super) fn dated(&self, text: &str) -> Option<Time> {
+        let entry = Entry::of(text)?;
+        entry.session.filter(|s| self.session.as_deref() == Some(s))?;
+        self.time(entry.stated)
+    }
+
     /// Learns from the first line of a session whether it is one of the task's.
     fn belongs(&mut self, entry: &Entry<'_>, session: &str) {
         let Some(task) = self.task.as_deref() else { return };
@@ -124,7 +131,7 @@ impl Reader {
             }
             return None;
         };
-        let verdict = of_api_error(detail).unwrap_or((unsaid, None));
+        let verdict = of_failure(detail).unwrap_or((unsaid, None));
         let evidence = self.evidence(verdict, entry, line);
         let ends = kind == SignalKind::Terminal;
         self.failed = ends.then(|| evidence.clone());

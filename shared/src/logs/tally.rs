@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::Piece;
 use super::reader::Reader;
+use super::taught::{Rules, Taught};
 use super::{Evidence, Format, Line, LogEnd, Reading, Signal, SignalKind};
 use crate::clip::lossy;
 use crate::redact::redact;
@@ -25,11 +26,18 @@ pub(super) struct Tally {
     signals: Vec<Signal>,
     /// How many of them stand in the file rotated away before this one.
     older: usize,
+    /// What the operator's patterns say of its lines; nothing where there is none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    taught: Taught,
+}
+
+fn is_none(taught: &Taught) -> bool {
+    *taught == Taught::default()
 }
 
 impl Tally {
     pub(super) fn new(reader: Reader) -> Tally {
-        Tally { turn: reader.turn(), reader, signals: Vec::new(), older: 0 }
+        Tally { turn: reader.turn(), reader, signals: Vec::new(), older: 0, taught: Taught::default() }
     }
 
     pub(super) fn reader(&self) -> &Reader {
@@ -46,7 +54,14 @@ impl Tally {
         self.piece_told(piece, seen, &mut |_, _, _| ());
     }
 
-    /// The same, and shows what is taken for one line with what that said. In plain text `\r` ends a line as well. In a format that
+    /// The same, and holds it against the operator's patterns.
+    pub(super) fn piece_taught(&mut self, piece: &Piece<'_>, seen: Time, rules: Rules<'_>) {
+        let mut taught = std::mem::take(&mut self.taught);
+        self.piece_told(piece, seen, &mut |line, _, reader| _ = taught.line(line, reader, rules));
+        self.taught = taught;
+    }
+
+    /// Takes a line as it stands in the file, and shows what is taken for one line with what that said. In plain text `\r` ends a line as well. In a format that
     /// tells its own lines from what they quote it does not: what a worker prints must not begin one.
     pub(super) fn piece_told(&mut self, piece: &Piece<'_>, seen: Time, each: &mut EachLine<'_>) {
         let is_plain = matches!(self.reader, Reader::Plain(_));
@@ -88,6 +103,8 @@ impl Tally {
         self.reader.rotated();
         self.turn = self.reader.turn();
         self.older = self.signals.len();
+        // Its lines stand in the other file.
+        self.taught = Taught::default();
     }
 
     /// Takes back the time of lines that state none: at a first look nobody knows when they were written.
@@ -103,8 +120,10 @@ impl Tally {
 
     /// What a watcher learns of it.
     pub(super) fn reading(&self, written: Time, file: Option<String>) -> Reading {
-        let (end, attempt) = (self.reader.end(), self.reader.attempt());
+        let attempt = self.reader.attempt();
+        let (end, _) = self.taught.end(self.reader.end(), attempt);
         let mut signals = self.signals.clone();
+        self.taught.teach(&mut signals, self.older, attempt);
         let worked = self.reader.worked();
         signals.retain(|s| s.kind == SignalKind::Tool || s.evidence.offset >= worked);
         for signal in &mut signals {

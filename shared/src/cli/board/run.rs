@@ -27,9 +27,10 @@ use crate::cache::Cache;
 use crate::cause::{Cause, Owner};
 use crate::error::{Error, Kind, Result};
 use crate::logs::LogEnd;
+use crate::logs::taught::Patterns;
 use crate::packet::{self, Packet};
 use crate::pass::handover;
-use crate::runtime::{self, LogFiles};
+use crate::runtime::{self, TaughtFiles};
 use crate::time::Time;
 use crate::watch::distress::HAND;
 use crate::watch::{LogAsk, LogReader};
@@ -347,7 +348,8 @@ impl Hand<'_> {
             now: self.here.now,
             file: Some(named),
         };
-        match LogFiles.read(&ask, &mut Cache::in_memory()).end {
+        let patterns = Patterns::of(&self.config.matches);
+        match TaughtFiles(&patterns).read(&ask, &mut Cache::in_memory()).end {
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress && e.cause != Cause::ExitCode => {
                 Some(format!("its log ends on {}", e.cause.as_str()))
             }

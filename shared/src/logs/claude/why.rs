@@ -1,6 +1,6 @@
 //! What a failure of the API means, by the status, the word and the sentence Claude Code has for it.
 
-use crate::cause::{Cause, of_http};
+use crate::cause::{Cause, of_http, of_words};
 
 /// What is known of one failure.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ impl Failure<'_> {
             _ if says(&["please run /login", "invalid api key", "oauth token revoked"]) => Cause::Credential,
             _ if says(&["overloaded"]) => Cause::Overloaded,
             Some("server_error") => Cause::ServerError,
-            _ => Cause::Unknown,
+            _ => of_words(self.text).unwrap_or(Cause::Unknown),
         }
     }
 }

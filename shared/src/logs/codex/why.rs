@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cause::{Cause, of_http};
+use crate::cause::{self, Cause, of_http};
 
 /// The cause, and the status where one is stated. Surely a failure, so it is `Unknown` where nothing says which.
 pub(super) fn verdict(message: &str, info: &Value) -> (Cause, Option<u16>) {
@@ -23,7 +23,7 @@ pub(super) fn verdict(message: &str, info: &Value) -> (Cause, Option<u16>) {
         "response_stream_disconnected" | "response_too_many_failed_attempts" => {
             by_status.or(by_words).or(Some(Cause::ServerError))
         }
-        _ => by_status.or(by_words),
+        _ => by_status.or(by_words).or_else(|| cause::of_words(message).filter(|_| status.is_none())),
     };
     (cause.unwrap_or(Cause::Unknown), status)
 }
@@ -68,8 +68,12 @@ pub(in crate::logs) fn of_words(message: &str) -> Option<Cause> {
     let lower = message.to_lowercase();
     let opens = |words: &[&str]| words.iter().any(|w| lower.starts_with(w));
     let says = |words: &[&str]| words.iter().any(|w| lower.contains(w));
-    let is_used_up =
-        opens(&["you've hit your usage limit", "you've reached your usage limit", "quota exceeded. check"]);
+    let is_used_up = opens(&[
+        "you've hit your usage limit",
+        "you've reached your usage limit",
+        "you have reached your usage limit",
+        "quota exceeded. check",
+    ]);
     if is_used_up || says(&["insufficient_quota", "exceeded your current quota"]) {
         Some(Cause::Quota)
     } else if opens(&["rate limit reached for "])
@@ -84,8 +88,8 @@ pub(in crate::logs) fn of_words(message: &str) -> Option<Cause> {
         "missing environment variable",
     ]) {
         Some(Cause::Credential)
-    } else if opens(&["error sending request for url", "connection failed: "])
-        || says(&["connection refused"])
+    } else if opens(&["connection failed: "])
+        || says(&["error sending request for url", "connection refused"])
     {
         Some(Cause::ConnectionRefused)
     } else if opens(&[

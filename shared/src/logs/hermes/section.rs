@@ -10,7 +10,7 @@ use super::words::{
     BUSY, DETAIL, ENDPOINT, EXIT, INITIALIZING, PROVIDER, QUERY, RETRY, Row, SESSION, TOOL, final_answer,
     is_close, is_guidance, is_ordinary, is_start, retry,
 };
-use crate::cause::{Cause, of_api_error};
+use crate::cause::{Cause, of_failure};
 use crate::clip::clip_words;
 use crate::endpoint::host;
 use crate::logs::signal::{Evidence, MOST_WORDS, Signal, SignalKind};
@@ -173,7 +173,7 @@ impl Section {
                 return;
             }
             if let Some(detail) = row.text.strip_prefix(DETAIL) {
-                let (cause, http) = of_api_error(detail).unwrap_or((told.cause, told.http));
+                let (cause, http) = of_failure(detail).unwrap_or((told.cause, told.http));
                 let said = row.quoting((cause, http.or(told.http)), detail);
                 (told.cause, told.http, told.resets) = (said.cause, said.http, said.resets);
             }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::cause::{Cause, of_api_error, of_http};
+use crate::cause::{Cause, of_api_error, of_failure, of_http};
 use crate::clip::clip;
 use crate::logs::signal::{Evidence, kept};
 use crate::logs::when::reset_time;
@@ -137,7 +137,7 @@ pub(super) fn retry(text: &str) -> Option<Verdict> {
         return Some(api_verdict(class));
     };
     let Ok(status) = status.0.parse() else { return Some(api_verdict(class)) };
-    let said = of_http(status, "").or_else(|| of_api_error(class).map(|(cause, _)| cause));
+    let said = of_http(status, "").or_else(|| of_failure(class).map(|(cause, _)| cause));
     Some((said.unwrap_or(Cause::Unknown), Some(status)))
 }
 
@@ -234,7 +234,7 @@ fn after_count<'a>(text: &'a str, prefix: &str, then: &str) -> Option<&'a str> {
 
 /// A failure surely, so where the words do not say which, it is still one.
 pub(super) fn api_verdict(detail: &str) -> Verdict {
-    of_api_error(detail).unwrap_or((Cause::Unknown, status_of(detail)))
+    of_failure(detail).unwrap_or((Cause::Unknown, status_of(detail)))
 }
 
 /// The status of `HTTP 429: ...` or `HTTP 503 — ...`; the two ways Hermes goes on behind a status.
@@ -269,7 +269,7 @@ pub(super) fn terminal(text: &str) -> Option<Terminal> {
     let t = text.strip_prefix("❌ ")?;
     let with = |verdict: Verdict, detail: &str| Some(Terminal { verdict, detail: Some(detail.to_string()) });
     if let Some(detail) = after_count(t, "Rate limited after ", " retries — ") {
-        let said = of_api_error(detail);
+        let said = of_failure(detail);
         let verdict =
             said.filter(|(c, _)| c.is_provider_pressure()).unwrap_or((Cause::RateLimit, status_of(detail)));
         return with(verdict, detail);

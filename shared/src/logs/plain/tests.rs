@@ -47,6 +47,16 @@ fn lines_that_state_a_failure() {
         ("openai.APIConnectionError: Connection error.", Some((Cause::ConnectionRefused, None))),
         ("anthropic.APIStatusError: Error code: 529 - {'type': 'error'}", http(Cause::Overloaded, 529)),
         ("anthropic.AuthenticationError: invalid x-api-key", Some((Cause::Credential, None))),
+        ("ERROR:app.llm:Error code: 429 - {'error': {}}", http(Cause::RateLimit, 429)),
+        (
+            "google.genai.errors.ClientError: 403 PERMISSION_DENIED. {'error': {'message': 'API key was reported as leaked'}}",
+            http(Cause::Credential, 403),
+        ),
+        ("AI_APICallError: Overloaded", Some((Cause::Overloaded, None))),
+        (
+            "botocore.errorfactory.ThrottlingException: An error occurred (ThrottlingException) when calling the InvokeModel operation: Too many tokens",
+            Some((Cause::RateLimit, None)),
+        ),
         (r#"{"level":"error","status":429,"msg":"slow down"}"#, http(Cause::RateLimit, 429)),
         (r#"{"level":"ERROR","error":{"statusCode":503,"message":"busy"}}"#, http(Cause::Overloaded, 503)),
     ] {
@@ -94,6 +104,12 @@ fn lines_that_state_none() {
         "We reached the limit reached before; resets are hard",
         "API Error: none seen",
         "Rate limit reached for the day, I guess",
+        "2026-11-21 08:17:34 WARN HTTP 429: trying again",
+        "src/client.py:41:    raise RateLimitError(\"Error code: 429 - x\")",
+        "botocore.exceptions.ClientError: An error occurred (ThrottlingException) when calling the ListStacks operation: Rate exceeded",
+        "httpx.HTTPStatusError: Client error '403 Forbidden' for url 'https://pypi.example/simple'",
+        "Error response from daemon: toomanyrequests: You have reached your pull rate limit.",
+        "429 Too Many Requests is what the limiter answers",
     ] {
         assert_eq!(end(line), None, "{line}");
         let (_, signals) = read::<Reader>(line);
@@ -123,6 +139,24 @@ fn a_limit_says_when_it_ends() {
     let LogEnd::Ended(e) = reader.end() else { panic!() };
     assert_eq!((e.at, e.resets), (Some(SEEN), Some(SEEN.plus(20))));
     assert_eq!(e.words, "ERROR: HTTP 429: try again in 20s");
+}
+
+#[test]
+fn what_stands_beneath_a_failure_belongs_to_it() {
+    let answer = "ApiError: got status: 429 . {\n  \"error\": {\n    \"message\": \"You exceeded your current quota\"\n  }\n}\n";
+    let trace = "APIError: 529 {\"type\":\"overloaded_error\"}\n    at a (a.js:1:2)\n    at b (b.js:3:4)\n    at c (c.js:5:6)\n    at d (d.js:7:8)\n";
+    let http = |cause, status| Some((cause, Some(status)));
+    assert_eq!(end(answer), http(Cause::Quota, 429));
+    assert_eq!(end(trace), http(Cause::Overloaded, 529));
+    // No more than so many lines: a file that is printed beneath is none of it.
+    assert_eq!(end(&format!("HTTP 429: x\n{}", "  y\n".repeat(59))), http(Cause::RateLimit, 429));
+    assert_eq!(end(&format!("HTTP 429: x\n{}", "  y\n".repeat(70))), None);
+}
+
+#[test]
+fn an_answer_somebody_asked_to_see_is_no_failure() {
+    assert_eq!(end("HTTP/2 429\ncontent-type: text/html\nserver: x\n"), None);
+    assert_eq!(end("HTTP/2 429\n"), Some((Cause::RateLimit, Some(429))));
 }
 
 #[test]
