@@ -1,4 +1,5 @@
-//! The logs of a Hermes profile (`<profile home>/logs/agent.log`, `errors.log`; Hermes 0.19): dated lines of all its sessions.
+//! The logs of a Hermes profile (`<profile home>/logs/agent.log`, `errors.log`; Hermes 0.19 to 0.22): dated lines of all its sessions.
+//! They are never translated, and no answer of a model stands in them.
 //!
 //! The times are the wall time of the machine that wrote them, without a zone. They are taken as the wall time of
 //! the machine that reads, unless an offset is given; in the hour a clock is set back the earlier reading is taken.
@@ -32,6 +33,8 @@ pub struct Reader {
     /// Failures tried again since anything last worked.
     retries: u32,
     refused: Option<Evidence>,
+    /// When the session last wrote a line.
+    heard: Option<Time>,
 }
 
 /// So many failures in a row, with nothing that worked after them, are what an attempt ended on: a worker that is killed while
@@ -155,7 +158,11 @@ impl Format for Reader {
         let Some(entry) = Entry::of(line.text) else { return };
         let Some(session) = entry.session else { return };
         self.belongs(&entry, session);
-        if !self.turn(session, line.offset) || entry.logger != "agent.conversation_loop" {
+        if !self.turn(session, line.offset) {
+            return;
+        }
+        self.heard = self.time(entry.stated).or(self.heard);
+        if entry.logger != "agent.conversation_loop" {
             return;
         }
         out.extend(self.judge(&entry, line));
@@ -172,6 +179,10 @@ impl Format for Reader {
 
     fn worked(&self) -> u64 {
         self.worked
+    }
+
+    fn heard(&self) -> Option<Time> {
+        self.heard
     }
 }
 

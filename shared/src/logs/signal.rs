@@ -122,6 +122,11 @@ pub trait Format {
         0
     }
 
+    /// When the newest attempt last wrote a line, where each line states its time.
+    fn heard(&self) -> Option<Time> {
+        None
+    }
+
     /// The last things the agent itself said in the newest attempt, oldest first, at most 5 of at most [`MOST_WORDS`] bytes
     /// each. Untrusted.
     fn last_words(&self) -> Vec<String> {
@@ -145,6 +150,9 @@ pub struct Reading {
     /// How the attempts before the newest one ended, the newest of them first (see [`Format::earlier`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Option<Evidence>>,
+    /// When the newest attempt last wrote a line, where each line states its time (see [`Format::heard`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Time>,
 }
 
 impl Reading {
@@ -157,6 +165,7 @@ impl Reading {
             last_words: Vec::new(),
             file: None,
             earlier: Vec::new(),
+            heard: None,
         }
     }
 }

@@ -133,7 +133,8 @@ impl Tally {
         let last_words = self.reader.last_words().iter().map(|w| redact(w).into_owned()).collect();
         let mut earlier = self.reader.earlier();
         earlier.iter_mut().flatten().for_each(without_secrets);
-        Reading { end, modified: Some(written), signals, last_words, file, earlier }
+        let heard = self.reader.heard();
+        Reading { end, modified: Some(written), signals, last_words, file, earlier, heard }
     }
 }
 

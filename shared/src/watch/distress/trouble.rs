@@ -406,8 +406,9 @@ impl Case<'_> {
         if let LogEnd::Ended(e) = &self.s.reading.end {
             return Some(e.cause);
         }
+        // The booking says that a provider failed, and not how: a used-up quota is booked so as well.
         if self.run().is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
-            return Some(Cause::RateLimit);
+            return Some(Cause::ServerError);
         }
         let run = self.run().and_then(|r| r.error.as_deref());
         [said, run].into_iter().flatten().find_map(cause::of_text)

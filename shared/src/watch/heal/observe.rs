@@ -214,7 +214,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
                 let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
                 let profile = profile.or(detail.task.assignee.as_deref());
                 let ask = LogAsk { board: &board, task: &detail.task.id, profile, since, now, file };
-                let reading = world.logs.read(&ask, world.cache);
+                let reading = ended::by_board(&detail, world.logs.read(&ask, world.cache));
                 let refused = refused(&detail, &reading);
                 (reading.end, reading.modified, refused)
             }

@@ -235,7 +235,7 @@ fn of_run(
         // A run without length is a note that something was settled, not work.
         Some("completed") if end > run.started_at => News::Good,
         Some("rate_limited") => News::Bad {
-            cause: said.map_or(Cause::RateLimit, |e| e.cause),
+            cause: said.map_or(Cause::ServerError, |e| e.cause),
             resets: said.and_then(|e| e.resets),
         },
         _ => return None,
@@ -346,7 +346,7 @@ mod tests {
             ..crate::watch::testing::run(7, "luna", Some("rate_limited"))
         };
         let of = |said: Option<&Evidence>| of_run("t_00000001", &run, &BTreeMap::new(), said).unwrap().news;
-        assert_eq!(of(None), News::Bad { cause: Cause::RateLimit, resets: None });
+        assert_eq!(of(None), News::Bad { cause: Cause::ServerError, resets: None });
         let said = Evidence { resets: Some(Time(9)), ..Evidence::new(Cause::Quota, 1) };
         assert_eq!(of(Some(&said)), News::Bad { cause: Cause::Quota, resets: Some(Time(9)) });
         let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
