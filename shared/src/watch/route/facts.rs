@@ -2,6 +2,7 @@
 //! way there. Plain data, so that a pass can be shown, saved and decided again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -36,9 +37,9 @@ pub struct Routing {
     pub profiles: BTreeMap<String, Profile>,
     /// What this board's attempts showed of their providers.
     pub sightings: Vec<Sighting>,
-    /// How providers stand as other boards of this host see it.
+    /// How providers stand as other boards of the same Hermes root see it.
     pub others: Vec<Entry>,
-    /// What we sent to a provider within a night, on any board.
+    /// What we sent to a provider within a night, on any board of the same Hermes root.
     pub sent: Vec<Sent>,
     /// The owner's quiet hours are now, until then.
     pub quiet_until: Option<Time>,
@@ -61,9 +62,13 @@ pub struct Sent {
     pub is_open: bool,
 }
 
-/// What one board tells the others of its host.
+/// What one board tells the others of its Hermes root. A profile of the same name under another root is another one, with a key of
+/// its own.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Shared {
+    /// The root with links resolved; `None` for boards outside any.
+    #[serde(default)]
+    root: Option<PathBuf>,
     entries: Vec<Entry>,
     sent: Vec<Sent>,
 }
@@ -137,14 +142,17 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     sightings.dedup();
     let here = world.board.id().path.display().to_string();
     let entries = Ledger::fold(&sightings, &policy(world.config)).entries().to_vec();
+    let root = root.map(|root| root.canonicalize().unwrap_or(root));
+    let mine = Shared { root, entries, sent };
     if !clock_given {
-        share(world, &here, &Shared { entries, sent: sent.clone() });
+        share(world, &here, &mine);
     }
+    let Shared { root, sent, .. } = mine;
     let mut routing =
         Routing { profiles, sightings, others: Vec::new(), sent, quiet_until: quiet(world.config, now) };
     for (board, body) in world.cache.shared() {
         let Ok(other) = serde_json::from_str::<Shared>(&body) else { continue };
-        if board != here {
+        if board != here && other.root == root {
             // A board that is gone must not hold a provider for ever.
             let fresh = |e: &Entry| now.since(e.bad.max(e.until)) < NIGHT;
             routing.others.extend(other.entries.into_iter().filter(fresh));
