@@ -174,7 +174,7 @@ fn joined(own: Reading, profile: Reading) -> Reading {
     if profile.heard.is_none() && theirs.is_none() && profile.signals.is_empty() {
         return own;
     }
-    let end = match (own.end, theirs) {
+    let end = match (own.end.clone(), theirs) {
         // It failed, and only the worker's own words say at what.
         (LogEnd::Ended(mine), Some(e)) if e.cause == Cause::Unknown && !is_code_alone(&mine) => {
             LogEnd::Ended(Evidence { endpoint_host: e.endpoint_host, ..mine })
@@ -183,7 +183,8 @@ fn joined(own: Reading, profile: Reading) -> Reading {
         (LogEnd::Ended(mine), None) if profile.heard.is_some() && !is_code_alone(&mine) => LogEnd::NoEvidence,
         (mine, None) => mine,
     };
-    Reading { end, modified: own.modified, earlier: own.earlier, last_words: own.last_words, ..profile }
+    let Reading { modified, earlier, last_words, is_left, .. } = own;
+    Reading { end, modified, earlier, last_words, is_left, ..profile }
 }
 
 /// Whether nothing but its exit code tells how an attempt ended. That says whether another attempt may help, and not what refused

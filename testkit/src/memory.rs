@@ -604,6 +604,7 @@ fn set(t: &mut Task, now: Time, change: &Change) {
             t.started_at = t.started_at.or(Some(now));
         }
         Change::ForgetRun => t.current_run = None,
+        Change::ForgetHeartbeat => t.last_heartbeat_at = None,
         Change::SetFailures { count, error } => (t.failures, t.last_failure_error) = (*count, error.clone()),
         Change::Assign(to) => t.assignee.clone_from(to),
         Change::SetPriority(to) => t.priority = *to,

@@ -350,6 +350,18 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     changes
 }
 
+/// Whether the newest attempt ended because its claim ran out, and no worker was ever recorded for it: its dispatcher died, or could
+/// start none. Hermes 0.22 gives a task up for that after two of them.
+pub fn is_never_started(d: &Detail) -> bool {
+    let Some(run) =
+        d.newest_run().filter(|r| r.error.as_deref().is_some_and(|e| e.starts_with("stale_lock=")))
+    else {
+        return false;
+    };
+    let began = |e: &Event| matches!(e.kind.as_str(), "spawned" | "worker_registered" | "heartbeat");
+    run.last_heartbeat_at.is_none() && !d.events.iter().any(|e| e.run == Some(run.id) && began(e))
+}
+
 /// The failure text that jams Hermes' respawn guard, taken away. An own event kind: Hermes' `edited` would clear its
 /// hallucination diagnostics as well.
 pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
@@ -359,6 +371,13 @@ pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let payload = trail.payload(json!({"was": was}), Some(seen), &changes);
     changes.push(event("watchbill_guard_cleared", payload, None));
     changes
+}
+
+/// The heartbeat that a ready row kept of its last attempt, taken away.
+pub fn heartbeat_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let was = seen.task.last_heartbeat_at.map(|at| at.0);
+    let payload = trail.payload(json!({"was": was}), None, &[]);
+    vec![Change::ForgetHeartbeat, event("watchbill_heartbeat_cleared", payload, None)]
 }
 
 /// The one event that says we are done with a task: from here on it is somebody else's.

@@ -142,6 +142,10 @@ impl Format for Reader {
         self.section.worked()
     }
 
+    fn is_left(&self) -> bool {
+        !self.foreign && self.exited.as_ref().is_some_and(|behind| !behind.is_answered())
+    }
+
     fn earlier(&self) -> Vec<Option<Evidence>> {
         self.earlier.iter().cloned().collect()
     }

@@ -105,6 +105,14 @@ impl Format for Reader {
     fn heard(&self) -> Option<Time> {
         self.inner().heard()
     }
+
+    fn is_left(&self) -> bool {
+        self.inner().is_left()
+    }
+
+    fn waits(&self) -> Option<Time> {
+        self.inner().waits()
+    }
 }
 
 /// The reader for a log that begins with these lines; the first line that tells decides. `task`: it is a board's log of that

@@ -642,3 +642,16 @@ const FRAGMENTS: &[&str] = &[
     "❌",
     "HTTP 4",
 ];
+
+#[test]
+fn a_worker_that_wrote_its_exit_code_is_leaving_until_another_attempt_begins() {
+    let left = |log: &str| {
+        let mut reader = Reader::new("t_1");
+        feed(&mut reader, log.as_bytes(), 0, &mut Vec::new());
+        reader.is_left()
+    };
+    assert!(!left(&format!("{HEAD}{FOOT}\n")));
+    assert!(left(&format!("{HEAD}{FOOT}\n{EXIT}75\n\n")));
+    assert!(!left(&format!("{HEAD}{FOOT}\n{EXIT}75\nAnfrage: work kanban task t_1\n")));
+    assert!(!left(&format!("{HEAD}{FOOT}\n{EXIT}75\nit goes on\n")));
+}

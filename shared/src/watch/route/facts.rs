@@ -248,7 +248,8 @@ fn of_run(
         },
         _ => return None,
     };
-    Some(Sighting { at: end, ..sighting(task, run, profiles, news) })
+    let at = said.map_or(end, |e| e.refused_at(end));
+    Some(Sighting { at, ..sighting(task, run, profiles, news) })
 }
 
 /// What was seen of an attempt's provider, as of its begin.
@@ -357,6 +358,17 @@ mod tests {
         assert_eq!(of(None), News::Bad { cause: Cause::ServerError, resets: None });
         let said = Evidence { resets: Some(Time(9)), ..Evidence::new(Cause::Quota, 1) };
         assert_eq!(of(Some(&said)), News::Bad { cause: Cause::Quota, resets: Some(Time(9)) });
+        // It was booked when the limit was over: that is no other limit.
+        let ago = crate::watch::testing::ago;
+        let said =
+            Evidence { at: Some(ago(90)), resets: Some(ago(70)), ..Evidence::new(Cause::RateLimit, 1) };
+        let mut over = of_run("t_00000001", &run, &BTreeMap::new(), Some(&said)).unwrap();
+        assert_eq!(over.at, ago(90));
+        over.id = Id::new(Some("moon"), None);
+        let policy = policy(&Config::default());
+        let ledger = Ledger::fold(&[over], &policy);
+        let state = ledger.entries()[0].state(crate::watch::testing::NOW, None, &policy);
+        assert_eq!(state, crate::provider::ledger::State::HalfOpen);
         let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
         let payload = json!({"by": "synthesize-distress", "watchbill": trail});
         let events = [("t_00000009".to_owned(), event("watchbill_signal", 60, payload))];
