@@ -32,8 +32,8 @@ const ENDS: [End; 12] = [
 /// Those that are tried in English as well.
 const ENGLISH: [&str; 4] = ["r429", "r401", "quota", "loop"];
 
-/// Those whose work another profile may do.
-const MOVED: [&str; 3] = ["de-r401", "de-quota", "en-r429"];
+/// Those whose work another profile may do: as many as it takes at once.
+const MOVED: [&str; 2] = ["de-r401", "en-quota"];
 
 /// A profile that asks this mode, in a language.
 fn profile(home: &Home, provider: &Provider, language: &str, mode: &str) -> String {
