@@ -841,6 +841,9 @@ fn the_heartbeat_of_an_earlier_worker_is_cleared_before_the_next_one_inherits_it
     );
     assert!(d.steps[0].changes.contains(&Change::ForgetHeartbeat));
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_heartbeat_cleared", None));
+    // Whoever made it ready a moment ago may start it himself.
+    let touched = with!(old.clone(), |t| t.detail.events.push(event("unblocked", 5, json!({}))));
+    says(touched, "");
     let fresh = beat(600);
     assert!(!suspect(&fresh.detail.task, NOW, 30, false));
     says(fresh, "");
