@@ -122,6 +122,9 @@ fn images(seen: &Detail, changes: &[Change]) -> (Map<String, Value>, Map<String,
                 note("worker_pid", json!(task.worker_pid), Value::Null);
                 note("worker_started_at", json!(task.worker_started_at), Value::Null);
             }
+            Change::ForgetHeartbeat => {
+                note("last_heartbeat_at", json!(seconds(task.last_heartbeat_at)), Value::Null);
+            }
             Change::EndRun { .. } | Change::ForgetRun => {
                 note("current_run_id", json!(task.current_run), Value::Null);
             }
@@ -375,9 +378,10 @@ pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
 
 /// The heartbeat that a ready row kept of its last attempt, taken away.
 pub fn heartbeat_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
-    let was = seen.task.last_heartbeat_at.map(|at| at.0);
-    let payload = trail.payload(json!({"was": was}), None, &[]);
-    vec![Change::ForgetHeartbeat, event("watchbill_heartbeat_cleared", payload, None)]
+    let mut changes = vec![Change::ForgetHeartbeat];
+    let payload = trail.payload(json!({}), Some(seen), &changes);
+    changes.push(event("watchbill_heartbeat_cleared", payload, None));
+    changes
 }
 
 /// The one event that says we are done with a task: from here on it is somebody else's.

@@ -140,5 +140,13 @@ fn every_end_is_told_by_its_true_cause_in_any_language() {
         let (language, mode) = name.split_once('-').unwrap();
         home.await_status(&of(language, mode), "done");
     }
-    home.accepts(&all.iter().map(|(.., task)| task.as_str()).collect::<Vec<_>>());
+    let list = home.ask(&["list"]);
+    let list = list.as_array().unwrap();
+    for (.., task) in &all {
+        let status = home.task(task, "status");
+        assert!(list.iter().any(|t| t["id"] == **task && t["status"] == *status), "{task}");
+    }
+    assert!(home.ask(&["diagnostics"]).is_array());
+    assert!(home.ask(&["dispatch", "--dry-run"])["spawned"].is_array());
+    assert_eq!(home.value("PRAGMA integrity_check"), "ok");
 }
