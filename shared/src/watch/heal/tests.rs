@@ -1244,7 +1244,7 @@ proptest! {
         }
         prop_assert!(!matches!(row.status, Status::Review | Status::Triage | Status::Done | Status::Archived));
         let lifts = row.status == Status::Blocked
-            && step.changes.iter().any(|c| matches!(c, Change::SetStatus(_)));
+            && step.changes.iter().any(|c| matches!(c, Change::SetStatus(to) if *to != Status::Blocked));
         if lifts {
             prop_assert!(!crate::board::hermes::is_sticky(&t.detail.events));
             prop_assert!(row.max_retries.is_none());
