@@ -211,7 +211,8 @@ const OPENINGS: &[(&str, Cause)] = &[
     // Of `board run`; a signal that nobody explains is a death.
     ("worker killed by signal ", Cause::WorkerGone),
     ("worker exited with code ", Cause::ExitCode),
-    ("worker exited cleanly (rc=0) without calling", Cause::ProtocolViolation),
+    // 0.19 goes on with `calling`, 0.22 with the names of the calls.
+    ("worker exited cleanly (rc=0) without ", Cause::ProtocolViolation),
     ("Iteration budget exhausted (", Cause::IterationBudget),
     ("no heartbeat for ", Cause::TimedOut),
     ("no heartbeat ever ", Cause::TimedOut),
@@ -231,12 +232,22 @@ fn of_pid_text(rest: &str) -> Option<Cause> {
     }
     match what {
         "not alive" | "killed by signal 9" | "killed by signal 15" => Some(Cause::WorkerGone),
-        _ if what.starts_with("exited rate-limited") => Some(Cause::RateLimit),
+        // Exit code 75. Hermes 0.22 books so whatever the provider may do better next time, a used-up quota included.
+        _ if what.starts_with("exited rate-limited") => Some(Cause::ServerError),
+        // Exit code 78: a key, a model, a certificate or a firewall. Which of them only the worker's words say.
+        _ if what.starts_with("exited on a terminal provider error") => of_last_output(what),
         _ if what.starts_with("exited with code ") || what.starts_with("killed by signal ") => {
             Some(Cause::ExitCode)
         }
         _ => None,
     }
+}
+
+/// What a worker that ended on its provider said last, as Hermes 0.22 appends it: its newest words with a status.
+fn of_last_output(what: &str) -> Option<Cause> {
+    let (_, said) = what.split_once("Worker's last output: ")?;
+    let starts = said.rmatch_indices("HTTP ").map(|(at, _)| &said[at..]);
+    starts.filter_map(of_api_error).map(|(cause, _)| cause).next()
 }
 
 /// The provider's words behind what Hermes puts in front of them.
@@ -438,8 +449,27 @@ mod tests {
             ("pid 9 exited with code 429", Some(Cause::ExitCode)),
             (
                 "pid 9 exited rate-limited (quota wall) — requeued without counting a failure",
-                Some(Cause::RateLimit),
+                Some(Cause::ServerError),
             ),
+            (
+                "worker exited cleanly (rc=0) without kanban_complete, kanban_block or kanban_request_review — protocol",
+                Some(Cause::ProtocolViolation),
+            ),
+            (
+                "pid 9 exited on a terminal provider error (exit 78): the provider rejected this profile's",
+                None,
+            ),
+            (
+                "pid 9 exited on a terminal provider error (exit 78): fix it. Worker's last output: \"Check: • Is the key \
+                 valid? Provider said: HTTP 401: Invalid API key provided: sk-bad. Find your key at",
+                Some(Cause::Credential),
+            ),
+            (
+                "pid 9 exited on a terminal provider error (exit 78): fix it. Worker's last output: \"HTTP 404: The model \
+                 `m1` does not exist. Provider s",
+                Some(Cause::ModelMissing),
+            ),
+            ("pid 9 exited with code 1 Worker's last output: 'HTTP 429: x'", Some(Cause::ExitCode)),
             ("pid x not alive", None),
             ("pid 7 not alive, HTTP 429: x", None),
             ("worker gone (heal)", Some(Cause::WorkerGone)),

@@ -8,12 +8,14 @@ use saphyr::{LoadableYamlNode, Yaml};
 
 use crate::board::{BoardId, discover, hermes};
 use crate::cache::Cache;
+use crate::cause::Cause;
 use crate::host::{Holders, Host};
 use crate::logs::file::{self, Of};
 use crate::logs::taught::Patterns;
 use crate::logs::{Evidence, LogEnd, Reading, hermes as hermes_log};
 use crate::provider;
 use crate::provider::is_profile;
+use crate::time::Time;
 use crate::watch::{Dispatcher, LogAsk, LogReader, Runtime};
 
 /// Seconds between two ticks of a gateway's dispatcher unless configured.
@@ -50,6 +52,16 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
 /// Whether Hermes rewrites by itself what is in triage, as it does unless told otherwise.
 pub(crate) fn auto_decomposes(root: &Path) -> bool {
     settings(&root.join("config.yaml")).auto_decompose.unwrap_or(true)
+}
+
+/// Where Hermes keeps its boards, as its configuration says it, unless that is SQLite.
+pub(crate) fn foreign_storage(root: &Path) -> Option<String> {
+    let text = provider::yaml_text(&root.join("config.yaml"));
+    let documents = Yaml::load_from_str(&text).unwrap_or_default();
+    let kanban = documents.first().and_then(|d| d.as_mapping_get("kanban"))?;
+    let backend =
+        kanban.as_mapping_get("storage")?.as_mapping_get("backend")?.as_str()?.trim().to_lowercase();
+    (!backend.is_empty() && backend != "sqlite").then_some(backend)
 }
 
 /// Hermes' own settings that change what a death means.
@@ -132,24 +144,61 @@ impl LogReader for TaughtFiles<'_> {
         let Some(folder) = discover::logs_dir(ask.board) else { return Reading::of(LogEnd::Absent, None) };
         let worker_log = discover::log_file(&folder, ask.task);
         let own = file::read_taught(&ask_for(&worker_log, Of::Task(ask.task)), rules, cache);
-        if !matches!(own.end, LogEnd::NoEvidence | LogEnd::Absent) && !is_code_alone(&own.end) {
+        if !is_asked_about(&own.end) {
             return own;
         }
-        // Hermes keeps back what it tries again until it gives up: of a worker that is killed meanwhile, or lives and is
-        // refused again and again, only its profile's log tells.
         let Some(log) = profile_log(ask) else { return own };
-        let second = file::read_taught(&ask_for(&log, Of::ProfileOf(ask.task)), rules, cache);
-        // That log is written to by others too: when it last was says nothing about this worker.
-        let Some(second) = of_this_attempt(second, ask) else { return own };
-        let end = if matches!(second.end, LogEnd::Ended(_)) { second.end } else { own.end };
-        Reading { end, modified: own.modified, earlier: own.earlier, ..second }
+        let profile = file::read_taught(&ask_for(&log, Of::ProfileOf(ask.task)), rules, cache);
+        joined(own, of_this_attempt(profile, ask))
     }
+}
+
+/// Whether the log of the profile is asked about an end that the worker's own log shows. That log is never translated, names the
+/// endpoint, and nothing that a model wrote stands in it. What Hermes tries again stands there at once: 0.19 keeps it back from the
+/// worker's log until it gives up.
+fn is_asked_about(own: &LogEnd) -> bool {
+    match own {
+        LogEnd::Ended(e) => e.endpoint_host.is_none() && may_be_told(e),
+        LogEnd::NoEvidence | LogEnd::Absent => true,
+        LogEnd::Unreadable(_) => false,
+    }
+}
+
+/// Whether an end is one that the log of the profile would tell of: a refusal of the provider. Of a budget, a missing call and what
+/// comes before a session, only the worker's own log tells.
+fn may_be_told(e: &Evidence) -> bool {
+    e.cause.lies_with_provider()
+        || matches!(e.cause, Cause::ConnectionRefused | Cause::ModelMissing)
+        || is_code_alone(e)
+}
+
+/// What both logs come to. Where the profile's tells of this attempt at all, its word on the end counts; an exit code is still there
+/// where it has none. That log is written to by others too: when it last was says nothing about this worker.
+fn joined(own: Reading, profile: Reading) -> Reading {
+    let theirs = match &profile.end {
+        LogEnd::Ended(e) => Some(e.clone()),
+        _ => None,
+    };
+    if profile.heard.is_none() && theirs.is_none() && profile.signals.is_empty() {
+        return own;
+    }
+    let end = match (own.end.clone(), theirs) {
+        // It failed, and only the worker's own words say at what.
+        (LogEnd::Ended(mine), Some(e)) if e.cause == Cause::Unknown && !is_code_alone(&mine) => {
+            LogEnd::Ended(Evidence { endpoint_host: e.endpoint_host, ..mine })
+        }
+        (_, Some(e)) => LogEnd::Ended(e),
+        (LogEnd::Ended(mine), None) if profile.heard.is_some() && !is_code_alone(&mine) => LogEnd::NoEvidence,
+        (mine, None) => mine,
+    };
+    let Reading { modified, earlier, last_words, is_left, .. } = own;
+    Reading { end, modified, earlier, last_words, is_left, ..profile }
 }
 
 /// Whether nothing but its exit code tells how an attempt ended. That says whether another attempt may help, and not what refused
 /// this one, nor until when.
-fn is_code_alone(end: &LogEnd) -> bool {
-    matches!(end, LogEnd::Ended(e) if e.words.starts_with(hermes_log::EXIT))
+fn is_code_alone(e: &Evidence) -> bool {
+    e.words.starts_with(hermes_log::EXIT)
 }
 
 /// The log of the profile that worked on a task.
@@ -158,22 +207,21 @@ fn profile_log(ask: &LogAsk<'_>) -> Option<PathBuf> {
     Some(provider::home(root, name)?.join("logs/agent.log"))
 }
 
-/// What a profile's log says, as far as it says it of the attempt asked about: it holds those before it too.
-fn of_this_attempt(mut second: Reading, ask: &LogAsk<'_>) -> Option<Reading> {
-    let within = |e: &Evidence| e.at.is_some_and(|at| at >= ask.since.plus(-2) && at <= ask.now.plus(120));
-    second.signals.retain(|s| within(&s.evidence));
-    if matches!(&second.end, LogEnd::Ended(e) if !within(e)) {
-        second.end = LogEnd::NoEvidence;
+/// What a profile's log says, as far as it says it of the attempt asked about: it holds those before it too. One that cannot be read
+/// is no reason to doubt the worker's own.
+fn of_this_attempt(mut reading: Reading, ask: &LogAsk<'_>) -> Reading {
+    let within = |at: Time| at >= ask.since.plus(-2) && at <= ask.now.plus(120);
+    reading.heard = reading.heard.filter(|at| within(*at));
+    reading.signals.retain(|s| s.evidence.at.is_some_and(within));
+    if !matches!(&reading.end, LogEnd::Ended(e) if e.at.is_some_and(within)) {
+        reading.end = LogEnd::NoEvidence;
     }
-    // A profile's log that cannot be read is no reason to doubt the worker's own.
-    let tells = matches!(second.end, LogEnd::Ended(_)) || !second.signals.is_empty();
-    tells.then_some(second)
+    reading
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Time;
 
     #[test]
     fn reads_the_two_settings_and_survives_the_rest() {
@@ -289,5 +337,80 @@ mod tests {
             };
             assert_eq!(seen, end, "{task} {file:?}");
         }
+    }
+
+    /// What a recorded attempt of Hermes 0.22.2 ended on: cause, status, and the seconds until its limit ends.
+    type End = Option<(Cause, Option<u16>, Option<i64>)>;
+
+    /// Reads the logs of a recorded attempt: both, or one of them.
+    fn recorded(name: &str, worker: bool, profile: bool) -> Option<Evidence> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/hermes-0.22");
+        let (_, task) = name.split_once('.').unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (logs, home) = (dir.path().join("kanban/logs"), dir.path().join("profiles/luna/logs"));
+        std::fs::create_dir_all(&logs).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        if worker {
+            std::fs::copy(folder.join(format!("{name}.log")), logs.join(format!("{task}.log"))).unwrap();
+        }
+        if profile {
+            std::fs::copy(folder.join(format!("{name}.agent.log")), home.join("agent.log")).unwrap();
+        }
+        let root = Some(dir.path().to_owned());
+        let board = BoardId { path: dir.path().join("kanban.db"), slug: Some("default".into()), root };
+        let (since, now) = (Time(0), Time(4_000_000_000));
+        let ask = LogAsk { board: &board, task, profile: Some("luna"), since, now, file: None };
+        match LogFiles.read(&ask, &mut Cache::in_memory()).end {
+            LogEnd::Ended(e) => Some(e),
+            LogEnd::NoEvidence | LogEnd::Absent => None,
+            LogEnd::Unreadable(why) => panic!("{name}: {why}"),
+        }
+    }
+
+    #[test]
+    fn recorded_attempts_of_hermes_0_22_say_what_refused_them_in_any_language() {
+        let rows: [(&str, End); 17] = [
+            ("de-r429.t_c1c699aa", Some((Cause::RateLimit, Some(429), None))),
+            ("en-r429.t_1706f551", Some((Cause::RateLimit, Some(429), None))),
+            ("de-rstated.t_ae41be09", Some((Cause::RateLimit, Some(429), Some(20)))),
+            ("de-quota.t_69da84f3", Some((Cause::Quota, Some(429), None))),
+            ("en-quota.t_30be56cf", Some((Cause::Quota, Some(429), None))),
+            ("de-r402.t_2e0e2c41", Some((Cause::Quota, Some(402), None))),
+            ("de-r401.t_73e2b513", Some((Cause::Credential, Some(401), None))),
+            ("en-r401.t_637642b5", Some((Cause::Credential, Some(401), None))),
+            ("de-r403.t_c35bbcc2", Some((Cause::Credential, Some(403), None))),
+            ("de-r404.t_186c85e4", Some((Cause::ModelMissing, Some(404), None))),
+            ("de-loop.t_070c7850", Some((Cause::IterationBudget, None, None))),
+            ("en-loop.t_b9e23aca", Some((Cause::IterationBudget, None, None))),
+            ("de-chat.t_011fd9fa", Some((Cause::ProtocolViolation, None, None))),
+            ("en-chat.t_bf2369dc", Some((Cause::ProtocolViolation, None, None))),
+            ("de-reports.t_e12b5b72", Some((Cause::ProtocolViolation, None, None))),
+            // It quotes failures in its answers, in words that Hermes itself uses.
+            ("de-quoting.t_edb1a9ca", None),
+            ("de-ok.t_719713aa", None),
+        ];
+        for (name, want) in rows {
+            let alone = recorded(name, true, false);
+            assert_eq!(alone.as_ref().map(|e| (e.cause, e.http)), want.map(|w| (w.0, w.1)), "{name}");
+            let both = recorded(name, true, true);
+            let left = |e: &Evidence| e.resets.map(|at| at.since(e.at.unwrap()));
+            assert_eq!(both.as_ref().map(|e| (e.cause, e.http, left(e))), want, "{name}");
+            let refused = want.is_some_and(|w| w.1.is_some());
+            let host = refused.then_some("127.0.0.1:18471");
+            assert_eq!(both.as_ref().and_then(|e| e.endpoint_host.as_deref()), host, "{name}");
+            if refused {
+                let profile = recorded(name, false, true).map(|e| (e.cause, e.http));
+                assert_eq!(profile, want.map(|w| (w.0, w.1)), "{name}: the profile's log alone");
+            }
+        }
+    }
+
+    #[test]
+    fn a_recorded_worker_that_still_waits_for_its_provider_is_told_by_its_profiles_log() {
+        let name = "de-r503.t_b8f05792";
+        let e = recorded(name, true, true).unwrap();
+        let host = e.endpoint_host.as_deref();
+        assert_eq!((e.cause, host), (Cause::ConnectionRefused, Some("127.0.0.1:18471")), "{}", e.words);
+        assert_eq!(recorded(name, false, true).map(|e| e.cause), Some(Cause::ConnectionRefused));
     }
 }

@@ -205,6 +205,7 @@ fn stands(d: &Detail, column: Column) -> Cell {
         Column::ClaimExpires => number(t.claim_expires.map(|t| t.0)),
         Column::WorkerPid => number(t.worker_pid),
         Column::WorkerStartedAt => text(t.worker_started_at.as_deref()),
+        Column::LastHeartbeatAt => number(t.last_heartbeat_at.map(|t| t.0)),
         Column::CurrentRunId => number(t.current_run),
         Column::ConsecutiveFailures => number(Some(t.failures)),
         Column::LastFailureError => text(t.last_failure_error.as_deref()),

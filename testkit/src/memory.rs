@@ -200,6 +200,7 @@ impl Rows {
             Column::ClaimExpires => number(t.claim_expires.map(|t| t.0)),
             Column::WorkerPid => number(t.worker_pid),
             Column::WorkerStartedAt => text(t.worker_started_at.clone()),
+            Column::LastHeartbeatAt => number(t.last_heartbeat_at.map(|t| t.0)),
             Column::CurrentRunId => number(t.current_run),
             Column::ConsecutiveFailures => number(Some(t.failures)),
             Column::LastFailureError => text(t.last_failure_error.clone()),
@@ -236,6 +237,7 @@ impl Rows {
                 Column::ClaimExpires => t.claim_expires = number.map(Time),
                 Column::WorkerPid => t.worker_pid = number,
                 Column::WorkerStartedAt => t.worker_started_at = text,
+                Column::LastHeartbeatAt => t.last_heartbeat_at = number.map(Time),
                 Column::CurrentRunId => t.current_run = number,
                 Column::ConsecutiveFailures => t.failures = number.unwrap_or(0),
                 Column::LastFailureError => t.last_failure_error = text,
@@ -610,6 +612,7 @@ fn set(t: &mut Task, now: Time, change: &Change) {
             t.started_at = t.started_at.or(Some(now));
         }
         Change::ForgetRun => t.current_run = None,
+        Change::ForgetHeartbeat => t.last_heartbeat_at = None,
         Change::SetFailures { count, error } => (t.failures, t.last_failure_error) = (*count, error.clone()),
         Change::Assign(to) => t.assignee.clone_from(to),
         Change::SetPriority(to) => t.priority = *to,

@@ -110,6 +110,21 @@ fn what_is_no_board_is_65_and_stays_as_it_is() {
 }
 
 #[test]
+fn a_root_whose_boards_are_stored_elsewhere_is_65_in_one_line() {
+    let b = TestBoard::new();
+    let root = b.path().join("elsewhere");
+    fs::create_dir(&root).unwrap();
+    let heal = || ran(b.command("heal").env_remove("HERMES_KANBAN_DB").arg("--hermes-root").arg(&root));
+    assert!(heal().fails(66).contains("no board found"));
+    fs::write(root.join("config.yaml"), "kanban: {storage: {backend: postgres}}\n").unwrap();
+    assert!(
+        heal().fails(65).contains("its boards are stored in postgres, and only SQLite files can be read")
+    );
+    fs::write(root.join("config.yaml"), "kanban: {storage: {backend: sqlite}}\n").unwrap();
+    assert!(heal().fails(66).contains("no board found"));
+}
+
+#[test]
 fn a_board_without_runs_is_read_but_never_written() {
     let b = TestBoard::new();
     broken(&b);

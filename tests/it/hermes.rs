@@ -23,6 +23,8 @@ mod left; // what is somebody else's word or business
 mod limited; // workers that died of a provider's limit
 mod loops; // crash loops and the jam of the respawn guard
 #[cfg(feature = "real")]
+mod newer; // real workers of Hermes 0.22, in two languages
+#[cfg(feature = "real")]
 mod race; // the real dispatcher and `heal` at once
 #[cfg(feature = "real")]
 mod renamed; // workers whose title is `hermes` and nothing else

@@ -263,9 +263,19 @@ fn the_hold_ends_with_one_probe_and_what_is_remembered_decides_nothing() {
     assert!(b.later(9_000, &[]).ok().contains("resume"), "no hold lasts for ever");
 }
 
+/// Puts a board that nobody has open under the Hermes root of another one.
+fn under(mut b: TestBoard, root: &TestBoard) -> TestBoard {
+    let folder = root.path().join("kanban/boards/other");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(&b.db, folder.join("kanban.db")).unwrap();
+    b.db = folder.join("kanban.db");
+    b
+}
+
 #[test]
-fn boards_of_one_host_know_of_each_others_providers() {
-    let (a, b) = (TestBoard::fleet(), TestBoard::fleet());
+fn boards_of_one_root_know_of_each_others_providers() {
+    let a = TestBoard::fleet();
+    let b = under(TestBoard::fleet(), &a);
     a.died_of("t_00000001", LIMITED);
     a.settled(0).ok();
     b.add("t_00000002", "ready");
@@ -283,6 +293,25 @@ fn boards_of_one_host_know_of_each_others_providers() {
     let c = TestBoard::fleet();
     c.add("t_00000004", "ready");
     assert_eq!(c.routed(0).ok(), "", "another host's state knows nothing of it");
+}
+
+#[test]
+fn a_profile_of_the_same_name_under_another_root_is_another_one() {
+    let (a, b) = (TestBoard::fleet(), TestBoard::fleet());
+    a.died_of("t_00000001", REFUSED_KEY);
+    a.died_of("t_00000002", LIMITED);
+    ran(a.command("synthesize-distress").arg("--db").arg(&a.db)).ok();
+    b.add("t_00000003", "ready");
+    // One user, and so one state.
+    let with = |args: &[&str]| ran(a.command(args[0]).args(&args[1..]).arg("--db").arg(&b.db));
+    assert_eq!(with(&["route-blocked"]).ok(), "");
+    assert_eq!(b.place("t_00000003"), at("luna", "ready"));
+    let said = with(&["watchbill", "providers"]).ok();
+    assert!(said.contains("healthy") && !said.contains("refused") && !said.contains("limited"), "{said}");
+    let both =
+        ran(a.command("watchbill").arg("providers").arg("--db").arg(&a.db).arg("--db").arg(&b.db)).ok();
+    let lines = |word: &str| both.lines().filter(|l| l.contains(word)).count();
+    assert_eq!((lines("refused"), lines("healthy ")), (2, 3), "{both}");
 }
 
 #[test]

@@ -40,9 +40,10 @@ impl TestBoard {
     }
 }
 
-/// What is not played: two cases that take a running opencode server and leave the rows of a claim that ran out and of a card
+/// What is not played: a living worker that wrote its exit code, as one of an earlier attempt; two cases that take a running opencode server and leave the rows of a claim that ran out and of a card
 /// about living work, and the other reasons for the same comment or card of `budget-check`.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 11] = [
+    ("heal", "exited-worker"),
     ("heal", "older-worker"),
     ("heal", "session-orphaned"),
     ("synthesize-distress", "session"),

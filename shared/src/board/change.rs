@@ -260,6 +260,8 @@ pub enum Change {
         /// When the claim now runs out.
         expires: Time,
     },
+    /// Forgets the sign of life that an earlier worker left on the row of a task that does not run. Its run keeps its own.
+    ForgetHeartbeat,
     /// Opens a run under the claim just taken.
     StartRun {
         /// Who works.

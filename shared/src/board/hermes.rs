@@ -122,6 +122,9 @@ fn images(seen: &Detail, changes: &[Change]) -> (Map<String, Value>, Map<String,
                 note("worker_pid", json!(task.worker_pid), Value::Null);
                 note("worker_started_at", json!(task.worker_started_at), Value::Null);
             }
+            Change::ForgetHeartbeat => {
+                note("last_heartbeat_at", json!(seconds(task.last_heartbeat_at)), Value::Null);
+            }
             Change::EndRun { .. } | Change::ForgetRun => {
                 note("current_run_id", json!(task.current_run), Value::Null);
             }
@@ -350,6 +353,18 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     changes
 }
 
+/// Whether the newest attempt ended because its claim ran out, and no worker was ever recorded for it: its dispatcher died, or could
+/// start none. Hermes 0.22 gives a task up for that after two of them.
+pub fn is_never_started(d: &Detail) -> bool {
+    let Some(run) =
+        d.newest_run().filter(|r| r.error.as_deref().is_some_and(|e| e.starts_with("stale_lock=")))
+    else {
+        return false;
+    };
+    let began = |e: &Event| matches!(e.kind.as_str(), "spawned" | "worker_registered" | "heartbeat");
+    run.last_heartbeat_at.is_none() && !d.events.iter().any(|e| e.run == Some(run.id) && began(e))
+}
+
 /// The failure text that jams Hermes' respawn guard, taken away. An own event kind: Hermes' `edited` would clear its
 /// hallucination diagnostics as well.
 pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
@@ -358,6 +373,14 @@ pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let was = clean(t.last_failure_error.as_deref());
     let payload = trail.payload(json!({"was": was}), Some(seen), &changes);
     changes.push(event("watchbill_guard_cleared", payload, None));
+    changes
+}
+
+/// The heartbeat that a ready row kept of its last attempt, taken away.
+pub fn heartbeat_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let mut changes = vec![Change::ForgetHeartbeat];
+    let payload = trail.payload(json!({}), Some(seen), &changes);
+    changes.push(event("watchbill_heartbeat_cleared", payload, None));
     changes
 }
 

@@ -21,6 +21,7 @@ pub enum Column {
     ClaimExpires,
     WorkerPid,
     WorkerStartedAt,
+    LastHeartbeatAt,
     CurrentRunId,
     ConsecutiveFailures,
     LastFailureError,
@@ -47,6 +48,7 @@ impl Column {
             Column::ClaimExpires => "claim_expires",
             Column::WorkerPid => "worker_pid",
             Column::WorkerStartedAt => "worker_started_at",
+            Column::LastHeartbeatAt => "last_heartbeat_at",
             Column::CurrentRunId => "current_run_id",
             Column::ConsecutiveFailures => "consecutive_failures",
             Column::LastFailureError => "last_failure_error",
@@ -71,9 +73,11 @@ impl Column {
             Column::Priority | Column::ConsecutiveFailures | Column::BlockRecurrences => {
                 matches!(cell, Cell::Number(_))
             }
-            Column::CompletedAt | Column::ClaimExpires | Column::WorkerPid | Column::CurrentRunId => {
-                matches!(cell, Cell::Number(_) | Cell::None)
-            }
+            Column::CompletedAt
+            | Column::ClaimExpires
+            | Column::WorkerPid
+            | Column::LastHeartbeatAt
+            | Column::CurrentRunId => matches!(cell, Cell::Number(_) | Cell::None),
             _ => matches!(cell, Cell::Text(_) | Cell::None),
         }
     }

@@ -36,7 +36,8 @@ use crate::config::{Config, Loaded};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::pass::Tools;
-use crate::report::{self, Loudness};
+use crate::report::{self, Loudness, printable};
+use crate::runtime;
 use crate::session::opencode::Opencode;
 use crate::time::Time;
 use crate::watch::Pass;
@@ -369,7 +370,7 @@ impl Common {
             root: self.hermes_root.clone().or_else(|| config.board.hermes_root.clone()),
             configured: config.board.db.clone(),
         };
-        discover::find(&which, &env)
+        discover::find(&which, &env).map_err(|missing| stored_elsewhere(&which, missing))
     }
 
     /// The folder whose owner runs the workers: that of a board that is named, else the Hermes root.
@@ -378,6 +379,16 @@ impl Common {
         let given = self.hermes_root.as_deref().or(config.board.hermes_root.as_deref());
         named.map(std::path::Path::to_path_buf).or_else(|| discover::root(given, &env))
     }
+}
+
+/// Why no board was found, where Hermes' own configuration says it.
+fn stored_elsewhere(which: &Which, missing: Error) -> Error {
+    let root = discover::root(which.root.as_deref(), &env).filter(|_| missing.kind == Kind::NoInput);
+    let Some((root, backend)) = root.and_then(|r| runtime::foreign_storage(&r).map(|b| (r, b))) else {
+        return missing;
+    };
+    let what = format!("its boards are stored in {}, and only SQLite files can be read", printable(&backend));
+    Error::new(Kind::Data, root.display().to_string(), what)
 }
 
 /// One reading of the clock, and this machine as it is now.

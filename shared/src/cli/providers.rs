@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ struct Row {
     probing: Option<String>,
 }
 
-/// Everything the boards of this host show together.
+/// Everything the boards of one Hermes root show together.
 #[derive(Default)]
 struct Seen {
     routing: Routing,
@@ -58,8 +59,10 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
     let pass = here.pass("providers", None, true);
     let mut cache = Cache::open(Cache::place(&env));
     let mut tools = here.tools(&pass, &config, &mut cache, false);
-    let mut seen = Seen::default();
+    let mut roots: BTreeMap<Option<PathBuf>, Seen> = BTreeMap::new();
     for id in common.boards(&config)? {
+        let root = id.root.clone().map(|root| root.canonicalize().unwrap_or(root));
+        let seen = roots.entry(root).or_default();
         let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;
         pass::look(&mut board, &id, &mut tools, |world, pass| {
             let rows = world.board.glance(&GLANCED)?;
@@ -81,9 +84,9 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
             Ok(())
         })?;
     }
-    let router = Router::new(&seen.routing, &config, here.now, &[], Vec::new());
-    let rows = rows(&seen, &router);
-    let quiet = seen.routing.quiet_until;
+    let of_root = |seen: &Seen| rows(seen, &Router::new(&seen.routing, &config, here.now, &[], Vec::new()));
+    let rows: Vec<Row> = roots.values().flat_map(of_root).collect();
+    let quiet = roots.values().find_map(|seen| seen.routing.quiet_until);
     if common.json {
         let all: Vec<Value> = rows.iter().map(|r| whole(r, here.now)).collect();
         let report = json!({

@@ -24,7 +24,7 @@ use crate::watch::budget::BudgetCheck;
 use crate::watch::distress::SynthesizeDistress;
 use crate::watch::heal::Heal;
 use crate::watch::route::RouteBlocked;
-use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, Watcher, World, budget, heal, word};
+use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, Watcher, World, budget, ended, heal, word};
 
 /// Most tasks it waits for that are looked at.
 const MOST_KIN: usize = 5;
@@ -253,7 +253,8 @@ fn read(
     let Some(run) = d.newest_run() else { return Reading::of(LogEnd::Absent, None) };
     let profile = run.profile.as_deref().or(d.task.assignee.as_deref());
     let file = d.words_file();
-    logs.read(&LogAsk { board, task: &d.task.id, profile, since: run.started_at, now, file }, cache)
+    let ask = LogAsk { board, task: &d.task.id, profile, since: run.started_at, now, file };
+    ended::by_board(d, logs.read(&ask, cache))
 }
 
 /// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.

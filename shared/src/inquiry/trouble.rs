@@ -111,7 +111,7 @@ fn of_run(f: &Facts, r: &Run) -> Trouble {
     let of_text = error.filter(|_| outcome != "reclaimed").and_then(cause::of_text);
     let known = of_text.or(match outcome {
         "timed_out" => Some(Cause::TimedOut),
-        "rate_limited" => Some(Cause::RateLimit),
+        "rate_limited" => Some(Cause::ServerError),
         "protocol_violation" => Some(Cause::ProtocolViolation),
         _ => None,
     });

@@ -1,7 +1,7 @@
-//! The worker log of Hermes (0.19 and the exit trailer of later versions): which line ended the last attempt.
+//! The worker log of Hermes (0.19 to 0.22): which line ended the last attempt.
 //!
 //! All attempts at a task share one file without times. An ordinary worker writes its status lines at column
-//! 0, its tool lines behind `  ┊`, its answer indented by four or more; so an answer or a diff that quotes a
+//! 0, its tool lines behind `  ┊`, its answer indented by four or more (0.19) or in a box (0.22); so an answer or a diff that quotes a
 //! failure line never stands where the real one stands. A goal-mode worker writes answers bare; there only
 //! the very last answer counts, and only if nothing but a start or another failure stands before it.
 //!
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use section::Section;
 pub(crate) use words::{EXIT, is_mark, is_weak_mark, skip_escape};
-use words::{QUERY, Row, SESSION, is_close, is_start};
+use words::{Row, SESSION, is_close, is_start, query};
 
 use crate::logs::{Evidence, Format, Line, LogEnd, Signal};
 
@@ -72,7 +72,7 @@ impl Reader {
     /// Whether a log whose first telling line is this one starts with an attempt.
     pub(crate) fn begins_with(text: &str) -> bool {
         let row = Row::new(0, text, crate::time::Time(0));
-        row.starts(QUERY) || is_start(&row)
+        query(&row.text).is_some() || is_start(&row)
     }
 
     fn begin(&mut self, section: Section, owner: Option<&str>) {
@@ -92,7 +92,7 @@ impl Reader {
     /// follows an attempt's closing lines without a start of its own (warnings at interpreter exit) still belongs to
     /// it: better an old failure too many than a new reset too many.
     fn turn(&mut self, row: &Row<'_>) {
-        let query = row.text.strip_prefix(QUERY);
+        let query = query(&row.text);
         let ended = self.closed.is_some() || self.exited.is_some();
         if query.is_some() || (ended && is_start(row)) {
             self.begin(Section::default(), query);
@@ -140,6 +140,10 @@ impl Format for Reader {
 
     fn worked(&self) -> u64 {
         self.section.worked()
+    }
+
+    fn is_left(&self) -> bool {
+        !self.foreign && self.exited.as_ref().is_some_and(|behind| !behind.is_answered())
     }
 
     fn earlier(&self) -> Vec<Option<Evidence>> {

@@ -1,4 +1,5 @@
-//! The logs of a Hermes profile (`<profile home>/logs/agent.log`, `errors.log`; Hermes 0.19): dated lines of all its sessions.
+//! The logs of a Hermes profile (`<profile home>/logs/agent.log`, `errors.log`; Hermes 0.19 to 0.22): dated lines of all its sessions.
+//! They are never translated, and no answer of a model stands in them.
 //!
 //! The times are the wall time of the machine that wrote them, without a zone. They are taken as the wall time of
 //! the machine that reads, unless an offset is given; in the hour a clock is set back the earlier reading is taken.
@@ -32,6 +33,10 @@ pub struct Reader {
     /// Failures tried again since anything last worked.
     retries: u32,
     refused: Option<Evidence>,
+    /// When the session last wrote a line.
+    heard: Option<Time>,
+    /// Until when it waits for its provider by itself before it asks again.
+    waits: Option<Time>,
 }
 
 /// So many failures in a row, with nothing that worked after them, are what an attempt ended on: a worker that is killed while
@@ -107,6 +112,17 @@ impl Reader {
         true
     }
 
+    /// What is said outside any session. Whether a worker tries a turn again is said there, by its task.
+    fn outside(&mut self, entry: &Entry<'_>) {
+        let Some(task) = self.task.as_deref().filter(|_| entry.logger == "agent.kanban_turn_recovery") else {
+            return;
+        };
+        let (pause, at) = (own_pause(entry.message), self.time(entry.stated));
+        if entry.message.split(' ').any(|word| word == task) {
+            self.waits = pause.zip(at).map(|(pause, at)| at.plus(pause)).or(self.waits);
+        }
+    }
+
     fn judge(&mut self, entry: &Entry<'_>, line: &Line<'_>) -> Option<Signal> {
         let said = entry.message;
         let (kind, detail, unsaid) = if let Some(rest) = said.strip_prefix("API call failed (attempt ") {
@@ -160,9 +176,16 @@ impl Reader {
 impl Format for Reader {
     fn line(&mut self, line: &Line<'_>, out: &mut Vec<Signal>) {
         let Some(entry) = Entry::of(line.text) else { return };
-        let Some(session) = entry.session else { return };
+        let Some(session) = entry.session else { return self.outside(&entry) };
         self.belongs(&entry, session);
-        if !self.turn(session, line.offset) || entry.logger != "agent.conversation_loop" {
+        if !self.turn(session, line.offset) {
+            return;
+        }
+        self.heard = self.time(entry.stated).or(self.heard);
+        if let Some(pause) = own_pause(entry.message) {
+            self.waits = self.heard.map(|at| at.plus(pause));
+        }
+        if entry.logger != "agent.conversation_loop" {
             return;
         }
         out.extend(self.judge(&entry, line));
@@ -180,6 +203,23 @@ impl Format for Reader {
     fn worked(&self) -> u64 {
         self.worked
     }
+
+    fn heard(&self) -> Option<Time> {
+        self.heard
+    }
+
+    fn waits(&self) -> Option<Time> {
+        self.waits
+    }
+}
+
+/// Seconds for which a worker waits for its provider by itself: in one of five cycles, or before one of three further turns (Hermes
+/// 0.21.5 and later).
+fn own_pause(said: &str) -> Option<i64> {
+    let cycle = || said.starts_with("Provider unavailable (").then(|| said.split_once(", retrying in "))?;
+    let turn = || said.starts_with("[kanban] provider failure on ").then(|| said.split_once(") after "))?;
+    let (_, rest) = cycle().or_else(turn)?;
+    rest.split_once('s')?.0.parse().ok().filter(|s| (0..=3_600).contains(s))
 }
 
 /// Whether a line is one of a profile's log.

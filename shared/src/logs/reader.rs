@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Format, Line, LogEnd, Signal, claude, codex, hermes, plain, profile};
+use crate::time::Time;
 
 /// A reader of one of the formats we know. Goes through JSON unchanged, so that a later pass goes on where this one stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,6 +100,18 @@ impl Format for Reader {
 
     fn earlier(&self) -> Vec<Option<Evidence>> {
         self.inner().earlier()
+    }
+
+    fn heard(&self) -> Option<Time> {
+        self.inner().heard()
+    }
+
+    fn is_left(&self) -> bool {
+        self.inner().is_left()
+    }
+
+    fn waits(&self) -> Option<Time> {
+        self.inner().waits()
     }
 }
 

@@ -88,6 +88,15 @@ impl Evidence {
     }
 }
 
+impl Evidence {
+    /// When a provider refused, of an attempt that was booked at `booked`: a stated end counts from the line that states it. A
+    /// dispatcher from cron books a minute later, when a limit of seconds is over.
+    pub(crate) fn refused_at(&self, booked: Time) -> Time {
+        let stated = self.at.filter(|_| self.resets.is_some());
+        stated.map_or(booked, |at| at.min(booked))
+    }
+}
+
 /// One thing a log says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
@@ -122,6 +131,21 @@ pub trait Format {
         0
     }
 
+    /// When the newest attempt last wrote a line, where each line states its time.
+    fn heard(&self) -> Option<Time> {
+        None
+    }
+
+    /// Whether the newest attempt said that its worker ends now, and nothing after that.
+    fn is_left(&self) -> bool {
+        false
+    }
+
+    /// Until when the newest attempt waits for its provider by itself before it asks again.
+    fn waits(&self) -> Option<Time> {
+        None
+    }
+
     /// The last things the agent itself said in the newest attempt, oldest first, at most 5 of at most [`MOST_WORDS`] bytes
     /// each. Untrusted.
     fn last_words(&self) -> Vec<String> {
@@ -145,6 +169,15 @@ pub struct Reading {
     /// How the attempts before the newest one ended, the newest of them first (see [`Format::earlier`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Option<Evidence>>,
+    /// When the newest attempt last wrote a line, where each line states its time (see [`Format::heard`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Time>,
+    /// Until when the newest attempt waits for its provider by itself before it asks again (see [`Format::waits`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Time>,
+    /// The newest attempt said that its worker ends now, and nothing after that (see [`Format::is_left`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_left: bool,
 }
 
 impl Reading {
@@ -157,6 +190,9 @@ impl Reading {
             last_words: Vec::new(),
             file: None,
             earlier: Vec::new(),
+            heard: None,
+            waits: None,
+            is_left: false,
         }
     }
 }

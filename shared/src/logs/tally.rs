@@ -152,7 +152,9 @@ impl Tally {
         let last_words = self.reader.last_words().iter().map(|w| redact(w).into_owned()).collect();
         let mut earlier = self.reader.earlier();
         earlier.iter_mut().flatten().for_each(without_secrets);
-        Reading { end, modified: Some(written), signals, last_words, file, earlier }
+        let (heard, waits) = (self.reader.heard(), self.reader.waits());
+        let is_left = self.reader.is_left();
+        Reading { end, modified: Some(written), signals, last_words, file, earlier, heard, waits, is_left }
     }
 }
 

@@ -52,6 +52,22 @@ fn written_down(d: &Detail, counts: impl Fn(Cause) -> bool) -> BTreeSet<i64> {
     d.events.iter().filter_map(of).collect()
 }
 
+/// How Hermes 0.22 books an attempt whose worker ended with exit code 0 and left its task open. In that version a worker that a
+/// provider refused ends with another code; before it every worker ended with 0, and the text went on with `calling`.
+const LEFT_OPEN: &str = "worker exited cleanly (rc=0) without kanban_complete, ";
+
+/// Puts the board's own word on the end of the newest attempt before the log's, where it has one that leaves no doubt: what a model
+/// wrote into its log may read like any failure.
+pub(crate) fn by_board(d: &Detail, mut reading: Reading) -> Reading {
+    let error = d.newest_run().filter(|r| r.ended_at.is_some()).and_then(|r| r.error.as_deref());
+    let is_other = !matches!(&reading.end, LogEnd::Ended(e) if e.cause == Cause::ProtocolViolation);
+    if error.is_some_and(|e| e.starts_with(LEFT_OPEN)) && is_other {
+        let words = "exit code 0 without a call that closes the task".to_owned();
+        reading.end = LogEnd::Ended(Evidence { words, ..Evidence::new(Cause::ProtocolViolation, 0) });
+    }
+    reading
+}
+
 /// Finished attempts and the lines they ended on, the newest first: the last parts of the log beside the newest attempts, as far as
 /// these followed one another at once. Nothing in the log says which part is whose, and across a pause one may have written none.
 pub(crate) fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Evidence)> {
@@ -126,6 +142,29 @@ mod tests {
         let mut d = ran(&[(100, Some(100)), (110, Some(105)), (300, Some(150))]);
         d.runs[1].outcome = Some("spawn_failed".into());
         assert_eq!(told(&d, &says(&[l], 150)).iter().map(|(r, _)| r.id).collect::<Vec<_>>(), [7]);
+    }
+
+    #[test]
+    fn the_boards_own_word_comes_before_the_logs_where_it_leaves_no_doubt() {
+        let quoted = || says(&[Some(Cause::RateLimit)], 50);
+        let error = "worker exited cleanly (rc=0) without kanban_complete, kanban_block or kanban_request_review — protocol";
+        for (error, ended, cause) in [
+            (error, Some(50), Some(Cause::ProtocolViolation)),
+            // Every worker of 0.19 ends so, also one that a limit ended.
+            (
+                "worker exited cleanly (rc=0) without calling kanban_complete",
+                Some(50),
+                Some(Cause::RateLimit),
+            ),
+            ("pid 7 exited rate-limited (quota wall)", Some(50), Some(Cause::RateLimit)),
+            (error, None, Some(Cause::RateLimit)),
+        ] {
+            let mut d = ran(&[(100, ended)]);
+            d.runs[0].error = Some(error.into());
+            let end = by_board(&d, quoted()).end;
+            let seen = if let LogEnd::Ended(e) = end { Some(e.cause) } else { None };
+            assert_eq!(seen, cause, "{error} {ended:?}");
+        }
     }
 
     #[test]

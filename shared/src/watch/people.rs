@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::word;
-use crate::board::{Detail, Event, Status, hermes};
+use crate::board::{Detail, Event, Run, Status, hermes};
 use crate::time::Time;
 
 /// The event with which a person is told of something that changes no row.
@@ -11,6 +11,12 @@ pub(crate) const TOLD: &str = "watchbill_detected";
 
 /// The key of a worker that outlived its attempt.
 pub(crate) const OLDER_WORKER: &str = "older-worker";
+
+/// The key of a host that refuses to start a worker.
+pub(crate) const HOST_REFUSES: &str = "host-refuses";
+
+/// The key of a worker that said it ends and lives on.
+pub(crate) const EXITED: &str = "exited-worker";
 
 /// Why a task waits for a person, and since when, if it does: a block that only a person lifts, about which no card asks
 /// anybody else, or a worker that lives and about which a person was told.
@@ -29,16 +35,20 @@ pub(crate) fn waits(d: &Detail) -> Option<(String, Option<Time>)> {
     Some((why, block.map(|e| e.at)))
 }
 
-/// What `heal` told a person of a living worker, as long as it stands: nothing happened to the task since, and it was not
-/// noted as over.
+/// What `heal` told a person of a living worker, or of a host that starts none, as long as it stands: nothing happened to the task
+/// since, and it was not noted as over. A start that the host refused is nothing.
 pub(crate) fn told(d: &Detail) -> Option<&Event> {
-    let since = d.events.iter().rposition(word::is_turn).map_or(0, |at| at + 1);
+    let unstarted = |r: &&Run| r.outcome.as_deref() == Some("spawn_failed");
+    let is_refused =
+        |e: &Event| e.run.is_some_and(|run| d.runs.iter().filter(unstarted).any(|r| r.id == run));
+    let since = d.events.iter().rposition(|e| word::is_turn(e) && !is_refused(e)).map_or(0, |at| at + 1);
     let newest = d.events[since..].iter().rev().find(|e| is_told(e))?;
     (newest.payload.get("over").is_none()).then_some(newest)
 }
 
 fn is_told(e: &Event) -> bool {
-    let of_worker = |key: &str| key == OLDER_WORKER || key.starts_with("health:");
+    let of_worker =
+        |key: &str| [OLDER_WORKER, HOST_REFUSES, EXITED].contains(&key) || key.starts_with("health:");
     e.kind == TOLD && e.by() == Some(super::heal::NAME) && key(e).is_some_and(of_worker)
 }
 

@@ -59,6 +59,15 @@ impl Home {
         Some(home)
     }
 
+    /// The same of Hermes 0.22.2, which starts as many workers as there is work for.
+    #[cfg(feature = "real")]
+    pub fn newer() -> Option<Home> {
+        let home = Home::with(super::python::newer_home()?);
+        std::fs::write(home.path().join("config.yaml"), "kanban: {max_in_progress: 99}\n").unwrap();
+        home.hermes(&["init"]).ok();
+        Some(home)
+    }
+
     /// The same without board and profiles yet.
     pub fn bare() -> Option<Home> {
         Some(Home::with(python_home()?))
@@ -147,6 +156,11 @@ impl Home {
             .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
             .env("HOME", self.path())
             .env("HERMES_HOME", self.path())
+            // Texts of 0.22 for which the tests' package has no catalogue; 0.19 knows no such variable.
+            .env(
+                "HERMES_BUNDLED_LOCALES",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hermes-locales"),
+            )
             .env("TZ", "UTC")
             .stdin(Stdio::null());
         command

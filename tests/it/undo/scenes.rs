@@ -180,6 +180,15 @@ pub(super) fn words() -> Vec<Scene> {
     all.push(Scene::new(used_up(), "heal", 0, "escalate"));
     let work = Work::new(&silent(7_200));
     all.push(Scene { kept: vec![work.worker], ..Scene::new(work.board, "heal", 0, "tell") });
+    let b = TestBoard::new();
+    b.add(A, "ready");
+    b.sql(&format!(
+        "UPDATE tasks SET last_failure_error = 'cannot create restart-safe systemd scope for gateway child: no bus';
+         INSERT INTO task_events (task_id, kind, payload, created_at)
+           VALUES ('{A}', 'spawn_failed', '{{\"failures\":0,\"infrastructure\":true}}', {})",
+        now()
+    ));
+    all.push(Scene::new(b, "heal", 4_000, "tell"));
     let b = TestBoard::own();
     b.died_of(A, BUDGET);
     ran(&mut b.command("synthesize-distress")).ok();
@@ -257,6 +266,10 @@ fn heal() -> Vec<Scene> {
     let b = TestBoard::new();
     b.add(A, "ready");
     b.sql("UPDATE tasks SET consecutive_failures = 1, last_failure_error = 'pid 429 not alive'");
+    all.push(heal(b, 4_000, "clear"));
+    let b = TestBoard::new();
+    b.add(A, "ready");
+    b.sql(&format!("UPDATE tasks SET last_heartbeat_at = {}", now()));
     all.push(heal(b, 4_000, "clear"));
     let b = TestBoard::own();
     b.add(A, "todo");

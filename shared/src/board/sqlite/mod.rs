@@ -521,6 +521,7 @@ impl SqliteBoard {
                 self.set(tx, id, &[("claim_expires", &expires.0), ("last_heartbeat_at", &now.0)])?;
                 tx.prepare_cached(W_BEAT_RUN)?.execute(params![id, expires.0, now.0])?;
             }
+            Change::ForgetHeartbeat => self.set(tx, id, &[("last_heartbeat_at", &None::<i64>)])?,
             Change::StartRun { profile } => {
                 tx.prepare_cached(W_START_RUN)?.execute(params![id, profile, now.0])?;
                 let run = tx.last_insert_rowid();

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::walk::{Walk, append};
 use super::words::{
-    BUSY, DETAIL, ENDPOINT, EXIT, INITIALIZING, PROVIDER, QUERY, RETRY, Row, SESSION, TOOL, final_answer,
-    is_close, is_guidance, is_ordinary, is_start, retry,
+    BUSY, DETAIL, ENDPOINT, EXIT, INITIALIZING, PROVIDER, RETRY, Row, SESSION, TOOL, api_verdict, failed_try,
+    final_answer, is_close, is_guidance, is_ordinary, is_start, query, retry,
 };
 use crate::cause::{Cause, of_failure};
 use crate::clip::clip_words;
@@ -107,15 +107,16 @@ impl Section {
         let blank = row.is_blank();
         let bound = Bound::of(row);
         if self.start.is_none() {
-            self.whole |= row.at == 0 || bound == Bound::Start || row.starts(QUERY);
+            let begins = query(&row.text).is_some();
+            self.whole |= row.at == 0 || bound == Bound::Start || begins;
             self.start = Some(row.at);
-            self.opening = row.starts(QUERY).then(Opening::default);
+            self.opening = begins.then(Opening::default);
         } else {
             self.open(row, blank);
         }
         self.signed |= row.starts(SESSION);
         self.ordinary = self.ordinary || is_ordinary(row);
-        self.closed |= bound == Bound::End;
+        self.closed |= matches!(bound, Bound::End | Bound::Exit);
         self.answered |= !blank && bound == Bound::None;
         self.busy |= row.starts(BUSY);
         if bound == Bound::Exit {
@@ -179,8 +180,13 @@ impl Section {
             }
             out.push(Signal { kind: SignalKind::Retry, evidence: told });
         }
-        if self.is_ordinary() && row.starts(RETRY) {
+        if !self.is_ordinary() || self.walk.is_answering() {
+            return;
+        }
+        if row.starts(RETRY) {
             self.retry = retry(&row.text).map(|verdict| row.ended(verdict));
+        } else if let Some((_, detail)) = failed_try(&row.text) {
+            out.push(Signal { kind: SignalKind::Retry, evidence: row.ended(api_verdict(detail)) });
         }
     }
 
@@ -251,7 +257,7 @@ impl Section {
             self.goal.failed.clone()
         };
         // The same code says that the profile is busy, and then a marker stands beside it.
-        let exit = self.exit.as_ref().filter(|e| !(self.busy && e.cause == Cause::RateLimit));
+        let exit = self.exit.as_ref().filter(|e| !(self.busy && e.cause == Cause::ServerError));
         end.or_else(|| exit.cloned())
     }
 }
@@ -282,9 +288,10 @@ impl Bound {
 /// Later versions sign off with their exit code; where nothing else was found, it is the worker's own word.
 fn exit_code(row: &Row<'_>) -> Option<Evidence> {
     let cause = match row.text.strip_prefix(EXIT)?.trim() {
-        "75" => Cause::RateLimit,
-        // Key, model or certificate; which of them is for somebody who can judge.
-        "78" => Cause::Misconfigured,
+        // A limit, a quota, an overload, a failure or no answer of the provider: what all of them have in common is that it failed.
+        "75" => Cause::ServerError,
+        // Key, model, certificate or firewall; which of them is for somebody who can judge.
+        "78" => Cause::Unknown,
         _ => return None,
     };
     Some(row.ended((cause, None)))

@@ -159,6 +159,7 @@ fn a_window_that_begins_within_the_attempt_finds_the_same_end() {
     }
 }
 
+const QUERY: &str = "Query: work kanban task ";
 const HEAD: &str = "Query: work kanban task t_1\nInitializing agent...\r\n";
 const FOOT: &str = "\nResume this session with:\n  hermes --resume x\n\nSession:        x\nDuration:       5s\nMessages:       1 (1 user, 0 tool calls)\n";
 
@@ -391,8 +392,9 @@ fn goal_mode_counts_only_the_last_answer_among_failures() {
 fn the_exit_trailer_of_later_versions() {
     let answer = boxed("Done.");
     for (log, cause) in [
-        (format!("{HEAD}{FOOT}\n{EXIT}75\n"), Some(Cause::RateLimit)),
-        (format!("{HEAD}{FOOT}\n{EXIT}78\n"), Some(Cause::Misconfigured)),
+        // Alone a code chooses neither between waiting and paying nor which of key, model and certificate is to be mended.
+        (format!("{HEAD}{FOOT}\n{EXIT}75\n"), Some(Cause::ServerError)),
+        (format!("{HEAD}{FOOT}\n{EXIT}78\n"), Some(Cause::Unknown)),
         (format!("{HEAD}{answer}{FOOT}\n{EXIT}0\n"), None),
         (format!("{HEAD}{FOOT}\n{EXIT}1\n"), None),
         (
@@ -640,3 +642,16 @@ const FRAGMENTS: &[&str] = &[
     "❌",
     "HTTP 4",
 ];
+
+#[test]
+fn a_worker_that_wrote_its_exit_code_is_leaving_until_another_attempt_begins() {
+    let left = |log: &str| {
+        let mut reader = Reader::new("t_1");
+        feed(&mut reader, log.as_bytes(), 0, &mut Vec::new());
+        reader.is_left()
+    };
+    assert!(!left(&format!("{HEAD}{FOOT}\n")));
+    assert!(left(&format!("{HEAD}{FOOT}\n{EXIT}75\n\n")));
+    assert!(!left(&format!("{HEAD}{FOOT}\n{EXIT}75\nAnfrage: work kanban task t_1\n")));
+    assert!(!left(&format!("{HEAD}{FOOT}\n{EXIT}75\nit goes on\n")));
+}

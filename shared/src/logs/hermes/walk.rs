@@ -34,6 +34,17 @@ pub(super) struct Walk {
     provider: bool,
     /// The box of a finished answer, while it is being read.
     open: Option<Shown>,
+    /// The answer that is being written, between the two lines of its box.
+    answer: Option<Answer>,
+}
+
+/// Hermes 0.19 indents what stands in a box, 0.22 writes it bare: then a failure in it is a quotation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Answer {
+    is_bare: bool,
+    /// The iterations were used up before it.
+    budget: Option<Evidence>,
 }
 
 /// The failure on which the attempt would end if nothing followed.
@@ -84,6 +95,23 @@ impl Walk {
     }
 
     fn step(&mut self, row: &Row<'_>, out: &mut Vec<Signal>) {
+        if row.starts("╰─")
+            && let Some(answer) = self.answer.take().filter(|a| a.is_bare)
+        {
+            (self.failed, self.budget, self.announced) = (None, answer.budget, false);
+        }
+        let quoted = out.len();
+        self.take(row, out);
+        if let Some(answer) = &mut self.answer {
+            let is_status = is_announcement(&row.text) || [NUDGE, "╭─", " "].iter().any(|p| row.starts(p));
+            answer.is_bare |= !is_status && !row.is_blank();
+            if answer.is_bare {
+                out.truncate(quoted);
+            }
+        }
+    }
+
+    fn take(&mut self, row: &Row<'_>, out: &mut Vec<Signal>) {
         self.announced |= is_announcement(&row.text);
         let mut tell = |kind, evidence: &Evidence| out.push(Signal { kind, evidence: evidence.clone() });
         if row.starts(TOOL) {
@@ -92,6 +120,9 @@ impl Walk {
         } else if is_going_on(row) {
             (self.failed, self.endpoint, self.worked) = (None, None, row.at);
             self.announced = false;
+            if row.starts("╭─") && self.answer.is_none() {
+                self.answer = Some(Answer { is_bare: false, budget: self.budget.clone() });
+            }
         } else if let Some(url) = row.text.strip_prefix(ENDPOINT) {
             // Hermes writes the two together; alone it is somebody's text.
             if self.provider {
@@ -146,6 +177,11 @@ impl Walk {
             }
             (None, _) => Some(shown.text),
         }
+    }
+
+    /// Whether an answer is being written bare: what stands there is a quotation.
+    pub(super) fn is_answering(&self) -> bool {
+        self.answer.as_ref().is_some_and(|a| a.is_bare)
     }
 
     pub(super) fn worked(&self) -> u64 {

@@ -8,7 +8,8 @@ use crate::logs::signal::{Evidence, kept};
 use crate::logs::when::reset_time;
 use crate::time::Time;
 
-pub(super) const QUERY: &str = "Query: work kanban task ";
+/// What the first line of an attempt says behind its label. Hermes 0.22 and later have the label in the language of the profile.
+const QUERY: &str = " work kanban task ";
 pub(crate) const EXIT: &str = "[kanban-worker-exit] rc=";
 pub(super) const BUSY: &str = "[kanban-worker-busy]";
 pub(super) const SETUP: &str = "It looks like Hermes isn't configured yet";
@@ -17,12 +18,18 @@ pub(super) const NO_URL: &str = "⚠️  Provider resolver returned an empty bas
 pub(super) const NO_AGENT: &str = "Failed to initialize agent:";
 pub(super) const INITIALIZING: &str = "Initializing agent...";
 pub(super) const TOOL: &str = "  ┊";
-pub(super) const NUDGE: &str = "⚠️ Kanban worker tried to exit without kanban_complete/kanban_block";
+/// 0.19 goes on with the names of the calls, 0.21.5 and later with `a terminal board call`.
+pub(super) const NUDGE: &str = "⚠️ Kanban worker tried to exit without ";
 pub(super) const SESSION: &str = "session_id: ";
 pub(super) const PROVIDER: &str = "   🔌 Provider: ";
 pub(super) const ENDPOINT: &str = "   🌐 Endpoint: ";
 pub(super) const DETAIL: &str = "   📝 Error: ";
 pub(super) const RETRY: &str = "⚠️  API call failed (attempt ";
+/// A try that failed, as 0.21.5 and later write it at once.
+const TRY: &str = "⚠️  Attempt ";
+
+/// Most bytes of the label before [`QUERY`].
+const LABEL_BYTES: usize = 40;
 
 /// Longer lines are cut: nothing we look for stands further right.
 const LINE_BYTES: usize = 4096;
@@ -73,6 +80,15 @@ pub(super) fn evidence((cause, http): Verdict, at: u64, seen: Time, text: &str) 
     }
 }
 
+/// `Query: work kanban task t_1`, with the label in any language: the task that an attempt begins with. A catalogue without the
+/// label prints its key.
+pub(super) fn query(text: &str) -> Option<&str> {
+    let (label, task) = text.split_once(QUERY)?;
+    let is_label = label.ends_with([':', '：']) || (label.contains('.') && !label.contains(' '));
+    let fits = !label.is_empty() && label.len() <= LABEL_BYTES && !label.starts_with(' ');
+    (is_label && fits && !task.trim().contains(' ')).then_some(task.trim())
+}
+
 /// Lines only a starting worker writes.
 pub(super) fn is_start(row: &Row<'_>) -> bool {
     row.starts(INITIALIZING)
@@ -91,16 +107,16 @@ pub(super) fn is_close(row: &Row<'_>) -> bool {
 
 /// Lines only an ordinary worker writes, never one in goal mode.
 pub(super) fn is_ordinary(row: &Row<'_>) -> bool {
-    let marks =
-        [QUERY, TOOL, INITIALIZING, SETUP, NO_KEY, NO_URL, NO_AGENT, "╭─", "Resume this session with:"];
-    marks.iter().any(|mark| row.starts(mark)) || is_labelled_rule(&row.text)
+    let marks = [TOOL, INITIALIZING, SETUP, NO_KEY, NO_URL, NO_AGENT, "╭─", "Resume this session with:"];
+    marks.iter().any(|mark| row.starts(mark)) || is_labelled_rule(&row.text) || query(&row.text).is_some()
 }
 
 /// Whether a line shows that a log is a Hermes worker's.
 pub(crate) fn is_mark(text: &str) -> bool {
     let row = Row::new(0, text, Time(0));
-    let marks = [QUERY, TOOL, NO_AGENT, SESSION, EXIT, RETRY, "Resume this session with:"];
-    is_start(&row) || marks.iter().any(|mark| row.starts(mark)) || is_labelled_rule(&row.text)
+    let marks = [TOOL, NO_AGENT, SESSION, EXIT, RETRY, "Resume this session with:"];
+    let is_marked = marks.iter().any(|mark| row.starts(mark));
+    is_start(&row) || is_marked || is_labelled_rule(&row.text) || query(&row.text).is_some()
 }
 
 /// The same for what others might write too, so that it tells only in a file where a Hermes log is expected.
@@ -200,12 +216,16 @@ pub(super) fn is_announcement(text: &str) -> bool {
 
 /// `⚠️  Attempt 2/2 failed: HTTP 429: ...`, or `⚠️  Attempt 1/2, not retryable failed: HTTP 401: ...`.
 fn is_last_try(text: &str) -> bool {
-    let Some((tries, rest)) = text.strip_prefix("⚠️  Attempt ").and_then(|t| t.split_once('/')) else {
-        return false;
-    };
+    failed_try(text).is_some_and(|(is_last, _)| is_last)
+}
+
+/// Whether a try that failed was the last one, and what it says.
+pub(super) fn failed_try(text: &str) -> Option<(bool, &str)> {
+    let (tries, rest) = text.strip_prefix(TRY)?.split_once('/')?;
     let of = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
     let rest = &rest[of.len()..];
-    (tries == of && rest.starts_with(" failed: ")) || rest.starts_with(", not retryable failed: ")
+    let detail = rest.strip_prefix(" failed: ").map(|detail| (tries == of, detail));
+    detail.or_else(|| rest.strip_prefix(", not retryable failed: ").map(|detail| (true, detail)))
 }
 
 /// The forms Hermes gives a turn that failed in place of an answer.
@@ -329,9 +349,10 @@ fn refused_verdict(status: &str, detail: &str) -> Verdict {
     (of_http(status, words).unwrap_or(Cause::Unknown), Some(status))
 }
 
-/// ` ─  ⚕ Hermes  ───── `: the head of a finished answer; skins change the name.
+/// ` ─  ⚕ Hermes  ───── `: the head of a finished answer; skins change the name. A panel of advice has its title between single
+/// blanks.
 pub(super) fn is_labelled_rule(text: &str) -> bool {
-    text.starts_with(" ─ ")
+    text.starts_with(" ─  ")
         && text.trim_end().ends_with("──")
         && text.contains(|c: char| c != '─' && c != ' ')
 }

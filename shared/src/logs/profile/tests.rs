@@ -92,3 +92,34 @@ fn a_stated_time_that_does_not_exist_is_the_time_it_was_seen() {
     assert_eq!(reader.time(stated), None);
     assert_eq!(Reader::new(None).in_zone(-3_600).time(stated), Time::parse("2026-11-21T09:00:00Z"));
 }
+
+#[test]
+fn a_worker_that_waits_by_itself_says_until_when() {
+    let begins =
+        entry("INFO", S, "agent.turn_context: conversation turn: session=x msg='work kanban task t_1'");
+    let cycle = entry(
+        "WARNING",
+        S,
+        "agent.conversation_loop: Provider unavailable (overloaded) — auto-recovery cycle 3/5, retrying in 69s thread=x",
+    );
+    let turn = |task: &str| {
+        format!(
+            "2026-11-21 08:18:34,678 WARNING agent.kanban_turn_recovery: [kanban] provider failure on {task} — retrying the \
+             turn in place (attempt 1/3) after 15s; session context preserved\n"
+        )
+    };
+    let at = |text: &str| Some(Time::parse(text).unwrap());
+    for (log, until) in [
+        (begins.clone(), None),
+        (format!("{begins}{cycle}"), at("2026-11-21T08:18:43+01:00")),
+        (format!("{begins}{cycle}{}", turn("t_1")), at("2026-11-21T08:18:49+01:00")),
+        (format!("{begins}{cycle}{}", turn("t_12")), at("2026-11-21T08:18:43+01:00")),
+        (format!("{begins}{}", cycle.replace("69s", "99999s")), None),
+    ] {
+        let mut reader = Reader::of_task("t_1").in_zone(3_600);
+        for text in log.lines() {
+            reader.line(&Line { text, offset: 0, is_cut: false, seen: Time(5) }, &mut Vec::new());
+        }
+        assert_eq!(reader.waits(), until, "{log}");
+    }
+}

@@ -17,7 +17,7 @@ use crate::time::Time;
 use crate::watch::handing::{self, TreeNotes};
 use crate::watch::route::facts::{self, About, Routing};
 use crate::watch::route::router;
-use crate::watch::{LogAsk, Pass, World, clock};
+use crate::watch::{LogAsk, Pass, World, clock, ended};
 
 /// Most working trees looked at in one pass; git takes its time.
 const MOST_TREES: usize = 20;
@@ -147,7 +147,7 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
                 run.ended_at.is_none() && r.ended_at.is_some_and(|end| now.since(end) <= refused::RECENT)
             });
             let since = before.map_or(run.started_at, |r| r.started_at);
-            read(world, Of { task: &detail.task.id, profile, file }, since, now)
+            ended::by_board(&detail, read(world, Of { task: &detail.task.id, profile, file }, since, now))
         }
         None => Reading::of(crate::logs::LogEnd::NoEvidence, None),
     };

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::seen::SourceSeen;
-use super::{NAME, Rules, history};
+use super::{NAME, Rules, history, trouble};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Expect, Run, Step};
 use crate::logs::Evidence;
@@ -50,12 +50,30 @@ impl Rules<'_> {
                 id: crate::provider::Id::new(provider.as_deref(), host.as_deref()),
                 profile: run.profile.clone(),
                 task: s.detail.task.id.clone(),
-                at: run.ended_at.unwrap_or(run.started_at).min(self.seen.now),
+                at: e.refused_at(run.ended_at.unwrap_or(run.started_at).min(self.seen.now)),
                 began: run.started_at,
                 news: News::Bad { cause: e.cause, resets: e.resets },
             })
         };
-        self.untold(s).into_iter().filter_map(of).collect()
+        let ended = self.untold(s).into_iter().filter_map(of);
+        ended.chain(self.waiting(s)).collect()
+    }
+
+    /// The same of a living worker that waits by itself: it gets no card, and other work of its provider need not meet the same.
+    fn waiting(&self, s: &SourceSeen) -> Option<Sighting> {
+        let run = s.detail.current_run().filter(|r| r.ended_at.is_none())?;
+        trouble::waits(s, self.seen.now)?;
+        let met = history::repeated(&s.reading.signals, run.started_at, self.seen.now, self.config)?;
+        let (host, provider) = self.place_of(run, &met.evidence);
+        let (cause, resets) = (met.evidence.cause, met.evidence.resets);
+        cause.lies_with_provider().then(|| Sighting {
+            id: crate::provider::Id::new(provider.as_deref(), host.as_deref()),
+            profile: run.profile.clone(),
+            task: s.detail.task.id.clone(),
+            at: met.evidence.at.unwrap_or(self.seen.now),
+            began: run.started_at,
+            news: News::Bad { cause, resets },
+        })
     }
 
     /// Writes those attempts down: in the step that is made of their task anyway, else in one of its own.
@@ -117,7 +135,7 @@ impl Rules<'_> {
         let (host, provider) = self.place_of(run, e);
         let facts = json!({
             "source": s.detail.task.id, "run": run.id, "word": e.cause, "profile": run.profile, "provider": provider,
-            "host": host, "began": run.started_at.0, "seen": run.ended_at.map(|at| at.0), "http": e.http,
+            "host": host, "began": run.started_at.0, "seen": run.ended_at.map(|at| e.refused_at(at).0), "http": e.http,
             "resets": e.resets.map(|at| at.0),
         });
         let Value::Object(facts) = facts else { return Map::new() };

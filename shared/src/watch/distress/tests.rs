@@ -12,6 +12,7 @@ use crate::host::{Life, Look};
 use crate::logs::{Evidence, LogEnd, Reading, Signal, SignalKind};
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
+use crate::time::Time;
 use crate::tree::Tree;
 use crate::watch::testing::{self, NOW, ago, detail, event};
 use crate::watch::{Decision, Dispatcher, Pass, Runtime};
@@ -1274,4 +1275,49 @@ fn what_the_runtime_booked_as_limited_is_written_down_with_what_its_log_says() {
     assert_eq!((&trail["cause"], &trail["resets"]), (&json!("quota"), &json!(NOW.plus(20).0)));
     let park = d.steps.iter().find(|s| s.task == "t_00000002").unwrap();
     assert!(park.because.contains("is out of quota"), "{park:?}");
+}
+
+// Hermes 0.21.5 and later waits for its provider in five cycles, and then tries its turn again up to three times.
+#[test]
+fn a_worker_that_waits_for_its_provider_by_itself_gets_no_card_and_holds_the_others() {
+    let mut s = source("t_00000001", Status::Running);
+    s.detail.task.current_run = Some(8);
+    s.detail.runs.insert(0, Run { started_at: ago(600), ended_at: None, ..run(8, None, None) });
+    s.worker = Some(Look {
+        life: Life::Alive,
+        because: "as seen".into(),
+        worker_pid: Some(42),
+        is_older: false,
+        orphans: Vec::new(),
+        claimer: Life::Alive,
+        proof: None,
+    });
+    s.reading.signals = (1..=4)
+        .map(|n| {
+            let (at, host) = (Some(ago(300 - n * 60)), Some("api.example".into()));
+            let evidence =
+                Evidence { at, endpoint_host: host, ..Evidence::new(Cause::Overloaded, n.unsigned_abs()) };
+            Signal { kind: SignalKind::Retry, evidence }
+        })
+        .collect();
+    let waits = |until: Option<Time>| {
+        let mut s = s.clone();
+        s.reading.waits = until;
+        decide(&seen(vec![s]), &pass(), &Config::default())
+    };
+    let d = waits(Some(NOW.plus(30)));
+    assert!(d.steps.is_empty(), "{d:?}");
+    assert!(d.left[0].because.contains("its worker waits by itself"), "{d:?}");
+    assert!(waits(Some(ago(60))).steps.is_empty(), "its next tries take a moment");
+    assert!(!waits(Some(ago(600))).steps.is_empty(), "it stands still");
+    assert!(!waits(None).steps.is_empty());
+    // What others would meet there is known all the same.
+    s.reading.waits = Some(NOW.plus(30));
+    let (mut seen, config) = (seen(vec![s]), Config::default());
+    seen.routing.profiles.insert("luna".into(), Profile { name: "luna".into(), ..Profile::default() });
+    let pass = pass();
+    let rules = super::Rules::new(&seen, &pass, &config);
+    let told = rules.earlier_sightings(&seen.sources[0]);
+    let news = told.iter().map(|s| (s.id.host.as_deref(), &s.news)).collect::<Vec<_>>();
+    assert_eq!(news, [(Some("api.example"), &News::Bad { cause: Cause::Overloaded, resets: None })]);
 }

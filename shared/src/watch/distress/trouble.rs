@@ -102,6 +102,14 @@ const FAILURES: [&str; 8] = [
     "reclaimed",
 ];
 
+/// Seconds that the tries of a worker may take after it waited for its provider by itself, until it says that it waits again.
+const NEXT_TRY: i64 = 120;
+
+/// Until when a living worker waits for its provider by itself.
+pub(super) fn waits(s: &SourceSeen, now: Time) -> Option<Time> {
+    s.reading.waits.filter(|until| now <= until.plus(NEXT_TRY))
+}
+
 /// Judges one task that has no open card.
 pub(super) fn trouble(s: &SourceSeen, seen: &Seen, config: &Config) -> Verdict {
     let case = Case { s, d: &s.detail, seen, config };
@@ -380,6 +388,13 @@ impl Case<'_> {
             None => return Verdict::Unknown("its worker could not be looked at".into()),
         }
         let cause = newest.evidence.cause;
+        if let Some(until) = waits(self.s, self.seen.now) {
+            return Verdict::Leave(format!(
+                "its provider refuses it ({}), and its worker waits by itself and asks again at {}",
+                told(&newest.evidence),
+                until.local_clock()
+            ));
+        }
         let mut stuck = self.trouble(
             "repeated",
             Some(cause),
@@ -406,8 +421,12 @@ impl Case<'_> {
         if let LogEnd::Ended(e) = &self.s.reading.end {
             return Some(e.cause);
         }
+        // The booking says that a provider failed, and not how: a used-up quota is booked so as well.
         if self.run().is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
-            return Some(Cause::RateLimit);
+            return Some(Cause::ServerError);
+        }
+        if hermes::is_never_started(self.d) {
+            return Some(Cause::SpawnError);
         }
         let run = self.run().and_then(|r| r.error.as_deref());
         [said, run].into_iter().flatten().find_map(cause::of_text)

@@ -35,6 +35,9 @@ impl Rules<'_> {
         if look.is_older {
             return self.outlived(t, look);
         }
+        if let Some(verdict) = self.still_there(t, look) {
+            return verdict;
+        }
         let Some(vitals) = &t.vitals else { return Verdict::Leave(alive) };
         if let Some(why) = &vitals.hidden {
             return Verdict::Unknown(format!("{alive}; how it fares is not known: {why}"));
@@ -127,7 +130,14 @@ impl Rules<'_> {
     }
 
     /// Says on the board what only a person can judge, once an episode.
-    fn tell(&self, t: &TaskSeen, key: &str, because: String, mend: &str, transitions: Value) -> Verdict {
+    pub(super) fn tell(
+        &self,
+        t: &TaskSeen,
+        key: &str,
+        because: String,
+        mend: &str,
+        transitions: Value,
+    ) -> Verdict {
         let told = people::told(&t.detail).filter(|e| people::key(e) == Some(key));
         if let Some(told) = told {
             return Verdict::Leave(format!("{because}; a person was told at {}", told.at.local_clock()));

@@ -4,6 +4,7 @@
 //! It signals a process only where the configuration allows it and the process itself proves to be the worker, never lifts a block somebody else made, and never raises a cap. Work whose last attempt
 //! ended on a provider's or a configuration's error is not its business: it only frees the dead claim and parks it.
 
+mod exited;
 mod health;
 mod history;
 mod observe;
@@ -12,6 +13,7 @@ mod running;
 pub mod seen;
 pub mod session;
 mod stuck;
+mod unstarted;
 pub(in crate::watch) use observe::ask;
 pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, used, worker};
 #[cfg(test)]
@@ -159,7 +161,7 @@ impl Rules<'_> {
             Status::Ready | Status::Blocked | Status::Todo if row.claim_lock.is_some() => {
                 self.leaked_claim(t)
             }
-            Status::Ready => self.jammed(t),
+            Status::Ready => self.ready(t),
             Status::Blocked => self.gave_up(t, resets),
             Status::Todo => self.unpromoted(t),
             Status::Scheduled => self.held(t),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::exited::LEAVING;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use super::{resume, session};
 use crate::board::{Detail, Event, Run, Status, Step, Task, claim_host, claimer_pid, hermes};
@@ -208,13 +209,18 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
         if let Some((look, s)) = worker.as_mut().zip(session.as_ref()) {
             look.orphans.extend(s.left.iter().cloned());
         }
-        let (log, log_at, refused) = match reads_log(&detail, worker.as_ref()) {
-            Some(since) => {
-                let file = detail.words_file();
-                let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
-                let profile = profile.or(detail.task.assignee.as_deref());
-                let ask = LogAsk { board: &board, task: &detail.task.id, profile, since, now, file };
-                let reading = world.logs.read(&ask, world.cache);
+        let reading = reads_log(&detail, worker.as_ref(), now).map(|since| {
+            let file = detail.words_file();
+            let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
+            let profile = profile.or(detail.task.assignee.as_deref());
+            let ask = LogAsk { board: &board, task: &detail.task.id, profile, since, now, file };
+            ended::by_board(&detail, world.logs.read(&ask, world.cache))
+        });
+        // A worker that lives has not ended on anything, whatever it said last.
+        let lives = is_alive(worker.as_ref());
+        let left = reading.as_ref().filter(|r| lives && r.is_left).and_then(|r| r.modified);
+        let (log, log_at, refused) = match reading.filter(|_| !lives) {
+            Some(reading) => {
                 let refused = refused(&detail, &reading);
                 (reading.end, reading.modified, refused)
             }
@@ -242,6 +248,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             worker,
             log,
             log_at,
+            left,
             refused,
             gone_since,
             vitals,
@@ -360,14 +367,21 @@ fn refused(detail: &Detail, reading: &Reading) -> Vec<i64> {
     all.into_iter().collect()
 }
 
+fn is_alive(worker: Option<&Look>) -> bool {
+    worker.is_some_and(|w| w.life == Life::Alive)
+}
+
 /// From when on the log matters, where its end decides anything.
-fn reads_log(detail: &Detail, worker: Option<&Look>) -> Option<Time> {
+fn reads_log(detail: &Detail, worker: Option<&Look>, now: Time) -> Option<Time> {
     let newest = detail.newest_run().map(|r| r.started_at);
     match detail.task.status {
         Status::Running => {
-            let alive = worker.is_some_and(|w| w.life == Life::Alive);
             let run = detail.current_run().map(|r| r.started_at).or(newest).or(detail.task.started_at);
-            (!alive).then(|| run.unwrap_or(detail.task.created_at))
+            let since = run.unwrap_or(detail.task.created_at);
+            // A worker of Hermes that lives beats every minute. One that does not may have said that it ends, and be there still.
+            let is_silent =
+                || now.since(detail.task.last_heartbeat_at.map_or(since, |at| at.max(since))) >= LEAVING;
+            (!is_alive(worker) || is_silent()).then_some(since)
         }
         Status::Blocked if hermes::is_sticky(&detail.events) => None,
         Status::Blocked | Status::Ready => newest,

@@ -78,6 +78,9 @@ pub struct TaskSeen {
     pub log: LogEnd,
     /// When that log was last written.
     pub log_at: Option<Time>,
+    /// Since when its living worker has said, by its exit code in the log, that it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Time>,
     /// Attempts that the log says were refused, by their number: no death counts that a provider explains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<i64>,
@@ -133,13 +136,29 @@ pub fn suspect(t: &Task, now: Time, quiet_enough: i64, own_board: bool) -> bool 
             let age = now.since(t.started_at.unwrap_or(t.created_at));
             quiet >= quiet_enough || quiet < 0 || age >= quiet_enough
         }
-        Status::Ready => t.claim_lock.is_some() || t.last_failure_error.as_deref().is_some_and(jams),
+        Status::Ready => {
+            let failed = t.last_failure_error.as_deref();
+            let stands = |e: &str| e.starts_with(HOST_REFUSES) || jams(e);
+            t.claim_lock.is_some() || failed.is_some_and(stands) || inherits(t, now)
+        }
         // A worker's or a person's block leaves no failure behind and is nobody's business but theirs.
         Status::Blocked => t.claim_lock.is_some() || t.last_failure_error.is_some() || t.failures > 0,
         Status::Todo => t.claim_lock.is_some() || own_board,
         Status::Scheduled => true,
         _ => false,
     }
+}
+
+/// How newer Hermes begins its word on a host that cannot give a worker a systemd scope of its own.
+const HOST_REFUSES: &str = "cannot create restart-safe systemd scope";
+
+/// Seconds after which the heartbeat that a ready row kept of its last attempt is too old for the next one: Hermes ends a living
+/// worker whose row says that it was silent for an hour, and a claim does not clear what an earlier worker wrote.
+const INHERITED: i64 = 1_800;
+
+/// Whether the next attempt at a ready row would begin with the old heartbeat of another.
+pub(super) fn inherits(t: &Task, now: Time) -> bool {
+    t.last_heartbeat_at.is_some_and(|at| now.since(at) >= INHERITED)
 }
 
 fn jams(error: &str) -> bool {

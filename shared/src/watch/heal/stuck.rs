@@ -88,6 +88,7 @@ impl Rules<'_> {
             event.payload.get("error").and_then(|v| v.as_str()).or(d.task.last_failure_error.as_deref());
         let cause = match &t.log {
             LogEnd::Ended(e) => e.cause,
+            _ if hermes::is_never_started(d) => Cause::SpawnError,
             _ => history::cause_of(text)?,
         };
         (cause.owner() == Owner::Heal).then_some((cause, event.at))

@@ -47,6 +47,7 @@ fn blank(status: Status) -> TaskSeen {
         worker: None,
         log: LogEnd::Absent,
         log_at: None,
+        left: None,
         refused: Vec::new(),
         gone_since: None,
         vitals: None,
@@ -773,6 +774,100 @@ fn the_guards_jam() {
     says(third, "escalate guard-jam: reset 3 times");
 }
 
+/// A ready row whose worker the host refused to start `times` times, every five minutes.
+fn refused_by_host(times: i64) -> TaskSeen {
+    with!(blank(Status::Ready), |t| {
+        t.detail.task.last_failure_error =
+            Some("cannot create restart-safe systemd scope for gateway child: no bus".into());
+        t.detail.runs = (1..=times).map(|n| run(n, n * 300, Some(n * 300), Some("spawn_failed"))).collect();
+        for n in (1..=times).rev() {
+            t.detail.events.push(Event { run: Some(n), ..event("claimed", n * 300, json!({"lock": "h:1"})) });
+            let refused = json!({"error": "no scope", "failures": 0, "infrastructure": true});
+            t.detail.events.push(Event { run: Some(n), ..event("spawn_failed", n * 300, refused) });
+            let guarded = json!({"reason": "infrastructure_cooldown"});
+            t.detail.events.push(event("respawn_guarded", n * 300 - 60, guarded));
+        }
+    })
+}
+
+#[test]
+fn a_host_that_starts_no_worker_is_told_once_after_an_hour() {
+    let t = refused_by_host(3);
+    assert!(suspect(&t.detail.task, NOW, 30, false));
+    says(t, "- this host refuses to start its worker, for 15m");
+    let t = refused_by_host(13);
+    let d = decided(t.clone());
+    assert!(
+        line(&d).starts_with("tell host-refuses: this host has refused to start its worker for 1h"),
+        "{}",
+        line(&d)
+    );
+    assert_eq!(status_after(&d), None, "Hermes goes on trying");
+    // Told is told, also after further refusals.
+    let told = with!(t, |t| {
+        let at = t.detail.events.len() - 4;
+        let word = json!({"by": "heal", "key": "host-refuses", "watchbill": {"because": "x"}});
+        t.detail.events.insert(at, event(people::TOLD, 400, word));
+    });
+    says(told.clone(), "- this host has refused");
+    assert!(people::waits(&told.detail).is_some());
+    // A start that came about ends it.
+    let began = with!(told, |t| {
+        t.detail.runs.insert(0, run(99, 20, Some(10), Some("crashed")));
+        t.detail.events.push(Event { run: Some(99), ..event("claimed", 20, json!({})) });
+        t.detail.events.push(Event { run: Some(99), ..event("crashed", 10, json!({})) });
+    });
+    assert!(people::waits(&began.detail).is_none());
+    says(began, "");
+    let counted = with!(refused_by_host(13), |t| {
+        for e in t.detail.events.iter_mut().filter(|e| e.kind == "spawn_failed") {
+            e.payload = json!({"error": "no scope", "failures": 1});
+        }
+    });
+    says(counted, "");
+}
+
+#[test]
+fn the_heartbeat_of_an_earlier_worker_is_cleared_before_the_next_one_inherits_it() {
+    let beat =
+        |seconds: i64| with!(blank(Status::Ready), |t| t.detail.task.last_heartbeat_at = Some(ago(seconds)));
+    let old = beat(4_000);
+    assert!(suspect(&old.detail.task, NOW, 30, false));
+    let d = decided(old.clone());
+    assert!(
+        line(&d).starts_with("clear inherited-heartbeat: its last worker's heartbeat of 1h"),
+        "{}",
+        line(&d)
+    );
+    assert!(d.steps[0].changes.contains(&Change::ForgetHeartbeat));
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_heartbeat_cleared", None));
+    // Whoever made it ready a moment ago may start it himself.
+    let touched = with!(old.clone(), |t| t.detail.events.push(event("unblocked", 5, json!({}))));
+    says(touched, "");
+    let fresh = beat(600);
+    assert!(!suspect(&fresh.detail.task, NOW, 30, false));
+    says(fresh, "");
+    let own = decide(&Seen { own_board: true, ..seen(vec![old.clone()]) }, &pass(), &config());
+    assert!(own.steps.is_empty());
+    let marked = with!(old, |t| t.detail.comments =
+        vec![Comment { author: "anna".into(), body: "watchbill: no-heal".into(), at: ago(9) }]);
+    says(marked, "- marked `watchbill: no-heal`");
+}
+
+#[test]
+fn a_task_given_up_without_a_worker_was_never_started() {
+    let t = with!(given_up("stale_lock=host:7", 9_000), |t| {
+        t.detail.runs[0].error = Some("stale_lock=host:7".into());
+        t.detail.runs[0].outcome = Some("reclaimed".into());
+    });
+    says(t.clone(), "reset crash-loop: gave up 2h 30m ago on spawn_error");
+    let run = t.detail.runs[0].id;
+    let spawned = with!(t, |t| {
+        t.detail.events.insert(1, Event { run: Some(run), ..event("spawned", 10_000, json!({"pid": 7})) });
+    });
+    says(spawned, "reset crash-loop: gave up 2h 30m ago on worker_gone");
+}
+
 #[test]
 fn leaked_claims() {
     let leak = |status: Status, expires: Option<i64>| {
@@ -1149,7 +1244,7 @@ proptest! {
         }
         prop_assert!(!matches!(row.status, Status::Review | Status::Triage | Status::Done | Status::Archived));
         let lifts = row.status == Status::Blocked
-            && step.changes.iter().any(|c| matches!(c, Change::SetStatus(_)));
+            && step.changes.iter().any(|c| matches!(c, Change::SetStatus(to) if *to != Status::Blocked));
         if lifts {
             prop_assert!(!crate::board::hermes::is_sticky(&t.detail.events));
             prop_assert!(row.max_retries.is_none());

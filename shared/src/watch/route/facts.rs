@@ -2,6 +2,7 @@
 //! way there. Plain data, so that a pass can be shown, saved and decided again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -36,9 +37,9 @@ pub struct Routing {
     pub profiles: BTreeMap<String, Profile>,
     /// What this board's attempts showed of their providers.
     pub sightings: Vec<Sighting>,
-    /// How providers stand as other boards of this host see it.
+    /// How providers stand as other boards of the same Hermes root see it.
     pub others: Vec<Entry>,
-    /// What we sent to a provider within a night, on any board.
+    /// What we sent to a provider within a night, on any board of the same Hermes root.
     pub sent: Vec<Sent>,
     /// The owner's quiet hours are now, until then.
     pub quiet_until: Option<Time>,
@@ -61,9 +62,13 @@ pub struct Sent {
     pub is_open: bool,
 }
 
-/// What one board tells the others of its host.
+/// What one board tells the others of its Hermes root. A profile of the same name under another root is another one, with a key of
+/// its own.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Shared {
+    /// The root with links resolved; `None` for boards outside any.
+    #[serde(default)]
+    root: Option<PathBuf>,
     entries: Vec<Entry>,
     sent: Vec<Sent>,
 }
@@ -137,14 +142,17 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     sightings.dedup();
     let here = world.board.id().path.display().to_string();
     let entries = Ledger::fold(&sightings, &policy(world.config)).entries().to_vec();
+    let root = root.map(|root| root.canonicalize().unwrap_or(root));
+    let mine = Shared { root, entries, sent };
     if !clock_given {
-        share(world, &here, &Shared { entries, sent: sent.clone() });
+        share(world, &here, &mine);
     }
+    let Shared { root, sent, .. } = mine;
     let mut routing =
         Routing { profiles, sightings, others: Vec::new(), sent, quiet_until: quiet(world.config, now) };
     for (board, body) in world.cache.shared() {
         let Ok(other) = serde_json::from_str::<Shared>(&body) else { continue };
-        if board != here {
+        if board != here && other.root == root {
             // A board that is gone must not hold a provider for ever.
             let fresh = |e: &Entry| now.since(e.bad.max(e.until)) < NIGHT;
             routing.others.extend(other.entries.into_iter().filter(fresh));
@@ -235,12 +243,13 @@ fn of_run(
         // A run without length is a note that something was settled, not work.
         Some("completed") if end > run.started_at => News::Good,
         Some("rate_limited") => News::Bad {
-            cause: said.map_or(Cause::RateLimit, |e| e.cause),
+            cause: said.map_or(Cause::ServerError, |e| e.cause),
             resets: said.and_then(|e| e.resets),
         },
         _ => return None,
     };
-    Some(Sighting { at: end, ..sighting(task, run, profiles, news) })
+    let at = said.map_or(end, |e| e.refused_at(end));
+    Some(Sighting { at, ..sighting(task, run, profiles, news) })
 }
 
 /// What was seen of an attempt's provider, as of its begin.
@@ -346,9 +355,20 @@ mod tests {
             ..crate::watch::testing::run(7, "luna", Some("rate_limited"))
         };
         let of = |said: Option<&Evidence>| of_run("t_00000001", &run, &BTreeMap::new(), said).unwrap().news;
-        assert_eq!(of(None), News::Bad { cause: Cause::RateLimit, resets: None });
+        assert_eq!(of(None), News::Bad { cause: Cause::ServerError, resets: None });
         let said = Evidence { resets: Some(Time(9)), ..Evidence::new(Cause::Quota, 1) };
         assert_eq!(of(Some(&said)), News::Bad { cause: Cause::Quota, resets: Some(Time(9)) });
+        // It was booked when the limit was over: that is no other limit.
+        let ago = crate::watch::testing::ago;
+        let said =
+            Evidence { at: Some(ago(90)), resets: Some(ago(70)), ..Evidence::new(Cause::RateLimit, 1) };
+        let mut over = of_run("t_00000001", &run, &BTreeMap::new(), Some(&said)).unwrap();
+        assert_eq!(over.at, ago(90));
+        over.id = Id::new(Some("moon"), None);
+        let policy = policy(&Config::default());
+        let ledger = Ledger::fold(&[over], &policy);
+        let state = ledger.entries()[0].state(crate::watch::testing::NOW, None, &policy);
+        assert_eq!(state, crate::provider::ledger::State::HalfOpen);
         let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
         let payload = json!({"by": "synthesize-distress", "watchbill": trail});
         let events = [("t_00000009".to_owned(), event("watchbill_signal", 60, payload))];

@@ -10,6 +10,30 @@ fn target() -> Target {
     Target { task: "t_00000001".into(), run: Some(1), pid: 42, start_ticks: 7, boot_id: "b".into() }
 }
 
+#[test]
+fn a_worker_that_said_it_ends_and_is_there_still_is_told_of_once() {
+    let left = |seconds: i64| {
+        with!(running(Life::Alive, 4_000), |t| {
+            t.left = Some(ago(seconds));
+            t.worker.as_mut().unwrap().worker_pid = Some(42);
+        })
+    };
+    says(left(60), "- worker alive");
+    let d = decided(left(1_200));
+    assert!(
+        line(&d).starts_with("tell exited-worker: its worker wrote its exit code 20m ago"),
+        "{}",
+        line(&d)
+    );
+    assert_eq!(status_after(&d), None);
+    let told = with!(left(1_200), |t| {
+        let word = json!({"by": "heal", "key": "exited-worker", "watchbill": {"because": "x"}});
+        t.detail.events.push(event(people::TOLD, 100, word));
+    });
+    assert!(people::waits(&told.detail).is_some());
+    says(told, "- its worker wrote its exit code 20m ago");
+}
+
 /// A living worker that fares so.
 fn faring(vitals: Vitals) -> TaskSeen {
     with!(running(Life::Alive, 7_300), |t| {
