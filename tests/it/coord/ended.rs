@@ -64,6 +64,25 @@ fn an_abort_looks_whatever_the_mapping_says() {
     }
 }
 
+/// Somebody unblocks the task before the command has ended its turn: nobody is started beside it.
+#[test]
+fn nobody_is_started_beside_one_that_still_works() {
+    let y = Yard::new(WORKS);
+    let session = y.session("claude");
+    until("its worker begins", || y.tree().join("environment").exists());
+    y.asks();
+    y.b.hand(&["complete", &y.card()]).ok();
+    y.b.hand(&["unblock", &y.task]).ok();
+    assert_eq!((&y.row()["mapping"], y.status().as_str()), (&json!("failed"), "ready"));
+    let before = y.b.dump();
+    let said = y.spawn("codex", &[]).fails(75);
+    assert!(said.contains(&format!("its session {session} still works")), "{said}");
+    assert_eq!(y.b.dump(), before);
+    y.coord(&["abort", &session]).ok();
+    let codex = y.spawn("codex", &[]).json();
+    assert_eq!((&codex["again"], y.status().as_str()), (&json!(false), "running"));
+}
+
 #[test]
 fn where_nobody_can_look_nobody_is_said_to_have_ended() {
     let y = Yard::new(WORKS);

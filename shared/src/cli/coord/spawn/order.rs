@@ -1,7 +1,7 @@
 //! What a spawn is about to do, with everything that can be known before anything is changed.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::super::worktree::Plan;
 pub(in super::super) use super::super::worktree::Repo;
@@ -95,6 +95,7 @@ impl Coord<'_> {
                 };
                 if !resumes {
                     self.may_take(&seen)?;
+                    self.has_ended(&seen)?;
                 }
                 (Some(seen), resumes)
             }
@@ -168,6 +169,24 @@ impl Coord<'_> {
         }
         // The first one says how it was begun; the one of its worker may have followed.
         Ok(seen.events.iter().find(|e| e.kind == "claimed" && ours(e)))
+    }
+
+    /// Refuses a second session while the last one of the task still works: its run may have ended before it did. Where nobody
+    /// can tell, the board's word counts.
+    fn has_ended(&mut self, seen: &Detail) -> Result<()> {
+        let Some(m) = mapping::of(seen).pop() else { return Ok(()) };
+        let works = match self.server_of(&m) {
+            Ok(at) => {
+                let state = self.servers.at(&at).state(&m.session, Path::new(&m.directory));
+                state.is_ok_and(|state| state.is_under_way())
+            }
+            Err(_) => self.alive(&m).is_ok_and(|left| !left.is_empty()),
+        };
+        if !works {
+            return Ok(());
+        }
+        let why = format!("its session {} still works, though its run has ended", m.session);
+        Err(Error::new(Kind::Busy, &m.task, why).hint("try again when it has ended its turn, or abort it"))
     }
 
     fn may_take(&self, seen: &Detail) -> Result<()> {
