@@ -387,6 +387,8 @@ fn a_worker_that_was_killed_is_gone_and_its_task_comes_back() {
     until("nothing of it is left", || marked(&y.task).is_empty());
     let row = y.row();
     assert_eq!((&row["state"], &row["mapping"]), (&json!("gone"), &json!("active")), "{row}");
+    let said = y.coord(&["message", &session, "go on"]).fails(75);
+    assert!(said.contains("its process is gone, and its task is still claimed for it"), "{said}");
     let why = y.b.later(120, &[]).ok();
     assert!(why.contains("note: worker"), "{why}");
     let said = y.b.later(180, &[]).ok();

@@ -9,7 +9,7 @@ use super::super::spawn::{Again, Order, Repo};
 use super::super::worktree::Plan;
 use super::super::{Coord, message_id, millis, refused};
 use super::Say;
-use crate::board::{Detail, hermes};
+use crate::board::{Detail, Status, hermes};
 use crate::cli::board::runnable;
 use crate::error::{Error, Kind, Result};
 use crate::quote;
@@ -57,6 +57,10 @@ impl Coord<'_> {
         let seen = self.hand.look(&m.task)?;
         if seen.task.status.frees_children() {
             return Err(refused(&m.task, format!("is {}; nothing was said to {at}", seen.task.status)));
+        }
+        if seen.task.status == Status::Running && seen.task.current_run == m.run {
+            let why = "its process is gone, and its task is still claimed for it; nothing was said to it";
+            return Err(Error::new(Kind::Busy, at, why).hint("say it again after the next pass of heal"));
         }
         self.may_go_on(m, &seen)?;
         Ok(seen)
