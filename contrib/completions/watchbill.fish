@@ -363,7 +363,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l title -d 'The session\'s title; without --task also the new task\'s' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l agent -d 'The agent of the runtime that works [default: the runtime\'s own]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l prompt -d 'What to do, in the place of the task\'s text; without --task also the new task\'s text' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l parent -d 'The session that coordinates the new one' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l parent -d 'Who coordinates the new session: a session, person:NAME or script:NAME' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l repo -d 'A folder of the repository to work in [default: this one]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l server -d 'The server to ask where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l db -d 'Use this board file and no other (may be repeated)' -r -F
@@ -375,7 +375,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -s v -l verbose -d 'Also say what was left alone, and why'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l parent -d 'Only what this session spawned' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l parent -d 'Only what this session, person:NAME or script:NAME spawned' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l server -d 'The server to ask where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l db -d 'Use this board file and no other (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l board -d 'Use this board of the Hermes root (may be repeated) [default: all of them]' -r
@@ -427,7 +427,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -s v -l verbose -d 'Also say what was left alone, and why'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l session -d 'Only this session, or that of this task; may be given again [default: all whose task is running]' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l session -d 'Only this session, or that of this task; may be given again [default: all at work, and all that wait for an answer]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l since -d 'Count nothing that happened before: a time, or how long ago [default: since somebody last asked for something]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l store -d 'Where opencode keeps its sessions on this machine: its data folder, or the file itself' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l server -d 'The server to ask where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r

@@ -23,15 +23,37 @@ pub struct Watched {
     pub every: i64,
     /// Whether work waits for ever where nothing starts it: it ends holds, or what it leaves to another one.
     pub is_needed: bool,
+    /// Whether a pass leaves a record by its `--metrics`; else only systemd knows when it was.
+    pub is_recorded: bool,
+    /// What is not done where nothing starts it.
+    pub without: &'static str,
 }
+
+/// What the three do together, and is not done without one of them.
+const HELD: &str = "a hold that another watcher makes may last for ever";
 
 /// All of them, in the order of a round.
 pub const WATCHED: [Watched; 4] = [
-    Watched { program: "heal", every: 120, is_needed: true },
-    Watched { program: "synthesize-distress", every: 120, is_needed: true },
-    Watched { program: "route-blocked", every: 120, is_needed: true },
-    Watched { program: "budget-check", every: 900, is_needed: false },
+    Watched { program: "heal", every: 120, is_needed: true, is_recorded: true, without: HELD },
+    Watched { program: "synthesize-distress", every: 120, is_needed: true, is_recorded: true, without: HELD },
+    Watched { program: "route-blocked", every: 120, is_needed: true, is_recorded: true, without: HELD },
+    Watched {
+        program: "budget-check",
+        every: 900,
+        is_needed: false,
+        is_recorded: true,
+        without: "no page for the morning is made",
+    },
 ];
+
+/// `coord detect --record`, by the name of its unit: only where agent sessions are spawned. cron starts it once a minute.
+pub const SESSIONS: Watched = Watched {
+    program: "coord-detect",
+    every: 30,
+    is_needed: false,
+    is_recorded: false,
+    without: "claims of agent sessions run out while they work, and no card tells what is wrong with one",
+};
 
 impl Watched {
     /// Seconds after which a pass is missing: three were left out, and the machine had a minute more.

@@ -15,6 +15,7 @@ mod commands; // sessions that are commands, with a script for the agent
 mod detect; // what is wrong with recorded sessions, and what becomes of it on a board
 #[cfg(feature = "real")]
 mod detected;
+mod ended; // sessions whose mapping says that they ended, and those that wait for an answer
 mod healed; // what `heal` makes of recorded sessions
 #[cfg(feature = "real")]
 mod linked; // what the watchers make of real ones

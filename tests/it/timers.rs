@@ -352,3 +352,66 @@ fn systemd_and_cron_accept_what_is_written() {
         if unknown { ran(Command::new("crontab").arg("-T").arg(b.path().join("crontab"))) } else { debian };
     assert_eq!(r.code, 0, "{r:?}");
 }
+
+/// Where sessions are spawned they are looked at as well: every 30 s by systemd, every minute by cron.
+#[test]
+fn a_board_with_sessions_has_them_looked_at() {
+    let b = home();
+    b.add("t_0000000a", "ready");
+    let run = b.run_it("t_0000000a", None, 60);
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+           VALUES ('t_0000000a', {run}, 'coord.spawned', '{{}}', strftime('%s', 'now'))"
+    ));
+    let ask = |args: &[&str]| {
+        ran(tools::watchbill(&b, args).env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME")).out
+    };
+    // Nothing looks at them: known where it counts.
+    let doctor = || {
+        let said = ask(&["doctor", "--json"]);
+        let whole: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let about = |f: &serde_json::Value| f["about"] == "coord-detect";
+        let ids = whole["findings"].as_array().unwrap().iter().filter(|f| about(f)).map(|f| f["id"].clone());
+        ids.collect::<Vec<_>>()
+    };
+    let missing = doctor();
+    timers(&b, &["install", "--as", "user"]).ok();
+    let enable = told(&b).into_iter().find(|l| l.contains(" enable ")).unwrap();
+    assert_eq!(enable, format!("{ENABLE} watchbill-coord-detect.timer"));
+    assert_eq!(missing, ["timers-missing"]);
+    let unit = |name: &str| fs::read_to_string(units(&b).join(name)).unwrap();
+    let service = unit("watchbill-coord-detect.service");
+    let start = format!("\nExecStart={} coord detect --board default --record -q\n", program("watchbill"));
+    assert!(service.contains(&start), "{service}");
+    assert!(unit("watchbill-coord-detect.timer").contains("\nOnCalendar=*:*:10,40\n"));
+    assert_eq!((doctor(), all(&units(&b)).len()), (vec!["timers-installed".into(), "pass-never".into()], 10));
+    // A pass that came too late is seen where monitoring looks.
+    fs::write(b.path().join("last"), (now() - 200).to_string()).unwrap();
+    assert_eq!(doctor(), ["timers-installed", "pass-overdue"]);
+    let check = ask(&["check"]);
+    assert!(check.contains("coord-detect: its last pass was 3m ago"), "{check}");
+    let status = timers(&b, &["status"]).out;
+    assert!(status.contains("coord-detect         every 30s  on: "), "{status}");
+    assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "nothing to do\n");
+    timers(&b, &["remove"]).ok();
+    assert_eq!(all(&units(&b)), []);
+
+    // As it is written it works: cron has it once a minute.
+    timers(&b, &["install", "--as", "cron"]).ok();
+    let crontab = fs::read_to_string(b.path().join("crontab")).unwrap();
+    let line = crontab.lines().find(|l| l.contains(" coord detect ")).unwrap();
+    assert!(line.starts_with("* * * * * sleep 10; out=$(HERMES_HOME="), "{line}");
+    let job = line.splitn(6, ' ').nth(5).unwrap().replace("\\%", "%").replace("sleep 10; ", "");
+    let mut sh = Command::new("/bin/sh");
+    sh.args(["-c", &job]).env_clear().env("HOME", b.path()).env("PATH", "/usr/bin:/bin");
+    let looked = ran(&mut sh);
+    assert_eq!((looked.code, looked.out.as_str(), looked.err.as_str()), (0, "", ""), "{looked:?}");
+    assert_eq!(doctor(), ["timers-installed"], "cron tells nobody when it was");
+
+    // A system unit may speak to the servers of this machine.
+    let folder = b.path().join("units");
+    let left = timers(&b, &["install", "--as", "system", "--unit-dir", folder.to_str().unwrap()]);
+    assert!(left.code == 1 && left.out.contains("watchbill-coord-detect.timer\n"), "{left:?}");
+    let network = fs::read_to_string(folder.join("watchbill-coord-detect.service.d/network.conf")).unwrap();
+    assert!(network.contains("\nIPAddressAllow=localhost\n"), "{network}");
+}

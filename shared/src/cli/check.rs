@@ -186,7 +186,7 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
     let mut tools = here.tools(&pass, config, &mut cache, false);
 
     let state = place.as_deref().and_then(std::path::Path::parent);
-    let watchers = Eyes::new(state, args.metrics.as_deref(), common.root(config).as_deref()).watchers();
+    let watchers = Eyes::new(state, args.metrics.as_deref(), common.root(config).as_deref()).watchers(false);
     counts.overdue = watchers.iter().filter(|w| w.is_overdue(here.now)).count();
     for f in doctor::watchers(&watchers, None, here.now) {
         // A second timer, and a page that nobody makes, are for `doctor`.

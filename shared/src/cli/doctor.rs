@@ -65,10 +65,12 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let pass = here.pass("doctor", None, true);
     let mut tools = here.tools(&pass, &config, &mut cache, false);
     let mut folders: Vec<PathBuf> = state.folder.iter().cloned().collect();
+    let mut spawns = false;
     match common.boards(&config) {
         Ok(ids) => {
             for id in ids {
                 folders.insert(0, id.folder());
+                spawns |= super::timers::spawns(&id, &config, here.now);
                 found.extend(doctor::board(&look::board(&id, &mut tools, When::Always), &config, here.now));
             }
         }
@@ -77,7 +79,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
         Err(e) => found.push(doctor::none(&e)),
     }
     let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref(), common.root(&config).as_deref());
-    found.extend(doctor::watchers(&eyes.watchers(), eyes.lingers(), here.now));
+    found.extend(doctor::watchers(&eyes.watchers(spawns), eyes.lingers(), here.now));
     found.push(doctor::state(&state));
     found.extend(look::disks(&folders).iter().map(doctor::disk));
     found.extend(hidden.map(doctor::hidden));

@@ -8,11 +8,14 @@ use serde_json::json;
 
 use super::doctor::look::Eyes;
 use super::{Common, env, print, print_json};
-use crate::board::discover;
+use crate::board::sqlite::{Mode, SqliteBoard};
+use crate::board::{Board as _, BoardId, discover};
 use crate::cache::Cache;
+use crate::config::Config;
 use crate::doctor::WatcherSeen;
 use crate::error::{Error, Kind, Result};
 use crate::report::{printable, say};
+use crate::session::mapping;
 use crate::time::{Time, words};
 use crate::timers::install::{self, Change};
 use crate::timers::shipped::{self, Wanted};
@@ -21,6 +24,8 @@ use crate::timers::{self, By, Owner, Places, Starter};
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.timers/1";
 const NAME: &str = "watchbill timers";
+/// How far back spawned sessions are looked for: seconds, and events of a board.
+const SPAWNED_LATELY: (i64, u32) = (30 * 86_400, 200_000);
 /// Where systemd keeps the state of system units (`StateDirectory=watchbill` of hardening.conf).
 const SYSTEM_STATE: &str = "/var/lib/watchbill";
 
@@ -243,6 +248,9 @@ fn wanted(args: &TimersArgs, by: By) -> Result<Wanted> {
     }
     let root = discover::root(given, &env).map(|root| whole(&root)).transpose()?;
     use std::os::unix::fs::MetadataExt;
+    let now = common.now.unwrap_or_else(Time::of_clock);
+    let with_sessions = ids.iter().filter(|id| spawns(id, &config, now)).map(named_board);
+    let sessions = with_sessions.collect::<Vec<_>>();
     let owner = ids.first().and_then(|id| id.path.metadata().ok()).map(|m| m.uid());
     let mut writable: Vec<PathBuf> = ids.iter().map(|id| whole(&id.folder())).collect::<Result<_>>()?;
     writable.extend(named.clone());
@@ -254,12 +262,28 @@ fn wanted(args: &TimersArgs, by: By) -> Result<Wanted> {
         state,
         variables,
         boards,
+        sessions,
         // Who owns the board runs the workers.
         user: owner.filter(|uid| *uid != 0),
         writable,
     };
     wanted.check()?;
     Ok(wanted)
+}
+
+/// Whether sessions were spawned for tasks of a board in the last 30 days. A board that cannot be read says nothing.
+pub(super) fn spawns(id: &BoardId, config: &Config, now: Time) -> bool {
+    let board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout);
+    let turns = board.and_then(|mut board| board.turns(now.plus(-SPAWNED_LATELY.0), SPAWNED_LATELY.1));
+    turns.is_ok_and(|all| all.iter().any(|(_, e)| e.kind == mapping::SPAWNED))
+}
+
+/// The flag that names one board to a program that works on one.
+fn named_board(id: &BoardId) -> [String; 2] {
+    match &id.slug {
+        Some(slug) => ["--board".into(), slug.clone()],
+        None => ["--db".into(), id.file()],
+    }
 }
 
 fn status(args: &TimersArgs) -> Result<u8> {
@@ -269,7 +293,8 @@ fn status(args: &TimersArgs) -> Result<u8> {
     let config = common.load()?.config;
     let state = place.as_deref().and_then(Path::parent);
     let eyes = Eyes::new(state, args.metrics.as_deref(), common.root(&config).as_deref());
-    let all = eyes.watchers();
+    let spawns = common.boards(&config).is_ok_and(|ids| ids.iter().any(|id| spawns(id, &config, now)));
+    let all = eyes.watchers(spawns);
     let stops = eyes.lingers() == Some(false) && all.iter().any(|w| w.is_started_by(By::User));
     let is_well = |w: &WatcherSeen| w.is_started() && !w.is_overdue(now) && !w.is_failing();
     let code = u8::from(stops || all.iter().any(|w| w.watched.is_needed && !is_well(w)));

@@ -95,10 +95,7 @@ fn started(w: &WatcherSeen) -> Option<Finding> {
     let off = w.ours().next();
     Some(match (on.as_slice(), off) {
         ([], None) => {
-            let what = match w.watched.is_needed {
-                true => "nothing starts it: a hold that another watcher makes may last for ever",
-                false => "nothing starts it: no page for the morning is made",
-            };
+            let what = format!("nothing starts it: {}", w.watched.without);
             let other = w.starters.iter().find_map(|s| s.other_user.as_deref());
             let other = other.map(|user| format!(" (the timers of {user} watch other boards)"));
             let make = if w.watched.is_needed { Finding::error } else { Finding::warning };
@@ -143,6 +140,9 @@ fn passed(w: &WatcherSeen, now: Time) -> Option<Finding> {
         let todo = format!("wait for its next turn, then read {}", log(w));
         // systemd remembers the last start itself.
         let by_cron = w.is_started_by(By::Cron);
+        if by_cron && !w.watched.is_recorded {
+            return None;
+        }
         let what = "no pass of it is on record";
         let how = if by_cron { " (a pass leaves one where its timer names --metrics)" } else { "" };
         let what = format!("{what}{how}");
@@ -154,7 +154,8 @@ fn passed(w: &WatcherSeen, now: Time) -> Option<Finding> {
         let todo = "see whether its timer, or cron, runs; `watchbill timers status`";
         return Some(Finding::error("pass-overdue", name, what).todo(todo));
     }
-    let todo = format!("run `{name} -v` by hand and read what it says");
+    let command = if w.watched == crate::timers::SESSIONS { "coord detect" } else { name };
+    let todo = format!("run `{command} -v` by hand and read what it says");
     Some(match w.exit() {
         // 75: the board was busy, or is paused.
         None | Some(0 | 75) => Finding::ok("pass-recent", name, format!("its last pass was {ago} ago")),

@@ -22,8 +22,10 @@ const MOST_PROJECTS: usize = 10_000;
 /// How a session is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish<'a> {
-    /// Its name, where the caller gives it.
+    /// Its name, where the caller gives it or it is there already.
     pub session: Option<&'a SessionId>,
+    /// Whether that session is there and goes on.
+    pub goes_on: bool,
     /// The runtime's own agent.
     pub agent: Option<&'a str>,
     /// More arguments, as a person gave them.
@@ -39,6 +41,8 @@ pub struct Traces<'a> {
     pub log: &'a Path,
     /// Its name, where the caller gave it.
     pub given: Option<&'a SessionId>,
+    /// Bytes of its transcript before it was started: what was there already shows nothing.
+    pub before: u64,
 }
 
 /// A runtime that is a command.
@@ -54,6 +58,11 @@ pub trait Headless: Debug + Sync {
 
     /// The session as it is seen to be there; `None`: not yet.
     fn seen(&self, traces: &Traces<'_>) -> Option<SessionId>;
+
+    /// Bytes of the transcript by which it is seen; 0 where there is none.
+    fn kept(&self, _home: Option<&Path>, _session: &SessionId) -> u64 {
+        0
+    }
 }
 
 /// Claude Code.
@@ -72,7 +81,9 @@ impl Headless for Claude {
     fn line(&self, wish: &Wish<'_>) -> Vec<OsString> {
         let mut line = words(&["claude", "-p"]);
         if let Some(session) = wish.session {
-            line.extend(words(&["--session-id", session.as_str()]));
+            // It keeps its name: a new one would need --fork-session.
+            let flag = if wish.goes_on { "--resume" } else { "--session-id" };
+            line.extend(words(&[flag, session.as_str()]));
         }
         if let Some(agent) = wish.agent {
             // In one word: a name that begins with a dash is then no flag.
@@ -84,12 +95,24 @@ impl Headless for Claude {
 
     fn seen(&self, traces: &Traces<'_>) -> Option<SessionId> {
         let session = traces.given?;
-        let name = format!("{session}.jsonl");
-        // How it names the folder of a long path is its own secret; the session's name is like no other.
-        let projects = fs::read_dir(traces.home?.join("projects")).ok()?;
-        let mut folders = projects.take(MOST_PROJECTS).flatten();
-        folders.any(|folder| folder.path().join(&name).is_file()).then(|| session.clone())
+        let bytes = transcript(traces.home?, session)?;
+        (bytes > traces.before || traces.before == 0).then(|| session.clone())
     }
+
+    fn kept(&self, home: Option<&Path>, session: &SessionId) -> u64 {
+        home.and_then(|home| transcript(home, session)).unwrap_or(0)
+    }
+}
+
+/// Bytes of the transcript of a session of Claude Code.
+fn transcript(home: &Path, session: &SessionId) -> Option<u64> {
+    let name = format!("{session}.jsonl");
+    // How it names the folder of a long path is its own secret; the session's name is like no other.
+    let projects = fs::read_dir(home.join("projects")).ok()?;
+    let mut folders = projects.take(MOST_PROJECTS).flatten();
+    folders
+        .find_map(|folder| folder.path().join(&name).metadata().ok().filter(|m| m.is_file()))
+        .map(|m| m.len())
 }
 
 /// Codex.
@@ -107,7 +130,11 @@ impl Headless for Codex {
 
     fn line(&self, wish: &Wish<'_>) -> Vec<OsString> {
         let mut line = words(&["codex", "exec", "--json"]);
+        // What may be said to `exec` is not all taken by `resume`, and counts for it all the same.
         line.extend_from_slice(wish.more);
+        if let Some(session) = wish.session.filter(|_| wish.goes_on) {
+            line.extend(words(&["resume", session.as_str()]));
+        }
         line.push("-".into());
         line
     }
@@ -144,14 +171,18 @@ mod tests {
     fn a_command_line_is_the_runtimes_own() {
         let session = SessionId::parse(UUID).unwrap();
         let more = words(&["--model", "sonnet"]);
-        let wish = Wish { session: Some(&session), agent: Some("-reviewer"), more: &more };
+        let wish = Wish { session: Some(&session), goes_on: false, agent: Some("-reviewer"), more: &more };
         let named = ["--session-id", UUID, "--agent=-reviewer"];
         assert_eq!(
             Claude.line(&wish),
             words(&[&["claude", "-p"][..], &named, &["--model", "sonnet"]].concat())
         );
-        let wish = Wish { session: None, agent: None, more: &more };
+        let wish = Wish { session: None, goes_on: false, agent: None, more: &more };
         assert_eq!(Codex.line(&wish), words(&["codex", "exec", "--json", "--model", "sonnet", "-"]));
+        let wish = Wish { session: Some(&session), goes_on: true, agent: None, more: &more };
+        assert_eq!(Claude.line(&wish), words(&["claude", "-p", "--resume", UUID, "--model", "sonnet"]));
+        let exec = ["codex", "exec", "--json", "--model", "sonnet", "resume", UUID, "-"];
+        assert_eq!(Codex.line(&wish), words(&exec));
     }
 
     #[test]
@@ -178,7 +209,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let session = SessionId::parse(UUID).unwrap();
         let log = home.path().join("none");
-        let traces = Traces { home: Some(home.path()), log: &log, given: Some(&session) };
+        let traces = Traces { home: Some(home.path()), log: &log, given: Some(&session), before: 0 };
         assert_eq!(Claude.seen(&traces), None);
         let folder = home.path().join("projects/-srv-w");
         fs::create_dir_all(&folder).unwrap();
@@ -186,6 +217,12 @@ mod tests {
         assert_eq!(Claude.seen(&traces), None);
         fs::write(folder.join(format!("{UUID}.jsonl")), "").unwrap();
         assert_eq!(Claude.seen(&traces), Some(session.clone()));
+        // One that goes on is seen by what it adds.
+        let again = Traces { before: 3, ..traces };
+        fs::write(folder.join(format!("{UUID}.jsonl")), "one").unwrap();
+        assert_eq!((Claude.seen(&again), Claude.kept(Some(home.path()), &session)), (None, 3));
+        fs::write(folder.join(format!("{UUID}.jsonl")), "one two").unwrap();
+        assert_eq!(Claude.seen(&again), Some(session.clone()));
         assert_eq!(Claude.seen(&Traces { home: None, ..traces }), None);
     }
 }

@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Operation, Runtime, SessionId};
-use crate::board::{Detail, Event, Run};
+use super::{Coordinator, Operation, Runtime, SessionId};
+use crate::board::{Detail, Event, Run, Status};
 use crate::time::Time;
 
 /// A session was made for a task.
@@ -21,11 +21,14 @@ pub const ABORTED: &str = "coord.aborted";
 /// An anomaly of a session was found, or ended.
 pub const DETECTION: &str = "coord.detection";
 
+/// The key in our part of a `blocked` event that names the session which asked for help by it.
+pub const ASKS: &str = "session";
+
 /// Where a mapping stands. Follows the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MappingStatus {
-    /// The run it was spawned for is open.
+    /// The run it was spawned for is open, or it asked for help and waits for the answer: [`Mapping::waits`].
     Active,
     /// That run completed the task.
     Completed,
@@ -54,8 +57,8 @@ pub struct Mapping {
     pub runtime: Runtime,
     /// The session.
     pub session: SessionId,
-    /// The session that coordinates it.
-    pub parent: Option<SessionId>,
+    /// Who coordinates it.
+    pub parent: Option<Coordinator>,
     /// The server that owns it: `http://127.0.0.1:4096`; `None` of a runtime without servers.
     pub server: Option<String>,
     /// The host it was spawned from.
@@ -72,6 +75,9 @@ pub struct Mapping {
     pub at: Time,
     /// Where it stands.
     pub status: MappingStatus,
+    /// Whether it asked for help, and nobody has decided about its task since. Its run has ended then.
+    #[serde(default)]
+    pub waits: bool,
 }
 
 /// What an event of [`SPAWNED`] says, its run and time apart.
@@ -84,7 +90,7 @@ pub struct Spawned {
     pub session: SessionId,
     /// See [`Mapping::parent`].
     #[serde(default)]
-    pub parent: Option<SessionId>,
+    pub parent: Option<Coordinator>,
     /// See [`Mapping::server`].
     #[serde(default)]
     pub server: Option<String>,
@@ -98,6 +104,19 @@ pub struct Spawned {
 }
 
 impl Spawned {
+    /// What a mapping was made of.
+    pub fn of(m: &Mapping) -> Spawned {
+        Spawned {
+            runtime: m.runtime,
+            session: m.session.clone(),
+            parent: m.parent.clone(),
+            server: m.server.clone(),
+            host: m.host.clone(),
+            directory: m.directory.clone(),
+            branch: m.branch.clone(),
+        }
+    }
+
     /// The event's own keys.
     pub fn keys(&self) -> Value {
         let mut keys = json!({
@@ -125,6 +144,11 @@ pub fn of(task: &Detail) -> Vec<Mapping> {
 
 /// The session that works on a task now: the latest of its open run.
 pub fn active(task: &Detail) -> Option<Mapping> {
+    open(task).filter(|m| !m.waits)
+}
+
+/// The session that works on a task, or waits for an answer about it.
+pub fn open(task: &Detail) -> Option<Mapping> {
     of(task).into_iter().rev().find(|m| m.status == MappingStatus::Active)
 }
 
@@ -160,13 +184,18 @@ fn read(task: &Detail, event: &Event) -> Option<Mapping> {
     if said.server.is_some() != has_server || said.session.is_opencodes() != has_server {
         return None;
     }
+    // Of this run: a session that was stopped may have been given its task again.
     let aborted = task.events.iter().rev().find(|e| {
-        e.kind == ABORTED && e.payload.get("session").and_then(Value::as_str) == Some(said.session.as_str())
+        let of_it = || e.payload.get("session").and_then(Value::as_str) == Some(said.session.as_str());
+        e.kind == ABORTED && e.run == event.run && of_it()
     });
     let run = event.run.and_then(|id| task.runs.iter().find(|r| r.id == id));
-    let status = match aborted.and_then(|e| e.payload.get("status")?.as_str()) {
+    let ended = aborted.and_then(|e| e.payload.get("status")?.as_str());
+    let waits = ended.is_none() && run.is_some_and(|run| waits(task, run, &said.session));
+    let status = match ended {
         Some("aborted") => MappingStatus::Aborted,
         Some("failed") => MappingStatus::Failed,
+        _ if waits => MappingStatus::Active,
         _ => following(task, run),
     };
     let Spawned { runtime, session, parent, server, host, directory, branch } = said;
@@ -183,7 +212,20 @@ fn read(task: &Detail, event: &Event) -> Option<Mapping> {
         run: event.run,
         at: event.at,
         status,
+        waits,
     })
+}
+
+/// Whether a session stopped its run to ask for help, and the task is blocked since. A block by anybody else is not its own.
+fn waits(task: &Detail, run: &Run, session: &SessionId) -> bool {
+    let asks = |e: &Event| {
+        let by = || e.trail()?.get(ASKS)?.as_str();
+        e.kind == "blocked" && e.run == Some(run.id) && by() == Some(session.as_str())
+    };
+    let newest = || task.events.iter().rev().find(|e| e.kind == "unblocked" || asks(e));
+    task.task.status == Status::Blocked
+        && task.newest_run().is_some_and(|newest| newest.id == run.id)
+        && newest().is_some_and(asks)
 }
 
 fn following(task: &Detail, run: Option<&Run>) -> MappingStatus {
@@ -244,6 +286,32 @@ mod tests {
             assert_eq!(all.len(), 1);
             assert_eq!(all[0].status, want, "{current:?} {outcome:?} {later:?}");
             assert_eq!(active(&task).is_some(), want == MappingStatus::Active);
+        }
+    }
+
+    /// Whoever stopped to ask for help waits until somebody decides about its task, and has not failed.
+    #[test]
+    fn who_asked_for_help_waits() {
+        let blocked = |run: i64, by: &str| json!({"kind": "blocked", "at": 150, "run": run, "payload": {"watchbill": {"session": by}}});
+        let event = |kind: &str| json!({"kind": kind, "at": 160, "run": null, "payload": {"session": SESSION, "status": "aborted"}});
+        let aborted = json!({"kind": ABORTED, "at": 160, "run": 7, "payload": {"session": SESSION, "status": "aborted"}});
+        for (status, later, want) in [
+            ("blocked", vec![blocked(7, SESSION)], Some(true)),
+            // A watcher that asks a person after its card found nobody, and somebody who looks on.
+            ("blocked", vec![blocked(7, SESSION), event("blocked"), event("commented")], Some(true)),
+            ("blocked", vec![blocked(7, "ses_2")], None),
+            ("blocked", vec![blocked(6, SESSION)], None),
+            ("blocked", vec![event("blocked")], None),
+            ("blocked", vec![blocked(7, SESSION), event("unblocked")], None),
+            ("blocked", vec![blocked(7, SESSION), aborted], None),
+            ("ready", vec![blocked(7, SESSION)], None),
+            ("scheduled", vec![blocked(7, SESSION)], None),
+        ] {
+            let mut task = task(None, Some("blocked"), &later);
+            task.task.status = Status::from(status.to_owned());
+            let found = open(&task);
+            assert_eq!(found.map(|m| m.waits), want, "{status} {later:?}");
+            assert_eq!(active(&task), None, "no watcher takes it for one at work");
         }
     }
 

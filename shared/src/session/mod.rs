@@ -4,6 +4,7 @@
 //! accident: [`Sense`] for everybody, [`Act`] for `coord` alone. A server that cannot be asked says nothing about its sessions:
 //! that is [`State::Unreachable`], and nothing is done about it. Those without one are commands: [`headless`].
 
+pub mod coordinator;
 pub mod detect;
 pub mod evidence;
 pub mod headless;
@@ -18,6 +19,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use coordinator::Coordinator;
 pub use mapping::{Mapping, MappingStatus};
 pub use runtime::{Operation, Runtime};
 

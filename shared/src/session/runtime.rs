@@ -17,13 +17,11 @@ pub enum Runtime {
     Codex,
 }
 
-/// What may be wanted of a session, besides those that every runtime has: to be started, shown and stopped.
+/// What may be wanted of a session, besides those that every runtime has: to be started, shown, told something and stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Ask a server how it stands, and read what that stores of it.
     Ask,
-    /// Take a message.
-    Message,
     /// Be told something as the coordinator of another one.
     Wake,
     /// Be looked at by `coord detect`.
@@ -34,8 +32,7 @@ pub enum Operation {
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Operation; 5] =
-        [Operation::Ask, Operation::Message, Operation::Wake, Operation::Detect, Operation::Agent];
+    pub const ALL: [Operation; 4] = [Operation::Ask, Operation::Wake, Operation::Detect, Operation::Agent];
 }
 
 impl Runtime {
@@ -65,8 +62,7 @@ impl Runtime {
         match (self, operation) {
             (Runtime::Opencode, _) | (Runtime::Claude, Operation::Agent) => None,
             (_, Operation::Ask) => Some("has no server to ask"),
-            (_, Operation::Message) => Some("takes no message once it was started"),
-            (_, Operation::Wake) => Some("takes no message, so that nobody is woken"),
+            (_, Operation::Wake) => Some("takes no message while it works, so that nobody is woken"),
             (_, Operation::Detect) => {
                 Some("is not looked at here: heal and budget-check read its process and its log")
             }
@@ -81,9 +77,9 @@ mod tests {
 
     #[test]
     fn who_has_what() {
-        use Operation::{Agent, Ask, Detect, Message, Wake};
+        use Operation::{Agent, Ask, Detect, Wake};
         for (runtime, has) in [
-            (Runtime::Opencode, &[Ask, Message, Wake, Detect, Agent][..]),
+            (Runtime::Opencode, &[Ask, Wake, Detect, Agent][..]),
             (Runtime::Claude, &[Agent]),
             (Runtime::Codex, &[]),
         ] {

@@ -109,7 +109,7 @@ pub(crate) fn install(by: By, folder: Option<&Path>, wanted: &Wanted) -> Result<
             None => all.push(Change::Write { path, text }),
         }
     }
-    let timers = shipped::timers();
+    let timers = shipped::timers(wanted);
     let owner = Owner::of(wanted.root.as_deref());
     let is_on = super::units::look(by, &[folder.to_path_buf()], None, &owner)
         .iter()

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::WATCHED;
+use super::{SESSIONS, WATCHED};
 
 /// What a line starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +34,13 @@ pub(super) fn job(line: &str, home: Option<&Path>) -> Option<Job> {
         return None;
     }
     let words = words(line);
-    let named = |word: &String| {
+    let detects = |at: usize| words[at..].iter().any(|word| word == "detect");
+    let named = |at: usize, word: &String| {
         let name = word.rsplit('/').next()?;
-        WATCHED.iter().map(|w| w.program).find(|p| *p == name)
+        let sessions = (name == "coord" && detects(at)).then_some(SESSIONS.program);
+        WATCHED.iter().map(|w| w.program).find(|p| *p == name).or(sessions)
     };
-    let (at, program) = words.iter().enumerate().find_map(|(i, word)| Some((i, named(word)?)))?;
+    let (at, program) = words.iter().enumerate().find_map(|(i, word)| Some((i, named(i, word)?)))?;
     let rest = &words[at..];
     let metrics = rest.iter().position(|w| w == "--metrics").and_then(|i| rest.get(i + 1));
     let metrics = metrics.map(|path| whole(path, home)).filter(|p| p.is_absolute());
@@ -106,6 +108,9 @@ mod tests {
                 None,
             ),
             ("*/2 * * * * heal --metrics here.prom", Some("heal"), None),
+            ("* * * * * coord --board b detect --record -q", Some("coord-detect"), None),
+            ("/usr/bin/watchbill coord detect", Some("coord-detect"), None),
+            ("* * * * * coord status", None, None),
             ("# */2 * * * * heal", None, None),
             ("@reboot healthy --heal", None, None),
             ("", None, None),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{By, WATCHED};
+use super::{By, SESSIONS, WATCHED, Watched};
 use crate::distress::shell_word;
 use crate::error::{Error, Kind, Result};
 
@@ -14,6 +14,8 @@ const END: &str = "# watchbill timers: end";
 
 /// Beside the units of the whole system.
 const HARDENING: &str = "watchbill-.service.d/hardening.conf";
+/// The way of [`SESSIONS`] to the servers of this machine.
+const NETWORK: &str = "watchbill-coord-detect.service.d/network.conf";
 
 macro_rules! shipped {
     ($name:literal) => {
@@ -21,12 +23,13 @@ macro_rules! shipped {
     };
 }
 
-/// Service and timer of each watcher, in the order of a round.
-const UNITS: [(&str, &str); 4] = [
+/// Service and timer of each watcher, in the order of a round, then of [`SESSIONS`].
+const UNITS: [(&str, &str); 5] = [
     (shipped!("watchbill-heal.service"), shipped!("watchbill-heal.timer")),
     (shipped!("watchbill-synthesize-distress.service"), shipped!("watchbill-synthesize-distress.timer")),
     (shipped!("watchbill-route-blocked.service"), shipped!("watchbill-route-blocked.timer")),
     (shipped!("watchbill-budget-check.service"), shipped!("watchbill-budget-check.timer")),
+    (shipped!("watchbill-coord-detect.service"), shipped!("watchbill-coord-detect.timer")),
 ];
 
 const CRONTAB: &str = include_str!("../../../contrib/cron/watchbill");
@@ -46,6 +49,8 @@ pub(crate) struct Wanted {
     pub(crate) variables: Vec<(&'static str, String)>,
     /// Flags that say which boards.
     pub(crate) boards: Vec<String>,
+    /// For each board on which sessions are spawned the flags that name it.
+    pub(crate) sessions: Vec<[String; 2]>,
     /// The user a system unit runs as; `None` is root.
     pub(crate) user: Option<u32>,
     /// Folders a system unit must be able to write.
@@ -65,7 +70,8 @@ impl Wanted {
         let paths = paths.into_iter().chain(root).chain(folders);
         let paths = paths.map(|(name, path)| (name, path.to_str().unwrap_or("\u{fffd}")));
         let variables = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
-        let boards = self.boards.iter().map(|word| ("board", word.as_str()));
+        let boards = self.boards.iter().chain(self.sessions.iter().flatten());
+        let boards = boards.map(|word| ("board", word.as_str()));
         let wrong = |text: &str| text.contains(|c: char| c.is_control() || c == '\u{fffd}');
         match paths.chain(variables).chain(boards).find(|(_, text)| wrong(text)) {
             None => Ok(()),
@@ -81,7 +87,25 @@ impl Wanted {
         root.chain(self.variables.iter().cloned()).collect()
     }
 
-    /// The words of the command that does one pass.
+    /// What is to be started.
+    fn watched(&self) -> impl Iterator<Item = Watched> {
+        WATCHED.into_iter().chain((!self.sessions.is_empty()).then_some(SESSIONS))
+    }
+
+    /// The commands that do one pass: one, or one for each board with sessions.
+    fn commands(&self, program: &str) -> Vec<Vec<String>> {
+        if program != SESSIONS.program {
+            return vec![self.words(program)];
+        }
+        let one = |board: &[String; 2]| {
+            let [flag, name] = board.each_ref().map(String::as_str);
+            let words = ["coord", "detect", flag, name, "--record", "-q"].map(str::to_owned);
+            std::iter::once(self.program.display().to_string()).chain(words).collect()
+        };
+        self.sessions.iter().map(one).collect()
+    }
+
+    /// The words of the command that does one pass of a watcher.
     fn words(&self, program: &str) -> Vec<String> {
         let mut words = vec![self.program.display().to_string(), program.to_owned()];
         words.extend(self.boards.iter().cloned());
@@ -96,30 +120,36 @@ impl Wanted {
 }
 
 /// The names of the timers, in the order of a round.
-pub(crate) fn timers() -> Vec<String> {
-    WATCHED.iter().map(|w| format!("watchbill-{}.timer", w.program)).collect()
+pub(crate) fn timers(wanted: &Wanted) -> Vec<String> {
+    wanted.watched().map(|w| format!("watchbill-{}.timer", w.program)).collect()
 }
 
-/// The name of every file below the folder of units.
+/// The name of every file that may be written below the folder of units.
 pub(crate) fn names(by: By) -> Vec<PathBuf> {
-    let watched = WATCHED.iter().flat_map(|w| ["service", "timer"].map(|end| unit(w.program, end)));
-    watched.chain((by == By::System).then(|| HARDENING.into())).collect()
+    let all = WATCHED.into_iter().chain([SESSIONS]);
+    let units = all.flat_map(|w| ["service", "timer"].map(|end| unit(w.program, end)));
+    let beside = [HARDENING, NETWORK].into_iter().filter(|_| by == By::System).map(PathBuf::from);
+    units.chain(beside).collect()
 }
 
 fn unit(program: &str, end: &str) -> PathBuf {
     PathBuf::from(format!("watchbill-{program}.{end}"))
 }
 
-/// Every file of [`names`], in that order, and what it says.
+/// Every file that is to be there, in the order of [`names`], and what it says.
 pub(crate) fn units(by: By, wanted: &Wanted) -> Vec<(PathBuf, String)> {
-    let mut texts = Vec::new();
-    for (watched, (service, timer)) in WATCHED.iter().zip(UNITS) {
-        texts.push(marked(&self::service(service, watched.program, by, wanted)));
-        texts.push(marked(timer));
+    let mut all = Vec::new();
+    for (watched, (service, timer)) in wanted.watched().zip(UNITS) {
+        let text = self::service(service, watched.program, by, wanted);
+        all.push((unit(watched.program, "service"), marked(&text)));
+        all.push((unit(watched.program, "timer"), marked(timer)));
     }
-    texts.push(marked(shipped!("watchbill-.service.d/hardening.conf")));
-    // The last one has a name beside the units of the whole system only.
-    names(by).into_iter().zip(texts).collect()
+    if by == By::System {
+        all.push((HARDENING.into(), marked(shipped!("watchbill-.service.d/hardening.conf"))));
+        let network = || (NETWORK.into(), marked(shipped!("watchbill-coord-detect.service.d/network.conf")));
+        all.extend((!wanted.sessions.is_empty()).then(network));
+    }
+    all
 }
 
 fn marked(text: &str) -> String {
@@ -139,8 +169,10 @@ fn service(shipped: &str, program: &str, by: By, wanted: &Wanted) -> String {
             while out.last().is_some_and(|l| l.starts_with('#')) {
                 out.pop();
             }
-            let words = wanted.words(program).into_iter().map(|w| quoted(&w).replace('$', "$$"));
-            out.push(format!("ExecStart={}", words.collect::<Vec<_>>().join(" ")));
+            for words in wanted.commands(program) {
+                let words = words.iter().map(|w| quoted(w).replace('$', "$$"));
+                out.push(format!("ExecStart={}", words.collect::<Vec<_>>().join(" ")));
+            }
             if by == By::System {
                 out.extend(wanted.user.map(|user| format!("User={user}")));
                 let folders = wanted.writable.iter();
@@ -174,20 +206,28 @@ pub(crate) fn crontab(old: &str, wanted: &Wanted) -> String {
     text.push_str(&format!(
         "{BEGIN}. `watchbill timers remove` takes this away, and install writes it anew.\n"
     ));
-    let jobs = CRONTAB.lines().filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()));
-    for (job, watched) in jobs.zip(WATCHED) {
-        let set =
-            wanted.variables().into_iter().map(|(name, value)| format!("{name}={} ", shell_word(&value)));
-        let words = wanted.words(watched.program);
-        let command =
-            set.collect::<String>() + &words.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ");
+    let set = wanted.variables().into_iter().map(|(name, value)| format!("{name}={} ", shell_word(&value)));
+    let set = set.collect::<String>();
+    for watched in wanted.watched() {
+        let job = job_of(watched);
         // The shipped line has the command between these two.
         let (before, rest) = job.split_once("out=$(").unwrap_or((job, ""));
         let after = rest.split_once(" 2>&1)").map_or("", |(_, after)| after);
-        text.push_str(&format!("{before}out=$({} 2>&1){after}\n", command.replace('%', "\\%")));
+        for words in wanted.commands(watched.program) {
+            let words = words.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ");
+            let command = format!("{set}{words}").replace('%', "\\%");
+            text.push_str(&format!("{before}out=$({command} 2>&1){after}\n"));
+        }
     }
     text.push_str(&format!("{END}\n"));
     text
+}
+
+/// The shipped line of a program; that of [`SESSIONS`] stands behind a `#`.
+fn job_of(watched: Watched) -> &'static str {
+    let lines = CRONTAB.lines().map(|l| l.strip_prefix('#').filter(|l| l.starts_with('*')).unwrap_or(l));
+    let mut jobs = lines.filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()));
+    jobs.find(|l| super::line::job(l, None).is_some_and(|job| job.program == watched.program)).unwrap_or("")
 }
 
 /// A crontab without our block.
@@ -224,6 +264,7 @@ mod tests {
             metrics: "/home/anna/state/metrics".into(),
             variables: vec![("WATCHBILL_CONFIG", "/home/anna/my config.toml".into())],
             boards: Vec::new(),
+            sessions: Vec::new(),
             user: Some(1_000),
             writable: vec![root.into()],
         }
@@ -231,8 +272,10 @@ mod tests {
 
     #[test]
     fn watchers_come_as_often_as_is_said() {
-        let jobs = CRONTAB.lines().filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()));
-        for ((w, (_, timer)), job) in WATCHED.iter().zip(UNITS).zip(jobs) {
+        assert!(UNITS[4].1.contains("\nOnCalendar=*:*:10,40\n") && SESSIONS.every == 30);
+        assert!(job_of(SESSIONS).starts_with("* * * * * ") && job_of(SESSIONS).contains(" coord detect "));
+        for (w, (_, timer)) in WATCHED.into_iter().zip(UNITS) {
+            let job = job_of(w);
             let calendar = timer.lines().find_map(|l| l.strip_prefix("OnCalendar=*:")).unwrap();
             let minutes = calendar.split(':').next().unwrap();
             let turns = if minutes == "0/2" { 30 } else { minutes.split(',').count() };

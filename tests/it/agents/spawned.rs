@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::install::programs;
 use super::model::{Answer, FIRST, SECOND};
-use super::scene::{Scene, kill, line};
+use super::scene::{BODY, Scene, command_line, kill, line};
 use super::tongue::Agent;
 use crate::support::{TestBoard, is_gone, until};
 
@@ -82,6 +82,56 @@ fn killed_it_is_gone_on_with_by_the_next() {
         let before = board.dump();
         assert_eq!(board.later(900, &[]).ok(), "");
         assert_eq!(board.dump(), before);
+    });
+}
+
+/// It asks for help, its turn ends, and it is answered by its runtime's own resume: the same session, with all it knew.
+#[test]
+fn answered_it_goes_on_in_its_own_session() {
+    each(|board, scene, agent| {
+        let session = scene.spawn(board);
+        scene.await_tool();
+        let task = scene.task.as_str();
+        scene.coord(board, &["notify", "which lamp first?", "--from", task, "--level", "blocking"]).ok();
+        assert_eq!(scene.coord(board, &["message", task, "The left one."]).code, 75, "it works still");
+        // Its tool is over, and what it would say to the board is refused.
+        let tools =
+            || scene.marked().into_iter().filter(|pid| command_line(*pid).starts_with("sleep\x00300"));
+        tools().for_each(kill);
+        scene.wait("its turn to end", || scene.marked().is_empty());
+        let waiting = row(board, scene);
+        assert_eq!(
+            (&waiting["mapping"], &waiting["state"]),
+            (&json!("active"), &json!("waiting")),
+            "{waiting}"
+        );
+        let before = board.dump();
+        assert_eq!(board.later(900, &[]).ok(), "");
+        assert_eq!(board.dump(), before);
+
+        let asked = scene.model.asked().len();
+        let more: &[&str] = match agent {
+            Agent::Claude => {
+                &["--", "--model", "claude-sonnet-4-5", "--allowedTools", "Bash,Write,Read,Edit"]
+            }
+            Agent::Codex => &[],
+        };
+        let said = scene.coord(board, &[&["message", task, "The left one first."], more].concat()).ok();
+        assert_eq!(said, format!("{session} was told, and has {task} again as run 2\n"));
+        scene.wait("the task to be done", || board.task(task, "status") == "done");
+        scene.wait("the agent to end", || scene.marked().is_empty());
+        let told = &scene.model.asked()[asked].prompt;
+        assert!(told.contains(BODY) && told.contains("The left one first."), "all it knew: {told}");
+        assert!(told.contains("--run 2"), "{told}");
+        assert_eq!(scene.kept(&session), 1, "one transcript");
+        let now = row(board, scene);
+        assert_eq!((&now["session"], &now["run"]), (&json!(session), &json!(2)), "{now}");
+        assert_eq!(now["mapping"], "completed");
+        assert_eq!(
+            board
+                .value(&format!("SELECT group_concat(outcome, ' ') FROM task_runs WHERE task_id = '{task}'")),
+            "blocked completed"
+        );
     });
 }
 

@@ -12,7 +12,7 @@ fn n1_a_coordinator_is_told_once_and_left_in_peace() {
     let inside = world.repo.join(".worktrees").join(&task);
     for again in [false, true] {
         let args = ["notify", "two formats, which one?", "--level", "blocking", "--no-wake", "--json"];
-        // Inside its tree nobody has to say who speaks; once the task is blocked, that is no session's tree any more.
+        // Inside its tree nobody has to say who speaks.
         let from: &[&str] = if again { &["--from", &task] } else { &[] };
         let said = world.coord_in(&inside, &[&args[..], from].concat()).json();
         assert_eq!((&said["again"], &said["parent"]), (&json!(again), &json!(parent)));
@@ -61,5 +61,27 @@ fn n3_a_block_is_a_card_and_a_note_is_none() {
     assert_eq!(world.board.task(&card, "title"), format!("[BLOCKED] {task} env_blocker"));
     assert!(world.board.task(&card, "body").contains("tried both formats, the tests fail"));
     assert_eq!(world.board.task(&task, "status"), "blocked");
-    assert_eq!(world.status(&session)["mapping"], "failed");
+    assert_eq!(world.status(&session)["mapping"], "active");
+}
+
+/// Asking for help is not failing: it is seen to wait, answered, and ends its task under a claim of its own.
+#[test]
+fn n4_who_asked_for_help_waits_and_is_answered() {
+    let Some(world) = World::new() else { return };
+    let (task, session) = world.spawned("ok", &[]);
+    world.until_state(&session, "idle");
+    let said = world.coord(&["notify", "which one?", "--from", &task, "--level", "blocking"]).ok();
+    assert!(said.contains("has no coordinator, so nobody was told directly"), "{said}");
+    let row = world.until_state(&session, "waiting");
+    assert_eq!((&row["mapping"], &row["waits"]), (&json!("active"), &json!(true)));
+    let said = world.coord(&["spawn", "--task", &task]).fails(1);
+    assert!(said.contains("waits for an answer"), "{said}");
+    let said = world.coord(&["message", &task, "The first one."]).ok();
+    assert_eq!(said, format!("{session} was told, and has {task} again as run 2\n"));
+    let row = world.until_state(&session, "idle");
+    assert_eq!((&row["run"], &row["mapping"], &row["waits"]), (&json!(2), &json!("active"), &json!(false)));
+    let told = &world.server.messages(&session)[2].2;
+    assert!(told.starts_with("The first one.") && told.contains("--run 2"), "{told}");
+    assert_eq!(world.board.hand(&["complete", &task, "--run", "2"]).code, 0);
+    assert_eq!(world.status(&session)["mapping"], "completed");
 }

@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use rusqlite::params;
+use serde_json::{Value, json};
 
+use crate::coord::web::{Reply, Web};
 use crate::support::{Ran, TestBoard, dead_pid, now, ran};
 
 /// A text with a secret in it, and the parts nobody may see again. No real key stands here, and none that looks like one to a
@@ -253,6 +256,129 @@ fn no_secret_of_any_shape_leaves_any_program() {
         }
     }
     said("board list", &b.hand(&["list"]), &all);
+}
+
+/// A server of opencode whose provider, answers and refusals repeat the text of a session: `ses_0` the first one.
+fn leaky_server(all: &[Planted]) -> Web {
+    let texts: Vec<String> = all.iter().map(|p| p.text.clone()).collect();
+    let said: Mutex<Vec<(usize, Value)>> = Mutex::default();
+    Web::new(move |asked| {
+        let path = asked.line.split(['?', ' ']).nth(1).unwrap_or_default();
+        if path == "/session/status" {
+            // It asks its provider again, is in a state nobody knows, or has ended.
+            let state = |(n, text): (usize, &String)| match n % 3 {
+                0 => Some((
+                    format!("ses_{n}"),
+                    json!({"type": "retry", "attempt": 4, "message": text, "next": 1}),
+                )),
+                1 => Some((format!("ses_{n}"), json!({"type": text}))),
+                _ => None,
+            };
+            let states: serde_json::Map<String, Value> = texts.iter().enumerate().filter_map(state).collect();
+            return Reply::json(&Value::Object(states).to_string());
+        }
+        let number = path.strip_prefix("/session/ses_").and_then(|rest| rest.split('/').next()?.parse().ok());
+        let Some(n) = number.filter(|n| *n < texts.len()) else { return Reply::json("[]") };
+        let text = &texts[n];
+        match path.rsplit('/').next() {
+            Some("prompt_async") if n % 3 == 2 => Reply::Text(
+                400,
+                "application/json",
+                json!({"name": "BadRequest", "data": {"message": text}}).to_string(),
+            ),
+            Some("prompt_async") => {
+                let body: Value = serde_json::from_str(&asked.body).unwrap();
+                said.lock().unwrap().push((
+                    n,
+                    json!({
+                        "info": {"id": body["messageID"], "role": "user", "time": {"created": now() * 1_000}},
+                        "parts": [{"type": "text", "text": body["parts"][0]["text"]}],
+                    }),
+                ));
+                Reply::Text(204, "application/json", String::new())
+            }
+            Some("message") => {
+                let (begun, error) = ((now() - 30) * 1_000, format!("HTTP 429: {text}"));
+                let mut messages = vec![json!({
+                    "info": {"id": "msg_1", "role": "assistant", "time": {"created": begun, "completed": begun + 1},
+                        "error": {"name": "APIError", "data": {"message": error, "statusCode": 429, "isRetryable": false,
+                            "responseBody": text}}},
+                    "parts": [{"type": "tool", "tool": "invalid", "callID": "c", "id": "prt_1",
+                        "state": {"status": "completed", "input": {"tool": text, "error": text}, "output": text,
+                            "time": {"start": begun, "end": begun}}}],
+                })];
+                messages
+                    .extend(said.lock().unwrap().iter().filter(|(of, _)| *of == n).map(|(_, m)| m.clone()));
+                Reply::json(&json!(messages).to_string())
+            }
+            Some("children") => Reply::json("[]"),
+            Some("abort") => Reply::json("true"),
+            _ => {
+                Reply::json(&json!({"id": format!("ses_{n}"), "directory": "/w", "title": text}).to_string())
+            }
+        }
+    })
+}
+
+#[test]
+fn no_secret_of_any_shape_leaves_coord() {
+    let all = planted();
+    let b = TestBoard::own();
+    let server = leaky_server(&all);
+    for n in 0..all.len() {
+        let id = format!("t_000000{n:02x}");
+        b.add(&id, "ready");
+        let run = b.run_it(&id, None, 60);
+        let payload = json!({"runtime": "opencode", "session": format!("ses_{n}"), "parent": "person:anna",
+            "server": server.url, "host": "h", "directory": "/w", "branch": "wt/x", "by": "coord"});
+        b.sql(&format!(
+            "INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+               VALUES ('{id}', {run}, 'coord.spawned', '{payload}', strftime('%s', 'now'))"
+        ));
+    }
+    let coord = |args: &[&str]| {
+        let done = ran(b.command("coord").arg("--db").arg(&b.db).args(args).current_dir(b.path()));
+        assert!(done.code <= 2 || done.code == 75, "{args:?}: {done:?}");
+        // What the caller itself wrote is left out: only what comes back.
+        let what = format!(
+            "coord {} {}",
+            args[0],
+            args[1..].iter().filter(|a| a.starts_with('-')).map(|a| format!("{a} ")).collect::<String>()
+        );
+        clean(&what, done.out.as_bytes(), &all);
+        clean(&what, done.err.as_bytes(), &all);
+        done.out
+    };
+    for args in [&["status"][..], &["status", "--json"], &["detect", "-v"], &["detect", "--json"]] {
+        assert!(coord(args).contains("ses_2"), "{args:?}");
+    }
+    coord(&["detect", "--record"]);
+    for (n, Planted { text, .. }) in all.iter().enumerate() {
+        let (session, task) = (format!("ses_{n}"), format!("t_000000{n:02x}"));
+        let json: &[&str] = if n % 2 == 0 { &["--json"] } else { &[] };
+        coord(&[&["message", &session, text.trim_start_matches('-')][..], json].concat());
+        let level = ["info", "warning", "blocking"][n / 3 % 3];
+        coord(
+            &[&["notify", text.trim_start_matches('-'), "--from", &task, "--level", level][..], json]
+                .concat(),
+        );
+        if n % 3 == 2 && level == "blocking" {
+            coord(&[&["abort", &session, &format!("--reason={text}")][..], json].concat());
+        }
+    }
+    for args in [
+        &["status", "--active"][..],
+        &["status", "--json"],
+        &["detect", "--record"],
+        &["events"],
+        &["events", "--json"],
+    ] {
+        assert!(coord(args).len() > 100, "{args:?}");
+    }
+    clean("what coord wrote to the board", format!("{:?}", b.dump()).as_bytes(), &all);
+    for folder in ["state", "kanban"].map(|name| b.path().join(name)).iter().filter(|f| f.is_dir()) {
+        files(folder, &mut |file, bytes| clean(&file.display().to_string(), bytes, &all));
+    }
 }
 
 #[test]

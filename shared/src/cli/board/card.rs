@@ -13,6 +13,7 @@ use crate::cli::{env, pass_id};
 use crate::distress::{self, Blocker};
 use crate::error::{Error, Kind, Result};
 use crate::logs::{LogEnd, Reading};
+use crate::session::mapping;
 use crate::watch::Pass;
 use crate::watch::distress::HAND;
 use crate::watch::distress::by_hand::{self, Asked, Said};
@@ -67,13 +68,17 @@ impl Hand<'_> {
 
     fn ask_for_help(&mut self, block: &Block, blocker: Blocker) -> Result<u8> {
         let id = &block.id;
+        let seen = self.look(id)?;
+        let is_mine = env("HERMES_KANBAN_TASK").as_deref() == Some(id);
         let said = Said {
             blocker,
             reason: given(&block.reason),
             completed: given(&block.completed),
             cannot_touch: given(&block.cannot_touch),
             needs: given(&block.needs),
-            author: worker_of(&self.look(id)?),
+            author: worker_of(&seen),
+            // A worker that `coord` spawned.
+            session: mapping::active(&seen).filter(|_| is_mine).map(|m| m.session),
         };
         match self.stop_for_help(id, block.run, &said)? {
             Stop::Found { source, card } => self.found_again(&source, &card),

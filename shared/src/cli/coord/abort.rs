@@ -50,18 +50,22 @@ impl Coord<'_> {
             End::Forgotten => MappingStatus::Failed,
             End::Stopped | End::WasIdle => MappingStatus::Aborted,
         };
-        let ended = match &mapping {
-            Some(m) if m.status == MappingStatus::Active => self.end(m, status, args.reason.as_deref())?,
-            _ => false,
-        };
+        let reason = args.reason.as_deref();
+        let at_work = mapping.as_ref().filter(|m| m.status == MappingStatus::Active && !m.waits);
+        let freed = at_work.map_or(Ok(false), |m| self.end(m, status, reason))?;
+        // Its run has ended by the board, and it was there all the same.
+        let over = mapping.as_ref().filter(|m| m.waits || (at_work.is_none() && stopped == End::Stopped));
+        over.map_or(Ok(()), |m| self.stopped(m, status, reason))?;
+        let ended = freed || over.is_some();
         let task = mapping.as_ref().map(|m| m.task.clone());
         let word = match stopped {
             End::Stopped => "stopped",
             End::WasIdle => "was idle",
             _ => "was forgotten by its server, which must have been restarted",
         };
-        let freed = match &task {
-            Some(task) if ended => format!("; its mapping is {}, and {task} is free", status.as_str()),
+        let then = match &task {
+            Some(task) if freed => format!("; its mapping is {}, and {task} is free", status.as_str()),
+            Some(task) if ended => self.left(task, status)?,
             _ => String::new(),
         };
         let json = json!({
@@ -69,9 +73,22 @@ impl Coord<'_> {
             "mapping": ended.then_some(status),
         });
         if stopped == End::Forgotten {
-            return Err(refused(at, format!("{word}{freed}")));
+            return Err(refused(at, format!("{word}{then}")));
         }
-        self.hand.answer(&json, &format!("{session} {word}{freed}\n"))
+        self.hand.answer(&json, &format!("{session} {word}{then}\n"))
+    }
+
+    /// What is said of the task of a session that was stopped after its run.
+    fn left(&mut self, task: &str, status: MappingStatus) -> Result<String> {
+        let now = self.hand.look(task)?.task.status;
+        Ok(format!("; its mapping is {}, and {task} is {now} as before", status.as_str()))
+    }
+
+    /// Records that a session was stopped whose run had ended.
+    fn stopped(&mut self, m: &Mapping, status: MappingStatus, reason: Option<&str>) -> Result<()> {
+        let keys =
+            json!({"session": m.session, "status": status, "reason": reason.map(|r| quote::line(r, 300))});
+        self.record(m, ABORTED, "abort", keys)
     }
 
     /// Ends the run of a mapping, if it is still the open one. Whether it did.

@@ -21,7 +21,7 @@ use crate::time::Time;
 
 #[derive(Debug, Args)]
 pub(crate) struct Detect {
-    /// Only this session, or that of this task; may be given again [default: all whose task is running]
+    /// Only this session, or that of this task; may be given again [default: all at work, and all that wait for an answer]
     #[arg(long = "session", value_name = "ID")]
     sessions: Vec<String>,
     /// Count nothing that happened before: a time, or how long ago [default: since somebody last asked for something]
@@ -108,11 +108,12 @@ impl Coord<'_> {
     fn wanted(&mut self, named: &[String]) -> Result<Vec<Wanted>> {
         let mut all: Vec<Wanted> = Vec::new();
         if named.is_empty() {
-            let running = self.hand.board.glance(&[Status::Running])?;
-            let ids: Vec<String> = running.into_iter().map(|task| task.id).collect();
+            // What is blocked may be a session's that waits for an answer.
+            let open = self.hand.board.glance(&[Status::Running, Status::Blocked])?;
+            let ids: Vec<String> = open.into_iter().map(|task| task.id).collect();
             for task in self.hand.board.look(&ids)? {
                 let looked_at = |m: &Mapping| m.runtime.lacks(Operation::Detect).is_none();
-                if let Some(mapping) = mapping::active(&task).filter(looked_at) {
+                if let Some(mapping) = mapping::open(&task).filter(looked_at) {
                     let session = mapping.session.clone();
                     all.push(Wanted { session, mapping: Some(mapping), task: Some(task) });
                 }

@@ -1,5 +1,9 @@
 //! `coord message`: a word to a session.
 
+pub(super) mod again;
+mod resume;
+
+use std::ffi::OsString;
 use std::path::Path;
 
 use clap::Args;
@@ -7,10 +11,10 @@ use serde_json::json;
 
 use super::stop::{End, stop};
 use super::{Coord, Meant, message_id, millis, refused, say, silent};
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::quote;
 use crate::session::mapping::MESSAGED;
-use crate::session::{MappingStatus, Operation, Prompt, Sense as _};
+use crate::session::{Mapping, Prompt, Sense as _};
 
 #[derive(Debug, Args)]
 pub(crate) struct Say {
@@ -24,6 +28,9 @@ pub(crate) struct Say {
     /// Stop the present turn first, for a session that hangs
     #[arg(long)]
     recover: bool,
+    /// More arguments for the command of claude or codex, as for spawn: it is started again
+    #[arg(last = true, value_name = "ARGUMENT")]
+    more: Vec<OsString>,
 }
 
 impl Coord<'_> {
@@ -33,15 +40,13 @@ impl Coord<'_> {
         }
         let meant = self.meant(&args.target)?;
         if let Some(m) = &meant.mapping
-            && let Some(why) = m.runtime.lacks(Operation::Message)
+            && let Some(headless) = m.runtime.headless()
         {
-            let hint = match m.status {
-                MappingStatus::Active => {
-                    "coord abort stops it; board comment leaves a word for the next attempt"
-                }
-                _ => "board comment leaves a word for the next attempt; coord spawn starts one",
-            };
-            return Err(refused(m.session.as_str(), format!("{} {why}", m.runtime.as_str())).hint(hint));
+            return self.resume(headless, m, args);
+        }
+        if !args.more.is_empty() {
+            let why = "a session of a server is no command that could be given arguments";
+            return Err(Error::new(Kind::Usage, "--", why).hint("leave them out"));
         }
         let server = self.owner(&meant)?;
         let Meant { session, mapping } = meant;
@@ -59,28 +64,43 @@ impl Coord<'_> {
                 End::Stopped | End::WasIdle | End::Forgotten => (busy, recovered) = (false, true),
             }
         }
+        let again = mapping.as_ref().map_or(Ok(None), |m| self.again(m, &args.text))?;
+        // With the run that it has now.
+        let mapping = match mapping {
+            Some(m) if again.is_some() => Some(Mapping { run: again, ..m }),
+            other => other,
+        };
+        let text = mapping.as_ref().map_or(Ok(args.text.clone()), |m| self.text_for(m, &args.text))?;
         let id = message_id(millis(), &[session.as_str(), &args.text, &self.hand.pass]);
-        let prompt = Prompt { message: &id, text: &args.text, agent: args.agent.as_deref(), wake: true };
+        let prompt = Prompt { message: &id, text: &text, agent: args.agent.as_deref(), wake: true };
         say(&server, &session, &prompt)?;
         if let Some(mapping) = &mapping {
             let keys = json!({
                 "session": session, "message": id, "text": quote::line(&args.text, 300), "queued": busy,
-                "recovered": recovered,
+                "recovered": recovered, "run": mapping.run,
             });
             self.record(mapping, MESSAGED, "message", keys)?;
         }
+        let task = mapping.map(|m| m.task);
+        let has = again.zip(task.as_ref()).map(|(run, task)| format!(", and has {task} again as run {run}"));
+        let has = has.unwrap_or_default();
         let json = json!({
-            "session": session, "task": mapping.map(|m| m.task), "message": id, "queued": busy,
-            "recovered": recovered,
+            "session": session, "task": task, "message": id, "queued": busy, "recovered": recovered, "run": again,
         });
         let text = match (busy, recovered) {
             (true, _) => format!(
-                "{session}: queued, session busy: it is taken up after the present turn; --recover stops that turn first\n"
+                "{session}: queued, session busy: it is taken up after the present turn; --recover stops that turn first{has}\n"
             ),
-            (false, true) => format!("{session} was stopped and told\n"),
-            (false, false) => format!("{session} was told\n"),
+            (false, true) => format!("{session} was stopped and told{has}\n"),
+            (false, false) => format!("{session} was told{has}\n"),
         };
         let code = self.hand.answer(&json, &text)?;
         Ok(if busy { Kind::Busy.code() } else { code })
+    }
+
+    /// What a session is told, with its run where that is another one than it was told first.
+    fn text_for(&mut self, m: &Mapping, text: &str) -> Result<String> {
+        let seen = self.hand.look(&m.task)?;
+        Ok(again::with_run(text, &m.task, again::later_run(&seen, m), &self.hand.board_file()))
     }
 }

@@ -30,7 +30,8 @@ use crate::report;
 use crate::session::opencode::Opencode;
 use crate::session::opencode::rest::{Address, Server};
 use crate::session::{
-    Act as _, Answer, Mapping, MappingStatus, Operation, Prompt, Sense, SessionId, Silence, mapping,
+    Act as _, Answer, Coordinator, Mapping, MappingStatus, Operation, Prompt, Sense, SessionId, Silence,
+    mapping,
 };
 use crate::watch::heal::{self, AtWork};
 
@@ -202,7 +203,7 @@ impl Coord<'_> {
                 .hint("sessions look like ses_3f2a... or like a UUID, tasks like t_1a2b3c4d"));
         }
         let seen = self.hand.look(named)?;
-        let mapping = mapping::active(&seen).or_else(|| mapping::of(&seen).pop());
+        let mapping = mapping::open(&seen).or_else(|| mapping::of(&seen).pop());
         let mapping = mapping.ok_or_else(|| {
             refused(named, "no session was spawned for it").hint("coord spawn --task starts one")
         })?;
@@ -299,9 +300,9 @@ fn warn(what: &str) {
     let _ = report::say(&mut std::io::stderr().lock(), '4', COORD, what);
 }
 
-/// A session that a flag names.
-fn session_named(s: &str) -> Result<SessionId> {
-    SessionId::try_from(s.to_owned()).map_err(|why| Error::new(Kind::Usage, s, why))
+/// Who coordinates, as a flag names it.
+fn coordinator_named(s: &str) -> Result<Coordinator> {
+    Coordinator::try_from(s.to_owned()).map_err(|why| Error::new(Kind::Usage, s, why))
 }
 
 /// A folder as text; a board and a server hold nothing else.

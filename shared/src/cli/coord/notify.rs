@@ -12,7 +12,7 @@ use crate::distress::Blocker;
 use crate::error::{Error, Kind, Result};
 use crate::quote;
 use crate::session::mapping::NOTIFIED;
-use crate::session::{Mapping, Operation, Prompt, Sense as _, SessionId, State};
+use crate::session::{Coordinator, Mapping, Operation, Prompt, Sense as _, State};
 use crate::watch::distress::by_hand::{Asked, Said};
 
 /// Messages of a coordinator among which the same one is looked for.
@@ -108,9 +108,15 @@ impl Coord<'_> {
         });
         let again = if told.again { " already" } else { "" };
         let card = card.map(|c| format!("{c}\n")).unwrap_or_default();
-        let line = match &told.deaf {
-            None => format!("{} was told{again}", told.parent),
-            Some(why) => format!("recorded{again} for {}, which {why}; coord events shows it", told.parent),
+        let line = match (&told.parent, &told.deaf) {
+            (Some(parent), None) => format!("{parent} was told{again}"),
+            (Some(parent), Some(why)) => {
+                format!("recorded{again} for {parent}, which {why}; coord events shows it")
+            }
+            (None, _) => format!(
+                "recorded{again}: {} has no coordinator, so nobody was told directly; coord events shows it",
+                mapping.session
+            ),
         };
         self.hand.answer(&json, &format!("{line}\n{card}"))
     }
@@ -136,6 +142,7 @@ impl Coord<'_> {
             cannot_touch: None,
             needs: None,
             author: speaker(None),
+            session: Some(mapping.session.clone()),
         };
         let task = &mapping.task;
         Ok(match self.hand.stop_for_help(task, mapping.run, &said)? {
@@ -148,7 +155,11 @@ impl Coord<'_> {
     }
 
     fn tell(&mut self, from: &Mapping, level: Level, text: &str, wake: bool) -> Result<Told> {
-        let parent = self.coordinator(from)?;
+        let who = self.coordinator(from)?;
+        let Some(parent) = who.as_ref().and_then(Coordinator::session).cloned() else {
+            let deaf = if who.is_some() { "is no session" } else { "is nobody" };
+            return self.leave(from, who, level, text, deaf.into());
+        };
         let all = self.mappings()?;
         let known = all.into_iter().rfind(|m| m.session == parent);
         let deaf = match &known {
@@ -158,8 +169,8 @@ impl Coord<'_> {
             None if !parent.is_opencodes() => Some("is no session of a server, so nobody is woken".into()),
             None => None,
         };
-        if deaf.is_some() {
-            return self.leave(from, parent, level, text, deaf);
+        if let Some(deaf) = deaf {
+            return self.leave(from, who, level, text, deaf);
         }
         // A server knows the coordinators of its own sessions.
         let at = match known.as_ref().filter(|_| from.server.is_none()) {
@@ -188,31 +199,27 @@ impl Coord<'_> {
             let prompt = Prompt { message: &message, text: &text, agent: None, wake };
             say(server, &parent, &prompt)?;
         }
-        Ok(Told { parent, message, again, deaf: None })
+        Ok(Told { parent: who, message, again, deaf: None })
     }
 
-    /// The session that coordinates this one.
-    fn coordinator(&self, from: &Mapping) -> Result<SessionId> {
-        let none = || refused(from.session.as_str(), "has no coordinator").hint("spawn it with --parent");
-        if let Some(parent) = &from.parent {
-            return Ok(parent.clone());
-        }
-        if from.server.is_none() {
-            return Err(none());
+    /// Who coordinates this session; a server knows the session that made it.
+    fn coordinator(&self, from: &Mapping) -> Result<Option<Coordinator>> {
+        if from.parent.is_some() || from.server.is_none() {
+            return Ok(from.parent.clone());
         }
         let server = self.servers.at(&self.server_of(from)?);
         let session = server.session(&from.session).map_err(|e| silent(&server, &from.session, &e))?;
-        session.parent.ok_or_else(none)
+        Ok(session.parent.map(Coordinator::Session))
     }
 
-    /// What is told to one who takes no messages lies on the board alone, once.
+    /// What is told to one who takes no messages, or to nobody, lies on the board alone, once.
     fn leave(
         &mut self,
         from: &Mapping,
-        parent: SessionId,
+        parent: Option<Coordinator>,
         level: Level,
         text: &str,
-        deaf: Option<String>,
+        deaf: String,
     ) -> Result<Told> {
         let run = from.run.unwrap_or(0).to_string();
         let parts = [from.session.as_str(), &run, level.word(), text];
@@ -223,13 +230,13 @@ impl Coord<'_> {
         let found = before.find(|m| m.ends_with(&tail)).map(str::to_owned);
         let again = found.is_some();
         let message = found.unwrap_or_else(|| message_id(millis(), &parts));
-        Ok(Told { parent, message, again, deaf })
+        Ok(Told { parent, message, again, deaf: Some(deaf) })
     }
 }
 
 /// What a coordinator was told.
 struct Told {
-    parent: SessionId,
+    parent: Option<Coordinator>,
     message: String,
     /// It lay there already.
     again: bool,

@@ -12,19 +12,23 @@ use std::process::Child;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::message::again::{Claim, taken_again};
 use super::worktree::{Made, with_left};
 use super::{Coord, message_id, millis, refused, say, silent, utf8, warn};
+use crate::board::hermes::Decider;
 use crate::board::{Change, Detail, NewTask, Outcome, Place, RunRef, Status, hermes};
 use crate::cli::board::speaker;
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
-use crate::session::mapping::{SPAWNED, Spawned};
+use crate::session::mapping::{self, SPAWNED, Spawned};
 use crate::session::opencode::rest::Server;
 use crate::session::{Act as _, Mapping, NewSession, Prompt, Role, Runtime, Sense as _, SessionId};
 use crate::tree::state::state;
 use crate::watch::handing::TreeNote;
 
-use order::{Begin, Order};
+pub(super) use order::{Again, Order, Repo, lost};
+
+use order::Begin;
 
 #[derive(Debug, Args)]
 pub(crate) struct Spawn {
@@ -49,8 +53,8 @@ pub(crate) struct Spawn {
     /// What to do, in the place of the task's text; without --task also the new task's text
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// The session that coordinates the new one
-    #[arg(long, value_name = "SESSION")]
+    /// Who coordinates the new session: a session, person:NAME or script:NAME
+    #[arg(long, value_name = "WHO")]
     parent: Option<String>,
     /// A folder of the repository to work in [default: this one]
     #[arg(long, value_name = "DIR")]
@@ -88,6 +92,8 @@ struct Traces {
     session: Option<SessionId>,
     /// What the worker lives under.
     harness: Option<Child>,
+    /// Bytes of the session's transcript before it was started.
+    before: u64,
     /// Where the board said that the task is worked on, before it was told otherwise.
     place: Option<Place>,
 }
@@ -102,27 +108,54 @@ impl Traces {
 impl Coord<'_> {
     pub(super) fn spawn(&mut self, args: &Spawn) -> Result<u8> {
         let server = self.servers.at(&self.servers.named);
-        let order = match self.order(args, &server)? {
-            Begin::Found(mapping) => return self.found(&mapping),
-            Begin::Go(order) => *order,
+        let order = match self.order(args, &server) {
+            Ok(Begin::Found(mapping)) => return self.found(&mapping),
+            Ok(Begin::Go(order)) => *order,
+            Err(e) => return Err(self.or_lost(args, e)),
         };
-        let seen = self.take(&order)?;
+        let (session, is_seen) = self.carry_out(Some(&server), &order)?;
+        self.told(&order, &session, is_seen)
+    }
+
+    /// Why a claim came too late.
+    pub(super) fn outrun(&mut self, task: &str, what: &str) -> Error {
+        match self.hand.look(task) {
+            Ok(seen) if seen.task.status == Status::Running => lost(&seen),
+            _ => Error::new(Kind::Busy, task, format!("changed while we looked ({what}); nothing was begun")),
+        }
+    }
+
+    /// What is in the way of a spawn may be another one's work, which was claimed meanwhile.
+    fn or_lost(&mut self, args: &Spawn, e: Error) -> Error {
+        let seen = args.task.as_ref().filter(|_| e.kind == Kind::Partial).map(|id| self.hand.look(id));
+        match seen {
+            Some(Ok(seen)) if seen.task.status == Status::Running => lost(&seen),
+            _ => e,
+        }
+    }
+
+    /// Claims, builds, and takes back what was built where a part of it fails. The session, and whether it was seen.
+    pub(super) fn carry_out(&mut self, server: Option<&Server>, order: &Order) -> Result<(SessionId, bool)> {
+        let seen = self.take(order)?;
         let mut traces = Traces::default();
-        let built = match order.runtime.headless() {
-            Some(headless) => self.start(headless, &order, &seen, &mut traces),
-            None => self.build(&server, &order, &seen, &mut traces).map(|session| (session, true)),
+        let built = match (order.runtime.headless(), server) {
+            (Some(headless), _) => self.start(headless, order, &seen, &mut traces),
+            (None, Some(server)) => {
+                self.build(server, order, &seen, &mut traces).map(|session| (session, true))
+            }
+            (None, None) => Err(Error::new(Kind::Bug, &order.task, "a session of no server")),
         };
         match built {
             Ok((session, is_seen)) => {
                 if order.runtime.headless().is_some() {
-                    self.is_well(&order, &session, seen.task.current_run, &mut traces)?;
+                    self.is_well(order, &session, seen.task.current_run, &mut traces)?;
                 }
-                self.told(&order, &session, is_seen)
+                Ok((session, is_seen))
             }
             // What another spawn began is not this one's to take back: its worker may be at work.
             Err(e) if seen.task.worker_pid.is_some() => Err(e),
             Err(e) => {
-                let left = self.undo(&server, &order, &seen, &mut traces);
+                let left = self.undo(server, order, &seen, &mut traces);
                 let what = with_left(format!("{}; it was undone", e.what), left);
                 Err(Error { what, ..e })
             }
@@ -163,8 +196,8 @@ impl Coord<'_> {
             trail.more.insert("runtime".into(), json!(order.runtime));
             trail.more.insert("session".into(), json!(order.session));
         }
-        let outcome = match &order.seen {
-            None => {
+        let outcome = match (&order.seen, &order.again) {
+            (None, _) => {
                 let task = NewTask {
                     title: order.title.clone(),
                     body: Some(order.prompt.clone()).filter(|p| !p.is_empty()),
@@ -176,10 +209,15 @@ impl Coord<'_> {
                 changes.extend(hermes::claim(&lock, expires, None, None, &trail));
                 self.hand.apply(id, None, changes)?
             }
-            Some(seen) if order.resumes => {
+            (Some(seen), Some(again)) => {
+                trail.more.extend(tree_fact(&order.place));
+                let claim = Claim { lock: &lock, expires, text: &again.text };
+                self.hand.apply(id, Some(seen), taken_again(&again.mapping, seen, &claim, &trail))?
+            }
+            (Some(seen), None) if order.resumes => {
                 self.hand.apply(id, Some(seen), hermes::heartbeat(seen, expires, Some("spawn goes on")))?
             }
-            Some(seen) => {
+            (Some(seen), None) => {
                 // What the attempt begins with, where there is a tree to begin with.
                 trail.more.extend(tree_fact(&order.place));
                 let mut changes = Vec::new();
@@ -192,7 +230,7 @@ impl Coord<'_> {
         };
         match outcome {
             Outcome::Applied { .. } => self.hand.look(id),
-            Outcome::Moved { what } => Err(refused(id, format!("somebody else was faster ({what})"))),
+            Outcome::Moved { what } => Err(self.outrun(id, &what)),
             Outcome::Refused { why } => Err(refused(id, why)),
             Outcome::Planned => Err(Error::new(Kind::Bug, id, "planned by a hand")),
         }
@@ -301,7 +339,13 @@ impl Coord<'_> {
     }
 
     /// Takes back what was made, the last first, and says what could not be.
-    fn undo(&mut self, server: &Server, order: &Order, was: &Detail, traces: &mut Traces) -> Option<String> {
+    fn undo(
+        &mut self,
+        server: Option<&Server>,
+        order: &Order,
+        was: &Detail,
+        traces: &mut Traces,
+    ) -> Option<String> {
         let mut left = Vec::new();
         if let Some(mut harness) = traces.harness.take() {
             let stopped = self.hand.here.host.stop_child(&mut harness, &order.task, was.task.current_run);
@@ -311,7 +355,7 @@ impl Coord<'_> {
             }
         }
         if let Some(session) = &traces.session
-            && server.delete(session).is_err()
+            && server.is_some_and(|server| server.delete(session).is_err())
         {
             left.push(format!("the session {session}"));
         }
@@ -328,10 +372,12 @@ impl Coord<'_> {
         let trail = self.hand.trail("spawn-undone");
         // What its harness ended is over already, and may be somebody else's by now.
         let is_ours = seen.task.current_run == was.task.current_run;
-        let mut changes = match is_ours {
-            true => hermes::taken_back(&seen, "spawn undone", false, &trail),
-            false if seen.task.current_run.is_some() => return Ok(()),
-            false => Vec::new(),
+        let asked = order.again.as_ref().filter(|again| is_ours && again.mapping.waits);
+        let mut changes = match (is_ours, asked) {
+            (true, Some(again)) => waits_again(&again.mapping, order, &seen, trail.clone()),
+            (true, None) => hermes::taken_back(&seen, "spawn undone", false, &trail),
+            (false, _) if seen.task.current_run.is_some() => return Ok(()),
+            (false, _) => Vec::new(),
         };
         if let Some(place) = &traces.place {
             let kind = place.kind.clone().unwrap_or_else(|| "scratch".into());
@@ -344,6 +390,20 @@ impl Coord<'_> {
         }
         self.hand.must(&order.task, Some(&seen), changes).map(|_| ())
     }
+}
+
+/// A session that could not be told its answer waits for it as before, under the run that was begun for it.
+fn waits_again(m: &Mapping, order: &Order, seen: &Detail, mut trail: hermes::Trail<'_>) -> Vec<Change> {
+    let asked = order.seen.iter().flat_map(|was| &was.events).rfind(|e| e.kind == "blocked");
+    let word = |key: &str| asked.and_then(|e| e.payload.get(key)?.as_str());
+    let card = asked.and_then(|e| e.trail()?.get("card")?.as_str());
+    let decider = match card {
+        Some(card) => Decider::Card(card),
+        None => Decider::Person { why: word("cause").unwrap_or("card-blocked"), assignee: None },
+    };
+    trail.more.insert(mapping::ASKS.into(), json!(m.session));
+    trail.more.extend(card.map(|card| ("card".to_owned(), json!(card))));
+    hermes::stopped(seen, word("reason").unwrap_or("waits for an answer"), decider, &trail)
 }
 
 /// Where a task is worked on from now on: a folder that stays, whoever works in it next.

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Coord, Servers, me, session_named};
+use super::{Coord, Servers, coordinator_named, me};
 use crate::config::Detect;
 use crate::config::span::seconds;
 use crate::error::Result;
@@ -28,8 +28,8 @@ const AT_ONCE: usize = 8;
 pub(crate) struct Status {
     /// Only these sessions, or those of these tasks [default: in a spawned session its siblings, else all of 30 days]
     targets: Vec<String>,
-    /// Only what this session spawned
-    #[arg(long, value_name = "SESSION")]
+    /// Only what this session, person:NAME or script:NAME spawned
+    #[arg(long, value_name = "WHO")]
     parent: Option<String>,
     /// Only sessions whose work has not ended
     #[arg(long)]
@@ -51,6 +51,8 @@ enum Standing {
     Other(String),
     /// It has finished its turn.
     Idle,
+    /// It does nothing, after it asked for help: it waits for the answer.
+    Waiting,
     /// It was told something and has not begun to answer.
     Unanswered,
     /// Its server does not work on it, and its last answer never ended: the server was restarted.
@@ -80,6 +82,7 @@ impl Standing {
             Standing::Retry { .. } => "retry",
             Standing::Other(_) => "other",
             Standing::Idle => "idle",
+            Standing::Waiting => "waiting",
             Standing::Unanswered => "unanswered",
             Standing::Orphaned => "orphaned",
             Standing::Gone(_) => "gone",
@@ -98,6 +101,7 @@ impl Standing {
             Standing::Retry { attempt, message, next } => {
                 format!("attempt {attempt}, next {}: {}", Time(next / 1_000), quote::inline(message, 120))
             }
+            Standing::Waiting => "asked for help; coord message answers".into(),
             _ => String::new(),
         }
     }
@@ -105,7 +109,7 @@ impl Standing {
 
 impl Coord<'_> {
     pub(super) fn status(&mut self, args: &Status) -> Result<u8> {
-        let parent = args.parent.as_deref().map(session_named).transpose()?;
+        let parent = args.parent.as_deref().map(coordinator_named).transpose()?;
         let all = self.mappings()?;
         let mine = me(&all).cloned();
         let mut wanted = Vec::new();
@@ -127,7 +131,11 @@ impl Coord<'_> {
         for (m, asked) in shown.iter().zip(standings) {
             let is_me = mine.as_ref().is_some_and(|mine| mine.session == m.session);
             let (standing, signs) = match m.server {
+                None if m.waits => (self.after_asking(m), Signs::default()),
                 None if m.status == MappingStatus::Active => self.at_hand(m)?,
+                _ if m.waits && matches!(asked, Standing::Idle | Standing::Unanswered) => {
+                    (Standing::Waiting, Signs::default())
+                }
                 _ => (asked, Signs::default()),
             };
             let more = match signs.active {
@@ -147,6 +155,15 @@ impl Coord<'_> {
             ]);
         }
         self.hand.answer(&json!({"sessions": rows}), &table(&lines))
+    }
+
+    /// How a session stands that is a command and asked for help, by whether any process of it is left.
+    fn after_asking(&mut self, m: &Mapping) -> Standing {
+        match self.alive(m) {
+            Ok(left) if left.is_empty() => Standing::Waiting,
+            Ok(_) => Standing::Busy,
+            Err(why) => Standing::Unknown(why),
+        }
     }
 
     /// How a session stands that is a command, by its process and its log.
@@ -238,7 +255,7 @@ fn as_json(m: &Mapping, standing: &Standing, signs: &Signs, is_me: bool) -> Valu
     let mut row = json!({
         "session": m.session, "runtime": m.runtime, "task": m.task, "run": m.run, "parent": m.parent, "server": m.server, "host": m.host,
         "directory": m.directory, "branch": m.branch, "at": m.at, "mapping": m.status, "state": standing.word(),
-        "me": is_me,
+        "waits": m.waits, "me": is_me,
     });
     match standing {
         Standing::Retry { attempt, message, next } => {

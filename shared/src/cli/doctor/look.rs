@@ -18,7 +18,7 @@ use crate::metrics;
 use crate::pass::damage::{self, When};
 use crate::pass::{self, Tools};
 use crate::runtime::gateway;
-use crate::timers::{self, By, Owner, Places, Starter, WATCHED};
+use crate::timers::{self, By, Owner, Places, SESSIONS, Starter, WATCHED};
 use crate::watch::Dispatcher;
 use crate::watch::heal::{TICKED, is_tick};
 use crate::{pause, runtime};
@@ -185,8 +185,9 @@ impl<'a> Eyes<'a> {
         Eyes { state, given, starters: timers::look(&Places::of(&env), &Owner::of(root)) }
     }
 
-    /// Each watcher with what starts it and its newest record.
-    pub(in crate::cli) fn watchers(&self) -> Vec<WatcherSeen> {
+    /// Each watcher with what starts it and its newest record; what looks at agent sessions only where it is started, or
+    /// `spawns` says that there are any.
+    pub(in crate::cli) fn watchers(&self, spawns: bool) -> Vec<WatcherSeen> {
         let one = |w: timers::Watched| {
             let starters: Vec<Starter> =
                 self.starters.iter().filter(|s| s.program == w.program).cloned().collect();
@@ -197,7 +198,8 @@ impl<'a> Eyes<'a> {
             let record = files.filter_map(|f| metrics::record(&f, w.program)).max_by_key(|r| r.at);
             WatcherSeen { watched: w, starters, record }
         };
-        WATCHED.map(one).into()
+        let has_sessions = spawns || self.starters.iter().any(|s| s.program == SESSIONS.program);
+        WATCHED.into_iter().chain(has_sessions.then_some(SESSIONS)).map(one).collect()
     }
 
     /// Whether the user's own systemd outlives its sessions; asked only where something depends on it.

@@ -17,6 +17,7 @@ use ureq::http::{Response, Uri};
 use ureq::{Agent, Body, RequestBuilder};
 
 use crate::clip::clip;
+use crate::quote;
 use crate::session::{
     Act, Answer, Gate, Message, NewSession, OtherState, Prompt, Role, Sense, Session, SessionId, Silence,
     State,
@@ -293,8 +294,7 @@ fn refusal(code: u16, answer: &mut Response<Body>) -> Silence {
     let said: Value = serde_json::from_str(&text).unwrap_or_default();
     let inner =
         said.pointer("/data/message").or_else(|| said.pointer("/error/0/message")).and_then(Value::as_str);
-    let text = crate::clip::printable(inner.unwrap_or(&text));
-    Silence::Refused(code, clip(text.trim(), MOST_TEXT).to_owned())
+    Silence::Refused(code, quote::line(inner.unwrap_or(&text), MOST_TEXT))
 }
 
 fn unreachable(e: &ureq::Error) -> Silence {
@@ -333,7 +333,8 @@ fn state_of(state: &Value) -> State {
             message: clip(text(state, "message").unwrap_or_default(), 2_000).to_owned(),
             next: state.get("next").and_then(Value::as_i64).unwrap_or(0),
         },
-        word => State::Other(OtherState { word: clip(word.unwrap_or("no word"), 60).to_owned() }),
+        // Cleaned before it is cut: half a secret is not known for one.
+        word => State::Other(OtherState { word: quote::line(word.unwrap_or("no word"), 60) }),
     }
 }
 

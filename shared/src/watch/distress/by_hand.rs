@@ -11,6 +11,7 @@ use crate::board::{Change, Expect, Step};
 use crate::config::Config;
 use crate::distress::{self, Blocker};
 use crate::quote;
+use crate::session::{SessionId, mapping};
 use crate::time::Time;
 use crate::watch::Pass;
 
@@ -32,6 +33,8 @@ pub(crate) struct Said {
     pub(crate) needs: Option<String>,
     /// Who speaks.
     pub(crate) author: String,
+    /// The session that asks, which waits for the answer.
+    pub(crate) session: Option<SessionId>,
 }
 
 /// Who decides about the task now.
@@ -80,6 +83,7 @@ pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config
     };
     let because = format!("{} {tail}", trouble.what);
     let mut facts = rules.facts(s, &trouble);
+    facts.extend(said.session.as_ref().map(|session| (mapping::ASKS.into(), json!(session))));
     if let Decider::Card(id) = decider {
         facts.insert("card".into(), json!(id));
     }

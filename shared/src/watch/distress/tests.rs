@@ -1140,6 +1140,7 @@ fn the_note_of_who_stops_says_what_was_said_and_no_more() {
         cannot_touch: Some("  ".into()),
         needs: Some("a ladder".into()),
         author: "luna".into(),
+        session: None,
     };
     let want = "Stopped (no ladder). See the card.\n- Completed: the red ones\n- Needs: a ladder";
     assert_eq!(super::by_hand::note(&said, "no ladder", "See the card."), want);

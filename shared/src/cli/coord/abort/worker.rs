@@ -7,16 +7,14 @@ use super::super::work::Work;
 use super::super::{Coord, refused};
 use crate::error::Result;
 use crate::host::Life;
-use crate::quote;
-use crate::session::mapping::ABORTED;
 use crate::session::{Mapping, MappingStatus, mapping};
 use crate::watch::heal::AtWork;
 
 impl Coord<'_> {
     pub(super) fn abort_worker(&mut self, m: &Mapping, reason: Option<&str>) -> Result<u8> {
         let at = m.session.as_str();
-        if m.status != MappingStatus::Active {
-            return self.had_ended(m);
+        if m.status != MappingStatus::Active || m.waits {
+            return self.abort_left(m, reason);
         }
         let stopped = self.stop_worker(m)?;
         // Its harness gave the task back already, unless that was gone or had to be killed.
@@ -27,11 +25,7 @@ impl Coord<'_> {
             if let Some(now) = now.filter(|now| now.status == MappingStatus::Completed || !stopped) {
                 return self.had_ended(&now);
             }
-            let keys = json!({
-                "session": m.session, "status": MappingStatus::Aborted,
-                "reason": reason.map(|r| quote::line(r, 300)),
-            });
-            self.record(m, ABORTED, "abort", keys)?;
+            self.stopped(m, MappingStatus::Aborted, reason)?;
         }
         let word = if stopped { "stopped" } else { "was gone" };
         let json = json!({
@@ -39,6 +33,54 @@ impl Coord<'_> {
             "mapping": MappingStatus::Aborted,
         });
         self.hand.answer(&json, &format!("{at} {word}; its mapping is aborted, and {} is free\n", m.task))
+    }
+
+    /// Stops what lives of a session whose run has ended: its harness gives it a while after its last word.
+    fn abort_left(&mut self, m: &Mapping, reason: Option<&str>) -> Result<u8> {
+        let at = m.session.as_str();
+        let not = |why: String| refused(at, format!("{why}; nothing was changed on the board"));
+        let left = self.alive(m).map_err(not)?;
+        if left.is_empty() && !m.waits {
+            return self.had_ended(m);
+        }
+        let host = &self.hand.here.host;
+        let words = format!(" {} ", Work::words(&m.task, m.run.unwrap_or(0)).join(" "));
+        // Of all of them only the worker has the harness for a parent, which stops the others.
+        let of_run = |pid: &i64| host.target(&m.task, m.run, *pid);
+        left.iter().filter_map(of_run).any(|target| host.stop_harness(&target, &words) == Ok(true));
+        host.stop_left(&m.task, m.run).map_err(not)?;
+        if let Some(pid) = host.left_by_run(&m.task, m.run).map_err(not)?.first() {
+            return Err(not(format!("process {pid} of it lives on")));
+        }
+        self.stopped(m, MappingStatus::Aborted, reason)?;
+        let word = if left.is_empty() { "waited for an answer" } else { "stopped" };
+        let then = self.left(&m.task, MappingStatus::Aborted)?;
+        let json = json!({
+            "session": m.session, "task": m.task, "stopped": !left.is_empty(), "was": word,
+            "mapping": MappingStatus::Aborted,
+        });
+        self.hand.answer(&json, &format!("{at} {word}{then}\n"))
+    }
+
+    /// Processes of a session that is a command.
+    ///
+    /// # Errors
+    /// Why that cannot be told from here, in words.
+    pub(in super::super) fn alive(&mut self, m: &Mapping) -> std::result::Result<Vec<i64>, String> {
+        let host = &self.hand.here.host;
+        if !host.is_here(&m.host) {
+            return Err(format!("it ran on {}, and whether it lives cannot be told from here", m.host));
+        }
+        let task = self.hand.look(&m.task).map_err(|e| e.what)?;
+        let claim = task.events.iter().rfind(|e| e.kind == "claimed" && e.run == m.run);
+        let namespace = claim.and_then(|e| e.trail()?.get("namespace").cloned());
+        let ours = serde_json::json!(self.hand.here.host.facts().pid_namespace);
+        if namespace.is_some_and(|of_it| of_it != ours) {
+            return Err(
+                "it ran in another pid namespace, and whether it lives cannot be told from here".into()
+            );
+        }
+        self.hand.here.host.left_by_run(&m.task, m.run)
     }
 
     fn had_ended(&self, m: &Mapping) -> Result<u8> {

@@ -1,16 +1,17 @@
 //! What a spawn is about to do, with everything that can be known before anything is changed.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::super::worktree::{Plan, Repo};
-use super::super::{Coord, refused, session_named, silent};
+use super::super::worktree::Plan;
+pub(in super::super) use super::super::worktree::Repo;
+use super::super::{Coord, coordinator_named, refused, silent};
 use super::{Mapping, Server, Spawn};
 use crate::board::{Detail, Event, Status};
 use crate::cli::board::runnable;
 use crate::cli::random_hex;
 use crate::error::{Error, Kind, Result};
-use crate::session::{Operation, Runtime, Sense as _, SessionId, mapping};
+use crate::session::{Coordinator, Operation, Runtime, Sense as _, SessionId, mapping};
 
 /// How long another spawn of the same task may take, in seconds, before it counts as dead.
 const UNDER_WAY: i64 = 60;
@@ -24,35 +25,45 @@ pub(super) enum Begin {
 }
 
 /// What is to be done.
-pub(super) struct Order {
-    pub(super) runtime: Runtime,
+pub(in super::super) struct Order {
+    pub(in super::super) runtime: Runtime,
     /// Its name, where it gets one from us.
-    pub(super) session: Option<SessionId>,
+    pub(in super::super) session: Option<SessionId>,
     /// More arguments for the runtime's command.
-    pub(super) more: Vec<OsString>,
-    pub(super) task: String,
+    pub(in super::super) more: Vec<OsString>,
+    pub(in super::super) task: String,
     /// The task as it was seen; `None` where it is to be made.
-    pub(super) seen: Option<Detail>,
+    pub(in super::super) seen: Option<Detail>,
     /// An earlier spawn claimed it and died.
-    pub(super) resumes: bool,
-    pub(super) title: String,
+    pub(in super::super) resumes: bool,
+    /// A session of an earlier run goes on.
+    pub(in super::super) again: Option<Again>,
+    pub(in super::super) title: String,
     /// The text of a new task.
-    pub(super) prompt: String,
+    pub(in super::super) prompt: String,
     /// What the session is told, where that was given or can be known before the claim: what is left of an attempt is told
     /// of the newest one, which then is this one.
-    pub(super) told: Option<String>,
-    pub(super) agent: Option<String>,
-    pub(super) parent: Option<SessionId>,
-    pub(super) repo: Repo,
-    pub(super) place: PathBuf,
-    pub(super) branch: String,
-    pub(super) plan: Plan,
+    pub(in super::super) told: Option<String>,
+    pub(in super::super) agent: Option<String>,
+    pub(in super::super) parent: Option<Coordinator>,
+    pub(in super::super) repo: Repo,
+    pub(in super::super) place: PathBuf,
+    pub(in super::super) branch: String,
+    pub(in super::super) plan: Plan,
+}
+
+/// A session that goes on with its task.
+pub(in super::super) struct Again {
+    /// As it was.
+    pub(in super::super) mapping: Mapping,
+    /// What it is told.
+    pub(in super::super) text: String,
 }
 
 impl Order {
     /// The coordinator, where a server can be told of it.
     pub(super) fn servers_parent(&self) -> Option<&SessionId> {
-        self.parent.as_ref().filter(|p| p.is_opencodes())
+        self.parent.as_ref().and_then(Coordinator::session).filter(|p| p.is_opencodes())
     }
 }
 
@@ -60,7 +71,7 @@ impl Coord<'_> {
     pub(super) fn order(&mut self, args: &Spawn, server: &Server) -> Result<Begin> {
         let runtime = Runtime::from(args.runtime);
         may_be(runtime, args)?;
-        let parent = args.parent.as_deref().map(session_named).transpose()?;
+        let parent = args.parent.as_deref().map(coordinator_named).transpose()?;
         let prompt = args.prompt.as_deref().unwrap_or_default().trim().to_owned();
         let mut session = runtime
             .headless()
@@ -70,8 +81,10 @@ impl Coord<'_> {
             None => (None, false),
             Some(id) => {
                 let seen = self.hand.look(id)?;
-                if let Some(mapping) = mapping::active(&seen) {
-                    return Ok(Begin::Found(Box::new(mapping)));
+                match mapping::open(&seen) {
+                    Some(waiting) if waiting.waits => return Err(waits(&waiting)),
+                    Some(mapping) => return Ok(Begin::Found(Box::new(mapping))),
+                    None => {}
                 }
                 let resumes = match self.unfinished(&seen)? {
                     None => false,
@@ -82,6 +95,7 @@ impl Coord<'_> {
                 };
                 if !resumes {
                     self.may_take(&seen)?;
+                    self.has_ended(&seen)?;
                 }
                 (Some(seen), resumes)
             }
@@ -115,8 +129,9 @@ impl Coord<'_> {
                 })?;
             }
         }
-        // Of a coordinator that is a command nobody can be asked.
-        if let Some(parent) = parent.as_ref().filter(|p| p.is_opencodes()) {
+        // Of a coordinator that is a command, a person or a script nobody can be asked.
+        let asked = parent.as_ref().and_then(Coordinator::session).filter(|p| p.is_opencodes());
+        if let Some(parent) = asked {
             server.session(parent).map_err(|e| silent(server, parent, &e))?;
         }
         let agent = args.agent.clone();
@@ -127,6 +142,7 @@ impl Coord<'_> {
             task,
             seen,
             resumes,
+            again: None,
             title,
             prompt,
             told,
@@ -155,9 +171,42 @@ impl Coord<'_> {
         Ok(seen.events.iter().find(|e| e.kind == "claimed" && ours(e)))
     }
 
-    fn may_take(&self, seen: &Detail) -> Result<()> {
-        self.hand.may_claim(seen).map_err(|why| refused(&seen.task.id, why))
+    /// Refuses a second session while the last one of the task still works: its run may have ended before it did. Where nobody
+    /// can tell, the board's word counts.
+    fn has_ended(&mut self, seen: &Detail) -> Result<()> {
+        let Some(m) = mapping::of(seen).pop() else { return Ok(()) };
+        let works = match self.server_of(&m) {
+            Ok(at) => {
+                let state = self.servers.at(&at).state(&m.session, Path::new(&m.directory));
+                state.is_ok_and(|state| state.is_under_way())
+            }
+            Err(_) => self.alive(&m).is_ok_and(|left| !left.is_empty()),
+        };
+        if !works {
+            return Ok(());
+        }
+        let why = format!("its session {} still works, though its run has ended", m.session);
+        Err(Error::new(Kind::Busy, &m.task, why).hint("try again when it has ended its turn, or abort it"))
     }
+
+    fn may_take(&self, seen: &Detail) -> Result<()> {
+        match &seen.task.status {
+            Status::Running => Err(lost(seen)),
+            _ => self.hand.may_claim(seen).map_err(|why| refused(&seen.task.id, why)),
+        }
+    }
+}
+
+/// Refuses what somebody else has: it may be free again later.
+pub(in super::super) fn lost(seen: &Detail) -> Error {
+    let lock = seen.task.claim_lock.as_deref().map_or(String::new(), |lock| format!(" (claimed by {lock})"));
+    Error::new(Kind::Busy, &seen.task.id, format!("somebody else has the task{lock}; nothing was begun"))
+}
+
+/// Refuses a second session beside one that waits.
+fn waits(m: &Mapping) -> Error {
+    refused(&m.task, format!("its session {} waits for an answer", m.session))
+        .hint("coord message answers it, coord abort ends it")
 }
 
 /// Refuses what a runtime cannot be asked for.

@@ -29,7 +29,8 @@ pub(super) fn prompt(order: &Order, seen: &Detail, db: &str) -> String {
          {beat}\
          - when it is done: `board --db {db} complete {id} --run {run} --summary \"what changed\"`\n\
          - to tell your coordinator something: `coord --db {db} notify --from {id} \"...\"`\n\
-         - when you cannot go on: the same with `--level blocking`; say what you tried, what failed and what would help",
+         - when you cannot go on: the same with `--level blocking`; say what you tried, what failed and what would help, then \
+         end your turn: the answer is your next message",
         order.branch
     ));
     parts.retain(|p| !p.is_empty());

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -44,10 +44,21 @@ impl Coord<'_> {
             self.hand.must(task, Some(seen), vec![settled(&order.place)?])?;
             traces.place = Some(seen.place.clone());
             let prompt = words::prompt(order, seen, &self.hand.board_file());
+            let again = order.session.as_ref().filter(|_| order.again.is_some());
+            traces.before = again.map_or(0, |session| headless.kept(self.home_of(order.runtime), session));
             traces.harness = Some(self.harness(headless, order, run, &prompt)?);
             self.begun(order, run, traces)?;
         }
         let session = match &order.session {
+            // It was mapped with its claim.
+            Some(session) if order.again.is_some() => {
+                return match self.there(headless, order, run, traces) {
+                    Some(other) if other != *session => {
+                        Err(refused(session.as_str(), format!("{} went on as {other}", headless.program())))
+                    }
+                    there => Ok((session.clone(), there.is_some())),
+                };
+            }
             Some(session) => {
                 self.record_of(order, seen, session)?;
                 return Ok((session.clone(), self.there(headless, order, run, traces).is_some()));
@@ -74,7 +85,8 @@ impl Coord<'_> {
         self.same_board(&mut command);
         command.args(Work::words(&order.task, run)).arg("--folder").arg(&order.place).arg("--");
         let (session, agent) = (order.session.as_ref(), order.agent.as_deref());
-        command.args(headless.line(&Wish { session, agent, more: &order.more }));
+        let goes_on = order.again.is_some();
+        command.args(headless.line(&Wish { session, goes_on, agent, more: &order.more }));
         for name in CALLERS {
             command.env_remove(name);
         }
@@ -150,6 +162,14 @@ impl Coord<'_> {
         }
     }
 
+    /// Where a runtime keeps its sessions.
+    fn home_of(&self, runtime: Runtime) -> Option<&Path> {
+        match runtime {
+            Runtime::Claude => self.hand.here.claude.as_deref(),
+            _ => self.hand.here.codex.as_deref(),
+        }
+    }
+
     /// Waits until the runtime tells of the session, or the attempt is over.
     fn there(
         &mut self,
@@ -159,12 +179,9 @@ impl Coord<'_> {
         traces: &mut Traces,
     ) -> Option<SessionId> {
         let log = self.hand.log_of(&order.task).unwrap_or_default();
-        let home = match order.runtime {
-            Runtime::Claude => self.hand.here.claude.clone(),
-            _ => self.hand.here.codex.clone(),
-        };
+        let home = self.home_of(order.runtime).map(Path::to_path_buf);
         let given = order.session.as_ref();
-        let told = headless::Traces { home: home.as_deref(), log: &log, given };
+        let told = headless::Traces { home: home.as_deref(), log: &log, given, before: traces.before };
         let until = Instant::now() + ARRIVES;
         loop {
             // A board that is busy now says it in the next look.
