@@ -211,6 +211,8 @@ impl Entry {
                 self.strikes = self.strikes.saturating_add(1);
                 self.hold(s.at, resets, policy);
             }
+            // Who tried a refused key meanwhile showed once more that nobody mended it.
+            None if self.profile.is_some() => self.hold(s.at, resets, policy),
             // One of the many that ran into the same limit; a stated time counts, whoever heard it.
             None => {
                 let stated = resets.map(|r| r.min(s.at.plus(policy.hold_max)));
