@@ -15,7 +15,7 @@ use crate::distress::INCIDENT_KEY;
 use crate::quote;
 use crate::watch::route::cards::is_incident;
 use crate::watch::route::{decisions, sources_of};
-use crate::watch::{Decision, word};
+use crate::watch::{Decision, route, word};
 
 /// From so many sources on they share a card.
 const SOURCES: usize = 3;
@@ -154,7 +154,7 @@ fn open(
     let Some((oldest, why)) = all.min_by_key(|(s, _)| (began(s), s.detail.task.id.clone())) else { return };
     let Some((first, trouble)) = members.first() else { return };
     let place = rules.place(oldest, why).unwrap_or_else(|| why.word.to_owned());
-    let key = format!("{INCIDENT_KEY}{place}:{}", why.run);
+    let key = incident_key(&oldest.detail, &place, why.run);
     let listed = |(s, _): &Stuck<'_>| format!("{}: {}", s.detail.task.id, s.detail.task.title);
     let mut more: Vec<String> = members.iter().chain(&carded).map(listed).collect();
     let told: BTreeSet<&String> = carded.iter().map(|(s, _)| &s.detail.task.id).collect();
@@ -175,6 +175,13 @@ fn open(
     for card in known.singles.iter().filter(|c| is_untouched(c)) {
         merge(rules, card, &made.id, decision);
     }
+}
+
+/// The key of an incident's card. One attempt may be asked about again, once for each card without a decision.
+fn incident_key(oldest: &Detail, place: &str, run: i64) -> String {
+    let asked = oldest.events.iter().filter(|e| e.kind == route::UNANSWERED && word::is_ours(e)).count();
+    let again = if asked == 0 { String::new() } else { format!(":{}", asked + 1) };
+    format!("{INCIDENT_KEY}{place}:{run}{again}")
 }
 
 /// Nobody has begun with it. A card that is claimed is its orchestrator's.

@@ -636,6 +636,17 @@ fn three_and_more_share_one_card() {
     let d = told(&seen(many(3)));
     let (_, task) = card(&d.steps[0]).unwrap();
     assert_eq!(task.idempotency_key.as_deref(), Some("distress:incident:api.example:7"));
+    // Its card was completed without a decision: they are asked about once more, by a card with another key.
+    let mut again = many(3);
+    for s in &mut again {
+        let of = json!({"by": "route-blocked", "card": "t_0000cafe"});
+        s.detail.events.push(event("watchbill_unanswered", 60, of));
+    }
+    let d = told(&seen(again));
+    let (_, second) = card(&d.steps[0]).unwrap();
+    assert_eq!(second.idempotency_key.as_deref(), Some("distress:incident:api.example:7:2"));
+    let d = told(&seen(many(3)));
+    let (_, task) = card(&d.steps[0]).unwrap();
     let text = task.body.as_deref().unwrap();
     assert!(text.contains("t_00000002: Count the lanterns"));
     assert!(
