@@ -404,16 +404,20 @@ pub(in crate::watch) fn ask(detail: &Detail) -> Option<Ask> {
             // The pid is written right after the worker is started, so this is never before its start.
             let since =
                 spawned.map(|e| e.at).or(run.map(|r| r.started_at)).or(t.started_at).unwrap_or(t.created_at);
+            let workers = detail.workers();
+            // A row that lost its claim lost the pid with it. The history of the run still says which one it was.
+            let of_run =
+                workers.iter().rev().find(|(run, _)| Some(*run) == t.current_run).map(|(_, pid)| *pid);
             Some(Ask {
                 task: t.id.clone(),
                 run: t.current_run,
-                pid: t.worker_pid,
+                pid: t.worker_pid.or(of_run),
                 claim_host: t.claim_host().map(str::to_owned),
                 claimer_pid: t.claimer_pid(),
                 since,
                 hermes_spawned: spawned.is_some(),
                 birth: birth(t.worker_started_at.as_deref(), claimed),
-                workers: detail.workers(),
+                workers,
                 namespace: recorded(claimed, "namespace").and_then(|v| v.as_str().map(str::to_owned)),
             })
         }
