@@ -198,7 +198,10 @@ impl<'a> Eyes<'a> {
             let record = files.filter_map(|f| metrics::record(&f, w.program)).max_by_key(|r| r.at);
             WatcherSeen { watched: w, starters, record }
         };
-        let has_sessions = spawns || self.starters.iter().any(|s| s.program == SESSIONS.program);
+        // A unit file that a package put there, or somebody else's timer, says nothing about this user.
+        let runs =
+            |s: &Starter| s.program == SESSIONS.program && s.other_user.is_none() && s.is_on != Some(false);
+        let has_sessions = spawns || self.starters.iter().any(runs);
         WATCHED.into_iter().chain(has_sessions.then_some(SESSIONS)).map(one).collect()
     }
 
