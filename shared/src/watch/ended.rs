@@ -32,10 +32,15 @@ pub(crate) const EXPLAINED: &str = "explained";
 
 /// Attempts of which one of us wrote down such a cause, by their number.
 pub(crate) fn recorded(d: &Detail) -> BTreeSet<i64> {
+    written_down(d, explains)
+}
+
+/// The same, and those of which one of us wrote down no more than that the log explains their end.
+pub(crate) fn explained(d: &Detail) -> BTreeSet<i64> {
     let ours = d.events.iter().filter(|e| word::is_ours(e)).filter_map(Event::trail);
     let listed =
         ours.filter_map(|trail| trail.get(EXPLAINED)?.as_array()).flatten().filter_map(Value::as_i64);
-    written_down(d, explains).into_iter().chain(listed).collect()
+    recorded(d).into_iter().chain(listed).collect()
 }
 
 /// Attempts of which one of us wrote down that a provider refused them, by their number.
@@ -193,7 +198,8 @@ mod tests {
         for (by, want) in [("heal", vec![7, 8]), ("board", vec![])] {
             let mut d = ran(&[]);
             d.events.push(event("unblocked", 9, json!({"by": by, "watchbill": {EXPLAINED: [7, 8]}})));
-            assert_eq!(recorded(&d).into_iter().collect::<Vec<_>>(), want, "{by}");
+            assert_eq!(explained(&d).into_iter().collect::<Vec<_>>(), want, "{by}");
+            assert!(recorded(&d).is_empty(), "its cause is still to be told");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::distress::Distress;
 use crate::provider::Id;
 use crate::quote;
 use crate::time::Time;
-use crate::watch::word;
+use crate::watch::{ended, word};
 
 /// The key under which a repetition finds the card of one cause in one attempt.
 pub(super) fn key(source: &str, word: &str, run: i64) -> String {
@@ -133,6 +133,10 @@ impl Rules<'_> {
         let until = self.until(s, t);
         let mut facts = self.facts(s, t);
         facts.insert("card".into(), json!(card));
+        let earlier = self.untold_attempts(s);
+        if !earlier.is_empty() {
+            facts.insert(ended::EXPLAINED.into(), json!(earlier));
+        }
         if t.park {
             facts.insert("hold".into(), hold(t.word, card, self.seen.now, until));
         }

@@ -221,8 +221,8 @@ impl Rules<'_> {
 fn explaining(t: &TaskSeen, mut facts: Map<String, Value>) -> Map<String, Value> {
     let newest = t.detail.newest_run().map(|r| r.id);
     let earlier: BTreeSet<i64> = t.refused.iter().copied().filter(|id| Some(*id) != newest).collect();
-    let recorded = if earlier.is_empty() { BTreeSet::new() } else { ended::recorded(&t.detail) };
-    let news: Vec<_> = earlier.difference(&recorded).collect();
+    let known = if earlier.is_empty() { BTreeSet::new() } else { ended::explained(&t.detail) };
+    let news: Vec<_> = earlier.difference(&known).collect();
     if !news.is_empty() {
         facts.insert(ended::EXPLAINED.into(), json!(news));
     }

@@ -332,7 +332,7 @@ pub(super) fn is_capped(t: &TaskSeen, policy: &Policy) -> bool {
 /// provider, an endpoint or the protocol did not die, however its dispatcher booked it: a pass wrote that down, or the log says it.
 pub(super) fn attempts(t: &TaskSeen) -> i64 {
     let d = &t.detail;
-    let mut explained = ended::recorded(d);
+    let mut explained = ended::explained(d);
     explained.extend(&t.refused);
     let fresh = d.events.iter().rev().find(|e| word::starts_anew(d, e)).map(|e| e.at);
     let since = |at: Time| fresh.is_none_or(|fresh| at >= fresh);
