@@ -50,7 +50,11 @@ fn nights_that_once_broke_a_promise_are_whole() {
         Night::new(seed).untaught().run().unwrap_or_else(|broken| panic!("night {seed}: {broken}"));
     }
     // And these with what trials on real boards taught; others of that kind are among the first thousand.
-    for seed in [1_176, 1_206, 1_748, 1_902, 1_941] {
+    let taught = [
+        1_176, 1_206, 1_748, 1_902, 1_941, 2_245, 2_279, 2_868, 3_449, 3_940, 3_950, 4_338, 4_466, 4_606,
+        5_008, 5_578, 6_039, 7_727, 8_022, 8_926,
+    ];
+    for seed in taught {
         night(seed, Engine::Memory);
     }
 }
