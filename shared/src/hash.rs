@@ -37,6 +37,17 @@ impl Fnv {
     }
 }
 
+/// What derives `Hash` can be taken in, too.
+impl std::hash::Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        self.add(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -2,7 +2,7 @@
 //! the log's own reader makes of it.
 
 use std::collections::VecDeque;
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
 use std::sync::OnceLock;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
@@ -16,6 +16,7 @@ use super::{Evidence, Format, Line, LogEnd, Reader, Signal, SignalKind};
 use crate::cause::{Cause, stated};
 use crate::clip::clip;
 use crate::config::{MatchKeys, MatchPlace};
+use crate::hash::Fnv;
 use crate::time::Time;
 
 /// Only so much of a line is held against the patterns, in bytes.
@@ -97,29 +98,16 @@ impl Rules<'_> {
         if self.is_empty() {
             return 0;
         }
-        let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+        let mut hash = Fnv::new();
         for (n, keys) in self.patterns.keys.iter().enumerate().filter(|(_, k)| self.counts(k)) {
-            (n, keys).hash(&mut hasher);
+            (n, keys).hash(&mut hash);
         }
-        hasher.finish()
+        hash.value()
     }
 
     fn counts(&self, keys: &MatchKeys) -> bool {
         let is_its = |name: &str| keys.profiles.iter().any(|p| p == name);
         self.any_profile || keys.profiles.is_empty() || self.profile.is_some_and(is_its)
-    }
-}
-
-/// The same number for the same patterns in every build.
-struct Fnv(u64);
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3));
     }
 }
 
