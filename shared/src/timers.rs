@@ -25,23 +25,35 @@ pub struct Watched {
     pub is_needed: bool,
     /// Whether a pass leaves a record by its `--metrics`; else only systemd knows when it was.
     pub is_recorded: bool,
+    /// The command that does a pass.
+    pub command: &'static str,
     /// What is not done where nothing starts it.
     pub without: &'static str,
 }
 
-/// What the three do together, and is not done without one of them.
-const HELD: &str = "a hold that another watcher makes may last for ever";
+/// One of the three that do their work together, each every two minutes.
+const fn needed(program: &'static str) -> Watched {
+    Watched {
+        program,
+        every: 120,
+        is_needed: true,
+        is_recorded: true,
+        command: program,
+        without: "a hold that another watcher makes may last for ever",
+    }
+}
 
 /// All of them, in the order of a round.
 pub const WATCHED: [Watched; 4] = [
-    Watched { program: "heal", every: 120, is_needed: true, is_recorded: true, without: HELD },
-    Watched { program: "synthesize-distress", every: 120, is_needed: true, is_recorded: true, without: HELD },
-    Watched { program: "route-blocked", every: 120, is_needed: true, is_recorded: true, without: HELD },
+    needed("heal"),
+    needed("synthesize-distress"),
+    needed("route-blocked"),
     Watched {
         program: "budget-check",
         every: 900,
         is_needed: false,
         is_recorded: true,
+        command: "budget-check",
         without: "no page for the morning is made",
     },
 ];
@@ -52,6 +64,7 @@ pub const SESSIONS: Watched = Watched {
     every: 30,
     is_needed: false,
     is_recorded: false,
+    command: "coord detect",
     without: "claims of agent sessions run out while they work, and no card tells what is wrong with one",
 };
 

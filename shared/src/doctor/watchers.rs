@@ -154,8 +154,7 @@ fn passed(w: &WatcherSeen, now: Time) -> Option<Finding> {
         let todo = "see whether its timer, or cron, runs; `watchbill timers status`";
         return Some(Finding::error("pass-overdue", name, what).todo(todo));
     }
-    let command = if w.watched == crate::timers::SESSIONS { "coord detect" } else { name };
-    let todo = format!("run `{command} -v` by hand and read what it says");
+    let todo = format!("run `{} -v` by hand and read what it says", w.watched.command);
     Some(match w.exit() {
         // 75: the board was busy, or is paused.
         None | Some(0 | 75) => Finding::ok("pass-recent", name, format!("its last pass was {ago} ago")),
