@@ -25,7 +25,7 @@ use crate::logs::vitals::{self, Vitals, Worker};
 use crate::packet::Packet;
 use crate::replay::Stored;
 use crate::report::BoardReport;
-use crate::runtime::{self, TaughtFiles, gateway};
+use crate::runtime::{self, LogFiles, gateway};
 use crate::session::Mapping;
 use crate::session::opencode::gather::{self, Ground};
 use crate::session::opencode::rest::Address;
@@ -176,7 +176,7 @@ pub(crate) fn look<T>(
     let mut world = World {
         board,
         host,
-        logs: &TaughtFiles(&patterns),
+        logs: &LogFiles(&patterns),
         cache: tools.cache,
         runtime: &runtime,
         profile: &profile,

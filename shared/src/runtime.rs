@@ -113,21 +113,11 @@ fn profiles(root: &Path) -> Vec<String> {
     names
 }
 
-/// Worker logs as files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LogFiles;
-
-impl LogReader for LogFiles {
-    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading {
-        TaughtFiles(&Patterns::default()).read(ask, cache)
-    }
-}
-
-/// The same, with the operator's patterns.
+/// Worker logs as files, read with the operator's patterns.
 #[derive(Debug, Clone, Copy)]
-pub struct TaughtFiles<'a>(pub &'a Patterns);
+pub struct LogFiles<'a>(pub &'a Patterns);
 
-impl LogReader for TaughtFiles<'_> {
+impl LogReader for LogFiles<'_> {
     fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading {
         let rules = self.0.of_profile(ask.profile);
         let unreadable = |why: &str| Reading::of(LogEnd::Unreadable(why.to_owned()), None);
@@ -285,7 +275,7 @@ mod tests {
         let read = |log: String, since: Time| {
             std::fs::write(home.join("agent.log"), log).unwrap();
             let ask = LogAsk { board: &board, task: "t_1", profile: Some("luna"), since, now, file: None };
-            let reading = LogFiles.read(&ask, &mut Cache::in_memory());
+            let reading = LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory());
             (matches!(reading.end, LogEnd::Ended(_)), reading.signals.len())
         };
         let (mine, other) = (begins("a", "t_1"), begins("b", "t_2"));
@@ -328,7 +318,7 @@ mod tests {
             (&alone, "t_9", Some("t_1.log"), "the log its claim names is no absolute path"),
         ] {
             let ask = LogAsk { board, task, profile: None, since: Time(0), now: Time(4_000_000_000), file };
-            let reading = LogFiles.read(&ask, &mut Cache::in_memory());
+            let reading = LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory());
             let seen = match reading.end {
                 LogEnd::Ended(_) => "ended".to_owned(),
                 LogEnd::Absent => "absent".to_owned(),
@@ -360,7 +350,7 @@ mod tests {
         let board = BoardId { path: dir.path().join("kanban.db"), slug: Some("default".into()), root };
         let (since, now) = (Time(0), Time(4_000_000_000));
         let ask = LogAsk { board: &board, task, profile: Some("luna"), since, now, file: None };
-        match LogFiles.read(&ask, &mut Cache::in_memory()).end {
+        match LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory()).end {
             LogEnd::Ended(e) => Some(e),
             LogEnd::NoEvidence | LogEnd::Absent => None,
             LogEnd::Unreadable(why) => panic!("{name}: {why}"),

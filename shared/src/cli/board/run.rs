@@ -30,7 +30,7 @@ use crate::logs::LogEnd;
 use crate::logs::taught::Patterns;
 use crate::packet::{self, Packet};
 use crate::pass::handover;
-use crate::runtime::{self, TaughtFiles};
+use crate::runtime::{self, LogFiles};
 use crate::time::Time;
 use crate::watch::distress::HAND;
 use crate::watch::{LogAsk, LogReader};
@@ -349,7 +349,7 @@ impl Hand<'_> {
             file: Some(named),
         };
         let patterns = Patterns::of(&self.config.matches);
-        match TaughtFiles(&patterns).read(&ask, &mut Cache::in_memory()).end {
+        match LogFiles(&patterns).read(&ask, &mut Cache::in_memory()).end {
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress && e.cause != Cause::ExitCode => {
                 Some(format!("its log ends on {}", e.cause.as_str()))
             }
