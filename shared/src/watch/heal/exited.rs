@@ -21,7 +21,7 @@ impl Rules<'_> {
             words(waited)
         );
         let mend = format!(
-            "end process {pid} (`kill {pid}`); the dispatcher then books that exit code, and goes on"
+            "end process {pid} (`kill {pid}`); the dispatcher then books its end, and starts the next attempt"
         );
         Some(self.tell(t, people::EXITED, because, &mend, json!([])))
     }
