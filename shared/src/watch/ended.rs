@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::board::{Detail, Event, Run};
 use crate::cause::Cause;
@@ -28,7 +28,21 @@ pub(crate) fn explains(cause: Cause) -> bool {
 }
 
 /// Under this name a trail lists earlier attempts whose end the log explains.
-pub(crate) const EXPLAINED: &str = "explained";
+const EXPLAINED: &str = "explained";
+
+/// Adds to the facts of a step which attempts before the newest the log explains and nobody wrote down: after a pause between two
+/// attempts the log does not tell any more which part is whose. `told`: all that the log explains.
+pub(crate) fn explain(d: &Detail, told: impl IntoIterator<Item = i64>, facts: &mut Map<String, Value>) {
+    let newest = d.newest_run().map(|r| r.id);
+    let earlier: BTreeSet<i64> = told.into_iter().filter(|id| Some(*id) != newest).collect();
+    if earlier.is_empty() {
+        return;
+    }
+    let news: Vec<i64> = earlier.difference(&explained(d)).copied().collect();
+    if !news.is_empty() {
+        facts.insert(EXPLAINED.into(), json!(news));
+    }
+}
 
 /// Attempts of which one of us wrote down such a cause, by their number.
 pub(crate) fn recorded(d: &Detail) -> BTreeSet<i64> {
@@ -96,8 +110,6 @@ pub(crate) fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::board::Status;
     use crate::watch::testing::{ago, detail, event, run};

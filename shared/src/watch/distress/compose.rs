@@ -133,10 +133,8 @@ impl Rules<'_> {
         let until = self.until(s, t);
         let mut facts = self.facts(s, t);
         facts.insert("card".into(), json!(card));
-        let earlier = self.untold_attempts(s);
-        if !earlier.is_empty() {
-            facts.insert(ended::EXPLAINED.into(), json!(earlier));
-        }
+        let told = ended::told(d, &s.reading).into_iter().filter(|(_, e)| ended::explains(e.cause));
+        ended::explain(d, told.map(|(run, _)| run.id), &mut facts);
         if t.park {
             facts.insert("hold".into(), hold(t.word, card, self.seen.now, until));
         }

@@ -42,13 +42,6 @@ impl Rules<'_> {
         ended::told(d, &s.reading).into_iter().filter(news).collect()
     }
 
-    /// Attempts before the newest whose end the log explains and nobody wrote down.
-    pub(super) fn untold_attempts(&self, s: &SourceSeen) -> Vec<i64> {
-        let newest = s.detail.newest_run().map(|r| r.id);
-        let ids = self.all_untold(s).into_iter().map(|(run, _)| run.id);
-        ids.filter(|id| Some(*id) != newest).collect()
-    }
-
     /// What those attempts show of their providers.
     pub(super) fn earlier_sightings(&self, s: &SourceSeen) -> Vec<Sighting> {
         let of = |(run, e): (&Run, &Evidence)| {

@@ -19,8 +19,6 @@ pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, used, wor
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use self::seen::{Seen, TaskSeen};
@@ -188,7 +186,13 @@ impl Rules<'_> {
         self.seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit)
     }
 
-    fn step(&self, t: &TaskSeen, verb: Verb<'_>, changes: impl FnOnce(&Trail<'_>) -> Vec<Change>) -> Verdict {
+    fn step(
+        &self,
+        t: &TaskSeen,
+        mut verb: Verb<'_>,
+        changes: impl FnOnce(&Trail<'_>) -> Vec<Change>,
+    ) -> Verdict {
+        ended::explain(&t.detail, t.refused.iter().copied(), &mut verb.more);
         let trail = Trail {
             by: Self::NAME,
             pass: &self.pass.id,
@@ -196,7 +200,7 @@ impl Rules<'_> {
             case: verb.case,
             cause: verb.cause,
             because: &verb.because,
-            more: explaining(t, verb.more),
+            more: verb.more,
         };
         let changes = changes(&trail);
         Verdict::Act(Box::new(Step {
@@ -214,19 +218,6 @@ impl Rules<'_> {
     }
 
     const NAME: &'static str = Heal::NAME;
-}
-
-/// The facts of a step, with the attempts before the newest that the log explains and nobody wrote down: after a pause between two
-/// attempts the log does not tell any more which part is whose.
-fn explaining(t: &TaskSeen, mut facts: Map<String, Value>) -> Map<String, Value> {
-    let newest = t.detail.newest_run().map(|r| r.id);
-    let earlier: BTreeSet<i64> = t.refused.iter().copied().filter(|id| Some(*id) != newest).collect();
-    let known = if earlier.is_empty() { BTreeSet::new() } else { ended::explained(&t.detail) };
-    let news: Vec<_> = earlier.difference(&known).collect();
-    if !news.is_empty() {
-        facts.insert(ended::EXPLAINED.into(), json!(news));
-    }
-    facts
 }
 
 /// The words of one step.
