@@ -10,6 +10,7 @@ use shared::board::sqlite::{Mode, SqliteBoard};
 use shared::time::Time;
 use testkit::generate::{Sizes, generate};
 
+use crate::passes::programs;
 use crate::run::Result;
 
 /// Where everything lies.
@@ -35,7 +36,7 @@ pub(crate) struct Board {
 }
 
 impl Ground {
-    /// Builds the programs as the README says, and the floor.
+    /// Builds the programs that are measured as the README says, and the floor.
     ///
     /// # Errors
     /// They cannot be built.
@@ -44,7 +45,8 @@ impl Ground {
         let itself = std::env::current_exe()?;
         let target = itself.parent().and_then(Path::parent).ok_or("where is the target folder?")?;
         if build {
-            for args in [&["--bins"][..], &["-p", "watchbill-bench", "--bin", "floor"]] {
+            let measured: Vec<&str> = programs().flat_map(|program| ["--bin", program]).collect();
+            for args in [&measured[..], &["-p", "watchbill-bench", "--bin", "floor"]] {
                 let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
                 let mut command = Command::new(cargo);
                 command.args(["build", "--release", "--locked", "--quiet", "--target-dir"]);

@@ -1,5 +1,6 @@
 //! What a pass that only looks costs, beside the floor under it and beside Hermes.
 
+use shared::watch::NAMES as WATCHERS;
 use testkit::generate::Sizes;
 
 use crate::count;
@@ -19,8 +20,10 @@ pub(crate) enum Size {
     Full,
 }
 
-/// The four programs.
-pub(crate) const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
+/// The programs whose size is shown: the watchers, and the two that a person runs.
+pub(crate) fn programs() -> impl Iterator<Item = &'static str> {
+    WATCHERS.iter().copied().chain(["board", "watchbill"])
+}
 
 /// Boards with the same 600 open tasks and ever more finished ones.
 pub(crate) fn boards(ground: &Ground, size: Size) -> Result<Vec<Board>> {
@@ -122,14 +125,13 @@ pub(crate) fn counts(ground: &Ground, boards: &[Board], report: &mut Report) -> 
     }
     report.table("Programs", "program | MiB");
     let mut largest = 0.0_f64;
-    for program in WATCHERS.iter().chain(&["board", "watchbill"]) {
+    for program in programs() {
         let mib = std::fs::metadata(ground.bin.join(program))?.len() as f64 / 1_048_576.0;
         report.row(&format!("{program} | {mib:.2}"));
         largest = largest.max(mib);
     }
     let mb = 1e6 / 1_048_576.0;
-    let why =
-        "each holds all programs, with SQLite, an HTTP client, completions and units, and is built for speed";
+    let why = "watchbill holds all programs, with SQLite, an HTTP client, completions and units, and is built for speed";
     report.known("each program at most 8 MB (7.63 MiB)", (8.0 * mb, 13.1 * mb), largest, " MiB", why);
     Ok(())
 }

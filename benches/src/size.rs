@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
 
+use shared::watch::NAMES as WATCHERS;
 use testkit::crowd;
 use testkit::generate::{Sizes, generate};
 
 use crate::count;
 use crate::ground::Ground;
-use crate::passes::WATCHERS;
 use crate::report::Report;
 use crate::run::Result;
 

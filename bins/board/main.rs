@@ -2,5 +2,5 @@
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
-    shared::main("board", env!("CARGO_PKG_VERSION"))
+    shared::programs::board(env!("CARGO_PKG_VERSION"))
 }

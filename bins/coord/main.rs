@@ -2,5 +2,5 @@
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
-    shared::main("coord", env!("CARGO_PKG_VERSION"))
+    shared::programs::coord(env!("CARGO_PKG_VERSION"))
 }

@@ -2,5 +2,5 @@
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
-    shared::main("heal", env!("CARGO_PKG_VERSION"))
+    shared::programs::heal(env!("CARGO_PKG_VERSION"))
 }

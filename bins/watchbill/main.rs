@@ -2,5 +2,5 @@
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
-    shared::main("watchbill", env!("CARGO_PKG_VERSION"))
+    shared::programs::watchbill(env!("CARGO_PKG_VERSION"))
 }

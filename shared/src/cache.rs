@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 
+pub use self::passes::{Did, Stored};
 use crate::redact;
-use crate::replay::Stored;
 use crate::time::Time;
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, offset INTEGER NOT NULL);
@@ -201,6 +201,11 @@ impl Cache {
             self.new_clock = Some((boot.to_owned(), offset));
         }
         moved
+    }
+
+    /// Whether a pass remembered how the wall clock stood.
+    pub(crate) fn knows_clock(&self) -> bool {
+        self.clock.is_some()
     }
 
     /// Since when this was seen, which is now if it never was.

@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::distress::Blocker;
-
+mod blocker;
 mod provider;
 mod status;
 mod words;
 
+pub use blocker::Blocker;
 pub use provider::{of_api_error, of_failure, of_http};
 pub(crate) use provider::{of_class, of_class_name};
 pub(crate) use status::{stated, stated_at_start};

@@ -8,6 +8,7 @@
 
 mod actions;
 mod budget;
+pub mod checks;
 mod detect;
 mod file;
 mod keys;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use self::budget::Budget;
+use self::checks::{Action, Check};
 pub use self::detect::Detect;
 pub use self::keys::{KeyInfo, keys, sample};
 pub use self::matches::{MatchKeys, MatchPlace};
@@ -33,7 +35,6 @@ pub use self::named::{PriceKeys, ProfileKeys, ProviderKeys};
 pub use self::quiet::QuietHours;
 pub use self::routing::{RateLimitRoute, Routing};
 use crate::error::{Error, Kind, Result};
-use crate::health::{Action, Check};
 use crate::host::{HostPolicy, PidNamespace};
 
 /// The configuration file of the whole machine.

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 pub use self::annex::{Annex, Attempt, Commands};
 use crate::board::Task;
+pub use crate::board::title::{PREFIX, is_card_title};
+pub use crate::cause::Blocker;
+use crate::names::{is_task_id, may_be_task_id};
 use crate::quote;
-use crate::task_id::{is_task_id, may_be_task_id};
 
-/// How a card's title begins.
-pub const PREFIX: &str = "[BLOCKED]";
 /// How the idempotency key of a card begins.
 pub const KEY: &str = "distress:";
 /// How the key of an incident's card begins: one card for many sources.
@@ -26,68 +26,6 @@ const MOST_VALUE: usize = 300;
 /// Most characters of a task id on a card.
 const MOST_ID: usize = 80;
 
-/// What kind of help is needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Blocker {
-    /// The work goes on outside the task's scope.
-    ScopeBoundary,
-    /// Something of the environment is missing or broken.
-    EnvBlocker,
-    /// A key or an account is refused or missing.
-    CredentialFailure,
-    /// Another task or a person comes first.
-    Dependency,
-    /// The task does not fit into the iterations it has.
-    IterationBudget,
-    /// The provider refuses more work for now.
-    RateLimited,
-}
-
-impl Blocker {
-    /// All six, in the order of the contract.
-    pub const ALL: [Blocker; 6] = [
-        Blocker::ScopeBoundary,
-        Blocker::EnvBlocker,
-        Blocker::CredentialFailure,
-        Blocker::Dependency,
-        Blocker::IterationBudget,
-        Blocker::RateLimited,
-    ];
-
-    /// The word on the card.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Blocker::ScopeBoundary => "scope_boundary",
-            Blocker::EnvBlocker => "env_blocker",
-            Blocker::CredentialFailure => "credential_failure",
-            Blocker::Dependency => "dependency",
-            Blocker::IterationBudget => "iteration_budget",
-            Blocker::RateLimited => "rate_limited",
-        }
-    }
-
-    /// Reads the word, whatever stands between its parts (`Rate-Limited`, `rate limited`).
-    pub fn parse(s: &str) -> Option<Blocker> {
-        let plain = |s: &str| -> String {
-            s.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
-        };
-        let said = plain(s);
-        Blocker::ALL.into_iter().find(|b| plain(b.as_str()) == said)
-    }
-
-    /// Whether it lies with the provider and not with the task: the same work may go on elsewhere, or later.
-    pub fn lies_with_provider(self) -> bool {
-        matches!(self, Blocker::RateLimited | Blocker::CredentialFailure)
-    }
-}
-
-impl std::fmt::Display for Blocker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// `[BLOCKED] t_1a2b3c4d rate_limited`.
 pub fn title(source: &str, blocker: Blocker) -> String {
     format!("{PREFIX} {} {blocker}", shown_id(source))
@@ -96,11 +34,6 @@ pub fn title(source: &str, blocker: Blocker) -> String {
 /// A task id as a card shows it: one inert line, whatever the board holds.
 pub(crate) fn shown_id(id: &str) -> String {
     if is_task_id(id) { id.to_owned() } else { quote::inline(id, MOST_ID) }
-}
-
-/// Whether a task is a distress card by its title. Such a task never gets a card itself.
-pub fn is_card_title(title: &str) -> bool {
-    title.trim_start().get(..PREFIX.len()).is_some_and(|p| p.eq_ignore_ascii_case(PREFIX))
 }
 
 /// Whether a task with this key is an incident's card.

@@ -11,15 +11,14 @@
 mod fit;
 pub mod record;
 mod sections;
-pub mod verifier;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::board::verification::Failure;
 use crate::board::{Comment, Detail};
 pub use crate::logs::vitals::{Category, Finding, Severity};
 use crate::quote;
 pub use record::{Record, latest};
-pub use verifier::Failure;
 
 /// Most bytes of a packet.
 pub const MOST: usize = 2_000;

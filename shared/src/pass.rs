@@ -23,7 +23,7 @@ use crate::logs::taught::Patterns;
 use crate::logs::usage::{self, Usage, UsageAsk};
 use crate::logs::vitals::{self, Vitals, Worker};
 use crate::packet::Packet;
-use crate::replay::Stored;
+use crate::replay;
 use crate::report::BoardReport;
 use crate::runtime::{self, LogFiles, gateway};
 use crate::session::Mapping;
@@ -96,7 +96,7 @@ fn pass<W: Watcher>(
         decision.steps
     );
     if !tools.pass.dry {
-        let stored = Stored::of::<W>(&id.file(), tools.pass, &seen, &decision);
+        let stored = replay::stored::<W>(&id.file(), tools.pass, &seen, &decision);
         stored.into_iter().for_each(|stored| tools.cache.keep(stored));
     }
     if tools.keep_seen {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::hermes::{context_window, home, is_profile, yaml_text};
+pub(crate) use self::hermes::{context_window, home, yaml_text};
 pub use self::id::Id;
 use crate::clip::clip;
 use crate::config::{Config, ProfileKeys};

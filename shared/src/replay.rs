@@ -1,22 +1,17 @@
 //! What a pass saw and decided, kept so that another policy can decide on it again: read-only, and differences only.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{Error, Write};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::board::Step;
+use crate::cache::{Did, Stored};
 use crate::config::Config;
-use crate::hash::fnv;
-use crate::provider::{self, Profile};
 use crate::time::Time;
 use crate::timers::WATCHED;
-use crate::watch::distress::SynthesizeDistress;
-use crate::watch::heal::Heal;
-use crate::watch::route::RouteBlocked;
-use crate::watch::route::facts::quiet;
-use crate::watch::{Decision, Pass, Watcher};
+use crate::watch::{Decision, OtherPolicy, Pass, Visit, Watcher, each};
 
 /// Most bytes of what one pass saw that are kept; a pass that saw more is not.
 const MOST_SEEN: usize = 1 << 20;
@@ -24,83 +19,24 @@ const MOST_SEEN: usize = 1 << 20;
 /// How often the timers that ship look, in seconds: so often is asked what would have been done while nothing changed.
 pub const EVERY: i64 = WATCHED[0].every;
 
-/// The watchers that can be replayed: those that change what work is done, by whom and when.
-const REPLAYED: [&str; 3] = [Heal::NAME, SynthesizeDistress::NAME, RouteBlocked::NAME];
-
-/// A pass that had something to say, as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
-    /// The board's file.
-    pub board: String,
-    /// The watcher.
-    pub program: String,
-    /// The pass.
-    pub pass: String,
-    /// When.
-    pub at: Time,
-    /// Its clock was given, which what it wrote says.
-    pub clock_given: bool,
-    /// The one task it looked at, if so.
-    pub only: Option<String>,
-    /// What it did, step by step.
-    pub did: Vec<Did>,
-    /// What it saw, as JSON.
-    pub seen: String,
-}
-
-/// A step that was decided, without what is in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Did {
-    /// The task.
-    pub task: String,
-    /// The verb.
-    pub action: String,
-    /// The rule.
-    pub case: String,
-    /// A hash of the whole step.
-    pub hash: String,
-}
-
-impl Did {
-    /// What a step comes to.
-    pub fn of(step: &Step) -> Did {
-        let whole = serde_json::to_vec(step).unwrap_or_default();
-        Did {
-            task: step.task.clone(),
-            action: step.action.clone(),
-            case: step.case.clone(),
-            hash: format!("{:016x}", fnv(whole)),
-        }
+/// A pass as it is kept; `None` where it had nothing to say, or saw too much to be kept.
+pub fn stored<W: Watcher>(board: &str, pass: &Pass, seen: &W::Seen, decision: &Decision) -> Option<Stored> {
+    let is_idle = decision.steps.is_empty() && decision.left.is_empty() && decision.findings.is_empty();
+    if is_idle || !W::IS_REPLAYED {
+        return None;
     }
-}
-
-impl Stored {
-    /// A pass as it is kept; `None` where it had nothing to say, or saw too much to be kept.
-    pub fn of<W: Watcher>(board: &str, pass: &Pass, seen: &W::Seen, decision: &Decision) -> Option<Stored> {
-        let is_idle = decision.steps.is_empty() && decision.left.is_empty() && decision.findings.is_empty();
-        if is_idle || !REPLAYED.contains(&W::NAME) {
-            return None;
-        }
-        let mut text = Bounded(Vec::new());
-        serde_json::to_writer(&mut text, seen).ok()?;
-        Some(Stored {
-            board: board.to_owned(),
-            program: W::NAME.to_owned(),
-            pass: pass.id.clone(),
-            at: pass.now,
-            clock_given: pass.clock_given,
-            only: pass.only.clone(),
-            did: decision.steps.iter().map(Did::of).collect(),
-            seen: String::from_utf8(text.0).ok()?,
-        })
-    }
-
-    /// What stands for all that was seen but the moment: of two passes that differ in nothing else one is enough.
-    pub(crate) fn content(&self) -> i64 {
-        // `now` is the first field of what every watcher sees.
-        let rest = self.seen.find(',').map_or(self.seen.as_str(), |at| &self.seen[at..]);
-        fnv(rest.bytes().chain(self.only.iter().flat_map(|o| o.bytes()))).cast_signed()
-    }
+    let mut text = Bounded(Vec::new());
+    serde_json::to_writer(&mut text, seen).ok()?;
+    Some(Stored {
+        board: board.to_owned(),
+        program: W::NAME.to_owned(),
+        pass: pass.id.clone(),
+        at: pass.now,
+        clock_given: pass.clock_given,
+        only: pass.only.clone(),
+        did: decision.steps.iter().map(Did::of).collect(),
+        seen: String::from_utf8(text.0).ok()?,
+    })
 }
 
 /// What was seen in a pass, ready to be decided on at any moment.
@@ -116,7 +52,7 @@ impl Again {
     /// # Errors
     /// Why it cannot be decided on: it is another version's.
     pub fn of(stored: &Stored) -> Result<Again, String> {
-        let program = REPLAYED.into_iter().find(|name| *name == stored.program);
+        let program = replayed().into_iter().find(|name| *name == stored.program);
         let program = program.ok_or_else(|| format!("{} is not replayed", stored.program))?;
         let seen = serde_json::from_str(&stored.seen).map_err(|e| e.to_string())?;
         let (id, only, clock_given) = (stored.pass.clone(), stored.only.clone(), stored.clock_given);
@@ -129,50 +65,46 @@ impl Again {
     /// What was seen is another version's.
     pub fn decide(&mut self, at: Time, policy: &Config, seen_under: &Config) -> Result<Vec<Step>, String> {
         self.pass.now = at;
-        let now = serde_json::to_value(at).map_err(|e| e.to_string())?;
-        let quiet = serde_json::to_value(quiet(policy, at)).map_err(|e| e.to_string())?;
-        let mut seen = self.seen.clone();
-        seen["now"] = now;
-        for place in ["/quiet_until", "/routing/quiet_until"] {
-            if let Some(until) = seen.pointer_mut(place) {
-                until.clone_from(&quiet);
-            }
-        }
-        for place in ["/profiles", "/routing/profiles"] {
-            if let Some(profiles) = seen.pointer_mut(place).and_then(Value::as_object_mut) {
-                under(profiles, policy, seen_under)?;
-            }
-        }
-        match self.pass.program {
-            Heal::NAME => self.by(&Heal, &seen, policy),
-            SynthesizeDistress::NAME => self.by(&SynthesizeDistress, &seen, policy),
-            _ => self.by(&RouteBlocked, &seen, policy),
-        }
-    }
-
-    fn by<W: Watcher>(&self, watcher: &W, seen: &Value, config: &Config) -> Result<Vec<Step>, String> {
-        let seen: W::Seen = W::Seen::deserialize(seen).map_err(|e| e.to_string())?;
-        Ok(watcher.decide(&seen, &self.pass, config).steps)
+        let other = OtherPolicy { at, policy, seen_under };
+        let mut redo = Redo { again: self, other, steps: None };
+        each(&BTreeMap::new(), &mut redo);
+        redo.steps.unwrap_or_else(|| Err(format!("{} is not replayed", self.pass.program)))
     }
 }
 
-/// Profiles as another policy describes them. What both say alike is as it was seen, be it from the profile's own folder.
-fn under(profiles: &mut Map<String, Value>, policy: &Config, seen_under: &Config) -> Result<(), String> {
-    let names: BTreeSet<&String> = policy.profiles.keys().chain(seen_under.profiles.keys()).collect();
-    for name in names {
-        let (is, was) = (policy.profiles.get(name), seen_under.profiles.get(name));
-        if is == was {
-            continue;
-        }
-        let keys = is.cloned().unwrap_or_default();
-        let known = profiles.get(name).map(Profile::deserialize).transpose().map_err(|e| e.to_string())?;
-        let known = known.unwrap_or_else(|| Profile { name: name.clone(), ..Profile::default() });
-        let profile = Profile { fallbacks: keys.fallbacks.clone(), ..known };
-        let profile = provider::as_told(profile, &keys);
-        profiles.insert(name.clone(), serde_json::to_value(profile).map_err(|e| e.to_string())?);
-    }
-    Ok(())
+/// Decides again, by the watcher whose pass it was.
+struct Redo<'a> {
+    again: &'a Again,
+    other: OtherPolicy<'a>,
+    steps: Option<Result<Vec<Step>, String>>,
 }
+
+impl Visit for Redo<'_> {
+    fn one<W: Watcher>(&mut self, watcher: &W) {
+        if W::NAME != self.again.pass.program {
+            return;
+        }
+        let seen = W::Seen::deserialize(&self.again.seen).map(|mut seen| {
+            W::under(&mut seen, &self.other);
+            watcher.decide(&seen, &self.again.pass, self.other.policy).steps
+        });
+        self.steps = Some(seen.map_err(|e| e.to_string()));
+    }
+}
+
+/// The watchers whose passes are kept.
+fn replayed() -> Vec<&'static str> {
+    struct Names(Vec<&'static str>);
+    impl Visit for Names {
+        fn one<W: Watcher>(&mut self, _watcher: &W) {
+            self.0.extend(W::IS_REPLAYED.then_some(W::NAME));
+        }
+    }
+    let mut names = Names(Vec::new());
+    each(&BTreeMap::new(), &mut names);
+    names.0
+}
+
 /// What one policy does and the other does not, of one watcher about one task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {

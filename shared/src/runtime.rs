@@ -5,6 +5,7 @@ pub(crate) mod gateway;
 use std::path::{Path, PathBuf};
 
 use saphyr::{LoadableYamlNode, Yaml};
+use serde::{Deserialize, Serialize};
 
 use crate::board::{BoardId, discover, hermes};
 use crate::cache::Cache;
@@ -13,13 +14,67 @@ use crate::host::{Holders, Host};
 use crate::logs::file::{self, Of};
 use crate::logs::taught::Patterns;
 use crate::logs::{Evidence, LogEnd, Reading, hermes as hermes_log};
+use crate::names::is_profile;
 use crate::provider;
-use crate::provider::is_profile;
 use crate::time::Time;
-use crate::watch::{Dispatcher, LogAsk, LogReader, Runtime};
 
 /// Seconds between two ticks of a gateway's dispatcher unless configured.
 const INTERVAL: i64 = 60;
+
+/// Which log to read.
+#[derive(Debug, Clone, Copy)]
+pub struct LogAsk<'a> {
+    /// The board.
+    pub board: &'a BoardId,
+    /// The task.
+    pub task: &'a str,
+    /// Who works on it.
+    pub profile: Option<&'a str>,
+    /// When the attempt asked about began: a log not written since has nothing of it.
+    pub since: Time,
+    /// The one reading of the clock.
+    pub now: Time,
+    /// The file the claim names, for agents that are no Hermes workers; `None` is the board's own worker log.
+    pub file: Option<&'a str>,
+}
+
+/// Who can be asked what a worker's log says; the real one reads files.
+pub trait LogReader {
+    /// What the newest attempt's log says. What was read is remembered in `cache`.
+    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading;
+}
+
+/// Who dispatches on a board, as far as anybody can see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dispatcher {
+    /// It holds its lock right now.
+    Alive(i64),
+    /// No process is known, but it did something lately.
+    Ticked,
+    /// Nothing of one can be seen.
+    Absent,
+    /// Cannot be told; treated as alive.
+    Unknown(String),
+}
+
+/// The runtime around a board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Runtime {
+    /// Its dispatcher's process.
+    pub dispatcher: Dispatcher,
+    /// A long-lived dispatcher works here, rather than one-shot command lines.
+    pub is_daemon: bool,
+    /// Failures at which its breaker blocks.
+    pub failure_limit: i64,
+    /// Seconds between two dispatcher ticks.
+    pub interval: i64,
+    /// Profiles that exist; empty where the board knows none.
+    pub profiles: Vec<String>,
+    /// The profile Hermes' own configuration names as its orchestrator.
+    #[serde(default)]
+    pub orchestrator: Option<String>,
+}
 
 /// Looks at the runtime of a board. `own` boards have none.
 pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {

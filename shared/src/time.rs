@@ -111,6 +111,17 @@ pub fn words(seconds: i64) -> String {
     }
 }
 
+/// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task
+/// gets the same answer in every pass, and sixty tasks do not come back in one second.
+pub(crate) fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
+    let doubled =
+        base.saturating_mul(1_i64.checked_shl(u32::try_from(n.clamp(0, 30)).unwrap_or(0)).unwrap_or(1));
+    let wait = doubled.min(most);
+    let hash = crate::hash::fnv(task.bytes().chain(n.to_le_bytes()));
+    let scatter = i64::try_from(hash >> 40).unwrap_or(0) % 20;
+    wait + wait * scatter / 100
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

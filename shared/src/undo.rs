@@ -19,7 +19,7 @@ use crate::quote;
 use crate::watch::{Pass, word};
 
 /// The name under which an undo is written down.
-pub(crate) const NAME: &str = "undo";
+pub(crate) use crate::watch::word::UNDO as NAME;
 
 /// Most characters of what an action said of itself that are repeated.
 const MOST_SAID: usize = 200;

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use shared::board::image::{Cell, Column, Turn};
+use shared::board::verification::{self, Failure};
 use shared::board::{
     Board, BoardId, COORD, CardMade, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER,
     MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status,
     Step, TURNS, Task, its_cards, noted, open_cards,
 };
 use shared::error::Result;
-use shared::packet;
 use shared::time::Time;
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -275,6 +275,7 @@ impl Rows {
         let mut runs: Vec<Run> = of(&self.runs, id).map(|(_, r)| r.clone()).collect();
         runs.sort_by_key(|r| std::cmp::Reverse((r.started_at, r.id)));
         runs.truncate(MOST_RUNS);
+        runs.sort_by_key(|r| std::cmp::Reverse(r.id));
         // Newest by time, then told in the order in which they were written.
         let mut events: Vec<(i64, &Event)> = self.telling(id).collect();
         events.sort_by_key(|(n, e)| std::cmp::Reverse((e.at, *n)));
@@ -668,6 +669,6 @@ fn route(metadata: Option<&Value>) -> Option<Value> {
     Run::route_in(&metadata?.to_string())
 }
 
-fn failed(metadata: Option<&Value>) -> Vec<packet::Failure> {
-    metadata.map(|m| packet::verifier::in_metadata(&m.to_string())).unwrap_or_default()
+fn failed(metadata: Option<&Value>) -> Vec<Failure> {
+    metadata.map(|m| verification::in_metadata(&m.to_string())).unwrap_or_default()
 }

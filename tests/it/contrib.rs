@@ -1,6 +1,7 @@
 //! What ships beside the programs: units, crontab, sample configuration, pages, and what is built in.
 
 mod console; // commands of the README
+mod house; // which room imports which
 mod made; // manual pages and completions
 #[cfg(feature = "real")]
 mod packages; // few, free and from one place

@@ -240,6 +240,29 @@ fn an_idle_pass_remembers_nothing() {
 }
 
 #[test]
+fn a_pass_with_nothing_to_decide_still_sees_that_the_clock_was_set() {
+    let b = TestBoard::new();
+    b.give_up("t_00000f23", "pid 4 not alive", 900);
+    b.heal(&[]).ok();
+    let cache = rusqlite::Connection::open(b.path().join("state/watchbill/state.db")).unwrap();
+    let times_set = || {
+        let sql = "SELECT count(*) FROM sightings WHERE key LIKE 'clock-set:%'";
+        cache.query_row(sql, [], |r| r.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!((b.heal(&[]).ok().as_str(), times_set()), ("", 0));
+    cache.execute_batch("UPDATE clock SET offset = offset + 86400").unwrap();
+    assert_eq!((b.heal(&[]).ok().as_str(), times_set()), ("", 1));
+
+    // Without any memory yet, a worker at work is enough: its silence will be measured.
+    let b = TestBoard::new();
+    b.add("t_00000f24", "ready");
+    b.run_it("t_00000f24", Some(i64::from(std::process::id())), 5);
+    assert_eq!(b.heal(&[]).ok(), "");
+    let cache = rusqlite::Connection::open(b.path().join("state/watchbill/state.db")).unwrap();
+    assert_eq!(cache.query_row("SELECT count(*) FROM clock", [], |r| r.get::<_, i64>(0)).unwrap(), 1);
+}
+
+#[test]
 fn losing_the_cache_changes_no_decision() {
     let b = TestBoard::new();
     b.give_up("t_00000f22", "pid 4 not alive", 900);

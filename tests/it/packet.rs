@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use shared::board::sqlite::{Mode, SqliteBoard};
+use shared::board::verification;
 use shared::board::{Board, BoardId, Detail};
-use shared::packet::{self, Packet, verifier};
+use shared::packet::{self, Packet};
 
 use crate::support::{Ran, TestBoard, now, ran};
 
@@ -230,8 +231,10 @@ fn failed_checks_are_read_from_runs_and_events() {
     let d = seen(&b, TASK);
     assert_eq!(d.current_run().map(|r| r.id), Some(run));
     let told: Vec<String> =
-        verifier::failures(&d).iter().map(|f| format!("{}|{}", f.kind, f.output)).collect();
+        verification::failures(&d).iter().map(|f| format!("{}|{}", f.kind, f.output)).collect();
     assert_eq!(told, ["run|run: 1 FAIL", "judge|no tests", "types|types: 1 failed"]);
     let shown: Value = b.hand(&["show", TASK, "--json"]).json();
-    assert_eq!(shown["runs"][0]["failed"], json!([{"kind": "run", "output": "run: 1 FAIL"}]));
+    let runs = shown["runs"].as_array().unwrap();
+    let first = runs.iter().find(|r| r["id"] == run).unwrap();
+    assert_eq!(first["failed"], json!([{"kind": "run", "output": "run: 1 FAIL"}]));
 }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use shared::cache::Stored;
 use shared::config::Config;
-use shared::replay::{Replayed, Stored};
+use shared::replay::Replayed;
 use testkit::sim::Night;
 
 use crate::route::LIMITED;

@@ -52,7 +52,8 @@ fn nights_that_once_broke_a_promise_are_whole() {
     // And these with what trials on real boards taught; others of that kind are among the first thousand.
     let taught = [
         1_176, 1_206, 1_748, 1_902, 1_941, 2_245, 2_279, 2_868, 3_449, 3_940, 3_950, 4_338, 4_466, 4_606,
-        5_008, 5_578, 6_039, 7_727, 8_022, 8_926,
+        5_008, 5_578, 6_039, 7_727, 8_022, 8_926, 2_147, 5_095, 7_602, 10_062, 12_333, 20_051, 23_131,
+        40_032, 47_228, 50_923, 61_371,
     ];
     for seed in taught {
         night(seed, Engine::Memory);

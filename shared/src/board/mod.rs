@@ -7,7 +7,10 @@ pub mod change;
 pub mod discover;
 pub mod hermes;
 pub mod image;
+pub mod kinds;
 pub mod sqlite;
+pub mod title;
+pub mod verification;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,13 +21,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clip::clip;
-use crate::distress;
 use crate::error::Result;
-use crate::packet;
-use crate::session::mapping;
-pub use crate::task_id::is_task_id;
+pub use crate::names::is_task_id;
 use crate::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
+pub use kinds::{COORD, NOISE, TURNS, UNDONE};
+use title::is_card_title;
 
 /// Where a task stands. Words of Hermes 0.13 to 0.21; an unknown word is kept and never acted on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,9 +210,9 @@ pub struct Run {
     /// What an orchestrator decided in it, as [`Run::route_in`] reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Value>,
-    /// Checks that its details say failed, as [`packet::verifier::in_metadata`] reads them.
+    /// Checks that its details say failed, as [`verification::in_metadata`] reads them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<packet::Failure>,
+    pub failed: Vec<verification::Failure>,
 }
 
 impl Run {
@@ -421,7 +423,7 @@ pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
     let mut open: Vec<String> =
         made.iter().filter(|c| !c.status.frees_children()).map(|c| c.id.clone()).collect();
     open.sort();
-    for kin in parents.iter().filter(|k| distress::is_card_title(&k.title) && !k.status.frees_children()) {
+    for kin in parents.iter().filter(|k| is_card_title(&k.title) && !k.status.frees_children()) {
         if !open.contains(&kin.id) {
             open.push(kin.id.clone());
         }
@@ -431,7 +433,7 @@ pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
 
 /// The cards of a task whose attempts are read with it: those made under its own key, and those it waits for.
 pub fn its_cards(cards_made: &[CardMade], parents: &[Kin]) -> BTreeSet<String> {
-    let parents = parents.iter().filter(|p| distress::is_card_title(&p.title)).map(|p| p.id.clone());
+    let parents = parents.iter().filter(|p| is_card_title(&p.title)).map(|p| p.id.clone());
     cards_made.iter().rev().map(|c| c.id.clone()).chain(parents).take(MOST_CARDS).collect()
 }
 
@@ -493,32 +495,8 @@ pub fn noted(payload: &serde_json::Value) -> Option<&str> {
     payload.get("note")?.as_str().map(str::trim).filter(|note| !note.is_empty())
 }
 
-/// Event kinds that are noise: they repeat on every tick and never mean that a task was touched.
-pub const NOISE: [&str; 4] = ["heartbeat", "claim_extended", "respawn_guarded", "reclaim_deferred"];
-
-/// Event kinds with which work changes hands or stops, what watchers say of providers, and which session works on what.
-pub const TURNS: [&str; 11] = [
-    "assigned",
-    "unblocked",
-    "scheduled",
-    "created",
-    "linked",
-    "blocked",
-    "gave_up",
-    "watchbill_signal",
-    UNDONE,
-    mapping::SPAWNED,
-    mapping::ABORTED,
-];
-/// What says that a change was undone by hand.
-pub const UNDONE: &str = "watchbill_undone";
-
 /// Most events of those kinds read for one task besides the newest [`MOST_EVENTS`].
 pub const MOST_TURNS: usize = 200;
-
-/// Event kinds that say what happened to sessions.
-pub const COORD: [&str; 5] =
-    [mapping::SPAWNED, mapping::MESSAGED, mapping::NOTIFIED, mapping::ABORTED, mapping::DETECTION];
 
 /// An event with its place in the history of the whole board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

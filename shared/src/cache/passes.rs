@@ -4,10 +4,68 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
 
+use crate::board::Step;
+use crate::hash::fnv;
 use crate::redact;
-use crate::replay::Stored;
 use crate::time::Time;
+
+/// A pass that had something to say, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// The board's file.
+    pub board: String,
+    /// The watcher.
+    pub program: String,
+    /// The pass.
+    pub pass: String,
+    /// When.
+    pub at: Time,
+    /// Its clock was given, which what it wrote says.
+    pub clock_given: bool,
+    /// The one task it looked at, if so.
+    pub only: Option<String>,
+    /// What it did, step by step.
+    pub did: Vec<Did>,
+    /// What it saw, as JSON.
+    pub seen: String,
+}
+
+/// A step that was decided, without what is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Did {
+    /// The task.
+    pub task: String,
+    /// The verb.
+    pub action: String,
+    /// The rule.
+    pub case: String,
+    /// A hash of the whole step.
+    pub hash: String,
+}
+
+impl Did {
+    /// What a step comes to.
+    pub fn of(step: &Step) -> Did {
+        let whole = serde_json::to_vec(step).unwrap_or_default();
+        Did {
+            task: step.task.clone(),
+            action: step.action.clone(),
+            case: step.case.clone(),
+            hash: format!("{:016x}", fnv(whole)),
+        }
+    }
+}
+
+impl Stored {
+    /// What stands for all that was seen but the moment: of two passes that differ in nothing else one is enough.
+    pub(crate) fn content(&self) -> i64 {
+        // `now` is the first field of what every watcher sees.
+        let rest = self.seen.find(',').map_or(self.seen.as_str(), |at| &self.seen[at..]);
+        fnv(rest.bytes().chain(self.only.iter().flat_map(|o| o.bytes()))).cast_signed()
+    }
+}
 
 pub(super) const SCHEMA: &str =
     "CREATE TABLE IF NOT EXISTS passes (board TEXT NOT NULL, program TEXT NOT NULL, \
@@ -155,8 +213,7 @@ mod tests {
         put(pass(1_100, "a"));
         put(pass(1_200, "b"));
         assert_eq!(kept(&path), ["p1000", "p1200"]);
-        let did =
-            crate::replay::Did { task: "t".into(), action: "a".into(), case: "c".into(), hash: "h".into() };
+        let did = Did { task: "t".into(), action: "a".into(), case: "c".into(), hash: "h".into() };
         put(Stored { did: vec![did], ..pass(1_300, "b") });
         assert_eq!((kept(&path).len(), count(&path, "/b", Time(1_200))), (3, 2));
         put(pass(1_201 + AGE, "c"));

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{DemoArgs, env, print, print_json};
+use super::programs::DemoArgs;
+use super::{env, print, print_json};
 use crate::board::hermes::{self, Trail};
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Change, Detail, Expect, NewTask, Outcome, Status, Step, Task};

@@ -13,13 +13,13 @@ use crate::error::{Error, Kind, Result};
 const KINDS: &str = "man, man SUBCOMMAND, complete-bash, complete-zsh or complete-fish";
 
 /// What was asked for with these arguments; `None` where they ask for something else.
-pub(super) fn asked(command: Command, arguments: &[OsString]) -> Option<Result<Vec<u8>>> {
+pub(super) fn asked(command: &Command, arguments: &[OsString]) -> Option<Result<Vec<u8>>> {
     let mut words = arguments.iter().skip(1).map(|word| word.to_str().unwrap_or_default());
     if words.next()? != "--generate" {
         return None;
     }
     let (kind, of) = (words.next().unwrap_or_default(), words.next());
-    Some(made(command, kind, of))
+    Some(made(command.clone(), kind, of))
 }
 
 fn made(mut command: Command, kind: &str, of: Option<&str>) -> Result<Vec<u8>> {
@@ -78,7 +78,7 @@ mod tests {
             .version("1")
             .subcommand(Command::new("light").arg(clap::arg!(--wick <MM> "how long")));
         let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-        Some(asked(command, &arguments)?.map(|text| String::from_utf8(text).unwrap()))
+        Some(asked(&command, &arguments)?.map(|text| String::from_utf8(text).unwrap()))
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::{Here, WatcherArgs, env, print, print_json, watcher};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::health::{Action, Check};
+use crate::health::{Action, Check, rule};
 use crate::packet;
 use crate::pass::handover;
 use crate::watch::Watcher;
@@ -86,7 +86,7 @@ fn as_text(config: &Config) -> String {
         let action = config.heal.action(check);
         // Writing to a text never fails.
         let _ = writeln!(out, "{check}");
-        let _ = writeln!(out, "  rule: {}", check.rule(&config.detect));
+        let _ = writeln!(out, "  rule: {}", rule(check, &config.detect));
         let _ = writeln!(out, "  default: {}", check.default_action().name());
         let _ = match instead(action, config) {
             Some(instead) => writeln!(out, "  action: {}; {instead}", action.name()),
@@ -101,7 +101,7 @@ fn as_json(config: &Config, version: &str) -> String {
         let action = config.heal.action(check);
         let living = if instead(action, config).is_some() { Action::Escalate } else { action };
         json!({
-            "name": check.name(), "cause": check.cause(), "rule": check.rule(&config.detect),
+            "name": check.name(), "cause": check.cause(), "rule": rule(check, &config.detect),
             "default_action": check.default_action(), "action": action, "action_if_alive": living,
         })
     };

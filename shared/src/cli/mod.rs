@@ -11,6 +11,7 @@ mod heal;
 mod match_log;
 mod page;
 mod pause;
+pub mod programs;
 mod providers;
 mod replay;
 mod summary;
@@ -20,14 +21,11 @@ mod undo;
 mod watcher;
 mod why;
 
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-
-use serde_json::{Value, json};
+use clap::Args;
+use serde_json::Value;
 
 use crate::board::BoardId;
 use crate::board::discover::{self, Which};
@@ -36,13 +34,11 @@ use crate::config::{Config, Loaded};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::pass::Tools;
-use crate::report::{self, Loudness, printable};
+use crate::report::{Loudness, printable};
 use crate::runtime;
 use crate::session::opencode::Opencode;
 use crate::time::Time;
 use crate::watch::Pass;
-use crate::watch::distress::SynthesizeDistress;
-use crate::watch::route::RouteBlocked;
 
 /// Flags every program has.
 #[derive(Debug, Clone, Args)]
@@ -104,254 +100,6 @@ struct WatcherArgs {
     watcher: WatcherFlags,
     #[command(flatten)]
     common: Common,
-}
-
-#[derive(Debug, Parser)]
-#[command(name = "heal", about = HEAL, after_help = watcher::AFTER_HELP)]
-struct HealArgs {
-    #[command(flatten)]
-    args: heal::HealFlags,
-}
-
-#[derive(Debug, Parser)]
-#[command(name = "synthesize-distress", about = DISTRESS, after_help = watcher::AFTER_HELP)]
-struct DistressArgs {
-    #[command(flatten)]
-    args: WatcherArgs,
-}
-
-#[derive(Debug, Parser)]
-#[command(name = "route-blocked", about = ROUTE, after_help = watcher::AFTER_HELP)]
-struct RouteArgs {
-    #[command(flatten)]
-    args: WatcherArgs,
-}
-
-#[derive(Debug, Parser)]
-#[command(name = "budget-check", about = BUDGET, after_help = budget::AFTER_HELP)]
-struct BudgetCheckArgs {
-    #[command(flatten)]
-    args: budget::BudgetArgs,
-}
-
-const HEAL: &str = "Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims";
-const DISTRESS: &str =
-    "Write the [BLOCKED] card for a worker that cannot, with the true cause and the evidence";
-
-const ROUTE: &str =
-    "Move work off providers that refuse it, carry out what orchestrators decide, end holds, close cards";
-
-const BUDGET: &str = "Compare work with its scope and budget, recommend splits, show what needs a person; changes no task's state";
-
-#[derive(Debug, Parser)]
-#[command(name = "board", about = "The hand of a worker or a person on a task board")]
-struct BoardArgs {
-    #[command(subcommand)]
-    command: board::Command,
-    #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Parser)]
-#[command(name = "coord", about = COORD)]
-struct CoordArgs {
-    #[command(subcommand)]
-    command: coord::Command,
-    #[command(flatten)]
-    target: coord::Target,
-    #[command(flatten)]
-    common: Common,
-}
-
-const COORD: &str = "Agent sessions: spawn, watch, message, notify and abort them, each time in one pass";
-
-#[derive(Debug, Parser)]
-#[command(name = "demo", about = "Break a board in a temporary folder, with real processes, and heal it")]
-struct DemoArgs {
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Parser)]
-#[command(
-    name = "watchbill",
-    about = "One-pass programs that keep a board of AI-agent tasks moving while nobody looks"
-)]
-struct WatchbillArgs {
-    #[command(subcommand)]
-    program: Program,
-}
-
-#[derive(Debug, Subcommand)]
-enum Program {
-    #[command(about = HEAL, after_help = watcher::AFTER_HELP)]
-    Heal(heal::HealFlags),
-    #[command(about = DISTRESS, after_help = watcher::AFTER_HELP)]
-    SynthesizeDistress(WatcherArgs),
-    #[command(about = ROUTE, after_help = watcher::AFTER_HELP)]
-    RouteBlocked(WatcherArgs),
-    #[command(about = BUDGET, after_help = budget::AFTER_HELP)]
-    BudgetCheck(budget::BudgetArgs),
-    /// The hand of a worker or a person on a task board
-    Board(BoardArgs),
-    #[command(about = COORD)]
-    Coord(CoordArgs),
-    /// Break a board in a temporary folder, with real processes, and heal it
-    Demo(DemoArgs),
-    /// Show line by line what is read out of a worker's log
-    Match(match_log::MatchArgs),
-    /// Show who works with which provider, how each stands, and what waits for it
-    Providers(providers::ProvidersArgs),
-    /// Say why a task stands as it stands: the true cause, what every watcher would do with it now, and what a person can run
-    Why(why::WhyArgs),
-    /// Say what happened to the boards since some hours: who is needed, what waits, what was healed, what was left alone
-    Report(summary::ReportArgs),
-    /// Look whether everything is in place for the watchers, and change nothing
-    Doctor(doctor::DoctorArgs),
-    /// Have the watchers started by systemd or cron, and take that away again
-    Timers(timers::TimersArgs),
-    /// Say in one line how it stands, with the exit codes of a monitoring plugin
-    Check(check::CheckArgs),
-    /// Stop all changes by watchers on a board, until a time or until `unpause`
-    Pause(pause::PauseArgs),
-    /// End a pause
-    Unpause(pause::UnpauseArgs),
-    /// Show what the watchers would have done under another policy, by what they saw
-    #[command(after_help = replay::AFTER_HELP)]
-    Replay(replay::ReplayArgs),
-    /// Take back what a watcher did, where the board still is as it left it
-    #[command(after_help = undo::AFTER_HELP)]
-    Undo(undo::UndoArgs),
-}
-
-/// The programs that `watchbill` is too, under a link of their name.
-const LINKED: [&str; 6] = ["heal", "synthesize-distress", "route-blocked", "budget-check", "board", "coord"];
-
-/// The program that is meant: the executable with all of them goes by the name it was started under, so that a package needs
-/// it once, with a link for each of the others.
-fn meant<'p>(built: &'p str, arguments: &[OsString]) -> &'p str {
-    let name = arguments.first().map(Path::new).and_then(Path::file_name);
-    let linked = || LINKED.into_iter().find(|program| name.is_some_and(|name| name == *program));
-    if built == "watchbill" { linked().unwrap_or(built) } else { built }
-}
-
-/// Runs one of the programs, as its `main`. `built` is the name it was built under.
-pub fn main(built: &str, version: &'static str) -> ExitCode {
-    std::panic::set_hook(Box::new(|info| {
-        let what = report::printable(&info.to_string());
-        let _ = writeln!(
-            std::io::stderr(),
-            "a bug in watchbill: {what}; please report it with the command you ran"
-        );
-        std::process::exit(i32::from(Kind::Bug.code()));
-    }));
-    let arguments: Vec<OsString> = std::env::args_os().collect();
-    let code = match parse(meant(built, &arguments), version, &arguments) {
-        Ok(called) => called.run(version),
-        Err(code) => code,
-    };
-    ExitCode::from(code)
-}
-
-fn parse(program: &str, version: &'static str, arguments: &[OsString]) -> std::result::Result<Program, u8> {
-    fn read<P: CommandFactory + FromArgMatches>(
-        version: &'static str,
-        arguments: &[OsString],
-    ) -> std::result::Result<P, Ended> {
-        let command = P::command().version(version).max_term_width(100);
-        if let Some(made) = generate::asked(command.clone(), arguments) {
-            return Err(Ended::Generated(made));
-        }
-        let matches = command.try_get_matches_from(arguments);
-        matches.and_then(|matches| P::from_arg_matches(&matches)).map_err(Ended::Parsed)
-    }
-    let parsed = match program {
-        "heal" => read(version, arguments).map(|HealArgs { args }| Program::Heal(args)),
-        "synthesize-distress" => {
-            read(version, arguments).map(|DistressArgs { args }| Program::SynthesizeDistress(args))
-        }
-        "route-blocked" => read(version, arguments).map(|RouteArgs { args }| Program::RouteBlocked(args)),
-        "budget-check" => read::<BudgetCheckArgs>(version, arguments).map(|b| Program::BudgetCheck(b.args)),
-        "board" => read(version, arguments).map(Program::Board),
-        "coord" => read(version, arguments).map(Program::Coord),
-        _ => read::<WatchbillArgs>(version, arguments).map(|w| w.program),
-    };
-    // A monitoring system would take 2 for something it knows of the board.
-    let is_check = program == "watchbill" && arguments.get(1).is_some_and(|a| a == "check");
-    parsed.map_err(|ended| match ended {
-        Ended::Parsed(e) => match (e.use_stderr(), e.print()) {
-            (true, _) if is_check => check::UNKNOWN,
-            (true, _) => Kind::Usage.code(),
-            (false, Ok(())) => 0,
-            (false, Err(io)) => output_code(&io),
-        },
-        Ended::Generated(made) => {
-            let shown = made.and_then(|text| print(&String::from_utf8_lossy(&text)));
-            shown.unwrap_or_else(|e| {
-                let _ = report::say(&mut std::io::stderr().lock(), '3', program, &e.to_string());
-                e.kind.code()
-            })
-        }
-    })
-}
-
-/// Why there is nothing to run.
-enum Ended {
-    /// Help or version was asked for, or the arguments are wrong.
-    Parsed(clap::Error),
-    /// Something was made out of the declarations.
-    Generated(Result<Vec<u8>>),
-}
-
-impl Program {
-    fn run(self, version: &'static str) -> u8 {
-        #[cfg(debug_assertions)]
-        if std::env::var_os("WATCHBILL_TEST_BUG").is_some() {
-            let empty: [u8; 0] = [];
-            let _ = empty[std::env::args_os().count()];
-        }
-        let (name, json, done) = match self {
-            Program::Heal(flags) => ("heal", flags.args.common.json, heal::run(&flags, version)),
-            Program::SynthesizeDistress(args) => {
-                let done = watcher::run(&SynthesizeDistress, &args, version);
-                ("synthesize-distress", args.common.json, done)
-            }
-            Program::RouteBlocked(args) => {
-                ("route-blocked", args.common.json, watcher::run(&RouteBlocked, &args, version))
-            }
-            Program::BudgetCheck(args) => {
-                let json = args.args.common.json;
-                ("budget-check", json, budget::run(&args, version))
-            }
-            Program::Board(args) => ("board", args.common.json, board::run(&args)),
-            Program::Coord(args) => ("coord", args.common.json, coord::run(&args)),
-            Program::Match(args) => ("watchbill match", args.json, match_log::run(&args)),
-            Program::Providers(args) => ("watchbill providers", args.common.json, providers::run(&args)),
-            Program::Why(args) => ("watchbill why", args.common.json, why::run(&args, version)),
-            Program::Report(args) => ("watchbill report", args.common.json, summary::run(&args, version)),
-            Program::Check(args) => ("watchbill check", false, Ok(check::run(&args, version))),
-            Program::Timers(args) => ("watchbill timers", args.common.json, timers::run(&args)),
-            Program::Doctor(args) => ("watchbill doctor", args.common.json, doctor::run(&args, version)),
-            Program::Pause(args) => ("watchbill pause", args.common.json, pause::pause(&args)),
-            Program::Unpause(args) => ("watchbill unpause", args.common.json, pause::unpause(&args)),
-            Program::Replay(args) => ("watchbill replay", args.common.json, replay::run(&args, version)),
-            Program::Undo(args) => ("watchbill undo", args.common.json, undo::run(&args, version)),
-            Program::Demo(args) => ("watchbill demo", args.json, demo::run(&args)),
-        };
-        done.unwrap_or_else(|e| {
-            let _ = report::say(&mut std::io::stderr().lock(), '3', name, &e.to_string());
-            // Whoever asked for JSON gets one object, whatever happens; not where stdout itself is what failed.
-            if json && e.kind != Kind::Io {
-                let whole = json!({
-                    "schema": report::REPORT_SCHEMA, "program": name, "version": version, "boards": [],
-                    "exit": e.kind.code(), "error": e.to_string(),
-                });
-                let _ = print_json(&whole);
-            }
-            e.kind.code()
-        })
-    }
 }
 
 impl Common {

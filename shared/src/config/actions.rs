@@ -3,10 +3,10 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::checks::{Action, Check};
 use super::layer::{ALIKE, Place, kind, likeness, shown};
 use super::{Heal, Loaded};
 use crate::error::Result;
-use crate::health::{Action, Check};
 
 /// The key of `[heal]` under which they stand.
 pub(super) const KEY: &str = "health_actions";

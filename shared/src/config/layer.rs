@@ -10,7 +10,7 @@ use super::keys::{DRIFTS, KeyInfo, NAMESPACES, ROUTES, SECTIONS, Slot, keys};
 use super::{Config, Env, Loaded, QuietHours, actions, matches, named, span};
 use crate::error::{Error, Kind, Result};
 use crate::money::Money;
-use crate::provider::is_profile;
+use crate::names::is_profile;
 
 /// Lays the TOML `text` of the file `path` over `loaded`.
 pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {

@@ -10,7 +10,7 @@ use super::Loaded;
 use super::layer::{Place, kind, shown};
 use crate::cause::Cause;
 use crate::error::Result;
-use crate::provider::is_profile;
+use crate::names::is_profile;
 
 /// The name of its tables.
 pub(super) const SECTION: &str = "match";

@@ -8,7 +8,7 @@ use super::Loaded;
 use super::layer::{ALIKE, Place, kind, likeness, shown};
 use crate::endpoint::host;
 use crate::error::{Error, Kind, Result};
-use crate::provider::is_profile;
+use crate::names::is_profile;
 
 /// The sections that hold tables by name.
 pub(super) const SECTIONS: [&str; 3] = ["profiles", "providers", "prices"];

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{QuietHours, minutes, on_or_off, span};
+use crate::time::Time;
 
 /// `[routing]`: how work is moved away from a provider that refuses it, and how it comes back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,6 +50,13 @@ pub enum RateLimitRoute {
     Mechanical,
     /// The orchestrator, who gets a card.
     Orchestrator,
+}
+
+impl Routing {
+    /// When the operator's quiet hours end; `None` outside them.
+    pub fn quiet_until(&self, now: Time) -> Option<Time> {
+        self.quiet_hours.as_ref()?.until(now)
+    }
 }
 
 impl Default for Routing {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::shown_id;
+use crate::names::may_be_task_id;
 use crate::scope::Scope;
-use crate::task_id::may_be_task_id;
 
 /// Most decisions on one card: an incident lists one for each source.
 const MOST_DECISIONS: usize = 200;

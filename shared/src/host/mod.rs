@@ -62,7 +62,12 @@ impl Host {
     /// Seconds between wall clock and boot clock. Between two passes of one boot this changes only when
     /// somebody steps the wall clock (or by the second that rounding costs).
     pub fn wall_minus_boot(&self, now: Time) -> i64 {
-        now.0.saturating_sub(here::boot_clock())
+        now.0.saturating_sub(self.boot_clock())
+    }
+
+    /// Seconds since this machine was started, those in which it slept among them.
+    pub fn boot_clock(&self) -> i64 {
+        here::boot_clock()
     }
 
     /// Judges every attempt asked about, in that order, by one scan of all processes.

@@ -20,11 +20,9 @@ use crate::pause;
 use crate::report::BoardReport;
 use crate::session::opencode::Opencode;
 use crate::time::Time;
-use crate::watch::budget::BudgetCheck;
-use crate::watch::distress::SynthesizeDistress;
-use crate::watch::heal::Heal;
-use crate::watch::route::RouteBlocked;
-use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, Watcher, World, budget, ended, heal, word};
+use crate::watch::{
+    Dispatcher, LogAsk, Pass, Runtime, Visit, Watcher, World, budget, each, ended, heal, word,
+};
 
 /// Most tasks it waits for that are looked at.
 const MOST_KIN: usize = 5;
@@ -113,13 +111,9 @@ impl Lens<'_> {
 
     /// Asks every watcher about a board, or about one of its tasks only.
     pub(crate) fn survey(&self, id: &BoardId, only: Option<&str>) -> Survey {
-        let check = BudgetCheck { origin: self.origin.clone(), ..BudgetCheck::default() };
-        let mut survey = Survey::default();
-        survey.take(Heal::NAME, self.ask(&Heal, id, only));
-        survey.take(SynthesizeDistress::NAME, self.ask(&SynthesizeDistress, id, only));
-        survey.take(RouteBlocked::NAME, self.ask(&RouteBlocked, id, only));
-        survey.take(BudgetCheck::NAME, self.ask(&check, id, only));
-        survey
+        let mut asking = Asking { lens: self, id, only, survey: Survey::default() };
+        each(self.origin, &mut asking);
+        asking.survey
     }
 
     /// What happened to a board since then: every task that somebody may have to hear of.
@@ -312,29 +306,53 @@ impl Survey {
 
     /// What every watcher says of a task: its own words, else why there are none.
     fn of(&self, d: &Detail, now: Time) -> Vec<Take> {
-        let said = self.takes.get(&d.task.id);
-        let one = |watcher: &'static str| {
-            let failed = self.failed.iter().find(|(w, _)| *w == watcher);
-            let own = said.into_iter().flatten().find(|t| t.watcher == watcher);
-            let nothing = |verdict, because: String| Take { watcher, verdict, because, next: None };
-            match (own, failed) {
-                (Some(own), _) => own.clone(),
-                (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
-                (None, None) => nothing(Verdict::Nothing, self.silence(watcher, d, now)),
+        let mut taking = Taking { survey: self, d, now, takes: Vec::new() };
+        each(&BTreeMap::new(), &mut taking);
+        taking.takes
+    }
+}
+
+/// Asks each watcher about a board.
+struct Asking<'a, 'l> {
+    lens: &'a Lens<'l>,
+    id: &'a BoardId,
+    only: Option<&'a str>,
+    survey: Survey,
+}
+
+impl Visit for Asking<'_, '_> {
+    fn one<W: Watcher>(&mut self, watcher: &W) {
+        self.survey.take(W::NAME, self.lens.ask(watcher, self.id, self.only));
+    }
+}
+
+/// Takes what each watcher said of one task.
+struct Taking<'a> {
+    survey: &'a Survey,
+    d: &'a Detail,
+    now: Time,
+    takes: Vec<Take>,
+}
+
+impl Visit for Taking<'_> {
+    fn one<W: Watcher>(&mut self, _watcher: &W) {
+        let (watcher, survey, id) = (W::NAME, self.survey, &self.d.task.id);
+        let failed = survey.failed.iter().find(|(w, _)| *w == watcher);
+        let own = survey.takes.get(id).into_iter().flatten().find(|t| t.watcher == watcher);
+        let nothing = |verdict, because: String| Take { watcher, verdict, because, next: None };
+        let take = match (own, failed) {
+            (Some(own), _) => own.clone(),
+            (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
+            (None, None) => {
+                let told = survey.budget.get(id).filter(|_| watcher == budget::NAME);
+                let because = match told.map(String::as_str) {
+                    Some("") => "within its bounds".into(),
+                    Some(said) => format!("{said}; it only tells"),
+                    None => silence::of::<W>(self.d, self.now),
+                };
+                nothing(Verdict::Nothing, because)
             }
         };
-        [Heal::NAME, SynthesizeDistress::NAME, RouteBlocked::NAME, BudgetCheck::NAME].map(one).into()
-    }
-
-    /// Why a watcher says nothing about a task.
-    fn silence(&self, watcher: &str, d: &Detail, now: Time) -> String {
-        if watcher == budget::NAME {
-            return match self.budget.get(&d.task.id) {
-                Some(said) if !said.is_empty() => format!("{said}; it only tells"),
-                Some(_) => "within its bounds".into(),
-                None => "nothing of it runs or ran lately".into(),
-            };
-        }
-        silence::of(watcher, d, now)
+        self.takes.push(take);
     }
 }

@@ -10,7 +10,7 @@ use crate::board::{Event, Run, Status, hermes};
 use crate::time::{Time, words};
 use crate::watch::route::notices::is_nobodys;
 use crate::watch::word::{self, cause_in, is_ours, our_hold};
-use crate::watch::{Dispatcher, budget, distress, heal, people, route};
+use crate::watch::{Dispatcher, NAMES, budget, distress, heal, people, route};
 
 /// What a task's standing comes to, for whoever has to do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -99,7 +99,7 @@ fn ago(f: &Facts, at: Time) -> String {
 
 /// The beginning of a sentence. A program's name stays as it is.
 fn upper(text: &str) -> String {
-    if word::OURS.iter().any(|program| text.starts_with(program)) {
+    if NAMES.iter().any(|program| text.starts_with(program)) {
         return text.to_owned();
     }
     let mut chars = text.chars();

@@ -23,9 +23,9 @@ use words::{Row, SESSION, is_close, is_start, query};
 
 use crate::logs::{Evidence, Format, Line, LogEnd, Signal};
 
-/// How many attempts before the newest one are remembered by their ends: as many as a dispatcher starts in a row before it gives a
-/// task up.
-const EARLIER: usize = 4;
+/// How many attempts before the newest one are remembered by their ends: more than a dispatcher starts before it gives a task up
+/// and a watcher tries again.
+pub const MAX_EARLIER: usize = 12;
 
 /// Reads a Hermes worker log line by line. What it keeps is a few KiB, however long the log is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ impl Reader {
         if !self.foreign && ended.is_begun() {
             let attempt = ended.start();
             self.earlier.push_front(ended.end().map(|e| Evidence { attempt, ..e }));
-            self.earlier.truncate(EARLIER);
+            self.earlier.truncate(MAX_EARLIER);
         }
         (self.closed, self.exited) = (None, None);
         self.begun += 1;

@@ -20,6 +20,7 @@ pub mod taught;
 pub mod usage;
 pub mod when;
 
+pub use hermes::MAX_EARLIER;
 pub use reader::Reader;
 pub use signal::{Evidence, Format, Line, Reading, Signal, SignalKind};
 pub use usage::vitals;

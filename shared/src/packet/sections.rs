@@ -1,8 +1,8 @@
 //! The parts of a packet, in their order, and how many bytes each keeps when there is more to say than fits.
 
 use super::fit::{LEAST_LINE, Line, Section};
-use super::verifier::{self, Failure};
 use super::{Autopsy, Drift, Packet, Record, Standing};
+use crate::board::verification::{self, Failure};
 use crate::quote;
 use crate::time::words;
 
@@ -77,7 +77,7 @@ fn failures(failures: &[Failure]) -> Option<Section> {
         // Cleaned together: a secret may begin with its name.
         Line::ends("- ", &format!("{}: {output}", kind(&f.kind)))
     };
-    let lines = failures.iter().take(verifier::MOST).filter_map(one).collect();
+    let lines = failures.iter().take(verification::MOST).filter_map(one).collect();
     // Two ends of an output need more room than a name.
     part(VERIFIER, lines, 390, 3).map(|section| Section { least: 2 * LEAST_LINE, ..section })
 }

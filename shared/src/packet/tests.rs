@@ -4,7 +4,7 @@ use serde_json::json;
 use super::record::Field;
 use super::sections::{AUTOPSY, DRIFT, DRIFT_UNKNOWN, FRAMING, RECORD, STANDING, VERIFIER};
 use super::*;
-use crate::board::{Event, Status};
+use crate::board::{Event, Status, verification};
 use crate::time::Time;
 use crate::watch::testing::{ago, detail, event};
 
@@ -211,7 +211,7 @@ fn the_order_of_the_whole_prompt() {
         json!({"kind": "run", "verdict": "FAIL", "output": "1 failed"}),
     ));
     for record in [None, Some(record())] {
-        let p = Packet { record, failures: verifier::failures(&d), ..whole() };
+        let p = Packet { record, failures: verification::failures(&d), ..whole() };
         let prompt = prompt(&d, &p);
         assert!(prompt.starts_with(
             "  Count them all.\n\n## Scope\n- Concern: lanterns\n\nTask t_00000001: Count the lanterns\n\n"
@@ -250,9 +250,9 @@ fn failures_of_two_attempts_with_long_outputs() {
     d.events.push(event("verification", 800, check("good", "PASS")));
     let metadata = json!({"verification": check("second", "FAIL")}).to_string();
     let mut second = crate::watch::testing::run(2, "luna", Some("crashed"));
-    second.failed = verifier::in_metadata(&metadata);
+    second.failed = verification::in_metadata(&metadata);
     d.runs = vec![second];
-    let p = Packet { failures: verifier::failures(&d), ..whole() };
+    let p = Packet { failures: verification::failures(&d), ..whole() };
     for p in [Packet { failures: p.failures.clone(), ..Packet::default() }, p] {
         let text = render(&p);
         assert!(text.len() <= MOST, "{}", text.len());

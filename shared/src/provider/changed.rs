@@ -20,11 +20,17 @@ pub(crate) fn seen(root: Option<&Path>, profile: &Profile, cache: &mut Cache, no
             None
         }
         Some((known, since)) if known.ends_with(&format!(":{says:016x}")) => {
-            known.starts_with("then:").then_some(since)
+            // A moment still to come was noted before the clock was set back.
+            if since > now {
+                cache.forget(&prefix, &BTreeSet::new());
+                cache.sight(&format!("{prefix}{known}"), now);
+            }
+            known.starts_with("then:").then_some(since.min(now))
         }
         Some((_, since)) => {
             // Written since the former one was seen, and not after this pass.
-            let at = profile.written.filter(|at| *at > since && *at <= now).unwrap_or(now);
+            let is_later = |at: &Time| *at > since || since > now;
+            let at = profile.written.filter(|at| is_later(at) && *at <= now).unwrap_or(now);
             cache.forget(&prefix, &BTreeSet::new());
             Some(cache.sight(&key("then"), at))
         }
@@ -53,5 +59,12 @@ mod tests {
         assert_eq!(pass(2, 350, 400), Some(250), "written once more");
         assert_eq!(pass(1, 20, 500), Some(500), "an older file in its place");
         assert_eq!(pass(1, 20, 600), Some(500));
+        assert_eq!(pass(2, 210, 300), Some(210), "the clock was set back by 300 s before it was written");
+        assert_eq!(pass(2, 210, 100), Some(100), "and once more");
+        assert_eq!(
+            pass(3, 150, 300),
+            Some(150),
+            "written after that, and before the time of the change as it was first noted"
+        );
     }
 }

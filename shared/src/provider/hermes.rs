@@ -64,14 +64,6 @@ pub(crate) fn context_window(home: &Path, model: &str, endpoint: &str) -> Option
     )
 }
 
-/// Whether a name is one for a profile: `^[a-z0-9][a-z0-9_-]{0,63}$`, as Hermes 0.19 has it (`_PROFILE_ID_RE`); a board
-/// without profile folders uses the same.
-pub(crate) fn is_profile(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let rest = |b: u8| plain(b) || b == b'_' || b == b'-';
-    name.len() <= 64 && name.bytes().next().is_some_and(plain) && name.bytes().all(rest)
-}
-
 /// The keys of Hermes 0.19: `model` as a text or as `{provider, default|model, base_url}`,
 /// `providers.<name>.{base_url|api|url, default_model}`, and the older list `custom_providers`.
 fn of_text(text: &str) -> Said {

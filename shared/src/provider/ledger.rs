@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Id, Profile};
 use crate::cause::Cause;
 use crate::time::Time;
-use crate::watch::word::backoff;
+use crate::time::backoff;
 
 /// What one attempt showed of its provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

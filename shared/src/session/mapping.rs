@@ -7,19 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Coordinator, Operation, Runtime, SessionId};
+pub use crate::board::kinds::{ABORTED, DETECTION, MESSAGED, NOTIFIED, SPAWNED};
 use crate::board::{Detail, Event, Run, Status};
 use crate::time::Time;
-
-/// A session was made for a task.
-pub const SPAWNED: &str = "coord.spawned";
-/// Something was said to a session.
-pub const MESSAGED: &str = "coord.messaged";
-/// A session told its coordinator something.
-pub const NOTIFIED: &str = "coord.notified";
-/// A session was stopped, or found dead when it was to be stopped.
-pub const ABORTED: &str = "coord.aborted";
-/// An anomaly of a session was found, or ended.
-pub const DETECTION: &str = "coord.detection";
 
 /// The key in our part of a `blocked` event that names the session which asked for help by it.
 pub const ASKS: &str = "session";

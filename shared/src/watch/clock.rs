@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Pass, World};
+use crate::board::{Status, Task};
 use crate::time::Time;
 
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
@@ -26,6 +27,14 @@ pub(crate) fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) ->
         world.cache.sight(SET, pass.now);
     }
     judged(moved, newest, pass.now)
+}
+
+/// Notes how the wall clock stands in a pass that has nothing to decide, so that a later one sees that it was set in between.
+/// Where nobody is at work and no pass decided anything yet, no silence will be measured, and nothing is written.
+pub(crate) fn remember(world: &mut World<'_>, pass: &Pass, rows: &[Task]) {
+    if world.cache.knows_clock() || rows.iter().any(|t| t.status == Status::Running) {
+        fault(world, pass, None);
+    }
 }
 
 /// Since when the wall clock runs steadily, by that clock: a time before it cannot be compared with now. `None`: no pass saw it

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::board::{Detail, Event, Run};
 use crate::cause::Cause;
-use crate::logs::{Evidence, LogEnd, Reading};
+use crate::logs::{Evidence, LogEnd, MAX_EARLIER, Reading};
 use crate::watch::word;
 
 /// Longest pause between the end of one attempt and the start of the next, in seconds, for which the parts of a log are taken for
@@ -87,24 +87,29 @@ pub(crate) fn by_board(d: &Detail, mut reading: Reading) -> Reading {
     reading
 }
 
-/// Finished attempts and the lines they ended on, the newest first: the last parts of the log beside the newest attempts, as far as
-/// these followed one another at once. Nothing in the log says which part is whose, and across a pause one may have written none.
+/// Finished attempts and the lines they ended on, the newest first: the last parts of the log beside the newest attempts. Nothing in
+/// the log says which part is whose. Where it has one part for each attempt, they are in the same order; else they are compared as
+/// far as attempts followed one another at once, because across a pause one may have written none.
 pub(crate) fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Evidence)> {
     let wrote = |r: &&Run| {
-        let took_time = r.ended_at.is_none_or(|end| end > r.started_at);
+        // Before its start: the clock was set back meanwhile.
+        let took_time = r.ended_at != Some(r.started_at);
         took_time && r.outcome.as_deref() != Some("spawn_failed")
     };
     let runs: Vec<&Run> = d.runs.iter().filter(wrote).collect();
     let Some(newest) = runs.first() else { return Vec::new() };
     let is_silent = newest.ended_at.is_none() && reading.modified.is_some_and(|at| at < newest.started_at);
     let at_once = |pair: &[&Run]| pair[1].ended_at.is_some_and(|end| pair[0].started_at.since(end) <= PAUSE);
-    let in_a_row = 1 + runs.windows(2).take_while(|pair| at_once(pair)).count();
+    let silent = usize::from(is_silent);
+    let is_one_each = reading.earlier.len() < MAX_EARLIER && reading.earlier.len() + 1 + silent == runs.len();
+    let in_a_row =
+        if is_one_each { runs.len() } else { 1 + runs.windows(2).take_while(|pair| at_once(pair)).count() };
     let last = match &reading.end {
         LogEnd::Ended(e) => Some(e),
         _ => None,
     };
     let parts = std::iter::once(last).chain(reading.earlier.iter().map(Option::as_ref));
-    let runs = runs.into_iter().take(in_a_row).skip(usize::from(is_silent));
+    let runs = runs.into_iter().take(in_a_row).skip(silent);
     runs.zip(parts).filter(|(run, _)| run.ended_at.is_some()).filter_map(|(run, e)| Some((run, e?))).collect()
 }
 
@@ -142,8 +147,23 @@ mod tests {
             (&two[..], &[l, q][..], 50, &[(9, Cause::RateLimit), (8, Cause::Quota)][..]),
             (&two, &[None, q], 50, &[(8, Cause::Quota)]),
             (&two, &[l], 50, &[(9, Cause::RateLimit)]),
-            (&[(100, Some(50)), (900, Some(401))], &[l, q], 50, &[(9, Cause::RateLimit)]),
+            // After a pause longer than five minutes: nobody knows whether the part is attempt 8's or 7's, which may have said nothing.
+            (&[(100, Some(50)), (900, Some(401)), (950, Some(901))], &[l, q], 50, &[(9, Cause::RateLimit)]),
+            (&[(100, Some(50)), (900, Some(401))], &[l, q], 50, &[(9, Cause::RateLimit), (8, Cause::Quota)]),
+            (
+                &[(50, None), (900, Some(401)), (2_000, Some(1_300))],
+                &[None, q, p],
+                40,
+                &[(8, Cause::Quota), (7, Cause::ProtocolViolation)],
+            ),
             (&[(100, Some(50)), (900, Some(400))], &[l, q], 50, &[(9, Cause::RateLimit), (8, Cause::Quota)]),
+            // The clock was set back while attempt 8 ran: it ended before it began, and wrote its part all the same.
+            (
+                &[(100, Some(50)), (200, Some(400)), (300, Some(200))],
+                &[l, q, p],
+                50,
+                &[(9, Cause::RateLimit), (8, Cause::Quota), (7, Cause::ProtocolViolation)],
+            ),
             // The newest attempt runs. What it says so far is no end; where it said nothing, the last part is the one before.
             (&open, &[l, q, p], 40, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
             (&open, &[None, q, p], 50, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),

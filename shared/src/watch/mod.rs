@@ -14,21 +14,21 @@ pub mod route;
 pub(crate) mod testing;
 pub(crate) mod word;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::board::{Board, BoardId, Step};
+use crate::board::{Board, Detail, Step};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::Result;
 use crate::host::{Ask, Freed, Host, HostFacts, Look, Orphan, Proof, Recheck, Target};
-use crate::logs::Reading;
 use crate::logs::usage::Usage;
 use crate::logs::vitals::{Vitals, Worker};
 use crate::overview::Overview;
-use crate::provider::Profile;
+use crate::provider::{self, Profile};
+pub use crate::runtime::{Dispatcher, LogAsk, LogReader, Runtime};
 use crate::session::Mapping;
 use crate::session::evidence::Evidence;
 use crate::time::Time;
@@ -111,6 +111,10 @@ pub trait Witness {
     /// Looks once more, just before the board is changed: whether these workers still are gone, and who works on these
     /// tasks.
     fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck;
+    /// Seconds since this machine was started, now; `None` where nobody can tell.
+    fn boot_clock(&self) -> Option<i64> {
+        None
+    }
     /// Processes that work in a folder, as far as we may see them.
     fn inside(&self, _folder: &std::path::Path) -> Vec<Orphan> {
         Vec::new()
@@ -141,6 +145,9 @@ impl Witness for Host {
     fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
         Host::recheck(self, proofs, freed)
     }
+    fn boot_clock(&self) -> Option<i64> {
+        Some(Host::boot_clock(self))
+    }
     fn inside(&self, folder: &std::path::Path) -> Vec<Orphan> {
         Host::inside(self, folder)
     }
@@ -150,61 +157,6 @@ impl Witness for Host {
     fn stop(&self, target: &Target) -> std::result::Result<Proof, String> {
         Host::stop(self, target)
     }
-}
-
-/// Which log to read.
-#[derive(Debug, Clone, Copy)]
-pub struct LogAsk<'a> {
-    /// The board.
-    pub board: &'a BoardId,
-    /// The task.
-    pub task: &'a str,
-    /// Who works on it.
-    pub profile: Option<&'a str>,
-    /// When the attempt asked about began: a log not written since has nothing of it.
-    pub since: Time,
-    /// The one reading of the clock.
-    pub now: Time,
-    /// The file the claim names, for agents that are no Hermes workers; `None` is the board's own worker log.
-    pub file: Option<&'a str>,
-}
-
-/// Who can be asked what a worker's log says; the real one reads files.
-pub trait LogReader {
-    /// What the newest attempt's log says. What was read is remembered in `cache`.
-    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading;
-}
-
-/// Who dispatches on a board, as far as anybody can see.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Dispatcher {
-    /// It holds its lock right now.
-    Alive(i64),
-    /// No process is known, but it did something lately.
-    Ticked,
-    /// Nothing of one can be seen.
-    Absent,
-    /// Cannot be told; treated as alive.
-    Unknown(String),
-}
-
-/// The runtime around a board.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Runtime {
-    /// Its dispatcher's process.
-    pub dispatcher: Dispatcher,
-    /// A long-lived dispatcher works here, rather than one-shot command lines.
-    pub is_daemon: bool,
-    /// Failures at which its breaker blocks.
-    pub failure_limit: i64,
-    /// Seconds between two dispatcher ticks.
-    pub interval: i64,
-    /// Profiles that exist; empty where the board knows none.
-    pub profiles: Vec<String>,
-    /// The profile Hermes' own configuration names as its orchestrator.
-    #[serde(default)]
-    pub orchestrator: Option<String>,
 }
 
 /// Looks at a working tree.
@@ -292,6 +244,11 @@ pub trait Watcher {
     type Seen: Serialize + DeserializeOwned;
     /// Its program name.
     const NAME: &'static str;
+    /// Whether its passes are kept, to be decided again under another policy ([`crate::replay`]): it changes what work is done, by
+    /// whom or when.
+    const IS_REPLAYED: bool;
+    /// The watcher as one look needs it. `origin`: where each value of the configuration comes from.
+    fn new(origin: &BTreeMap<String, String>) -> Self;
     /// Looks, and changes nothing on the board.
     ///
     /// # Errors
@@ -307,8 +264,101 @@ pub trait Watcher {
     fn overview(&self, _seen: &Self::Seen, _pass: &Pass, _config: &Config) -> Option<Overview> {
         None
     }
+    /// Why it says nothing about a task that is open: a report names only what was looked at closely. One line.
+    fn silence(detail: &Detail, now: Time) -> String;
+    /// Turns what was seen into what would have been seen at another moment under another policy.
+    fn under(seen: &mut Self::Seen, other: &OtherPolicy<'_>);
     /// How many open tasks the pass glanced at.
     fn glanced(seen: &Self::Seen) -> usize;
     /// When it was seen.
     fn seen_at(seen: &Self::Seen) -> Time;
+}
+
+/// Another moment and another policy for what was seen.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherPolicy<'a> {
+    /// The moment.
+    pub at: Time,
+    /// The policy.
+    pub policy: &'a Config,
+    /// The policy it was seen under.
+    pub seen_under: &'a Config,
+}
+
+impl OtherPolicy<'_> {
+    /// Profiles as the other policy describes them. What both say alike is as it was seen, be it from the profile's own folder.
+    pub(crate) fn profiles(&self, profiles: &mut BTreeMap<String, Profile>) {
+        let (is, was) = (&self.policy.profiles, &self.seen_under.profiles);
+        for name in is.keys().chain(was.keys()).collect::<BTreeSet<_>>() {
+            if is.get(name) == was.get(name) {
+                continue;
+            }
+            let keys = is.get(name).cloned().unwrap_or_default();
+            let known = profiles.remove(name);
+            let known = known.unwrap_or_else(|| Profile { name: name.clone(), ..Profile::default() });
+            let profile = Profile { fallbacks: keys.fallbacks.clone(), ..known };
+            profiles.insert(name.clone(), provider::as_told(profile, &keys));
+        }
+    }
+}
+
+/// What is done with every watcher in turn.
+pub trait Visit {
+    /// Does it with one.
+    fn one<W: Watcher>(&mut self, watcher: &W);
+}
+
+macro_rules! watchers {
+    ($($watcher:ty),* $(,)?) => {
+        /// The names of all watchers, in the order of a round.
+        pub const NAMES: &[&str] = &[$(<$watcher as Watcher>::NAME),*];
+
+        /// Calls `visit` with every watcher, in the order of a round.
+        pub fn each(origin: &BTreeMap<String, String>, visit: &mut impl Visit) {
+            $(visit.one(&<$watcher as Watcher>::new(origin));)*
+        }
+    };
+}
+
+// The one list of them. What is done with all of them goes through it.
+watchers![heal::Heal, distress::SynthesizeDistress, route::RouteBlocked, budget::BudgetCheck];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ProfileKeys;
+
+    #[test]
+    fn every_watcher_has_a_timer_and_a_list_of_its_acts() {
+        let timers: Vec<&str> = crate::timers::WATCHED.iter().map(|w| w.program).collect();
+        let acts: Vec<&str> = acts::ACTS.iter().map(|a| a.program).collect();
+        assert_eq!((timers.as_slice(), acts.as_slice()), (NAMES, NAMES));
+    }
+
+    #[test]
+    fn another_policy_changes_only_the_profiles_it_says_otherwise_of() {
+        let config = |fallbacks: &[&str]| {
+            let fallbacks = fallbacks.iter().map(|f| (*f).to_owned()).collect();
+            let luna = ProfileKeys { fallbacks, ..ProfileKeys::default() };
+            let sol = ProfileKeys { provider: Some("sun".into()), ..ProfileKeys::default() };
+            Config {
+                profiles: [("luna".to_owned(), luna), ("sol".to_owned(), sol)].into(),
+                ..Config::default()
+            }
+        };
+        let (was, is) = (config(&[]), config(&["sol"]));
+        let other = OtherPolicy { at: Time(9), policy: &is, seen_under: &was };
+        let of = |name: &str, endpoint: &str| Profile {
+            name: name.into(),
+            provider: Some("seen".into()),
+            endpoint: Some(endpoint.into()),
+            ..Profile::default()
+        };
+        let mut profiles: BTreeMap<String, Profile> =
+            ["luna", "sol", "vega"].map(|n| (n.to_owned(), of(n, "https://e.example"))).into();
+        other.profiles(&mut profiles);
+        let fallbacks: Vec<_> = profiles.values().map(|p| (p.name.as_str(), p.fallbacks.len())).collect();
+        assert_eq!(fallbacks, [("luna", 1), ("sol", 0), ("vega", 0)]);
+        assert_eq!(profiles["sol"], of("sol", "https://e.example"), "said alike: as it was seen");
+    }
 }

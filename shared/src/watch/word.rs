@@ -9,16 +9,17 @@ use crate::cause::Cause;
 use crate::config::Heal;
 use crate::config::span::seconds;
 use crate::time::Time;
-use crate::undo;
+use crate::watch::NAMES;
+
+/// What `watchbill undo` signs its events with.
+pub(crate) const UNDO: &str = "undo";
 
 /// The name of `budget-check`, whose cards every watcher knows.
 pub(crate) const BUDGET_CHECK: &str = "budget-check";
 
-/// Programs whose events are ours; everybody else's word starts the counters afresh.
-pub(crate) const OURS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", BUDGET_CHECK];
-
+/// Whether one of the watchers left an event; everybody else's word starts the counters afresh.
 pub(crate) fn is_ours(e: &Event) -> bool {
-    e.by().is_some_and(|by| OURS.contains(&by))
+    e.by().is_some_and(|by| NAMES.contains(&by))
 }
 
 /// The event that says who parked a task which is parked now. An `unblocked` behind it released nothing, for the row says
@@ -87,7 +88,7 @@ pub(crate) fn is_turn(e: &Event) -> bool {
 /// The word with which somebody took back what one of us did, as long as nothing happened to the task since and nobody said
 /// `watchbill: heal`. Whoever undoes something would otherwise see it done again by the next pass.
 pub(crate) fn undone(d: &Detail) -> Option<&Event> {
-    let at = d.events.iter().rposition(|e| e.kind == UNDONE && e.by() == Some(undo::NAME))?;
+    let at = d.events.iter().rposition(|e| e.kind == UNDONE && e.by() == Some(UNDO))?;
     let undone = &d.events[at];
     let asked =
         |c: &Comment| c.at > undone.at && c.body.lines().next().map(str::trim_end) == Some("watchbill: heal");
@@ -145,18 +146,7 @@ pub(crate) fn has_left(d: &Detail, card: &str) -> bool {
 pub(crate) fn hold_for(policy: &Heal, cause: Cause, n: i64, task: &str) -> i64 {
     let most = seconds(policy.hold_max);
     let first = if cause == Cause::Credential { most } else { seconds(policy.hold) };
-    backoff(first, n, most, task)
-}
-
-/// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task
-/// gets the same answer in every pass, and sixty tasks do not come back in one second.
-pub(crate) fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
-    let doubled =
-        base.saturating_mul(1_i64.checked_shl(u32::try_from(n.clamp(0, 30)).unwrap_or(0)).unwrap_or(1));
-    let wait = doubled.min(most);
-    let hash = crate::hash::fnv(task.bytes().chain(n.to_le_bytes()));
-    let scatter = i64::try_from(hash >> 40).unwrap_or(0) % 20;
-    wait + wait * scatter / 100
+    crate::time::backoff(first, n, most, task)
 }
 
 #[cfg(test)]
@@ -177,16 +167,16 @@ mod tests {
             d.comments = comments;
             undone(&d).is_some()
         };
-        assert!(stands(undo::NAME, &[], Vec::new()));
+        assert!(stands(UNDO, &[], Vec::new()));
         assert!(!stands("anna", &[], Vec::new()), "whose word is not undo's");
         for (kind, over) in
             [("commented", false), ("heartbeat", false), ("claimed", true), ("unblocked", true)]
         {
-            assert_eq!(stands(undo::NAME, &[event(kind, 50, json!({}))], Vec::new()), !over, "{kind}");
+            assert_eq!(stands(UNDO, &[event(kind, 50, json!({}))], Vec::new()), !over, "{kind}");
         }
-        assert!(!stands(undo::NAME, &[], vec![said("watchbill: heal", 50)]));
-        assert!(stands(undo::NAME, &[], vec![said("watchbill: heal", 150)]), "said before it was undone");
-        assert!(stands(undo::NAME, &[], vec![said("please\nwatchbill: heal", 50)]));
+        assert!(!stands(UNDO, &[], vec![said("watchbill: heal", 50)]));
+        assert!(stands(UNDO, &[], vec![said("watchbill: heal", 150)]), "said before it was undone");
+        assert!(stands(UNDO, &[], vec![said("please\nwatchbill: heal", 50)]));
     }
 
     #[test]

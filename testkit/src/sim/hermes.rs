@@ -163,7 +163,8 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
     truth.tell(|| format!("hermes starts {} run {run} pid {pid} by {profile}: {plan:?} in {lasts} s", t.id));
     let unreadable = !truth.calm && truth.chance.percent(2);
     let earlier = truth.logs.get(&t.id).map(Log::before).unwrap_or_default();
-    let log = Log { end: LogEnd::NoEvidence, refusals: Vec::new(), written, unreadable, earlier };
+    let (end, refusals, began) = (LogEnd::NoEvidence, Vec::new(), written);
+    let log = Log { end, refusals, written, began, by: run, unreadable, earlier };
     truth.logs.insert(t.id.clone(), log);
     if !is_card {
         super::fares::begin(&mut truth, &d, run);

@@ -27,8 +27,8 @@ use std::time::Duration;
 use serde_json::json;
 use shared::board::sqlite::{Mode, SqliteBoard};
 use shared::board::{Board, BoardId, Change, Detail, NewTask, Outcome, Status, Step};
+use shared::cache::Stored;
 use shared::config::{Config, TreeDrift};
-use shared::replay::Stored;
 
 use self::passes::{Fortune, Program};
 pub use self::truth::Tally;

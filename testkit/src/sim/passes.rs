@@ -17,7 +17,7 @@ use shared::logs::Reading;
 use shared::logs::usage::Usage;
 use shared::logs::vitals::Worker;
 use shared::pass::{Checked, stop_workers};
-use shared::replay::Stored;
+use shared::replay::stored;
 use shared::time::Time;
 use shared::watch::acts::is_listed;
 use shared::watch::budget::BudgetCheck;
@@ -203,7 +203,7 @@ fn pass<W: Watcher>(
 fn tell<W: Watcher>(sim: &Sim, pass: &Pass, seen: &W::Seen, decision: &Decision) {
     let mut listener = sim.listener.borrow_mut();
     let Some(listen) = listener.as_mut() else { return };
-    if let Some(stored) = Stored::of::<W>("memory", pass, seen, decision) {
+    if let Some(stored) = stored::<W>("memory", pass, seen, decision) {
         listen(stored, &sim.config);
     }
 }
@@ -266,6 +266,9 @@ impl Witness for Here<'_> {
     }
     fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
         self.with(|v| v.recheck(proofs, freed))
+    }
+    fn boot_clock(&self) -> Option<i64> {
+        Some(self.sim.truth.borrow().machine.up)
     }
     /// As `Host` does it: by start and environment.
     fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {

@@ -53,7 +53,9 @@ impl Tree {
         };
         let mut paths: Vec<PathState> = self.files.iter().map(path).collect();
         paths.sort_by_key(|p| std::cmp::Reverse(p.at));
-        let all = format!("{:?} {} {:?}", method, self.commit, self.files);
+        // Without a repository a commit changes nothing.
+        let head = (!self.is_plain).then(|| format!("{:07x}", self.commit));
+        let all = format!("{:?} {:?} {:?}", method, head, self.files);
         let print = all.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -63,7 +65,7 @@ impl Tree {
             root: folder.to_owned(),
             asked: String::new(),
             below: String::new(),
-            head: (!self.is_plain).then(|| format!("{:07x}", self.commit)),
+            head,
             branch: (!self.is_plain).then(|| "main".to_owned()),
             changed_count: paths.len(),
             untracked_count: 0,

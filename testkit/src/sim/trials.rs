@@ -183,7 +183,9 @@ pub(super) fn is_veiled(truth: &Truth, task: &str) -> bool {
 
 /// An attempt came to its end in truth. What its log cannot tell, nobody knows.
 pub(super) fn ended(truth: &mut Truth, task: &str, run: i64, end: End) {
-    let end = if end == End::Refused && is_veiled(truth, task) { End::Died } else { end };
+    // Of a log whose last line is from before its attempt began, by a clock that was set back meanwhile, none is this attempt's.
+    let is_old = truth.logs.get(task).is_some_and(|log| log.written < log.began);
+    let end = if end == End::Refused && (is_old || is_veiled(truth, task)) { End::Died } else { end };
     let second = truth.second;
     truth.trials.ends.insert((task.to_owned(), run), (end, second));
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use shared::board::Detail;
 use shared::cache::Cache;
 use shared::cause::Cause;
-use shared::logs::{Evidence, LogEnd};
+use shared::logs::{Evidence, LogEnd, MAX_EARLIER};
 use shared::provider::Profile;
 use shared::time::Time;
 
@@ -17,9 +17,6 @@ use crate::chance::Chance;
 
 /// Lines of the story that are kept for the one who has to find out what went wrong.
 const STORY: usize = 160;
-
-/// Attempts before the newest one of which a reader of a log keeps the ends.
-const MOST_PARTS: usize = 8;
 
 /// A provider as it is.
 #[derive(Debug, Clone)]
@@ -95,6 +92,10 @@ pub(super) struct Log {
     pub(super) end: LogEnd,
     pub(super) refusals: Vec<Evidence>,
     pub(super) written: Time,
+    /// When the newest attempt began that writes to it.
+    pub(super) began: Time,
+    /// The attempt that wrote the end: an older one may still live and write to the same file.
+    pub(super) by: i64,
     pub(super) unreadable: bool,
     /// How the attempts before it ended, the newest of them first.
     pub(super) earlier: Vec<Option<Evidence>>,
@@ -107,7 +108,7 @@ impl Log {
             LogEnd::Ended(evidence) => Some(evidence.clone()),
             _ => None,
         };
-        std::iter::once(last).chain(self.earlier.iter().cloned()).take(MOST_PARTS).collect()
+        std::iter::once(last).chain(self.earlier.iter().cloned()).take(MAX_EARLIER).collect()
     }
 }
 

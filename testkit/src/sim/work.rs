@@ -55,6 +55,7 @@ fn beat(sim: &Sim, board: &mut dyn Board, job: &Job) {
             let evidence = evidence(&mut truth, &job.profile, cause);
             if let Some(log) = truth.logs.get_mut(&job.task) {
                 log.refusals.push(evidence);
+                log.by = job.run;
             }
         }
         let folder = truth.folders.get(&job.task).cloned();
@@ -139,7 +140,7 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
             let evidence = evidence(&mut truth, &job.profile, cause);
             let written = truth.now;
             if let Some(log) = truth.logs.get_mut(&job.task) {
-                (log.end, log.written) = (LogEnd::Ended(evidence), written);
+                (log.end, log.written, log.by) = (LogEnd::Ended(evidence), written, job.run);
             }
             drop(truth);
             // A worker that ends with 0 under its own dispatcher is booked for its manners (Hermes 0.19).
@@ -160,7 +161,7 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
             truth.tally.talked += 1;
             let (end, written) = (trials::talk(&mut truth, &job.task), truth.now);
             if let Some(log) = truth.logs.get_mut(&job.task) {
-                (log.end, log.written) = (end, written);
+                (log.end, log.written, log.by) = (end, written, job.run);
             }
             drop(truth);
             leave(sim, job, false);
@@ -170,7 +171,7 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
             let mut truth = sim.truth.borrow_mut();
             let (evidence, written) = (Evidence::new(Cause::IterationBudget, 64), truth.now);
             if let Some(log) = truth.logs.get_mut(&job.task) {
-                (log.end, log.written) = (LogEnd::Ended(evidence), written);
+                (log.end, log.written, log.by) = (LogEnd::Ended(evidence), written, job.run);
             }
             drop(truth);
             act(board, now, &d, failed(&d, "timed_out", "timed_out", error, FAILURE_LIMIT));

@@ -5,7 +5,7 @@ use shared::board::Run;
 use shared::distress::decision::{self, Action, Decision, MOST_CHILDREN};
 use shared::distress::{Annex, Attempt, Blocker, Distress, State, is_card_title, read_title};
 use shared::scope::{self, Bounds, Policy, Scope, lint};
-use shared::task_id;
+use shared::names;
 
 use crate::secret::{hidden_in, is_own, planted};
 use crate::text::{cut, number, text};
@@ -53,11 +53,11 @@ pub fn card(data: &[u8]) {
     let text = text(rest);
     let _ = (State::parse(&text), Blocker::parse(&text));
     if let Some((source, _)) = read_title(&text) {
-        assert!(is_card_title(&text) && task_id::may_be_task_id(&source));
+        assert!(is_card_title(&text) && names::may_be_task_id(&source));
     }
     for body in [text.to_string(), format!("## Distress Signal\n- Blocked task: t_1a2b3c4d\n{text}")] {
         let Some(read) = Distress::parse(&body) else { continue };
-        assert!(task_id::is_task_id(&read.source));
+        assert!(names::is_task_id(&read.source));
         assert_eq!(read_title(&read.title()), Some((read.source.clone(), Some(read.blocker))));
         settles(&read);
     }
@@ -128,7 +128,7 @@ pub fn decision(data: &[u8]) {
 }
 
 fn sound(d: &Decision) {
-    assert!(task_id::may_be_task_id(&d.task), "{d:?}");
+    assert!(names::may_be_task_id(&d.task), "{d:?}");
     let json = serde_json::to_string(d).expect("a decision as JSON");
     assert_eq!(serde_json::from_str::<Decision>(&json).expect("its own JSON"), *d);
     let children = match &d.action {

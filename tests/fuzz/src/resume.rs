@@ -10,7 +10,8 @@ use shared::config::Detect;
 use shared::health;
 use shared::logs::session::Prices;
 use shared::logs::vitals::{self, MOST_CALLS_TOLD, MOST_EDITED, MOST_FINDINGS, MOST_SLICES, Vitals};
-use shared::packet::{self, Autopsy, MOST, Packet, record, verifier};
+use shared::board::verification;
+use shared::packet::{self, Autopsy, MOST, Packet, record};
 use shared::time::Time;
 use shared::tree::state::{Drift, MOST_NAMED, PathState, TreeState, drift};
 
@@ -107,8 +108,8 @@ pub fn packet(data: &[u8]) {
         Event { payload: any.clone(), ..event("verification", Value::Null) },
     ]);
     d.runs = vec![run(&with_key)];
-    let failures = verifier::failures(&d);
-    assert!(failures.len() <= verifier::MOST);
+    let failures = verification::failures(&d);
+    assert!(failures.len() <= verification::MOST);
     let known: Packet = serde_json::from_str(second).unwrap_or_default();
     for p in [
         Packet { record: read, failures: failures.clone(), ..Packet::default() },
@@ -173,7 +174,7 @@ fn run(text: &str) -> Run {
         error: Some(format!("verification failed: {text}")),
         summary: Some(text.to_owned()),
         route: None,
-        failed: verifier::in_metadata(text),
+        failed: verification::in_metadata(text),
     }
 }
 

@@ -291,6 +291,10 @@ impl SqliteBoard {
                 runs.push(run(row));
             }
         }
+        // Read by time (the index), told by id as events are: after a clock was set back an older attempt began later.
+        if !runs.is_sorted_by(|a, b| a.id > b.id) {
+            runs.sort_unstable_by_key(|r| Reverse(r.id));
+        }
         let mut events = Vec::new();
         // The mark, from the very rows it would be looked for in; `None` where ids are no numbers.
         let mut newest = Some(0);

@@ -5,9 +5,9 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use crate::board::image::Cell;
+use crate::board::verification;
 use crate::board::{CardMade, Event, Fronts, MOST_TEXT, Place, Run, Status, Task};
 use crate::clip::lossy;
-use crate::packet::verifier;
 use crate::time::Time;
 
 pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
@@ -89,7 +89,7 @@ pub(super) fn run(row: &Row<'_>) -> Run {
         error: text(row, 9),
         summary: text(row, 10),
         route: metadata.as_deref().and_then(Run::route_in),
-        failed: metadata.as_deref().map(verifier::in_metadata).unwrap_or_default(),
+        failed: metadata.as_deref().map(verification::in_metadata).unwrap_or_default(),
     }
 }
 

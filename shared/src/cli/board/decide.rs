@@ -7,7 +7,7 @@ use super::{Hand, own_business, refused, speaker};
 use crate::board::hermes;
 use crate::board::{Board, Kin, Status};
 use crate::error::Result;
-use crate::provider::is_profile;
+use crate::names::is_profile;
 use crate::runtime;
 
 impl Hand<'_> {

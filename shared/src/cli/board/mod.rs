@@ -14,7 +14,8 @@ use serde_json::{Map, Value, json};
 pub(super) use args::Command;
 pub(super) use run::{Handed, runnable};
 
-use super::{BoardArgs, Common, Here, env, print, print_json};
+use super::programs::BoardArgs;
+use super::{Common, Here, env, print, print_json};
 use crate::board::hermes::Trail;
 use crate::board::sqlite::{Mode, SqliteBoard};
 use crate::board::{Board, BoardId, Change, Detail, Expect, Outcome, Step};

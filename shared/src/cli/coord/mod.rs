@@ -19,7 +19,8 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::board::{Hand, refused};
-use super::{CoordArgs, env};
+use super::env;
+use super::programs::CoordArgs;
 use crate::board::sqlite::Mode;
 use crate::board::{Board, Detail, hermes, is_task_id};
 use crate::cache::Cache;

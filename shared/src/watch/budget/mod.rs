@@ -17,7 +17,8 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use self::seen::Seen;
-use super::{Decision, Left, Pass, Watcher, World};
+use super::{Decision, Left, OtherPolicy, Pass, Watcher, World};
+use crate::board::Detail;
 use crate::config::Config;
 use crate::error::Result;
 use crate::overview::Overview;
@@ -39,6 +40,12 @@ pub struct BudgetCheck {
 impl Watcher for BudgetCheck {
     type Seen = Seen;
     const NAME: &'static str = NAME;
+    // It changes no task's state.
+    const IS_REPLAYED: bool = false;
+
+    fn new(origin: &BTreeMap<String, String>) -> BudgetCheck {
+        BudgetCheck { origin: origin.clone(), ..BudgetCheck::default() }
+    }
 
     fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         observe::observe(world, pass, self.distress)
@@ -55,6 +62,15 @@ impl Watcher for BudgetCheck {
     fn overview(&self, seen: &Seen, pass: &Pass, config: &Config) -> Option<Overview> {
         let judged = judge::all(seen, config, &self.origin, pass.only.as_deref());
         Some(page::overview(seen, &judged, config))
+    }
+
+    fn silence(_detail: &Detail, _now: Time) -> String {
+        "nothing of it runs or ran lately".into()
+    }
+
+    fn under(seen: &mut Seen, other: &OtherPolicy<'_>) {
+        seen.now = other.at;
+        seen.routing.under(other);
     }
 
     fn glanced(seen: &Seen) -> usize {

@@ -13,8 +13,8 @@ use crate::config::span::seconds;
 use crate::distress::Distress;
 use crate::provider::Id;
 use crate::quote;
-use crate::time::Time;
-use crate::watch::{ended, word};
+use crate::time::{Time, backoff};
+use crate::watch::ended;
 
 /// The key under which a repetition finds the card of one cause in one attempt.
 pub(super) fn key(source: &str, word: &str, run: i64) -> String {
@@ -166,7 +166,7 @@ impl Rules<'_> {
     /// Ties a task to its open card after the fact: the card becomes its parent, and it is parked.
     pub(super) fn hold_to(&self, d: &Detail, card: &Detail, link: bool, park: bool) -> Verdict {
         let (now, policy) = (self.seen.now, &self.config.heal);
-        let until = now.plus(word::backoff(seconds(policy.hold), 0, seconds(policy.hold_max), &d.task.id));
+        let until = now.plus(backoff(seconds(policy.hold), 0, seconds(policy.hold_max), &d.task.id));
         let (id, word) = (&card.task.id, about(card).map_or_else(|| "card".to_owned(), |(word, _)| word));
         let because = match (link, park) {
             (true, false) => format!("its worker has ended; card {id} decides"),
@@ -312,7 +312,7 @@ impl Rules<'_> {
         let stated = t.evidence.as_ref().and_then(|e| e.resets).filter(|r| *r > now);
         let had = super::history::asked(&s.detail).iter().filter(|a| now.since(a.at) < DAY).count();
         let had = i64::try_from(had).unwrap_or(i64::MAX);
-        let wait = word::backoff(seconds(policy.hold), had, most, &s.detail.task.id);
+        let wait = backoff(seconds(policy.hold), had, most, &s.detail.task.id);
         stated.map_or(now.plus(wait), |r| r.min(now.plus(most)))
     }
 

@@ -26,10 +26,10 @@ pub(crate) use self::compose::card_id;
 use self::seen::{Seen, SourceSeen};
 use self::trouble::{Trouble, Verdict};
 use super::route::router::Router;
-use super::{Decision, Left, Pass, Watcher, World, route, word};
+use super::{Decision, Left, OtherPolicy, Pass, Watcher, World, route, word};
 use crate::board::{Detail, Event, Status, hermes};
 use crate::config::Config;
-use crate::distress::Blocker;
+use crate::distress::{Blocker, is_card};
 use crate::error::Result;
 use crate::time::Time;
 
@@ -40,6 +40,11 @@ pub struct SynthesizeDistress;
 impl Watcher for SynthesizeDistress {
     type Seen = Seen;
     const NAME: &'static str = NAME;
+    const IS_REPLAYED: bool = true;
+
+    fn new(_origin: &BTreeMap<String, String>) -> SynthesizeDistress {
+        SynthesizeDistress
+    }
 
     fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         observe::observe(world, pass)
@@ -47,6 +52,24 @@ impl Watcher for SynthesizeDistress {
 
     fn decide(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         decide(seen, pass, config)
+    }
+
+    fn silence(detail: &Detail, _now: Time) -> String {
+        let said = match detail.task.status {
+            _ if is_card(&detail.task) => "no card is made about a card",
+            Status::Triage | Status::Todo | Status::Ready if detail.runs.is_empty() => {
+                "it was never tried, so nothing failed"
+            }
+            Status::Running => "its log shows no provider that refuses it again and again",
+            _ => "its last attempt did not end on what a card could help with",
+        };
+        said.to_owned()
+    }
+
+    fn under(seen: &mut Seen, other: &OtherPolicy<'_>) {
+        seen.now = other.at;
+        seen.routing.under(other);
+        other.profiles(&mut seen.profiles);
     }
 
     fn glanced(seen: &Seen) -> usize {
@@ -127,13 +150,13 @@ fn decided(seen: &Seen, pass: &Pass, config: &Config, texts: bool) -> Decision {
         }
     }
     // What this very pass found out counts at once.
-    let mut routing = seen.routing.clone();
-    routing.sightings.extend(stuck.iter().filter_map(|(s, t)| rules.sighting(s, t)));
-    routing.sightings.extend(seen.sources.iter().flat_map(|s| rules.earlier_sightings(s)));
+    let routing = rules.routing(stuck.iter().map(|(s, t)| (*s, t)));
     let mut router = rules.router(&routing);
     rules.held = rules.held_by(&router);
     let mut queue = queue::Queue::new(&rules);
-    queue.release(&rules, &mut decision);
+    let mut released = Decision::default();
+    queue.release(&rules, &mut released);
+    decision.steps.append(&mut released.steps);
     let mut unsettled = Vec::new();
     for (s, mut t) in stuck {
         match rules.settle(&mut router, s, &t) {
@@ -169,9 +192,19 @@ fn decided(seen: &Seen, pass: &Pass, config: &Config, texts: bool) -> Decision {
         t.draft = rules.draft(s);
     }
     incident::plan(&rules, unsettled, &mut queue, &mut decision);
-    let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
-    let parked = rules.park(&router, &seen.waiting).into_iter().filter(|s| !changed.contains(&s.task));
-    decision.steps.extend(parked);
+    // Cards that were merged into an incident's left their places.
+    queue.release(&rules, &mut decision);
+    for step in rules.park(&router, &seen.waiting) {
+        match decision.steps.iter_mut().find(|s| s.task == step.task) {
+            None => decision.steps.push(step),
+            // Both in one: the next pass would park it.
+            Some(link) if link.action == "link" => {
+                link.because = format!("{}; {}", link.because, step.because);
+                link.changes.extend(step.changes);
+            }
+            Some(_) => {}
+        }
+    }
     rules.write_down(&mut decision);
     decision
 }
@@ -239,6 +272,27 @@ impl<'a> Rules<'a> {
             Rules { seen, pass, config, cards, looked, under, open, held: BTreeSet::new(), texts: true };
         rules.held = rules.held_by(&rules.router(&seen.routing));
         rules
+    }
+
+    /// How providers stand with what this pass found out, as the next pass will read it: what a dispatcher booked of an attempt does
+    /// not count any more once one of us wrote down what refused it.
+    fn routing<'t>(
+        &self,
+        stuck: impl Iterator<Item = (&'t SourceSeen, &'t Trouble)>,
+    ) -> route::facts::Routing {
+        let mut routing = self.seen.routing.clone();
+        let mut found = Vec::new();
+        for (s, t) in stuck {
+            // A later pass reads no sighting from an event that names no provider.
+            let Some(sighting) = self.sighting(s, t).filter(|found| found.id.is_known()) else { continue };
+            if !s.detail.newest_run().is_some_and(|run| route::facts::is_told(&s.detail, run)) {
+                routing.sightings.retain(|old| (&old.task, old.began) != (&sighting.task, sighting.began));
+            }
+            found.push(sighting);
+        }
+        routing.sightings.append(&mut found);
+        routing.sightings.extend(self.seen.sources.iter().flat_map(|s| self.earlier_sightings(s)));
+        routing
     }
 
     fn router<'r>(&self, routing: &'r route::facts::Routing) -> Router<'r>

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen, suspect};
-use super::trouble::{self, Verdict};
+use super::trouble::{self, Trouble, Verdict};
 use super::{Rules, history, refused};
 use crate::board::{Detail, Status, Task};
 use crate::cause::{self, Cause};
@@ -72,6 +72,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.others = world.board.look(&others)?;
     let details = world.board.look(&ids)?;
     if details.is_empty() && seen.cards.is_empty() {
+        clock::remember(world, pass, &rows);
         return Ok(seen);
     }
     let newest = world.board.events(now.plus(-3_600), 200)?.iter().map(|(_, e)| e.at).max();
@@ -107,13 +108,15 @@ fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
 /// Ready work of profiles whose provider is held, as of what this pass found out.
 fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Result<Vec<Detail>> {
     let rules = Rules::new(seen, pass, world.config);
-    let mut routing = seen.routing.clone();
-    let found = seen.sources.iter().filter_map(|s| match trouble::trouble(s, seen, world.config) {
-        Verdict::Stuck(t) => rules.sighting(s, &t),
-        _ => None,
-    });
-    routing.sightings.extend(found);
-    routing.sightings.extend(seen.sources.iter().flat_map(|s| rules.earlier_sightings(s)));
+    let stuck: Vec<(&SourceSeen, Trouble)> = seen
+        .sources
+        .iter()
+        .filter_map(|s| match trouble::trouble(s, seen, world.config) {
+            Verdict::Stuck(t) => Some((s, *t)),
+            _ => None,
+        })
+        .collect();
+    let routing = rules.routing(stuck.iter().map(|(s, t)| (*s, t)));
     let router = rules.router(&routing);
     let waits = |t: &&Task| {
         let free = t.status == Status::Ready && t.claim_lock.is_none() && !distress::is_card(t);

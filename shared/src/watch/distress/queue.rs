@@ -1,6 +1,6 @@
 //! Who takes the cards, and how many at once: a storm of cards must not take every worker slot for the orchestrator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -95,10 +95,12 @@ impl Queue {
         Slot { orchestrator: self.orchestrator.clone(), wait: None }
     }
 
-    /// Lets the cards go that waited longest, as far as there are places.
+    /// Lets the cards go that waited longest, as far as there are places. Says why the others wait.
     pub(super) fn release(&mut self, rules: &Rules<'_>, decision: &mut Decision) {
-        let mut waiting: Vec<&Detail> =
-            rules.seen.cards.iter().filter(|c| held(c).is_some() && word::undone(c).is_none()).collect();
+        let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
+        let waits =
+            |c: &&Detail| held(c).is_some() && word::undone(c).is_none() && !changed.contains(&c.task.id);
+        let mut waiting: Vec<&Detail> = rules.seen.cards.iter().filter(waits).collect();
         waiting.sort_by_key(|c| (c.task.created_at, c.task.id.clone()));
         let mut stuck: BTreeMap<String, usize> = BTreeMap::new();
         for card in waiting {

@@ -718,6 +718,19 @@ fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     let mut out = all.clone();
     out.sources[0].detail.body = "watchbill: no-heal".into();
     assert_eq!(told(&out).steps.len(), 1, "hands off is hands off");
+    // Two cards become one: the next in the queue takes the place that is left.
+    let mut queued = all.clone();
+    queued.cards[1].task.status = Status::Ready;
+    let mut third = open_card("t_0000caf9", "[BLOCKED] t_00000009 quota", Status::Scheduled, json!({}));
+    third.events.push(event(
+        "scheduled",
+        50,
+        json!({"by": super::NAME, "watchbill": {"hold": {"until": NOW.0}}}),
+    ));
+    queued.cards.push(third);
+    let steps = told(&queued).steps;
+    let of = |action: &str| steps.iter().filter(|s| s.action == action).count();
+    assert_eq!((of("merge-card"), of("release-card")), (2, 1), "{steps:?}");
     // Somebody set it free: tied to the incident it would be stopped again.
     let mut free = all.clone();
     let (third, fourth) = (free.sources.remove(2), gave_up("t_00000004", Cause::RateLimit));
@@ -1244,6 +1257,26 @@ fn the_first_refusal_beside_a_gateway_holds_the_other_ready_work_and_touches_no_
     let mut left = started_again(Cause::RateLimit, 60);
     left.detail.body = "watchbill: no-heal".into();
     assert_eq!(told(&beside(left)).steps, []);
+}
+
+// Its runtime hands it on to a provider that is held, and its card is not tied to it yet.
+#[test]
+fn what_is_tied_to_its_card_and_held_for_its_provider_is_so_in_one_step() {
+    let mut all = beside(started_again(Cause::RateLimit, 60));
+    let mut s = source("t_00000002", Status::Ready);
+    s.detail.events.push(event("assigned", 90, json!({})));
+    let trail = json!({"word": "quota", "host": "h", "case": "repeated", "linked": false});
+    let created = json!({"by": super::NAME, "source_task": "t_00000002", "watchbill": trail});
+    let mut card = open_card("t_0000cafe", "[BLOCKED] t_00000002 rate_limited", Status::Running, created);
+    card.task.idempotency_key = Some("distress:t_00000002:quota:7".into());
+    card.task.created_at = ago(100);
+    all.waiting = vec![s.detail.clone()];
+    all.sources.push(s);
+    all.cards.push(card);
+    let steps = told(&all).steps;
+    let of: Vec<_> = steps.iter().filter(|s| s.task == "t_00000002").collect();
+    assert_eq!(of.len(), 1, "{of:?}");
+    assert_eq!((links(of[0]), parks(of[0])), (1, true), "{of:?}");
 }
 
 // Nobody looked for an hour: what the step that is made of the task does not write down, heal takes for a death later.

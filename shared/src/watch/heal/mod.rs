@@ -19,10 +19,12 @@ pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, used, wor
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use self::seen::{Seen, TaskSeen};
-use super::{Decision, Left, Pass, Watcher, World, ended, word};
+use super::{Decision, Left, OtherPolicy, Pass, Watcher, World, ended, word};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
@@ -32,7 +34,7 @@ use crate::distress::is_card;
 use crate::error::Result;
 use crate::host::{Proof, Target};
 use crate::packet::Packet;
-use crate::time::Time;
+use crate::time::{Time, words};
 
 pub(crate) const NAME: &str = "heal";
 
@@ -43,6 +45,11 @@ pub struct Heal;
 impl Watcher for Heal {
     type Seen = Seen;
     const NAME: &'static str = NAME;
+    const IS_REPLAYED: bool = true;
+
+    fn new(_origin: &BTreeMap<String, String>) -> Heal {
+        Heal
+    }
 
     fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         observe::observe(world, pass)
@@ -50,6 +57,29 @@ impl Watcher for Heal {
 
     fn decide(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         decide(seen, pass, config)
+    }
+
+    fn silence(detail: &Detail, now: Time) -> String {
+        let t = &detail.task;
+        let said = match t.status {
+            Status::Running => {
+                let heard = t.last_heartbeat_at.max(t.started_at).unwrap_or(t.created_at);
+                return format!("heard from {} ago: too lately to look closer", words(now.since(heard)));
+            }
+            Status::Ready => "no claim was left on it, and no failure text keeps the dispatcher from it",
+            Status::Blocked => "blocked without a failure: whoever blocked it decides",
+            Status::Todo => "it waits its turn",
+            Status::Review => "a reviewer has it",
+            Status::Triage => "what is in triage is no dead worker's",
+            Status::Scheduled => "no watcher holds it",
+            Status::Done | Status::Archived | Status::Other(_) => "nothing is to be done",
+        };
+        said.to_owned()
+    }
+
+    fn under(seen: &mut Seen, other: &OtherPolicy<'_>) {
+        seen.now = other.at;
+        seen.quiet_until = other.policy.routing.quiet_until(other.at);
     }
 
     fn glanced(seen: &Seen) -> usize {

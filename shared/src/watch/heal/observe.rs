@@ -54,9 +54,10 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         .filter(|t| suspect(t, now, quiet_enough, own_board))
         .map(|t| t.id.clone())
         .collect();
-    let quiet_until = route::facts::quiet(world.config, now);
+    let quiet_until = world.config.routing.quiet_until(now);
     let mut seen = Seen { glanced: rows.len(), own_board, quiet_until, ..Seen::blank(now) };
     if ids.is_empty() {
+        clock::remember(world, pass, &rows);
         return Ok(seen);
     }
     let mut details = world.board.look(&ids)?;
@@ -179,7 +180,7 @@ pub(super) fn meant<'a>(rows: &'a [Task], only: Option<&'a str>) -> impl Iterato
 
 /// What the storm brake needs: our resets.
 pub(super) fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
-    let ours = |e: &Event| e.by().is_some_and(|by| word::OURS.contains(&by)) && e.kind == "unblocked";
+    let ours = |e: &Event| word::is_ours(e) && e.kind == "unblocked";
     events.into_iter().filter(|(_, e)| ours(e)).map(|(task, event)| Recent { task, event }).collect()
 }
 
@@ -198,6 +199,9 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     let asked: Vec<Ask> = asks.iter().flatten().cloned().collect();
     // One scan of /proc answers for all; none is made where nobody asks.
     let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) }.into_iter();
+    // The pass may have been suspended since it read its clock, and a worker may have died meanwhile.
+    let looked =
+        world.host.boot_clock().map_or(now, |boot| Time(boot.saturating_add(world.clock_offset)).max(now));
     let board = world.board.id().clone();
     let mut sessions = session::observe(world, &details, now);
     let mut still_gone = BTreeSet::new();
@@ -232,7 +236,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
         };
         let gone_since = waits(&detail, worker.as_ref()).map(|key| {
             let key = format!("gone:{}:{key}", board.path.display());
-            let since = world.cache.sight(&key, now);
+            let since = world.cache.sight(&key, looked);
             still_gone.insert(key);
             since
         });

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::seen::{ResumeSeen, Seen, TaskSeen};
 use super::{Policy, Rules, Verb, Verdict, history, session};
+use crate::board::verification;
 use crate::board::{Change, Detail, Event, Run, Status, hermes};
 use crate::cause::{Cause, Owner};
 use crate::config::TreeDrift;
@@ -19,7 +20,7 @@ use crate::host::{Life, Look};
 use crate::logs::LogEnd;
 use crate::logs::usage::Tokens;
 use crate::logs::vitals::{Turn, Vitals};
-use crate::packet::{self, Autopsy, Packet, Standing, verifier};
+use crate::packet::{self, Autopsy, Packet, Standing};
 use crate::quote;
 use crate::time::Time;
 use crate::tree::state::{Drift, Method, TreeState, drift};
@@ -201,9 +202,11 @@ fn notes(t: &TaskSeen) -> impl Iterator<Item = &Event> {
     })
 }
 
-/// When this attempt's worker was first seen gone, as it was noted then.
+/// When this attempt's worker was first seen gone, as it was noted then. An event has the time at which its pass began, and a pass
+/// may be suspended between that and its look.
 pub(super) fn death(t: &TaskSeen) -> Option<Time> {
-    notes(t).next().map(|e| e.at)
+    let gone = |e: &Event| e.trail()?.get("gone")?.as_i64().map(Time);
+    notes(t).next().map(|e| gone(e).map_or(e.at, |at| at.max(e.at)))
 }
 
 /// The newest sign of life of an attempt.
@@ -257,7 +260,8 @@ impl Rules<'_> {
     fn note(&self, t: &TaskSeen, because: String, state: Option<&TreeState>) -> Verdict {
         let mut verb = Verb::new("note", DEATH, because)
             .fact("run", json!(attempt(&t.detail).map(|r| r.id)))
-            .fact("heard", json!(attempt(&t.detail).map(|r| heard(&t.detail, r).0)));
+            .fact("heard", json!(attempt(&t.detail).map(|r| heard(&t.detail, r).0)))
+            .fact("gone", json!(t.gone_since.map(|at| at.0)));
         if let Some(state) = state {
             verb = verb.fact("tree", json!(state));
         }
@@ -323,21 +327,26 @@ fn died(run: &Run) -> bool {
     }
 }
 
-/// Whether one more death would be over the cap: the present attempt is among the counted.
+/// Whether one more death would be over the cap: the present attempt is among the counted, whatever refused it while it ran.
 pub(super) fn is_capped(t: &TaskSeen, policy: &Policy) -> bool {
-    attempts(t) > i64::from(policy.max_resumes)
+    let is_told = t.detail.current_run().is_some_and(|run| run.ended_at.is_none() && is_explained(t, run));
+    attempts(t) + i64::from(is_told) > i64::from(policy.max_resumes)
+}
+
+/// Whether a pass wrote down what ended an attempt, or the log says it.
+fn is_explained(t: &TaskSeen, run: &Run) -> bool {
+    ended::explained(&t.detail).contains(&run.id) || t.refused.contains(&run.id)
 }
 
 /// Attempts that died since the last success or the last word of somebody else, the open one among them. What was refused by a
 /// provider, an endpoint or the protocol did not die, however its dispatcher booked it: a pass wrote that down, or the log says it.
 pub(super) fn attempts(t: &TaskSeen) -> i64 {
     let d = &t.detail;
-    let mut explained = ended::explained(d);
-    explained.extend(&t.refused);
+    let explained: BTreeSet<i64> = ended::explained(d).into_iter().chain(t.refused.iter().copied()).collect();
     let fresh = d.events.iter().rev().find(|e| word::starts_anew(d, e)).map(|e| e.at);
-    let since = |at: Time| fresh.is_none_or(|fresh| at >= fresh);
-    let episode =
-        d.runs.iter().take_while(|r| r.outcome.as_deref() != Some("completed") && since(r.started_at));
+    // The open attempt ends after that word, whenever it began.
+    let since = |r: &Run| r.ended_at.is_none() || fresh.is_none_or(|fresh| r.started_at >= fresh);
+    let episode = d.runs.iter().take_while(|r| r.outcome.as_deref() != Some("completed") && since(r));
     let dead = episode.filter(|r| died(r) && !explained.contains(&r.id));
     i64::try_from(dead.count()).unwrap_or(i64::MAX)
 }
@@ -377,7 +386,7 @@ fn packet(t: &TaskSeen, warnings: &Warnings) -> Packet {
     Packet {
         record: packet::latest(&t.detail),
         drift: warnings.drift(),
-        failures: verifier::failures(&t.detail),
+        failures: verification::failures(&t.detail),
         autopsy: t.vitals.as_ref().map(|v| autopsy(v, t.detail.newest_run())),
         standing: Standing {
             branch: git.and_then(|s| s.branch.clone()),

@@ -145,20 +145,20 @@ impl Rules<'_> {
             return wait;
         }
         let mut because = format!("{}, last heard from {} ago", death.what, words(quiet));
+        // Before the cap: the log says which attempts died and which were refused.
+        if let LogEnd::Unreadable(why) = &t.log {
+            let what = format!("{}, but its log cannot be read: {why}", death.what);
+            return self.unreadable(t, death.look.proof.clone(), &what, quiet);
+        }
         let died = resume::attempts(t) - i64::from(death.excused.is_some());
         if died > i64::from(self.policy.max_resumes) {
             return self.capped(t, death.look, died, &because);
         }
-        match &t.log {
-            LogEnd::Unreadable(why) => {
-                let what = format!("{}, but its log cannot be read: {why}", death.what);
-                return self.unreadable(t, death.look.proof.clone(), &what, quiet);
-            }
-            LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
-                because.push_str(&format!("; its log ends on {}", e.cause.as_str()));
-                return self.park(t, death.case, death.look.proof.clone(), e.cause, &because);
-            }
-            _ => {}
+        if let LogEnd::Ended(e) = &t.log
+            && e.cause.owner() == Owner::Distress
+        {
+            because.push_str(&format!("; its log ends on {}", e.cause.as_str()));
+            return self.park(t, death.case, death.look.proof.clone(), e.cause, &because);
         }
         if let Some(card) = t.detail.cards.first() {
             because.push_str(&format!("; its distress card {card} is open"));

@@ -15,7 +15,7 @@ use crate::distress::{is_card, is_card_title};
 use crate::host::Life;
 use crate::logs::LogEnd;
 use crate::provider::ledger::RETRIED;
-use crate::time::{Time, words};
+use crate::time::{Time, backoff, words};
 use crate::watch::word;
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
@@ -126,7 +126,8 @@ impl Rules<'_> {
         }
         let died = resume::attempts(t);
         if died > i64::from(self.policy.max_resumes) && d.cards.is_empty() {
-            return self.capped_while_blocked(t, died);
+            // The log is not read while an older attempt's worker writes on in it: what ended the others is not known then.
+            return self.still_at_work(t).unwrap_or_else(|| self.capped_while_blocked(t, died));
         }
         let Some((cause, died)) = self.crash_loop(t) else {
             let owner = match &t.log {
@@ -145,7 +146,7 @@ impl Rules<'_> {
         if let Some(why) = self.used_up(d, tally.resets) {
             return self.escalate(t, "crash-loop", Some(cause), why);
         }
-        let wait = word::backoff(
+        let wait = backoff(
             seconds(self.policy.backoff),
             tally.resets + tally.uncounted,
             seconds(self.policy.backoff_max),
@@ -454,6 +455,9 @@ impl Rules<'_> {
         if self.seen.now < until {
             let because = format!("marked `watchbill: no-heal`; held until {}", until.local_clock());
             return Some(Verdict::Wait(because, until));
+        }
+        if let Some(why) = self.refused_key(d) {
+            return Some(Verdict::Leave(why));
         }
         let held = words(self.seen.now.since(self.held_at(d, event)));
         let because = format!(

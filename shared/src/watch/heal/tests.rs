@@ -14,7 +14,7 @@ use crate::host::{HostFacts, Life, Look, Orphan, Proof};
 use crate::logs::{Evidence, LogEnd};
 use crate::time::Time;
 use crate::watch::testing::{self, NOW, ago, detail, event};
-use crate::watch::{Decision, Dispatcher, Pass, Runtime, people, word};
+use crate::watch::{Decision, Dispatcher, Pass, Runtime, people};
 
 fn policy() -> Policy {
     Config::default().heal
@@ -444,7 +444,10 @@ fn time_alone_tries_no_refused_key_again() {
         let hold = json!({"hold": {"owner": "heal", "cause": "rate_limit", "until": NOW.0}});
         t.detail.events.push(event("scheduled", 900, json!({"by": "heal", "watchbill": hold})));
     });
-    for (t, done) in [(reset, "reset crash-loop"), (held, "resume hold-over")] {
+    let marked = with!(held.clone(), |t| t.detail.body = "watchbill: no-heal".into());
+    for (t, done) in
+        [(reset, "reset crash-loop"), (held, "resume hold-over"), (marked, "resume hold-over: held for 15m")]
+    {
         let said = refused(t.clone(), "luna");
         assert!(
             said.starts_with("- the key of luna is refused; tried again once its configuration"),
@@ -518,6 +521,11 @@ fn children_of_a_dead_worker_are_waited_for() {
     says(silent(None), "note worker-gone: worker gone, waiting up to 15m");
     says(silent(Some(899)), "- worker gone, waiting up to 1s");
     says(silent(Some(900)), "requeue dead-worker");
+    // A pass that was suspended between its clock and its look has a time before the death.
+    let early = with!(silent(Some(901)), |t| {
+        t.detail.events.last_mut().unwrap().payload["watchbill"]["gone"] = json!(ago(600).0);
+    });
+    says(early, "- worker gone, waiting up to 5m");
     // A note from before its last sign of life is of another death, and one by somebody else none.
     says(with!(silent(Some(800)), |t| t.detail.task.last_heartbeat_at = Some(ago(700))), "note worker-gone");
     let forged = with!(silent(Some(800)), |t| {
@@ -1129,13 +1137,13 @@ fn requeues_are_not_braked() {
 #[test]
 fn backoff_doubles_to_its_end_and_scatters_the_same_way_every_time() {
     for n in 0..40 {
-        let b = word::backoff(600, n, 7_200, "t_1");
+        let b = crate::time::backoff(600, n, 7_200, "t_1");
         let plain = (600_i64 << n.min(10)).min(7_200);
         assert!(b >= plain && b <= plain + plain / 5, "{n}: {b}");
-        assert_eq!(b, word::backoff(600, n, 7_200, "t_1"));
+        assert_eq!(b, crate::time::backoff(600, n, 7_200, "t_1"));
     }
     let all: std::collections::BTreeSet<i64> =
-        (0..50).map(|k| word::backoff(600, 0, 7_200, &format!("t_{k}"))).collect();
+        (0..50).map(|k| crate::time::backoff(600, 0, 7_200, &format!("t_{k}"))).collect();
     assert!(all.len() > 8, "sixty tasks must not come back in one second: {all:?}");
 }
 

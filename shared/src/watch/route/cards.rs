@@ -63,7 +63,7 @@ impl<'a> Rules<'a> {
         }
         let sources = self.sources(d);
         if let Some(why) = self.is_over(d, &sources) {
-            sources.iter().for_each(|s| self.hold_before_promotion(s));
+            sources.iter().for_each(|s| self.before_promotion(s, d));
             let why = self.with_refusal(card, Why::new("moved-on", why));
             let mut step = self.scribe.closed(d, &why);
             let touched = sources.iter().map(|s| &s.task.id).filter(|id| self.touched.contains(*id));

@@ -206,7 +206,7 @@ impl<'a> Rules<'a> {
 
     /// Whether work may be given to a profile: it exists, it works, and a rate limit is not met again there.
     fn fit(&self, card: &Detail, d: &Detail, to: &str) -> Result<Target, String> {
-        if !crate::provider::is_profile(to) {
+        if !crate::names::is_profile(to) {
             return Err("its assignee is no profile name".into());
         }
         if !self.known.is_empty() && to != "default" && !self.known.iter().any(|k| k == to) {
@@ -278,7 +278,7 @@ impl<'a> Rules<'a> {
             let to = to.ok_or_else(|| format!("child {} has nobody to do it", i + 1))?;
             // What the very next pass would do by rule is done at once.
             let to = self.router.instead_of(&to).unwrap_or(to);
-            if !crate::provider::is_profile(&to) {
+            if !crate::names::is_profile(&to) {
                 return Err(format!("the assignee of child {} is no profile name", i + 1));
             }
             if !self.known.is_empty() && to != "default" && !self.known.contains(&to) {
@@ -545,8 +545,12 @@ pub(crate) fn since_card<'d>(d: &'d Detail, card: &Detail) -> &'d [Event] {
 
 /// Whether a card's decision about a task was carried out.
 fn is_decided_by(d: &Detail, card: &Detail) -> bool {
-    let by = |e: &Event| e.trail().and_then(|t| t.get("decided_by")?.as_str()) == Some(&card.task.id);
-    d.events.iter().any(|e| word::is_ours(e) && by(e))
+    d.events.iter().any(|e| decided_by(e) == Some(&card.task.id))
+}
+
+/// The card whose decision one of us carried out by this event.
+fn decided_by(e: &Event) -> Option<&str> {
+    e.trail().filter(|_| word::is_ours(e))?.get("decided_by")?.as_str()
 }
 
 /// Whether somebody else decided about a task by this event.
@@ -570,12 +574,15 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
     let ours = |e: &&Event| {
         let turn = matches!(e.kind.as_str(), "unblocked" | "blocked" | "promoted")
             // Into other hands alone sets nothing free that is blocked.
-            || (e.kind == "assigned" && d.task.status != Status::Blocked);
+            || (e.kind == "assigned" && d.task.status != Status::Blocked)
+            // Another card's decision about it was carried out, be it that it waits for its provider now.
+            || decided_by(e).is_some();
         turn && (e.at > finished || (e.at == finished && word::is_ours(e)))
     };
     let is_newest =
         d.cards_made.iter().map(|c| c.created_at).max().is_none_or(|at| at <= card.task.created_at);
-    is_newest && !d.events.iter().any(|e| ours(&e)) && is_waiting(d)
+    // In the order of the task's own history: behind a clock that was set back, what was before the card may bear a later time.
+    is_newest && !since_card(d, card).iter().any(|e| ours(&e)) && is_waiting(d)
 }
 
 /// When a card was finished; somebody may have written only its state.

@@ -17,7 +17,7 @@ use crate::logs::Evidence;
 use crate::provider::ledger::{Entry, Ledger, News, Policy, Sighting};
 use crate::provider::{self, Id, Profile};
 use crate::time::Time;
-use crate::watch::{LogAsk, World, ended, word};
+use crate::watch::{LogAsk, OtherPolicy, World, ended, word};
 
 /// How far back among a board's newest events and runs is looked.
 const MOST_EVENTS: u32 = 20_000;
@@ -43,6 +43,14 @@ pub struct Routing {
     pub sent: Vec<Sent>,
     /// The owner's quiet hours are now, until then.
     pub quiet_until: Option<Time>,
+}
+
+impl Routing {
+    /// As it would have been seen at another moment under another policy.
+    pub(crate) fn under(&mut self, other: &OtherPolicy<'_>) {
+        self.quiet_until = other.policy.routing.quiet_until(other.at);
+        other.profiles(&mut self.profiles);
+    }
 }
 
 /// One task that we sent to a provider.
@@ -115,7 +123,10 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     }
     let events = world.board.turns(now.plus(-NIGHT), MOST_EVENTS)?;
     let runs = world.board.recent_runs(MOST_RUNS)?;
-    let told = told(&events, details);
+    let sent = sent(&events, rows);
+    let on_way = on_their_way(world, &sent, details)?;
+    let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
+    let told = told(&events, &details);
     let said = said_by_logs(world, &runs, &told, now)?;
     let untold = |task: &str, run: &Run| !is_booked_limit(run) || !told.contains(&(task, run.id));
     let mut sightings: Vec<Sighting> = runs
@@ -126,7 +137,6 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     sightings.extend(events.iter().filter_map(|(task, e)| of_event(task, e)));
     let theirs = details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event(&d.task.id, e)));
     sightings.extend(theirs);
-    let sent = sent(&events, rows);
     // Of one that nobody doubts, and that nothing was sent to, nobody asks how its attempts fare.
     let matters = |run: &Run| {
         let id = provider_of(run, &profiles);
@@ -148,8 +158,13 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
         share(world, &here, &mine);
     }
     let Shared { root, sent, .. } = mine;
-    let mut routing =
-        Routing { profiles, sightings, others: Vec::new(), sent, quiet_until: quiet(world.config, now) };
+    let mut routing = Routing {
+        profiles,
+        sightings,
+        others: Vec::new(),
+        sent,
+        quiet_until: world.config.routing.quiet_until(now),
+    };
     for (board, body) in world.cache.shared() {
         let Ok(other) = serde_json::from_str::<Shared>(&body) else { continue };
         if board != here && other.root == root {
@@ -162,9 +177,16 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     Ok(routing)
 }
 
-/// The end of the owner's quiet hours, where it is quiet now.
-pub(crate) fn quiet(config: &Config, now: Time) -> Option<Time> {
-    config.routing.quiet_hours.as_ref()?.until(now)
+/// Tasks that were sent to a provider and are still on their way. What they say of it reaches further back than the newest events
+/// of the board, and counts on as it did while they waited.
+fn on_their_way(world: &mut World<'_>, sent: &[Sent], looked_at: &[&Detail]) -> Result<Vec<Detail>> {
+    let known: BTreeSet<&str> = looked_at.iter().map(|d| d.task.id.as_str()).collect();
+    let open = sent.iter().filter(|s| s.is_open && !known.contains(s.task.as_str()));
+    let ids: BTreeSet<String> = open.map(|s| s.task.clone()).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    world.board.look(&ids.into_iter().collect::<Vec<_>>())
 }
 
 fn share(world: &mut World<'_>, here: &str, what: &Shared) {
@@ -193,6 +215,11 @@ fn told<'a>(events: &'a [(String, Event)], details: &[&'a Detail]) -> BTreeSet<A
         Some((task, trail.get("run")?.as_i64()?))
     };
     of_board.chain(of_tasks).filter_map(of).collect()
+}
+
+/// Whether a watcher wrote down on the task itself what refused an attempt.
+pub(crate) fn is_told(d: &Detail, run: &Run) -> bool {
+    told(&[], &[d]).contains(&(d.task.id.as_str(), run.id))
 }
 
 /// What the logs say of attempts that the runtime booked as limited lately, and of which nobody wrote anything down yet.

@@ -305,8 +305,8 @@ impl<'a> Rules<'a> {
         self.push(step);
     }
 
-    /// Parks a task that the end of its card would promote to a provider that is held.
-    pub(super) fn hold_before_promotion(&mut self, d: &'a Detail) {
+    /// Moves or parks a task that the end of its card would promote to a provider that is held.
+    pub(super) fn before_promotion(&mut self, d: &'a Detail, card: &Detail) {
         let waits = |p: &crate::board::Kin| !p.status.frees_children() && !distress::is_card_title(&p.title);
         let promoted = d.task.status == Status::Todo && !d.parents.iter().any(waits);
         if !promoted
@@ -321,10 +321,17 @@ impl<'a> Rules<'a> {
         if is_decided_since(d, entry.since) {
             return;
         }
-        let (id, until) = (entry.id.clone(), entry.until.max(self.seen.now.plus(60)));
-        let because = format!("waits until {}: {}", until.local_clock(), entry.said(state));
-        let why = Why::new("provider-hold", because).cause(Some(entry.cause));
-        let step = self.scribe.held(d, &id, until, why);
+        let (id, cause, said) = (entry.id.clone(), entry.cause, entry.said(state));
+        let until = entry.until.max(self.seen.now.plus(60));
+        let choose = |blocker| self.router.choose(&ask(&self.router, d, blocker, Some(id.clone())));
+        if let Some(Choice::Move(to)) = cause.blocker_type().map(choose) {
+            let why = Why::new("fallback", said).cause(Some(cause));
+            let parting = Parting::Closed(card.task.id.clone());
+            let step = self.scribe.moved(&mut self.router, d, &to, why, &parting);
+            return self.push(step);
+        }
+        let why = Why::new("provider-hold", format!("waits until {}: {said}", until.local_clock()));
+        let step = self.scribe.held(d, &id, until, why.cause(Some(cause)));
         self.push(step);
     }
 

@@ -18,13 +18,13 @@ pub mod seen;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::index::Index;
 use self::moving::Scribe;
 use self::router::Router;
 use self::seen::Seen;
-use super::{Decision, Left, Pass, Watcher, World, word};
+use super::{Decision, Left, OtherPolicy, Pass, Watcher, World, word};
 use crate::board::{Change, Detail, Status, Step};
 use crate::config::Config;
 use crate::distress;
@@ -42,6 +42,11 @@ pub(crate) const UNANSWERED: &str = "watchbill_unanswered";
 impl Watcher for RouteBlocked {
     type Seen = Seen;
     const NAME: &'static str = NAME;
+    const IS_REPLAYED: bool = true;
+
+    fn new(_origin: &BTreeMap<String, String>) -> RouteBlocked {
+        RouteBlocked
+    }
 
     fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         observe::observe(world, pass)
@@ -49,6 +54,19 @@ impl Watcher for RouteBlocked {
 
     fn decide(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         decide(seen, pass, config)
+    }
+
+    fn silence(detail: &Detail, _now: Time) -> String {
+        let said = match detail.task.status {
+            Status::Running => "it runs, and nothing about its profile changed meanwhile",
+            _ => "no card, no hold and no provider that refuses it",
+        };
+        said.to_owned()
+    }
+
+    fn under(seen: &mut Seen, other: &OtherPolicy<'_>) {
+        seen.now = other.at;
+        seen.routing.under(other);
     }
 
     fn glanced(seen: &Seen) -> usize {

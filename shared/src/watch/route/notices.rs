@@ -7,7 +7,7 @@ use super::Rules;
 use super::moving::Why;
 use crate::board::{Detail, Status, hermes};
 use crate::distress::{self, id_word};
-use crate::provider::is_profile;
+use crate::names::is_profile;
 use crate::quote;
 use crate::time::words;
 use crate::watch::word;

@@ -47,7 +47,8 @@ fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
     let began = d.events.iter().rev().find(|e| is_fresh(&truth, d, e)).map(|e| e.at);
     let counts = |run: &&shared::board::Run| {
         let end = truth.trials.ends.get(&(d.task.id.clone(), run.id));
-        began.is_none_or(|at| run.started_at >= at) && !matches!(end, Some((End::Refused, _)))
+        let is_of_episode = run.ended_at.is_none() || began.is_none_or(|at| run.started_at >= at);
+        is_of_episode && !matches!(end, Some((End::Refused, _)))
     };
     let how = |run: &shared::board::Run| {
         let end = truth.trials.ends.get(&(d.task.id.clone(), run.id)).map(|(end, _)| *end);
@@ -154,7 +155,9 @@ fn bothered(
     let (task, at) = (about.clone(), truth.second);
     // How long it was silent, nobody can tell where the memory of a clock that was set is lost.
     let blinded = truth.forgot_clock && step.case.starts_with("health:");
-    let healthy = truth.trials.healthy.contains(&(about, run)) && !told && !blinded;
+    // Whose refusal it is cannot be told where a worker of an earlier attempt wrote it to the same log.
+    let is_anothers = truth.logs.get(&about).is_some_and(|log| log.by != run);
+    let healthy = truth.trials.healthy.contains(&(about, run)) && !told && !blinded && !is_anothers;
     healthy.then(|| format!("bothers {task} at {at}, whose worker is well and only takes long"))
 }
 

@@ -37,6 +37,8 @@ fn the_orchestrator_moves_one_source_and_forgets_the_other() {
     assert_eq!(home.would_start(), [card.id.as_str()]);
     home.tick(&[]);
     home.await_status(&card.id, "done");
+    // Hermes promotes what waited for the card in a transaction of its own, after the one that ends it.
+    home.await_status(&moved, "ready");
     home.await_workers();
     assert_eq!((home.task(&moved, "assignee"), home.task(&moved, "status")), ("sol".into(), "ready".into()));
     let way = home.way(&moved);

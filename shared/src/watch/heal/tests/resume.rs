@@ -198,6 +198,10 @@ fn attempts_that_died_are_counted_since_the_last_success_or_the_last_word() {
     assert!(!capped(dead(vec![crashed(1), ended(2, "completed"), crashed(3), crashed(4)], vec![])));
     let retry = event("unblocked", at(2) - 60, json!({}));
     assert!(!capped(dead(vec![crashed(1), crashed(2), crashed(3)], vec![retry])), "an operator's retry");
+    // A word that came while the present attempt ran does not make its death uncounted.
+    let none = with_policy(Policy { max_resumes: 0, ..policy() });
+    let late = dead(vec![], vec![event("assigned", 500, json!({}))]);
+    assert!(line(&decide(&super::seen(vec![late]), &pass(), &none)).starts_with("hand-over resume-cap"));
     let ours = ours("unblocked", at(2) - 60, json!({"reset": 1}));
     assert!(capped(dead(vec![crashed(1), crashed(2), crashed(3)], vec![ours])), "our own reset is none");
     // What a provider refused died of that, though its dispatcher only saw that the pid is gone.
@@ -206,6 +210,12 @@ fn attempts_that_died_are_counted_since_the_last_success_or_the_last_word() {
     let told = |runs: &[i64]| with!(three(), |t| t.refused = runs.to_vec());
     assert!(!capped(told(&[9, 8])), "two of them in the log");
     assert!(capped(told(&[9])), "one of them: three are left");
+    // A living worker is stopped only where its own death would not be over the cap, whatever refused it meanwhile.
+    let stops = |t: &TaskSeen| !super::super::resume::is_capped(t, &two.heal);
+    assert!(stops(&dead(vec![crashed(1)], vec![])) && !stops(&dead(vec![crashed(1), crashed(2)], vec![])));
+    let open = dead(vec![], vec![]).detail.current_run().unwrap().id;
+    let refused = |runs: Vec<Run>| with!(dead(runs, vec![]), |t| t.refused = vec![open]);
+    assert!(stops(&refused(vec![crashed(1)])) && !stops(&refused(vec![crashed(1), crashed(2)])));
     let wrote = |by: &str, kind: &str, cause: &str, run: i64| {
         let trail = json!({"by": by, "watchbill": {"cause": cause, "run": run}});
         event(kind, at(1) - 60, trail)
@@ -243,8 +253,13 @@ fn attempts_that_died_are_counted_since_the_last_success_or_the_last_word() {
     let gave_up = with!(given_up("pid 4 not alive", 9_000), |t| {
         t.detail.runs = vec![crashed(1), crashed(2), crashed(3)];
     });
-    let d = decide(&super::seen(vec![gave_up]), &pass(), &two);
+    let d = decide(&super::seen(vec![gave_up.clone()]), &pass(), &two);
     assert!(line(&d).starts_with("hand-over resume-cap: 3 attempts died"), "{d:?}");
+    // Not while an older attempt's worker lives, or the log cannot be read: nobody knows what ended the attempts then.
+    let beside_older = with!(gave_up, |t| t.worker = Some(look(Life::Alive)));
+    let d = decide(&super::seen(vec![beside_older]), &pass(), &two);
+    assert!(line(&d).starts_with("tell older-worker"), "{d:?}");
+    assert!(!capped(with!(three(), |t| t.log = LogEnd::Unreadable("permission denied".into()))));
 }
 
 #[test]

@@ -293,21 +293,23 @@ fn a_card_of_a_refused_worker_outlives_the_runtimes_own_next_attempt() {
 }
 
 #[test]
-fn what_the_end_of_its_card_would_hand_to_a_held_provider_is_parked_first() {
+fn what_the_end_of_its_card_would_hand_to_a_held_provider_is_moved_or_parked_first() {
     let c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
-    let with_state = |status: Status, decided: i64, limited: i64| {
+    let with_hosts = |hosts: &[&str], decided: i64, limited: i64| {
         let mut d = given_up(&c);
-        d.task.status = status;
+        d.task.status = Status::Todo;
         d.task.assignee = Some("luna".into());
         d.events.push(event("assigned", decided, json!({})));
         let mut s = with(c.clone(), d);
-        s.routing.sightings = vec![refused("a", Cause::RateLimit, limited)];
+        s.routing.sightings = hosts.iter().map(|at| refused(at, Cause::RateLimit, limited)).collect();
         let d = told(&s);
         actions(&d).iter().map(|(t, a)| format!("{t} {a}")).collect::<Vec<_>>().join(", ")
     };
+    let moved = "t_00000001 move, t_0000cafe close-card";
+    assert_eq!(with_hosts(&["a"], 100, 30), moved, "as the next pass would");
     let parked = "t_00000001 park, t_0000cafe close-card";
-    assert_eq!(with_state(Status::Todo, 100, 30), parked);
-    assert_eq!(with_state(Status::Todo, 20, 30), "t_0000cafe close-card", "decided in the knowledge of it");
+    assert_eq!(with_hosts(&["a", "b", "c"], 100, 30), parked, "nobody else takes it");
+    assert_eq!(with_hosts(&["a"], 20, 30), "t_0000cafe close-card", "decided in the knowledge of it");
 }
 
 #[test]

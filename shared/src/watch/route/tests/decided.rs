@@ -247,9 +247,14 @@ fn what_a_rule_settles_is_not_asked_again() {
 
 #[test]
 fn what_somebody_did_with_a_task_after_its_card_is_an_answer() {
+    let linked = |seconds: i64| {
+        let parent = json!({"by": "synthesize-distress", "parent": "t_0000cafe", "child": "t_00000001"});
+        event("linked", seconds, parent)
+    };
     let is_asked_about = |change: &dyn Fn(&mut Detail)| {
         let mut s = answered(json!({}));
         s.answered[0].runs[0].route = None;
+        s.tasks[0].events.insert(0, linked(900));
         for e in s.answered[0].events.iter_mut().filter(|e| e.kind == "completed") {
             e.at = ago(700);
         }
@@ -261,12 +266,31 @@ fn what_somebody_did_with_a_task_after_its_card_is_an_answer() {
     let later = |kind: &'static str, seconds: i64| {
         move |d: &mut Detail| d.events.push(event(kind, seconds, json!({"by": "anna"})))
     };
+    let earlier = |kind: &'static str, seconds: i64| {
+        move |d: &mut Detail| d.events.insert(0, event(kind, seconds, json!({"by": "anna"})))
+    };
     assert!(is_asked_about(&|_| {}));
     for kind in ["assigned", "unblocked", "blocked"] {
         assert!(!is_asked_about(&later(kind, 600)), "{kind}");
-        assert!(is_asked_about(&later(kind, 800)), "{kind} before");
+        assert!(is_asked_about(&earlier(kind, 950)), "{kind} before");
     }
     assert!(is_asked_about(&later("commented", 600)));
+    // The clock was set back while its orchestrator worked: what was before the card bears a later time than its end.
+    let before = |d: &mut Detail| {
+        d.events.remove(0);
+        d.events.extend([event("unblocked", 600, json!({"by": "anna"})), linked(550)]);
+    };
+    assert!(is_asked_about(&before));
+    assert!(!is_asked_about(&|d: &mut Detail| {
+        before(d);
+        d.events.push(event("unblocked", 500, json!({"by": "anna"})));
+    }));
+    let parked = |seconds: i64| {
+        let by = json!({"by": NAME, "watchbill": {"decided_by": "t_0000beef"}});
+        move |d: &mut Detail| d.events.push(event("noted", seconds, by.clone()))
+    };
+    assert!(!is_asked_about(&parked(600)), "another card's decision was carried out");
+    assert!(is_asked_about(&parked(800)), "before it was finished");
     let card = |made: i64| {
         move |d: &mut Detail| {
             let (id, key) = ("t_0000beef".into(), String::new());

@@ -21,7 +21,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::board::{Detail, Event, Run};
+use super::{Detail, Event, Run};
 use crate::clip::{clip, clip_words};
 use crate::redact::redact;
 use crate::time::Time;

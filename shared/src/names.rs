@@ -1,4 +1,4 @@
-//! What a task is called.
+//! What a task and a profile are called.
 
 /// Longest task id that a title or a decision can name, in bytes.
 const MOST: usize = 80;
@@ -15,6 +15,14 @@ pub fn may_be_task_id(s: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "_-.:/#@+".contains(c);
     let starts = s.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     starts && s.len() <= MOST && s.chars().all(plain) && !s.contains("..") && !s.contains("//")
+}
+
+/// Whether a name is one for a profile: `^[a-z0-9][a-z0-9_-]{0,63}$`, as Hermes 0.19 has it (`_PROFILE_ID_RE`); a board
+/// without profile folders uses the same.
+pub(crate) fn is_profile(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let rest = |b: u8| plain(b) || b == b'_' || b == b'-';
+    name.len() <= 64 && name.bytes().next().is_some_and(plain) && name.bytes().all(rest)
 }
 
 #[cfg(test)]
