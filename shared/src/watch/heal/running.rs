@@ -22,6 +22,12 @@ const BLIND: i64 = 6 * 3_600;
 /// The word for it.
 const UNREADABLE: &str = "log-unreadable";
 
+/// Why a task is parked, and when its provider answers again where its log says so.
+pub(super) struct Hold {
+    pub(super) cause: Cause,
+    pub(super) resets: Option<Time>,
+}
+
 /// What is dead about a running row.
 struct Death<'a> {
     case: &'a str,
@@ -158,11 +164,13 @@ impl Rules<'_> {
             && e.cause.owner() == Owner::Distress
         {
             because.push_str(&format!("; its log ends on {}", e.cause.as_str()));
-            return self.park(t, death.case, death.look.proof.clone(), e.cause, &because);
+            let why = Hold { cause: e.cause, resets: e.resets };
+            return self.park(t, death.case, death.look.proof.clone(), why, &because);
         }
         if let Some(card) = t.detail.cards.first() {
             because.push_str(&format!("; its distress card {card} is open"));
-            return self.park(t, death.case, death.look.proof.clone(), Cause::WorkerGone, &because);
+            let why = Hold { cause: Cause::WorkerGone, resets: None };
+            return self.park(t, death.case, death.look.proof.clone(), why, &because);
         }
         let warnings = match self.ground(t) {
             Ground::Unnoted(state) => return self.note_tree(t, &state, &because),
@@ -287,7 +295,7 @@ impl Rules<'_> {
         t: &TaskSeen,
         case: &str,
         proof: Option<Proof>,
-        cause: Cause,
+        Hold { cause, resets }: Hold,
         because: &str,
     ) -> Verdict {
         let held = history::tally(&t.detail, seconds(self.policy.decay)).holds;
@@ -299,12 +307,15 @@ impl Rules<'_> {
                 hermes::handed_to_person(&t.detail, cause, "hold-cap", self.person_for(t), trail)
             });
         }
+        let now = self.seen.now;
         let wait = word::hold_for(self.policy, cause, held, &t.detail.task.id);
-        let until = self.seen.now.plus(wait);
+        let latest = now.plus(seconds(self.policy.hold_max));
+        let stated = resets.filter(|at| *at > now).map(|at| at.min(latest));
+        let until = stated.unwrap_or(now.plus(wait));
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
         let because = format!("{because}; held until {}", until.local_clock());
         let verb = Verb::new("park", case, because).cause(Some(cause)).proof(proof);
-        let verb = verb.fact("hold", hold(cause, &key, self.seen.now, until));
+        let verb = verb.fact("hold", hold(cause, &key, now, until));
         self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail))
     }
 

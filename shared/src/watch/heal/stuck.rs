@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::history::{self, Brake, StormPolicy};
 use super::resume;
+use super::running::Hold;
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
 use crate::board::{Detail, Event, Status, claimer_pid, hermes};
@@ -300,13 +301,15 @@ impl Rules<'_> {
                 }
                 LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
                     let because = format!("{because}; its log ends on {}", e.cause.as_str());
-                    return self.park(t, "leaked-claim", None, e.cause, &because);
+                    let why = Hold { cause: e.cause, resets: e.resets };
+                    return self.park(t, "leaked-claim", None, why, &because);
                 }
                 _ => {}
             }
             if let Some(card) = d.cards.first() {
                 let because = format!("{because}; its distress card {card} is open");
-                return self.park(t, "leaked-claim", None, Cause::WorkerGone, &because);
+                let why = Hold { cause: Cause::WorkerGone, resets: None };
+                return self.park(t, "leaked-claim", None, why, &because);
             }
         }
         self.step(t, Verb::new("release", "leaked-claim", because), |trail| hermes::leak_cleared(d, trail))

@@ -10,6 +10,7 @@ use super::{Policy, decide, history};
 use crate::board::{Change, Comment, Event, Kin, Run, Status, Task};
 use crate::cause::Cause;
 use crate::config::Config;
+use crate::config::span::seconds;
 use crate::host::{HostFacts, Life, Look, Orphan, Proof};
 use crate::logs::{Evidence, LogEnd};
 use crate::time::Time;
@@ -611,13 +612,24 @@ fn holds_grow_end_and_are_bounded() {
             }
         })
     };
-    let until = |n: i64| {
-        let d = decided(held(n));
+    let ends = |d: &Decision| {
         let Change::AddEvent { payload, .. } = d.steps[0].changes.last().unwrap().clone() else { panic!() };
         payload["until"].as_i64().unwrap() - NOW.0
     };
+    let until = |n: i64| ends(&decided(held(n)));
     assert!((900..=1_080).contains(&until(0)), "{}", until(0));
     assert!((1_800..=2_160).contains(&until(1)), "{}", until(1));
+    // A reset that the log states counts, within the longest hold; one that has passed says nothing of the next limit.
+    let stated = |n: i64, after: i64| {
+        let d = decided(with!(held(n), |t| {
+            let said = Evidence { resets: Some(NOW.plus(after)), ..Evidence::new(Cause::RateLimit, 0) };
+            t.log = LogEnd::Ended(said);
+        }));
+        ends(&d)
+    };
+    let most = seconds(config().heal.hold_max);
+    assert_eq!([stated(0, 20), stated(2, 20), stated(0, 5_000), stated(0, most + 1)], [20, 20, 5_000, most]);
+    assert_eq!(stated(0, -1), until(0));
     let d = decided(held(3));
     assert!(line(&d).starts_with("hand-over dead-worker"), "{}", line(&d));
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("blocked", Some(Status::Blocked)));
