@@ -202,6 +202,9 @@ fn on_or_off<S: serde::Serializer>(switch: &bool, s: S) -> std::result::Result<S
     s.serialize_str(if *switch { "on" } else { "off" })
 }
 
+/// The largest `heal.max_resumes`.
+pub const MOST_RESUMES: u32 = 25;
+
 const fn minutes(n: u64) -> Duration {
     Duration::from_secs(n * 60)
 }

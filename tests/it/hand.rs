@@ -12,6 +12,29 @@ fn id(b: &TestBoard, args: &[&str]) -> String {
     b.hand(&all).ok().trim().to_owned()
 }
 
+/// Whose board it is moves the log back: our own checkpoint would be one more moment at which Hermes 0.19 finds its file too short.
+#[test]
+fn what_is_written_stays_in_the_log_of_somebody_elses_board() {
+    let b = TestBoard::new();
+    b.add("t_00000a10", "ready");
+    // Somebody has it open, as a gateway has.
+    let gateway = b.open();
+    gateway.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let file = || std::fs::metadata(&b.db).map(|m| (m.len(), m.modified().unwrap())).unwrap();
+    let before = file();
+    let long = "word ".repeat(12_000);
+    for _ in 0..100 {
+        b.hand(&["comment", "t_00000a10", &long]).ok();
+    }
+    let log = std::fs::metadata(b.path().join("kanban.db-wal")).unwrap().len();
+    assert!(log > 1_000 * 4_096, "more than what SQLite leaves in a log by itself: {log}");
+    assert!(file() == before, "the board's file was written");
+    assert_eq!(
+        gateway.query_row("SELECT count(*) FROM task_comments", [], |r| r.get::<_, i64>(0)).unwrap(),
+        100
+    );
+}
+
 #[test]
 fn a_day_of_work_from_the_ready_queue() {
     let b = TestBoard::own();

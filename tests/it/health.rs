@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Kept, TestBoard, marked, now, program, ran, until};
 
+const MAY_STOP: &str = "[heal]\nallow_stop = \"on\"\n";
+
 /// A task at work: a real process that carries its marks, and a transcript that its claim names.
 pub struct Work {
     pub board: TestBoard,
@@ -120,8 +122,10 @@ impl Work {
         Work { board, task, worker, transcript }
     }
 
+    /// Its worker may be stopped, and passes have watched the clock for long enough.
     pub fn allow_stop(mut self) -> Work {
-        self.board.config.push_str("[heal]\nallow_stop = \"on\"\n");
+        self.board.config.push_str(MAY_STOP);
+        self.board.watched();
         self
     }
 
@@ -262,6 +266,21 @@ fn a3_a_stall_is_resumed_where_its_worker_may_be_stopped() {
     let pair = json!(["RUNNING>RESUMING:health:Stalled", "RESUMING>PENDING:resume-ready"]);
     assert_eq!(w.transitions("crashed"), pair);
     w.is_settled();
+}
+
+#[test]
+fn a3_nobody_is_stopped_for_a_silence_that_may_be_a_clock_that_was_set() {
+    // The state file is lost, and with it that the clock was set: a healthy worker looks as this one does.
+    let mut w = Work::alone(&silent(7_200));
+    w.board.config.push_str(MAY_STOP);
+    let said = w.heal(&[]);
+    assert!(said.contains("tell: Stalled") && said.contains("nothing is remembered from before"), "{said}");
+    assert!(w.worker.is_running() && w.status() == "running");
+    w.board.remembers_more(1_200);
+    w.is_left("a person was told at");
+    w.board.remembers_more(1_200);
+    assert!(w.heal(&[]).contains("resume: Stalled"));
+    assert!(!w.worker.is_running());
 }
 
 #[test]

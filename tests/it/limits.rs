@@ -287,6 +287,33 @@ fn a_refused_key_is_not_tried_again_by_the_clock_alone() {
     assert_eq!(free, "1", "one of them tries");
 }
 
+// A mail for each pass would be one every two minutes.
+#[test]
+fn that_cards_wait_is_said_when_it_begins_and_when_it_ends() {
+    let mut b = lunas(&[]);
+    let config = b.config.clone();
+    b.config.push_str("[profiles.tuesday]\nprovider = \"moon\"\nendpoint = \"https://api.example/v1\"\n");
+    b.died_of("t_00000150", LIMITED);
+    let said = |b: &TestBoard, later: i64| {
+        let said = b.pass_of("synthesize-distress", later, &[]);
+        (said.code, said.err)
+    };
+    let mut heard = vec![said(&b, 0), said(&b, 60), said(&b, 120), said(&b, 180)];
+    heard.retain(|(code, err)| *code != 0 || !err.is_empty());
+    let [(0, once)] = &heard[..] else { panic!("not once, or not with exit 0: {heard:?}") };
+    assert!(
+        once.contains("cards that wait: 1; the orchestrator works with the provider that refuses"),
+        "{once}"
+    );
+    b.config = config;
+    let (code, over) = said(&b, 2_400);
+    assert!(
+        code == 0 && over.contains("no longer: the orchestrator works with the provider"),
+        "{code} {over}"
+    );
+    assert_eq!(said(&b, 2_460), (0, String::new()));
+}
+
 // It books an end and starts the next attempt in one tick: a pass sees a task that runs.
 #[test]
 fn beside_a_gateway_the_first_refusal_holds_the_other_work_of_its_provider() {

@@ -353,6 +353,22 @@ impl TestBoard {
         ran(self.command("heal").arg("--db").arg(&self.db).args(["--now", &at]).args(args))
     }
 
+    /// As if passes had watched the clock of this machine for a day.
+    pub fn watched(&self) {
+        let other = TestBoard::new();
+        other.add("t_0a7c4ed0", "ready");
+        other.run_it("t_0a7c4ed0", Some(i64::from(std::process::id())), 5);
+        ran(other.command("heal").env("XDG_STATE_HOME", self.path().join("state"))).ok();
+        self.remembers_more(86_400);
+    }
+
+    /// As if the memory of the passes began so many seconds earlier.
+    pub fn remembers_more(&self, seconds: i64) {
+        let memory = Connection::open(self.path().join("state/watchbill/state.db")).unwrap();
+        let earlier = format!("UPDATE sightings SET since = since - {seconds} WHERE key = 'clock-known:'");
+        assert_eq!(memory.execute(&earlier, []).unwrap(), 1);
+    }
+
     /// Runs `board` on this board.
     pub fn hand(&self, args: &[&str]) -> Ran {
         ran(self.command("board").arg("--db").arg(&self.db).args(args))

@@ -23,9 +23,9 @@ use words::{Row, SESSION, is_close, is_start, query};
 
 use crate::logs::{Evidence, Format, Line, LogEnd, Signal};
 
-/// How many attempts before the newest one are remembered by their ends: more than a dispatcher starts before it gives a task up
-/// and a watcher tries again.
-pub const MAX_EARLIER: usize = 12;
+/// How many attempts before the newest one are remembered by their ends: more than `heal.max_resumes` can be, so that these alone
+/// tell whether a task died too often.
+pub const MAX_EARLIER: usize = 30;
 
 /// Reads a Hermes worker log line by line. What it keeps is a few KiB, however long the log is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

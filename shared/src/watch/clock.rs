@@ -12,6 +12,8 @@ pub(crate) const FUTURE: i64 = 120;
 const MOVED: i64 = 60;
 /// Under this name the state file remembers when a pass saw that the clock had been set.
 const SET: &str = "clock-set:";
+/// And under this one since when it would have seen that.
+const KNOWN: &str = "clock-known:";
 
 /// Why time cannot be trusted in this pass, if so: a board from the future, or a wall clock that jumped.
 pub(crate) fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
@@ -22,6 +24,10 @@ pub(crate) fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) ->
         let boot = world.host.facts().boot_id;
         world.cache.clock_moved(&boot, world.clock_offset)
     };
+    if moved.is_none() && !pass.clock_given {
+        world.cache.forget(KNOWN, &BTreeSet::new());
+        world.cache.sight(KNOWN, pass.now);
+    }
     if has_moved(moved).is_some() {
         world.cache.forget(SET, &BTreeSet::new());
         world.cache.sight(SET, pass.now);
@@ -44,6 +50,15 @@ pub(crate) fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
         return None;
     }
     world.cache.newest(SET).map(|(_, at)| at.min(pass.now))
+}
+
+/// Since when passes would have seen that the wall clock was set; what happened to it before is lost with the state file. `None`:
+/// the clock is given.
+pub(crate) fn known_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
+    if pass.clock_given {
+        return None;
+    }
+    world.cache.newest(KNOWN).map(|(_, at)| at.min(pass.now))
 }
 
 /// The seconds by which the clock moved, where they are too many.

@@ -87,16 +87,26 @@ pub(crate) fn by_board(d: &Detail, mut reading: Reading) -> Reading {
     reading
 }
 
+/// Whether an attempt may have a part of its own in the log.
+fn wrote(run: &Run) -> bool {
+    // Before its start: the clock was set back meanwhile.
+    let took_time = run.ended_at != Some(run.started_at);
+    took_time && run.outcome.as_deref() != Some("spawn_failed")
+}
+
+/// Attempts whose parts of the log are kept, if they wrote one, the newest first. What ended an older one cannot be told.
+pub(crate) fn remembered(d: &Detail) -> impl Iterator<Item = &Run> {
+    d.runs.iter().scan(0, |parts, run| {
+        *parts += usize::from(wrote(run));
+        (*parts <= 1 + MAX_EARLIER).then_some(run)
+    })
+}
+
 /// Finished attempts and the lines they ended on, the newest first: the last parts of the log beside the newest attempts. Nothing in
 /// the log says which part is whose. Where it has one part for each attempt, they are in the same order; else they are compared as
 /// far as attempts followed one another at once, because across a pause one may have written none.
 pub(crate) fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Evidence)> {
-    let wrote = |r: &&Run| {
-        // Before its start: the clock was set back meanwhile.
-        let took_time = r.ended_at != Some(r.started_at);
-        took_time && r.outcome.as_deref() != Some("spawn_failed")
-    };
-    let runs: Vec<&Run> = d.runs.iter().filter(wrote).collect();
+    let runs: Vec<&Run> = d.runs.iter().filter(|r| wrote(r)).collect();
     let Some(newest) = runs.first() else { return Vec::new() };
     let is_silent = newest.ended_at.is_none() && reading.modified.is_some_and(|at| at < newest.started_at);
     let at_once = |pair: &[&Run]| pair[1].ended_at.is_some_and(|end| pair[0].started_at.since(end) <= PAUSE);

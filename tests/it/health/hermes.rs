@@ -408,6 +408,7 @@ fn a_worker_of_hermes_that_is_stalled_is_resumed_where_it_may_be_stopped() {
     assert!(w.worker.is_running());
     let mut w = Work::new(&[Session::new(7_200)], STORES[1].1);
     w.board.config.push_str("[heal]\nallow_stop = \"on\"\n");
+    w.board.watched();
     let said = w.board.heal(&[]).ok();
     assert!(said.starts_with(&format!("{} resume: Stalled", w.task)), "{said}");
     assert!(!w.worker.is_running() && w.board.task(&w.task, "status") == "ready");

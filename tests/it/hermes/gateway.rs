@@ -20,6 +20,9 @@ use super::provider::Provider;
 use crate::support::{Kept, Ran, executable, marked, ran};
 use crate::tools;
 
+mod kills; // workers, passes and the gateway killed at random
+mod night; // tasks of all kinds beside it, and the faults of a night one after the other
+
 /// A gateway of its own session, killed at the end of the test.
 struct Gateway(Kept);
 

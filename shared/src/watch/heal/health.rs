@@ -22,7 +22,7 @@ use crate::health::{self, Action, Alert, Check};
 use crate::host::{Look, Target};
 use crate::logs::vitals::{Turn, Vitals};
 use crate::quote;
-use crate::time::words;
+use crate::time::{Time, words};
 use crate::watch::people;
 
 /// Most bytes of what an alert found that stand in a reason.
@@ -42,7 +42,7 @@ impl Rules<'_> {
         if let Some(why) = &vitals.hidden {
             return Verdict::Unknown(format!("{alive}; how it fares is not known: {why}"));
         }
-        let alerts = health::alerts(&self.since_steady(vitals), self.detect, self.seen.now);
+        let alerts = self.alerts(vitals, self.seen.steady_since);
         let acting = alerts.iter().find(|a| self.policy.action(a.check) != Action::Ignore);
         let Some(alert) = acting else {
             let ignored: Vec<_> = alerts.iter().map(|a| format!("{} ({})", a.check, said(a))).collect();
@@ -66,7 +66,16 @@ impl Rules<'_> {
         }
         match &t.target {
             Some(target) if self.policy.allow_stop && !resume::is_capped(t, self.policy) => {
-                self.resume(t, target, alert.check, &found)
+                match self.seen.known_since.filter(|known| !self.is_seen_since(vitals, alert, *known)) {
+                    None => self.resume(t, target, alert.check, &found),
+                    Some(known) => {
+                        let why = format!(
+                            "nothing is remembered from before {}, and the clock may have been set then",
+                            known.local_clock()
+                        );
+                        self.to_person(t, look, alert.check, &format!("{found}; {why}"))
+                    }
+                }
             }
             Some(_) if self.policy.allow_stop => {
                 let found = format!("{found}; too many attempts died since the last success (resume-cap)");
@@ -84,16 +93,23 @@ impl Rules<'_> {
         }
     }
 
-    /// The same as if its last sign had come no earlier than the clock was last set: how long ago that sign was, nobody knows.
-    fn since_steady(&self, vitals: &Vitals) -> Vitals {
+    /// What is not well, as if the last sign of life had come no earlier than at that time, when the clock was last set: how long ago
+    /// that sign was, nobody knows.
+    fn alerts(&self, vitals: &Vitals, steady: Option<Time>) -> Vec<Alert> {
         let mut vitals = vitals.clone();
-        if let Some(steady) = self.seen.steady_since {
+        if let Some(steady) = steady {
             vitals.active = vitals.active.map(|at| at.max(steady));
             if let Turn::Tool { since } = &mut vitals.turn {
                 *since = (*since).max(steady);
             }
         }
-        vitals
+        health::alerts(&vitals, self.detect, self.seen.now)
+    }
+
+    /// Whether this would be found by what happened since then alone.
+    fn is_seen_since(&self, vitals: &Vitals, alert: &Alert, since: Time) -> bool {
+        let since = self.seen.steady_since.max(Some(since));
+        self.alerts(vitals, since).iter().any(|a| a.check == alert.check)
     }
 
     /// Tells a person of a worker that lives and is not stopped. Claim and run stay as they are.

@@ -66,6 +66,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let newest = events.iter().map(|(_, e)| e.at).max();
     seen.clock_fault = clock::fault(world, pass, newest);
     seen.steady_since = clock::steady_since(world, pass);
+    seen.known_since = clock::known_since(world, pass);
     seen.runtime = Some(runtime(world, &events, now));
     seen.recent = recent(events);
     seen.probes = probes(world, &seen.recent)?;

@@ -14,12 +14,12 @@ use super::{Policy, Rules, Verb, Verdict, history, session};
 use crate::board::verification;
 use crate::board::{Change, Detail, Event, Run, Status, hermes};
 use crate::cause::{Cause, Owner};
-use crate::config::TreeDrift;
+use crate::config::{MOST_RESUMES, TreeDrift};
 use crate::error::Result;
 use crate::host::{Life, Look};
-use crate::logs::LogEnd;
 use crate::logs::usage::Tokens;
 use crate::logs::vitals::{Turn, Vitals};
+use crate::logs::{LogEnd, MAX_EARLIER};
 use crate::packet::{self, Autopsy, Packet, Standing};
 use crate::quote;
 use crate::time::Time;
@@ -316,6 +316,9 @@ pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
     if packet.is_blank() { Vec::new() } else { hermes::commented("heal", &packet::render(&packet)) }
 }
 
+// The attempts whose parts of the log are kept are enough to be over any cap.
+const _: () = assert!(MAX_EARLIER >= MOST_RESUMES as usize);
+
 /// Whether an attempt died of nothing that is known, by its run alone: its worker was there and then was not. What was taken back
 /// or never started says so there.
 fn died(run: &Run) -> bool {
@@ -340,13 +343,14 @@ fn is_explained(t: &TaskSeen, run: &Run) -> bool {
 
 /// Attempts that died since the last success or the last word of somebody else, the open one among them. What was refused by a
 /// provider, an endpoint or the protocol did not die, however its dispatcher booked it: a pass wrote that down, or the log says it.
+/// Where the log does not reach back to an attempt, it may have been refused as well, and does not count.
 pub(super) fn attempts(t: &TaskSeen) -> i64 {
     let d = &t.detail;
     let explained: BTreeSet<i64> = ended::explained(d).into_iter().chain(t.refused.iter().copied()).collect();
     let fresh = d.events.iter().rev().find(|e| word::starts_anew(d, e)).map(|e| e.at);
     // The open attempt ends after that word, whenever it began.
     let since = |r: &Run| r.ended_at.is_none() || fresh.is_none_or(|fresh| r.started_at >= fresh);
-    let episode = d.runs.iter().take_while(|r| r.outcome.as_deref() != Some("completed") && since(r));
+    let episode = ended::remembered(d).take_while(|r| r.outcome.as_deref() != Some("completed") && since(r));
     let dead = episode.filter(|r| died(r) && !explained.contains(&r.id));
     i64::try_from(dead.count()).unwrap_or(i64::MAX)
 }

@@ -31,6 +31,9 @@ pub struct Seen {
     /// When a pass saw that the clock had been set; no silence of anything that lives is measured from before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_since: Option<Time>,
+    /// Since when passes would have seen that the clock was set; nobody is stopped for a silence from before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_since: Option<Time>,
     /// Profiles whose key is refused, of those that would be tried again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub refused_keys: BTreeSet<String>,
@@ -56,6 +59,7 @@ impl Seen {
             own_board: false,
             clock_fault: None,
             steady_since: None,
+            known_since: None,
             refused_keys: BTreeSet::new(),
             quiet_until: None,
             tasks: Vec::new(),

@@ -234,6 +234,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
         own_board: false,
         clock_fault: None,
         steady_since: None,
+        known_since: None,
         refused_keys: std::collections::BTreeSet::new(),
         quiet_until: None,
         tasks,

@@ -157,11 +157,10 @@ pub(in crate::sim) fn stop(sim: &Sim, target: &Target) -> Option<String> {
     }
     let Some(fare) = truth.fares.get(&target.task) else { return said("nobody knows how it fares".into()) };
     let silent = truth.second - fare.active_second;
-    // Where the memory of a clock that was set is lost, nobody can tell how long it was silent. Slips are small.
-    let is_silent = silent >= STALL - 120 || truth.forgot_clock;
     match () {
-        () if fare.in_tool && silent < TOOL && !truth.forgot_clock => said("it waits for its tool".into()),
-        () if !is_silent => said(format!("it wrote {silent} s ago")),
+        () if fare.in_tool && silent < TOOL => said("it waits for its tool".into()),
+        // Slips are small.
+        () if silent < STALL - 120 => said(format!("it wrote {silent} s ago")),
         () => None,
     }
 }

@@ -45,6 +45,7 @@ pub fn all() -> Vec<Incident> {
             "acceptance list",
             |w| {
                 w.home.configure(MAY_STOP);
+                w.home.watched();
                 w.living(Some(&silent(7_200)));
             },
             Recovered,
@@ -98,6 +99,7 @@ pub fn all() -> Vec<Incident> {
             "acceptance list",
             |w| {
                 w.home.configure(MAY_STOP);
+                w.home.watched();
                 w.living(Some(&dear(7_200)));
             },
             Recovered,

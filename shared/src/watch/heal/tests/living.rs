@@ -181,6 +181,33 @@ fn no_silence_is_measured_across_a_clock_that_was_set() {
 }
 
 #[test]
+fn nobody_is_stopped_for_a_silence_from_before_what_is_remembered() {
+    let since = ago(26 * 3_600);
+    let tool = Vitals { turn: Turn::Tool { since }, active: Some(since), ..Vitals::default() };
+    for vitals in [stalled(), Vitals { turn: Turn::Stream, ..stalled() }, tool] {
+        let t = faring(vitals);
+        let known = |seconds: i64, steady: Option<i64>| {
+            let (known_since, steady_since) = (Some(ago(seconds)), steady.map(ago));
+            line(&decide(&Seen { known_since, steady_since, ..seen(vec![t.clone()]) }, &pass(), &allowed()))
+        };
+        for seconds in [0, 29 * 60] {
+            let said = known(seconds, None);
+            assert!(
+                said.starts_with("tell health:Stalled") && said.contains("nothing is remembered from before"),
+                "{said}"
+            );
+        }
+        assert!(known(25 * 3_600, None).starts_with("resume health:Stalled"), "{}", known(25 * 3_600, None));
+        assert!(known(25 * 3_600, Some(60)).starts_with("- worker alive: as seen"));
+    }
+    // What no clock tells is found at once.
+    let failing = Some(Repeat { times: 12, call: "Bash: make".into() });
+    let loops = faring(Vitals { failing, ..Vitals::default() });
+    let seen = Seen { known_since: Some(ago(0)), ..seen(vec![loops]) };
+    assert!(!line(&decide(&seen, &pass(), &allowed())).contains("remembered"));
+}
+
+#[test]
 fn a_resume_stops_only_where_it_may_and_can() {
     let t = faring(stalled());
     begins(

@@ -210,6 +210,17 @@ fn attempts_that_died_are_counted_since_the_last_success_or_the_last_word() {
     let told = |runs: &[i64]| with!(three(), |t| t.refused = runs.to_vec());
     assert!(!capped(told(&[9, 8])), "two of them in the log");
     assert!(capped(told(&[9])), "one of them: three are left");
+    // The log reaches back so far only: what ended the attempts before that nobody can tell, so they count for nothing.
+    let kept = i64::try_from(crate::logs::MAX_EARLIER).unwrap();
+    let many = dead((1..=kept + 2).map(crashed).collect(), vec![]);
+    let cap =
+        |t: &TaskSeen| line(&decide(&super::seen(vec![t.clone()]), &pass(), &none)).contains("resume-cap");
+    let newest: Vec<i64> = many.detail.runs.iter().map(|r| r.id).take(1 + crate::logs::MAX_EARLIER).collect();
+    assert!(
+        !cap(&with!(many.clone(), |t| t.refused = newest.clone())),
+        "all that the log tells were refused"
+    );
+    assert!(cap(&with!(many, |t| t.refused = newest[..newest.len() - 1].to_vec())), "all but one");
     // A living worker is stopped only where its own death would not be over the cap, whatever refused it meanwhile.
     let stops = |t: &TaskSeen| !super::super::resume::is_capped(t, &two.heal);
     assert!(stops(&dead(vec![crashed(1)], vec![])) && !stops(&dead(vec![crashed(1), crashed(2)], vec![])));
