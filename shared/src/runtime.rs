@@ -109,16 +109,6 @@ pub(crate) fn auto_decomposes(root: &Path) -> bool {
     settings(&root.join("config.yaml")).auto_decompose.unwrap_or(true)
 }
 
-/// Where Hermes keeps its boards, as its configuration says it, unless that is SQLite.
-pub(crate) fn foreign_storage(root: &Path) -> Option<String> {
-    let text = provider::yaml_text(&root.join("config.yaml"));
-    let documents = Yaml::load_from_str(&text).unwrap_or_default();
-    let kanban = documents.first().and_then(|d| d.as_mapping_get("kanban"))?;
-    let backend =
-        kanban.as_mapping_get("storage")?.as_mapping_get("backend")?.as_str()?.trim().to_lowercase();
-    (!backend.is_empty() && backend != "sqlite").then_some(backend)
-}
-
 /// Hermes' own settings that change what a death means.
 #[derive(Debug, Default)]
 struct Kanban {

@@ -125,6 +125,38 @@ fn a_root_whose_boards_are_stored_elsewhere_is_65_in_one_line() {
 }
 
 #[test]
+fn an_old_file_of_a_root_whose_boards_are_stored_elsewhere_is_65_and_stays_as_it_is() {
+    let b = TestBoard::new();
+    broken(&b);
+    let config = |backend: &str| {
+        let text = format!("kanban: {{storage: {{backend: {backend}}}}}\n");
+        fs::write(b.path().join("config.yaml"), text).unwrap();
+    };
+    config("postgres");
+    let before = b.dump();
+    let told = format!(
+        "{}: an old file: Hermes stores these boards in postgres, and only SQLite files can be read",
+        b.db.display()
+    );
+    for name in ["heal", "synthesize-distress", "route-blocked", "budget-check"] {
+        let by_root = ran(b.command(name).env_remove("HERMES_KANBAN_DB").arg("--hermes-root").arg(b.path()));
+        assert_eq!(by_root.fails(65), format!("{name}: {told}"));
+        assert_eq!(ran(b.command(name).arg("--db").arg(&b.db)).fails(65), format!("{name}: {told}"));
+    }
+    let other = |program: &str, args: &[&str]| ran(b.command(program).args(args).arg("--db").arg(&b.db));
+    assert!(other("board", &["list"]).fails(65).contains(&told));
+    assert!(other("watchbill", &["doctor"]).out.contains("stores these boards in postgres"));
+    assert_eq!(b.dump(), before);
+    config("sqlite");
+    assert!(b.heal(&["-n"]).ok().contains("t_000000a1 requeue"));
+    // A board of our own has nothing to do with it.
+    config("postgres");
+    let own = b.path().join("own.db");
+    ran(b.command("board").arg("--db").arg(&own).arg("init")).ok();
+    ran(b.command("heal").arg("--db").arg(&own).arg("--hermes-root").arg(b.path())).ok();
+}
+
+#[test]
 fn a_board_without_runs_is_read_but_never_written() {
     let b = TestBoard::new();
     broken(&b);

@@ -3,9 +3,12 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use saphyr::{LoadableYamlNode, Yaml};
+
 use super::BoardId;
 use crate::error::{Error, Kind, Result};
 use crate::foreign;
+use crate::quote;
 
 /// The environment, handed in so that resolution can be tested without touching the process's own.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -222,6 +225,17 @@ fn all_under(root: &Path) -> Vec<BoardId> {
         slug: Some(slug),
     };
     slugs.into_iter().map(id).filter(|id| has_board(&id.path)).collect()
+}
+
+/// Where Hermes keeps the boards of a root, as its configuration says it, unless that is SQLite. A `kanban.db` that still lies
+/// there is an old copy then.
+pub(crate) fn foreign_storage(root: &Path) -> Option<String> {
+    // Most configurations do not name it, and this is asked for each board that is opened.
+    let text = foreign::text(&root.join("config.yaml")).filter(|text| text.contains("storage"))?;
+    let documents = Yaml::load_from_str(&text).unwrap_or_default();
+    let storage = documents.first()?.as_mapping_get("kanban")?.as_mapping_get("storage")?;
+    let backend = storage.as_mapping_get("backend")?.as_str()?.trim().to_lowercase();
+    (!backend.is_empty() && backend != "sqlite").then(|| quote::inline(&backend, 60))
 }
 
 fn is_archived(board_json: &Path) -> bool {

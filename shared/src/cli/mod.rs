@@ -34,8 +34,7 @@ use crate::config::{Config, Loaded};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::pass::Tools;
-use crate::report::{Loudness, printable};
-use crate::runtime;
+use crate::report::Loudness;
 use crate::session::opencode::Opencode;
 use crate::time::Time;
 use crate::watch::Pass;
@@ -132,10 +131,10 @@ impl Common {
 /// Why no board was found, where Hermes' own configuration says it.
 fn stored_elsewhere(which: &Which, missing: Error) -> Error {
     let root = discover::root(which.root.as_deref(), &env).filter(|_| missing.kind == Kind::NoInput);
-    let Some((root, backend)) = root.and_then(|r| runtime::foreign_storage(&r).map(|b| (r, b))) else {
+    let Some((root, backend)) = root.and_then(|r| discover::foreign_storage(&r).map(|b| (r, b))) else {
         return missing;
     };
-    let what = format!("its boards are stored in {}, and only SQLite files can be read", printable(&backend));
+    let what = format!("its boards are stored in {}, and only SQLite files can be read", backend);
     Error::new(Kind::Data, root.display().to_string(), what)
 }
 

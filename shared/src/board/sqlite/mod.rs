@@ -24,6 +24,7 @@ pub(crate) use self::file::{damaged, repair};
 use self::rows::{card_made, cell, event, front, int, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MOST_STEPS, parts};
+use super::discover::foreign_storage;
 use super::image::Cell;
 use super::{
     Board, BoardId, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
@@ -133,6 +134,12 @@ impl SqliteBoard {
             conn.query_row("PRAGMA application_id", [], |r| r.get::<_, i64>(0)).map_err(|e| told(&at, &e))?
                 == OUR_APPLICATION;
         settle(&conn, own, mode).map_err(|e| told(&at, &e))?;
+        if let Some(backend) = id.root.as_deref().filter(|_| !own).and_then(foreign_storage) {
+            let what = format!(
+                "an old file: Hermes stores these boards in {backend}, and only SQLite files can be read"
+            );
+            return Err(Error::new(Kind::Data, at, what));
+        }
         let columns = columns(&conn).map_err(|e| told(&at, &e))?;
         let tasks = columns.get("tasks");
         if let Some(missing) = NEEDED.iter().find(|c| !tasks.is_some_and(|t| t.contains(**c))) {
