@@ -19,7 +19,10 @@ struct Site {
 
 impl Site {
     fn new() -> Site {
-        let b = TestBoard::own();
+        Site::of(TestBoard::own())
+    }
+
+    fn of(b: TestBoard) -> Site {
         let root = fs::canonicalize(b.path()).unwrap();
         let (repo, tree) = (root.join("repo"), root.join("tree"));
         fs::create_dir_all(repo.join("src")).unwrap();
@@ -164,6 +167,76 @@ fn three_workers_bring_it_to_its_end_over_a_death_a_foreign_edit_and_a_block() {
     assert!(said.contains("nova"), "{said}");
     ran(&mut s.runs("nova", "cat > ../prompt; echo three >> src/a")).ok();
     assert_eq!((s.b.task(&task, "status"), s.b.task(&task, "assignee")), ("done".into(), "nova".into()));
+}
+
+#[test]
+fn each_field_of_the_card_is_as_on_a_hermes_board() {
+    let card = |s: &Site| {
+        let task = s.add(&["--out-of-scope", "notes", "--concern", "the lanterns"]);
+        // The folder of a task is Hermes' to record on its boards.
+        if s.b.value("PRAGMA application_id") == "0" {
+            let tree = s.tree.display();
+            s.b.sql(&format!(
+                "UPDATE tasks SET workspace_kind = 'worktree', workspace_path = '{tree}', branch_name = 'work'"
+            ));
+        }
+        let by_worker = |args: &[&str]| {
+            let mut board = s.b.command("board");
+            board.arg("--db").arg(&s.b.db).args(args).current_dir(&s.tree);
+            ran(board.env("HERMES_KANBAN_TASK", &task)).ok()
+        };
+        by_worker(&["claim", &task, "--worker", "luna"]);
+        fs::write(s.tree.join("src/a"), "two\n").unwrap();
+        git(&s.tree, &["commit", "-qam", "light four"]);
+        by_worker(&[
+            "packet",
+            &task,
+            "--verified",
+            "four of nine burn",
+            "--step",
+            "lamp five",
+            "--next",
+            "the fifth",
+        ]);
+        by_worker(&["heartbeat", &task, "--note", "lamp five"]);
+        fs::write(s.tree.join("notes"), "lamp\n").unwrap();
+        by_worker(&[
+            "block",
+            &task,
+            "--type",
+            "scope_boundary",
+            "--needs",
+            "somebody for the notes",
+            "the notes are wrong",
+        ]);
+        let body = s.b.value("SELECT body FROM tasks WHERE title LIKE '[BLOCKED]%'");
+        let row = "SELECT title || '|' || assignee || '|' || status || '|' || priority FROM tasks WHERE title LIKE '[BLOCKED]%'";
+        let said = "SELECT group_concat(author || ': ' || body, x'0a') FROM task_comments WHERE body LIKE 'Stopped%'";
+        let id = s.b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+        // The commands are those of each board's own program.
+        let command = format!("board --db {}", s.b.db.display());
+        let all =
+            format!("{}\n{body}\n{}", s.b.value(row), s.b.value(said)).replace(&command, "hermes kanban");
+        let all = all.replace(&task, "TASK").replace(&id, "CARD").replace(s.tree.to_str().unwrap(), "TREE");
+        // Without what the second of a step decides.
+        let moments =
+            ["> recorded ", "> - Tree then: git:", "- Commit: ", "| 1 | luna | unknown | blocked | "];
+        let lines = all.lines().map(|l| moments.into_iter().find(|m| l.starts_with(m)).unwrap_or(l));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let (own, hermes) = (card(&Site::new()), card(&Site::of(TestBoard::new())));
+    assert_eq!(own, hermes);
+    for line in [
+        "Worker: luna",
+        "Branch: work",
+        "Workspace: TREE",
+        "State: uncommitted",
+        "Completed: four of nine burn",
+        "Cannot touch: notes",
+        "somebody for the notes",
+    ] {
+        assert!(own.contains(line), "{line}: {own}");
+    }
 }
 
 #[test]
