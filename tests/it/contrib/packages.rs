@@ -76,3 +76,12 @@ fn dependencies_are_few_free_and_from_one_place() {
     let locked = text("Cargo.lock").matches("\n[[package]]").count();
     assert!(locked <= MOST, "{locked} packages in Cargo.lock, at most {MOST}");
 }
+
+/// Debian shows a description in lines of 80 characters, and wraps none.
+#[test]
+fn the_package_describes_itself_in_lines_that_fit() {
+    let manifest = text("Cargo.toml");
+    let said =
+        manifest.split("extended-description = \"\"\"\n").nth(1).unwrap().split("\"\"\"").next().unwrap();
+    assert!(said.lines().count() > 1 && said.lines().all(|line| line.len() < 80), "{said}");
+}

@@ -83,6 +83,9 @@ fn every_watcher_has_service_timer_and_cron_line() {
         assert_eq!(value("SuccessExitStatus"), Some("75"));
         assert_eq!(value("EnvironmentFile"), Some("-/etc/default/watchbill"));
         assert!(value("Environment").unwrap().starts_with("HERMES_HOME="), "the root is pinned");
+        // `journalctl -t` finds what it prints, and systemd's lines about each start and end are left out.
+        let journal = [value("SyslogIdentifier"), value("SyslogLevel"), value("LogLevelMax")];
+        assert_eq!(journal, [command.split(' ').next(), Some("notice"), Some("notice")]);
         assert!(value("Documentation").unwrap().ends_with(&format!("/{page}.md")));
         let timer = keys(&text(&format!("contrib/systemd/watchbill-{name}.timer")));
         for key in ["OnCalendar", "RandomizedDelaySec", "AccuracySec", "WantedBy"] {
