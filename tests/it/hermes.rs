@@ -17,6 +17,8 @@ mod crowd; // every watcher eight times at once, beside a dispatcher and a write
 mod dead; // work that dead workers left behind
 mod distress; // the full loop: a real death, its card, the orchestrator, the work done elsewhere
 #[cfg(feature = "real")]
+mod fails22; // what newly goes wrong with Hermes 0.22
+#[cfg(feature = "real")]
 mod gateway; // a dispatcher that lives as long as its gateway, and ends badly
 mod hand; // what `board` wrote: a card by hand, reassign, unblock
 mod left; // what is somebody else's word or business
