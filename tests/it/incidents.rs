@@ -3,12 +3,14 @@
 //! `docs/incidents.md`.
 //!
 //! `cargo test --features real --test it incidents::table -- --nocapture` prints the table; with `WATCHBILL_BLESS=1` it
-//! also writes it into the page. `WATCHBILL_INCIDENTS=E1,W-429` runs only these and compares nothing.
+//! also writes it into the page. `WATCHBILL_INCIDENTS=E1,W-429` runs only these and compares nothing. How Hermes 0.22.2 fares alone is
+//! kept in `tests/fixtures/incidents-0.22.2.json`, see [`newer`].
 
 mod agents; // agents that are no Hermes workers
 mod cases;
 mod gateway; // Hermes' own code, warm
 mod incident; // one incident, as data
+mod newer; // the same with Hermes 0.22.2, alone
 mod page; // the page and its generated part
 mod sessions; // agent sessions of opencode
 mod tale; // what happened, in words
@@ -37,23 +39,31 @@ fn run(incident: &Incident) -> Option<Told> {
 
 /// Runs incidents, some at a time, and gives their rows in order. `None` where the real Hermes is to be left out.
 fn all(incidents: &[Incident]) -> Option<Vec<Told>> {
+    each(incidents, 3, |incident| {
+        let began = Instant::now();
+        let one = run(incident)?;
+        println!("{}\n  in {:.1} s", page::row(incident, &one), began.elapsed().as_secs_f64());
+        Some(one)
+    })
+}
+
+/// The same for other lives, so many at a time.
+fn each<T: Send>(
+    incidents: &[Incident],
+    at_once: usize,
+    life: impl Fn(&Incident) -> Option<T> + Sync,
+) -> Option<Vec<T>> {
     // Two tellings at once of one incident would see each other's workers, who have the same names.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..incidents.len()).collect());
-    let told: Mutex<Vec<Option<Told>>> = Mutex::new(vec![None; incidents.len()]);
+    let told: Mutex<Vec<Option<T>>> = Mutex::new(incidents.iter().map(|_| None).collect());
     std::thread::scope(|s| {
-        for _ in 0..3 {
+        for _ in 0..at_once {
             s.spawn(|| {
                 let next = || queue.lock().unwrap().pop_front();
                 while let Some(i) = next() {
-                    let began = Instant::now();
-                    let Some(one) = run(&incidents[i]) else { return };
-                    println!(
-                        "{}\n  in {:.1} s",
-                        page::row(&incidents[i], &one),
-                        began.elapsed().as_secs_f64()
-                    );
+                    let Some(one) = life(&incidents[i]) else { return };
                     told.lock().unwrap()[i] = Some(one);
                 }
             });

@@ -73,6 +73,12 @@ impl Home {
         Some(Home::with(python_home()?))
     }
 
+    /// The same of Hermes 0.22.2.
+    #[cfg(feature = "real")]
+    pub fn bare_newer() -> Option<Home> {
+        Some(Home::with(super::python::newer_home()?))
+    }
+
     fn with(python: PathBuf) -> Home {
         let dir = tempfile::tempdir().unwrap();
         // Hermes' advice on scratch workspaces, once for each home, would bury what a failed test says.

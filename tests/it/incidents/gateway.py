@@ -3,6 +3,7 @@ does. One line of JSON in, one out: [command, arguments]."""
 
 import contextlib
 import fcntl
+import importlib
 import json
 import os
 import socket
@@ -12,6 +13,11 @@ import sys
 from hermes_cli import kanban_db as kb
 
 how, names = sys.argv[1:]
+# Hermes 0.22 keeps some of it in modules of their own.
+for part in ("connect", "dispatch"):
+    with contextlib.suppress(ImportError):
+        module = vars(importlib.import_module(f"hermes_cli.kanban_db_{part}"))
+        vars(kb).update({name: value for name, value in module.items() if name not in vars(kb)})
 
 
 @contextlib.contextmanager

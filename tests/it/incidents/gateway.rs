@@ -24,6 +24,8 @@ impl Gateway {
     pub fn new(home: &Home, how: &str, names: &str, worker: &Path) -> Gateway {
         let mut command = home.run("python");
         command.env("HERMES_BIN", worker).args(["-c", CODE, how, names]);
+        // 0.22 waits for a provider for up to ten minutes before a worker ends.
+        command.env("HERMES_KANBAN_TURN_RECOVERY", "0");
         let mut process = Kept(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
         let tell = process.0.stdin.take().unwrap();
         let mut said = BufReader::new(process.0.stdout.take().unwrap()).lines();

@@ -14,8 +14,10 @@ fn path() -> PathBuf {
 
 /// One line of the table.
 pub fn row(incident: &Incident, told: &Told) -> String {
+    let newer = super::newer::column().remove(incident.id);
+    let newer = newer.unwrap_or_else(|| "not tried".to_owned());
     format!(
-        "| {} | {} ({}) | {} | {} | {} |",
+        "| {} | {} ({}) | {} | {newer} | {} | {} |",
         incident.id, incident.title, incident.sources, told.alone, told.watched, told.verdict
     )
 }
@@ -23,7 +25,7 @@ pub fn row(incident: &Incident, told: &Told) -> String {
 /// The table of one group.
 #[cfg_attr(not(feature = "real"), expect(dead_code, reason = "only the whole table is written"))]
 pub fn group(name: &str, rows: &[String]) -> String {
-    let head = "| id | incident | Hermes alone | with Watchbill | verdict |\n|---|---|---|---|---|";
+    let head = "| id | incident | Hermes alone | Hermes 0.22.2 alone | with Watchbill | verdict |\n|---|---|---|---|---|---|";
     format!("### {name}\n\n{head}\n{}\n\n", rows.join("\n"))
 }
 

@@ -8,11 +8,16 @@ import sys
 
 from hermes_cli import kanban_db as kb
 
+try:
+    from hermes_cli.kanban_db_connect import connect_closing  # 0.22
+except ImportError:
+    connect_closing = kb.connect_closing
+
 what, task, run = sys.argv[1], os.environ["HERMES_KANBAN_TASK"], int(os.environ["HERMES_KANBAN_RUN_ID"])
 # Never at the same time as the dispatcher or another worker: Hermes 0.19 loses writes then.
 turns = open(kb.kanban_home() / "turns", "a")
 fcntl.flock(turns, fcntl.LOCK_EX)
-with kb.connect_closing() as conn:
+with connect_closing() as conn:
     if what == "works":
         kb.complete_task(conn, task, summary="did the work", expected_run_id=run)
     elif what == "decides":

@@ -46,6 +46,8 @@ pub struct World {
     pub gateway: Gateway,
     /// Our programs run here.
     pub watched: bool,
+    /// Its Hermes is 0.22.2.
+    is_newer: bool,
     /// The tasks the incident is about.
     pub tasks: Vec<String>,
     /// Processes that have nothing to do with any task.
@@ -83,8 +85,20 @@ pub struct World {
 impl World {
     /// `None` where the real Hermes is to be left out.
     pub fn new(watched: bool, incident: &Incident) -> Option<World> {
+        Some(World::of(Home::bare()?, if watched { 1 } else { 2 }, incident))
+    }
+
+    /// Hermes 0.22.2 alone.
+    #[cfg(feature = "real")]
+    pub fn newer(incident: &Incident) -> Option<World> {
+        let mut world = World::of(Home::bare_newer()?, 3, incident);
+        world.is_newer = true;
+        Some(world)
+    }
+
+    /// The first life is the one with our programs.
+    fn of(home: Home, life: u32, incident: &Incident) -> World {
         let (how, names) = (incident.how, if incident.pids { "pids" } else { "words" });
-        let home = Home::bare()?;
         let worker = home.path().join("worker");
         let script = format!(
             "#!/bin/sh\n. {}/acts/$HERMES_PROFILE\n",
@@ -97,7 +111,8 @@ impl World {
         let mut world = World {
             home,
             gateway,
-            watched,
+            watched: life == 1,
+            is_newer: false,
             tasks: Vec::new(),
             strangers: Vec::new(),
             provider: None,
@@ -114,7 +129,7 @@ impl World {
             how,
             names,
             acts: BTreeMap::new(),
-            series: series(incident.id, watched),
+            series: series(incident.id, life),
             made: 0,
             others: Vec::new(),
         };
@@ -124,7 +139,7 @@ impl World {
         }
         world
             .act("tuesday", Act::Decides(json!({"task": "SOURCE", "action": "reassign", "assignee": "sol"})));
-        Some(world)
+        world
     }
 
     /// From now on the workers of a profile do this.
@@ -162,6 +177,12 @@ impl World {
     pub fn real(&mut self, profile: &str, mode: &str) {
         let provider = self.provider.get_or_insert_with(|| Provider::new(&self.home));
         self.home.profile(profile, &provider.mode(mode));
+        if self.is_newer {
+            let config = self.home.path().join(format!("profiles/{profile}/config.yaml"));
+            let text = std::fs::read_to_string(&config).unwrap();
+            std::fs::write(config, text.replace("max_turns: 6", "max_turns: 6, auto_recovery_cycles: 0"))
+                .unwrap();
+        }
         self.act(profile, Act::Real);
     }
 
@@ -196,6 +217,11 @@ impl World {
         self.call("claim_task", json!([task]));
         if let Some(pid) = pid {
             self.call("_set_worker_pid", json!([task, pid]));
+            // 0.22 writes down which process has the pid now. The worker was another one, which had it before.
+            if self.is_newer && self.strangers.iter().any(|one| one.pid() == pid) {
+                let born = "SET worker_started_at = worker_started_at || '9' WHERE worker_pid";
+                self.home.sql(&format!("UPDATE tasks {born} = {pid}; UPDATE task_runs {born} = {pid}"));
+            }
         }
         task
     }
@@ -370,9 +396,8 @@ impl World {
 
 /// Where the ids of an incident's tasks begin: equal in every run, for waits are scattered by them, and its own, for
 /// processes of other homes must not seem to be its workers.
-fn series(id: &str, watched: bool) -> u32 {
-    let start: u32 = if watched { 1 } else { 2 };
-    id.bytes().fold(start, |hash, byte| (hash.wrapping_mul(16_777_619) ^ u32::from(byte)) & 0xff_ffff)
+fn series(id: &str, life: u32) -> u32 {
+    id.bytes().fold(life, |hash, byte| (hash.wrapping_mul(16_777_619) ^ u32::from(byte)) & 0xff_ffff)
 }
 
 /// Waits until a process has ended, or is a zombie.
