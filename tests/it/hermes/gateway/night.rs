@@ -1,6 +1,6 @@
 //! Tasks of all kinds beside a real gateway, and the faults of a night one after the other.
 //!
-//! `WATCHBILL_GATEWAY_MINUTES` says how long it lasts (default 6). The faults keep their places in it. From 25 minutes on the
+//! `WATCHBILL_GATEWAY_MINUTES` says how long it lasts; without it this is left out. The faults keep their places in it. From 25 minutes on the
 //! waits of the defaults fit into it, and then all work but what the last faults hit must be done.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -237,7 +237,12 @@ pub(super) fn at_once(home: &str, found: &mut BTreeSet<(String, String)>) {
 
 #[test]
 fn a_night_of_faults_beside_a_gateway() {
-    let minutes = std::env::var("WATCHBILL_GATEWAY_MINUTES").map_or(6.0, |m| m.parse::<f64>().unwrap());
+    let Ok(minutes) = std::env::var("WATCHBILL_GATEWAY_MINUTES") else {
+        return say(
+            "left out without WATCHBILL_GATEWAY_MINUTES: Hermes 0.19 may split its own board meanwhile",
+        );
+    };
+    let minutes: f64 = minutes.parse().unwrap();
     let Some(mut home) = Home::new() else { return };
     let provider = Provider::new(&home);
     provider.turn("reports", "ok");
