@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::run::Result;
+use anyhow::{Context as _, Result, anyhow, bail};
 
 /// Why a program that counts is not used: it was asked so, which is said in the table.
 pub(crate) fn left_out(variable: &str) -> bool {
@@ -23,7 +23,7 @@ pub(crate) fn has(program: &str, variable: &str) -> Result<bool> {
     }
     match Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(true),
-        _ => Err(format!("{program} does not run; install it, or leave it out with {variable}=skip").into()),
+        _ => Err(anyhow!("{program} does not run; install it, or leave it out with {variable}=skip")),
     }
 }
 
@@ -52,10 +52,10 @@ pub(crate) fn instructions(command: &Command) -> Result<u64> {
     let out = under(&outer, command).stderr(Stdio::piped()).output()?;
     let said = String::from_utf8_lossy(&out.stderr);
     if !out.status.success() {
-        return Err(format!("under valgrind: {}; {}", out.status, said.lines().last().unwrap_or("")).into());
+        bail!("under valgrind: {}; {}", out.status, said.lines().last().unwrap_or(""));
     }
     let count = said.lines().find_map(|l| l.split_once("Collected :")).map(|(_, n)| n.trim().parse());
-    Ok(count.ok_or("valgrind counted nothing")??)
+    Ok(count.context("valgrind counted nothing")??)
 }
 
 /// How often each system call was made.
@@ -66,7 +66,7 @@ pub(crate) fn calls(command: &Command) -> Result<BTreeMap<String, usize>> {
     let out =
         under(&["strace", "-f", "-qq", "-o", "/dev/stderr"], command).stderr(Stdio::piped()).output()?;
     if !out.status.success() {
-        return Err(format!("under strace: {}", out.status).into());
+        bail!("under strace: {}", out.status);
     }
     let mut all = BTreeMap::new();
     for line in String::from_utf8_lossy(&out.stderr).lines() {
@@ -105,7 +105,7 @@ pub(crate) fn memory(command: &Command) -> Result<Memory> {
         last = in_status(&status).or(last);
         std::thread::sleep(Duration::from_millis(10));
     }
-    last.ok_or_else(|| "the process was never seen".into())
+    last.context("the process was never seen")
 }
 
 fn in_status(status: &str) -> Option<Memory> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result, anyhow};
 use rusqlite::{Connection, TransactionBehavior};
 use testkit::generate::Sizes;
 
@@ -12,7 +13,7 @@ use crate::count;
 use crate::ground::Ground;
 use crate::passes::Size;
 use crate::report::Report;
-use crate::run::{Result, ms, quantile};
+use crate::run::{ms, quantile};
 
 /// Passes that run side by side.
 const AT_ONCE: usize = 4;
@@ -94,7 +95,7 @@ fn beside(ground: &Ground, think: u64, rounds: usize) -> Result<Found> {
         for (id, file) in ids.iter().zip(&files) {
             let mut pass = ground.command(ground.bin.join("heal"));
             pass.arg("--db").arg(&board).args(["--task", id]);
-            let file = file.to_str().ok_or("a path that is no text")?;
+            let file = file.to_str().context("a path that is no text")?;
             let outer =
                 ["strace", "-f", "--seccomp-bpf", "-ttt", "-T", "-qq", "-e", "trace=fcntl", "-o", file];
             passes.push(count::under(&outer, &pass).stderr(Stdio::null()).spawn()?);
@@ -103,7 +104,7 @@ fn beside(ground: &Ground, think: u64, rounds: usize) -> Result<Found> {
             match pass.wait()?.code() {
                 Some(0) => found.waits.extend(waits(&std::fs::read_to_string(file)?)),
                 Some(BUSY) => found.busy += 1,
-                code => return Err(format!("a pass ended with {code:?}").into()),
+                code => return Err(anyhow!("a pass ended with {code:?}")),
             }
         }
     }
@@ -150,17 +151,17 @@ impl Writer {
         command.arg("--writer").arg(board).arg("--think").arg(think.to_string());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut ready = [0];
-        std::io::Read::read_exact(child.stdout.as_mut().ok_or("no stdout")?, &mut ready)?;
+        std::io::Read::read_exact(child.stdout.as_mut().context("no stdout")?, &mut ready)?;
         Ok(Writer { child })
     }
 
     /// Ends it; how long each of its transactions took.
     fn stop(mut self) -> Result<Vec<f64>> {
         drop(self.child.stdin.take());
-        let out = BufReader::new(self.child.stdout.take().ok_or("no stdout")?);
+        let out = BufReader::new(self.child.stdout.take().context("no stdout")?);
         let all = out.lines().filter_map(|l| l.ok()?.parse().ok()).collect();
         let status = self.child.wait()?;
-        if status.success() { Ok(all) } else { Err(format!("the writer ended with {status}").into()) }
+        if status.success() { Ok(all) } else { Err(anyhow!("the writer ended with {status}")) }
     }
 }
 

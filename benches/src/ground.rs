@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, bail};
 use shared::board::BoardId;
 use shared::board::sqlite::{Mode, SqliteBoard};
 use shared::time::Time;
 use testkit::generate::{Sizes, generate};
 
 use crate::passes::programs;
-use crate::run::Result;
 
 /// Where everything lies.
 pub(crate) struct Ground {
@@ -43,17 +43,15 @@ impl Ground {
     pub(crate) fn new(build: bool) -> Result<Ground> {
         let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
         let itself = std::env::current_exe()?;
-        let target = itself.parent().and_then(Path::parent).ok_or("where is the target folder?")?;
+        let target = itself.parent().and_then(Path::parent).context("where is the target folder?")?;
         if build {
-            let measured: Vec<&str> = programs().flat_map(|program| ["--bin", program]).collect();
-            for args in [&measured[..], &["-p", "watchbill-bench", "--bin", "floor"]] {
-                let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-                let mut command = Command::new(cargo);
-                command.args(["build", "--release", "--locked", "--quiet", "--target-dir"]);
-                let status = command.arg(target).args(args).current_dir(&top).status()?;
-                if !status.success() {
-                    return Err("the programs cannot be built".into());
-                }
+            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            let mut command = Command::new(cargo);
+            command.args(["build", "--release", "--locked", "--quiet", "--target-dir"]).arg(target);
+            // In one call and of all packages, so that the libraries are those that this program was built with.
+            command.args(["--example", "floor"]).args(programs().flat_map(|program| ["--bin", program]));
+            if !command.current_dir(&top).status()?.success() {
+                bail!("the programs cannot be built");
             }
         }
         // Beside the programs and not in /tmp, which may be memory.
@@ -70,7 +68,7 @@ impl Ground {
         fs::create_dir_all(&folder)?;
         let path = folder.join("kanban.db");
         if !path.exists() {
-            generate(&path, sizes, 1, self.now, 0.4).map_err(|e| e.to_string())?;
+            generate(&path, sizes, 1, self.now, 0.4)?;
             // Else the first one who syncs pays for all of it.
             File::open(&path)?.sync_all()?;
         }
@@ -78,7 +76,7 @@ impl Ground {
         let reads = SqliteBoard::open(id, Mode::Look, Duration::from_secs(5))?.reads();
         let text = |name: &str| {
             let found = reads.iter().find(|(n, _)| *n == name).map(|(_, sql)| sql.replace('\n', " "));
-            found.ok_or_else(|| format!("a pass has no statement {name:?} any more"))
+            found.with_context(|| format!("a pass has no statement {name:?} any more"))
         };
         let names = ["glance", "task", "runs", "task events", "comments", "parents", "cards", "board events"];
         let lines = names.iter().map(|n| text(n)).collect::<std::result::Result<Vec<_>, _>>()?;
@@ -114,7 +112,7 @@ impl Ground {
 
     /// The floor under it.
     pub(crate) fn floor(&self, board: &Board, lean: bool) -> Command {
-        let mut command = self.command(self.bin.join("floor"));
+        let mut command = self.command(self.bin.join("examples/floor"));
         command.arg(&board.path).arg(&board.statements).arg(self.now.0.to_string());
         command.args(lean.then_some("lean"));
         command

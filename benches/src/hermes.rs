@@ -5,11 +5,12 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use anyhow::{Context as _, Result, anyhow};
 use rusqlite::Connection;
 use shared::time::Time;
 
 use crate::ground::{Board, Ground};
-use crate::run::{Result, Sample};
+use crate::run::Sample;
 
 /// A Hermes root with a copy of a board, for it writes even where it is asked not to.
 pub(crate) struct Hermes {
@@ -92,7 +93,8 @@ impl Hermes {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let (tell, said) = (child.stdin.take().ok_or("no stdin")?, child.stdout.take().ok_or("no stdout")?);
+        let (tell, said) =
+            (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);
         let mut gateway = Gateway { child, tell, said: BufReader::new(said).lines() };
         gateway.hear()?;
         Ok(gateway)
@@ -128,7 +130,7 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     fn hear(&mut self) -> Result<String> {
-        Ok(self.said.next().ok_or("Hermes ended")??)
+        Ok(self.said.next().context("Hermes ended")??)
     }
 
     /// One tick, timed inside that process.
@@ -141,7 +143,7 @@ impl Gateway {
         let mut numbers = line.split(' ').map(str::parse::<f64>);
         match (numbers.next(), numbers.next()) {
             (Some(Ok(wall)), Some(Ok(cpu))) => Ok(Sample { wall, cpu }),
-            _ => Err(format!("Hermes said {line:?}").into()),
+            _ => Err(anyhow!("Hermes said {line:?}")),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use anyhow::{Result, bail};
 use rusqlite::Connection;
 use shared::logs::file::read_all;
 use testkit::generate::{NO_PID, Sizes};
@@ -13,7 +14,7 @@ use testkit::generate::{NO_PID, Sizes};
 use crate::ground::Ground;
 use crate::passes::Size;
 use crate::report::{Report, short};
-use crate::run::{Result, Sample, in_turn, once};
+use crate::run::{Sample, in_turn, once};
 
 /// What the reader of a worker's log looks for, as one pattern.
 const PATTERN: &str = r"HTTP (4\d\d|5\d\d)|RateLimitError|API call failed|Rate limited after|API failed after|Final error|Connection error|AuthenticationError|Iteration budget|Query: work kanban task";
@@ -69,7 +70,7 @@ pub(crate) fn logs(ground: &Ground, size: Size, report: &mut Report) -> Result<(
     let bytes = fs::metadata(&long)?.len() as f64;
     let mut engine = || {
         let begun = Instant::now();
-        read_all(&long, Some("t_1"), ground.now, &mut |_, _, _| {})?;
+        read_all(&long, Some("t_1"), ground.now, &mut |_, _, _| {}).map_err(anyhow::Error::msg)?;
         let wall = begun.elapsed().as_secs_f64() * 1e3;
         Ok(Sample { wall, cpu: wall })
     };
@@ -121,7 +122,7 @@ fn root(ground: &Ground, mib: usize) -> Result<(PathBuf, Vec<PathBuf>)> {
     let ids: Vec<String> =
         statement.query_map((NO_PID, LOGS as i64), |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
     let files: Vec<PathBuf> = ids.iter().map(|id| folder.join(format!("{id}.log"))).collect();
-    let Some(first) = files.first() else { return Err("no dead workers".into()) };
+    let Some(first) = files.first() else { bail!("no dead workers") };
     fill(first, mib)?;
     for file in &files[1..] {
         fs::copy(first, file)?;

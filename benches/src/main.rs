@@ -1,4 +1,4 @@
-//! What a pass costs: `cargo run --release -p watchbill-bench`. `docs/performance.md` says how to read it.
+//! What a pass costs: `cargo run --release --bin watchbill-bench`. `docs/performance.md` says how to read it.
 
 mod count;
 mod crowd;
@@ -14,12 +14,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::Parser;
 
 use crate::ground::Ground;
 use crate::passes::Size;
 use crate::report::Report;
-use crate::run::Result;
 
 /// Measures what a pass costs, beside a floor, Hermes and ripgrep
 #[derive(Debug, Parser)]
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Err(e) => {
             let _ = std::io::Write::write_all(
                 &mut std::io::stderr(),
-                format!("watchbill-bench: {e}\n").as_bytes(),
+                format!("watchbill-bench: {e:#}\n").as_bytes(),
             );
             ExitCode::FAILURE
         }

@@ -1,5 +1,6 @@
 //! What a pass that only looks costs, beside the floor under it and beside Hermes.
 
+use anyhow::Result;
 use shared::watch::NAMES as WATCHERS;
 use testkit::generate::Sizes;
 
@@ -7,7 +8,7 @@ use crate::count;
 use crate::ground::{Board, Ground};
 use crate::hermes::Hermes;
 use crate::report::{Report, short};
-use crate::run::{Result, Sample, in_turn, once};
+use crate::run::{Sample, in_turn, once};
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::Result;
+use anyhow::{Context as _, Result};
 
 /// Between these two lines of `docs/performance.md` everything is written by the program.
 const BEGIN: &str = "<!-- measured: begin -->";
@@ -94,8 +94,8 @@ impl Report {
     /// The page has no such marks, or cannot be written.
     pub(crate) fn write(&self, page: &Path) -> Result<()> {
         let old = fs::read_to_string(page)?;
-        let (front, rest) = old.split_once(BEGIN).ok_or("the page has no place for it")?;
-        let (_, back) = rest.split_once(END).ok_or("the page has no place for it")?;
+        let (front, rest) = old.split_once(BEGIN).context("the page has no place for it")?;
+        let (_, back) = rest.split_once(END).context("the page has no place for it")?;
         fs::write(page, format!("{front}{BEGIN}\n\n{}\n{END}{back}", self.text.trim()))?;
         Ok(())
     }

@@ -4,13 +4,9 @@ use std::fmt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use anyhow::{Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-
-/// What a measurement may fail with.
-pub(crate) type Failure = Box<dyn std::error::Error>;
-/// A measurement or why there is none.
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 /// One run, from before it was started until it was waited for.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +30,7 @@ pub(crate) fn once(command: &mut Command) -> Result<Sample> {
     let wall = begun.elapsed().as_secs_f64() * 1e3;
     let cpu = children()? - before;
     if !status.success() {
-        return Err(format!("{:?} ended with {status}", command.get_program()).into());
+        bail!("{:?} ended with {status}", command.get_program());
     }
     Ok(Sample { wall, cpu })
 }

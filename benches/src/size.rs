@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
 
+use anyhow::{Result, bail};
 use shared::watch::NAMES as WATCHERS;
 use testkit::crowd;
 use testkit::generate::{Sizes, generate};
@@ -11,7 +12,6 @@ use testkit::generate::{Sizes, generate};
 use crate::count;
 use crate::ground::Ground;
 use crate::report::Report;
-use crate::run::Result;
 
 /// Open tasks of each board.
 const TASKS: usize = 5_000;
@@ -49,7 +49,7 @@ pub(crate) fn size(ground: &Ground, report: &mut Report) -> Result<()> {
             let status = command.spawn()?.wait()?;
             let seconds = begun.elapsed().as_secs_f64();
             if !matches!(status.code(), Some(0 | 1)) {
-                return Err(format!("{watcher} on {name} ended with {status}").into());
+                bail!("{watcher} on {name} ended with {status}");
             }
             report.row(&format!("{name} | {watcher} | {seconds:.1} | {mib:.0}"));
             report.at_most(&format!("{watcher}, {name}: half of its unit's memory"), MOST_MIB, mib, " MiB");
@@ -69,7 +69,7 @@ fn board(ground: &Ground, comments: bool, cards: bool) -> Result<PathBuf> {
     let folder = ground.dir.path().join("size");
     std::fs::create_dir_all(&folder)?;
     let path = folder.join("kanban.db");
-    let made = || -> std::result::Result<(), testkit::generate::Failure> {
+    let made = || -> Result<()> {
         generate(&path, Sizes::crowd(TASKS), 1, ground.now, 0.4)?;
         crowd::limits(&path)?;
         if comments {
@@ -81,6 +81,6 @@ fn board(ground: &Ground, comments: bool, cards: bool) -> Result<PathBuf> {
         }
         Ok(())
     };
-    made().map_err(|e| e.to_string())?;
+    made()?;
     Ok(path)
 }

@@ -90,7 +90,7 @@ pub struct Standing {
     pub changed: Option<Vec<String>>,
     /// The tree as it was hashed last.
     pub tree: Option<String>,
-    /// Processes of the interrupted attempt that still run (ruling 10).
+    /// Processes of the interrupted attempt that still run (decision 15).
     pub orphans: Vec<i64>,
 }
 

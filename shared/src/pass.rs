@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Mode as FileMode, OFlags};
 
 use crate::board::change::{MOST_STEPS, parts};
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Detail, Outcome, Step, discover};
+use crate::board::{self, Board, BoardId, Detail, Mode, Outcome, Step, discover};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::config::span::seconds;
@@ -83,7 +82,7 @@ fn pass<W: Watcher>(
 ) -> Result<()> {
     let mut board = open(id, tools, report, watcher.only_looks())?;
     gateway::note(id, tools.host, tools.cache, tools.pass.now);
-    let seen = look(&mut board, id, tools, |world, pass| {
+    let seen = look(&mut *board, id, tools, |world, pass| {
         if let Some(only) = &pass.only {
             report.knows = Some(!world.board.look(std::slice::from_ref(only))?.is_empty());
         }
@@ -109,7 +108,7 @@ fn pass<W: Watcher>(
     report.notices = notices(W::NAME, id, decision.notices, tools);
     // The write needs none of it.
     drop(seen);
-    carry_out(&mut board, id, tools, decision.steps, report)
+    carry_out(&mut *board, id, tools, decision.steps, report)
 }
 
 /// What lasts, each with whether it is news: it began since the last pass, or ended.
@@ -141,7 +140,7 @@ fn notices(
 /// # Errors
 /// Whatever `f` says.
 pub(crate) fn look<T>(
-    board: &mut SqliteBoard,
+    board: &mut dyn Board,
     id: &BoardId,
     tools: &mut Tools<'_>,
     f: impl FnOnce(&mut World<'_>, &Pass) -> Result<T>,
@@ -198,8 +197,8 @@ pub(crate) fn look<T>(
 /// # Errors
 /// The board cannot be read.
 pub(crate) fn handover(id: &BoardId, task: &str, tools: &mut Tools<'_>) -> Result<Option<(Detail, Packet)>> {
-    let mut board = SqliteBoard::open(id.clone(), Mode::Look, tools.config.board.busy_timeout)?;
-    look(&mut board, id, tools, |world, pass| heal::handover(world, pass, task))
+    let mut board = board::open(id, Mode::Look, tools.config.board.busy_timeout)?;
+    look(&mut *board, id, tools, |world, pass| heal::handover(world, pass, task))
 }
 
 /// Where agents keep their logs, and what their tokens cost.
@@ -255,7 +254,7 @@ fn asked<T>(
 pub fn apply_plan(id: &BoardId, steps: Vec<Step>, tools: &mut Tools<'_>) -> BoardReport {
     let mut report = BoardReport::new(id.name(), id.path.display().to_string());
     let done = open(id, tools, &mut report, false)
-        .and_then(|mut board| carry_out(&mut board, id, tools, steps, &mut report));
+        .and_then(|mut board| carry_out(&mut *board, id, tools, steps, &mut report));
     report.error = done.err();
     report
 }
@@ -270,17 +269,17 @@ pub(crate) fn by_hand(
     let mut report = BoardReport::new(id.name(), id.path.display().to_string());
     let mode = if tools.pass.dry { Mode::Look } else { Mode::Change };
     let mut doable = Vec::new();
-    let done = SqliteBoard::open(id.clone(), mode, tools.config.board.busy_timeout).and_then(|mut board| {
+    let done = board::open(id, mode, tools.config.board.busy_timeout).and_then(|mut board| {
         refuse_split(tools.host, id)?;
-        damage::refuse(&board, id, tools.cache, tools.pass.now)?;
-        for (step, why) in steps(&mut board)? {
+        damage::refuse(&*board, id, tools.cache, tools.pass.now)?;
+        for (step, why) in steps(&mut *board)? {
             match why {
                 Some(why) => report.steps.push((step, Outcome::Refused { why })),
                 None => doable.push(step),
             }
         }
         let refused = std::mem::take(&mut report.steps);
-        let done = carry_out(&mut board, id, tools, doable, &mut report);
+        let done = carry_out(&mut *board, id, tools, doable, &mut report);
         report.steps.splice(..0, refused);
         done
     });
@@ -299,15 +298,15 @@ fn open(
     tools: &mut Tools<'_>,
     report: &mut BoardReport,
     only_looks: bool,
-) -> Result<SqliteBoard> {
+) -> Result<Box<dyn Board>> {
     let looks = only_looks || tools.pass.dry;
     paused(id, tools, report, looks)?;
     let mode = if looks { Mode::Look } else { Mode::Change };
-    let board = SqliteBoard::open(id.clone(), mode, tools.config.board.busy_timeout)?;
+    let board = board::open(id, mode, tools.config.board.busy_timeout)?;
     let (cache, now) = (&mut *tools.cache, tools.pass.now);
     // What damages a board is a split that ends in another way than the advice says.
     refuse_split(tools.host, id).inspect_err(|_| damage::doubt(&id.path, cache, now))?;
-    damage::refuse(&board, id, cache, now)?;
+    damage::refuse(&*board, id, cache, now)?;
     Ok(board)
 }
 

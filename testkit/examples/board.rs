@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::{Result, anyhow, bail};
 use shared::time::Time;
 use testkit::crowd;
-use testkit::generate::{Failure, Sizes, generate};
+use testkit::generate::{Sizes, generate};
 
 const USAGE: &str = "usage: board PATH TASKS [fixed | crowd [comments] [cards]]   (5 % of the tasks are open; fixed: 600 are; crowd: \
     all are, and more is put on them)";
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
         [path, tasks, "crowd", ref more @ ..] => {
             make(path, tasks, Sizes::crowd).and_then(|()| fill(path, tasks, more))
         }
-        _ => Err(USAGE.into()),
+        _ => Err(anyhow!(USAGE)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -29,12 +30,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn make(path: &str, tasks: &str, sizes: fn(usize) -> Sizes) -> Result<(), Failure> {
+fn make(path: &str, tasks: &str, sizes: fn(usize) -> Sizes) -> Result<()> {
     generate(Path::new(path), sizes(tasks.parse()?), 1, Time::of_clock(), 0.4)
 }
 
 /// Four long comments on every task and a thousand on ten, and two cards about every task.
-fn fill(path: &str, tasks: &str, more: &[&str]) -> Result<(), Failure> {
+fn fill(path: &str, tasks: &str, more: &[&str]) -> Result<()> {
     let (path, tasks, now) = (Path::new(path), tasks.parse::<usize>()?, Time::of_clock());
     crowd::limits(path)?;
     for what in more {
@@ -44,7 +45,7 @@ fn fill(path: &str, tasks: &str, more: &[&str]) -> Result<(), Failure> {
                 crowd::comments(path, 10, 1_000, 64 << 10, now)?;
             }
             "cards" => crowd::cards(path, 2 * tasks, now)?,
-            other => return Err(format!("{other}: {USAGE}").into()),
+            other => bail!("{other}: {USAGE}"),
         }
     }
     Ok(())

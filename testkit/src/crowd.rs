@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use anyhow::Result;
 use rusqlite::{Connection, params};
 use shared::time::Time;
-
-use crate::generate::Failure;
 
 /// A line of a log, as people and agents paste it into comments.
 const LINE: &str =
@@ -35,7 +34,7 @@ fn work(conn: &Connection) -> rusqlite::Result<Vec<String>> {
 ///
 /// # Errors
 /// The board cannot be written.
-pub fn comments(board: &Path, tasks: usize, each: usize, bytes: usize, now: Time) -> Result<(), Failure> {
+pub fn comments(board: &Path, tasks: usize, each: usize, bytes: usize, now: Time) -> Result<()> {
     let conn = open(board)?;
     let body: String = LINE.chars().cycle().take(bytes).collect();
     {
@@ -56,7 +55,7 @@ pub fn comments(board: &Path, tasks: usize, each: usize, bytes: usize, now: Time
 ///
 /// # Errors
 /// The board cannot be written.
-pub fn cards(board: &Path, cards: usize, now: Time) -> Result<(), Failure> {
+pub fn cards(board: &Path, cards: usize, now: Time) -> Result<()> {
     let conn = open(board)?;
     {
         let mut add = conn.prepare(
@@ -83,7 +82,7 @@ pub fn cards(board: &Path, cards: usize, now: Time) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The board cannot be written.
-pub fn limits(board: &Path) -> Result<(), Failure> {
+pub fn limits(board: &Path) -> Result<()> {
     let conn = open(board)?;
     conn.execute_batch(
         "CREATE TEMP TABLE limited AS SELECT id FROM tasks WHERE status = 'blocked' AND consecutive_failures > 0 AND rowid % 2 = 0;

@@ -6,14 +6,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::{Result, bail};
 use rusqlite::{CachedStatement, Connection, ToSql, params};
 use shared::board::sqlite::SqliteBoard;
 use shared::time::Time;
 
 use crate::chance::Chance;
-
-/// What generating a board may fail with: the file, or SQLite.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many tasks a board has, and how many of them are in which open state; the rest is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,10 +59,10 @@ pub const NO_PID: i64 = 5_000_000;
 ///
 /// # Errors
 /// The file exists or cannot be written, or more tasks are open than there are.
-pub fn generate(path: &Path, sizes: Sizes, seed: u64, now: Time, dead_share: f64) -> Result<(), Failure> {
+pub fn generate(path: &Path, sizes: Sizes, seed: u64, now: Time, dead_share: f64) -> Result<()> {
     let open = sizes.running + sizes.blocked + sizes.ready + sizes.todo;
     if open > sizes.tasks {
-        return Err(format!("{open} open tasks do not fit into {}", sizes.tasks).into());
+        bail!("{open} open tasks do not fit into {}", sizes.tasks);
     }
     SqliteBoard::create(path, Duration::from_secs(5))?;
     let conn = Connection::open(path)?;
@@ -90,7 +88,7 @@ fn texts(conn: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
     conn.prepare(sql)?.query_map([], |r| r.get(0))?.collect()
 }
 
-fn fill(conn: &Connection, sizes: Sizes, seed: u64, now: Time, dead_share: f64) -> Result<(), Failure> {
+fn fill(conn: &Connection, sizes: Sizes, seed: u64, now: Time, dead_share: f64) -> Result<()> {
     let mut chance = Chance(seed);
     let states = states(sizes, dead_share, &mut chance);
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")?;

@@ -71,6 +71,17 @@ impl Board for MemoryBoard {
         &self.id
     }
 
+    fn shape(&self) -> &'static str {
+        "in memory"
+    }
+
+    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        let rows = self.rows();
+        let mut tasks = rows.tasks.values().map(|(task, _)| task);
+        let found = tasks.find(|t| t.idempotency_key.as_deref() == Some(key) && t.status != Status::Archived);
+        Ok(found.map(|t| t.id.clone()))
+    }
+
     fn is_own(&self) -> bool {
         self.own
     }

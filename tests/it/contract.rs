@@ -12,8 +12,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use shared::board::Mode;
 use shared::board::hermes::{self, Trail};
-use shared::board::sqlite::{Mode, SqliteBoard};
+use shared::board::sqlite::SqliteBoard;
 use shared::board::{
     Board, BoardId, Change, Comment, Detail, Event, Expect, NewTask, Outcome, Run, Status, Step,
 };

@@ -1,7 +1,8 @@
 //! `board packet`: a worker records where it stands, and whoever comes after it is told.
 
 use serde_json::{Value, json};
-use shared::board::sqlite::{Mode, SqliteBoard};
+use shared::board::Mode;
+use shared::board::sqlite::SqliteBoard;
 use shared::board::verification;
 use shared::board::{Board, BoardId, Detail};
 use shared::packet::{self, Packet};

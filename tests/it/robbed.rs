@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use shared::board::sqlite::{Mode, SqliteBoard};
+use shared::board::Mode;
+use shared::board::sqlite::SqliteBoard;
 use shared::board::{Board, BoardId, Change, Step};
 use shared::error::Kind;
 use shared::time::Time;

@@ -2,10 +2,12 @@
 //! back out.
 
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use assert_cmd::assert::{Assert, OutputAssertExt as _};
 use rusqlite::Connection;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -66,10 +68,19 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// What can be asserted of it; a failure shows both outputs as they were printed.
+    fn assert(&self) -> Assert {
+        Assert::new(Output {
+            status: ExitStatus::from_raw(self.code << 8),
+            stdout: self.out.clone().into_bytes(),
+            stderr: self.err.clone().into_bytes(),
+        })
+    }
+
     /// Stdout of a program that ended with 0.
     #[track_caller]
     pub fn ok(self) -> String {
-        assert_eq!(self.code, 0, "{self:?}");
+        self.assert().success();
         self.out
     }
 
@@ -83,7 +94,7 @@ impl Ran {
     /// The stderr of a program that ended with this code: exactly one line.
     #[track_caller]
     pub fn fails(self, code: i32) -> String {
-        assert_eq!(self.code, code, "{self:?}");
+        self.assert().code(code);
         assert_eq!(self.err.trim_end().lines().count(), 1, "one clear line, not: {self:?}");
         self.err.trim_end().to_owned()
     }
@@ -400,7 +411,8 @@ pub fn marked(task: &str) -> Vec<i64> {
 
 /// Runs a command to its end.
 pub fn ran(command: &mut Command) -> Ran {
-    let out = command.output().unwrap();
+    let assert = command.assert();
+    let out = assert.get_output();
     Ran {
         code: out.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&out.stdout).into_owned(),

@@ -14,7 +14,7 @@ pub mod verification;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -540,6 +540,31 @@ impl BoardId {
     }
 }
 
+/// What a board is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Reading only: the connection cannot write.
+    Look,
+    /// Reading and writing.
+    Change,
+}
+
+/// Opens an existing board with the engine that stores it; never makes one. `patience` is the longest wait for another writer.
+///
+/// # Errors
+/// `NoInput` for a missing or empty board, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
+pub fn open(id: &BoardId, mode: Mode, patience: Duration) -> Result<Box<dyn Board>> {
+    Ok(Box::new(sqlite::SqliteBoard::open(id.clone(), mode, patience)?))
+}
+
+/// Makes a board of our own, with the tables of Hermes 0.19, in a new file.
+///
+/// # Errors
+/// `Partial` where something is already there, `Permission` or `Io` where it cannot be made.
+pub fn create(path: &Path, patience: Duration) -> Result<()> {
+    sqlite::SqliteBoard::create(path, patience)
+}
+
 /// A task board, in domain terms. Synchronous; one pass uses one board at a time.
 pub trait Board {
     /// Who it is.
@@ -547,6 +572,24 @@ pub trait Board {
 
     /// Whether it was made by `board init`: no dispatcher belongs to it, so nobody else promotes what becomes free.
     fn is_own(&self) -> bool;
+
+    /// Which program makes boards of this shape, in words.
+    fn shape(&self) -> &'static str;
+
+    /// The task that has this idempotency key, unless it is archived.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn with_key(&mut self, key: &str) -> Result<Option<String>>;
+
+    /// What is wrong with the store, if it is damaged. `thorough` also compares what indexes hold, as Hermes does before it
+    /// opens a board; both count their entries. An engine that checks itself says `None`.
+    ///
+    /// # Errors
+    /// The store cannot be read, for another reason than damage.
+    fn damage(&self, _thorough: bool) -> Result<Option<String>> {
+        Ok(None)
+    }
 
     /// Every row in one of these states, from one snapshot, in dispatch order.
     ///

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::watcher::failures;
 use super::{Common, Here, WatcherArgs, page, print, print_json, watcher};
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Status};
+use crate::board::{self, BoardId, Mode, Status};
 use crate::config::Config;
 use crate::distress::is_card;
 use crate::error::Result;
@@ -133,7 +132,7 @@ fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &
 }
 
 fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<(Vec<Linted>, Option<bool>)> {
-    let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;
+    let mut board = board::open(id, Mode::Look, config.board.busy_timeout)?;
     let b = &config.budget;
     let policy = Policy {
         max_files: if b.max_files > 0 { b.max_files } else { MOST_FILES },

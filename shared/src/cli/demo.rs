@@ -14,8 +14,9 @@ use serde_json::{Map, Value, json};
 use super::programs::DemoArgs;
 use super::{env, print, print_json};
 use crate::board::hermes::{self, Trail};
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Change, Detail, Expect, NewTask, Outcome, Status, Step, Task};
+use crate::board::{
+    self, Board, BoardId, Change, Detail, Expect, Mode, NewTask, Outcome, Status, Step, Task,
+};
 use crate::distress;
 use crate::error::{Error, Kind, Result};
 use crate::report::printable;
@@ -144,15 +145,15 @@ impl Stage {
         std::fs::create_dir_all(dir.join("kanban/logs")).map_err(io)?;
         std::fs::write(dir.join("watchbill.toml"), CONFIG).map_err(io)?;
         let db = dir.join("kanban.db");
-        SqliteBoard::create(&db, Duration::from_secs(2))?;
+        board::create(&db, Duration::from_secs(2))?;
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Ok(Stage { db, dir: dir.into(), host, crew: Crew(Vec::new()), now: Time::of_clock(), stranger: None })
     }
 
-    fn board(&self) -> Result<SqliteBoard> {
+    fn board(&self) -> Result<Box<dyn Board>> {
         let id =
             BoardId { path: self.db.clone(), slug: Some("default".into()), root: Some(self.dir.clone()) };
-        SqliteBoard::open(id, Mode::Change, Duration::from_secs(2))
+        board::open(&id, Mode::Change, Duration::from_secs(2))
     }
 
     fn tasks(&self) -> Result<Vec<Task>> {

@@ -8,8 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, Here, env, print, print_json};
-use crate::board::Status;
-use crate::board::sqlite::{Mode, SqliteBoard};
+use crate::board::{self, Mode, Status};
 use crate::cache::Cache;
 use crate::distress::is_card;
 use crate::error::Result;
@@ -63,8 +62,8 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
     for id in common.boards(&config)? {
         let root = id.root.clone().map(|root| root.canonicalize().unwrap_or(root));
         let seen = roots.entry(root).or_default();
-        let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;
-        pass::look(&mut board, &id, &mut tools, |world, pass| {
+        let mut board = board::open(&id, Mode::Look, config.board.busy_timeout)?;
+        pass::look(&mut *board, &id, &mut tools, |world, pass| {
             let rows = world.board.glance(&GLANCED)?;
             let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !is_card(t));
             let waits: Vec<String> = waits.map(|t| t.id.clone()).collect();

@@ -9,8 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, env, parse_time, print, print_json};
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId};
+use crate::board::{self, BoardId, Mode};
 use crate::cache::{Cache, Stored, passes};
 use crate::config::{Config, span};
 use crate::error::{Error, Kind, Result};
@@ -138,7 +137,7 @@ fn of_board(
 
 /// Passes of watchers that changed something on a board, as its own history tells.
 fn acted(id: &BoardId, config: &Config, since: Time) -> Result<BTreeSet<String>> {
-    let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;
+    let mut board = board::open(id, Mode::Look, config.board.busy_timeout)?;
     let events = board.events(since, MOST_EVENTS)?;
     let ours =
         events.iter().map(|(_, e)| e).filter(|e| word::is_ours(e) && e.by() != Some(word::BUDGET_CHECK));

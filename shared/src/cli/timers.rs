@@ -8,8 +8,7 @@ use serde_json::json;
 
 use super::doctor::look::Eyes;
 use super::{Common, env, print, print_json};
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board as _, BoardId, discover};
+use crate::board::{self, BoardId, Mode, discover};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::doctor::WatcherSeen;
@@ -273,7 +272,7 @@ fn wanted(args: &TimersArgs, by: By) -> Result<Wanted> {
 
 /// Whether sessions were spawned for tasks of a board in the last 30 days. A board that cannot be read says nothing.
 pub(super) fn spawns(id: &BoardId, config: &Config, now: Time) -> bool {
-    let board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout);
+    let board = board::open(id, Mode::Look, config.board.busy_timeout);
     let turns = board.and_then(|mut board| board.turns(now.plus(-SPAWNED_LATELY.0), SPAWNED_LATELY.1));
     turns.is_ok_and(|all| all.iter().any(|(_, e)| e.kind == mapping::SPAWNED))
 }

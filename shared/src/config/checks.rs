@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One check. In the order of the seed's table, which settles which of two equally bad alerts comes first.
+/// One check. In the order of claudectl's table, which settles which of two equally bad alerts comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Check {
     /// No progress for long.
@@ -76,7 +76,7 @@ impl Check {
         Check::SessionStall,
     ];
 
-    /// Its name, as the seeds write it.
+    /// Its name, as claudectl and alkdev hub write it.
     pub fn name(self) -> &'static str {
         match self {
             Check::Stalled => "Stalled",
@@ -100,7 +100,7 @@ impl Check {
         Check::ALL.into_iter().find(|check| check.name() == name)
     }
 
-    /// What is done where the configuration says nothing: the seed's table, and nothing for checks it does not list.
+    /// What is done where the configuration says nothing: claudectl's table, and nothing for checks it does not list.
     pub fn default_action(self) -> Action {
         match self {
             Check::Stalled | Check::ErrorAcceleration => Action::Resume,

@@ -178,7 +178,7 @@ fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
 /// Whoever the configuration names must be there.
 fn profiles(seen: &BoardSeen, read: &BoardRead, config: &Config) -> Vec<Finding> {
     let known = &read.runtime.profiles;
-    // A root without profiles is no Hermes with workers; then names are not checked (ruling 24).
+    // A root without profiles is no Hermes with workers; then names are not checked.
     if known.is_empty() {
         return Vec::new();
     }

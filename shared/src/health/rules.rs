@@ -1,4 +1,4 @@
-//! The rules, one after the other: what the seed's own program computes ("was"), and what is computed here.
+//! The rules, one after the other: what claudectl computes ("was"), and what is computed here.
 
 use super::{Check, Severity};
 use crate::config::Detect;
@@ -9,7 +9,7 @@ use crate::time::{Time, words};
 
 type Found = Option<(Severity, String)>;
 
-/// Seconds an attempt must last before its costs are compared (the seed's bound).
+/// Seconds an attempt must last before its costs are compared (claudectl's bound).
 const SHORTEST: i64 = 36;
 /// Answered calls before the newest stretch without which nothing can be called more than before.
 const FEWEST_CALLS: u64 = 10;
@@ -17,7 +17,7 @@ const FEWEST_CALLS: u64 = 10;
 const ORDINARY: u64 = 30;
 /// API calls before which nothing can have come from the cache.
 const WARM: u64 = 3;
-/// Tokens an edit costs at the least; less tells nothing (the seed's bound).
+/// Tokens an edit costs at the least; less tells nothing (claudectl's bound).
 const LEAST_PACE: u64 = 100;
 
 /// What a check finds.
@@ -107,7 +107,7 @@ fn dollars(amount: Option<Money>) -> String {
 /// `Stalled` and `SESSION_STALL`: one detector, two bounds.
 ///
 /// Was: cost from $5 on, older than 10 min, and no file edited ever, which is "no output" rather than "no activity", and one
-/// edit disables it for good. The other seed's: busy, and no event for 60 s, which flags running tools, questions to a person
+/// edit disables it for good. alkdev hub's: busy, and no event for 60 s, which flags running tools, questions to a person
 /// and slow streams. Here: no progress in any of the windows since the last line, while it is the model's turn. A tool that
 /// runs is none, whatever it takes, up to a bound of its own; nor is a person who is asked, nor a turn that is over. A log
 /// that does not tell whose turn it is proves nothing.
@@ -141,7 +141,7 @@ fn repeated_failure(v: &Vitals, d: &Detect) -> Found {
 ///
 /// Was: a file read 3 times or more since its last edit, which a careful agent does all day; searches never counted. Here: the
 /// same question (file and range, or pattern) with the same answer, counted only while nothing else is learnt or done: an
-/// answer that is new, an edit, a command or a compaction begins anew. With that the seed's 3 stands.
+/// answer that is new, an edit, a command or a compaction begins anew. With that claudectl's 3 stands.
 fn repetition(v: &Vitals, d: &Detect) -> Found {
     let again = v.asked_again.as_ref().filter(|again| again.times >= u64::from(d.repetition))?;
     Some((Severity::Warning, format!("asked {} times with the same answer: {}", again.times, again.call)))
@@ -243,7 +243,7 @@ fn saturation(v: &Vitals, d: &Detect) -> Found {
     Some((severity, format!("{percent} % of the context used")))
 }
 
-/// `Consider compact`, as the seed has it.
+/// `Consider compact`, as claudectl has it.
 fn consider_compact(v: &Vitals, d: &Detect) -> Found {
     let percent = v.context_percent()?;
     let range = u64::from(d.context_compact) + 1..=u64::from(d.context_high);

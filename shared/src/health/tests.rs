@@ -45,7 +45,7 @@ fn slice(ago: i64, calls: u64, errors: u64, cents: u64) -> Slice {
 }
 
 #[test]
-fn names_are_the_seeds_and_go_both_ways() {
+fn names_are_those_of_claudectl_and_go_both_ways() {
     assert_eq!(
         Check::ALL.map(Check::name),
         [
@@ -74,7 +74,7 @@ fn names_are_the_seeds_and_go_both_ways() {
     assert_eq!(
         acting,
         [Check::Stalled, Check::LoopDetected, Check::Repetition, Check::ErrorAcceleration],
-        "the seed's table"
+        "claudectl's table"
     );
 }
 
@@ -226,7 +226,7 @@ fn caches_edits_and_calls_nobody_can_use() {
 }
 
 #[test]
-fn the_worst_comes_first_and_then_the_seeds_order() {
+fn the_worst_comes_first_and_then_the_order_of_claudectl() {
     let v = Vitals {
         began: Some(NOW.plus(-9_000)),
         active: Some(NOW.plus(-7_200)),

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use super::facts::{Facts, Take, Verdict};
 use super::silence;
 use super::summary::{Counts, Read};
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Detail, Status, Task};
+use crate::board::{self, BoardId, Detail, Mode, Status, Task};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::distress;
@@ -105,7 +104,7 @@ impl Lens<'_> {
     /// # Errors
     /// The board cannot be read.
     pub(crate) fn has(&self, id: &BoardId, task: &str) -> Result<bool> {
-        let mut board = SqliteBoard::open(id.clone(), Mode::Look, self.config.board.busy_timeout)?;
+        let mut board = board::open(id, Mode::Look, self.config.board.busy_timeout)?;
         Ok(!board.titled(&[task.to_owned()])?.is_empty())
     }
 
@@ -121,7 +120,7 @@ impl Lens<'_> {
     /// # Errors
     /// The board cannot be read.
     pub(crate) fn read(&self, id: &BoardId, since: Time) -> Result<Read> {
-        let mut board = SqliteBoard::open(id.clone(), Mode::Look, self.config.board.busy_timeout)?;
+        let mut board = board::open(id, Mode::Look, self.config.board.busy_timeout)?;
         let survey = self.survey(id, None);
         let rows = board.glance(&Status::OPEN)?;
         let events = board.events(since, MOST_EVENTS)?;
@@ -178,7 +177,7 @@ impl Lens<'_> {
 
     /// The same with the runtime around the board.
     fn look(&self, id: &BoardId, tasks: &[String], survey: &Survey) -> Result<(Vec<Facts>, Runtime)> {
-        let mut board = SqliteBoard::open(id.clone(), Mode::Look, self.config.board.busy_timeout)?;
+        let mut board = board::open(id, Mode::Look, self.config.board.busy_timeout)?;
         let own_board = board.is_own();
         let pass = self.pass("watchbill", None);
         let paused = self.paused(id);
@@ -190,7 +189,7 @@ impl Lens<'_> {
         };
         self.with(&pass, |tools| {
             let wedged = pass::wedge(&id.path, tools).map(|w| w.to_string());
-            pass::look(&mut board, id, tools, |world, _| {
+            pass::look(&mut *board, id, tools, |world, _| {
                 let lately = world.board.events(self.now.plus(-heal::TICKED), heal::MOST_TICKS)?;
                 let runtime = heal::runtime(world, &lately, self.now);
                 let details = world.board.look(tasks)?;

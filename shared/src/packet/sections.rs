@@ -6,7 +6,7 @@ use crate::board::verification::{self, Failure};
 use crate::quote;
 use crate::time::words;
 
-/// Most findings that are told (the recovery prompt of the seed has as many).
+/// Most findings that are told (claudectl's recovery prompt has as many).
 pub(super) const MOST_FINDINGS: usize = 5;
 /// Most of the last calls that are told.
 const MOST_CALLS: usize = 5;

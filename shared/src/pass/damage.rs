@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::board::BoardId;
-use crate::board::sqlite::{SqliteBoard, damaged};
+use crate::board::sqlite::damaged;
+use crate::board::{Board, BoardId};
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::time::Time;
@@ -28,7 +28,7 @@ pub(crate) enum When {
 ///
 /// # Errors
 /// `Damaged`, with what is wrong and how to repair it.
-pub(crate) fn refuse(board: &SqliteBoard, id: &BoardId, cache: &mut Cache, now: Time) -> Result<()> {
+pub(crate) fn refuse(board: &dyn Board, id: &BoardId, cache: &mut Cache, now: Time) -> Result<()> {
     match look(board, id, cache, now, When::Doubted)? {
         Some(what) => Err(damaged(&id.path.display().to_string(), &what)),
         None => Ok(()),
@@ -40,7 +40,7 @@ pub(crate) fn refuse(board: &SqliteBoard, id: &BoardId, cache: &mut Cache, now: 
 /// # Errors
 /// The board cannot be read, for another reason than damage.
 pub(crate) fn look(
-    board: &SqliteBoard,
+    board: &dyn Board,
     id: &BoardId,
     cache: &mut Cache,
     now: Time,

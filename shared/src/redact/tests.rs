@@ -356,7 +356,7 @@ fn assignments() {
         ("<password>abc</password>", "<password>[redacted: password]</password>"),
         ("client_secret => \"abc\"", "client_secret => \"[redacted: secret]\""),
         ("os.environ['OPENAI_API_KEY'] = 'abc'", "os.environ['OPENAI_API_KEY'] = '[redacted: api key]'"),
-        ("//registry.npmjs.org/:_authToken=abc123", "//registry.npmjs.org/:_authToken=[redacted: token]"),
+        ("//registry.example/:_authToken=abc123", "//registry.example/:_authToken=[redacted: token]"),
         ("\"auth\": \"dXNlcjpwYXNz\"", "\"auth\": \"[redacted: credential]\""),
         ("Server=x;Password=abc;Database=y z", "Server=x;Password=[redacted: password] z"),
         ("api_keys: [\"a1\", \"b2\"]", "api_keys: [redacted: api key]"),

@@ -25,7 +25,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use shared::board::sqlite::{Mode, SqliteBoard};
+use shared::board::Mode;
+use shared::board::sqlite::SqliteBoard;
 use shared::board::{Board, BoardId, Change, Detail, NewTask, Outcome, Status, Step};
 use shared::cache::Stored;
 use shared::config::{Config, TreeDrift};

@@ -344,6 +344,15 @@ impl Board for Watched<'_> {
     fn is_own(&self) -> bool {
         self.inner.is_own()
     }
+    fn shape(&self) -> &'static str {
+        self.inner.shape()
+    }
+    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        self.inner.with_key(key)
+    }
+    fn damage(&self, thorough: bool) -> Result<Option<String>> {
+        self.inner.damage(thorough)
+    }
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         self.inner.glance(of)
     }

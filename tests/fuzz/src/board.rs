@@ -4,11 +4,11 @@ use serde_json::Value;
 use shared::board::Run;
 use shared::distress::decision::{self, Action, Decision, MOST_CHILDREN};
 use shared::distress::{Annex, Attempt, Blocker, Distress, State, is_card_title, read_title};
-use shared::scope::{self, Bounds, Policy, Scope, lint};
 use shared::names;
+use shared::scope::{self, Bounds, Policy, Scope, lint};
 
-use crate::secret::{hidden_in, is_own, planted};
-use crate::text::{cut, number, text};
+use super::secret::{hidden_in, is_own, planted};
+use super::text::{cut, number, text};
 
 /// Reading settles at once, writing is read back, and putting a section into a body keeps what is no part of it.
 pub fn scope(data: &[u8]) {

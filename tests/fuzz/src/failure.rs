@@ -4,7 +4,7 @@ use shared::cause;
 use shared::logs::when::reset_time;
 use shared::time::Time;
 
-use crate::text::{number, text};
+use super::text::{number, text};
 
 const MINUTE: i64 = 60;
 const MOST: i64 = 35 * 86_400;

@@ -2,7 +2,7 @@
 
 use shared::host::{Birth, Kin, Marks, Process};
 
-use crate::text::text;
+use super::text::text;
 
 const TASK: &str = "t_1a2b3c4d";
 

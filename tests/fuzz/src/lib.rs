@@ -1,7 +1,7 @@
 //! What Watchbill promises for any input, as plain functions of bytes: each panics where a promise is broken.
 //!
-//! libFuzzer calls them (`cargo fuzz`, `fuzz_targets/`), and so does a test without it that replays the kept corpus
-//! (`tests/smoke.rs`), so that no nightly compiler is needed to know that a finding stays fixed.
+//! libFuzzer calls them (`cargo fuzz`, `fuzz_targets/`). `testkit/tests/fuzz_corpus.rs` includes this file and replays the kept
+//! corpus without libFuzzer, so that no nightly compiler is needed to know that a finding stays fixed.
 
 #![forbid(unsafe_code)]
 

@@ -6,7 +6,7 @@ use shared::logs::{Format, Line, LogEnd, Signal, claude as claude_log, codex as 
 use shared::logs::{hermes as hermes_log, plain as plain_log, profile};
 use shared::time::Time;
 
-use crate::text::number;
+use super::text::number;
 
 /// When lines without a time were seen.
 const SEEN: Time = Time(1_795_250_000);

@@ -14,8 +14,8 @@ use shared::redact::redact;
 use shared::time::Time;
 use tempfile::TempDir;
 
-use crate::secret::{hidden_in, is_own, planted};
-use crate::text::{number, text};
+use super::secret::{hidden_in, is_own, planted};
+use super::text::{number, text};
 
 /// When every file was last written, and the pass after that.
 const WRITTEN: u64 = 1_795_250_000;

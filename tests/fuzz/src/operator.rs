@@ -10,8 +10,8 @@ use shared::money::Money;
 use shared::report::{PLAN_SCHEMA, Plan};
 use shared::time::Time;
 
-use crate::log::{place, write};
-use crate::text::text;
+use super::log::{place, write};
+use super::text::text;
 
 /// A configuration is loaded, and then is what it says when written out; or it is refused in one line.
 pub fn config(data: &[u8]) {

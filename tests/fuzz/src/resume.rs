@@ -4,20 +4,20 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use shared::board::verification;
 use shared::board::{Detail, Event, Place, Run, Status, Task};
 use shared::cache::Cache;
 use shared::config::Detect;
 use shared::health;
 use shared::logs::session::Prices;
 use shared::logs::vitals::{self, MOST_CALLS_TOLD, MOST_EDITED, MOST_FINDINGS, MOST_SLICES, Vitals};
-use shared::board::verification;
 use shared::packet::{self, Autopsy, MOST, Packet, record};
 use shared::time::Time;
 use shared::tree::state::{Drift, MOST_NAMED, PathState, TreeState, drift};
 
-use crate::log::{NOW, attempt, place, write};
-use crate::secret::{hidden_in, is_own, planted};
-use crate::text::{cut, number, text};
+use super::log::{NOW, attempt, place, write};
+use super::secret::{hidden_in, is_own, planted};
+use super::text::{cut, number, text};
 
 /// A log that grows, cut in two at any byte: how an attempt fares does not depend on where a pass ended, and is bounded.
 pub fn vitals(data: &[u8]) {

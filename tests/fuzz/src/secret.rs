@@ -2,7 +2,7 @@
 
 use shared::{quote, redact};
 
-use crate::text::{cut, number, text};
+use super::text::{cut, number, text};
 
 /// A key of no provider, by its beginning known as one. In two parts, so that no scanner takes this file for a leak.
 pub(crate) fn planted() -> String {

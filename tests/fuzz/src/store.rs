@@ -10,8 +10,8 @@ use shared::logs::usage::{self, UsageAsk};
 use shared::logs::vitals;
 use shared::time::Time;
 
-use crate::log::{bounded, place};
-use crate::resume::faring;
+use super::log::{bounded, place};
+use super::resume::faring;
 
 /// The columns that all versions of opencode from 1.2 to 1.18 share.
 const TABLES: &str = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;

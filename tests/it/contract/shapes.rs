@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use shared::board::Mode;
 use shared::board::hermes;
-use shared::board::sqlite::{Mode, SqliteBoard};
+use shared::board::sqlite::SqliteBoard;
 use shared::board::{Board, BoardId, Change, NewTask, Outcome, Status};
 use shared::error::Kind;
 use shared::time::Time;

@@ -69,13 +69,13 @@ impl Work {
         self
     }
 
-    /// The checks of the seed that find something.
+    /// The checks of claudectl that find something.
     fn alerts(&self) -> Vec<&'static str> {
         let said = self.board.heal(&["-v"]).ok();
         let told = said.split_once("; ignored: ").map(|(_, told)| told).unwrap_or_default();
-        let seeds = Check::ALL.into_iter().take(10).map(Check::name);
+        let checks = Check::ALL.into_iter().take(10).map(Check::name);
         assert!(said.contains("left alone: worker alive"), "{said}");
-        seeds.filter(|name| told.contains(&format!("{name} ("))).collect()
+        checks.filter(|name| told.contains(&format!("{name} ("))).collect()
     }
 
     fn vitals(&self) -> Value {
@@ -141,7 +141,7 @@ fn write(store: &Connection, session: &Session, task: &str) {
     }
 }
 
-/// Sessions in which something is wrong, with the checks of the seed that find it.
+/// Sessions in which something is wrong, with the checks of claudectl that find it.
 pub fn sick() -> Vec<(&'static str, Session, Vec<&'static str>)> {
     let mut all = Vec::new();
     let mut add = |what, session: &Session, checks: &[&'static str]| {

@@ -28,7 +28,7 @@ use super::discover::foreign_storage;
 use super::image::Cell;
 use super::{
     Board, BoardId, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
-    MOST_RUNS, MOST_TEXT, MOST_TURNS, Outcome, Run, RunRef, Status, Step, Task, its_cards, open_cards,
+    MOST_RUNS, MOST_TEXT, MOST_TURNS, Mode, Outcome, Run, RunRef, Status, Step, Task, its_cards, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -92,15 +92,6 @@ const Q_BEAT_NOTE: &str = "SELECT payload FROM (SELECT payload, created_at, id F
 
 /// Columns every known Hermes has; without one of these the file is no board.
 const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
-
-/// How a board is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Looking only: the connection cannot write.
-    Look,
-    /// Looking and changing.
-    Change,
-}
 
 /// A board in a SQLite file.
 pub struct SqliteBoard {
@@ -179,35 +170,6 @@ impl SqliteBoard {
         conn.execute_batch(&sql).map_err(|e| told(&at, &e))
     }
 
-    /// The task that has this idempotency key, unless it is archived.
-    ///
-    /// # Errors
-    /// The board cannot be read.
-    pub fn with_key(&mut self, key: &str) -> Result<Option<String>> {
-        let read = || -> rusqlite::Result<Option<String>> {
-            let mut statement = self.conn.prepare_cached(Q_KEY)?;
-            let mut rows = statement.query([key])?;
-            Ok(rows.next()?.and_then(|r| text(r, 0)))
-        };
-        read().map_err(|e| self.fault(&e))
-    }
-
-    /// Which Hermes makes tables of this shape, by the columns each version brought.
-    pub fn shape(&self) -> &'static str {
-        let tasks = |column: &str| self.has("tasks", column);
-        match () {
-            () if self.own => "made by `board init`",
-            () if !tasks("current_run_id") || !self.columns.contains_key("task_runs") => {
-                "Hermes 0.12 or earlier"
-            }
-            () if tasks("worker_started_at") => "Hermes later than 0.21.3",
-            () if tasks("provider_override") => "Hermes 0.20 to 0.21",
-            () if tasks("block_kind") => "Hermes 0.18 or 0.19",
-            () if tasks("branch_name") => "Hermes 0.15 to 0.17",
-            () => "Hermes 0.13 or 0.14",
-        }
-    }
-
     /// The reading statements this board uses, by name, for checks of their query plans.
     pub fn reads(&self) -> Vec<(&'static str, String)> {
         vec![
@@ -230,23 +192,6 @@ impl SqliteBoard {
             ("free children", Q_FREE_CHILDREN.into()),
             ("key", Q_KEY.into()),
         ]
-    }
-
-    /// What is wrong with the file, if it is damaged. `thorough` also compares what indexes hold, as Hermes does before it opens
-    /// a board; both count their entries.
-    ///
-    /// # Errors
-    /// The file cannot be read, for another reason than damage.
-    pub(crate) fn damage(&self, thorough: bool) -> Result<Option<String>> {
-        let sql = if thorough { Q_INTEGRITY } else { Q_QUICK };
-        match self.conn.query_row(sql, [], |r| r.get::<_, String>(0)) {
-            Ok(said) if said == "ok" => Ok(None),
-            Ok(said) => Ok(Some(said.trim().replace('\n', "; "))),
-            Err(e) => match self.fault(&e) {
-                fault if fault.kind == Kind::Damaged => Ok(Some(e.to_string())),
-                fault => Err(fault),
-            },
-        }
     }
 
     fn has(&self, table: &str, column: &str) -> bool {
@@ -696,6 +641,42 @@ impl Board for SqliteBoard {
 
     fn is_own(&self) -> bool {
         self.own
+    }
+
+    fn shape(&self) -> &'static str {
+        let tasks = |column: &str| self.has("tasks", column);
+        match () {
+            () if self.own => "made by `board init`",
+            () if !tasks("current_run_id") || !self.columns.contains_key("task_runs") => {
+                "Hermes 0.12 or earlier"
+            }
+            () if tasks("worker_started_at") => "Hermes later than 0.21.3",
+            () if tasks("provider_override") => "Hermes 0.20 to 0.21",
+            () if tasks("block_kind") => "Hermes 0.18 or 0.19",
+            () if tasks("branch_name") => "Hermes 0.15 to 0.17",
+            () => "Hermes 0.13 or 0.14",
+        }
+    }
+
+    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        let read = || -> rusqlite::Result<Option<String>> {
+            let mut statement = self.conn.prepare_cached(Q_KEY)?;
+            let mut rows = statement.query([key])?;
+            Ok(rows.next()?.and_then(|r| text(r, 0)))
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn damage(&self, thorough: bool) -> Result<Option<String>> {
+        let sql = if thorough { Q_INTEGRITY } else { Q_QUICK };
+        match self.conn.query_row(sql, [], |r| r.get::<_, String>(0)) {
+            Ok(said) if said == "ok" => Ok(None),
+            Ok(said) => Ok(Some(said.trim().replace('\n', "; "))),
+            Err(e) => match self.fault(&e) {
+                fault if fault.kind == Kind::Damaged => Ok(Some(e.to_string())),
+                fault => Err(fault),
+            },
+        }
     }
 
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::args::Block;
 use super::{Hand, TRIES, own_business, refused, same_run, worker_of};
 use crate::board::hermes;
-use crate::board::{Board, Detail, Outcome, Status};
+use crate::board::{Detail, Outcome, Status};
 use crate::cli::{env, pass_id};
 use crate::distress::{self, Blocker};
 use crate::error::{Error, Kind, Result};
@@ -58,7 +58,7 @@ impl Hand<'_> {
         }
         let seen = self.look(id)?;
         may_stop(&seen, block.run)?;
-        own_business(&mut self.board, &seen, false)?;
+        own_business(&mut *self.board, &seen, false)?;
         let changes = hermes::blocked(&seen, reason, Some(kind), &self.trail("block"));
         self.must(id, Some(&seen), changes)?;
         let now = self.look(id)?.task.status;
@@ -96,7 +96,7 @@ impl Hand<'_> {
                 return Ok(Stop::Found { card: card.to_owned(), source: Box::new(source) });
             }
             may_stop(&source, run)?;
-            own_business(&mut self.board, &source, false)?;
+            own_business(&mut *self.board, &source, false)?;
             let (seen, source) = self.all_about(source)?;
             let pass = Pass {
                 id: pass_id(HAND, self.here.now),

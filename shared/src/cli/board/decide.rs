@@ -5,7 +5,7 @@ use serde_json::json;
 use super::packet::tree_fact;
 use super::{Hand, own_business, refused, speaker};
 use crate::board::hermes;
-use crate::board::{Board, Kin, Status};
+use crate::board::{Kin, Status};
 use crate::error::Result;
 use crate::names::is_profile;
 use crate::runtime;
@@ -34,7 +34,7 @@ impl Hand<'_> {
             );
         }
         let seen = self.look(id)?;
-        own_business(&mut self.board, &seen, true)?;
+        own_business(&mut *self.board, &seen, true)?;
         let t = &seen.task;
         if let Some(lock) = t.claim_lock.as_deref().filter(|_| t.status == Status::Running) {
             return Err(refused(id, format!("is running, claimed by {lock}"))
@@ -63,7 +63,7 @@ impl Hand<'_> {
 
     pub(super) fn unblock(&mut self, id: &str, reason: Option<&str>) -> Result<u8> {
         let seen = self.look(id)?;
-        own_business(&mut self.board, &seen, true)?;
+        own_business(&mut *self.board, &seen, true)?;
         if !matches!(seen.task.status, Status::Blocked | Status::Scheduled) {
             return Err(refused(id, format!("is {}, not blocked or scheduled", seen.task.status)));
         }

@@ -17,8 +17,7 @@ pub(super) use run::{Handed, runnable};
 use super::programs::BoardArgs;
 use super::{Common, Here, env, print, print_json};
 use crate::board::hermes::Trail;
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Change, Detail, Expect, Outcome, Step};
+use crate::board::{self, Board, BoardId, Change, Detail, Expect, Mode, Outcome, Step};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::distress;
@@ -30,7 +29,7 @@ const TRIES: usize = 5;
 
 /// One call: the board, the clock, and how to answer.
 pub(super) struct Hand<'a> {
-    pub(super) board: SqliteBoard,
+    pub(super) board: Box<dyn Board>,
     pub(super) here: Here,
     pub(super) config: &'a Config,
     pub(super) common: &'a Common,
@@ -49,7 +48,7 @@ pub(super) fn run(args: &BoardArgs) -> Result<u8> {
         let path = path.as_ref().or_else(|| common.db.first()).ok_or_else(|| {
             Error::new(Kind::Usage, "board init", "no file named").hint("board init PATH, or --db PATH")
         })?;
-        SqliteBoard::create(path, config.board.busy_timeout)?;
+        board::create(path, config.board.busy_timeout)?;
         let text =
             format!("made {}; use it with --db, or set board.db in the configuration\n", path.display());
         return print(&if common.json { format!("{}\n", json!({"made": path})) } else { text });
@@ -121,11 +120,11 @@ impl<'a> Hand<'a> {
         if mode == Mode::Change {
             crate::pass::refuse_split(&here.host, &id)?;
         }
-        let board = SqliteBoard::open(id.clone(), mode, config.board.busy_timeout)?;
+        let board = board::open(&id, mode, config.board.busy_timeout)?;
         if mode == Mode::Change {
             // What watchers remember is only read here.
             let mut cache = Cache::open(Cache::place(&env));
-            crate::pass::damage::refuse(&board, &id, &mut cache, here.now)?;
+            crate::pass::damage::refuse(&*board, &id, &mut cache, here.now)?;
         }
         let pass = super::pass_id(by, here.now);
         Ok(Hand { board, here, config, common, by, pass })
@@ -257,7 +256,7 @@ fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
 
 /// Refuses a worker's hand on what is not its own: another worker's task, or the decision about itself. Hermes' own tools
 /// refuse the same (0.19, `_enforce_worker_task_ownership`). Whoever has the card of a task may decide about it.
-fn own_business(board: &mut SqliteBoard, seen: &Detail, decides: bool) -> Result<()> {
+fn own_business(board: &mut dyn Board, seen: &Detail, decides: bool) -> Result<()> {
     let Some(mine) = env("HERMES_KANBAN_TASK") else { return Ok(()) };
     let id = &seen.task.id;
     if mine == *id {

@@ -25,7 +25,7 @@ impl Hand<'_> {
             return Err(refused(id, format!("is {}: nobody takes it up after you", seen.task.status)));
         }
         same_run(&seen, packet.run)?;
-        own_business(&mut self.board, &seen, false)?;
+        own_business(&mut *self.board, &seen, false)?;
         let was = latest(&seen);
         let mut said = was.as_ref().map(|r| r.said.clone()).unwrap_or_default();
         for (field, text) in packet.given() {

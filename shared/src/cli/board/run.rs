@@ -22,7 +22,7 @@ use super::args::{Claim, Run};
 use super::work::Harness;
 use super::{Hand, env, owner, refused};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Board, Change, Detail, Status, discover};
+use crate::board::{Change, Detail, Status, discover};
 use crate::cache::Cache;
 use crate::cause::{Cause, Owner};
 use crate::error::{Error, Kind, Result};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::args::Add;
 use super::{Hand, refused, show, speaker, work};
 use crate::board::hermes;
-use crate::board::{Board, NewTask, Outcome, Status, Task};
+use crate::board::{NewTask, Outcome, Status, Task};
 use crate::cli::random_hex;
 use crate::error::{Error, Kind, Result};
 use crate::money::Money;

@@ -9,7 +9,7 @@ use super::args::{Claim, Complete};
 use super::packet::tree_fact;
 use super::{Hand, env, own_business, refused, same_run, speaker, worker_of};
 use crate::board::hermes;
-use crate::board::{Board, Change, Detail, Outcome, Status, Task};
+use crate::board::{Change, Detail, Outcome, Status, Task};
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
 
@@ -191,7 +191,7 @@ impl Hand<'_> {
             return Err(refused(id, why).hint("stop working on it, or claim it again"));
         }
         same_run(&seen, run)?;
-        own_business(&mut self.board, &seen, false)?;
+        own_business(&mut *self.board, &seen, false)?;
         let expires = self.here.now.plus(self.seconds(ttl));
         self.must(id, Some(&seen), hermes::heartbeat(&seen, expires, note))?;
         self.answer(&json!({"task": id, "claim_expires": expires}), "")
@@ -220,7 +220,7 @@ impl Hand<'_> {
             return Err(refused(id, format!("waits for {}, which is {}", parent.id, parent.status)));
         }
         same_run(&seen, complete.run)?;
-        own_business(&mut self.board, &seen, false)?;
+        own_business(&mut *self.board, &seen, false)?;
         if metadata.is_some() && seen.task.current_run.is_none() {
             return Err(refused(id, "has no open run that could keep --metadata")
                 .hint("claim it first, or leave it out"));

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Coord, Meant, NOT_SPAWNED, refused, warn};
-use crate::board::{Board, Change, Detail, Expect, Outcome, Status, Step, hermes};
+use crate::board::{Change, Detail, Expect, Outcome, Status, Step, hermes};
 use crate::cli::{print, print_json};
 use crate::config::span;
 use crate::error::{Kind, Result};

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Coord;
-use crate::board::{Board, Entry};
+use crate::board::Entry;
 use crate::error::Result;
 use crate::quote;
 

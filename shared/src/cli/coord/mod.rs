@@ -21,8 +21,8 @@ use serde_json::Value;
 use super::board::{Hand, refused};
 use super::env;
 use super::programs::CoordArgs;
-use crate::board::sqlite::Mode;
-use crate::board::{Board, Detail, hermes, is_task_id};
+use crate::board::Mode;
+use crate::board::{Detail, hermes, is_task_id};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::hash::Fnv;
@@ -175,7 +175,7 @@ impl Coord<'_> {
         let mut cache = Cache::open(Cache::place(&env));
         let mut tools = hand.here.tools(&pass, hand.config, &mut cache, false);
         let now = hand.here.now;
-        pass::look(&mut hand.board, &board, &mut tools, |world, _| Ok(heal::worker(world, task, now)))
+        pass::look(&mut *hand.board, &board, &mut tools, |world, _| Ok(heal::worker(world, task, now)))
     }
 
     /// Every session that was spawned lately for a task of this board, oldest first.

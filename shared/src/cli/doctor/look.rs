@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD};
 
 use super::super::env;
-use crate::board::sqlite::{Mode, SqliteBoard};
-use crate::board::{Board, BoardId, Status};
+use crate::board::{self, BoardId, Mode, Status};
 use crate::config::Loaded;
 use crate::doctor::{
     BoardRead, BoardSeen, ConfigSeen, DiskSeen, StateSeen, UnitSettings, Versions, WatcherSeen,
@@ -108,15 +107,15 @@ pub(in crate::cli) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> 
 
 /// What is wrong with the board's file, as far as that was asked: a check reads all of it.
 fn damaged(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Option<String> {
-    let board = SqliteBoard::open(id.clone(), Mode::Look, tools.config.board.busy_timeout);
-    match board.and_then(|board| damage::look(&board, id, tools.cache, tools.pass.now, when)) {
+    let board = board::open(id, Mode::Look, tools.config.board.busy_timeout);
+    match board.and_then(|board| damage::look(&*board, id, tools.cache, tools.pass.now, when)) {
         Ok(found) => found,
         Err(e) => (e.kind == Kind::Damaged).then_some(e.what),
     }
 }
 
 fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
-    let mut board = SqliteBoard::open(id.clone(), Mode::Look, tools.config.board.busy_timeout)?;
+    let mut board = board::open(id, Mode::Look, tools.config.board.busy_timeout)?;
     let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
     let open = board.glance(&Status::OPEN)?.len();
     let events = board.events(tools.pass.now.plus(-BACK), MOST)?;

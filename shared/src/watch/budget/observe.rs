@@ -416,6 +416,12 @@ mod tests {
         fn is_own(&self) -> bool {
             false
         }
+        fn shape(&self) -> &'static str {
+            "in a test"
+        }
+        fn with_key(&mut self, _: &str) -> Result<Option<String>> {
+            Ok(None)
+        }
         fn glance(&mut self, _: &[Status]) -> Result<Vec<Task>> {
             Ok(Vec::new())
         }

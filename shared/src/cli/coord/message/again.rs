@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::spawn::lost;
 use super::super::{Coord, refused};
-use crate::board::{Board, Change, Detail, Expect, Kin, Outcome, RunRef, Status, Step, hermes};
+use crate::board::{Change, Detail, Expect, Kin, Outcome, RunRef, Status, Step, hermes};
 use crate::cli::board::speaker;
 use crate::config::span;
 use crate::distress::{self, shell_word};

@@ -6,6 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::{fs, panic};
 
+#[path = "../../tests/fuzz/src/lib.rs"]
+#[allow(unreachable_pub, reason = "a library of its own where libFuzzer drives it")]
+mod properties;
+
 use properties::{TARGETS, Target};
 
 /// Longest input that is made.
@@ -22,7 +26,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn here() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz")
 }
 
 /// Numbers that look random and are the same each time (SplitMix64, Steele and others 2014).
