@@ -1,6 +1,6 @@
 //! What a pass that only looks costs, beside the floor under it and beside Hermes.
 
-use shared::watch::NAMES as WATCHERS;
+use shared::registry::NAMES as WATCHERS;
 use testkit::generate::Sizes;
 
 use crate::count;

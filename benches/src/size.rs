@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
 
-use shared::watch::NAMES as WATCHERS;
+use shared::registry::NAMES as WATCHERS;
 use testkit::crowd;
 use testkit::generate::{Sizes, generate};
 

@@ -15,8 +15,9 @@ use crate::board::hermes::{self, Trail};
 use crate::board::image::{self, Cell, Column, Turn};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::distress;
+use crate::policy::Pass;
 use crate::quote;
-use crate::watch::{Pass, word};
+use crate::watch::word;
 
 /// The name under which an undo is written down.
 pub(crate) use crate::watch::word::UNDO as NAME;

@@ -20,7 +20,6 @@ use crate::report::printable;
 use crate::time::{Time, words};
 use crate::watch::route::facts::{self, About, Routing};
 use crate::watch::route::router::Router;
-use crate::watch::route::seen::GLANCED;
 use crate::watch::word::our_hold;
 
 /// The schema of `--json`.
@@ -65,7 +64,7 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
         let seen = roots.entry(root).or_default();
         let mut board = SqliteBoard::open(id.clone(), Mode::Look, config.board.busy_timeout)?;
         pass::look(&mut board, &id, &mut tools, |world, pass| {
-            let rows = world.board.glance(&GLANCED)?;
+            let rows = world.board.glance(&Status::OPEN)?;
             let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !is_card(t));
             let waits: Vec<String> = waits.map(|t| t.id.clone()).collect();
             let waiting = world.board.look(&waits)?;

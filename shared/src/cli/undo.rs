@@ -10,10 +10,11 @@ use crate::board::{Board, Detail, Step};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::pass;
+use crate::policy::Pass;
 use crate::quote;
 use crate::time::Time;
 use crate::undo::{self, Action, Word};
-use crate::watch::{Pass, word};
+use crate::watch::word;
 
 /// Most characters of a reason that are kept.
 const MOST_REASON: usize = 200;

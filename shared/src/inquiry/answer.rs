@@ -11,9 +11,9 @@ use crate::board::{Detail, Status};
 use crate::distress::decision;
 use crate::logs::{LogEnd, SignalKind};
 use crate::quote;
+use crate::runtime::Dispatcher;
 use crate::time::{Time, words};
 use crate::timers::{WATCHED, Watched};
-use crate::watch::Dispatcher;
 use crate::watch::word::{cause_in, our_hold};
 
 /// Most characters of a line that was made of somebody's words.

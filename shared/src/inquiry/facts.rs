@@ -5,8 +5,9 @@ use serde::Serialize;
 use crate::board::{Detail, Event, Status};
 use crate::distress::is_card;
 use crate::logs::Reading;
+use crate::runtime::Runtime;
 use crate::time::Time;
-use crate::watch::{Runtime, word};
+use crate::watch::word;
 
 /// What one watcher says of a task now, asked as in a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -17,12 +17,15 @@ use crate::host::Host;
 use crate::logs::{LogEnd, Reading};
 use crate::pass::{self, Tools};
 use crate::pause;
+use crate::policy::{Pass, World};
+use crate::registry::BUDGET_CHECK;
 use crate::report::BoardReport;
+use crate::runtime::{Dispatcher, LogAsk, Runtime};
 use crate::session::opencode::Opencode;
 use crate::time::Time;
-use crate::watch::{
-    Dispatcher, LogAsk, Pass, Runtime, Visit, Watcher, World, budget, each, ended, heal, word,
-};
+use crate::watch::heal::dispatcher::{self, MOST_TICKS, TICKED};
+use crate::watch::heal::worker::used;
+use crate::watch::{Visit, Watcher, each, ended, word};
 
 /// Most tasks it waits for that are looked at.
 const MOST_KIN: usize = 5;
@@ -191,8 +194,8 @@ impl Lens<'_> {
         self.with(&pass, |tools| {
             let wedged = pass::wedge(&id.path, tools).map(|w| w.to_string());
             pass::look(&mut board, id, tools, |world, _| {
-                let lately = world.board.events(self.now.plus(-heal::TICKED), heal::MOST_TICKS)?;
-                let runtime = heal::runtime(world, &lately, self.now);
+                let lately = world.board.events(self.now.plus(-TICKED), MOST_TICKS)?;
+                let runtime = dispatcher::runtime(world, &lately, self.now);
                 let details = world.board.look(tasks)?;
                 let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
                 let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
@@ -228,9 +231,8 @@ const LONG: i64 = 300;
 
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
 fn idle(rows: &[Task], runtime: &Runtime, own_board: bool, now: Time) -> Option<String> {
-    let stands = |t: &&Task| {
-        t.status == Status::Ready && t.assignee.is_some() && now.since(t.created_at) > heal::TICKED
-    };
+    let stands =
+        |t: &&Task| t.status == Status::Ready && t.assignee.is_some() && now.since(t.created_at) > TICKED;
     let n = rows.iter().filter(|t| !distress::is_card(t)).filter(stands).count();
     let absent = !own_board && runtime.dispatcher == Dispatcher::Absent && n > 0;
     let (tasks, wait) = if n == 1 { ("task", "waits") } else { ("tasks", "wait") };
@@ -238,7 +240,7 @@ fn idle(rows: &[Task], runtime: &Runtime, own_board: bool, now: Time) -> Option<
 }
 
 fn read(
-    logs: &dyn crate::watch::LogReader,
+    logs: &dyn crate::runtime::LogReader,
     board: &BoardId,
     d: &Detail,
     now: Time,
@@ -254,7 +256,7 @@ fn read(
 /// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.
 fn unanswered(world: &mut World<'_>, d: &Detail, now: Time) -> Option<Time> {
     let run = d.current_run().filter(|run| now.since(run.started_at) >= LONG)?;
-    let usage = heal::used(world, d, run, now);
+    let usage = used(world, d, run, now);
     (usage.turns == Some(0)).then_some(run.started_at)
 }
 
@@ -344,7 +346,7 @@ impl Visit for Taking<'_> {
             (Some(own), _) => own.clone(),
             (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
             (None, None) => {
-                let told = survey.budget.get(id).filter(|_| watcher == budget::NAME);
+                let told = survey.budget.get(id).filter(|_| watcher == BUDGET_CHECK);
                 let because = match told.map(String::as_str) {
                     Some("") => "within its bounds".into(),
                     Some(said) => format!("{said}; it only tells"),

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::StateReader;
 use crate::board::{Detail, Step};
+use crate::policy::StateReader;
 use crate::quote;
 
 /// The longest look at one tree, and at all of a pass.

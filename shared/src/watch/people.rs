@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::word;
 use crate::board::{Detail, Event, Run, Status, hermes};
+use crate::registry::HEAL;
 use crate::time::Time;
 
 /// The event with which a person is told of something that changes no row.
@@ -49,10 +50,18 @@ pub(crate) fn told(d: &Detail) -> Option<&Event> {
 fn is_told(e: &Event) -> bool {
     let of_worker =
         |key: &str| [OLDER_WORKER, HOST_REFUSES, EXITED].contains(&key) || key.starts_with("health:");
-    e.kind == TOLD && e.by() == Some(super::heal::NAME) && key(e).is_some_and(of_worker)
+    e.kind == TOLD && e.by() == Some(HEAL) && key(e).is_some_and(of_worker)
 }
 
 /// What it was told of.
 pub(crate) fn key(e: &Event) -> Option<&str> {
     e.payload.get("key").and_then(Value::as_str)
+}
+
+/// Whether nobody will ever take a ready task: Hermes skips these without a word.
+pub(crate) fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
+    match assignee {
+        None => !own_board,
+        Some(name) => !known.is_empty() && name != "default" && !known.iter().any(|k| k == name),
+    }
 }

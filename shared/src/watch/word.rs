@@ -8,14 +8,11 @@ use crate::board::{Comment, Detail, Event, NOISE, Status, UNDONE};
 use crate::cause::Cause;
 use crate::config::Heal;
 use crate::config::span::seconds;
+use crate::registry::NAMES;
 use crate::time::Time;
-use crate::watch::NAMES;
 
 /// What `watchbill undo` signs its events with.
 pub(crate) const UNDO: &str = "undo";
-
-/// The name of `budget-check`, whose cards every watcher knows.
-pub(crate) const BUDGET_CHECK: &str = "budget-check";
 
 /// Whether one of the watchers left an event; everybody else's word starts the counters afresh.
 pub(crate) fn is_ours(e: &Event) -> bool {

@@ -31,9 +31,9 @@ use crate::logs::taught::Patterns;
 use crate::packet::{self, Packet};
 use crate::pass::handover;
 use crate::runtime::{self, LogFiles};
+use crate::runtime::{LogAsk, LogReader};
 use crate::time::Time;
-use crate::watch::distress::HAND;
-use crate::watch::{LogAsk, LogReader};
+use crate::watch::distress::writer::HAND;
 
 /// How often the command is looked at.
 const LOOK: Duration = Duration::from_millis(100);

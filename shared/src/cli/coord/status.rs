@@ -19,7 +19,7 @@ use crate::session::{
     Mapping, MappingStatus, Message, OtherState, Role, Sense as _, SessionId, Silence, State,
 };
 use crate::time::Time;
-use crate::watch::heal::AtWork;
+use crate::watch::heal::worker::AtWork;
 
 /// Questions under way at once.
 const AT_ONCE: usize = 8;

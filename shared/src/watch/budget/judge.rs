@@ -16,7 +16,7 @@ use crate::scope::{Scope, Side, sides};
 use crate::time::{Time, words};
 use crate::tree::changes::{Base, Changes, How};
 use crate::watch::draft::{self, Drafted};
-use crate::watch::heal;
+use crate::watch::heal::tally::resets;
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -382,7 +382,7 @@ impl<'a> Case<'a> {
 
     fn person(&mut self) {
         let d = &self.work.detail;
-        let resets = heal::resets(d, self.config);
+        let resets = resets(d, self.config);
         let exhausted = endings::exhausted(d);
         let used_up = u64::try_from(exhausted.len()).unwrap_or(u64::MAX);
         let (by_resets, by_budget) = (self.limits.resets.clone(), self.limits.exhaustions.clone());

@@ -5,17 +5,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::endings;
-use super::seen::{FilesSeen, GLANCED, MOST_EARLIER, Seen, Used, Work};
+use super::seen::{FilesSeen, MOST_EARLIER, Seen, Used, Work};
 use crate::board::{Board, Detail, Run, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
 use crate::logs::usage::Usage;
+use crate::policy::{Pass, UseAsk, World};
+use crate::runtime::LogAsk;
 use crate::time::Time;
 use crate::tree::LATE;
 use crate::watch::heal::session;
 use crate::watch::route::facts::{self, About, Routing};
-use crate::watch::{LogAsk, Pass, UseAsk, World, clock, ended};
+use crate::watch::{clock, ended};
 
 /// Most tasks looked at closely in one pass.
 const MOST_TASKS: usize = 1_000;
@@ -31,7 +33,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
     let since = now.plus(-seconds(world.config.budget.recent));
     // Before the first row is read.
     let stamp = world.board.stamp()?;
-    let rows = world.board.glance(&GLANCED)?;
+    let rows = world.board.glance(&Status::OPEN)?;
     let id = world.board.id().clone();
     let mut seen = Seen {
         now,

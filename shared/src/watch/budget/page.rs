@@ -17,8 +17,9 @@ use crate::overview::{
 };
 use crate::provider::ledger::News;
 use crate::time::Time;
+use crate::watch::heal::tally::resets;
 use crate::watch::route::router::Router;
-use crate::watch::{heal, people, word};
+use crate::watch::{people, word};
 
 /// Most resets, moves and reassignments shown: the newest.
 const MOST_INTERVENTIONS: usize = 500;
@@ -65,7 +66,7 @@ fn task(j: &Judged<'_>, seen: &Seen, config: &Config) -> TaskView {
         attempts: attempts.into_iter().map(attempt).collect(),
         attempt_count: d.runs.len(),
         seconds: all_seconds(j.work, seen.now),
-        resets: heal::resets(d, config),
+        resets: resets(d, config),
         reassigned: reassigned(d),
         usage: j.work.usage.clone(),
         cost: j.cost.map(|(sum, _)| sum),

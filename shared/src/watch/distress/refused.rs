@@ -6,13 +6,15 @@
 use serde_json::{Map, Value, json};
 
 use super::seen::SourceSeen;
-use super::{NAME, Rules, history, trouble};
+use super::{Rules, history, trouble};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Expect, Run, Step};
 use crate::logs::Evidence;
+use crate::policy::Decision;
 use crate::provider::Profile;
 use crate::provider::ledger::{News, Sighting};
-use crate::watch::{Decision, ended, word};
+use crate::registry::SYNTHESIZE_DISTRESS;
+use crate::watch::{ended, word};
 
 /// Seconds after its end for which an attempt is news.
 pub(super) const RECENT: i64 = 900;
@@ -102,7 +104,7 @@ impl Rules<'_> {
         for (run, e) in untold.iter().rev() {
             let because = format!("Attempt {} ended on {}.", run.id, history::told(e));
             let trail = Trail {
-                by: NAME,
+                by: SYNTHESIZE_DISTRESS,
                 pass: &self.pass.id,
                 clock_given: self.pass.clock_given,
                 case: "died-of-it",

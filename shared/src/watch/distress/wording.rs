@@ -1,9 +1,8 @@
 //! What a card says, in words: the template's fields, the evidence, and what to do about it.
 
-use super::Rules;
 use super::seen::SourceSeen;
 use super::session::SESSION;
-use super::trouble::Trouble;
+use super::writer::{CardWriter, Trouble};
 use crate::board::Detail;
 use crate::cause::Cause;
 use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, id_word, shell_word};
@@ -14,8 +13,8 @@ use crate::scope::Scope;
 use crate::session::mapping;
 use crate::watch::draft;
 
-impl Rules<'_> {
-    pub(super) fn distress(&self, s: &SourceSeen, t: &Trouble) -> Distress {
+impl CardWriter<'_> {
+    pub(crate) fn distress(&self, s: &SourceSeen, t: &Trouble) -> Distress {
         let d = &s.detail;
         let run = d.newest_run();
         let tree = s.tree.tree.as_ref();
@@ -86,7 +85,7 @@ impl Rules<'_> {
         }
     }
 
-    pub(super) fn annex(&self, s: &SourceSeen, t: &Trouble, more: &[String]) -> Annex {
+    pub(crate) fn annex(&self, s: &SourceSeen, t: &Trouble, more: &[String]) -> Annex {
         let d = &s.detail;
         let mut evidence = t.quotes.clone();
         if let Some(e) = t.evidence.as_ref().filter(|e| !e.words.is_empty()) {
@@ -123,7 +122,7 @@ impl Rules<'_> {
     }
 
     /// Narrower tasks in the place of this one, as lines of the card; empty where nothing shows how to divide it.
-    pub(super) fn draft(&self, s: &SourceSeen) -> Vec<String> {
+    pub(crate) fn draft(&self, s: &SourceSeen) -> Vec<String> {
         let d = &s.detail;
         let scope = Scope::parse(&d.body);
         let stated = scope.as_ref().and_then(|s| s.iterations);

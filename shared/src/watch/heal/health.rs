@@ -22,6 +22,7 @@ use crate::health::{self, Action, Alert, Check};
 use crate::host::{Look, Target};
 use crate::logs::vitals::{Turn, Vitals};
 use crate::quote;
+use crate::registry::HEAL;
 use crate::time::words;
 use crate::watch::people;
 
@@ -148,7 +149,7 @@ impl Rules<'_> {
         self.step(t, verb, |trail| {
             let mut changes =
                 vec![hermes::noted_in(run, people::TOLD, json!({"key": key, "mend": mend}), trail)];
-            changes.extend(hermes::commented(Self::NAME, &note));
+            changes.extend(hermes::commented(HEAL, &note));
             changes
         })
     }

@@ -4,6 +4,7 @@
 //! It signals a process only where the configuration allows it and the process itself proves to be the worker, never lifts a block somebody else made, and never raises a cap. Work whose last attempt
 //! ended on a provider's or a configuration's error is not its business: it only frees the dead claim and parks it.
 
+pub(crate) mod dispatcher;
 mod exited;
 mod health;
 mod history;
@@ -13,18 +14,18 @@ mod running;
 pub mod seen;
 pub mod session;
 mod stuck;
-mod unstarted;
-pub(in crate::watch) use observe::ask;
-pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, used, worker};
+pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
+mod unstarted;
+pub(crate) mod worker;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use self::seen::{Seen, TaskSeen};
-use super::{Decision, Left, OtherPolicy, Pass, Watcher, World, ended, word};
+use super::{Watcher, ended, word};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
@@ -34,9 +35,10 @@ use crate::distress::is_card;
 use crate::error::Result;
 use crate::host::{Proof, Target};
 use crate::packet::Packet;
+use crate::policy::{Decision, Left, OtherPolicy, Pass, World};
+use crate::registry::HEAL;
+use crate::runtime::Dispatcher;
 use crate::time::{Time, words};
-
-pub(crate) const NAME: &str = "heal";
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +46,6 @@ pub struct Heal;
 
 impl Watcher for Heal {
     type Seen = Seen;
-    const NAME: &'static str = NAME;
     const IS_REPLAYED: bool = true;
 
     fn new(_origin: &BTreeMap<String, String>) -> Heal {
@@ -114,12 +115,6 @@ struct Rules<'a> {
     policy: &'a Policy,
     detect: &'a Detect,
     person: Option<&'a str>,
-}
-
-/// Counted resets of a task in its present episode, as `heal` itself counts them.
-pub(crate) fn resets(d: &crate::board::Detail, config: &Config) -> u64 {
-    let tally = history::tally(d, crate::config::span::seconds(config.heal.decay));
-    u64::try_from(tally.resets).unwrap_or(0)
 }
 
 /// What the next attempt at a task would be told now, with the task itself; `None`: there is no such task.
@@ -201,7 +196,7 @@ impl Rules<'_> {
     fn grace(&self) -> i64 {
         let Some(runtime) = &self.seen.runtime else { return seconds(self.policy.grace) };
         match runtime.dispatcher {
-            super::Dispatcher::Absent => seconds(self.policy.lonely_grace),
+            Dispatcher::Absent => seconds(self.policy.lonely_grace),
             _ => seconds(self.policy.grace).max(3 * runtime.interval),
         }
     }
@@ -224,7 +219,7 @@ impl Rules<'_> {
     ) -> Verdict {
         ended::explain(&t.detail, t.refused.iter().copied(), &mut verb.more);
         let trail = Trail {
-            by: Self::NAME,
+            by: HEAL,
             pass: &self.pass.id,
             clock_given: self.pass.clock_given,
             case: verb.case,
@@ -246,8 +241,6 @@ impl Rules<'_> {
             because: verb.because,
         }))
     }
-
-    const NAME: &'static str = Heal::NAME;
 }
 
 /// The words of one step.
@@ -289,5 +282,5 @@ impl<'a> Verb<'a> {
 
 /// A hold's own record: who holds it, why, since when, and when it ends.
 fn hold(cause: Cause, key: &str, since: crate::time::Time, until: crate::time::Time) -> Value {
-    json!({"owner": Heal::NAME, "cause": cause, "key": key, "since": since.0, "next": until.0, "until": until.0})
+    json!({"owner": HEAL, "cause": cause, "key": key, "since": since.0, "next": until.0, "until": until.0})
 }

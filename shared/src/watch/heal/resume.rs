@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::seen::{ResumeSeen, Seen, TaskSeen};
+use super::worker::fared;
 use super::{Policy, Rules, Verb, Verdict, history, session};
 use crate::board::verification;
 use crate::board::{Change, Detail, Event, Run, Status, hermes};
@@ -21,10 +22,11 @@ use crate::logs::LogEnd;
 use crate::logs::usage::Tokens;
 use crate::logs::vitals::{Turn, Vitals};
 use crate::packet::{self, Autopsy, Packet, Standing};
+use crate::policy::World;
 use crate::quote;
 use crate::time::Time;
 use crate::tree::state::{Drift, Method, TreeState, drift};
-use crate::watch::{World, ended, word};
+use crate::watch::{ended, word};
 
 /// The longest look at one tree, and at all of a pass.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
@@ -123,7 +125,7 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
         }
         t.resume = Some(resume);
         if t.vitals.is_none() {
-            t.vitals = super::observe::fared(world, &t.detail, seen.now);
+            t.vitals = fared(world, &t.detail, seen.now);
         }
     }
     Ok(())

@@ -5,6 +5,8 @@ use serde_json::json;
 use super::resume::{self, Ground};
 use super::seen::TaskSeen;
 use super::session::Standing;
+use super::tally::tally;
+use super::worker::ask;
 use super::{Rules, Verb, Verdict, history, hold};
 use crate::board::Status;
 use crate::board::hermes;
@@ -58,7 +60,7 @@ impl Rules<'_> {
             return Verdict::Wait(because, self.seen.now.plus(self.grace() - quiet));
         }
         let started = self.started(t);
-        let birth = super::ask(&t.detail).and_then(|ask| ask.birth);
+        let birth = ask(&t.detail).and_then(|ask| ask.birth);
         let rebooted = self.seen.host.as_ref().is_some_and(|h| h.precedes_boot(started, birth.as_ref()));
         let orphan_row = row.claim_lock.is_none();
         let excused = match () {
@@ -178,7 +180,7 @@ impl Rules<'_> {
             let pids: Vec<_> = death.look.orphans.iter().map(|o| o.pid.to_string()).collect();
             because.push_str(&format!("; its children still run: {}", pids.join(", ")));
         }
-        let tally = history::tally(&t.detail, seconds(self.policy.decay));
+        let tally = tally(&t.detail, seconds(self.policy.decay));
         // A limit set by hand means that every attempt counts.
         let by_hand = t.detail.task.max_retries.is_some();
         // A history that is too long to count in excuses nothing.
@@ -290,7 +292,7 @@ impl Rules<'_> {
         cause: Cause,
         because: &str,
     ) -> Verdict {
-        let held = history::tally(&t.detail, seconds(self.policy.decay)).holds;
+        let held = tally(&t.detail, seconds(self.policy.decay)).holds;
         if held >= i64::from(self.policy.max_resets) {
             let because = format!("{because}; held {held} times already, a person must look");
             let verb = Verb::new("hand-over", case, because).cause(Some(cause)).proof(proof);

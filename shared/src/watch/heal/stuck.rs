@@ -7,6 +7,7 @@ use serde_json::json;
 use super::history::{self, Brake, StormPolicy};
 use super::resume;
 use super::seen::TaskSeen;
+use super::tally::tally;
 use super::{Rules, Verb, Verdict};
 use crate::board::{Detail, Event, Status, claimer_pid, hermes};
 use crate::cause::{Cause, Owner};
@@ -15,6 +16,7 @@ use crate::distress::{is_card, is_card_title};
 use crate::host::Life;
 use crate::logs::LogEnd;
 use crate::provider::ledger::RETRIED;
+use crate::registry::HEAL;
 use crate::time::{Time, backoff, words};
 use crate::watch::word;
 
@@ -139,7 +141,7 @@ impl Rules<'_> {
         if let Some(verdict) = self.still_at_work(t) {
             return verdict;
         }
-        let tally = history::tally(d, seconds(self.policy.decay));
+        let tally = tally(d, seconds(self.policy.decay));
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
@@ -353,7 +355,7 @@ impl Rules<'_> {
             let because = format!("held by Hermes' guard for only {}", words(jammed));
             return Verdict::Wait(because, since.plus(self.grace()));
         }
-        let tally = history::tally(d, seconds(self.policy.decay));
+        let tally = tally(d, seconds(self.policy.decay));
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
@@ -410,7 +412,7 @@ impl Rules<'_> {
         }
         // route-blocked carries out what a card says, and lets the others go one by one. Where it does not run at all, they
         // must not wait for ever.
-        let routed = event.by() != Some(Self::NAME);
+        let routed = event.by() != Some(HEAL);
         if routed && self.seen.now.since(until) < ROUTED {
             return Verdict::Leave("its hold is over; route-blocked carries on with it".into());
         }

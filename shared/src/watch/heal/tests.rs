@@ -12,9 +12,11 @@ use crate::cause::Cause;
 use crate::config::Config;
 use crate::host::{HostFacts, Life, Look, Orphan, Proof};
 use crate::logs::{Evidence, LogEnd};
+use crate::policy::{Decision, Pass};
+use crate::runtime::{Dispatcher, Runtime};
 use crate::time::Time;
+use crate::watch::people;
 use crate::watch::testing::{self, NOW, ago, detail, event};
-use crate::watch::{Decision, Dispatcher, Pass, Runtime, people};
 
 fn policy() -> Policy {
     Config::default().heal
@@ -113,7 +115,7 @@ fn only_hermes_own_spawn_of_this_run_says_when_its_worker_began() {
     ] {
         let mut t = running(Life::Alive, 300);
         t.detail.events.extend(events.clone());
-        let ask = super::ask(&t.detail).unwrap();
+        let ask = super::worker::ask(&t.detail).unwrap();
         assert_eq!((ask.since, ask.hermes_spawned), (ago(since), hermes), "{events:?}");
     }
 }
@@ -121,20 +123,20 @@ fn only_hermes_own_spawn_of_this_run_says_when_its_worker_began() {
 #[test]
 fn of_what_does_not_run_only_its_newest_claimer_is_asked_for() {
     let mut t = detail("t_00000001", Status::Blocked);
-    assert_eq!(super::ask(&t), None, "nobody ever claimed it");
+    assert_eq!(super::worker::ask(&t), None, "nobody ever claimed it");
     t.events.push(event("claimed", 700, json!({"lock": "box:41"})));
     t.events.push(event("claimed", 500, json!({"lock": "box:42"})));
     for status in [Status::Blocked, Status::Ready, Status::Todo] {
         t.task.status = status;
-        let ask = super::ask(&t).unwrap();
+        let ask = super::worker::ask(&t).unwrap();
         assert_eq!((ask.claim_host.as_deref(), ask.claimer_pid, ask.pid), (Some("box"), Some(42), None));
         assert_eq!((ask.since, ask.hermes_spawned), (ago(500), false));
     }
     t.task.claim_lock = Some("barn:43".into());
-    assert_eq!(super::ask(&t).unwrap().claim_host.as_deref(), Some("barn"), "a claim that leaked");
+    assert_eq!(super::worker::ask(&t).unwrap().claim_host.as_deref(), Some("barn"), "a claim that leaked");
     for status in [Status::Done, Status::Archived, Status::Triage, Status::Scheduled] {
         t.task.status = status;
-        assert_eq!(super::ask(&t), None);
+        assert_eq!(super::worker::ask(&t), None);
     }
 }
 
@@ -142,9 +144,9 @@ fn of_what_does_not_run_only_its_newest_claimer_is_asked_for() {
 fn what_was_recorded_of_a_workers_start_is_asked_for() {
     let birth = crate::host::Birth { boot: crate::host::Boot::Id("b".into()), ticks: 77 };
     let mut t = running(Life::Alive, 300);
-    assert_eq!(super::ask(&t.detail).unwrap().birth, None);
+    assert_eq!(super::worker::ask(&t.detail).unwrap().birth, None);
     t.detail.events[1].payload["watchbill"] = json!({"birth": birth});
-    assert_eq!(super::ask(&t.detail).unwrap().birth, Some(birth));
+    assert_eq!(super::worker::ask(&t.detail).unwrap().birth, Some(birth));
 }
 
 #[test]
@@ -1151,7 +1153,7 @@ fn backoff_doubles_to_its_end_and_scatters_the_same_way_every_time() {
 fn healthy_work_decays_the_count() {
     let mut t = given_up("pid 4 not alive", 1_200);
     t.detail.events.insert(1, ours("unblocked", 60_000, json!({"reset": 3})));
-    let tally = |t: &TaskSeen| history::tally(&t.detail, 21_600).resets;
+    let tally = |t: &TaskSeen| super::tally::tally(&t.detail, 21_600).resets;
     assert_eq!(tally(&t), 1);
     // A row that merely stayed open for a day proves nothing.
     t.detail.runs.push(run(2, 59_000, Some(2_000), Some("crashed")));

@@ -7,14 +7,17 @@ mod form;
 use serde_json::{Value, json};
 
 use super::Rules;
-use super::decisions::{says_on, since_card};
+use super::card::{is_incident, is_ours, named, since_card, speaks_for};
+use super::decisions::says_on;
 use super::holds::is_claimed;
 use super::moving::Why;
 use super::seen::CardSeen;
-use crate::board::{Detail, Status, hermes, is_task_id};
+use crate::board::{Detail, Status, hermes};
 use crate::config::span::seconds;
-use crate::distress::{self, Distress, id_word};
-use crate::watch::distress::{HAND, NAME as SYNTHESIZER, WRITERS, session};
+use crate::distress::{self, id_word};
+use crate::registry::SYNTHESIZE_DISTRESS;
+use crate::watch::distress::session;
+use crate::watch::distress::writer::HAND;
 use crate::watch::word::{self, our_hold};
 
 /// Seconds an incident's card stays open after the last task joined it: the next one may come yet.
@@ -163,7 +166,7 @@ impl<'a> Rules<'a> {
     /// Whether the runtime tries a refused task again by itself, with the profile it has: seconds after it died, and mostly
     /// into the same wall. Only an attempt that lasts is another story; a card for each would use all of a day up.
     fn is_tried_again(&self, d: &Detail, card: &Detail) -> bool {
-        let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZER));
+        let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZE_DISTRESS));
         let trail = created.and_then(|e| e.trail());
         let text = |key: &str| trail.and_then(|t| t.get(key)).and_then(Value::as_str);
         let Some(run) = d.current_run().filter(|_| text("case") == Some("repeated")) else { return false };
@@ -222,11 +225,6 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Whether a card is about one cause that stopped many tasks.
-pub(crate) fn is_incident(card: &Detail) -> bool {
-    distress::is_incident(card.task.idempotency_key.as_deref())
-}
-
 /// Kinds of events after which a card stands differently.
 fn is_turn(kind: &str) -> bool {
     matches!(
@@ -244,12 +242,6 @@ fn is_turn(kind: &str) -> bool {
     )
 }
 
-/// Written by one of our programs, in the one form there is.
-pub(crate) fn is_ours(card: &Detail) -> bool {
-    let by = card.events.iter().find(|e| e.kind == "created").and_then(|e| e.by());
-    by.is_some_and(|by| WRITERS.contains(&by) || by == super::NAME)
-}
-
 /// Somebody gave it to somebody after it was made; they meant it.
 fn was_given(card: &Detail) -> bool {
     card.events.iter().any(|e| e.kind == "assigned" && !word::is_ours(e))
@@ -264,7 +256,7 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     if word::has_left(d, &card.task.id) {
         return Some(format!("{} was taken off it", t.id));
     }
-    let made = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZER));
+    let made = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZE_DISTRESS));
     let fact = |key: &str| made.and_then(|e| e.trail()?.get(key)?.as_str());
     let word = fact("word").filter(|_| fact("case") == Some(session::SESSION));
     if word.is_some_and(|word| session::has_ended(d, word)) {
@@ -280,29 +272,4 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     }
     let said = since_card(d, card).iter().rev().find(|e| says_on(e));
     said.map(|e| format!("{}: {} since the card was made", t.id, e.kind))
-}
-
-/// The task a card is about: its title's; only without one there, what its first event or its body says.
-pub(super) fn named(card: &Detail) -> Option<String> {
-    let guessed = || distress::guess_title(&card.task.title).map(str::to_owned);
-    titled(card).or_else(|| Distress::parse_any(&card.body).map(|d| d.source)).or_else(guessed)
-}
-
-/// The task a card is about by its title. A title shows an id of another shape than Hermes' as one clean line; the first event
-/// of a card of ours has it as the board does.
-pub(super) fn titled(card: &Detail) -> Option<String> {
-    let read = distress::read_title(&card.task.title).map(|(source, _)| source);
-    if read.as_deref().is_some_and(is_task_id) {
-        return read;
-    }
-    let created = card.events.iter().find(|e| e.kind == "created").filter(|_| is_ours(card));
-    let recorded = created.and_then(|e| e.payload.get("source_task")?.as_str().map(str::to_owned));
-    recorded.or(read)
-}
-
-/// Whether whoever made a card may speak for a task: a worker of it, or nobody that is known as a worker.
-pub(crate) fn speaks_for(card: &Detail, source: &Detail, known: &[String]) -> bool {
-    let Some(maker) = card.place.made_by.as_deref() else { return true };
-    let worked = source.runs.iter().any(|r| r.profile.as_deref() == Some(maker));
-    worked || source.task.assignee.as_deref() == Some(maker) || !known.iter().any(|k| k == maker)
 }

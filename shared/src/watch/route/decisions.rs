@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::Rules;
+use super::card::{UNANSWERED, is_ours, since_card, sources_of, titled};
 use super::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
 use super::router::{Choice, Release, Target};
 use super::seen::CardSeen;
-use super::{Rules, UNANSWERED, sources_of};
 use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step, hermes};
 use crate::cause::Cause;
 use crate::distress::decision::{self, Action, Child, Decision};
 use crate::distress::{self, Blocker, id_word, shown_id};
 use crate::quote;
 use crate::time::{Time, words};
-use crate::watch::distress::HAND;
+use crate::watch::distress::writer::HAND;
 use crate::watch::word::{self, our_hold};
 
 /// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
@@ -130,7 +131,7 @@ impl<'a> Rules<'a> {
             return tied.chain(sources_of(card)).filter(|id| !left(id)).collect();
         }
         // The title is what everybody sees; a body may name anything.
-        super::cards::titled(card).into_iter().collect()
+        titled(card).into_iter().collect()
     }
 
     /// The steps of one decision, or why it is refused.
@@ -158,9 +159,7 @@ impl<'a> Rules<'a> {
         if let Some(why) = moved_on(d, card, goes_on) {
             return Err(why);
         }
-        let newer = |c: &CardSeen| {
-            c.detail.task.created_at > card.task.created_at && super::cards::is_ours(&c.detail)
-        };
+        let newer = |c: &CardSeen| c.detail.task.created_at > card.task.created_at && is_ours(&c.detail);
         if let Some(open) = self.index.first_card(&d.cards, newer) {
             return Err(format!("a newer card, {}, decides about it", open.detail.task.id));
         }
@@ -285,7 +284,7 @@ impl<'a> Rules<'a> {
                 return Err(format!("there is no profile {to} for child {}", i + 1));
             }
             let key = format!("split:{}:{}", card.task.id, i + 1);
-            made.push((crate::watch::distress::card_id(&self.pass.id, &key), child, to));
+            made.push((crate::watch::distress::compose::card_id(&self.pass.id, &key), child, to));
         }
         let ids: Vec<String> = made.iter().map(|(id, ..)| id.clone()).collect();
         let why = why.fact("split", json!(ids));
@@ -517,7 +516,7 @@ fn run_of(card: &Detail) -> Option<i64> {
 
 /// The event with which one of us made a card.
 fn made(card: &Detail) -> Option<&Event> {
-    card.events.iter().find(|e| e.kind == "created").filter(|_| super::cards::is_ours(card))
+    card.events.iter().find(|e| e.kind == "created").filter(|_| is_ours(card))
 }
 
 /// Whether the attempt that a card was written about still runs: it asks about a living worker.
@@ -529,18 +528,6 @@ fn is_still_at_it(d: &Detail, card: &Detail) -> bool {
 fn is_about_the_newest(d: &Detail, card: &Detail) -> bool {
     let unlinked = made(card).and_then(|e| e.trail()?.get("linked")?.as_bool()) == Some(false);
     unlinked && run_of(card).is_some() && d.newest_run().map(|r| r.id) == run_of(card)
-}
-
-/// What happened to a task since its card was made: since it was tied to it, in the order of its own history; by the clock
-/// only where nothing ties them.
-pub(crate) fn since_card<'d>(d: &'d Detail, card: &Detail) -> &'d [Event] {
-    let names = |v: Option<&Value>| v.and_then(Value::as_str) == Some(&card.task.id);
-    let ties = |e: &Event| {
-        (e.kind == "linked" && names(e.payload.get("parent"))) || names(e.trail().and_then(|t| t.get("card")))
-    };
-    let tied = d.events.iter().position(ties).map(|at| at + 1);
-    let later = || d.events.iter().position(|e| e.at > card.task.created_at);
-    &d.events[tied.or_else(later).unwrap_or(d.events.len())..]
 }
 
 /// Whether a card's decision about a task was carried out.

@@ -14,10 +14,12 @@ use crate::config::span::seconds;
 use crate::config::{Config, Routing as Keys};
 use crate::error::Result;
 use crate::logs::Evidence;
+use crate::policy::{OtherPolicy, World};
 use crate::provider::ledger::{Entry, Ledger, News, Policy, Sighting};
 use crate::provider::{self, Id, Profile};
+use crate::runtime::LogAsk;
 use crate::time::Time;
-use crate::watch::{LogAsk, OtherPolicy, World, ended, word};
+use crate::watch::{ended, word};
 
 /// How far back among a board's newest events and runs is looked.
 const MOST_EVENTS: u32 = 20_000;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cards::named;
+use super::card::named;
 use super::seen::{CardSeen, Seen};
 use crate::board::{Detail, Status};
 use crate::time::Time;

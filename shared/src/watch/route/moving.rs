@@ -8,10 +8,10 @@ use crate::board::{Change, Detail, Event, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::distress::{self, Blocker};
+use crate::policy::Pass;
 use crate::provider::Id;
 use crate::quote;
 use crate::time::Time;
-use crate::watch::Pass;
 use crate::watch::handing::{TreeNote, TreeNotes};
 use crate::watch::word::our_hold;
 
@@ -279,7 +279,7 @@ pub(crate) fn is_ours_to_move(d: &Detail) -> bool {
 }
 
 /// The newest event that stopped a task for good or set it free again.
-pub(super) fn newest_stop(d: &Detail) -> Option<&Event> {
+pub(crate) fn newest_stop(d: &Detail) -> Option<&Event> {
     d.events.iter().rev().find(|e| {
         matches!(e.kind.as_str(), "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual")
     })
@@ -299,7 +299,7 @@ pub(crate) fn is_ours_to_unblock(d: &Detail) -> bool {
         "blocked" if is_second_block(d, e) => false,
         "blocked" => {
             let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
-            let by_hand = e.by() == Some(crate::watch::distress::HAND)
+            let by_hand = e.by() == Some(crate::watch::distress::writer::HAND)
                 && e.trail().is_some_and(|t| t.get("card").is_some_and(|c| !c.is_null()));
             by_hand || (e.by().is_none() && reason.starts_with(GOAL))
         }

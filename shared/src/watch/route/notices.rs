@@ -10,18 +10,11 @@ use crate::distress::{self, id_word};
 use crate::names::is_profile;
 use crate::quote;
 use crate::time::words;
+use crate::watch::people::is_nobodys;
 use crate::watch::word;
 
 /// Seconds a task may stand with nobody before that is worth a word: it may just be in the making.
 const FRESH: i64 = 300;
-
-/// Whether nobody will ever take a ready task: Hermes skips these without a word.
-pub(crate) fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
-    match assignee {
-        None => !own_board,
-        Some(name) => !known.is_empty() && name != "default" && !known.iter().any(|k| k == name),
-    }
-}
 
 impl<'a> Rules<'a> {
     /// Tells what stands still or runs on something outdated.

@@ -4,18 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::card::sources_of;
 use super::facts::{self, About};
 use super::router::Router;
-use super::seen::{CardSeen, GLANCED, Guarded, Seen, may_wait};
+use super::seen::{CardSeen, Guarded, Seen, may_wait};
 use crate::board::{Detail, Event, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
 
 use crate::logs::LogEnd;
+use crate::policy::{Pass, World};
+use crate::runtime::LogAsk;
 use crate::time::Time;
 use crate::watch::handing::{self, TreeNotes};
-use crate::watch::{LogAsk, Pass, World, clock, word};
+use crate::watch::people::is_nobodys;
+use crate::watch::{clock, word};
 
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
 const LATELY: i64 = 3_600;
@@ -24,7 +28,7 @@ const MOST_EVENTS: u32 = 2_000;
 
 pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let now = pass.now;
-    let rows = world.board.glance(&GLANCED)?;
+    let rows = world.board.glance(&Status::OPEN)?;
     let mut seen = Seen {
         now,
         runtime: None,
@@ -54,10 +58,10 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         seen.cards.push(closer(world, card, now));
     }
     let mut wanted: BTreeSet<String> = ids(&|t| !distress::is_card(t) && may_wait(t)).into_iter().collect();
-    wanted.extend(seen.cards.iter().flat_map(|c| super::sources_of(&c.detail)));
+    wanted.extend(seen.cards.iter().flat_map(|c| sources_of(&c.detail)));
     seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
     seen.answered = answered(world, &seen.tasks, &lately)?;
-    let sources = seen.answered.iter().flat_map(super::sources_of).filter(|id| !wanted.contains(id));
+    let sources = seen.answered.iter().flat_map(sources_of).filter(|id| !wanted.contains(id));
     let sources: Vec<String> = sources.collect::<BTreeSet<_>>().into_iter().collect();
     wanted.extend(sources.iter().cloned());
     seen.tasks.extend(world.board.look(&sources)?);
@@ -143,7 +147,7 @@ fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
     let cards = world.board.look(&ids)?;
     let known: BTreeSet<&String> = seen.tasks.iter().map(|d| &d.task.id).collect();
     let sources: BTreeSet<String> =
-        cards.iter().flat_map(super::sources_of).filter(|id| !known.contains(id)).collect();
+        cards.iter().flat_map(sources_of).filter(|id| !known.contains(id)).collect();
     seen.answered.extend(cards.into_iter().filter(|c| c.task.status == Status::Done));
     seen.tasks.extend(world.board.look(&sources.into_iter().collect::<Vec<_>>())?);
     Ok(())
@@ -196,7 +200,7 @@ fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &[String]) -> Vec<
             Status::Ready => {
                 router.state(profile).is_held()
                     || seen.guarded.contains_key(&t.id)
-                    || super::notices::is_nobodys(t.assignee.as_deref(), known, world.board.is_own())
+                    || is_nobodys(t.assignee.as_deref(), known, world.board.is_own())
             }
             Status::Running => {
                 let changed = router.profile(profile).changed;

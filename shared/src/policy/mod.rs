@@ -1,0 +1,10 @@
+//! What the watchers share: what they observe, how they decide on a pass, and the rules that more than one of them needs. A
+//! watcher imports this room and never another watcher.
+
+pub mod decision;
+pub mod world;
+
+pub use decision::{Decision, Left, OtherPolicy, Pass};
+pub use world::{
+    ChangesReader, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, Witness, World,
+};
