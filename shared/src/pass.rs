@@ -600,8 +600,8 @@ mod tests {
     use super::*;
     use crate::board::{Change, Expect, Status};
     use crate::host::{Ask, HostFacts, Look, Proof, Recheck};
-    use crate::watch::testing::NOW;
-    use crate::watch::testing::detail;
+    use crate::policy::testing::NOW;
+    use crate::policy::testing::detail;
 
     /// A machine on which one process still works on `t_0000000a`.
     struct Outliving;

@@ -14,13 +14,14 @@ use crate::cache::Cache;
 use crate::distress::is_card;
 use crate::error::Result;
 use crate::pass;
+use crate::policy::authorship::our_hold;
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::{About, Routing};
+use crate::policy::routing::router::Router;
 use crate::provider::Id;
 use crate::provider::ledger::{Entry, RETRIED, State};
 use crate::report::printable;
 use crate::time::{Time, words};
-use crate::watch::route::facts::{self, About, Routing};
-use crate::watch::route::router::Router;
-use crate::watch::word::our_hold;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.providers/1";

@@ -9,11 +9,11 @@ use crate::error::{Error, Kind};
 use crate::host::Split;
 use crate::pass::{Wedge, split_todo, split_what};
 use crate::pause::Pause;
+use crate::policy::cards::writer::orchestrators;
+use crate::policy::clock::FUTURE;
+use crate::policy::dispatcher::TICKED;
 use crate::runtime::{Dispatcher, Runtime};
 use crate::time::{Time, words};
-use crate::watch::clock::FUTURE;
-use crate::watch::distress::writer::orchestrators;
-use crate::watch::heal::dispatcher::TICKED;
 
 /// What is seen of a board without writing to it.
 pub struct BoardSeen {

@@ -6,8 +6,8 @@ use super::facts::{Facts, Take, Verdict, text};
 use super::stand::{Kind, Stand};
 use crate::board::Status;
 use crate::distress::shell_word;
+use crate::policy::authorship::our_hold;
 use crate::registry::{BUDGET_CHECK, HEAL};
-use crate::watch::word::our_hold;
 
 /// One command, and what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize)]

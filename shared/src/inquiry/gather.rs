@@ -17,15 +17,18 @@ use crate::host::Host;
 use crate::logs::{LogEnd, Reading};
 use crate::pass::{self, Tools};
 use crate::pause;
+use crate::policy::attempts::ended;
+use crate::policy::attempts::worker::used;
+use crate::policy::authorship;
+use crate::policy::dispatcher;
+use crate::policy::dispatcher::{MOST_TICKS, TICKED};
 use crate::policy::{Pass, World};
 use crate::registry::BUDGET_CHECK;
 use crate::report::BoardReport;
 use crate::runtime::{Dispatcher, LogAsk, Runtime};
 use crate::session::opencode::Opencode;
 use crate::time::Time;
-use crate::watch::heal::dispatcher::{self, MOST_TICKS, TICKED};
-use crate::watch::heal::worker::used;
-use crate::watch::{Visit, Watcher, each, ended, word};
+use crate::watch::{Visit, Watcher, each};
 
 /// Most tasks it waits for that are looked at.
 const MOST_KIN: usize = 5;
@@ -135,7 +138,7 @@ impl Lens<'_> {
             ));
         }
         let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
-        chosen.extend(events.iter().filter(|(_, e)| word::is_ours(e)).map(|(task, _)| task.clone()));
+        chosen.extend(events.iter().filter(|(_, e)| authorship::is_ours(e)).map(|(task, _)| task.clone()));
         let stands = |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage);
         let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
         let of_rows = rows.iter().filter(|t| !distress::is_card(t) && (stands(t) || found(t)));

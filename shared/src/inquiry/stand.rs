@@ -7,12 +7,13 @@ use super::facts::{Facts, Take, Verdict, text};
 use super::session;
 use super::trouble::{self, named};
 use crate::board::{Event, Run, Status, hermes};
+use crate::policy::authorship;
+use crate::policy::authorship::{cause_in, is_ours, our_hold};
+use crate::policy::needs_operator;
+use crate::policy::needs_operator::is_nobodys;
 use crate::registry::{BUDGET_CHECK, HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::runtime::Dispatcher;
 use crate::time::{Time, words};
-use crate::watch::people;
-use crate::watch::people::is_nobodys;
-use crate::watch::word::{self, cause_in, is_ours, our_hold};
 
 /// What a task's standing comes to, for whoever has to do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -85,7 +86,7 @@ pub(crate) fn of(f: &Facts) -> Stand {
 
 /// A living worker of which a person was told, as long as that stands.
 fn told(f: &Facts) -> Option<Stand> {
-    let e = people::told(&f.detail).filter(|_| f.hands_off().is_none())?;
+    let e = needs_operator::told(&f.detail).filter(|_| f.hands_off().is_none())?;
     if f.take(HEAL).is_some_and(|t| acts(t).is_some()) {
         return None;
     }
@@ -321,7 +322,7 @@ fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
 
 fn scheduled(f: &Facts) -> Stand {
     let Some((e, hold)) = our_hold(&f.detail) else {
-        let e = word::parked(&f.detail);
+        let e = authorship::parked(&f.detail);
         let when = e.map_or_else(String::new, |e| format!(" {} ago", ago(f, e.at)));
         let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
         let says = format!("scheduled by somebody else{when}{reason}");
@@ -404,7 +405,7 @@ fn ready(f: &Facts) -> Stand {
 /// What was said on the board of a task that stands still, or would be said now.
 fn notice(f: &Facts) -> Option<Stand> {
     let now = f.take(ROUTE_BLOCKED).filter(|t| acts(t).is_some_and(|(action, _)| action == "tell"));
-    let began = |e: &Event| word::is_fresh_start(e) || e.kind == "claimed";
+    let began = |e: &Event| authorship::is_fresh_start(e) || e.kind == "claimed";
     let from = f.detail.events.iter().rposition(began).map_or(0, |i| i + 1);
     let told = f.detail.events[from..].iter().rev();
     let told =

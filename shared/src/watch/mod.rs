@@ -2,18 +2,10 @@
 
 pub mod acts;
 pub mod budget;
-pub(crate) mod clock;
 pub mod distress;
-pub(crate) mod draft;
-pub(crate) mod ended;
-pub mod handing;
 pub mod heal;
-pub(crate) mod people;
 pub mod route;
-#[cfg(test)]
-pub(crate) mod testing;
 pub mod watcher;
-pub(crate) mod word;
 
 use std::collections::BTreeMap;
 

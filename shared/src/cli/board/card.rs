@@ -14,12 +14,13 @@ use crate::distress::{self, Blocker};
 use crate::error::{Error, Kind, Result};
 use crate::logs::{LogEnd, Reading};
 use crate::policy::Pass;
+use crate::policy::cards::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
+use crate::policy::cards::worker_card;
+use crate::policy::cards::worker_card::{Asked, Said};
+use crate::policy::cards::writer::HAND;
+use crate::policy::routing::facts::Routing;
+use crate::policy::worktree_note::TreeNotes;
 use crate::session::mapping;
-use crate::watch::distress::by_hand::{self, Asked, Said};
-use crate::watch::distress::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
-use crate::watch::distress::writer::HAND;
-use crate::watch::handing::TreeNotes;
-use crate::watch::route::facts::Routing;
 use crate::{provider, runtime, tree};
 
 /// The longest a look at the working tree may take.
@@ -106,7 +107,7 @@ impl Hand<'_> {
                 only: None,
                 dry: false,
             };
-            let (step, asked) = by_hand::stop(&source, &seen, said, &pass, self.config);
+            let (step, asked) = worker_card::stop(&source, &seen, said, &pass, self.config);
             match self.board.apply(self.here.now, &[step], patience)?.pop() {
                 Some(Outcome::Applied { .. }) => {
                     return Ok(Stop::Made { source: Box::new(source.detail), asked });

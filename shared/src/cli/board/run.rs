@@ -30,10 +30,10 @@ use crate::logs::LogEnd;
 use crate::logs::taught::Patterns;
 use crate::packet::{self, Packet};
 use crate::pass::handover;
+use crate::policy::cards::writer::HAND;
 use crate::runtime::{self, LogFiles};
 use crate::runtime::{LogAsk, LogReader};
 use crate::time::Time;
-use crate::watch::distress::writer::HAND;
 
 /// How often the command is looked at.
 const LOOK: Duration = Duration::from_millis(100);

@@ -27,6 +27,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::hash::Fnv;
 use crate::pass;
+use crate::policy::attempts::worker::{AtWork, worker};
 use crate::report;
 use crate::session::opencode::Opencode;
 use crate::session::opencode::rest::{Address, Server};
@@ -34,7 +35,6 @@ use crate::session::{
     Act as _, Answer, Coordinator, Mapping, MappingStatus, Operation, Prompt, Sense, SessionId, Silence,
     mapping,
 };
-use crate::watch::heal::worker::{AtWork, worker};
 
 /// The program, as events name it.
 const COORD: &str = "coord";

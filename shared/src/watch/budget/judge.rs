@@ -11,12 +11,13 @@ use crate::board::Run;
 use crate::config::{Config, span};
 use crate::money::Money;
 use crate::overview::{FilesView, Gauge, Unit};
+use crate::policy::attempts::tally::resets;
+use crate::policy::cards::split_draft;
+use crate::policy::cards::split_draft::Drafted;
 use crate::quote;
 use crate::scope::{Scope, Side, sides};
 use crate::time::{Time, words};
 use crate::tree::changes::{Base, Changes, How};
-use crate::watch::draft::{self, Drafted};
-use crate::watch::heal::tally::resets;
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -421,12 +422,12 @@ impl<'a> Case<'a> {
         if self.is_over() || !self.judged.verdicts.iter().any(too_much) {
             return;
         }
-        self.judged.draft = draft::draft(&draft::Case {
+        self.judged.draft = split_draft::draft(&split_draft::Case {
             detail: &self.work.detail,
             scope: self.scope.as_ref(),
             changes: self.work.files.changes.as_ref(),
             iterations: self.limits.iterations.value,
-            hand: &draft::hand(self.seen.slug.as_deref(), &self.seen.db),
+            hand: &split_draft::hand(self.seen.slug.as_deref(), &self.seen.db),
         });
     }
 }

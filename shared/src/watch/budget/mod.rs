@@ -17,7 +17,7 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use self::seen::Seen;
-use super::Watcher;
+use super::watcher::Watcher;
 use crate::board::Detail;
 use crate::config::Config;
 use crate::error::Result;

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::{Detail, Event};
 use crate::logs::usage::Usage;
+use crate::policy::routing::facts::Routing;
 use crate::runtime::Runtime;
 use crate::time::Time;
 use crate::tree::Tree;
 use crate::tree::changes::Changes;
-use crate::watch::route::facts::Routing;
 
 /// Everything one pass of `budget-check` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

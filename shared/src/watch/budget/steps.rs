@@ -11,13 +11,13 @@ use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Comment, Detail, Event, Expect, Status, Step};
 use crate::config::Config;
 use crate::distress::Blocker;
+use crate::policy::authorship;
+use crate::policy::cards::over_budget::{Desk, Over};
+use crate::policy::cards::seen::{Seen as Distress, TreeSeen};
+use crate::policy::worktree_note::TreeNotes;
 use crate::policy::{Decision, Left, Pass};
 use crate::quote;
 use crate::registry::BUDGET_CHECK;
-use crate::watch::distress::over_budget::{Desk, Over};
-use crate::watch::distress::seen::{Seen as Distress, TreeSeen};
-use crate::watch::handing::TreeNotes;
-use crate::watch::word;
 
 /// Most lines of evidence in a comment.
 const MOST_EVIDENCE: usize = 8;
@@ -38,7 +38,7 @@ pub(super) fn decide(
         if d.task.status.frees_children() || !(watcher.comment || watcher.distress) {
             continue;
         }
-        if let Some(because) = word::hands_off(d, known) {
+        if let Some(because) = authorship::hands_off(d, known) {
             decision.left.push(Left::new(&d.task.id, because));
             continue;
         }

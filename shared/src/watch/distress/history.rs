@@ -1,14 +1,14 @@
 //! What a task's own history and its log say, apart from any rule.
 
-use super::seen::Seen;
 use super::trouble::Verdict;
 use crate::board::{Detail, Event, Status, hermes};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::config::span::seconds;
 use crate::logs::{Evidence, Signal, SignalKind};
+use crate::policy::authorship;
+use crate::policy::cards::seen::Seen;
 use crate::time::Time;
-use crate::watch::word;
 
 /// What is to be made of a task whose card is closed: what the card says is route-blocked's to carry out.
 pub(super) fn closed(d: &Detail, card: &str, status: Option<&Status>) -> Verdict {
@@ -73,5 +73,5 @@ pub(super) fn told(e: &Evidence) -> String {
 
 /// The cause one of us recorded in an event.
 pub(super) fn recorded(event: &Event) -> Option<Cause> {
-    word::cause_in(event.trail()?)
+    authorship::cause_in(event.trail()?)
 }

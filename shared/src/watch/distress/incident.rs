@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, json};
 
-use super::queue::{Queue, about};
-use super::seen::SourceSeen;
 use super::trouble::{self, Verdict};
-use super::writer::{CardWriter, Trouble};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::distress::INCIDENT_KEY;
 use crate::policy::Decision;
+use crate::policy::authorship;
+use crate::policy::cards::identity::{UNANSWERED, is_incident, since_card, sources_of};
+use crate::policy::cards::queue::{Queue, about};
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::writer::{CardWriter, Trouble};
 use crate::quote;
 use crate::registry::SYNTHESIZE_DISTRESS;
-use crate::watch::route::card::{UNANSWERED, is_incident, since_card, sources_of};
-use crate::watch::word;
 
 /// From so many sources on they share a card.
 const SOURCES: usize = 3;
@@ -104,7 +104,7 @@ impl<'a> Known<'a> {
 /// Whether somebody unblocked, reassigned or promoted what a single card is about: route-blocked closes that card, and tied to
 /// another one its task would be stopped again over their word.
 fn is_decided_on(rules: &CardWriter<'_>, card: &Detail) -> bool {
-    let decided = |d: &&Detail| since_card(d, card).iter().any(word::is_fresh_start);
+    let decided = |d: &&Detail| since_card(d, card).iter().any(authorship::is_fresh_start);
     !is_incident(card) && sources_of(card).iter().any(|id| rules.looked.get(id.as_str()).is_some_and(decided))
 }
 
@@ -185,7 +185,7 @@ fn open(
 
 /// The key of an incident's card. One attempt may be asked about again, once for each card without a decision.
 fn incident_key(oldest: &Detail, place: &str, run: i64) -> String {
-    let asked = oldest.events.iter().filter(|e| e.kind == UNANSWERED && word::is_ours(e)).count();
+    let asked = oldest.events.iter().filter(|e| e.kind == UNANSWERED && authorship::is_ours(e)).count();
     let again = if asked == 0 { String::new() } else { format!(":{}", asked + 1) };
     format!("{INCIDENT_KEY}{place}:{run}{again}")
 }
@@ -225,7 +225,9 @@ fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut D
     let sources = rules.under.get(card.task.id.as_str()).into_iter().flatten();
     let sources: Vec<&Detail> = sources.copied().filter(|d| !d.task.status.frees_children()).collect();
     let profiles = rules.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-    if word::undone(card).is_some() || sources.iter().any(|d| word::hands_off(d, profiles).is_some()) {
+    if authorship::undone(card).is_some()
+        || sources.iter().any(|d| authorship::hands_off(d, profiles).is_some())
+    {
         return;
     }
     for d in &sources {

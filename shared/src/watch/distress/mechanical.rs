@@ -3,20 +3,21 @@
 
 use serde_json::{Value, json};
 
-use super::compose;
-use super::seen::SourceSeen;
-use super::session::SESSION;
-use super::writer::{DAY, Trouble};
-use super::{Rules, asked};
+use super::Rules;
 use crate::board::hermes::{self, CardAbout};
 use crate::board::{CardMade, Detail, Event, Status, Step};
 use crate::config::span::seconds;
+use crate::policy::authorship;
+use crate::policy::cards::asked;
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::session::SESSION;
+use crate::policy::cards::steps;
+use crate::policy::cards::writer::{DAY, Trouble};
+use crate::policy::routing::holds::park_ready;
+use crate::policy::routing::moving::{Parting, Scribe, Why, ask, is_ours_to_move};
+use crate::policy::routing::router::{Choice, Router, Target};
 use crate::provider::Id;
 use crate::provider::ledger::{News, Sighting, State};
-use crate::watch::route::moving::{Parting, Scribe, Why, ask, is_ours_to_move};
-use crate::watch::route::parking::park_ready;
-use crate::watch::route::router::{Choice, Router, Target};
-use crate::watch::word;
 
 /// What becomes of a stuck task without anybody being asked.
 pub(super) enum Settled {
@@ -142,7 +143,7 @@ impl Rules<'_> {
     ) -> Step {
         let d = &s.detail;
         let key = self.writer.unused_key(s, t);
-        let id = compose::card_id(&self.pass.id, &key);
+        let id = steps::card_id(&self.pass.id, &key);
         let summary = format!("Moved {} to {} without asking anybody: {}", d.task.id, to.profile, t.what);
         let task = self.writer.new_card(
             s,
@@ -170,7 +171,7 @@ impl Rules<'_> {
         let scribe = self.scribe();
         let asked = |d: &&Detail| self.pass.only.as_ref().is_none_or(|only| *only == d.task.id);
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        let free = |d: &&Detail| word::hands_off(d, profiles).is_none();
+        let free = |d: &&Detail| authorship::hands_off(d, profiles).is_none();
         waiting.iter().filter(asked).filter(free).filter_map(|d| park_ready(router, &scribe, d)).collect()
     }
 }
@@ -182,5 +183,5 @@ fn was_probe(d: &Detail) -> bool {
         matches!(e.kind.as_str(), "assigned" | "unblocked" | "promoted_manual") && e.at <= run.started_at
     });
     let sent = newest.and_then(|e| e.trail()?.get("sent")?.get("move")?.as_bool());
-    sent == Some(false) && newest.is_some_and(word::is_ours)
+    sent == Some(false) && newest.is_some_and(authorship::is_ours)
 }

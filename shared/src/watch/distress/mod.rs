@@ -4,40 +4,33 @@
 //! run into the same wall again, and asks the orchestrator once, with evidence. It never writes a card about a card, and
 //! never touches the work itself.
 
-pub(crate) mod asked;
-pub(crate) mod by_hand;
-pub(crate) mod compose;
 mod history;
 mod incident;
 mod mechanical;
 mod observe;
 mod open_card;
-pub(crate) mod over_budget;
-mod queue;
 mod refused;
-pub mod seen;
-pub(crate) mod session;
 #[cfg(test)]
 mod tests;
 mod trouble;
-mod wording;
-pub(crate) mod writer;
 
 use std::collections::BTreeMap;
 
-use self::asked::Asked;
-use self::seen::{Seen, SourceSeen};
 use self::trouble::Verdict;
-use self::writer::{CardWriter, Trouble};
 use crate::board::{Detail, Expect, Status, Step, hermes};
 use crate::config::Config;
 use crate::distress::{Blocker, is_card};
 use crate::error::Result;
+use crate::policy::authorship;
+use crate::policy::cards::asked::Asked;
+use crate::policy::cards::seen::{Seen, SourceSeen};
+use crate::policy::cards::writer::{CardWriter, Trouble};
+use crate::policy::cards::{asked, queue};
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::Routing;
 use crate::policy::{Decision, Left, OtherPolicy, Pass, World};
 use crate::time::Time;
-use crate::watch::route::facts::{self, Routing};
 use crate::watch::watcher::Watcher;
-use crate::watch::word;
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -226,7 +219,7 @@ impl Rules<'_> {
     fn judge(&self, s: &SourceSeen) -> Verdict {
         let d = &s.detail;
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        if let Some(why) = word::hands_off(d, profiles) {
+        if let Some(why) = authorship::hands_off(d, profiles) {
             return Verdict::Leave(why);
         }
         if let Some(card) = self.writer.open.get(&d.task.id).and_then(|cards| cards.first()) {
@@ -245,7 +238,7 @@ impl Rules<'_> {
             is_answered && trouble.began.is_some_and(|began| began > a.at)
         };
         let anew = |a: &&Asked| {
-            let left = word::has_left(d, &a.card);
+            let left = authorship::has_left(d, &a.card);
             left || asked::is_to_be_asked_again(d, &a.card) || jams_again(d, a) || since(a)
         };
         if let Some(newest) = newest.filter(|a| !anew(a)) {

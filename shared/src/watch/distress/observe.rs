@@ -4,25 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
 use super::trouble::{self, Verdict};
-use super::writer::Trouble;
-use super::{Rules, asked, history, refused};
+use super::{Rules, history, refused};
 use crate::board::{Detail, Status, Task};
 use crate::cause::{self, Cause};
 use crate::config::Config;
 use crate::distress;
 use crate::error::Result;
 use crate::logs::{LogEnd, Reading};
+use crate::policy::attempts::ended;
+use crate::policy::attempts::worker::ask;
+use crate::policy::cards::asked;
+use crate::policy::cards::identity::sources_of;
+use crate::policy::cards::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
+use crate::policy::cards::writer::Trouble;
+use crate::policy::clock;
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::{About, Routing};
+use crate::policy::routing::router;
+use crate::policy::worktree_note;
+use crate::policy::worktree_note::TreeNotes;
 use crate::policy::{Pass, World};
 use crate::runtime::LogAsk;
 use crate::time::Time;
-use crate::watch::handing::{self, TreeNotes};
-use crate::watch::heal::worker::ask;
-use crate::watch::route::card::sources_of;
-use crate::watch::route::facts::{self, About, Routing};
-use crate::watch::route::router;
-use crate::watch::{clock, ended};
 
 /// Most working trees looked at in one pass; git takes its time.
 const MOST_TREES: usize = 20;
@@ -107,7 +111,7 @@ fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
         return TreeNotes::new();
     }
     let steps = super::decided(seen, pass, world.config, false).steps;
-    handing::observe(world.state, &steps, seen.sources.iter().map(|s| &s.detail))
+    worktree_note::observe(world.state, &steps, seen.sources.iter().map(|s| &s.detail))
 }
 
 /// Ready work of profiles whose provider is held, as of what this pass found out.

@@ -2,17 +2,18 @@
 
 use serde_json::{Map, json};
 
-use super::compose::{self, hold};
-use super::queue::about;
 use super::trouble::Verdict;
 use super::{Rules, history};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Detail, Event, Expect, Status, Step};
 use crate::config::span::seconds;
+use crate::policy::authorship;
+use crate::policy::cards::identity::{is_ours, since_card, speaks_for};
+use crate::policy::cards::queue::about;
+use crate::policy::cards::steps;
+use crate::policy::cards::steps::hold;
 use crate::registry::SYNTHESIZE_DISTRESS;
 use crate::time::backoff;
-use crate::watch::route::card::{is_ours, since_card, speaks_for};
-use crate::watch::word;
 
 impl Rules<'_> {
     /// A task whose card is open is the orchestrator's. What was still missing while its worker ran is done here, and what
@@ -32,7 +33,7 @@ impl Rules<'_> {
             return Verdict::Leave(format!("card {} was written by a worker of another task", card.task.id));
         }
         // Unblocked, reassigned or promoted since the card was made: that is the decision.
-        let decided = since_card(d, card).iter().any(word::is_fresh_start);
+        let decided = since_card(d, card).iter().any(authorship::is_fresh_start);
         let loose = match d.task.status {
             Status::Ready | Status::Todo => true,
             Status::Blocked => history::is_loose(d, self.seen),
@@ -51,7 +52,7 @@ impl Rules<'_> {
         // Parked without a link, nobody else would know that it waits for this card.
         let link = d.task.status != Status::Running
             && !d.parents.iter().any(|p| p.id == card.task.id)
-            && (park || compose::wants_link(card));
+            && (park || steps::wants_link(card));
         if link || park {
             return self.hold_to(d, card, link, park);
         }

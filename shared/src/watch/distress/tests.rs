@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::observe::suspect;
-use super::seen::{Seen, SourceSeen, TreeSeen};
 use super::{decide, history};
 use crate::board::{CardMade, Change, Comment, Detail, Event, Kin, Place, Run, Status, Step};
 use crate::cause::Cause;
@@ -11,6 +10,9 @@ use crate::config::Config;
 use crate::distress::{Blocker, Distress, State};
 use crate::host::{Life, Look};
 use crate::logs::{Evidence, LogEnd, Reading, Signal, SignalKind};
+use crate::policy::cards::seen::{Seen, SourceSeen, TreeSeen};
+use crate::policy::testing;
+use crate::policy::testing::{NOW, ago, detail, event};
 use crate::policy::{Decision, Pass};
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
@@ -18,7 +20,6 @@ use crate::registry::SYNTHESIZE_DISTRESS;
 use crate::runtime::{Dispatcher, Runtime};
 use crate::time::Time;
 use crate::tree::Tree;
-use crate::watch::testing::{self, NOW, ago, detail, event};
 
 fn pass() -> Pass {
     Pass {
@@ -79,7 +80,7 @@ fn crashed(id: &str, cause: Cause) -> SourceSeen {
 
 fn seen(sources: Vec<SourceSeen>) -> Seen {
     Seen {
-        routing: crate::watch::route::facts::Routing::default(),
+        routing: crate::policy::routing::facts::Routing::default(),
         waiting: Vec::new(),
         trees: std::collections::BTreeMap::new(),
         now: NOW,
@@ -865,7 +866,7 @@ fn the_same_facts_give_the_same_card_and_json_keeps_them() {
     assert_eq!(told(&all), told(&all));
     let back: Seen = serde_json::from_value(serde_json::to_value(&all).unwrap()).unwrap();
     assert_eq!(back, all);
-    let ids = |pass: &str| super::compose::card_id(pass, "distress:t_1:quota:7");
+    let ids = |pass: &str| crate::policy::cards::steps::card_id(pass, "distress:t_1:quota:7");
     assert!(crate::board::is_task_id(&ids("a")) && ids("a").len() == 10 && ids("a") != ids("b"));
     let _ = (Blocker::ALL, history::repeated(&[], NOW, NOW, &Config::default()));
 }
@@ -1002,7 +1003,7 @@ fn an_orchestrator_behind_the_same_wall_is_not_asked() {
     assert_eq!(card(&told(&all).steps[0]).unwrap().0, &Status::Ready);
 
     // Such a card waits until its hold is over, and every pass says so.
-    let hold = |until: i64| json!({"by": SYNTHESIZE_DISTRESS, "watchbill": {"hold": {"cause": super::queue::SAME_WALL, "until": until}}});
+    let hold = |until: i64| json!({"by": SYNTHESIZE_DISTRESS, "watchbill": {"hold": {"cause": crate::policy::cards::queue::SAME_WALL, "until": until}}});
     for (until, released) in [(NOW.0 + 60, 0), (NOW.0, 1)] {
         let mut c =
             open_card("t_0000cafe", "[BLOCKED] t_00000009 rate_limited", Status::Scheduled, json!({}));
@@ -1158,16 +1159,16 @@ fn a_card_calls_only_the_attempt_that_it_ends_ended() {
     s.detail.runs = vec![run(6, Some("crashed"), None), run(7, None, None)];
     s.detail.task.current_run = Some(7);
     let was = s.detail.runs[0].clone();
-    let runs = super::by_hand::ended(&s, NOW).detail.runs;
+    let runs = crate::policy::cards::worker_card::ended(&s, NOW).detail.runs;
     assert_eq!(runs[0], was, "an attempt of before");
     assert_eq!((runs[1].outcome.as_deref(), runs[1].ended_at), (Some("blocked"), Some(NOW)));
     s.detail.task.current_run = None;
-    assert_eq!(super::by_hand::ended(&s, NOW), s, "nobody works on it");
+    assert_eq!(crate::policy::cards::worker_card::ended(&s, NOW), s, "nobody works on it");
 }
 
 #[test]
 fn the_note_of_who_stops_says_what_was_said_and_no_more() {
-    let said = super::by_hand::Said {
+    let said = crate::policy::cards::worker_card::Said {
         blocker: crate::distress::Blocker::EnvBlocker,
         reason: None,
         completed: Some("the red ones".into()),
@@ -1177,7 +1178,7 @@ fn the_note_of_who_stops_says_what_was_said_and_no_more() {
         session: None,
     };
     let want = "Stopped (no ladder). See the card.\n- Completed: the red ones\n- Needs: a ladder";
-    assert_eq!(super::by_hand::note(&said, "no ladder", "See the card."), want);
+    assert_eq!(crate::policy::cards::worker_card::note(&said, "no ladder", "See the card."), want);
 }
 
 #[test]

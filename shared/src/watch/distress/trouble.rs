@@ -2,11 +2,7 @@
 
 use serde_json::Value;
 
-use super::asked;
 use super::history::{self, is_loose, meets_a_wall, recorded, repeated, told};
-use super::seen::{Seen, SourceSeen};
-use super::session;
-use super::writer::{HAND, Trouble};
 use crate::board::{Detail, Event, Run, Status, Step, hermes};
 use crate::cause::{self, Cause, Owner};
 use crate::config::Config;
@@ -14,10 +10,14 @@ use crate::config::span::seconds;
 use crate::distress::Blocker;
 use crate::host::Life;
 use crate::logs::{LogEnd, SignalKind};
+use crate::policy::authorship;
+use crate::policy::cards::asked;
+use crate::policy::cards::seen::{Seen, SourceSeen};
+use crate::policy::cards::session;
+use crate::policy::cards::writer::{HAND, Trouble};
+use crate::policy::routing::moving::GOAL;
 use crate::registry::{HEAL, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::time::{Time, words};
-use crate::watch::route::moving::GOAL;
-use crate::watch::word;
 
 /// What one task comes to.
 pub(super) enum Verdict {
@@ -124,7 +124,7 @@ impl Case<'_> {
     /// Whether somebody reassigned, unblocked or promoted it since: that is the decision, and it has not been tried yet.
     fn is_decided_since(&self, event: &Event) -> bool {
         let at = self.d.events.iter().rposition(|e| e == event).unwrap_or(0);
-        self.d.events[at..].iter().any(word::is_fresh_start)
+        self.d.events[at..].iter().any(authorship::is_fresh_start)
     }
 
     fn gave_up(&self, event: &Event) -> Verdict {
@@ -154,7 +154,8 @@ impl Case<'_> {
     }
 
     fn is_escalated(&self) -> bool {
-        let began = self.d.events.iter().rposition(|e| word::starts_anew(self.d, e)).map_or(0, |i| i + 1);
+        let began =
+            self.d.events.iter().rposition(|e| authorship::starts_anew(self.d, e)).map_or(0, |i| i + 1);
         self.d.events[began..].iter().any(|e| e.kind == "watchbill_escalated" && e.by() == Some(HEAL))
     }
 
@@ -166,7 +167,7 @@ impl Case<'_> {
         if self.is_decided_since(event) {
             return Verdict::Leave("somebody decided about it since".into());
         }
-        if word::is_ours(event) {
+        if authorship::is_ours(event) {
             let why = event.payload.get("cause").and_then(Value::as_str).unwrap_or("a watcher");
             let cause = recorded(event).filter(|_| why == "hold-cap");
             return match cause {
@@ -242,7 +243,7 @@ impl Case<'_> {
         // Unblocked, reassigned or promoted by hand since: whoever did it wants it tried.
         let tried_again =
             self.d.events.iter().rposition(|e| FAILURES.contains(&e.kind.as_str())).is_some_and(|at| {
-                self.d.events[at..].iter().any(|e| word::is_fresh_start(e) || e.kind == "unblocked")
+                self.d.events[at..].iter().any(|e| authorship::is_fresh_start(e) || e.kind == "unblocked")
             });
         let finished = matches!(run.outcome.as_deref(), Some("completed" | "blocked"));
         if !turn.is_some_and(failed) || tried_again || finished {
@@ -277,7 +278,7 @@ impl Case<'_> {
 
     /// Parked by one of us.
     fn scheduled(&self) -> Verdict {
-        let Some(event) = word::parked(self.d) else {
+        let Some(event) = authorship::parked(self.d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
         let hold = event.trail().and_then(|t| t.get("hold"));

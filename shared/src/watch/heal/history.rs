@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::seen::{Recent, Seen};
 use crate::board::{Detail, Event};
 use crate::cause::{self, Cause};
+use crate::policy::authorship::cause_in;
+use crate::policy::cards::writer::HAND;
 use crate::registry::HEAL;
 use crate::time::Time;
-use crate::watch::distress::writer::HAND;
-use crate::watch::word::cause_in;
 
 /// The newest breaker event of a task that still counts, and the cause it names.
 pub(super) fn gave_up(seen: &Detail) -> Option<&Event> {

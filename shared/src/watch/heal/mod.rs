@@ -4,7 +4,6 @@
 //! It signals a process only where the configuration allows it and the process itself proves to be the worker, never lifts a block somebody else made, and never raises a cap. Work whose last attempt
 //! ended on a provider's or a configuration's error is not its business: it only frees the dead claim and parks it.
 
-pub(crate) mod dispatcher;
 mod exited;
 mod health;
 mod history;
@@ -12,20 +11,17 @@ mod observe;
 mod resume;
 mod running;
 pub mod seen;
-pub mod session;
 mod stuck;
-pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 mod unstarted;
-pub(crate) mod worker;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use self::seen::{Seen, TaskSeen};
-use super::{Watcher, ended, word};
+use super::watcher::Watcher;
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
@@ -35,6 +31,8 @@ use crate::distress::is_card;
 use crate::error::Result;
 use crate::host::{Proof, Target};
 use crate::packet::Packet;
+use crate::policy::attempts::ended;
+use crate::policy::authorship;
 use crate::policy::{Decision, Left, OtherPolicy, Pass, World};
 use crate::registry::HEAL;
 use crate::runtime::Dispatcher;
@@ -175,7 +173,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
 impl Rules<'_> {
     fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        if let Some(why) = word::hands_off(&t.detail, profiles) {
+        if let Some(why) = authorship::hands_off(&t.detail, profiles) {
             return self.let_go(t, profiles).unwrap_or(Verdict::Leave(why));
         }
         let row = &t.detail.task;

@@ -2,24 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dispatcher::{MOST_TICKS, runtime};
 use super::exited::LEAVING;
+use super::resume;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
-use super::worker::{ask, fares};
-use super::{resume, session};
 use crate::board::{Detail, Event, Status, Step, Task, claim_host, hermes};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
 use crate::host::{Ask, Life, Look};
 use crate::logs::{LogEnd, Reading};
+use crate::policy::attempts::ended;
+use crate::policy::attempts::session;
+use crate::policy::attempts::worker::{ask, fares};
+use crate::policy::dispatcher::{MOST_TICKS, runtime};
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::About;
+use crate::policy::routing::router::Router;
 use crate::policy::{Pass, World};
+use crate::policy::{authorship, clock};
 use crate::provider::ledger::State;
 use crate::runtime::LogAsk;
 use crate::time::Time;
-use crate::watch::route::facts::{self, About};
-use crate::watch::route::router::Router;
-use crate::watch::{clock, ended, word};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
 const RECENT: i64 = 2 * 3_600;
@@ -121,7 +124,7 @@ pub(super) fn know_by_title(details: &mut [Detail], rows: &[Task]) {
     }
     for d in details {
         for card in named.get(&d.task.id).into_iter().flatten() {
-            if !d.cards.iter().any(|c| c == card) && !word::has_left(d, card) {
+            if !d.cards.iter().any(|c| c == card) && !authorship::has_left(d, card) {
                 d.cards.push((*card).to_owned());
             }
         }
@@ -138,7 +141,7 @@ pub(super) fn meant<'a>(rows: &'a [Task], only: Option<&'a str>) -> impl Iterato
 
 /// What the storm brake needs: our resets.
 pub(super) fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
-    let ours = |e: &Event| word::is_ours(e) && e.kind == "unblocked";
+    let ours = |e: &Event| authorship::is_ours(e) && e.kind == "unblocked";
     events.into_iter().filter(|(_, e)| ours(e)).map(|(task, event)| Recent { task, event }).collect()
 }
 

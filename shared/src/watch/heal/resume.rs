@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::seen::{ResumeSeen, Seen, TaskSeen};
-use super::worker::fared;
-use super::{Policy, Rules, Verb, Verdict, history, session};
+use super::{Policy, Rules, Verb, Verdict, history};
 use crate::board::verification;
 use crate::board::{Change, Detail, Event, Run, Status, hermes};
 use crate::cause::{Cause, Owner};
@@ -23,10 +22,13 @@ use crate::logs::usage::Tokens;
 use crate::logs::vitals::{Turn, Vitals};
 use crate::packet::{self, Autopsy, Packet, Standing};
 use crate::policy::World;
+use crate::policy::attempts::ended;
+use crate::policy::attempts::session;
+use crate::policy::attempts::worker::fared;
+use crate::policy::authorship;
 use crate::quote;
 use crate::time::Time;
 use crate::tree::state::{Drift, Method, TreeState, drift};
-use crate::watch::{ended, word};
 
 /// The longest look at one tree, and at all of a pass.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
@@ -200,7 +202,7 @@ fn notes(t: &TaskSeen) -> impl Iterator<Item = &Event> {
         |t: &Value| t.get("tree").is_some() || t.get("case").and_then(Value::as_str) == Some(DEATH);
     let of_death = move |e: &Event| e.trail().is_some_and(is_death);
     t.detail.events.iter().filter(move |e| {
-        e.kind == NOTED && id.is_some() && e.run == id && word::is_ours(e) && of_death(e) && stands(e)
+        e.kind == NOTED && id.is_some() && e.run == id && authorship::is_ours(e) && of_death(e) && stands(e)
     })
 }
 
@@ -345,7 +347,7 @@ fn is_explained(t: &TaskSeen, run: &Run) -> bool {
 pub(super) fn attempts(t: &TaskSeen) -> i64 {
     let d = &t.detail;
     let explained: BTreeSet<i64> = ended::explained(d).into_iter().chain(t.refused.iter().copied()).collect();
-    let fresh = d.events.iter().rev().find(|e| word::starts_anew(d, e)).map(|e| e.at);
+    let fresh = d.events.iter().rev().find(|e| authorship::starts_anew(d, e)).map(|e| e.at);
     // The open attempt ends after that word, whenever it began.
     let since = |r: &Run| r.ended_at.is_none() || fresh.is_none_or(|fresh| r.started_at >= fresh);
     let episode = d.runs.iter().take_while(|r| r.outcome.as_deref() != Some("completed") && since(r));

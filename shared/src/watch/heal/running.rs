@@ -4,9 +4,6 @@ use serde_json::json;
 
 use super::resume::{self, Ground};
 use super::seen::TaskSeen;
-use super::session::Standing;
-use super::tally::tally;
-use super::worker::ask;
 use super::{Rules, Verb, Verdict, history, hold};
 use crate::board::Status;
 use crate::board::hermes;
@@ -14,8 +11,11 @@ use crate::cause::{Cause, Owner};
 use crate::config::span::seconds;
 use crate::host::{Life, Look, Orphan, Proof};
 use crate::logs::LogEnd;
+use crate::policy::attempts::session::Standing;
+use crate::policy::attempts::tally::tally;
+use crate::policy::attempts::worker::ask;
+use crate::policy::{authorship, clock};
 use crate::time::{Time, words};
-use crate::watch::{clock, word};
 
 /// Seconds for which a log that cannot be read stops a task before a person is asked: whoever mends a disk, a mount or a mode in
 /// working hours has done so by then, and no night is lost altogether.
@@ -301,7 +301,7 @@ impl Rules<'_> {
                 hermes::handed_to_person(&t.detail, cause, "hold-cap", self.person_for(t), trail)
             });
         }
-        let wait = word::hold_for(self.policy, cause, held, &t.detail.task.id);
+        let wait = authorship::hold_for(self.policy, cause, held, &t.detail.task.id);
         let until = self.seen.now.plus(wait);
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
         let because = format!("{because}; held until {}", until.local_clock());

@@ -7,7 +7,6 @@ use serde_json::json;
 use super::history::{self, Brake, StormPolicy};
 use super::resume;
 use super::seen::TaskSeen;
-use super::tally::tally;
 use super::{Rules, Verb, Verdict};
 use crate::board::{Detail, Event, Status, claimer_pid, hermes};
 use crate::cause::{Cause, Owner};
@@ -15,10 +14,11 @@ use crate::config::span::seconds;
 use crate::distress::{is_card, is_card_title};
 use crate::host::Life;
 use crate::logs::LogEnd;
+use crate::policy::attempts::tally::tally;
+use crate::policy::authorship;
 use crate::provider::ledger::RETRIED;
 use crate::registry::HEAL;
 use crate::time::{Time, backoff, words};
-use crate::watch::word;
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
@@ -99,7 +99,7 @@ impl Rules<'_> {
     pub(super) fn gave_up(&self, t: &TaskSeen, resets: &mut Resets) -> Verdict {
         let d = &t.detail;
         if hermes::is_sticky(&d.events) {
-            let block = d.events.iter().rev().find(|e| e.kind == "blocked" && word::is_ours(e));
+            let block = d.events.iter().rev().find(|e| e.kind == "blocked" && authorship::is_ours(e));
             let why = block.and_then(|e| e.payload.get("cause")?.as_str());
             let by_hand = || "blocked by hand; only a person lifts that".to_owned();
             return Verdict::Leave(why.map_or_else(by_hand, |why| format!("needs a person: {why}")));
@@ -123,7 +123,7 @@ impl Rules<'_> {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
         }
         // A pass right after the one that gave it up changes nothing.
-        if word::is_ours(event) && waited < resume::SETTLE {
+        if authorship::is_ours(event) && waited < resume::SETTLE {
             return Verdict::Wait("given up a moment ago".into(), event.at.plus(resume::SETTLE));
         }
         let died = resume::attempts(t);
@@ -348,7 +348,7 @@ impl Rules<'_> {
         let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
         let ended = d.newest_run().and_then(|r| r.ended_at).unwrap_or(touched);
         // The dispatcher goes first after our own change, too.
-        let ours = d.events.iter().rev().find(|e| word::is_ours(e)).map_or(ended, |e| e.at);
+        let ours = d.events.iter().rev().find(|e| authorship::is_ours(e)).map_or(ended, |e| e.at);
         let since = ended.max(ours);
         let jammed = self.seen.now.since(since);
         if jammed < self.grace() {
@@ -396,7 +396,7 @@ impl Rules<'_> {
     /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        let Some((event, hold)) = word::our_hold(d) else {
+        let Some((event, hold)) = authorship::our_hold(d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
         if waits_its_turn(d) {
@@ -423,7 +423,7 @@ impl Rules<'_> {
             );
         }
         let held = words(self.seen.now.since(held_at));
-        let cause = word::cause_in(hold);
+        let cause = authorship::cause_in(hold);
         // Somebody was asked and said nothing. What a card was written for does not get better by waiting either, unless
         // it lay with a provider.
         let by_card = hold.get("card").is_some_and(|c| !c.is_null());
@@ -451,8 +451,8 @@ impl Rules<'_> {
     /// Ends a hold of ours on a task that somebody marked since: it was put on before, and nobody else ends it. That is all.
     pub(super) fn let_go(&self, t: &TaskSeen, profiles: &[String]) -> Option<Verdict> {
         let d = &t.detail;
-        let (event, hold) =
-            word::our_hold(d).filter(|_| word::is_opted_out(d, profiles) && !waits_its_turn(d))?;
+        let (event, hold) = authorship::our_hold(d)
+            .filter(|_| authorship::is_opted_out(d, profiles) && !waits_its_turn(d))?;
         let until = self.hold_ends(d, event, hold);
         if self.seen.now < until {
             let because = format!("marked `watchbill: no-heal`; held until {}", until.local_clock());

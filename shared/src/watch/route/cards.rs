@@ -7,18 +7,19 @@ mod form;
 use serde_json::{Value, json};
 
 use super::Rules;
-use super::card::{is_incident, is_ours, named, since_card, speaks_for};
 use super::decisions::says_on;
 use super::holds::is_claimed;
-use super::moving::Why;
 use super::seen::CardSeen;
 use crate::board::{Detail, Status, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, id_word};
+use crate::policy::authorship;
+use crate::policy::authorship::our_hold;
+use crate::policy::cards::identity::{is_incident, is_ours, named, since_card, speaks_for};
+use crate::policy::cards::session;
+use crate::policy::cards::writer::HAND;
+use crate::policy::routing::moving::Why;
 use crate::registry::SYNTHESIZE_DISTRESS;
-use crate::watch::distress::session;
-use crate::watch::distress::writer::HAND;
-use crate::watch::word::{self, our_hold};
 
 /// Seconds an incident's card stays open after the last task joined it: the next one may come yet.
 const QUIET: i64 = 3_600;
@@ -57,7 +58,7 @@ impl<'a> Rules<'a> {
 
     fn one_card(&mut self, card: &'a CardSeen, orchestrators: &[String]) {
         let d = &card.detail;
-        if word::undone(d).is_some() {
+        if authorship::undone(d).is_some() {
             return self.leave(d, "undone by hand; left alone until something else happens to it");
         }
         if is_claimed(d) {
@@ -128,7 +129,7 @@ impl<'a> Rules<'a> {
             let other = &c.detail;
             other.task.id != card.task.id
                 && (other.task.created_at, &other.task.id) < (card.task.created_at, &card.task.id)
-                && !word::has_left(source, &other.task.id)
+                && !authorship::has_left(source, &other.task.id)
                 && !self.touched.contains(&other.task.id)
         };
         if is_ours(card) || was_given(card) {
@@ -244,7 +245,7 @@ fn is_turn(kind: &str) -> bool {
 
 /// Somebody gave it to somebody after it was made; they meant it.
 fn was_given(card: &Detail) -> bool {
-    card.events.iter().any(|e| e.kind == "assigned" && !word::is_ours(e))
+    card.events.iter().any(|e| e.kind == "assigned" && !authorship::is_ours(e))
 }
 
 /// How a task has gone on since its card was made, if it has.
@@ -253,7 +254,7 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     if t.status.frees_children() {
         return Some(format!("{} is {}", t.id, t.status));
     }
-    if word::has_left(d, &card.task.id) {
+    if authorship::has_left(d, &card.task.id) {
         return Some(format!("{} was taken off it", t.id));
     }
     let made = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZE_DISTRESS));

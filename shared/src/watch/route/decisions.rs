@@ -6,18 +6,19 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::Rules;
-use super::card::{UNANSWERED, is_ours, since_card, sources_of, titled};
-use super::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
-use super::router::{Choice, Release, Target};
 use super::seen::CardSeen;
 use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step, hermes};
 use crate::cause::Cause;
 use crate::distress::decision::{self, Action, Child, Decision};
 use crate::distress::{self, Blocker, id_word, shown_id};
+use crate::policy::authorship;
+use crate::policy::authorship::our_hold;
+use crate::policy::cards::identity::{UNANSWERED, is_ours, since_card, sources_of, titled};
+use crate::policy::cards::writer::HAND;
+use crate::policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
+use crate::policy::routing::router::{Choice, Release, Target};
 use crate::quote;
 use crate::time::{Time, words};
-use crate::watch::distress::writer::HAND;
-use crate::watch::word::{self, our_hold};
 
 /// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
 const GRACE: i64 = 600;
@@ -26,7 +27,7 @@ const DECIDED: &str = "watchbill_decided";
 
 /// Whether a finished card has nothing to say: it was one of us who closed it.
 fn is_settled(card: &Detail) -> bool {
-    card.events.iter().rev().find(|e| e.kind == "completed").is_some_and(word::is_ours)
+    card.events.iter().rev().find(|e| e.kind == "completed").is_some_and(authorship::is_ours)
 }
 
 /// When what a finished card says was dealt with; what it said before it was opened again does not count.
@@ -36,7 +37,7 @@ pub(super) fn read_at(card: &Detail) -> Option<Time> {
 
 fn read_in(card: &Detail) -> Option<&Event> {
     let from = card.events.iter().rposition(|e| e.kind == "completed").unwrap_or(0);
-    card.events[from..].iter().rev().find(|e| e.kind == DECIDED && word::is_ours(e))
+    card.events[from..].iter().rev().find(|e| e.kind == DECIDED && authorship::is_ours(e))
 }
 
 /// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
@@ -127,7 +128,7 @@ impl<'a> Rules<'a> {
         let incident = distress::is_incident(card.task.idempotency_key.as_deref());
         if incident {
             let tied = self.index.tied(&card.task.id).iter().map(|d| d.task.id.clone());
-            let left = |id: &String| self.task(id).is_some_and(|d| word::has_left(d, &card.task.id));
+            let left = |id: &String| self.task(id).is_some_and(|d| authorship::has_left(d, &card.task.id));
             return tied.chain(sources_of(card)).filter(|id| !left(id)).collect();
         }
         // The title is what everybody sees; a body may name anything.
@@ -177,7 +178,7 @@ impl<'a> Rules<'a> {
         let said = one.reason.as_deref().map(|r| format!(": {}", quote::inline(r, 200))).unwrap_or_default();
         let because = format!("decided on card {}{said}", card.task.id);
         // A hold that only kept it for its card (`worker_gone`) does not say what stopped it; how its provider stands does.
-        let cause = our_hold(d).and_then(|(e, _)| word::cause_in(e.trail()?));
+        let cause = our_hold(d).and_then(|(e, _)| authorship::cause_in(e.trail()?));
         let cause = cause.filter(|c: &Cause| c.blocker_type().is_some());
         let why = Why::new("decision", because).cause(cause).fact("decided_by", json!(card.task.id));
         match &one.action {
@@ -217,7 +218,7 @@ impl<'a> Rules<'a> {
         let id = self.router.profile(to).id();
         let blocker = distress::blocker_in(&card.task.title);
         if blocker == Some(Blocker::RateLimited) {
-            let question = super::moving::ask(&self.router, d, Blocker::RateLimited, None);
+            let question = crate::policy::routing::moving::ask(&self.router, d, Blocker::RateLimited, None);
             if question.limiting.iter().any(|l| l.is_same(&id)) {
                 return Err(format!("{to} works with the provider that limited it"));
             }
@@ -262,7 +263,7 @@ impl<'a> Rules<'a> {
         let profile = d.task.assignee.as_deref()?;
         let (entry, state) = self.router.standing(profile)?;
         let blocker = why.cause.unwrap_or(entry.cause).blocker_type().filter(|_| state.is_held())?;
-        let question = super::moving::ask(&self.router, d, blocker, Some(entry.id.clone()));
+        let question = crate::policy::routing::moving::ask(&self.router, d, blocker, Some(entry.id.clone()));
         match self.router.choose(&question) {
             Choice::Move(to) if blocker.lies_with_provider() => Some(to),
             _ => None,
@@ -284,7 +285,7 @@ impl<'a> Rules<'a> {
                 return Err(format!("there is no profile {to} for child {}", i + 1));
             }
             let key = format!("split:{}:{}", card.task.id, i + 1);
-            made.push((crate::watch::distress::compose::card_id(&self.pass.id, &key), child, to));
+            made.push((crate::policy::cards::steps::card_id(&self.pass.id, &key), child, to));
         }
         let ids: Vec<String> = made.iter().map(|(id, ..)| id.clone()).collect();
         let why = why.fact("split", json!(ids));
@@ -410,7 +411,7 @@ impl<'a> Rules<'a> {
                 continue;
             }
             // synthesize-distress asks again as often as that is allowed. Who stopped by its own hand asked for this card alone.
-            let told = |e: &&Event| e.kind == UNANSWERED && word::is_ours(e);
+            let told = |e: &&Event| e.kind == UNANSWERED && authorship::is_ours(e);
             let this = |e: &&Event| e.payload.get("card").and_then(Value::as_str) == Some(&card.task.id);
             let here = d.events.iter().filter(told).filter(this).map(|e| e.at).next_back();
             // Whichever of its cards it was left to be asked again for: that takes its time.
@@ -537,13 +538,13 @@ fn is_decided_by(d: &Detail, card: &Detail) -> bool {
 
 /// The card whose decision one of us carried out by this event.
 fn decided_by(e: &Event) -> Option<&str> {
-    e.trail().filter(|_| word::is_ours(e))?.get("decided_by")?.as_str()
+    e.trail().filter(|_| authorship::is_ours(e))?.get("decided_by")?.as_str()
 }
 
 /// Whether somebody else decided about a task by this event.
 pub(super) fn says_on(e: &Event) -> bool {
-    let parked = matches!(e.kind.as_str(), "scheduled" | "archived") && !word::is_ours(e);
-    word::is_fresh_start(e) || parked
+    let parked = matches!(e.kind.as_str(), "scheduled" | "archived") && !authorship::is_ours(e);
+    authorship::is_fresh_start(e) || parked
 }
 
 /// Whether a task still waits for the word of a card that is finished.
@@ -564,7 +565,7 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
             || (e.kind == "assigned" && d.task.status != Status::Blocked)
             // Another card's decision about it was carried out, be it that it waits for its provider now.
             || decided_by(e).is_some();
-        turn && (e.at > finished || (e.at == finished && word::is_ours(e)))
+        turn && (e.at > finished || (e.at == finished && authorship::is_ours(e)))
     };
     let is_newest =
         d.cards_made.iter().map(|c| c.created_at).max().is_none_or(|at| at <= card.task.created_at);
@@ -581,7 +582,9 @@ fn finished(card: &Detail) -> Time {
 fn is_waiting(d: &Detail) -> bool {
     match d.task.status {
         Status::Scheduled => our_hold(d).is_some(),
-        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_given_up(d),
+        Status::Blocked => {
+            crate::policy::routing::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_given_up(d)
+        }
         // Only what a loop of blocks sent there has a card of ours.
         Status::Triage => true,
         _ => false,

@@ -3,21 +3,23 @@
 
 use serde_json::{Map, Value, json};
 
-use super::moving::{Parting, Why, ask, is_ours_to_move, until};
-use super::parking::is_decided_since;
-use super::router::{Choice, Release, Target};
-use super::{Rules, card};
+use super::Rules;
 use crate::board::hermes::{self, CardAbout};
 use crate::board::{Detail, NewTask, Status};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State as Work};
+use crate::policy::authorship;
+use crate::policy::authorship::our_hold;
+use crate::policy::cards::identity;
+use crate::policy::routing::holds::is_decided_since;
+use crate::policy::routing::moving::{Parting, Why, ask, is_ours_to_move, until};
+use crate::policy::routing::router::{Choice, Release, Target};
 use crate::provider::Id;
 use crate::provider::ledger::State;
 use crate::quote;
 use crate::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::time::{Time, words};
-use crate::watch::word::{self, our_hold};
 
 /// The open card of a task, as far as it stands in the way.
 #[derive(Clone, Copy)]
@@ -48,7 +50,7 @@ impl<'a> Rules<'a> {
     /// Everything about work that waits for a provider.
     pub(super) fn look_after_holds(&mut self, before_cards: bool) {
         let is_cards_business = |tied: &Tied<'_>| match tied {
-            Tied::Own(card) => before_cards && !card::is_ours(card),
+            Tied::Own(card) => before_cards && !identity::is_ours(card),
             _ => false,
         };
         let mut waiting = Vec::new();
@@ -86,7 +88,7 @@ impl<'a> Rules<'a> {
                 let (event, hold) = our_hold(d)?;
                 // What heal parked is judged by synthesize-distress first, which reads its log.
                 let routed = matches!(event.by(), Some(ROUTE_BLOCKED | SYNTHESIZE_DISTRESS));
-                let cause = word::cause_in(hold);
+                let cause = authorship::cause_in(hold);
                 let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, tied))?;
                 of(cause, blocker, Some(until(event, hold))).filter(|_| routed)
             }
@@ -170,9 +172,9 @@ impl<'a> Rules<'a> {
             needs: Some(format!("nothing more: it was moved to {} by rule", to.profile)),
             state: Work::Unknown,
         };
-        let id = crate::watch::distress::compose::card_id(&self.pass.id, &key);
+        let id = crate::policy::cards::steps::card_id(&self.pass.id, &key);
         let summary = format!("Moved {} to {} without asking anybody: {ended}", d.task.id, to.profile);
-        let deciders = crate::watch::distress::writer::orchestrators(
+        let deciders = crate::policy::cards::writer::orchestrators(
             self.config,
             self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone()),
         );
@@ -392,7 +394,7 @@ impl<'a> Rules<'a> {
 
     /// Who takes a task over that waits for a provider; `None` where it does not.
     fn taken_by(&self, d: &'a Detail) -> Option<Choice> {
-        let cause = our_hold(d).and_then(|(_, hold)| word::cause_in(hold));
+        let cause = our_hold(d).and_then(|(_, hold)| authorship::cause_in(hold));
         let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, self.tied(d)))?;
         let bound = blocker.lies_with_provider() && is_ours_to_move(d);
         let held = self.held_by(d).map(|(id, _)| id);
@@ -418,7 +420,7 @@ fn was_given(d: &Detail) -> bool {
         return true;
     }
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);
-    d.events[at..].iter().any(|e| e.kind == "assigned" && word::is_fresh_start(e))
+    d.events[at..].iter().any(|e| e.kind == "assigned" && authorship::is_fresh_start(e))
 }
 
 /// What a longer hold takes over from the one before: which attempt it is about. Not the provider's part: what was seen

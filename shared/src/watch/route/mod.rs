@@ -4,18 +4,12 @@
 //! It asks no model and starts no worker. What it cannot settle by rule it leaves to the orchestrator's card; what that
 //! cannot settle goes to a person.
 
-pub(crate) mod card;
 mod cards;
 mod decisions;
-pub mod facts;
 mod holds;
 mod index;
-mod lasting;
-pub(crate) mod moving;
 mod notices;
 mod observe;
-pub(crate) mod parking;
-pub(crate) mod router;
 pub mod seen;
 #[cfg(test)]
 mod tests;
@@ -23,17 +17,18 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::index::Index;
-use self::moving::Scribe;
-use self::router::Router;
 use self::seen::Seen;
-use super::{Watcher, word};
+use super::watcher::Watcher;
 use crate::board::{Change, Detail, Status, Step};
 use crate::config::Config;
 use crate::distress;
 use crate::error::Result;
+use crate::policy::authorship;
+use crate::policy::cards::writer::orchestrators;
+use crate::policy::routing::moving::Scribe;
+use crate::policy::routing::router::Router;
 use crate::policy::{Decision, Left, OtherPolicy, Pass, World};
 use crate::time::Time;
-use crate::watch::distress::writer::orchestrators;
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -141,7 +136,7 @@ impl<'a> Rules<'a> {
     }
 
     fn hands_off(&self, d: &Detail) -> Option<String> {
-        word::hands_off(d, self.known)
+        authorship::hands_off(d, self.known)
     }
 
     fn push(&mut self, step: Step) {

@@ -4,22 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::card::sources_of;
-use super::facts::{self, About};
-use super::router::Router;
 use super::seen::{CardSeen, Guarded, Seen, may_wait};
 use crate::board::{Detail, Event, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
+use crate::policy::cards::identity::sources_of;
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::About;
+use crate::policy::routing::router::Router;
 
 use crate::logs::LogEnd;
+use crate::policy::needs_operator::is_nobodys;
+use crate::policy::worktree_note;
+use crate::policy::worktree_note::TreeNotes;
 use crate::policy::{Pass, World};
+use crate::policy::{authorship, clock};
 use crate::runtime::LogAsk;
 use crate::time::Time;
-use crate::watch::handing::{self, TreeNotes};
-use crate::watch::people::is_nobodys;
-use crate::watch::{clock, word};
 
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
 const LATELY: i64 = 3_600;
@@ -93,7 +95,7 @@ fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
         return TreeNotes::new();
     }
     let steps = super::decide(seen, pass, world.config).steps;
-    handing::observe(world.state, &steps, seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)))
+    worktree_note::observe(world.state, &steps, seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)))
 }
 
 /// In dispatch order: who comes first gets the next free place.
@@ -156,7 +158,7 @@ fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
 /// Finished cards whose decision nobody carried out: those that waiting tasks were tied to, and those finished lately.
 fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)]) -> Result<Vec<Detail>> {
     let mut ids: BTreeSet<String> = tasks.iter().flat_map(finished_of).cloned().collect();
-    let theirs = |e: &Event| e.kind == "completed" && !word::is_ours(e);
+    let theirs = |e: &Event| e.kind == "completed" && !authorship::is_ours(e);
     let finished: BTreeSet<&String> = lately.iter().filter(|(_, e)| theirs(e)).map(|(id, _)| id).collect();
     let finished: Vec<String> = finished.into_iter().filter(|id| !ids.contains(*id)).cloned().collect();
     ids.extend(world.board.titled(&finished)?.into_iter().filter(distress::is_card).map(|t| t.id));

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::Routing;
 use crate::board::{Detail, Status, Task};
 use crate::cause::Cause;
+use crate::policy::routing::facts::Routing;
+use crate::policy::worktree_note::TreeNotes;
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
 use crate::runtime::Runtime;
 use crate::time::Time;
-use crate::watch::handing::TreeNotes;
 
 /// Everything one pass of `route-blocked` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

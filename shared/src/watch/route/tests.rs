@@ -8,20 +8,20 @@ mod waits;
 use serde_json::{Value, json};
 
 use super::decide;
-use super::facts::{Routing, Sent};
-use super::router::Router;
 use super::seen::{CardSeen, Seen};
 use crate::board::{CardMade, Change, Detail, Kin, Status, Step};
 use crate::cause::Cause;
 use crate::config::Config;
+use crate::policy::routing::facts::{Routing, Sent};
+use crate::policy::routing::router::Router;
+use crate::policy::testing::{NOW, ago, detail, event, run};
+use crate::policy::worktree_note::TreeNote;
 use crate::policy::{Decision, Pass};
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
 use crate::registry::ROUTE_BLOCKED;
 use crate::runtime::{Dispatcher, Runtime};
 use crate::time::Time;
-use crate::watch::handing::TreeNote;
-use crate::watch::testing::{NOW, ago, detail, event, run};
 
 fn pass() -> Pass {
     Pass { id: "p".into(), program: ROUTE_BLOCKED, now: NOW, clock_given: false, only: None, dry: false }

@@ -7,14 +7,14 @@ use crate::board::{Detail, Status, hermes};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::distress::id_word;
+use crate::policy::routing::moving::{Parting, Why};
+use crate::policy::routing::router::Router;
 use crate::provider::Id;
 use crate::provider::ledger::State;
 use crate::registry::SYNTHESIZE_DISTRESS;
 use crate::runtime::Dispatcher;
 use crate::time::words;
 use crate::watch::route::Rules;
-use crate::watch::route::moving::{Parting, Why};
-use crate::watch::route::router::Router;
 use crate::watch::route::seen::CardSeen;
 
 impl<'a> Rules<'a> {

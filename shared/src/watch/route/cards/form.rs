@@ -7,11 +7,11 @@ use super::{is_turn, was_given};
 use crate::board::{Change, Detail, MOST_TEXT, Status, Step, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State};
+use crate::policy::cards::identity::is_ours;
+use crate::policy::routing::moving::Why;
 use crate::redact::redact;
 use crate::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::watch::route::Rules;
-use crate::watch::route::card::is_ours;
-use crate::watch::route::moving::Why;
 
 impl<'a> Rules<'a> {
     /// Takes somebody else's folder off a card.

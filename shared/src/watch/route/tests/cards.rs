@@ -148,7 +148,7 @@ fn an_orchestrator_behind_the_limited_provider_gives_its_cards_away() {
     assert_eq!(status(&d.steps[0]), Some(&Status::Ready));
     let said = payload(&d.steps[0], "assigned").unwrap();
     assert!(
-        super::super::facts::of_event("x", &event("assigned", 0, said)).is_some(),
+        crate::policy::routing::facts::of_event("x", &event("assigned", 0, said)).is_some(),
         "the ledger hears of it"
     );
 }
@@ -177,7 +177,7 @@ fn who_may_speak_for_a_task() {
         let mut source = detail("t_00000001", Status::Blocked);
         source.task.assignee = Some(assignee.into());
         source.runs = worked.iter().map(|p| run(1, p, Some("crashed"))).collect();
-        crate::watch::route::card::speaks_for(&c, &source, &known)
+        crate::policy::cards::identity::speaks_for(&c, &source, &known)
     };
     assert!(by(None, "sol", &[]), "nobody says who made it");
     assert!(

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::RateLimitRoute;
 use crate::distress::Blocker;
-use crate::watch::route::moving::ask;
-use crate::watch::route::router::{Choice, Release, moves};
+use crate::policy::routing::moving::ask;
+use crate::policy::routing::router::{Choice, Release, moves};
 
 /// The profile that is chosen, or the first word of why there is none.
 fn chosen(routing: &Routing, config: &Config, d: &Detail, blocker: Blocker) -> String {

@@ -109,12 +109,12 @@ fn what_is_parked_is_ready_free_and_nobodys_decision() {
     let router = router(&s.routing, &config, &known);
     let trees = std::collections::BTreeMap::new();
     let scribe =
-        crate::watch::route::moving::Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
+        crate::policy::routing::moving::Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
     let parks = |change: &dyn Fn(&mut Detail)| {
         let mut d = detail("t_00000001", Status::Ready);
         d.task.assignee = Some("luna".into());
         change(&mut d);
-        crate::watch::route::parking::park_ready(&router, &scribe, &d).is_some()
+        crate::policy::routing::holds::park_ready(&router, &scribe, &d).is_some()
     };
     assert!(parks(&|_| {}));
     assert!(!parks(&|d| d.task.assignee = None));

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::asked::{Asked, asked};
-use super::seen::Seen;
 use crate::board::Detail;
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::logs::Evidence;
 use crate::policy::Pass;
+use crate::policy::authorship;
+use crate::policy::cards::asked::{Asked, asked};
+use crate::policy::cards::identity::sources_of;
+use crate::policy::cards::seen::Seen;
+use crate::policy::routing::facts::Routing;
+use crate::policy::routing::router::Router;
 use crate::registry::{BUDGET_CHECK, SYNTHESIZE_DISTRESS};
 use crate::time::Time;
-use crate::watch::route::card::sources_of;
-use crate::watch::route::facts::Routing;
-use crate::watch::route::router::Router;
-use crate::watch::word;
 
 /// The program whose events a worker's hand leaves.
 pub(crate) const HAND: &str = "board";
@@ -105,8 +105,9 @@ fn open_cards(
         open.entry(source.to_owned()).or_default().insert(card.to_owned());
     };
     for card in &seen.cards {
-        let left =
-            |source: &String| looked.get(source.as_str()).is_some_and(|d| word::has_left(d, &card.task.id));
+        let left = |source: &String| {
+            looked.get(source.as_str()).is_some_and(|d| authorship::has_left(d, &card.task.id))
+        };
         for source in sources_of(card).iter().filter(|source| !left(source)) {
             note(source, &card.task.id);
         }

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::queue::Queue;
-use super::seen::{Seen, SourceSeen};
-use super::writer::{CardWriter, DAY, Trouble};
 use crate::board::hermes::{self, Decider};
 use crate::board::{Change, Expect, Step};
 use crate::config::Config;
 use crate::distress::{self, Blocker};
 use crate::policy::Pass;
+use crate::policy::cards::queue::Queue;
+use crate::policy::cards::seen::{Seen, SourceSeen};
+use crate::policy::cards::writer::{CardWriter, DAY, Trouble};
 use crate::quote;
 use crate::session::{SessionId, mapping};
 use crate::time::Time;

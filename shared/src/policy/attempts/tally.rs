@@ -3,8 +3,8 @@
 use crate::board::{Detail, Run};
 use crate::config::Config;
 use crate::config::span::seconds;
+use crate::policy::authorship::starts_anew;
 use crate::registry::HEAL;
-use crate::watch::word::starts_anew;
 
 /// How often `heal` helped a task in its present episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::board::{Detail, Status};
 use crate::host::Look;
 use crate::logs::Reading;
+use crate::policy::routing::facts::Routing;
+use crate::policy::worktree_note::TreeNotes;
 use crate::provider::Profile;
 use crate::runtime::Runtime;
 use crate::time::Time;
 use crate::tree::Tree;
 use crate::tree::changes::Changes;
-use crate::watch::handing::TreeNotes;
-use crate::watch::route::facts::Routing;
 
 /// Everything one pass of `synthesize-distress` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::session;
 use crate::board::{Detail, Event, Run, Status, claim_host, claimer_pid};
 use crate::host::{Ask, Birth, Life, Look, Target};
 use crate::logs::usage::Usage;
 use crate::logs::vitals::{Vitals, Worker};
+use crate::policy::attempts::session;
 use crate::policy::{UseAsk, World};
 use crate::time::Time;
 

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::compose;
-use super::seen::SourceSeen;
-use super::writer::{CardWriter, HAND, Trouble, orchestrators};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Detail, Expect, Status, Step};
 use crate::distress::Blocker;
+use crate::policy::authorship;
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::steps;
+use crate::policy::cards::writer::{CardWriter, HAND, Trouble, orchestrators};
 use crate::policy::{Decision, Left};
 use crate::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::time::Time;
-use crate::watch::word;
 
 /// Why a card waits whose orchestrator would die of what it is asked about.
 pub(crate) const SAME_WALL: &str =
@@ -100,15 +100,18 @@ impl Queue {
     /// Lets the cards go that waited longest, as far as there are places. Says why the others wait.
     pub(crate) fn release(&mut self, writer: &CardWriter<'_>, decision: &mut Decision) {
         let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
-        let waits =
-            |c: &&Detail| held(c).is_some() && word::undone(c).is_none() && !changed.contains(&c.task.id);
+        let waits = |c: &&Detail| {
+            held(c).is_some() && authorship::undone(c).is_none() && !changed.contains(&c.task.id)
+        };
         let mut waiting: Vec<&Detail> = writer.seen.cards.iter().filter(waits).collect();
         waiting.sort_by_key(|c| (c.task.created_at, c.task.id.clone()));
         let mut stuck: BTreeMap<String, usize> = BTreeMap::new();
         for card in waiting {
             // Whoever gave it to somebody meant it.
-            let given =
-                card.events.iter().any(|e| e.kind == "assigned" && !word::is_ours(e) && e.by() != Some(HAND));
+            let given = card
+                .events
+                .iter()
+                .any(|e| e.kind == "assigned" && !authorship::is_ours(e) && e.by() != Some(HAND));
             let given = card.task.assignee.clone().filter(|_| given);
             // Past its hold the worker is somebody's to look at: it lives, and is refused still.
             if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && writer.seen.now < until) {
@@ -137,8 +140,8 @@ impl Queue {
 
 /// Why a card waits, and until when, where it was we who said so: this program, or the hand of a worker that found no place.
 fn held(card: &Detail) -> Option<(&str, Time)> {
-    let newest = word::parked(card)?;
-    let ours = compose::is_writer(newest) || newest.by() == Some(ROUTE_BLOCKED);
+    let newest = authorship::parked(card)?;
+    let ours = steps::is_writer(newest) || newest.by() == Some(ROUTE_BLOCKED);
     if card.task.status != Status::Scheduled || !ours {
         return None;
     }
@@ -204,7 +207,7 @@ impl CardWriter<'_> {
 
 /// What a card was made for, as its first event says: the cause's word and the provider's place.
 pub(crate) fn about(card: &Detail) -> Option<(String, String)> {
-    let created = card.events.iter().find(|e| e.kind == "created" && compose::is_writer(e))?;
+    let created = card.events.iter().find(|e| e.kind == "created" && steps::is_writer(e))?;
     let trail = created.trail()?;
     let word = trail.get("word").and_then(Value::as_str)?;
     let place = trail.get("place").and_then(Value::as_str).unwrap_or_default();

@@ -1,15 +1,15 @@
 //! The card about work that is over its bounds while its worker lives, from the same code as every other.
 
-use super::queue::Queue;
-use super::seen::{Seen, SourceSeen, TreeSeen};
-use super::writer::{CardWriter, Trouble};
-use super::{asked, compose};
 use crate::board::{Detail, Step};
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::logs::{LogEnd, Reading};
+use crate::policy::cards::queue::Queue;
+use crate::policy::cards::seen::{Seen, SourceSeen, TreeSeen};
+use crate::policy::cards::split_draft::Drafted;
+use crate::policy::cards::writer::{CardWriter, Trouble};
+use crate::policy::cards::{asked, steps};
 use crate::policy::{Decision, Left, Pass};
-use crate::watch::draft::Drafted;
 
 /// What is over its bounds.
 pub(crate) struct Over<'a> {
@@ -91,7 +91,7 @@ impl<'a> Desk<'a> {
         }
         let mut signal = writer.distress(&source, &trouble);
         signal.needs = Some(over.needs.clone());
-        let key = compose::key(&d.task.id, word, run);
+        let key = steps::key(&d.task.id, word, run);
         let made = writer.card_of(&source, &trouble, signal, key, &slot, &[]);
         Some(writer.tie(&source, &trouble, &made.id, Some(made.change), &slot))
     }

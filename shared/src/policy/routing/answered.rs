@@ -8,8 +8,8 @@ use crate::config::span::seconds;
 use crate::error::Result;
 use crate::host::Life;
 use crate::policy::World;
+use crate::policy::attempts::worker::{ask, worker};
 use crate::time::Time;
-use crate::watch::heal::worker::{ask, worker};
 
 /// Most attempts that are asked about in one pass; the youngest ones, as an older one says nothing of a hold that ended since.
 const MOST_ASKED: usize = 32;

@@ -87,8 +87,8 @@ mod tests {
 
     use super::*;
     use crate::board::{Event, Status};
+    use crate::policy::testing::{detail, event, run};
     use crate::session::mapping::{DETECTION, SPAWNED};
-    use crate::watch::testing::{detail, event, run};
 
     /// A task that `ses_1` works on, of which this was recorded, so many seconds ago: type, state.
     fn task(recorded: &[(&str, &str, i64)]) -> Detail {

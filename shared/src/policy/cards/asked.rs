@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::compose::is_writer;
 use crate::board::{Detail, Event, Status};
+use crate::policy::cards::identity::UNANSWERED;
+use crate::policy::cards::steps::is_writer;
 use crate::registry::ROUTE_BLOCKED;
 use crate::time::Time;
-use crate::watch::route::card::UNANSWERED;
 
 /// A card that was written about one attempt.
 pub(crate) struct Asked {

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::board::{Detail, Event, is_task_id};
 use crate::distress::{self, Distress};
+use crate::policy::cards::writer::WRITERS;
 use crate::registry::ROUTE_BLOCKED;
-use crate::watch::distress::writer::WRITERS;
 
 /// The event with which a task is left to be asked about once more.
 pub(crate) const UNANSWERED: &str = "watchbill_unanswered";

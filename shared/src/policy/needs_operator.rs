@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::word;
 use crate::board::{Detail, Event, Run, Status, hermes};
+use crate::policy::authorship;
 use crate::registry::HEAL;
 use crate::time::Time;
 
@@ -42,7 +42,8 @@ pub(crate) fn told(d: &Detail) -> Option<&Event> {
     let unstarted = |r: &&Run| r.outcome.as_deref() == Some("spawn_failed");
     let is_refused =
         |e: &Event| e.run.is_some_and(|run| d.runs.iter().filter(unstarted).any(|r| r.id == run));
-    let since = d.events.iter().rposition(|e| word::is_turn(e) && !is_refused(e)).map_or(0, |at| at + 1);
+    let since =
+        d.events.iter().rposition(|e| authorship::is_turn(e) && !is_refused(e)).map_or(0, |at| at + 1);
     let newest = d.events[since..].iter().rev().find(|e| is_told(e))?;
     (newest.payload.get("over").is_none()).then_some(newest)
 }

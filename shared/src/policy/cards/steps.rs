@@ -3,19 +3,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::asked::asked;
-use super::queue::Slot;
-use super::seen::SourceSeen;
-use super::writer::{CardWriter, DAY, Trouble, WRITERS};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Event, Expect, NewTask, Status, Step};
 use crate::config::span::seconds;
 use crate::distress::Distress;
+use crate::policy::attempts::ended;
+use crate::policy::cards::asked::asked;
+use crate::policy::cards::queue::Slot;
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::writer::{CardWriter, DAY, Trouble, WRITERS};
 use crate::provider::{Id, Profile};
 use crate::quote;
 use crate::registry::SYNTHESIZE_DISTRESS;
 use crate::time::{Time, backoff};
-use crate::watch::ended;
 
 /// The key under which a repetition finds the card of one cause in one attempt.
 pub(crate) fn key(source: &str, word: &str, run: i64) -> String {

@@ -1,10 +1,10 @@
 //! Ready work of a provider that is held waits, before a dispatcher starts it.
 
-use super::moving::{Scribe, Why, is_ours_to_move};
-use super::router::Router;
 use crate::board::{Detail, Status, Step};
+use crate::policy::authorship;
+use crate::policy::routing::moving::{Scribe, Why, is_ours_to_move};
+use crate::policy::routing::router::Router;
 use crate::time::Time;
-use crate::watch::word;
 
 /// Parks ready work whose provider is held, unless somebody set it free since.
 pub(crate) fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -> Option<Step> {
@@ -21,5 +21,5 @@ pub(crate) fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -
 
 /// Whether somebody set a task free or gave it to its profile after its provider began to refuse: they know better.
 pub(crate) fn is_decided_since(d: &Detail, since: Time) -> bool {
-    d.events.iter().any(|e| e.at >= since && word::is_fresh_start(e))
+    d.events.iter().any(|e| e.at >= since && authorship::is_fresh_start(e))
 }

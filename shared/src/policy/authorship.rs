@@ -151,7 +151,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::testing::{ago, detail, event};
+    use crate::policy::testing::{ago, detail, event};
 
     #[test]
     fn what_was_undone_stands_until_something_happens_or_somebody_asks() {
