@@ -11,6 +11,9 @@ use crate::config::span::seconds;
 use crate::registry::NAMES;
 use crate::time::Time;
 
+/// The program that signs the events of a worker: `board`.
+pub(crate) const HAND: &str = "board";
+
 /// What `watchbill undo` signs its events with.
 pub(crate) const UNDO: &str = "undo";
 

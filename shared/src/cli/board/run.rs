@@ -30,7 +30,7 @@ use crate::logs::LogEnd;
 use crate::logs::taught::Patterns;
 use crate::packet::{self, Packet};
 use crate::pass::handover;
-use crate::policy::cards::writer::HAND;
+use crate::policy::authorship::HAND;
 use crate::runtime::{self, LogFiles};
 use crate::runtime::{LogAsk, LogReader};
 use crate::time::Time;

@@ -6,8 +6,16 @@ use serde_json::Value;
 
 use crate::board::{Detail, Event, is_task_id};
 use crate::distress::{self, Distress};
-use crate::policy::cards::writer::WRITERS;
-use crate::registry::ROUTE_BLOCKED;
+use crate::policy::authorship::HAND;
+use crate::registry::{BUDGET_CHECK, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
+
+/// The programs that write cards.
+pub(crate) const WRITERS: [&str; 3] = [SYNTHESIZE_DISTRESS, HAND, BUDGET_CHECK];
+
+/// Whether one of the programs that write cards left an event.
+pub(crate) fn is_writer(e: &Event) -> bool {
+    e.by().is_some_and(|by| WRITERS.contains(&by))
+}
 
 /// The event with which a task is left to be asked about once more.
 pub(crate) const UNANSWERED: &str = "watchbill_unanswered";

@@ -8,9 +8,10 @@ use crate::board::hermes::{self, Trail};
 use crate::board::{Detail, Expect, Status, Step};
 use crate::distress::Blocker;
 use crate::policy::authorship;
+use crate::policy::authorship::HAND;
+use crate::policy::cards::identity::is_writer;
 use crate::policy::cards::seen::SourceSeen;
-use crate::policy::cards::steps;
-use crate::policy::cards::writer::{CardWriter, HAND, Trouble, orchestrators};
+use crate::policy::cards::writer::{CardWriter, Trouble, orchestrators};
 use crate::policy::{Decision, Left};
 use crate::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::time::Time;
@@ -141,7 +142,7 @@ impl Queue {
 /// Why a card waits, and until when, where it was we who said so: this program, or the hand of a worker that found no place.
 fn held(card: &Detail) -> Option<(&str, Time)> {
     let newest = authorship::parked(card)?;
-    let ours = steps::is_writer(newest) || newest.by() == Some(ROUTE_BLOCKED);
+    let ours = is_writer(newest) || newest.by() == Some(ROUTE_BLOCKED);
     if card.task.status != Status::Scheduled || !ours {
         return None;
     }
@@ -207,7 +208,7 @@ impl CardWriter<'_> {
 
 /// What a card was made for, as its first event says: the cause's word and the provider's place.
 pub(crate) fn about(card: &Detail) -> Option<(String, String)> {
-    let created = card.events.iter().find(|e| e.kind == "created" && steps::is_writer(e))?;
+    let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e))?;
     let trail = created.trail()?;
     let word = trail.get("word").and_then(Value::as_str)?;
     let place = trail.get("place").and_then(Value::as_str).unwrap_or_default();

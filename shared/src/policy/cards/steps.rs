@@ -4,14 +4,15 @@
 use serde_json::{Map, Value, json};
 
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Detail, Event, Expect, NewTask, Status, Step};
+use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
 use crate::config::span::seconds;
 use crate::distress::Distress;
 use crate::policy::attempts::ended;
 use crate::policy::cards::asked::asked;
+use crate::policy::cards::identity::is_writer;
 use crate::policy::cards::queue::Slot;
 use crate::policy::cards::seen::SourceSeen;
-use crate::policy::cards::writer::{CardWriter, DAY, Trouble, WRITERS};
+use crate::policy::cards::writer::{CardWriter, DAY, Trouble};
 use crate::provider::{Id, Profile};
 use crate::quote;
 use crate::registry::SYNTHESIZE_DISTRESS;
@@ -33,11 +34,6 @@ pub(crate) fn wants_link(card: &Detail) -> bool {
     let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e));
     let linked = created.and_then(|e| e.trail()?.get("linked")?.as_bool());
     linked == Some(false) && !card.task.title.is_empty() && case_of(card) != Some("block-loop")
-}
-
-/// Whether one of the programs that write cards left an event.
-pub(crate) fn is_writer(e: &Event) -> bool {
-    e.by().is_some_and(|by| WRITERS.contains(&by))
 }
 
 fn case_of(card: &Detail) -> Option<&str> {

@@ -14,14 +14,7 @@ use crate::policy::cards::identity::sources_of;
 use crate::policy::cards::seen::Seen;
 use crate::policy::routing::facts::Routing;
 use crate::policy::routing::router::Router;
-use crate::registry::{BUDGET_CHECK, SYNTHESIZE_DISTRESS};
 use crate::time::Time;
-
-/// The program whose events a worker's hand leaves.
-pub(crate) const HAND: &str = "board";
-
-/// The programs that write cards.
-pub(crate) const WRITERS: [&str; 3] = [SYNTHESIZE_DISTRESS, HAND, BUDGET_CHECK];
 
 /// Who takes the cards where nothing else is said.
 const ORCHESTRATOR: &str = "tuesday";

@@ -299,7 +299,7 @@ pub(crate) fn is_ours_to_unblock(d: &Detail) -> bool {
         "blocked" if is_second_block(d, e) => false,
         "blocked" => {
             let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
-            let by_hand = e.by() == Some(crate::policy::cards::writer::HAND)
+            let by_hand = e.by() == Some(crate::policy::authorship::HAND)
                 && e.trail().is_some_and(|t| t.get("card").is_some_and(|c| !c.is_null()));
             by_hand || (e.by().is_none() && reason.starts_with(GOAL))
         }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::seen::{Recent, Seen};
 use crate::board::{Detail, Event};
 use crate::cause::{self, Cause};
+use crate::policy::authorship::HAND;
 use crate::policy::authorship::cause_in;
-use crate::policy::cards::writer::HAND;
 use crate::registry::HEAL;
 use crate::time::Time;
 

@@ -14,10 +14,10 @@ use crate::board::{Detail, Status, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, id_word};
 use crate::policy::authorship;
+use crate::policy::authorship::HAND;
 use crate::policy::authorship::our_hold;
 use crate::policy::cards::identity::{is_incident, is_ours, named, since_card, speaks_for};
 use crate::policy::cards::session;
-use crate::policy::cards::writer::HAND;
 use crate::policy::routing::moving::Why;
 use crate::registry::SYNTHESIZE_DISTRESS;
 
