@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use shared::board::BoardId;
-use shared::board::sqlite::{Mode, SqliteBoard};
+use shared::board::sqlite::SqliteBoard;
+use shared::board::{BoardId, Mode};
 use shared::time::Time;
 use testkit::generate::{Sizes, generate};
 

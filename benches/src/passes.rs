@@ -1,7 +1,7 @@
 //! What a pass that only looks costs, beside the floor under it and beside Hermes.
 
 use anyhow::Result;
-use shared::watch::NAMES as WATCHERS;
+use shared::registry::NAMES as WATCHERS;
 use testkit::generate::Sizes;
 
 use crate::count;

@@ -1,7 +1,7 @@
 //! Watchbill: mechanical recovery loops for a board of AI-agent tasks.
 //!
 //! A *board* holds *tasks*; a *run* is one attempt by a *worker*. A *watcher* is one of our programs, a *pass* one
-//! execution of it: observe ([`watch::World`]), decide (pure), apply ([`board::Board::apply`], guarded by what was seen),
+//! execution of it: observe ([`policy::World`]), decide (pure), apply ([`board::Board::apply`], guarded by what was seen),
 //! report ([`report`]). What is decided is a [`board::Step`]; what became of it a [`board::Outcome`]. A worker is
 //! *alive*, *gone* or *unknown* ([`host::Life`]), and unknown never leads to an action.
 
@@ -28,10 +28,12 @@ pub mod overview;
 pub mod packet;
 pub mod pass;
 pub mod pause;
+pub mod policy;
 pub mod protocol;
 pub mod provider;
 pub mod quote;
 pub mod redact;
+pub mod registry;
 pub mod replay;
 pub mod report;
 pub mod runtime;

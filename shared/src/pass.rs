@@ -22,6 +22,7 @@ use crate::logs::taught::Patterns;
 use crate::logs::usage::{self, Usage, UsageAsk};
 use crate::logs::vitals::{self, Vitals, Worker};
 use crate::packet::Packet;
+use crate::policy::{Pass, UseAsk, Witness, World};
 use crate::replay;
 use crate::report::BoardReport;
 use crate::runtime::{self, LogFiles, gateway};
@@ -30,7 +31,7 @@ use crate::session::opencode::gather::{self, Ground};
 use crate::session::opencode::rest::Address;
 use crate::session::opencode::{Opencode, store};
 use crate::time::{Time, words};
-use crate::watch::{Pass, UseAsk, Watcher, Witness, World, acts, heal};
+use crate::watch::{Watcher, acts, heal};
 use crate::{pause, provider, tree};
 
 /// How long a held dispatch lock is waited for. A tick of Hermes takes well under a second.
@@ -598,8 +599,8 @@ mod tests {
     use super::*;
     use crate::board::{Change, Expect, Status};
     use crate::host::{Ask, HostFacts, Look, Proof, Recheck};
-    use crate::watch::testing::NOW;
-    use crate::watch::testing::detail;
+    use crate::policy::testing::NOW;
+    use crate::policy::testing::detail;
 
     /// A machine on which one process still works on `t_0000000a`.
     struct Outliving;

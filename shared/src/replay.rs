@@ -9,9 +9,10 @@ use serde_json::Value;
 use crate::board::Step;
 use crate::cache::{Did, Stored};
 use crate::config::Config;
+use crate::policy::{Decision, OtherPolicy, Pass};
 use crate::time::Time;
 use crate::timers::WATCHED;
-use crate::watch::{Decision, OtherPolicy, Pass, Visit, Watcher, each};
+use crate::watch::{Visit, Watcher, each};
 
 /// Most bytes of what one pass saw that are kept; a pass that saw more is not.
 const MOST_SEEN: usize = 1 << 20;

@@ -12,8 +12,8 @@ use crate::board::{Outcome, Step};
 pub use crate::clip::printable;
 use crate::error::{Error, Kind};
 use crate::overview::{Overview, text};
+use crate::policy::{Left, Pass};
 use crate::redact;
-use crate::watch::{Left, Pass};
 
 /// What became of one board in one pass.
 #[derive(Debug, Clone)]

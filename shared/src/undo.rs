@@ -15,11 +15,12 @@ use crate::board::hermes::{self, Trail};
 use crate::board::image::{self, Cell, Column, Turn};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::distress;
+use crate::policy::Pass;
+use crate::policy::authorship;
 use crate::quote;
-use crate::watch::{Pass, word};
 
 /// The name under which an undo is written down.
-pub(crate) use crate::watch::word::UNDO as NAME;
+pub(crate) use crate::policy::authorship::UNDO as NAME;
 
 /// Most characters of what an action said of itself that are repeated.
 const MOST_SAID: usize = 200;
@@ -229,7 +230,7 @@ fn archive(made: &Detail) -> Result<Option<(String, String)>, String> {
     if t.claim_lock.is_some() || t.current_run.is_some() || t.status == Status::Running {
         return Err(format!("{what} {} was taken: status is {}", t.id, t.status));
     }
-    let foreign = made.events.iter().find(|e| !word::is_ours(e) && e.by() != Some(NAME));
+    let foreign = made.events.iter().find(|e| !authorship::is_ours(e) && e.by() != Some(NAME));
     if let Some(e) = foreign {
         return Err(format!("{what} {} is not as it was made: {} at {}", t.id, happened(e), e.at));
     }

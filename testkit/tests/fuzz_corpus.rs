@@ -3,6 +3,8 @@
 //! `WATCHBILL_FUZZ_ROUNDS` (mutations a target, 400) and `WATCHBILL_FUZZ_SEED` (1) make it longer or another. A failure names
 //! target and input; the input is left in `artifacts/smoke-<target>`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
+
 use std::path::{Path, PathBuf};
 use std::{fs, panic};
 

@@ -925,7 +925,7 @@ mod tests {
 
     #[test]
     fn an_event_notes_title_and_priority_and_never_the_text() {
-        let mut seen = crate::watch::testing::detail("t_00000001", Status::Ready);
+        let mut seen = crate::policy::testing::detail("t_00000001", Status::Ready);
         (seen.task.title, seen.task.priority, seen.body) = ("Big".into(), 1, "a secret\n".into());
         let changes = [
             Change::Reword { title: Some("Small".into()), body: Some("front\na secret\n".into()) },

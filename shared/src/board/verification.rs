@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
     use crate::board::Status;
-    use crate::watch::testing::{ago, detail, event, run};
+    use crate::policy::testing::{ago, detail, event, run};
 
     fn failure(kind: &str, output: &str) -> Failure {
         Failure { kind: kind.into(), output: output.into() }

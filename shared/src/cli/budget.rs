@@ -12,11 +12,12 @@ use crate::config::Config;
 use crate::distress::is_card;
 use crate::error::Result;
 use crate::overview::{Overview, html};
+use crate::policy::Pass;
+use crate::registry::BUDGET_CHECK;
 use crate::report::{BoardReport, common_code, printable, say};
 use crate::scope::lint::{Flaw, Policy, lint};
 use crate::time::Time;
 use crate::watch::budget::BudgetCheck;
-use crate::watch::{Pass, Watcher};
 
 /// The schema of `--lint --json`.
 const SCHEMA: &str = "watchbill.lint/1";
@@ -61,7 +62,7 @@ pub(super) fn run(budget: &BudgetArgs, version: &str) -> Result<u8> {
     if budget.lint {
         return lint_boards(budget, common, &common.load()?.config, version);
     }
-    watcher::metered(BudgetCheck::NAME, &budget.args, version, |kept| pass(budget, version, kept))
+    watcher::metered(BUDGET_CHECK, &budget.args, version, |kept| pass(budget, version, kept))
 }
 
 fn pass(budget: &BudgetArgs, version: &str, kept: &mut watcher::Kept) -> Result<u8> {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::health::{Action, Check, rule};
 use crate::packet;
 use crate::pass::handover;
-use crate::watch::Watcher;
+use crate::registry::HEAL;
 use crate::watch::heal::Heal;
 
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ fn hand_over(id: &str, flags: &HealFlags, version: &str) -> Result<u8> {
     let common = &flags.args.common;
     let config = common.load()?.config;
     let here = Here::look(common, &config)?;
-    let pass = here.pass(Heal::NAME, None, true);
+    let pass = here.pass(HEAL, None, true);
     let mut cache = Cache::open(Cache::place(&env));
     let mut tools = here.tools(&pass, &config, &mut cache, false);
     let (mut knows, mut found) = (Vec::new(), None);
@@ -68,7 +68,7 @@ fn hand_over(id: &str, flags: &HealFlags, version: &str) -> Result<u8> {
         return print(&format!("{text}\n"));
     }
     let whole = json!({
-        "schema": "watchbill.packet/1", "program": Heal::NAME, "version": version, "task": id, "packet": packet,
+        "schema": "watchbill.packet/1", "program": HEAL, "version": version, "task": id, "packet": packet,
         "text": text,
     });
     print_json(&whole)

@@ -34,10 +34,10 @@ use crate::config::{Config, Loaded};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::pass::Tools;
+use crate::policy::Pass;
 use crate::report::Loudness;
 use crate::session::opencode::Opencode;
 use crate::time::Time;
-use crate::watch::Pass;
 
 /// Flags every program has.
 #[derive(Debug, Clone, Args)]

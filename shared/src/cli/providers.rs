@@ -13,14 +13,14 @@ use crate::cache::Cache;
 use crate::distress::is_card;
 use crate::error::Result;
 use crate::pass;
+use crate::policy::authorship::our_hold;
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::{About, Routing};
+use crate::policy::routing::router::Router;
 use crate::provider::Id;
 use crate::provider::ledger::{Entry, RETRIED, State};
 use crate::report::printable;
 use crate::time::{Time, words};
-use crate::watch::route::facts::{self, About, Routing};
-use crate::watch::route::router::Router;
-use crate::watch::route::seen::GLANCED;
-use crate::watch::word::our_hold;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.providers/1";
@@ -64,7 +64,7 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
         let seen = roots.entry(root).or_default();
         let mut board = board::open(&id, Mode::Look, config.board.busy_timeout)?;
         pass::look(&mut *board, &id, &mut tools, |world, pass| {
-            let rows = world.board.glance(&GLANCED)?;
+            let rows = world.board.glance(&Status::OPEN)?;
             let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !is_card(t));
             let waits: Vec<String> = waits.map(|t| t.id.clone()).collect();
             let waiting = world.board.look(&waits)?;

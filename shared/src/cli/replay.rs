@@ -13,10 +13,11 @@ use crate::board::{self, BoardId, Mode};
 use crate::cache::{Cache, Stored, passes};
 use crate::config::{Config, span};
 use crate::error::{Error, Kind, Result};
+use crate::policy::authorship;
+use crate::registry::BUDGET_CHECK;
 use crate::replay::{Difference, Does, Replayed};
 use crate::report::printable;
 use crate::time::{Time, words};
-use crate::watch::word;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.replay/1";
@@ -140,7 +141,7 @@ fn acted(id: &BoardId, config: &Config, since: Time) -> Result<BTreeSet<String>>
     let mut board = board::open(id, Mode::Look, config.board.busy_timeout)?;
     let events = board.events(since, MOST_EVENTS)?;
     let ours =
-        events.iter().map(|(_, e)| e).filter(|e| word::is_ours(e) && e.by() != Some(word::BUDGET_CHECK));
+        events.iter().map(|(_, e)| e).filter(|e| authorship::is_ours(e) && e.by() != Some(BUDGET_CHECK));
     Ok(ours.filter_map(|e| e.trail()?.get("pass")?.as_str().map(str::to_owned)).collect())
 }
 

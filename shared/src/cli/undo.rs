@@ -10,10 +10,11 @@ use crate::board::{Board, Detail, Step};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::pass;
+use crate::policy::Pass;
+use crate::policy::authorship;
 use crate::quote;
 use crate::time::Time;
 use crate::undo::{self, Action, Word};
-use crate::watch::{Pass, word};
 
 /// Most characters of a reason that are kept.
 const MOST_REASON: usize = 200;
@@ -149,7 +150,7 @@ impl Asked<'_> {
         let mut ids = BTreeSet::new();
         for (task, e) in board.events(since, MOST_EVENTS)? {
             let pass = e.trail().and_then(|t| t.get("pass")?.as_str());
-            if pass == Some(self.what) && word::is_ours(&e) {
+            if pass == Some(self.what) && authorship::is_ours(&e) {
                 ids.insert(task);
             }
         }

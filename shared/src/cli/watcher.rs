@@ -17,9 +17,10 @@ use crate::error::{Error, Kind, Result};
 use crate::foreign;
 use crate::metrics::{self, Ended};
 use crate::pass::{self, Tools};
+use crate::policy::Pass;
 use crate::report::{self, BoardReport, PLAN_SCHEMA, Plan, PlanBoard};
 use crate::time::Time;
-use crate::watch::{Pass, Watcher};
+use crate::watch::Watcher;
 
 /// The exit codes of a pass other than 0, for the end of its help.
 macro_rules! failures {

@@ -9,10 +9,11 @@ use crate::error::{Error, Kind};
 use crate::host::Split;
 use crate::pass::{Wedge, split_todo, split_what};
 use crate::pause::Pause;
+use crate::policy::cards::writer::orchestrators;
+use crate::policy::clock::FUTURE;
+use crate::policy::dispatcher::TICKED;
+use crate::runtime::{Dispatcher, Runtime};
 use crate::time::{Time, words};
-use crate::watch::clock::FUTURE;
-use crate::watch::distress::orchestrators;
-use crate::watch::{Dispatcher, Runtime};
 
 /// What is seen of a board without writing to it.
 pub struct BoardSeen {
@@ -146,7 +147,7 @@ fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
         return Finding::error("dispatcher-wedged", &seen.name, wedge.what()).todo(todo);
     }
     let last = read.ticked.map(|at| format!("it last did something {} ago", words(now.since(at))));
-    let recent = read.ticked.is_some_and(|at| now.since(at) <= crate::watch::heal::TICKED);
+    let recent = read.ticked.is_some_and(|at| now.since(at) <= TICKED);
     match &read.runtime.dispatcher {
         Dispatcher::Alive(pid) if read.stopped => {
             let what = format!("process {pid} holds its lock and is stopped (state T): no worker is started");

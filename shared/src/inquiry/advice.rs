@@ -6,8 +6,8 @@ use super::facts::{Facts, Take, Verdict, text};
 use super::stand::{Kind, Stand};
 use crate::board::Status;
 use crate::distress::shell_word;
-use crate::watch::word::our_hold;
-use crate::watch::{budget, heal};
+use crate::policy::authorship::our_hold;
+use crate::registry::{BUDGET_CHECK, HEAL};
 
 /// One command, and what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,7 +36,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     // To say something is no act, and would help nobody.
     let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if action != "tell");
-    if let Some(take) = f.takes.iter().find(|t| acts(t) && t.watcher != budget::NAME) {
+    if let Some(take) = f.takes.iter().find(|t| acts(t) && t.watcher != BUDGET_CHECK) {
         add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
     }
     if let Some(card) = f.open_card() {
@@ -68,7 +68,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             if stand.kind == Kind::NeedsPerson {
                 add(
                     "see what its next attempt would be told",
-                    format!("{} --print-packet {id}{flags}", heal::NAME),
+                    format!("{} --print-packet {id}{flags}", HEAL),
                 );
             }
         }

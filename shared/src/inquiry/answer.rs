@@ -10,11 +10,11 @@ use super::stand::{self, Kind};
 use crate::board::{Detail, Status};
 use crate::distress::decision;
 use crate::logs::{LogEnd, SignalKind};
+use crate::policy::authorship::{cause_in, our_hold};
 use crate::quote;
+use crate::runtime::Dispatcher;
 use crate::time::{Time, words};
 use crate::timers::{WATCHED, Watched};
-use crate::watch::Dispatcher;
-use crate::watch::word::{cause_in, our_hold};
 
 /// Most characters of a line that was made of somebody's words.
 const MOST: usize = 400;

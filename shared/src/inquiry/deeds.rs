@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::facts::text;
 use crate::board::Event;
 use crate::cause::Cause;
+use crate::policy::authorship::{cause_in, is_ours};
 use crate::time::Time;
-use crate::watch::word::{cause_in, is_ours};
 
 /// What one pass did with a task: one entry, however many events it took.
 #[derive(Debug, Clone, PartialEq, Serialize)]

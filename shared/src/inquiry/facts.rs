@@ -5,8 +5,9 @@ use serde::Serialize;
 use crate::board::{Detail, Event, Status};
 use crate::distress::is_card;
 use crate::logs::Reading;
+use crate::policy::authorship;
+use crate::runtime::Runtime;
 use crate::time::Time;
-use crate::watch::{Runtime, word};
 
 /// What one watcher says of a task now, asked as in a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -109,10 +110,10 @@ impl Facts {
 
     /// Why no watcher acts on it whatever is wrong with it, if so: somebody wants that.
     pub(crate) fn hands_off(&self) -> Option<String> {
-        if word::is_opted_out(&self.detail, &self.runtime.profiles) {
+        if authorship::is_opted_out(&self.detail, &self.runtime.profiles) {
             return Some("left alone on purpose, since it is marked `watchbill: no-heal`".into());
         }
-        let at = word::undone(&self.detail)?.at.local_clock();
+        let at = authorship::undone(&self.detail)?.at.local_clock();
         Some(format!("left alone on purpose, since what a watcher did to it was undone by hand at {at}"))
     }
 

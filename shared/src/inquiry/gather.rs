@@ -16,12 +16,18 @@ use crate::host::Host;
 use crate::logs::{LogEnd, Reading};
 use crate::pass::{self, Tools};
 use crate::pause;
+use crate::policy::attempts::ended;
+use crate::policy::attempts::worker::used;
+use crate::policy::authorship;
+use crate::policy::dispatcher;
+use crate::policy::dispatcher::{MOST_TICKS, TICKED};
+use crate::policy::{Pass, World};
+use crate::registry::BUDGET_CHECK;
 use crate::report::BoardReport;
+use crate::runtime::{Dispatcher, LogAsk, Runtime};
 use crate::session::opencode::Opencode;
 use crate::time::Time;
-use crate::watch::{
-    Dispatcher, LogAsk, Pass, Runtime, Visit, Watcher, World, budget, each, ended, heal, word,
-};
+use crate::watch::{Visit, Watcher, each};
 
 /// Most tasks it waits for that are looked at.
 const MOST_KIN: usize = 5;
@@ -131,7 +137,7 @@ impl Lens<'_> {
             ));
         }
         let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
-        chosen.extend(events.iter().filter(|(_, e)| word::is_ours(e)).map(|(task, _)| task.clone()));
+        chosen.extend(events.iter().filter(|(_, e)| authorship::is_ours(e)).map(|(task, _)| task.clone()));
         let stands = |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage);
         let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
         let of_rows = rows.iter().filter(|t| !distress::is_card(t) && (stands(t) || found(t)));
@@ -190,8 +196,8 @@ impl Lens<'_> {
         self.with(&pass, |tools| {
             let wedged = pass::wedge(&id.path, tools).map(|w| w.to_string());
             pass::look(&mut *board, id, tools, |world, _| {
-                let lately = world.board.events(self.now.plus(-heal::TICKED), heal::MOST_TICKS)?;
-                let runtime = heal::runtime(world, &lately, self.now);
+                let lately = world.board.events(self.now.plus(-TICKED), MOST_TICKS)?;
+                let runtime = dispatcher::runtime(world, &lately, self.now);
                 let details = world.board.look(tasks)?;
                 let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
                 let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
@@ -227,9 +233,8 @@ const LONG: i64 = 300;
 
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
 fn idle(rows: &[Task], runtime: &Runtime, own_board: bool, now: Time) -> Option<String> {
-    let stands = |t: &&Task| {
-        t.status == Status::Ready && t.assignee.is_some() && now.since(t.created_at) > heal::TICKED
-    };
+    let stands =
+        |t: &&Task| t.status == Status::Ready && t.assignee.is_some() && now.since(t.created_at) > TICKED;
     let n = rows.iter().filter(|t| !distress::is_card(t)).filter(stands).count();
     let absent = !own_board && runtime.dispatcher == Dispatcher::Absent && n > 0;
     let (tasks, wait) = if n == 1 { ("task", "waits") } else { ("tasks", "wait") };
@@ -237,7 +242,7 @@ fn idle(rows: &[Task], runtime: &Runtime, own_board: bool, now: Time) -> Option<
 }
 
 fn read(
-    logs: &dyn crate::watch::LogReader,
+    logs: &dyn crate::runtime::LogReader,
     board: &BoardId,
     d: &Detail,
     now: Time,
@@ -253,7 +258,7 @@ fn read(
 /// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.
 fn unanswered(world: &mut World<'_>, d: &Detail, now: Time) -> Option<Time> {
     let run = d.current_run().filter(|run| now.since(run.started_at) >= LONG)?;
-    let usage = heal::used(world, d, run, now);
+    let usage = used(world, d, run, now);
     (usage.turns == Some(0)).then_some(run.started_at)
 }
 
@@ -343,7 +348,7 @@ impl Visit for Taking<'_> {
             (Some(own), _) => own.clone(),
             (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
             (None, None) => {
-                let told = survey.budget.get(id).filter(|_| watcher == budget::NAME);
+                let told = survey.budget.get(id).filter(|_| watcher == BUDGET_CHECK);
                 let because = match told.map(String::as_str) {
                     Some("") => "within its bounds".into(),
                     Some(said) => format!("{said}; it only tells"),

@@ -7,10 +7,13 @@ use super::facts::{Facts, Take, Verdict, text};
 use super::session;
 use super::trouble::{self, named};
 use crate::board::{Event, Run, Status, hermes};
+use crate::policy::authorship;
+use crate::policy::authorship::{cause_in, is_ours, our_hold};
+use crate::policy::needs_operator;
+use crate::policy::needs_operator::is_nobodys;
+use crate::registry::{BUDGET_CHECK, HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
+use crate::runtime::Dispatcher;
 use crate::time::{Time, words};
-use crate::watch::route::notices::is_nobodys;
-use crate::watch::word::{self, cause_in, is_ours, our_hold};
-use crate::watch::{Dispatcher, NAMES, budget, distress, heal, people, route};
 
 /// What a task's standing comes to, for whoever has to do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -83,8 +86,8 @@ pub(crate) fn of(f: &Facts) -> Stand {
 
 /// A living worker of which a person was told, as long as that stands.
 fn told(f: &Facts) -> Option<Stand> {
-    let e = people::told(&f.detail).filter(|_| f.hands_off().is_none())?;
-    if f.take(heal::NAME).is_some_and(|t| acts(t).is_some()) {
+    let e = needs_operator::told(&f.detail).filter(|_| f.hands_off().is_none())?;
+    if f.take(HEAL).is_some_and(|t| acts(t).is_some()) {
         return None;
     }
     let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or("nobody says why");
@@ -131,10 +134,10 @@ fn over(f: &Facts, word: &str) -> Stand {
 }
 
 fn running(f: &Facts) -> Stand {
-    let heal = f.take(heal::NAME);
+    let heal = f.take(HEAL);
     // To note something of a running task is no sign that something is wrong with it.
     let act = |t: &&Take| acts(t).is_some_and(|(action, _)| action != "tell");
-    let due = [route::NAME, distress::NAME].into_iter().filter_map(|w| f.take(w)).find(act);
+    let due = [ROUTE_BLOCKED, SYNTHESIZE_DISTRESS].into_iter().filter_map(|w| f.take(w)).find(act);
     let ailment = f.detail.task.current_run.and_then(|run| session::ailment(&f.detail, run));
     if let Some(why) = f.hands_off() {
         let t = &f.detail.task;
@@ -199,7 +202,7 @@ fn acts(t: &Take) -> Option<(&str, &str)> {
 
 /// Who acts on it with the next pass, as a sentence. To say something is no act.
 fn due(f: &Facts) -> Option<(String, &Take)> {
-    let act = |t: &&Take| t.watcher != budget::NAME && acts(t).is_some_and(|(action, _)| action != "tell");
+    let act = |t: &&Take| t.watcher != BUDGET_CHECK && acts(t).is_some_and(|(action, _)| action != "tell");
     let take = f.takes.iter().find(act)?;
     let (action, case) = acts(take)?;
     Some((format!("{} acts with its next pass: {action} ({case})", take.watcher), take))
@@ -319,7 +322,7 @@ fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
 
 fn scheduled(f: &Facts) -> Stand {
     let Some((e, hold)) = our_hold(&f.detail) else {
-        let e = word::parked(&f.detail);
+        let e = authorship::parked(&f.detail);
         let when = e.map_or_else(String::new, |e| format!(" {} ago", ago(f, e.at)));
         let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
         let says = format!("scheduled by somebody else{when}{reason}");
@@ -369,7 +372,7 @@ fn ready(f: &Facts) -> Stand {
         return Stand::new(Kind::NeedsPerson, format!("ready, and its dispatcher does nothing: {wedged}"));
     }
     let speaks =
-        |t: &&Take| matches!(t.verdict, Verdict::Leaves | Verdict::Unknown) && t.watcher != budget::NAME;
+        |t: &&Take| matches!(t.verdict, Verdict::Leaves | Verdict::Unknown) && t.watcher != BUDGET_CHECK;
     if let Some(take) = f.takes.iter().find(speaks) {
         let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
         return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);
@@ -401,8 +404,8 @@ fn ready(f: &Facts) -> Stand {
 
 /// What was said on the board of a task that stands still, or would be said now.
 fn notice(f: &Facts) -> Option<Stand> {
-    let now = f.take(route::NAME).filter(|t| acts(t).is_some_and(|(action, _)| action == "tell"));
-    let began = |e: &Event| word::is_fresh_start(e) || e.kind == "claimed";
+    let now = f.take(ROUTE_BLOCKED).filter(|t| acts(t).is_some_and(|(action, _)| action == "tell"));
+    let began = |e: &Event| authorship::is_fresh_start(e) || e.kind == "claimed";
     let from = f.detail.events.iter().rposition(began).map_or(0, |i| i + 1);
     let told = f.detail.events[from..].iter().rev();
     let told =

@@ -8,8 +8,8 @@ use super::{advice, deeds, trouble};
 use crate::board::{Detail, Event, Kin, Status};
 use crate::cause::Cause;
 use crate::logs::{Evidence, LogEnd, Reading};
-use crate::watch::testing::{NOW, ago, detail, event, run};
-use crate::watch::{Dispatcher, Runtime};
+use crate::policy::testing::{NOW, ago, detail, event, run};
+use crate::runtime::{Dispatcher, Runtime};
 
 fn facts(detail: Detail) -> Facts {
     Facts {

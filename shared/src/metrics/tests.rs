@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 use crate::board::{Outcome, Step};
-use crate::watch::Left;
+use crate::policy::Left;
 
 fn board(name: &str, path: &str) -> BoardReport {
     let step = |case: &str| Step {

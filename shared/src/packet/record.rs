@@ -174,7 +174,7 @@ mod tests {
 
     use super::*;
     use crate::board::{Event, Status};
-    use crate::watch::testing::{ago, detail};
+    use crate::policy::testing::{ago, detail};
 
     fn event(seconds: i64, packet: Value) -> Event {
         let payload = json!({"by": "board", "watchbill": {"v": 1, "packet": packet}});

@@ -5,8 +5,8 @@ use super::record::Field;
 use super::sections::{AUTOPSY, DRIFT, DRIFT_UNKNOWN, FRAMING, RECORD, STANDING, VERIFIER};
 use super::*;
 use crate::board::{Event, Status, verification};
+use crate::policy::testing::{ago, detail, event};
 use crate::time::Time;
-use crate::watch::testing::{ago, detail, event};
 
 /// A key that no scanner knows as one before the tests run.
 fn key() -> String {
@@ -249,7 +249,7 @@ fn failures_of_two_attempts_with_long_outputs() {
     d.events.push(event("verification", 900, check("first", "FAIL")));
     d.events.push(event("verification", 800, check("good", "PASS")));
     let metadata = json!({"verification": check("second", "FAIL")}).to_string();
-    let mut second = crate::watch::testing::run(2, "luna", Some("crashed"));
+    let mut second = crate::policy::testing::run(2, "luna", Some("crashed"));
     second.failed = verification::in_metadata(&metadata);
     d.runs = vec![second];
     let p = Packet { failures: verification::failures(&d), ..whole() };

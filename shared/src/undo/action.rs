@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::board::{Detail, Event, UNDONE};
+use crate::policy::authorship;
 use crate::time::Time;
-use crate::watch::word;
 
 /// What one pass of a watcher did to one task.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ pub(crate) struct Action {
 pub(crate) fn actions(d: &Detail) -> Vec<Action> {
     let undone = undone(d);
     let mut all: Vec<Action> = Vec::new();
-    for (nth, e) in d.events.iter().enumerate().filter(|(_, e)| word::is_ours(e)) {
+    for (nth, e) in d.events.iter().enumerate().filter(|(_, e)| authorship::is_ours(e)) {
         let Some(pass) = pass_of(e) else { continue };
         let at = match all.iter().position(|a| a.pass == pass) {
             Some(at) => at,
@@ -61,7 +61,7 @@ pub(crate) fn actions(d: &Detail) -> Vec<Action> {
 /// Whether a task was made in a pass, by one of the watchers.
 pub(crate) fn made_by(made: &Detail, pass: &str) -> bool {
     let created = made.events.iter().find(|e| e.kind == "created");
-    created.is_some_and(|e| word::is_ours(e) && pass_of(e) == Some(pass))
+    created.is_some_and(|e| authorship::is_ours(e) && pass_of(e) == Some(pass))
 }
 
 fn pass_of(e: &Event) -> Option<&str> {
@@ -98,7 +98,7 @@ fn begun(e: &Event, nth: usize, pass: &str, is_undone: bool) -> Action {
 /// A further hold on a task that we held already: it changed nothing of the row.
 fn is_extension(e: &Event) -> bool {
     let changes = |t: &Value| t.get("before").and_then(Value::as_object).is_some_and(|b| !b.is_empty());
-    e.kind == "scheduled" && word::is_ours(e) && !e.trail().is_some_and(changes)
+    e.kind == "scheduled" && authorship::is_ours(e) && !e.trail().is_some_and(changes)
 }
 
 impl Action {
@@ -145,8 +145,8 @@ impl Action {
     pub(super) fn later<'d>(&self, d: &'d Detail) -> Option<&'d Event> {
         let undone = undone(d);
         let stands = |e: &&Event| {
-            let taken_back = word::is_ours(e) && pass_of(e).is_some_and(|pass| undone.contains(pass));
-            word::is_turn(e) && !taken_back && !is_extension(e) && e.by() != Some(super::NAME)
+            let taken_back = authorship::is_ours(e) && pass_of(e).is_some_and(|pass| undone.contains(pass));
+            authorship::is_turn(e) && !taken_back && !is_extension(e) && e.by() != Some(super::NAME)
         };
         d.events.iter().skip(self.span.1 + 1).find(stands)
     }

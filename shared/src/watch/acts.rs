@@ -2,6 +2,7 @@
 //! table of what can be undone is held against this list.
 
 use crate::board::Step;
+use crate::registry::{BUDGET_CHECK, HEAL, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 
 /// What one watcher does.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub struct Acts {
 /// All of them.
 pub const ACTS: [Acts; 4] = [
     Acts {
-        program: super::heal::NAME,
+        program: HEAL,
         actions: &[
             "block",
             "clear",
@@ -58,7 +59,7 @@ pub const ACTS: [Acts; 4] = [
         ],
     },
     Acts {
-        program: super::distress::NAME,
+        program: SYNTHESIZE_DISTRESS,
         actions: &[
             "card",
             "card+park",
@@ -91,7 +92,7 @@ pub const ACTS: [Acts; 4] = [
         ],
     },
     Acts {
-        program: super::route::NAME,
+        program: ROUTE_BLOCKED,
         actions: &[
             "ask-again",
             "close-card",
@@ -131,7 +132,7 @@ pub const ACTS: [Acts; 4] = [
         ],
     },
     Acts {
-        program: super::budget::NAME,
+        program: BUDGET_CHECK,
         actions: &["card", "comment"],
         cases: &[
             "churning",

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use shared::board::{Board, Change, Detail, RunRef};
 use shared::logs::vitals::{Repeat, Turn, Vitals};
+use shared::policy::UseAsk;
 use shared::time::Time;
-use shared::watch::UseAsk;
 
 use super::hands::act;
 use super::truth::{Job, Plan, Truth};

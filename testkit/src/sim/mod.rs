@@ -1,7 +1,7 @@
 //! Simulated nights: a board, a dispatcher with Hermes' habits, workers, providers, a machine and people, and the real
 //! programs among them. One seed is one night, the same every time.
 //!
-//! The programs observe through the same [`shared::watch::World`], decide by the same code, judge processes by the same
+//! The programs observe through the same [`shared::policy::World`], decide by the same code, judge processes by the same
 //! [`shared::host::View`] and write through the same [`shared::pass::Checked`] as in life. What is made up is what they look
 //! at. What a log says is given as what a reader of it makes of it: the readers have tests of their own.
 

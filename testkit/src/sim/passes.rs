@@ -17,17 +17,18 @@ use shared::logs::Reading;
 use shared::logs::usage::Usage;
 use shared::logs::vitals::Worker;
 use shared::pass::{Checked, stop_workers};
+use shared::policy::{Decision, Pass, UseAsk, Witness, World};
+use shared::registry::HEAL;
 use shared::replay::stored;
+use shared::runtime::{Dispatcher, LogAsk, LogReader, Runtime};
 use shared::time::Time;
+use shared::watch::Watcher;
 use shared::watch::acts::is_listed;
 use shared::watch::budget::BudgetCheck;
 use shared::watch::distress::SynthesizeDistress;
 use shared::watch::heal::Heal;
 use shared::watch::heal::seen::Seen as HealSeen;
 use shared::watch::route::RouteBlocked;
-use shared::watch::{
-    Decision, Dispatcher, LogAsk, LogReader, Pass, Runtime, UseAsk, Watcher, Witness, World,
-};
 
 use super::machine::{HERTZ, Who};
 use super::trials::{self, Dispatch, End};
@@ -129,7 +130,7 @@ fn pass<W: Watcher>(
     if let Some(step) = decision.steps.iter().find(|s| !is_listed(W::NAME, s)) {
         sim.broken(|| format!("{} {} ({}) is on no list of acts", W::NAME, step.action, step.case));
     }
-    if W::NAME == Heal::NAME
+    if W::NAME == HEAL
         && let Some(what) = laws::trials::silence(sim, &decision)
     {
         sim.broken(|| what);

@@ -121,7 +121,7 @@ pub fn usage(data: &[u8]) {
 
 /// An attempt with this log, named by the board or by its claim, that began long ago or lately.
 pub(crate) fn attempt<'a>(which: u8, path: &'a Path, prices: &'a Prices) -> UsageAsk<'a> {
-    let is_named = which % 2 == 0;
+    let is_named = which.is_multiple_of(2);
     UsageAsk {
         task: "t_1a2b3c4d",
         profile: Some("sol"),

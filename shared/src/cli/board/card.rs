@@ -13,13 +13,14 @@ use crate::cli::{env, pass_id};
 use crate::distress::{self, Blocker};
 use crate::error::{Error, Kind, Result};
 use crate::logs::{LogEnd, Reading};
+use crate::policy::Pass;
+use crate::policy::authorship::HAND;
+use crate::policy::cards::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
+use crate::policy::cards::worker_card;
+use crate::policy::cards::worker_card::{Asked, Said};
+use crate::policy::routing::facts::Routing;
+use crate::policy::worktree_note::TreeNotes;
 use crate::session::mapping;
-use crate::watch::Pass;
-use crate::watch::distress::HAND;
-use crate::watch::distress::by_hand::{self, Asked, Said};
-use crate::watch::distress::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
-use crate::watch::handing::TreeNotes;
-use crate::watch::route::facts::Routing;
 use crate::{provider, runtime, tree};
 
 /// The longest a look at the working tree may take.
@@ -106,7 +107,7 @@ impl Hand<'_> {
                 only: None,
                 dry: false,
             };
-            let (step, asked) = by_hand::stop(&source, &seen, said, &pass, self.config);
+            let (step, asked) = worker_card::stop(&source, &seen, said, &pass, self.config);
             match self.board.apply(self.here.now, &[step], patience)?.pop() {
                 Some(Outcome::Applied { .. }) => {
                     return Ok(Stop::Made { source: Box::new(source.detail), asked });

@@ -22,7 +22,7 @@ use crate::cache::Cache;
 use crate::config::Config;
 use crate::distress;
 use crate::error::{Error, Kind, Result};
-use crate::watch::distress::HAND;
+use crate::policy::authorship::HAND;
 
 /// How often a task is written to anew where others write to it too: a heartbeat moves its row.
 const TRIES: usize = 5;

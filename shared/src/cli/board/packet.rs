@@ -8,8 +8,8 @@ use crate::board::{Change, Detail, Place, RunRef, Status, hermes};
 use crate::error::Result;
 use crate::packet::record::{self, Field, KIND, MOST, MOST_BYTES};
 use crate::packet::{Record, latest};
+use crate::policy::worktree_note::TreeNote;
 use crate::tree::state::state;
-use crate::watch::handing::TreeNote;
 
 impl Hand<'_> {
     pub(super) fn packet(&mut self, packet: &Packet) -> Result<u8> {

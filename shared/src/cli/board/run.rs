@@ -30,10 +30,10 @@ use crate::logs::LogEnd;
 use crate::logs::taught::Patterns;
 use crate::packet::{self, Packet};
 use crate::pass::handover;
+use crate::policy::authorship::HAND;
 use crate::runtime::{self, LogFiles};
+use crate::runtime::{LogAsk, LogReader};
 use crate::time::Time;
-use crate::watch::distress::HAND;
-use crate::watch::{LogAsk, LogReader};
 
 /// How often the command is looked at.
 const LOOK: Duration = Duration::from_millis(100);

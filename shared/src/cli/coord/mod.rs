@@ -27,6 +27,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::hash::Fnv;
 use crate::pass;
+use crate::policy::attempts::worker::{AtWork, worker};
 use crate::report;
 use crate::session::opencode::Opencode;
 use crate::session::opencode::rest::{Address, Server};
@@ -34,7 +35,6 @@ use crate::session::{
     Act as _, Answer, Coordinator, Mapping, MappingStatus, Operation, Prompt, Sense, SessionId, Silence,
     mapping,
 };
-use crate::watch::heal::{self, AtWork};
 
 /// The program, as events name it.
 const COORD: &str = "coord";
@@ -175,7 +175,7 @@ impl Coord<'_> {
         let mut cache = Cache::open(Cache::place(&env));
         let mut tools = hand.here.tools(&pass, hand.config, &mut cache, false);
         let now = hand.here.now;
-        pass::look(&mut *hand.board, &board, &mut tools, |world, _| Ok(heal::worker(world, task, now)))
+        pass::look(&mut *hand.board, &board, &mut tools, |world, _| Ok(worker(world, task, now)))
     }
 
     /// Every session that was spawned lately for a task of this board, oldest first.

@@ -10,10 +10,10 @@ use crate::cli::board::card::Stop;
 use crate::cli::board::speaker;
 use crate::distress::Blocker;
 use crate::error::{Error, Kind, Result};
+use crate::policy::cards::worker_card::{Asked, Said};
 use crate::quote;
 use crate::session::mapping::NOTIFIED;
 use crate::session::{Coordinator, Mapping, Operation, Prompt, Sense as _, State};
-use crate::watch::distress::by_hand::{Asked, Said};
 
 /// Messages of a coordinator among which the same one is looked for.
 const LOOKED_AT: u32 = 500;

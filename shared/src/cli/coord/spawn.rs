@@ -20,11 +20,11 @@ use crate::board::{Change, Detail, NewTask, Outcome, Place, RunRef, Status, herm
 use crate::cli::board::speaker;
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
+use crate::policy::worktree_note::TreeNote;
 use crate::session::mapping::{self, SPAWNED, Spawned};
 use crate::session::opencode::rest::Server;
 use crate::session::{Act as _, Mapping, NewSession, Prompt, Role, Runtime, Sense as _, SessionId};
 use crate::tree::state::state;
-use crate::watch::handing::TreeNote;
 
 pub(super) use order::{Again, Order, Repo, lost};
 

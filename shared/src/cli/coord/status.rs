@@ -13,13 +13,13 @@ use crate::config::Detect;
 use crate::config::span::seconds;
 use crate::error::Result;
 use crate::host::Life;
+use crate::policy::attempts::worker::AtWork;
 use crate::quote;
 use crate::session::opencode::rest::{Address, Server};
 use crate::session::{
     Mapping, MappingStatus, Message, OtherState, Role, Sense as _, SessionId, Silence, State,
 };
 use crate::time::Time;
-use crate::watch::heal::AtWork;
 
 /// Questions under way at once.
 const AT_ONCE: usize = 8;

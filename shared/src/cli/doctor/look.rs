@@ -16,10 +16,10 @@ use crate::error::{Kind, Result};
 use crate::metrics;
 use crate::pass::damage::{self, When};
 use crate::pass::{self, Tools};
+use crate::policy::dispatcher::{TICKED, is_tick};
+use crate::runtime::Dispatcher;
 use crate::runtime::gateway;
 use crate::timers::{self, By, Owner, Places, SESSIONS, Starter, WATCHED};
-use crate::watch::Dispatcher;
-use crate::watch::heal::{TICKED, is_tick};
 use crate::{pause, runtime};
 
 /// Who gave a value: a file, a variable or nobody.

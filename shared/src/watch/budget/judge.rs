@@ -11,12 +11,13 @@ use crate::board::Run;
 use crate::config::{Config, span};
 use crate::money::Money;
 use crate::overview::{FilesView, Gauge, Unit};
+use crate::policy::attempts::tally::resets;
+use crate::policy::cards::split_draft;
+use crate::policy::cards::split_draft::Drafted;
 use crate::quote;
 use crate::scope::{Scope, Side, sides};
 use crate::time::{Time, words};
 use crate::tree::changes::{Base, Changes, How};
-use crate::watch::draft::{self, Drafted};
-use crate::watch::heal;
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -382,7 +383,7 @@ impl<'a> Case<'a> {
 
     fn person(&mut self) {
         let d = &self.work.detail;
-        let resets = heal::resets(d, self.config);
+        let resets = resets(d, self.config);
         let exhausted = endings::exhausted(d);
         let used_up = u64::try_from(exhausted.len()).unwrap_or(u64::MAX);
         let (by_resets, by_budget) = (self.limits.resets.clone(), self.limits.exhaustions.clone());
@@ -421,12 +422,12 @@ impl<'a> Case<'a> {
         if self.is_over() || !self.judged.verdicts.iter().any(too_much) {
             return;
         }
-        self.judged.draft = draft::draft(&draft::Case {
+        self.judged.draft = split_draft::draft(&split_draft::Case {
             detail: &self.work.detail,
             scope: self.scope.as_ref(),
             changes: self.work.files.changes.as_ref(),
             iterations: self.limits.iterations.value,
-            hand: &draft::hand(self.seen.slug.as_deref(), &self.seen.db),
+            hand: &split_draft::hand(self.seen.slug.as_deref(), &self.seen.db),
         });
     }
 }

@@ -17,14 +17,13 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use self::seen::Seen;
-use super::{Decision, Left, OtherPolicy, Pass, Watcher, World};
+use super::watcher::Watcher;
 use crate::board::Detail;
 use crate::config::Config;
 use crate::error::Result;
 use crate::overview::Overview;
+use crate::policy::{Decision, Left, OtherPolicy, Pass, World};
 use crate::time::Time;
-
-pub(crate) use super::word::BUDGET_CHECK as NAME;
 
 /// The watcher, and what it was asked to do besides looking.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +38,6 @@ pub struct BudgetCheck {
 
 impl Watcher for BudgetCheck {
     type Seen = Seen;
-    const NAME: &'static str = NAME;
     // It changes no task's state.
     const IS_REPLAYED: bool = false;
 

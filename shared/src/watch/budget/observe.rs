@@ -5,17 +5,21 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::endings;
-use super::seen::{FilesSeen, GLANCED, MOST_EARLIER, Seen, Used, Work};
+use super::seen::{FilesSeen, MOST_EARLIER, Seen, Used, Work};
 use crate::board::{Board, Detail, Run, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
 use crate::logs::usage::Usage;
+use crate::policy::attempts::ended;
+use crate::policy::attempts::session;
+use crate::policy::clock;
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::{About, Routing};
+use crate::policy::{Pass, UseAsk, World};
+use crate::runtime::LogAsk;
 use crate::time::Time;
 use crate::tree::LATE;
-use crate::watch::heal::session;
-use crate::watch::route::facts::{self, About, Routing};
-use crate::watch::{LogAsk, Pass, UseAsk, World, clock, ended};
 
 /// Most tasks looked at closely in one pass.
 const MOST_TASKS: usize = 1_000;
@@ -31,7 +35,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
     let since = now.plus(-seconds(world.config.budget.recent));
     // Before the first row is read.
     let stamp = world.board.stamp()?;
-    let rows = world.board.glance(&GLANCED)?;
+    let rows = world.board.glance(&Status::OPEN)?;
     let id = world.board.id().clone();
     let mut seen = Seen {
         now,
@@ -343,13 +347,13 @@ mod tests {
     fn no_pass_looks_at_more_tasks_than_it_may() {
         let row = |n: usize| {
             let id = format!("t_{n:08x}");
-            crate::watch::testing::detail(&id, if n == 0 { Status::Blocked } else { Status::Running }).task
+            crate::policy::testing::detail(&id, if n == 0 { Status::Blocked } else { Status::Running }).task
         };
         let of = |running: usize, ended: &[&str]| {
             let rows: Vec<Task> = (0..running).map(row).collect();
             let ended: Vec<String> = ended.iter().map(|id| (*id).to_owned()).collect();
             let mut unknown = Vec::new();
-            let ids = chosen(&rows, &ended, crate::watch::testing::NOW, &mut unknown);
+            let ids = chosen(&rows, &ended, crate::policy::testing::NOW, &mut unknown);
             (ids, unknown)
         };
         let (ids, unknown) = of(3, &["t_0000cafe", "t_00000001"]);
@@ -368,7 +372,7 @@ mod tests {
     #[test]
     fn cards_are_no_work_to_be_counted() {
         let row = |title: &str, status: Status| {
-            let mut t = crate::watch::testing::detail("t_0000000a", status).task;
+            let mut t = crate::policy::testing::detail("t_0000000a", status).task;
             t.title = title.into();
             t
         };
@@ -384,7 +388,7 @@ mod tests {
 
     #[test]
     fn only_what_is_still_in_the_same_attempt_is_told_of() {
-        use crate::watch::testing::{ago, detail, run};
+        use crate::policy::testing::{ago, detail, run};
         let of = |id: &str, run_id: i64, ended: bool| {
             let mut d = detail(id, Status::Running);
             d.runs = vec![crate::board::Run { ended_at: ended.then(|| ago(9)), ..run(run_id, "luna", None) }];

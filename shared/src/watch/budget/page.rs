@@ -15,10 +15,11 @@ use crate::overview::{
     AttemptView, ForPerson, Intervention, Overview, ProviderView, Recurring, Refusal, Spent, TaskView,
     Verdict,
 };
+use crate::policy::attempts::tally::resets;
+use crate::policy::routing::router::Router;
+use crate::policy::{authorship, needs_operator};
 use crate::provider::ledger::News;
 use crate::time::Time;
-use crate::watch::route::router::Router;
-use crate::watch::{heal, people, word};
 
 /// Most resets, moves and reassignments shown: the newest.
 const MOST_INTERVENTIONS: usize = 500;
@@ -65,7 +66,7 @@ fn task(j: &Judged<'_>, seen: &Seen, config: &Config) -> TaskView {
         attempts: attempts.into_iter().map(attempt).collect(),
         attempt_count: d.runs.len(),
         seconds: all_seconds(j.work, seen.now),
-        resets: heal::resets(d, config),
+        resets: resets(d, config),
         reassigned: reassigned(d),
         usage: j.work.usage.clone(),
         cost: j.cost.map(|(sum, _)| sum),
@@ -83,7 +84,7 @@ fn task(j: &Judged<'_>, seen: &Seen, config: &Config) -> TaskView {
             })
             .collect(),
         unknown: j.unknown.clone(),
-        draft: j.draft.as_ref().map(crate::watch::draft::Drafted::shown),
+        draft: j.draft.as_ref().map(crate::policy::cards::split_draft::Drafted::shown),
     }
 }
 
@@ -115,7 +116,7 @@ fn people(seen: &Seen, judged: &[Judged<'_>]) -> Vec<ForPerson> {
             why: crate::quote::inline(&why, 400),
             since,
         };
-        if let Some((why, since)) = people::waits(d) {
+        if let Some((why, since)) = needs_operator::waits(d) {
             all.push(entry(why, since));
         } else if let Some(found) = j.verdicts.iter().find(|f| f.kind == Kind::NeedsPerson) {
             all.push(entry(found.because.clone(), None));
@@ -160,7 +161,7 @@ fn interventions(seen: &Seen, unknown: &mut Vec<String>) -> Vec<Intervention> {
 /// The word for an event with which work changed hands or stopped.
 fn what(e: &Event) -> Option<&'static str> {
     let says = |key: &str| e.trail().and_then(|t| t.get(key)).is_some_and(|v| !v.is_null());
-    let ours = word::is_ours(e);
+    let ours = authorship::is_ours(e);
     match e.kind.as_str() {
         "watchbill_escalated" if ours => Some("escalated"),
         _ if e.by() == Some("heal") && (says("reset") || says("uncounted")) => Some("reset"),
@@ -265,7 +266,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::testing::event;
+    use crate::policy::testing::event;
 
     #[test]
     fn a_watchers_word_is_told_from_anybody_elses() {

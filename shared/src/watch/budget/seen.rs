@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::{Detail, Event};
 use crate::logs::usage::Usage;
+use crate::policy::routing::facts::Routing;
+use crate::runtime::Runtime;
 use crate::time::Time;
 use crate::tree::Tree;
 use crate::tree::changes::Changes;
-use crate::watch::Runtime;
-use crate::watch::route::facts::Routing;
 
 /// Everything one pass of `budget-check` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,5 +91,3 @@ impl FilesSeen {
 
 /// Most earlier attempts of a task whose use is read.
 pub const MOST_EARLIER: usize = 5;
-
-pub use crate::watch::route::seen::GLANCED;

@@ -3,19 +3,21 @@
 
 use serde_json::{Map, Value, json};
 
+use super::BudgetCheck;
 use super::judge::Judged;
 use super::seen::{Seen, Work};
 use super::verdict::{Kind, Verdict};
-use super::{BudgetCheck, NAME};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Comment, Detail, Event, Expect, Status, Step};
 use crate::config::Config;
 use crate::distress::Blocker;
+use crate::policy::authorship;
+use crate::policy::cards::over_budget::{Desk, Over};
+use crate::policy::cards::seen::{Seen as Distress, TreeSeen};
+use crate::policy::worktree_note::TreeNotes;
+use crate::policy::{Decision, Left, Pass};
 use crate::quote;
-use crate::watch::distress::over_budget::{Desk, Over};
-use crate::watch::distress::seen::{Seen as Distress, TreeSeen};
-use crate::watch::handing::TreeNotes;
-use crate::watch::{Decision, Left, Pass, word};
+use crate::registry::BUDGET_CHECK;
 
 /// Most lines of evidence in a comment.
 const MOST_EVIDENCE: usize = 8;
@@ -36,7 +38,7 @@ pub(super) fn decide(
         if d.task.status.frees_children() || !(watcher.comment || watcher.distress) {
             continue;
         }
-        if let Some(because) = word::hands_off(d, known) {
+        if let Some(because) = authorship::hands_off(d, known) {
             decision.left.push(Left::new(&d.task.id, because));
             continue;
         }
@@ -149,7 +151,7 @@ fn comment(key: &str, found: &Verdict, because: &str, pass: &Pass) -> Vec<Change
     text.push_str(&format!("\n{}", advice(found.kind)));
     let case = found.kind.key();
     let trail = Trail {
-        by: NAME,
+        by: BUDGET_CHECK,
         pass: &pass.id,
         clock_given: pass.clock_given,
         case: &case,
@@ -157,8 +159,8 @@ fn comment(key: &str, found: &Verdict, because: &str, pass: &Pass) -> Vec<Change
         because,
         more: Map::new(),
     };
-    let (comment, len) = hermes::comment(NAME, &text);
-    vec![comment, hermes::noted("commented", json!({"author": NAME, "len": len, "key": key}), &trail)]
+    let (comment, len) = hermes::comment(BUDGET_CHECK, &text);
+    vec![comment, hermes::noted("commented", json!({"author": BUDGET_CHECK, "len": len, "key": key}), &trail)]
 }
 
 /// `watchbill: over time (1h)`: how the comment about a threshold begins. Comments that begin with the marker are read however
@@ -202,10 +204,11 @@ fn advice(kind: Kind) -> &'static str {
 fn was_told(d: &Detail, key: &str) -> bool {
     let told = |e: &Event| {
         e.kind == "commented"
-            && e.by() == Some(NAME)
+            && e.by() == Some(BUDGET_CHECK)
             && e.payload.get("key").and_then(Value::as_str) == Some(key)
     };
-    let wrote = |c: &Comment| c.author == NAME && c.body.lines().next() == Some(first_line(key).as_str());
+    let wrote =
+        |c: &Comment| c.author == BUDGET_CHECK && c.body.lines().next() == Some(first_line(key).as_str());
     d.events.iter().any(told) || d.comments.iter().any(wrote)
 }
 

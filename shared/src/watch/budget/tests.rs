@@ -5,19 +5,21 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::seen::{FilesSeen, Seen, Used, Work};
-use super::{BudgetCheck, NAME, decide, judge, page};
+use super::{BudgetCheck, decide, judge, page};
 use crate::board::{Change, Comment, Detail, Run, Status, Step};
 use crate::config::Config;
 use crate::distress::decision::{self, Action};
 use crate::logs::usage::{Reread, Tokens, Usage};
 use crate::money::Money;
+use crate::policy::routing::facts::Routing;
+use crate::policy::testing::{NOW, ago, detail, event, run};
+use crate::policy::{Decision, Pass};
+use crate::registry::BUDGET_CHECK;
+use crate::runtime::{Dispatcher, Runtime};
 use crate::tree::changes::{Base, Changed, Changes, How};
-use crate::watch::route::facts::Routing;
-use crate::watch::testing::{NOW, ago, detail, event, run};
-use crate::watch::{Decision, Dispatcher, Pass, Runtime};
 
 fn pass() -> Pass {
-    Pass { id: "p".into(), program: NAME, now: NOW, clock_given: false, only: None, dry: false }
+    Pass { id: "p".into(), program: BUDGET_CHECK, now: NOW, clock_given: false, only: None, dry: false }
 }
 
 /// A task that luna has worked on for `seconds`.
@@ -306,7 +308,7 @@ fn what_a_provider_refused_is_not_the_tasks_own_error() {
         let trail = json!({"by": "synthesize-distress", "watchbill": {"cause": cause, "run": 19}});
         let mut w = failing(&same);
         w.detail.events.push(event("watchbill_signal", 100, trail));
-        crate::watch::ended::by_provider(&w.detail).into_iter().collect::<Vec<_>>()
+        crate::policy::attempts::ended::by_provider(&w.detail).into_iter().collect::<Vec<_>>()
     };
     assert_eq!((said("rate_limit"), said("protocol_violation")), (vec![19], Vec::new()));
 }

@@ -1,50 +1,14 @@
 //! What a task's own history and its log say, apart from any rule.
 
-use serde_json::Value;
-
-use super::seen::Seen;
 use super::trouble::Verdict;
 use crate::board::{Detail, Event, Status, hermes};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::config::span::seconds;
 use crate::logs::{Evidence, Signal, SignalKind};
+use crate::policy::authorship;
+use crate::policy::cards::seen::Seen;
 use crate::time::Time;
-use crate::watch::{route, word};
-
-/// A card that was written about one attempt.
-pub(super) struct Asked {
-    pub(super) card: String,
-    pub(super) run: i64,
-    pub(super) at: Time,
-    /// Where the card stands; `None` where it is gone.
-    pub(super) status: Option<Status>,
-}
-
-/// Every card this task was tied to, oldest first: an incident's has no key of its own, but each tie is an event.
-pub(super) fn asked(d: &Detail) -> Vec<Asked> {
-    let mut all: Vec<Asked> = Vec::new();
-    for e in d.events.iter().filter(|e| super::compose::is_writer(e)) {
-        let Some(trail) = e.trail() else { continue };
-        let Some(card) = trail.get("card").and_then(Value::as_str) else { continue };
-        if all.iter().any(|a| a.card == card) {
-            continue;
-        }
-        let run = trail.get("run").and_then(Value::as_i64).unwrap_or(0);
-        all.push(Asked { card: card.to_owned(), run, at: e.at, status: status_of(d, card).cloned() });
-    }
-    // What the history is too long to show still has its key: `distress:<task>:<word>:<run>`.
-    for c in &d.cards_made {
-        if all.iter().any(|a| a.card == c.id) {
-            continue;
-        }
-        let about = c.key.strip_prefix(&format!("distress:{}:", d.task.id));
-        let run = about.and_then(|a| a.split(':').nth(1)?.parse().ok()).unwrap_or(0);
-        all.push(Asked { card: c.id.clone(), run, at: c.created_at, status: Some(c.status.clone()) });
-    }
-    all.sort_by_key(|a| a.at);
-    all
-}
 
 /// What is to be made of a task whose card is closed: what the card says is route-blocked's to carry out.
 pub(super) fn closed(d: &Detail, card: &str, status: Option<&Status>) -> Verdict {
@@ -55,22 +19,6 @@ pub(super) fn closed(d: &Detail, card: &str, status: Option<&Status>) -> Verdict
         }
         None => Verdict::Finding(format!("{} is {}, and its card {card} is gone", d.task.id, d.task.status)),
     }
-}
-
-/// How a card stands that a task was tied to; `None` where it is gone.
-pub(super) fn status_of<'a>(d: &'a Detail, card: &str) -> Option<&'a Status> {
-    let made = d.cards_made.iter().find(|c| c.id == card).map(|c| &c.status);
-    made.or_else(|| d.parents.iter().find(|p| p.id == card).map(|p| &p.status))
-}
-
-/// Whether route-blocked saw that a card was completed without a decision, and leaves it to be asked once more.
-pub(super) fn is_to_be_asked_again(d: &Detail, card: &str) -> bool {
-    let says = |e: &Event| {
-        e.kind == route::UNANSWERED
-            && e.by() == Some(route::NAME)
-            && e.payload.get("card").and_then(Value::as_str) == Some(card)
-    };
-    d.events.iter().any(says)
 }
 
 /// Whether a dispatcher would set a blocked task free by itself: no explicit block, and below the failure limit
@@ -125,5 +73,5 @@ pub(super) fn told(e: &Evidence) -> String {
 
 /// The cause one of us recorded in an event.
 pub(super) fn recorded(event: &Event) -> Option<Cause> {
-    word::cause_in(event.trail()?)
+    authorship::cause_in(event.trail()?)
 }

@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, json};
 
-use super::queue::{Queue, about};
-use super::seen::SourceSeen;
-use super::trouble::{self, Trouble, Verdict};
-use super::{NAME, Rules};
+use super::trouble::{self, Verdict};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::distress::INCIDENT_KEY;
+use crate::policy::Decision;
+use crate::policy::authorship;
+use crate::policy::cards::identity::{UNANSWERED, is_incident, since_card, sources_of};
+use crate::policy::cards::queue::{Queue, about};
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::writer::{CardWriter, Trouble};
 use crate::quote;
-use crate::watch::route::cards::is_incident;
-use crate::watch::route::{decisions, sources_of};
-use crate::watch::{Decision, route, word};
+use crate::registry::SYNTHESIZE_DISTRESS;
 
 /// From so many sources on they share a card.
 const SOURCES: usize = 3;
@@ -27,7 +28,12 @@ type Group = (String, String);
 type Stuck<'a> = (&'a SourceSeen, Trouble);
 
 /// Turns troubles into steps: alone, or together where they are one incident.
-pub(super) fn plan(rules: &Rules<'_>, stuck: Vec<Stuck<'_>>, queue: &mut Queue, decision: &mut Decision) {
+pub(super) fn plan(
+    rules: &CardWriter<'_>,
+    stuck: Vec<Stuck<'_>>,
+    queue: &mut Queue,
+    decision: &mut Decision,
+) {
     let mut shared: BTreeMap<Group, Vec<Stuck<'_>>> = BTreeMap::new();
     // In the order of the troubles, which is that of dispatch: who comes first gets the next free place.
     let mut turns: Vec<(Option<Group>, Vec<Stuck<'_>>)> = Vec::new();
@@ -61,7 +67,7 @@ pub(super) fn plan(rules: &Rules<'_>, stuck: Vec<Stuck<'_>>, queue: &mut Queue, 
 }
 
 /// Causes that lie with a provider or an endpoint, not with one task.
-fn group(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble) -> Option<Group> {
+fn group(rules: &CardWriter<'_>, s: &SourceSeen, t: &Trouble) -> Option<Group> {
     let cause = t.cause.filter(|_| rules.config.distress.storm)?;
     let shared = cause.is_provider_pressure()
         || matches!(
@@ -86,7 +92,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn of(rules: &Rules<'a>, group: &Group) -> Known<'a> {
+    fn of(rules: &CardWriter<'a>, group: &Group) -> Known<'a> {
         let same = |c: &&Detail| about(c).as_ref() == Some(group) && !is_decided_on(rules, c);
         let (incidents, singles): (Vec<&Detail>, Vec<&Detail>) =
             rules.seen.cards.iter().filter(same).partition(|c| is_incident(c));
@@ -97,19 +103,19 @@ impl<'a> Known<'a> {
 
 /// Whether somebody unblocked, reassigned or promoted what a single card is about: route-blocked closes that card, and tied to
 /// another one its task would be stopped again over their word.
-fn is_decided_on(rules: &Rules<'_>, card: &Detail) -> bool {
-    let decided = |d: &&Detail| decisions::since_card(d, card).iter().any(word::is_fresh_start);
+fn is_decided_on(rules: &CardWriter<'_>, card: &Detail) -> bool {
+    let decided = |d: &&Detail| since_card(d, card).iter().any(authorship::is_fresh_start);
     !is_incident(card) && sources_of(card).iter().any(|id| rules.looked.get(id.as_str()).is_some_and(decided))
 }
 
-fn alone(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, queue: &mut Queue) -> Step {
+fn alone(rules: &CardWriter<'_>, s: &SourceSeen, t: &Trouble, queue: &mut Queue) -> Step {
     let key = rules.unused_key(s, t);
     let slot = queue.take(rules, s, t);
     let made = rules.card(s, t, key, &slot, &[]);
     rules.tie(s, t, &made.id, Some(made.change), &slot)
 }
 
-fn join(rules: &Rules<'_>, s: &SourceSeen, t: &Trouble, card: &Detail, queue: &Queue) -> Step {
+fn join(rules: &CardWriter<'_>, s: &SourceSeen, t: &Trouble, card: &Detail, queue: &Queue) -> Step {
     let slot = queue.joined();
     rules.tie(s, t, &card.task.id, None, &slot)
 }
@@ -119,7 +125,7 @@ fn tell(s: &SourceSeen, card: &Detail) -> Step {
     let said = format!("Joined: {} ({})", s.detail.task.id, quote::inline(&s.detail.task.title, 120));
     let mut changes =
         vec![Change::Require { task: s.detail.task.id.clone(), parent: Some(card.task.id.clone()) }];
-    changes.extend(hermes::commented(NAME, &said));
+    changes.extend(hermes::commented(SYNTHESIZE_DISTRESS, &said));
     Step {
         task: card.task.id.clone(),
         action: "note".into(),
@@ -136,7 +142,7 @@ fn tell(s: &SourceSeen, card: &Detail) -> Step {
 
 /// The card for all of them, made in the step of the first; single cards that nobody has begun with close into it.
 fn open(
-    rules: &Rules<'_>,
+    rules: &CardWriter<'_>,
     members: &[Stuck<'_>],
     known: &Known<'_>,
     queue: &mut Queue,
@@ -179,7 +185,7 @@ fn open(
 
 /// The key of an incident's card. One attempt may be asked about again, once for each card without a decision.
 fn incident_key(oldest: &Detail, place: &str, run: i64) -> String {
-    let asked = oldest.events.iter().filter(|e| e.kind == route::UNANSWERED && word::is_ours(e)).count();
+    let asked = oldest.events.iter().filter(|e| e.kind == UNANSWERED && authorship::is_ours(e)).count();
     let again = if asked == 0 { String::new() } else { format!(":{}", asked + 1) };
     format!("{INCIDENT_KEY}{place}:{run}{again}")
 }
@@ -193,10 +199,10 @@ fn is_untouched(card: &Detail) -> bool {
 
 /// Ties the source of a single card to the incident, then closes the card. In this order: a closed parent would set the
 /// source free.
-fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decision) {
+fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut Decision) {
     let because = format!("one incident with others; card {incident} decides for all");
     let trail = Trail {
-        by: NAME,
+        by: SYNTHESIZE_DISTRESS,
         pass: &rules.pass.id,
         clock_given: rules.pass.clock_given,
         case: "incident",
@@ -219,7 +225,9 @@ fn merge(rules: &Rules<'_>, card: &Detail, incident: &str, decision: &mut Decisi
     let sources = rules.under.get(card.task.id.as_str()).into_iter().flatten();
     let sources: Vec<&Detail> = sources.copied().filter(|d| !d.task.status.frees_children()).collect();
     let profiles = rules.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-    if word::undone(card).is_some() || sources.iter().any(|d| word::hands_off(d, profiles).is_some()) {
+    if authorship::undone(card).is_some()
+        || sources.iter().any(|d| authorship::hands_off(d, profiles).is_some())
+    {
         return;
     }
     for d in &sources {

@@ -3,20 +3,21 @@
 
 use serde_json::{Value, json};
 
-use super::compose;
-use super::seen::SourceSeen;
-use super::session::SESSION;
-use super::trouble::Trouble;
-use super::{DAY, Rules};
+use super::Rules;
 use crate::board::hermes::{self, CardAbout};
 use crate::board::{CardMade, Detail, Event, Status, Step};
 use crate::config::span::seconds;
+use crate::policy::authorship;
+use crate::policy::cards::asked;
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::session::SESSION;
+use crate::policy::cards::steps;
+use crate::policy::cards::writer::{DAY, Trouble};
+use crate::policy::routing::holds::park_ready;
+use crate::policy::routing::moving::{Parting, Scribe, Why, ask, is_ours_to_move};
+use crate::policy::routing::router::{Choice, Router, Target};
 use crate::provider::Id;
 use crate::provider::ledger::{News, Sighting, State};
-use crate::watch::route::holds::park_ready;
-use crate::watch::route::moving::{Parting, Scribe, Why, ask, is_ours_to_move};
-use crate::watch::route::router::{Choice, Router, Target};
-use crate::watch::word;
 
 /// What becomes of a stuck task without anybody being asked.
 pub(super) enum Settled {
@@ -38,7 +39,7 @@ impl Rules<'_> {
         let cause = t.cause.filter(|c| c.lies_with_provider())?;
         let run = s.detail.newest_run()?;
         Some(Sighting {
-            id: self.id(s, t),
+            id: self.writer.id(s, t),
             profile: run.profile.clone().or_else(|| s.detail.task.assignee.clone()),
             task: s.detail.task.id.clone(),
             at: self.seen.now,
@@ -55,7 +56,7 @@ impl Rules<'_> {
     pub(super) fn settle(&self, router: &mut Router<'_>, s: &SourceSeen, t: &Trouble) -> Settled {
         let d = &s.detail;
         let bound = t.blocker.lies_with_provider();
-        let question = ask(router, d, t.blocker, Some(self.id(s, t)).filter(Id::is_known));
+        let question = ask(router, d, t.blocker, Some(self.writer.id(s, t)).filter(Id::is_known));
         // Under a living worker nothing is moved; its card is there, and wakes nobody as long as a rule will do.
         if bound && matches!(t.case, "repeated" | SESSION) {
             let by_rule = matches!(router.choose(&question), Choice::Move(_) | Choice::Wait { .. });
@@ -86,7 +87,7 @@ impl Rules<'_> {
             Choice::Wait { until, why } => {
                 let because = format!("{} Waits until {}: {why}", t.what, until.local_clock());
                 let why = self.why(s, t, because);
-                Settled::Step(Box::new(scribe.held(d, &self.id(s, t), until, why)))
+                Settled::Step(Box::new(scribe.held(d, &self.writer.id(s, t), until, why)))
             }
             Choice::Nobody(why) => {
                 let listed = !router.profile(question.from).fallbacks.is_empty() || self.config.routing.auto;
@@ -110,7 +111,7 @@ impl Rules<'_> {
         };
         let lately = |c: &&CardMade| self.seen.now.since(c.created_at) < span;
         // What route-blocked leaves to be asked once more is not answered.
-        let open = |card: &str| super::history::is_to_be_asked_again(d, card);
+        let open = |card: &str| asked::is_to_be_asked_again(d, card);
         let answered = |c: &CardMade| c.status == Status::Done && !by_rule(&c.id) && !open(&c.id);
         d.cards_made.iter().filter(lately).any(answered)
     }
@@ -141,21 +142,28 @@ impl Rules<'_> {
         to: &Target,
     ) -> Step {
         let d = &s.detail;
-        let key = self.unused_key(s, t);
-        let id = compose::card_id(&self.pass.id, &key);
+        let key = self.writer.unused_key(s, t);
+        let id = steps::card_id(&self.pass.id, &key);
         let summary = format!("Moved {} to {} without asking anybody: {}", d.task.id, to.profile, t.what);
-        let task = self.new_card(s, t, &self.distress(s, t), key, &self.orchestrator().name, &[]);
+        let task = self.writer.new_card(
+            s,
+            t,
+            &self.writer.distress(s, t),
+            key,
+            &self.writer.orchestrator().name,
+            &[],
+        );
         let about = CardAbout { source: &d.task.id, blocker: t.blocker.as_str(), run: t.run };
-        let mut facts = self.facts(s, t);
+        let mut facts = self.writer.facts(s, t);
         facts.insert("linked".into(), json!(true));
-        let trail = self.trail(t, &summary, facts);
+        let trail = self.writer.trail(t, &summary, facts);
         let made = Box::new(hermes::card_settled(&id, task, about, &summary, &trail));
         let why = self.why(s, t, t.what.clone()).fact("card", json!(id));
         scribe.moved(router, d, to, why, &Parting::Settled { id, made })
     }
 
     fn why(&self, s: &SourceSeen, t: &Trouble, because: String) -> Why {
-        Why { case: t.case, cause: t.cause, because, facts: self.facts(s, t) }
+        Why { case: t.case, cause: t.cause, because, facts: self.writer.facts(s, t) }
     }
 
     /// Ready work of a provider that is held waits too, before a dispatcher hands it over.
@@ -163,7 +171,7 @@ impl Rules<'_> {
         let scribe = self.scribe();
         let asked = |d: &&Detail| self.pass.only.as_ref().is_none_or(|only| *only == d.task.id);
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        let free = |d: &&Detail| word::hands_off(d, profiles).is_none();
+        let free = |d: &&Detail| authorship::hands_off(d, profiles).is_none();
         waiting.iter().filter(asked).filter(free).filter_map(|d| park_ready(router, &scribe, d)).collect()
     }
 }
@@ -175,5 +183,5 @@ fn was_probe(d: &Detail) -> bool {
         matches!(e.kind.as_str(), "assigned" | "unblocked" | "promoted_manual") && e.at <= run.started_at
     });
     let sent = newest.and_then(|e| e.trail()?.get("sent")?.get("move")?.as_bool());
-    sent == Some(false) && newest.is_some_and(word::is_ours)
+    sent == Some(false) && newest.is_some_and(authorship::is_ours)
 }

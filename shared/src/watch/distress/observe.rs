@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use super::seen::{GLANCED, Seen, SourceSeen, TreeSeen, suspect};
-use super::trouble::{self, Trouble, Verdict};
+use super::trouble::{self, Verdict};
 use super::{Rules, history, refused};
 use crate::board::{Detail, Status, Task};
 use crate::cause::{self, Cause};
@@ -13,11 +12,21 @@ use crate::config::Config;
 use crate::distress;
 use crate::error::Result;
 use crate::logs::{LogEnd, Reading};
+use crate::policy::attempts::ended;
+use crate::policy::attempts::worker::ask;
+use crate::policy::cards::asked;
+use crate::policy::cards::identity::sources_of;
+use crate::policy::cards::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
+use crate::policy::cards::writer::Trouble;
+use crate::policy::clock;
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::{About, Routing};
+use crate::policy::routing::router;
+use crate::policy::worktree_note;
+use crate::policy::worktree_note::TreeNotes;
+use crate::policy::{Pass, World};
+use crate::runtime::LogAsk;
 use crate::time::Time;
-use crate::watch::handing::{self, TreeNotes};
-use crate::watch::route::facts::{self, About, Routing};
-use crate::watch::route::router;
-use crate::watch::{LogAsk, Pass, World, clock, ended};
 
 /// Most working trees looked at in one pass; git takes its time.
 const MOST_TREES: usize = 20;
@@ -67,7 +76,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         ids.push(t.id.clone());
     }
     let known: BTreeSet<&String> = ids.iter().collect();
-    let named: BTreeSet<String> = seen.cards.iter().flat_map(crate::watch::route::sources_of).collect();
+    let named: BTreeSet<String> = seen.cards.iter().flat_map(sources_of).collect();
     let others: Vec<String> = named.into_iter().filter(|s| !known.contains(s)).collect();
     seen.others = world.board.look(&others)?;
     let details = world.board.look(&ids)?;
@@ -102,7 +111,7 @@ fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
         return TreeNotes::new();
     }
     let steps = super::decided(seen, pass, world.config, false).steps;
-    handing::observe(world.state, &steps, seen.sources.iter().map(|s| &s.detail))
+    worktree_note::observe(world.state, &steps, seen.sources.iter().map(|s| &s.detail))
 }
 
 /// Ready work of profiles whose provider is held, as of what this pass found out.
@@ -117,7 +126,7 @@ fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Re
         })
         .collect();
     let routing = rules.routing(stuck.iter().map(|(s, t)| (*s, t)));
-    let router = rules.router(&routing);
+    let router = rules.writer.router(&routing);
     let waits = |t: &&Task| {
         let free = t.status == Status::Ready && t.claim_lock.is_none() && !distress::is_card(t);
         free && t.assignee.as_deref().is_some_and(|p| router.state(p).is_held())
@@ -165,8 +174,7 @@ fn workers(world: &World<'_>, sources: &mut [SourceSeen], now: Time) {
             && history::repeated(&s.reading.signals, since, now, world.config).is_some()
     };
     let refused = sources.iter_mut().filter(|s| is_refused(s));
-    let (asked, asks): (Vec<_>, Vec<_>) =
-        refused.filter_map(|s| crate::watch::heal::ask(&s.detail).map(|ask| (s, ask))).unzip();
+    let (asked, asks): (Vec<_>, Vec<_>) = refused.filter_map(|s| ask(&s.detail).map(|ask| (s, ask))).unzip();
     if asks.is_empty() {
         return;
     }
@@ -186,7 +194,7 @@ fn trees_and_profiles(world: &mut World<'_>, seen: &mut Seen) {
         }
         // Its card was written and closed: no new one is made for this attempt.
         let run = s.detail.newest_run().map_or(0, |r| r.id);
-        if history::asked(&s.detail).iter().any(|a| a.run == run) {
+        if asked::asked(&s.detail).iter().any(|a| a.run == run) {
             continue;
         }
         profiles.extend(s.detail.runs.iter().filter_map(|r| r.profile.clone()));
@@ -227,4 +235,20 @@ fn may_be_split(s: &SourceSeen, config: &Config, now: Time) -> bool {
 
 fn not_seen(why: &str) -> TreeSeen {
     TreeSeen { tree: None, why_not: Some(why.to_owned()) }
+}
+
+/// Whether a row is worth a closer look, from the row alone.
+pub(super) fn suspect(t: &Task) -> bool {
+    if distress::is_card(t) {
+        return false;
+    }
+    match t.status {
+        Status::Running | Status::Blocked | Status::Scheduled | Status::Triage => true,
+        // Only work that was tried can have failed; a start that came to nothing leaves its text alone behind.
+        Status::Ready | Status::Todo => {
+            let failed = t.last_failure_error.as_deref().is_some_and(cause::hermes_guard_matches);
+            t.claim_lock.is_none() && (t.started_at.is_some() || t.block_kind.is_some() || failed)
+        }
+        _ => false,
+    }
 }

@@ -5,14 +5,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::seen::SourceSeen;
-use super::{NAME, Rules, history, trouble};
+use super::{Rules, history, trouble};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Expect, Run, Step};
 use crate::logs::Evidence;
+use crate::policy::Decision;
+use crate::policy::attempts::ended;
+use crate::policy::authorship;
+use crate::policy::cards::seen::SourceSeen;
 use crate::provider::Profile;
 use crate::provider::ledger::{News, Sighting};
-use crate::watch::{Decision, ended, word};
+use crate::registry::SYNTHESIZE_DISTRESS;
 
 /// Seconds after its end for which an attempt is news.
 pub(super) const RECENT: i64 = 900;
@@ -31,7 +34,7 @@ impl Rules<'_> {
     fn all_untold<'s>(&self, s: &'s SourceSeen) -> Vec<(&'s Run, &'s Evidence)> {
         let d = &s.detail;
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        if word::hands_off(d, profiles).is_some() {
+        if authorship::hands_off(d, profiles).is_some() {
             return Vec::new();
         }
         let (recorded, newest) = (ended::recorded(d), d.newest_run().map(|r| r.id));
@@ -102,7 +105,7 @@ impl Rules<'_> {
         for (run, e) in untold.iter().rev() {
             let because = format!("Attempt {} ended on {}.", run.id, history::told(e));
             let trail = Trail {
-                by: NAME,
+                by: SYNTHESIZE_DISTRESS,
                 pass: &self.pass.id,
                 clock_given: self.pass.clock_given,
                 case: "died-of-it",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::seen::{Seen, SourceSeen, TreeSeen, suspect};
+use super::observe::suspect;
 use super::{decide, history};
 use crate::board::{CardMade, Change, Comment, Detail, Event, Kin, Place, Run, Status, Step};
 use crate::cause::Cause;
@@ -10,15 +10,26 @@ use crate::config::Config;
 use crate::distress::{Blocker, Distress, State};
 use crate::host::{Life, Look};
 use crate::logs::{Evidence, LogEnd, Reading, Signal, SignalKind};
+use crate::policy::cards::seen::{Seen, SourceSeen, TreeSeen};
+use crate::policy::testing;
+use crate::policy::testing::{NOW, ago, detail, event};
+use crate::policy::{Decision, Pass};
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
+use crate::registry::SYNTHESIZE_DISTRESS;
+use crate::runtime::{Dispatcher, Runtime};
 use crate::time::Time;
 use crate::tree::Tree;
-use crate::watch::testing::{self, NOW, ago, detail, event};
-use crate::watch::{Decision, Dispatcher, Pass, Runtime};
 
 fn pass() -> Pass {
-    Pass { id: "p".into(), program: super::NAME, now: NOW, clock_given: false, only: None, dry: false }
+    Pass {
+        id: "p".into(),
+        program: SYNTHESIZE_DISTRESS,
+        now: NOW,
+        clock_given: false,
+        only: None,
+        dry: false,
+    }
 }
 
 fn run(id: i64, outcome: Option<&str>, error: Option<&str>) -> Run {
@@ -69,7 +80,7 @@ fn crashed(id: &str, cause: Cause) -> SourceSeen {
 
 fn seen(sources: Vec<SourceSeen>) -> Seen {
     Seen {
-        routing: crate::watch::route::facts::Routing::default(),
+        routing: crate::policy::routing::facts::Routing::default(),
         waiting: Vec::new(),
         trees: std::collections::BTreeMap::new(),
         now: NOW,
@@ -280,7 +291,7 @@ fn a_hold_takes_the_time_the_provider_states_within_bounds() {
             _ => None,
         });
         let hold = hold.unwrap();
-        assert_eq!(hold["owner"], super::NAME);
+        assert_eq!(hold["owner"], SYNTHESIZE_DISTRESS);
         assert_eq!(hold["since"], NOW.0);
         hold["until"].as_i64().unwrap() - NOW.0
     };
@@ -448,7 +459,7 @@ fn what_we_parked_is_asked_about_again_only_where_route_blocked_left_it_to_that(
         let mut s = source("t_00000001", Status::Scheduled);
         let hold = json!({"until": NOW.0 + 600, "card": "t_0000caf7"});
         let trail = json!({"cause": "overloaded", "hold": hold});
-        s.detail.events.push(event("scheduled", 60, json!({"by": super::NAME, "watchbill": trail})));
+        s.detail.events.push(event("scheduled", 60, json!({"by": SYNTHESIZE_DISTRESS, "watchbill": trail})));
         s.detail.cards_made = vec![CardMade {
             id: "t_0000caf7".into(),
             key: "distress:t_00000001:overloaded:7".into(),
@@ -522,7 +533,7 @@ fn an_open_card_by_any_sign_is_enough() {
             "t_0000cafe",
             "help",
             Status::Todo,
-            json!({"by": super::NAME, "source_task": "t_00000001"}),
+            json!({"by": SYNTHESIZE_DISTRESS, "source_task": "t_00000001"}),
         ),
         open_card("t_0000cafe", "[blocked] t_00000001", Status::Ready, json!({})),
     ] {
@@ -555,7 +566,7 @@ fn few_cards_at_once_and_the_others_queue() {
     let status: Vec<_> = d.steps.iter().filter_map(|s| card(s)).map(|(s, _)| s.clone()).collect();
     assert_eq!(status, [Status::Ready, Status::Ready, Status::Scheduled, Status::Scheduled]);
 
-    let hold = json!({"by": super::NAME, "watchbill": {"hold": {"until": NOW.0}}});
+    let hold = json!({"by": SYNTHESIZE_DISTRESS, "watchbill": {"hold": {"until": NOW.0}}});
     let mut all = seen(Vec::new());
     for (i, status) in [(1, Status::Running), (2, Status::Scheduled), (3, Status::Scheduled)] {
         let mut c = open_card(&format!("t_0000caf{i}"), "[BLOCKED] t_00000009 quota", status, json!({}));
@@ -695,7 +706,7 @@ fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     let single = |n: usize, status: Status| {
         let trail = json!({"word": "rate_limit", "place": "api.example", "case": "gave-up", "linked": true});
         let source = format!("t_{n:08x}");
-        let created = json!({"by": super::NAME, "source_task": source, "watchbill": trail});
+        let created = json!({"by": SYNTHESIZE_DISTRESS, "source_task": source, "watchbill": trail});
         let mut c =
             open_card(&format!("t_0000caf{n}"), &format!("[BLOCKED] {source} rate_limited"), status, created);
         c.task.idempotency_key = Some(format!("distress:{source}:rate_limit:7"));
@@ -725,7 +736,7 @@ fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     third.events.push(event(
         "scheduled",
         50,
-        json!({"by": super::NAME, "watchbill": {"hold": {"until": NOW.0}}}),
+        json!({"by": SYNTHESIZE_DISTRESS, "watchbill": {"hold": {"until": NOW.0}}}),
     ));
     queued.cards.push(third);
     let steps = told(&queued).steps;
@@ -855,7 +866,7 @@ fn the_same_facts_give_the_same_card_and_json_keeps_them() {
     assert_eq!(told(&all), told(&all));
     let back: Seen = serde_json::from_value(serde_json::to_value(&all).unwrap()).unwrap();
     assert_eq!(back, all);
-    let ids = |pass: &str| super::compose::card_id(pass, "distress:t_1:quota:7");
+    let ids = |pass: &str| crate::policy::cards::steps::card_id(pass, "distress:t_1:quota:7");
     assert!(crate::board::is_task_id(&ids("a")) && ids("a").len() == 10 && ids("a") != ids("b"));
     let _ = (Blocker::ALL, history::repeated(&[], NOW, NOW, &Config::default()));
 }
@@ -864,7 +875,7 @@ fn the_same_facts_give_the_same_card_and_json_keeps_them() {
 fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided() {
     let card = |linked: bool| {
         let trail = json!({"word": "quota", "host": "h", "case": "repeated", "linked": linked});
-        let created = json!({"by": super::NAME, "source_task": "t_00000001", "watchbill": trail});
+        let created = json!({"by": SYNTHESIZE_DISTRESS, "source_task": "t_00000001", "watchbill": trail});
         let mut c = open_card("t_0000cafe", "[BLOCKED] t_00000001 rate_limited", Status::Running, created);
         c.task.idempotency_key = Some("distress:t_00000001:quota:7".into());
         c.task.created_at = ago(100);
@@ -931,7 +942,7 @@ fn a_workers_word_about_its_provider_counts_with_the_logs_word_only() {
 fn an_incidents_card_counts_for_each_of_its_sources() {
     let with = |status: Status, run: i64| {
         let mut s = gave_up("t_00000001", Cause::RateLimit);
-        let trail = json!({"by": super::NAME, "parent": "t_0000beef", "watchbill": {"card": "t_0000beef", "run": run}});
+        let trail = json!({"by": SYNTHESIZE_DISTRESS, "parent": "t_0000beef", "watchbill": {"card": "t_0000beef", "run": run}});
         s.detail.events.push(event("linked", 900, trail));
         s.detail.parents =
             vec![Kin { id: "t_0000beef".into(), title: "[BLOCKED] t_00000002 rate_limited".into(), status }];
@@ -992,7 +1003,7 @@ fn an_orchestrator_behind_the_same_wall_is_not_asked() {
     assert_eq!(card(&told(&all).steps[0]).unwrap().0, &Status::Ready);
 
     // Such a card waits until its hold is over, and every pass says so.
-    let hold = |until: i64| json!({"by": super::NAME, "watchbill": {"hold": {"cause": super::queue::SAME_WALL, "until": until}}});
+    let hold = |until: i64| json!({"by": SYNTHESIZE_DISTRESS, "watchbill": {"hold": {"cause": crate::policy::cards::queue::SAME_WALL, "until": until}}});
     for (until, released) in [(NOW.0 + 60, 0), (NOW.0, 1)] {
         let mut c =
             open_card("t_0000cafe", "[BLOCKED] t_00000009 rate_limited", Status::Scheduled, json!({}));
@@ -1006,7 +1017,7 @@ fn an_orchestrator_behind_the_same_wall_is_not_asked() {
 
 #[test]
 fn a_queued_card_that_was_given_to_somebody_stays_theirs() {
-    let hold = json!({"by": super::NAME, "watchbill": {"hold": {"cause": "queued", "until": NOW.0}}});
+    let hold = json!({"by": SYNTHESIZE_DISTRESS, "watchbill": {"hold": {"cause": "queued", "until": NOW.0}}});
     let mut c = open_card("t_0000cafe", "[BLOCKED] t_00000009 rate_limited", Status::Scheduled, json!({}));
     c.events.push(event("scheduled", 50, hold));
     c.events.push(event("assigned", 40, json!({"assignee": "nova"})));
@@ -1148,16 +1159,16 @@ fn a_card_calls_only_the_attempt_that_it_ends_ended() {
     s.detail.runs = vec![run(6, Some("crashed"), None), run(7, None, None)];
     s.detail.task.current_run = Some(7);
     let was = s.detail.runs[0].clone();
-    let runs = super::by_hand::ended(&s, NOW).detail.runs;
+    let runs = crate::policy::cards::worker_card::ended(&s, NOW).detail.runs;
     assert_eq!(runs[0], was, "an attempt of before");
     assert_eq!((runs[1].outcome.as_deref(), runs[1].ended_at), (Some("blocked"), Some(NOW)));
     s.detail.task.current_run = None;
-    assert_eq!(super::by_hand::ended(&s, NOW), s, "nobody works on it");
+    assert_eq!(crate::policy::cards::worker_card::ended(&s, NOW), s, "nobody works on it");
 }
 
 #[test]
 fn the_note_of_who_stops_says_what_was_said_and_no_more() {
-    let said = super::by_hand::Said {
+    let said = crate::policy::cards::worker_card::Said {
         blocker: crate::distress::Blocker::EnvBlocker,
         reason: None,
         completed: Some("the red ones".into()),
@@ -1167,7 +1178,7 @@ fn the_note_of_who_stops_says_what_was_said_and_no_more() {
         session: None,
     };
     let want = "Stopped (no ladder). See the card.\n- Completed: the red ones\n- Needs: a ladder";
-    assert_eq!(super::by_hand::note(&said, "no ladder", "See the card."), want);
+    assert_eq!(crate::policy::cards::worker_card::note(&said, "no ladder", "See the card."), want);
 }
 
 #[test]
@@ -1175,11 +1186,11 @@ fn what_was_taken_off_an_incidents_card_is_asked_about_anew() {
     let left = |by: &str, cause: Cause, run: i64| {
         let mut s = gave_up("t_00000001", cause);
         let trail = json!({"card": "t_0000beef", "run": run});
-        let linked = json!({"by": super::NAME, "parent": "t_0000beef", "watchbill": trail});
+        let linked = json!({"by": SYNTHESIZE_DISTRESS, "parent": "t_0000beef", "watchbill": trail});
         s.detail.events.insert(1, event("linked", 1_250, linked));
         s.detail.events.insert(2, event("unlinked", 1_240, json!({"by": by, "parent": "t_0000beef"})));
         let facts = json!({"word": "rate_limit", "place": "api.example", "case": "gave-up", "linked": true});
-        let created = json!({"by": super::NAME, "source_task": "t_00000001", "watchbill": facts});
+        let created = json!({"by": SYNTHESIZE_DISTRESS, "source_task": "t_00000001", "watchbill": facts});
         let mut incident =
             open_card("t_0000beef", "[BLOCKED] t_00000001 rate_limited", Status::Scheduled, created);
         incident.task.idempotency_key = Some("distress:incident:api.example:6".into());
@@ -1266,7 +1277,7 @@ fn what_is_tied_to_its_card_and_held_for_its_provider_is_so_in_one_step() {
     let mut s = source("t_00000002", Status::Ready);
     s.detail.events.push(event("assigned", 90, json!({})));
     let trail = json!({"word": "quota", "host": "h", "case": "repeated", "linked": false});
-    let created = json!({"by": super::NAME, "source_task": "t_00000002", "watchbill": trail});
+    let created = json!({"by": SYNTHESIZE_DISTRESS, "source_task": "t_00000002", "watchbill": trail});
     let mut card = open_card("t_0000cafe", "[BLOCKED] t_00000002 rate_limited", Status::Running, created);
     card.task.idempotency_key = Some("distress:t_00000002:quota:7".into());
     card.task.created_at = ago(100);

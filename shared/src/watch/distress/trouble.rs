@@ -2,21 +2,23 @@
 
 use serde_json::Value;
 
-use super::HAND;
-use super::NAME;
 use super::history::{self, is_loose, meets_a_wall, recorded, repeated, told};
-use super::seen::{Seen, SourceSeen};
-use super::session;
 use crate::board::{Detail, Event, Run, Status, Step, hermes};
 use crate::cause::{self, Cause, Owner};
 use crate::config::Config;
 use crate::config::span::seconds;
 use crate::distress::Blocker;
 use crate::host::Life;
-use crate::logs::{Evidence, LogEnd, SignalKind};
+use crate::logs::{LogEnd, SignalKind};
+use crate::policy::authorship;
+use crate::policy::authorship::HAND;
+use crate::policy::cards::asked;
+use crate::policy::cards::seen::{Seen, SourceSeen};
+use crate::policy::cards::session;
+use crate::policy::cards::writer::Trouble;
+use crate::policy::routing::moving::GOAL;
+use crate::registry::{HEAL, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::time::{Time, words};
-use crate::watch::route::moving::GOAL;
-use crate::watch::{route, word};
 
 /// What one task comes to.
 pub(super) enum Verdict {
@@ -32,39 +34,6 @@ pub(super) enum Verdict {
     Finding(String),
     /// Nothing is wrong with it.
     Fine,
-}
-
-/// What is wrong with one task.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Trouble {
-    /// Which rule found it.
-    pub(super) case: &'static str,
-    /// What kind of help is needed.
-    pub(super) blocker: Blocker,
-    /// Why the attempt ended, where that is known.
-    pub(super) cause: Option<Cause>,
-    /// The cause's word in keys; a worker's own block has one of its own.
-    pub(super) word: &'static str,
-    /// The newest run, 0 where there never was one.
-    pub(super) run: i64,
-    /// One sentence about it.
-    pub(super) what: String,
-    /// The line that says so.
-    pub(super) evidence: Option<Evidence>,
-    /// Further lines, oldest first; untrusted.
-    pub(super) quotes: Vec<String>,
-    /// The card becomes its parent now. Not while a worker runs, and not in triage, where nothing waits for parents.
-    pub(super) link: bool,
-    /// It would be set free by somebody, and run into the same wall.
-    pub(super) park: bool,
-    /// It was moved as often as allowed: what is left is a narrower task, or a person.
-    pub(super) spent: bool,
-    /// Why its card wakes nobody yet.
-    pub(super) wait: Option<&'static str>,
-    /// A draft of narrower tasks, as lines of the card.
-    pub(super) draft: Vec<String>,
-    /// When it began, where several things may go wrong within one attempt.
-    pub(super) began: Option<Time>,
 }
 
 /// Kinds of events after which a task stands differently.
@@ -156,7 +125,7 @@ impl Case<'_> {
     /// Whether somebody reassigned, unblocked or promoted it since: that is the decision, and it has not been tried yet.
     fn is_decided_since(&self, event: &Event) -> bool {
         let at = self.d.events.iter().rposition(|e| e == event).unwrap_or(0);
-        self.d.events[at..].iter().any(word::is_fresh_start)
+        self.d.events[at..].iter().any(authorship::is_fresh_start)
     }
 
     fn gave_up(&self, event: &Event) -> Verdict {
@@ -186,8 +155,9 @@ impl Case<'_> {
     }
 
     fn is_escalated(&self) -> bool {
-        let began = self.d.events.iter().rposition(|e| word::starts_anew(self.d, e)).map_or(0, |i| i + 1);
-        self.d.events[began..].iter().any(|e| e.kind == "watchbill_escalated" && e.by() == Some("heal"))
+        let began =
+            self.d.events.iter().rposition(|e| authorship::starts_anew(self.d, e)).map_or(0, |i| i + 1);
+        self.d.events[began..].iter().any(|e| e.kind == "watchbill_escalated" && e.by() == Some(HEAL))
     }
 
     /// An explicit block. Only Hermes' own words, our own hand-over, and what a worker says about its environment get a
@@ -198,7 +168,7 @@ impl Case<'_> {
         if self.is_decided_since(event) {
             return Verdict::Leave("somebody decided about it since".into());
         }
-        if word::is_ours(event) {
+        if authorship::is_ours(event) {
             let why = event.payload.get("cause").and_then(Value::as_str).unwrap_or("a watcher");
             let cause = recorded(event).filter(|_| why == "hold-cap");
             return match cause {
@@ -215,7 +185,7 @@ impl Case<'_> {
         // Its worker asked by a card of its own, and that is closed: whoever closed it did not say what is to be done.
         let asked = event.trail().and_then(|t| t.get("card")?.as_str()).filter(|_| event.by() == Some(HAND));
         if let Some(card) = asked {
-            return history::closed(self.d, card, history::status_of(self.d, card));
+            return history::closed(self.d, card, asked::status_of(self.d, card));
         }
         if !self.is_by_worker(event) {
             return Verdict::Leave("blocked by hand; only a person lifts that".into());
@@ -235,7 +205,7 @@ impl Case<'_> {
     /// Hermes makes up a run for a block of a task that is not running, so only one that was claimed is a worker's.
     fn is_by_worker(&self, event: &Event) -> bool {
         let claimed = |e: &Event| e.kind == "claimed" && e.run.is_some() && e.run == event.run;
-        self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == super::HAND)
+        self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == HAND)
     }
 
     /// A wall that both the log and a worker's own words name.
@@ -274,7 +244,7 @@ impl Case<'_> {
         // Unblocked, reassigned or promoted by hand since: whoever did it wants it tried.
         let tried_again =
             self.d.events.iter().rposition(|e| FAILURES.contains(&e.kind.as_str())).is_some_and(|at| {
-                self.d.events[at..].iter().any(|e| word::is_fresh_start(e) || e.kind == "unblocked")
+                self.d.events[at..].iter().any(|e| authorship::is_fresh_start(e) || e.kind == "unblocked")
             });
         let finished = matches!(run.outcome.as_deref(), Some("completed" | "blocked"));
         if !turn.is_some_and(failed) || tried_again || finished {
@@ -309,25 +279,25 @@ impl Case<'_> {
 
     /// Parked by one of us.
     fn scheduled(&self) -> Verdict {
-        let Some(event) = word::parked(self.d) else {
+        let Some(event) = authorship::parked(self.d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
         let hold = event.trail().and_then(|t| t.get("hold"));
         match (event.by(), hold) {
             _ if self.is_decided_since(event) => Verdict::Leave("somebody decided about it since".into()),
-            (Some("heal"), Some(_)) => match recorded(event) {
+            (Some(HEAL), Some(_)) => match recorded(event) {
                 Some(cause) if cause.owner() == Owner::Distress => {
                     self.stuck("parked", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
                 }
                 _ => Verdict::Leave("held by heal".into()),
             },
-            (Some(route::NAME), Some(_)) => Verdict::Leave("held by route-blocked".into()),
-            (Some(NAME), Some(hold)) => match hold.get("card").and_then(Value::as_str) {
-                Some(card) if history::is_to_be_asked_again(self.d, card) => {
+            (Some(ROUTE_BLOCKED), Some(_)) => Verdict::Leave("held by route-blocked".into()),
+            (Some(SYNTHESIZE_DISTRESS), Some(hold)) => match hold.get("card").and_then(Value::as_str) {
+                Some(card) if asked::is_to_be_asked_again(self.d, card) => {
                     let cause = recorded(event).unwrap_or(Cause::Unknown);
                     self.stuck("parked", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
                 }
-                Some(card) => history::closed(self.d, card, history::status_of(self.d, card)),
+                Some(card) => history::closed(self.d, card, asked::status_of(self.d, card)),
                 None => Verdict::Leave("its hold is route-blocked's".into()),
             },
             _ => Verdict::Leave("scheduled by somebody else".into()),

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::seen::TaskSeen;
 use super::{Rules, Verdict};
 use crate::host::Look;
+use crate::policy::needs_operator;
 use crate::time::words;
-use crate::watch::people;
 
 /// Seconds that a worker may take to end after it said that it does; as long as it must be silent before its log is asked.
 pub(super) const LEAVING: i64 = 600;
@@ -23,6 +23,6 @@ impl Rules<'_> {
         let mend = format!(
             "end process {pid} (`kill {pid}`); the dispatcher then books its end, and starts the next attempt"
         );
-        Some(self.tell(t, people::EXITED, because, &mend, json!([])))
+        Some(self.tell(t, needs_operator::EXITED, because, &mend, json!([])))
     }
 }

@@ -21,9 +21,10 @@ use crate::config::span::seconds;
 use crate::health::{self, Action, Alert, Check};
 use crate::host::{Look, Target};
 use crate::logs::vitals::{Turn, Vitals};
+use crate::policy::needs_operator;
 use crate::quote;
+use crate::registry::HEAL;
 use crate::time::{Time, words};
-use crate::watch::people;
 
 /// Most bytes of what an alert found that stand in a reason.
 const MOST_SAID: usize = 200;
@@ -48,7 +49,7 @@ impl Rules<'_> {
             let ignored: Vec<_> = alerts.iter().map(|a| format!("{} ({})", a.check, said(a))).collect();
             let told =
                 if ignored.is_empty() { String::new() } else { format!("; ignored: {}", ignored.join(", ")) };
-            if let Some(key) = people::told(&t.detail).and_then(people::key) {
+            if let Some(key) = needs_operator::told(&t.detail).and_then(needs_operator::key) {
                 return self.no_more(t, key, &format!("{alive}{told}"));
             }
             return Verdict::Leave(format!("{alive}{told}"));
@@ -142,7 +143,7 @@ impl Rules<'_> {
             words(since)
         );
         let mend = format!("look at what {pid} does; heal goes on with the task once it has ended");
-        self.tell(t, people::OLDER_WORKER, because, &mend, json!([]))
+        self.tell(t, needs_operator::OLDER_WORKER, because, &mend, json!([]))
     }
 
     /// Says on the board what only a person can judge, once an episode.
@@ -154,7 +155,7 @@ impl Rules<'_> {
         mend: &str,
         transitions: Value,
     ) -> Verdict {
-        let told = people::told(&t.detail).filter(|e| people::key(e) == Some(key));
+        let told = needs_operator::told(&t.detail).filter(|e| needs_operator::key(e) == Some(key));
         if let Some(told) = told {
             return Verdict::Leave(format!("{because}; a person was told at {}", told.at.local_clock()));
         }
@@ -163,8 +164,8 @@ impl Rules<'_> {
         let run = t.detail.task.current_run.or(t.detail.newest_run().map(|r| r.id));
         self.step(t, verb, |trail| {
             let mut changes =
-                vec![hermes::noted_in(run, people::TOLD, json!({"key": key, "mend": mend}), trail)];
-            changes.extend(hermes::commented(Self::NAME, &note));
+                vec![hermes::noted_in(run, needs_operator::TOLD, json!({"key": key, "mend": mend}), trail)];
+            changes.extend(hermes::commented(HEAL, &note));
             changes
         })
     }
@@ -175,7 +176,7 @@ impl Rules<'_> {
         let verb = Verb::new("tell", key, because);
         let run = t.detail.task.current_run;
         self.step(t, verb, |trail| {
-            vec![hermes::noted_in(run, people::TOLD, json!({"key": key, "over": true}), trail)]
+            vec![hermes::noted_in(run, needs_operator::TOLD, json!({"key": key, "over": true}), trail)]
         })
     }
 

@@ -5,50 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::seen::{Recent, Seen};
-use crate::board::{Detail, Event, Run};
+use crate::board::{Detail, Event};
 use crate::cause::{self, Cause};
+use crate::policy::authorship::HAND;
+use crate::policy::authorship::cause_in;
+use crate::registry::HEAL;
 use crate::time::Time;
-use crate::watch::distress::HAND;
-use crate::watch::word::{cause_in, starts_anew};
-
-/// How often `heal` helped a task in its present episode.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    /// Counted resets.
-    pub(super) resets: i64,
-    /// Requeues that were proven not the task's fault.
-    pub(super) uncounted: i64,
-    /// Times it was parked.
-    pub(super) holds: i64,
-    /// We said we are done with it.
-    pub(super) escalated: bool,
-}
-
-/// Counts within the present episode, which began at the last word of somebody else or after `decay` seconds of
-/// proven healthy work, whichever is later.
-pub(super) fn tally(seen: &Detail, decay: i64) -> Tally {
-    let healthy = seen.runs.iter().filter(|r| lived(r) >= decay).map(|r| r.started_at.plus(decay)).max();
-    let began = seen.events.iter().rposition(|e| starts_anew(seen, e)).map_or(0, |i| i + 1);
-    let mut tally = Tally::default();
-    for e in &seen.events[began..] {
-        if e.by() != Some("heal") || healthy.is_some_and(|h| e.at < h) {
-            continue;
-        }
-        let has = |key: &str| e.trail().is_some_and(|t| t.get(key).is_some_and(|v| !v.is_null()));
-        tally.resets += i64::from(has("reset"));
-        tally.uncounted += i64::from(has("uncounted"));
-        tally.holds += i64::from(has("hold"));
-        tally.escalated |= e.kind == "watchbill_escalated" || has("handed_over");
-    }
-    tally
-}
-
-/// Seconds an attempt is proven to have worked. A row that merely stayed open proves nothing.
-fn lived(r: &Run) -> i64 {
-    let finished = matches!(r.outcome.as_deref(), Some("completed" | "blocked"));
-    let last = r.last_heartbeat_at.max(r.ended_at.filter(|_| finished));
-    last.map_or(0, |t| t.since(r.started_at))
-}
 
 /// The newest breaker event of a task that still counts, and the cause it names.
 pub(super) fn gave_up(seen: &Detail) -> Option<&Event> {
@@ -120,7 +82,7 @@ pub(super) fn brake(cause: Cause, waiting: &[(&str, Time)], seen: &Seen, p: Stor
 }
 
 fn reset_cause(e: &Event) -> Option<Cause> {
-    if e.by() != Some("heal") || e.kind != "unblocked" {
+    if e.by() != Some(HEAL) || e.kind != "unblocked" {
         return None;
     }
     cause_in(e.trail()?)

@@ -11,20 +11,17 @@ mod observe;
 mod resume;
 mod running;
 pub mod seen;
-pub mod session;
 mod stuck;
-mod unstarted;
-pub(in crate::watch) use observe::ask;
-pub(crate) use observe::{AtWork, MOST_TICKS, TICKED, is_tick, runtime, used, worker};
 #[cfg(test)]
 mod tests;
+mod unstarted;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use self::seen::{Seen, TaskSeen};
-use super::{Decision, Left, OtherPolicy, Pass, Watcher, World, ended, word};
+use super::watcher::Watcher;
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Status, Step};
 use crate::cause::Cause;
@@ -34,9 +31,12 @@ use crate::distress::is_card;
 use crate::error::Result;
 use crate::host::{Proof, Target};
 use crate::packet::Packet;
+use crate::policy::attempts::ended;
+use crate::policy::authorship;
+use crate::policy::{Decision, Left, OtherPolicy, Pass, World};
+use crate::registry::HEAL;
+use crate::runtime::Dispatcher;
 use crate::time::{Time, words};
-
-pub(crate) const NAME: &str = "heal";
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +44,6 @@ pub struct Heal;
 
 impl Watcher for Heal {
     type Seen = Seen;
-    const NAME: &'static str = NAME;
     const IS_REPLAYED: bool = true;
 
     fn new(_origin: &BTreeMap<String, String>) -> Heal {
@@ -116,12 +115,6 @@ struct Rules<'a> {
     person: Option<&'a str>,
 }
 
-/// Counted resets of a task in its present episode, as `heal` itself counts them.
-pub(crate) fn resets(d: &crate::board::Detail, config: &Config) -> u64 {
-    let tally = history::tally(d, crate::config::span::seconds(config.heal.decay));
-    u64::try_from(tally.resets).unwrap_or(0)
-}
-
 /// What the next attempt at a task would be told now, with the task itself; `None`: there is no such task.
 ///
 /// # Errors
@@ -180,7 +173,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
 impl Rules<'_> {
     fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
         let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        if let Some(why) = word::hands_off(&t.detail, profiles) {
+        if let Some(why) = authorship::hands_off(&t.detail, profiles) {
             return self.let_go(t, profiles).unwrap_or(Verdict::Leave(why));
         }
         let row = &t.detail.task;
@@ -201,7 +194,7 @@ impl Rules<'_> {
     fn grace(&self) -> i64 {
         let Some(runtime) = &self.seen.runtime else { return seconds(self.policy.grace) };
         match runtime.dispatcher {
-            super::Dispatcher::Absent => seconds(self.policy.lonely_grace),
+            Dispatcher::Absent => seconds(self.policy.lonely_grace),
             _ => seconds(self.policy.grace).max(3 * runtime.interval),
         }
     }
@@ -224,7 +217,7 @@ impl Rules<'_> {
     ) -> Verdict {
         ended::explain(&t.detail, t.refused.iter().copied(), &mut verb.more);
         let trail = Trail {
-            by: Self::NAME,
+            by: HEAL,
             pass: &self.pass.id,
             clock_given: self.pass.clock_given,
             case: verb.case,
@@ -246,8 +239,6 @@ impl Rules<'_> {
             because: verb.because,
         }))
     }
-
-    const NAME: &'static str = Heal::NAME;
 }
 
 /// The words of one step.
@@ -289,5 +280,5 @@ impl<'a> Verb<'a> {
 
 /// A hold's own record: who holds it, why, since when, and when it ends.
 fn hold(cause: Cause, key: &str, since: crate::time::Time, until: crate::time::Time) -> Value {
-    json!({"owner": Heal::NAME, "cause": cause, "key": key, "since": since.0, "next": until.0, "until": until.0})
+    json!({"owner": HEAL, "cause": cause, "key": key, "since": since.0, "next": until.0, "until": until.0})
 }

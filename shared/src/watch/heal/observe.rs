@@ -2,48 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::exited::LEAVING;
+use super::resume;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
-use super::{resume, session};
-use crate::board::{Detail, Event, Run, Status, Step, Task, claim_host, claimer_pid, hermes};
+use crate::board::{Detail, Event, Status, Step, Task, claim_host, hermes};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
-use crate::host::{Ask, Birth, Life, Look, Target};
-use crate::logs::usage::Usage;
-use crate::logs::vitals::{Vitals, Worker};
+use crate::host::{Ask, Life, Look};
 use crate::logs::{LogEnd, Reading};
+use crate::policy::attempts::ended;
+use crate::policy::attempts::session;
+use crate::policy::attempts::worker::{ask, fares};
+use crate::policy::dispatcher::{MOST_TICKS, runtime};
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::About;
+use crate::policy::routing::router::Router;
+use crate::policy::{Pass, World};
+use crate::policy::{authorship, clock};
 use crate::provider::ledger::State;
-use crate::runtime::gateway;
+use crate::runtime::LogAsk;
 use crate::time::Time;
-use crate::watch::route::facts::About;
-use crate::watch::route::router::Router;
-use crate::watch::{Dispatcher, LogAsk, Pass, Runtime, UseAsk, World, clock, ended, route, word};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
 const RECENT: i64 = 2 * 3_600;
-/// Most events read for that.
-pub(crate) const MOST_TICKS: u32 = 4_000;
-/// A dispatcher that did something within these seconds is taken for alive.
-pub(crate) const TICKED: i64 = 600;
-
-/// Events that only a dispatcher's tick writes, or a hand that does its work.
-const TICKS: [&str; 12] = [
-    "claimed",
-    "spawned",
-    "claim_extended",
-    "respawn_guarded",
-    "crashed",
-    "protocol_violation",
-    "rate_limited",
-    "timed_out",
-    "stale",
-    "gave_up",
-    "promoted",
-    "reclaimed",
-];
 
 pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let (now, policy) = (pass.now, &world.config.heal);
@@ -104,7 +86,7 @@ fn refused_keys(
     }
     let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
     let about = About { rows, details, known: &known, clock_given: pass.clock_given };
-    let routing = route::facts::observe(world, &about, seen.now)?;
+    let routing = facts::observe(world, &about, seen.now)?;
     let router = Router::new(&routing, world.config, seen.now, &known, Vec::new());
     who.retain(|p| router.state(p) == State::CredentialBroken);
     Ok(who)
@@ -143,32 +125,11 @@ pub(super) fn know_by_title(details: &mut [Detail], rows: &[Task]) {
     }
     for d in details {
         for card in named.get(&d.task.id).into_iter().flatten() {
-            if !d.cards.iter().any(|c| c == card) && !word::has_left(d, card) {
+            if !d.cards.iter().any(|c| c == card) && !authorship::has_left(d, card) {
                 d.cards.push((*card).to_owned());
             }
         }
     }
-}
-
-/// Whether a dispatcher left this event.
-pub(crate) fn is_tick(e: &Event) -> bool {
-    e.by().is_none() && TICKS.contains(&e.kind.as_str())
-}
-
-/// The runtime, with what its newest events tell of its dispatcher.
-pub(crate) fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runtime {
-    let mut runtime = (world.runtime)();
-    if runtime.dispatcher != Dispatcher::Absent || world.board.is_own() {
-        return runtime;
-    }
-    // A restart takes a moment: for that long a gateway that is gone is one that comes back.
-    let long_enough = |since: Time| now.since(since) >= seconds(world.config.heal.lonely_grace);
-    let gone = gateway::gone(world.board.id(), world.cache).filter(|g| g.since.is_some_and(long_enough));
-    let tick = |e: &Event| is_tick(e) && now.since(e.at) <= TICKED && gone.is_none_or(|g| g.is_not_by(e));
-    if events.iter().any(|(_, e)| tick(e)) {
-        runtime.dispatcher = Dispatcher::Ticked;
-    }
-    runtime
 }
 
 /// The tasks a pass is about: all of them, or the one asked for. A blocked one is judged among all that are blocked:
@@ -181,7 +142,7 @@ pub(super) fn meant<'a>(rows: &'a [Task], only: Option<&'a str>) -> impl Iterato
 
 /// What the storm brake needs: our resets.
 pub(super) fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
-    let ours = |e: &Event| word::is_ours(e) && e.kind == "unblocked";
+    let ours = |e: &Event| authorship::is_ours(e) && e.kind == "unblocked";
     events.into_iter().filter(|(_, e)| ours(e)).map(|(task, event)| Recent { task, event }).collect()
 }
 
@@ -266,82 +227,6 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     tasks
 }
 
-/// The worker of a running task.
-pub(crate) struct AtWork {
-    /// Whether it lives.
-    pub(crate) look: Look,
-    /// It, where it lives and may be stopped.
-    pub(crate) target: Option<Target>,
-    /// How its attempt fares.
-    pub(crate) vitals: Option<Vitals>,
-}
-
-/// Looks at the worker of a task; `None`: the task is not running.
-pub(crate) fn worker(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<AtWork> {
-    let ask = ask(detail).filter(|_| detail.task.status == Status::Running)?;
-    let look = world.host.look(std::slice::from_ref(&ask)).pop()?;
-    let (target, vitals) = match look.life {
-        Life::Alive => fares(world, detail, Some(&ask), &look, now),
-        Life::Gone | Life::Unknown => (None, None),
-    };
-    Some(AtWork { look, target, vitals })
-}
-
-/// How the present attempt fares, and its worker where that lives and may be stopped.
-fn fares(
-    world: &mut World<'_>,
-    detail: &Detail,
-    ask: Option<&Ask>,
-    look: &Look,
-    now: Time,
-) -> (Option<Target>, Option<Vitals>) {
-    let t = &detail.task;
-    let run = detail.current_run().or(detail.newest_run());
-    let living = look.worker_pid.filter(|_| look.life == Life::Alive);
-    let target = living.and_then(|pid| world.host.target(&t.id, t.current_run, pid));
-    let born = ask.and_then(|a| a.birth.as_ref()).map(|b| b.ticks);
-    let ticks = target.as_ref().map(|t| t.start_ticks).or(born);
-    // What a dead worker's pid points to is its own only where its start is known.
-    let pid = living.or(t.worker_pid.filter(|_| ticks.is_some()));
-    let of_hermes = ask.is_some_and(|a| a.hermes_spawned);
-    let worker = pid.map(|pid| Worker { pid, ticks, of_hermes });
-    let ask = attempt(world, detail, run, now);
-    (target, (world.vitals)(&ask, worker, world.cache))
-}
-
-/// How the newest attempt of a task fared that does not run any more, or that is a session's.
-pub(super) fn fared(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<Vitals> {
-    let run = detail.newest_run()?;
-    let ask = attempt(world, detail, Some(run), now);
-    if run.ended_at.is_none() && ask.session.is_none() {
-        return None;
-    }
-    (world.vitals)(&ask, None, world.cache)
-}
-
-/// What a running attempt used so far.
-pub(crate) fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
-    let ask = attempt(world, detail, Some(run), now);
-    (world.usage)(&ask, world.cache)
-}
-
-/// The question about one attempt.
-fn attempt<'a>(world: &World<'_>, detail: &'a Detail, run: Option<&'a Run>, now: Time) -> UseAsk<'a> {
-    let t = &detail.task;
-    UseAsk {
-        own_board: world.board.is_own(),
-        task: &t.id,
-        profile: run.and_then(|r| r.profile.as_deref()).or(t.assignee.as_deref()),
-        file: detail.newest_claim().and_then(Event::trail).and_then(|t| t.get("log")?.as_str()),
-        session: run.and_then(|r| session::here(world, detail, r.id)),
-        workspace: detail.place.path.as_deref(),
-        from: run.map(|r| r.started_at).or(t.started_at).unwrap_or(t.created_at),
-        to: run.and_then(|r| r.ended_at),
-        next: None,
-        now,
-    }
-}
-
 /// A row that lost its claim still says in its run or history whose it was. Another host's stays another host's.
 fn from_abroad(ask: Ask, detail: &Detail, world: &World<'_>) -> Ask {
     if ask.claim_host.is_some() {
@@ -394,64 +279,4 @@ fn reads_log(detail: &Detail, worker: Option<&Look>, now: Time) -> Option<Time> 
         Status::Todo if detail.task.claim_lock.is_some() => newest,
         _ => None,
     }
-}
-
-/// What to ask about the worker of a task.
-pub(in crate::watch) fn ask(detail: &Detail) -> Option<Ask> {
-    let t = &detail.task;
-    let in_run = |e: &&Event| e.run.is_some() && e.run == t.current_run;
-    let claimed = detail.newest_claim();
-    match t.status {
-        Status::Running => {
-            let run = detail.current_run();
-            let spawned =
-                detail.events.iter().rev().filter(in_run).find(|e| e.kind == "spawned" && e.by().is_none());
-            // The pid is written right after the worker is started, so this is never before its start.
-            let since =
-                spawned.map(|e| e.at).or(run.map(|r| r.started_at)).or(t.started_at).unwrap_or(t.created_at);
-            let workers = detail.workers();
-            // A row that lost its claim lost the pid with it. The history of the run still says which one it was.
-            let of_run =
-                workers.iter().rev().find(|(run, _)| Some(*run) == t.current_run).map(|(_, pid)| *pid);
-            Some(Ask {
-                task: t.id.clone(),
-                run: t.current_run,
-                pid: t.worker_pid.or(of_run),
-                claim_host: t.claim_host().map(str::to_owned),
-                claimer_pid: t.claimer_pid(),
-                since,
-                hermes_spawned: spawned.is_some(),
-                birth: birth(t.worker_started_at.as_deref(), claimed),
-                workers,
-                namespace: recorded(claimed, "namespace").and_then(|v| v.as_str().map(str::to_owned)),
-            })
-        }
-        Status::Blocked | Status::Ready | Status::Todo => {
-            // A leaked claim, or the newest claimer of a crash loop.
-            let lock = t.claim_lock.as_deref().or(detail.newest_lock())?;
-            Some(Ask {
-                task: t.id.clone(),
-                run: t.current_run,
-                pid: t.worker_pid,
-                claim_host: Some(claim_host(lock).to_owned()),
-                claimer_pid: claimer_pid(lock),
-                since: claimed.map_or(t.created_at, |e| e.at),
-                hermes_spawned: false,
-                birth: None,
-                workers: detail.workers(),
-                namespace: None,
-            })
-        }
-        _ => None,
-    }
-}
-
-/// What was recorded of the worker's start: by the newest Hermes in the row, by `board claim` in its event.
-fn birth(row: Option<&str>, claimed: Option<&Event>) -> Option<Birth> {
-    row.and_then(Birth::parse_hermes)
-        .or_else(|| serde_json::from_value(recorded(claimed, "birth")?.clone()).ok())
-}
-
-fn recorded<'a>(claimed: Option<&'a Event>, key: &str) -> Option<&'a Value> {
-    claimed.and_then(Event::trail).and_then(|t| t.get(key))
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::seen::{ResumeSeen, Seen, TaskSeen};
-use super::{Policy, Rules, Verb, Verdict, history, session};
+use super::{Policy, Rules, Verb, Verdict, history};
 use crate::board::verification;
 use crate::board::{Change, Detail, Event, Run, Status, hermes};
 use crate::cause::{Cause, Owner};
@@ -21,10 +21,14 @@ use crate::logs::usage::Tokens;
 use crate::logs::vitals::{Turn, Vitals};
 use crate::logs::{LogEnd, MAX_EARLIER};
 use crate::packet::{self, Autopsy, Packet, Standing};
+use crate::policy::World;
+use crate::policy::attempts::ended;
+use crate::policy::attempts::session;
+use crate::policy::attempts::worker::fared;
+use crate::policy::authorship;
 use crate::quote;
 use crate::time::Time;
 use crate::tree::state::{Drift, Method, TreeState, drift};
-use crate::watch::{World, ended, word};
 
 /// The longest look at one tree, and at all of a pass.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
@@ -123,7 +127,7 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
         }
         t.resume = Some(resume);
         if t.vitals.is_none() {
-            t.vitals = super::observe::fared(world, &t.detail, seen.now);
+            t.vitals = fared(world, &t.detail, seen.now);
         }
     }
     Ok(())
@@ -198,7 +202,7 @@ fn notes(t: &TaskSeen) -> impl Iterator<Item = &Event> {
         |t: &Value| t.get("tree").is_some() || t.get("case").and_then(Value::as_str) == Some(DEATH);
     let of_death = move |e: &Event| e.trail().is_some_and(is_death);
     t.detail.events.iter().filter(move |e| {
-        e.kind == NOTED && id.is_some() && e.run == id && word::is_ours(e) && of_death(e) && stands(e)
+        e.kind == NOTED && id.is_some() && e.run == id && authorship::is_ours(e) && of_death(e) && stands(e)
     })
 }
 
@@ -347,7 +351,7 @@ fn is_explained(t: &TaskSeen, run: &Run) -> bool {
 pub(super) fn attempts(t: &TaskSeen) -> i64 {
     let d = &t.detail;
     let explained: BTreeSet<i64> = ended::explained(d).into_iter().chain(t.refused.iter().copied()).collect();
-    let fresh = d.events.iter().rev().find(|e| word::starts_anew(d, e)).map(|e| e.at);
+    let fresh = d.events.iter().rev().find(|e| authorship::starts_anew(d, e)).map(|e| e.at);
     // The open attempt ends after that word, whenever it began.
     let since = |r: &Run| r.ended_at.is_none() || fresh.is_none_or(|fresh| r.started_at >= fresh);
     let episode = ended::remembered(d).take_while(|r| r.outcome.as_deref() != Some("completed") && since(r));

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::resume::{self, Ground};
 use super::seen::TaskSeen;
-use super::session::Standing;
 use super::{Rules, Verb, Verdict, history, hold};
 use crate::board::Status;
 use crate::board::hermes;
@@ -12,8 +11,11 @@ use crate::cause::{Cause, Owner};
 use crate::config::span::seconds;
 use crate::host::{Life, Look, Orphan, Proof};
 use crate::logs::LogEnd;
+use crate::policy::attempts::session::Standing;
+use crate::policy::attempts::tally::tally;
+use crate::policy::attempts::worker::ask;
+use crate::policy::{authorship, clock};
 use crate::time::{Time, words};
-use crate::watch::{clock, word};
 
 /// Seconds for which a log that cannot be read stops a task before a person is asked: whoever mends a disk, a mount or a mode in
 /// working hours has done so by then, and no night is lost altogether.
@@ -64,7 +66,7 @@ impl Rules<'_> {
             return Verdict::Wait(because, self.seen.now.plus(self.grace() - quiet));
         }
         let started = self.started(t);
-        let birth = super::ask(&t.detail).and_then(|ask| ask.birth);
+        let birth = ask(&t.detail).and_then(|ask| ask.birth);
         let rebooted = self.seen.host.as_ref().is_some_and(|h| h.precedes_boot(started, birth.as_ref()));
         let orphan_row = row.claim_lock.is_none();
         let excused = match () {
@@ -186,7 +188,7 @@ impl Rules<'_> {
             let pids: Vec<_> = death.look.orphans.iter().map(|o| o.pid.to_string()).collect();
             because.push_str(&format!("; its children still run: {}", pids.join(", ")));
         }
-        let tally = history::tally(&t.detail, seconds(self.policy.decay));
+        let tally = tally(&t.detail, seconds(self.policy.decay));
         // A limit set by hand means that every attempt counts.
         let by_hand = t.detail.task.max_retries.is_some();
         // A history that is too long to count in excuses nothing.
@@ -298,7 +300,7 @@ impl Rules<'_> {
         Hold { cause, resets }: Hold,
         because: &str,
     ) -> Verdict {
-        let held = history::tally(&t.detail, seconds(self.policy.decay)).holds;
+        let held = tally(&t.detail, seconds(self.policy.decay)).holds;
         if held >= i64::from(self.policy.max_resets) {
             let because = format!("{because}; held {held} times already, a person must look");
             let verb = Verb::new("hand-over", case, because).cause(Some(cause)).proof(proof);
@@ -308,7 +310,7 @@ impl Rules<'_> {
             });
         }
         let now = self.seen.now;
-        let wait = word::hold_for(self.policy, cause, held, &t.detail.task.id);
+        let wait = authorship::hold_for(self.policy, cause, held, &t.detail.task.id);
         let latest = now.plus(seconds(self.policy.hold_max));
         let stated = resets.filter(|at| *at > now).map(|at| at.min(latest));
         let until = stated.unwrap_or(now.plus(wait));

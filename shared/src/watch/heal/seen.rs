@@ -8,10 +8,10 @@ use crate::board::{Detail, Event, Status, Task};
 use crate::host::{HostFacts, Look, Target};
 use crate::logs::LogEnd;
 use crate::logs::vitals::Vitals;
+use crate::policy::attempts::session::SessionSeen;
+use crate::runtime::Runtime;
 use crate::time::Time;
 use crate::tree::state::TreeState;
-use crate::watch::Runtime;
-use crate::watch::heal::session::SessionSeen;
 
 /// Everything one pass of `heal` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -15,9 +15,11 @@ use crate::config::span::seconds;
 use crate::distress::{is_card, is_card_title};
 use crate::host::Life;
 use crate::logs::LogEnd;
+use crate::policy::attempts::tally::tally;
+use crate::policy::authorship;
 use crate::provider::ledger::RETRIED;
+use crate::registry::HEAL;
 use crate::time::{Time, backoff, words};
-use crate::watch::word;
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
@@ -98,7 +100,7 @@ impl Rules<'_> {
     pub(super) fn gave_up(&self, t: &TaskSeen, resets: &mut Resets) -> Verdict {
         let d = &t.detail;
         if hermes::is_sticky(&d.events) {
-            let block = d.events.iter().rev().find(|e| e.kind == "blocked" && word::is_ours(e));
+            let block = d.events.iter().rev().find(|e| e.kind == "blocked" && authorship::is_ours(e));
             let why = block.and_then(|e| e.payload.get("cause")?.as_str());
             let by_hand = || "blocked by hand; only a person lifts that".to_owned();
             return Verdict::Leave(why.map_or_else(by_hand, |why| format!("needs a person: {why}")));
@@ -122,7 +124,7 @@ impl Rules<'_> {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
         }
         // A pass right after the one that gave it up changes nothing.
-        if word::is_ours(event) && waited < resume::SETTLE {
+        if authorship::is_ours(event) && waited < resume::SETTLE {
             return Verdict::Wait("given up a moment ago".into(), event.at.plus(resume::SETTLE));
         }
         let died = resume::attempts(t);
@@ -140,7 +142,7 @@ impl Rules<'_> {
         if let Some(verdict) = self.still_at_work(t) {
             return verdict;
         }
-        let tally = history::tally(d, seconds(self.policy.decay));
+        let tally = tally(d, seconds(self.policy.decay));
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
@@ -349,14 +351,14 @@ impl Rules<'_> {
         let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
         let ended = d.newest_run().and_then(|r| r.ended_at).unwrap_or(touched);
         // The dispatcher goes first after our own change, too.
-        let ours = d.events.iter().rev().find(|e| word::is_ours(e)).map_or(ended, |e| e.at);
+        let ours = d.events.iter().rev().find(|e| authorship::is_ours(e)).map_or(ended, |e| e.at);
         let since = ended.max(ours);
         let jammed = self.seen.now.since(since);
         if jammed < self.grace() {
             let because = format!("held by Hermes' guard for only {}", words(jammed));
             return Verdict::Wait(because, since.plus(self.grace()));
         }
-        let tally = history::tally(d, seconds(self.policy.decay));
+        let tally = tally(d, seconds(self.policy.decay));
         if tally.escalated {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
@@ -397,7 +399,7 @@ impl Rules<'_> {
     /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        let Some((event, hold)) = word::our_hold(d) else {
+        let Some((event, hold)) = authorship::our_hold(d) else {
             return Verdict::Leave("scheduled by somebody else".into());
         };
         if waits_its_turn(d) {
@@ -413,7 +415,7 @@ impl Rules<'_> {
         }
         // route-blocked carries out what a card says, and lets the others go one by one. Where it does not run at all, they
         // must not wait for ever.
-        let routed = event.by() != Some(Self::NAME);
+        let routed = event.by() != Some(HEAL);
         if routed && self.seen.now.since(until) < ROUTED {
             return Verdict::Leave("its hold is over; route-blocked carries on with it".into());
         }
@@ -424,7 +426,7 @@ impl Rules<'_> {
             );
         }
         let held = words(self.seen.now.since(held_at));
-        let cause = word::cause_in(hold);
+        let cause = authorship::cause_in(hold);
         // Somebody was asked and said nothing. What a card was written for does not get better by waiting either, unless
         // it lay with a provider.
         let by_card = hold.get("card").is_some_and(|c| !c.is_null());
@@ -452,8 +454,8 @@ impl Rules<'_> {
     /// Ends a hold of ours on a task that somebody marked since: it was put on before, and nobody else ends it. That is all.
     pub(super) fn let_go(&self, t: &TaskSeen, profiles: &[String]) -> Option<Verdict> {
         let d = &t.detail;
-        let (event, hold) =
-            word::our_hold(d).filter(|_| word::is_opted_out(d, profiles) && !waits_its_turn(d))?;
+        let (event, hold) = authorship::our_hold(d)
+            .filter(|_| authorship::is_opted_out(d, profiles) && !waits_its_turn(d))?;
         let until = self.hold_ends(d, event, hold);
         if self.seen.now < until {
             let because = format!("marked `watchbill: no-heal`; held until {}", until.local_clock());

@@ -13,9 +13,12 @@ use crate::config::Config;
 use crate::config::span::seconds;
 use crate::host::{HostFacts, Life, Look, Orphan, Proof};
 use crate::logs::{Evidence, LogEnd};
+use crate::policy::needs_operator;
+use crate::policy::testing;
+use crate::policy::testing::{NOW, ago, detail, event};
+use crate::policy::{Decision, Pass};
+use crate::runtime::{Dispatcher, Runtime};
 use crate::time::Time;
-use crate::watch::testing::{self, NOW, ago, detail, event};
-use crate::watch::{Decision, Dispatcher, Pass, Runtime, people};
 
 fn policy() -> Policy {
     Config::default().heal
@@ -114,7 +117,7 @@ fn only_hermes_own_spawn_of_this_run_says_when_its_worker_began() {
     ] {
         let mut t = running(Life::Alive, 300);
         t.detail.events.extend(events.clone());
-        let ask = super::ask(&t.detail).unwrap();
+        let ask = crate::policy::attempts::worker::ask(&t.detail).unwrap();
         assert_eq!((ask.since, ask.hermes_spawned), (ago(since), hermes), "{events:?}");
     }
 }
@@ -122,20 +125,24 @@ fn only_hermes_own_spawn_of_this_run_says_when_its_worker_began() {
 #[test]
 fn of_what_does_not_run_only_its_newest_claimer_is_asked_for() {
     let mut t = detail("t_00000001", Status::Blocked);
-    assert_eq!(super::ask(&t), None, "nobody ever claimed it");
+    assert_eq!(crate::policy::attempts::worker::ask(&t), None, "nobody ever claimed it");
     t.events.push(event("claimed", 700, json!({"lock": "box:41"})));
     t.events.push(event("claimed", 500, json!({"lock": "box:42"})));
     for status in [Status::Blocked, Status::Ready, Status::Todo] {
         t.task.status = status;
-        let ask = super::ask(&t).unwrap();
+        let ask = crate::policy::attempts::worker::ask(&t).unwrap();
         assert_eq!((ask.claim_host.as_deref(), ask.claimer_pid, ask.pid), (Some("box"), Some(42), None));
         assert_eq!((ask.since, ask.hermes_spawned), (ago(500), false));
     }
     t.task.claim_lock = Some("barn:43".into());
-    assert_eq!(super::ask(&t).unwrap().claim_host.as_deref(), Some("barn"), "a claim that leaked");
+    assert_eq!(
+        crate::policy::attempts::worker::ask(&t).unwrap().claim_host.as_deref(),
+        Some("barn"),
+        "a claim that leaked"
+    );
     for status in [Status::Done, Status::Archived, Status::Triage, Status::Scheduled] {
         t.task.status = status;
-        assert_eq!(super::ask(&t), None);
+        assert_eq!(crate::policy::attempts::worker::ask(&t), None);
     }
 }
 
@@ -143,9 +150,9 @@ fn of_what_does_not_run_only_its_newest_claimer_is_asked_for() {
 fn what_was_recorded_of_a_workers_start_is_asked_for() {
     let birth = crate::host::Birth { boot: crate::host::Boot::Id("b".into()), ticks: 77 };
     let mut t = running(Life::Alive, 300);
-    assert_eq!(super::ask(&t.detail).unwrap().birth, None);
+    assert_eq!(crate::policy::attempts::worker::ask(&t.detail).unwrap().birth, None);
     t.detail.events[1].payload["watchbill"] = json!({"birth": birth});
-    assert_eq!(super::ask(&t.detail).unwrap().birth, Some(birth));
+    assert_eq!(crate::policy::attempts::worker::ask(&t.detail).unwrap().birth, Some(birth));
 }
 
 #[test]
@@ -570,9 +577,9 @@ fn a_worker_that_outlived_its_attempt_is_told_of_once() {
         t.detail.events.push(event("watchbill_detected", 60, json!({"by": "heal", "key": "older-worker"})));
     });
     says(again.clone(), &format!("- {told}"));
-    assert_eq!(people::waits(&again.detail).map(|w| w.1), Some(Some(ago(60))));
+    assert_eq!(needs_operator::waits(&again.detail).map(|w| w.1), Some(Some(ago(60))));
     let later = with!(again, |t| t.detail.events.push(event("claimed", 30, json!({"lock": "host:7"}))));
-    assert_eq!(people::waits(&later.detail), None, "another attempt began");
+    assert_eq!(needs_operator::waits(&later.detail), None, "another attempt began");
 }
 
 #[test]
@@ -828,17 +835,17 @@ fn a_host_that_starts_no_worker_is_told_once_after_an_hour() {
     let told = with!(t, |t| {
         let at = t.detail.events.len() - 4;
         let word = json!({"by": "heal", "key": "host-refuses", "watchbill": {"because": "x"}});
-        t.detail.events.insert(at, event(people::TOLD, 400, word));
+        t.detail.events.insert(at, event(needs_operator::TOLD, 400, word));
     });
     says(told.clone(), "- this host has refused");
-    assert!(people::waits(&told.detail).is_some());
+    assert!(needs_operator::waits(&told.detail).is_some());
     // A start that came about ends it.
     let began = with!(told, |t| {
         t.detail.runs.insert(0, run(99, 20, Some(10), Some("crashed")));
         t.detail.events.push(Event { run: Some(99), ..event("claimed", 20, json!({})) });
         t.detail.events.push(Event { run: Some(99), ..event("crashed", 10, json!({})) });
     });
-    assert!(people::waits(&began.detail).is_none());
+    assert!(needs_operator::waits(&began.detail).is_none());
     says(began, "");
     let counted = with!(refused_by_host(13), |t| {
         for e in t.detail.events.iter_mut().filter(|e| e.kind == "spawn_failed") {
@@ -1164,7 +1171,7 @@ fn backoff_doubles_to_its_end_and_scatters_the_same_way_every_time() {
 fn healthy_work_decays_the_count() {
     let mut t = given_up("pid 4 not alive", 1_200);
     t.detail.events.insert(1, ours("unblocked", 60_000, json!({"reset": 3})));
-    let tally = |t: &TaskSeen| history::tally(&t.detail, 21_600).resets;
+    let tally = |t: &TaskSeen| crate::policy::attempts::tally::tally(&t.detail, 21_600).resets;
     assert_eq!(tally(&t), 1);
     // A row that merely stayed open for a day proves nothing.
     t.detail.runs.push(run(2, 59_000, Some(2_000), Some("crashed")));

@@ -3,8 +3,8 @@
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
 use crate::board::{Detail, Event, hermes};
+use crate::policy::{authorship, needs_operator};
 use crate::time::{Time, words};
-use crate::watch::{people, word};
 
 /// Seconds for which a host may refuse to start a worker before a person is told: Hermes counts no such refusal and tries for ever.
 const REFUSED: i64 = 3_600;
@@ -32,7 +32,7 @@ impl Rules<'_> {
         let error = t.detail.task.last_failure_error.as_deref().unwrap_or("no reason was recorded");
         let because = format!("this host has refused to start its worker for {}: {error}", words(refused));
         let mend = "mend what the reason names on this host; Hermes then starts it by itself";
-        Some(self.tell(t, people::HOST_REFUSES, because, mend, serde_json::json!([])))
+        Some(self.tell(t, needs_operator::HOST_REFUSES, because, mend, serde_json::json!([])))
     }
 
     /// Clears the heartbeat that the next claim would inherit (hermes-agent #119155): a pass is in time for it in most cases.
@@ -60,6 +60,6 @@ fn refused_since(d: &Detail) -> Option<Time> {
     let is_refusal = |e: &Event| {
         e.kind == "spawn_failed" && e.payload.get("infrastructure").and_then(|v| v.as_bool()) == Some(true)
     };
-    let goes_on = |e: &&Event| is_refusal(e) || e.kind == "claimed" || !word::is_turn(e);
+    let goes_on = |e: &&Event| is_refusal(e) || e.kind == "claimed" || !authorship::is_turn(e);
     d.events.iter().rev().take_while(goes_on).filter(|e| is_refusal(e)).last().map(|e| e.at)
 }

@@ -7,15 +7,19 @@ mod form;
 use serde_json::{Value, json};
 
 use super::Rules;
-use super::decisions::{says_on, since_card};
+use super::decisions::says_on;
 use super::holds::is_claimed;
-use super::moving::Why;
 use super::seen::CardSeen;
-use crate::board::{Detail, Status, hermes, is_task_id};
+use crate::board::{Detail, Status, hermes};
 use crate::config::span::seconds;
-use crate::distress::{self, Distress, id_word};
-use crate::watch::distress::{HAND, NAME as SYNTHESIZER, WRITERS, session};
-use crate::watch::word::{self, our_hold};
+use crate::distress::{self, id_word};
+use crate::policy::authorship;
+use crate::policy::authorship::HAND;
+use crate::policy::authorship::our_hold;
+use crate::policy::cards::identity::{is_incident, is_ours, named, since_card, speaks_for};
+use crate::policy::cards::session;
+use crate::policy::routing::moving::Why;
+use crate::registry::SYNTHESIZE_DISTRESS;
 
 /// Seconds an incident's card stays open after the last task joined it: the next one may come yet.
 const QUIET: i64 = 3_600;
@@ -54,7 +58,7 @@ impl<'a> Rules<'a> {
 
     fn one_card(&mut self, card: &'a CardSeen, orchestrators: &[String]) {
         let d = &card.detail;
-        if word::undone(d).is_some() {
+        if authorship::undone(d).is_some() {
             return self.leave(d, "undone by hand; left alone until something else happens to it");
         }
         if is_claimed(d) {
@@ -125,7 +129,7 @@ impl<'a> Rules<'a> {
             let other = &c.detail;
             other.task.id != card.task.id
                 && (other.task.created_at, &other.task.id) < (card.task.created_at, &card.task.id)
-                && !word::has_left(source, &other.task.id)
+                && !authorship::has_left(source, &other.task.id)
                 && !self.touched.contains(&other.task.id)
         };
         if is_ours(card) || was_given(card) {
@@ -163,7 +167,7 @@ impl<'a> Rules<'a> {
     /// Whether the runtime tries a refused task again by itself, with the profile it has: seconds after it died, and mostly
     /// into the same wall. Only an attempt that lasts is another story; a card for each would use all of a day up.
     fn is_tried_again(&self, d: &Detail, card: &Detail) -> bool {
-        let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZER));
+        let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZE_DISTRESS));
         let trail = created.and_then(|e| e.trail());
         let text = |key: &str| trail.and_then(|t| t.get(key)).and_then(Value::as_str);
         let Some(run) = d.current_run().filter(|_| text("case") == Some("repeated")) else { return false };
@@ -222,11 +226,6 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Whether a card is about one cause that stopped many tasks.
-pub(crate) fn is_incident(card: &Detail) -> bool {
-    distress::is_incident(card.task.idempotency_key.as_deref())
-}
-
 /// Kinds of events after which a card stands differently.
 fn is_turn(kind: &str) -> bool {
     matches!(
@@ -244,15 +243,9 @@ fn is_turn(kind: &str) -> bool {
     )
 }
 
-/// Written by one of our programs, in the one form there is.
-pub(crate) fn is_ours(card: &Detail) -> bool {
-    let by = card.events.iter().find(|e| e.kind == "created").and_then(|e| e.by());
-    by.is_some_and(|by| WRITERS.contains(&by) || by == super::NAME)
-}
-
 /// Somebody gave it to somebody after it was made; they meant it.
 fn was_given(card: &Detail) -> bool {
-    card.events.iter().any(|e| e.kind == "assigned" && !word::is_ours(e))
+    card.events.iter().any(|e| e.kind == "assigned" && !authorship::is_ours(e))
 }
 
 /// How a task has gone on since its card was made, if it has.
@@ -261,10 +254,10 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     if t.status.frees_children() {
         return Some(format!("{} is {}", t.id, t.status));
     }
-    if word::has_left(d, &card.task.id) {
+    if authorship::has_left(d, &card.task.id) {
         return Some(format!("{} was taken off it", t.id));
     }
-    let made = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZER));
+    let made = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZE_DISTRESS));
     let fact = |key: &str| made.and_then(|e| e.trail()?.get(key)?.as_str());
     let word = fact("word").filter(|_| fact("case") == Some(session::SESSION));
     if word.is_some_and(|word| session::has_ended(d, word)) {
@@ -280,29 +273,4 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     }
     let said = since_card(d, card).iter().rev().find(|e| says_on(e));
     said.map(|e| format!("{}: {} since the card was made", t.id, e.kind))
-}
-
-/// The task a card is about: its title's; only without one there, what its first event or its body says.
-pub(super) fn named(card: &Detail) -> Option<String> {
-    let guessed = || distress::guess_title(&card.task.title).map(str::to_owned);
-    titled(card).or_else(|| Distress::parse_any(&card.body).map(|d| d.source)).or_else(guessed)
-}
-
-/// The task a card is about by its title. A title shows an id of another shape than Hermes' as one clean line; the first event
-/// of a card of ours has it as the board does.
-pub(super) fn titled(card: &Detail) -> Option<String> {
-    let read = distress::read_title(&card.task.title).map(|(source, _)| source);
-    if read.as_deref().is_some_and(is_task_id) {
-        return read;
-    }
-    let created = card.events.iter().find(|e| e.kind == "created").filter(|_| is_ours(card));
-    let recorded = created.and_then(|e| e.payload.get("source_task")?.as_str().map(str::to_owned));
-    recorded.or(read)
-}
-
-/// Whether whoever made a card may speak for a task: a worker of it, or nobody that is known as a worker.
-pub(crate) fn speaks_for(card: &Detail, source: &Detail, known: &[String]) -> bool {
-    let Some(maker) = card.place.made_by.as_deref() else { return true };
-    let worked = source.runs.iter().any(|r| r.profile.as_deref() == Some(maker));
-    worked || source.task.assignee.as_deref() == Some(maker) || !known.iter().any(|k| k == maker)
 }

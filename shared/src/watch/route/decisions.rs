@@ -5,18 +5,20 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
-use super::router::{Choice, Release, Target};
+use super::Rules;
 use super::seen::CardSeen;
-use super::{Rules, UNANSWERED, sources_of};
 use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step, hermes};
 use crate::cause::Cause;
 use crate::distress::decision::{self, Action, Child, Decision};
 use crate::distress::{self, Blocker, id_word, shown_id};
+use crate::policy::authorship;
+use crate::policy::authorship::HAND;
+use crate::policy::authorship::our_hold;
+use crate::policy::cards::identity::{UNANSWERED, is_ours, since_card, sources_of, titled};
+use crate::policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
+use crate::policy::routing::router::{Choice, Release, Target};
 use crate::quote;
 use crate::time::{Time, words};
-use crate::watch::distress::HAND;
-use crate::watch::word::{self, our_hold};
 
 /// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
 const GRACE: i64 = 600;
@@ -25,7 +27,7 @@ const DECIDED: &str = "watchbill_decided";
 
 /// Whether a finished card has nothing to say: it was one of us who closed it.
 fn is_settled(card: &Detail) -> bool {
-    card.events.iter().rev().find(|e| e.kind == "completed").is_some_and(word::is_ours)
+    card.events.iter().rev().find(|e| e.kind == "completed").is_some_and(authorship::is_ours)
 }
 
 /// When what a finished card says was dealt with; what it said before it was opened again does not count.
@@ -35,7 +37,7 @@ pub(super) fn read_at(card: &Detail) -> Option<Time> {
 
 fn read_in(card: &Detail) -> Option<&Event> {
     let from = card.events.iter().rposition(|e| e.kind == "completed").unwrap_or(0);
-    card.events[from..].iter().rev().find(|e| e.kind == DECIDED && word::is_ours(e))
+    card.events[from..].iter().rev().find(|e| e.kind == DECIDED && authorship::is_ours(e))
 }
 
 /// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
@@ -126,11 +128,11 @@ impl<'a> Rules<'a> {
         let incident = distress::is_incident(card.task.idempotency_key.as_deref());
         if incident {
             let tied = self.index.tied(&card.task.id).iter().map(|d| d.task.id.clone());
-            let left = |id: &String| self.task(id).is_some_and(|d| word::has_left(d, &card.task.id));
+            let left = |id: &String| self.task(id).is_some_and(|d| authorship::has_left(d, &card.task.id));
             return tied.chain(sources_of(card)).filter(|id| !left(id)).collect();
         }
         // The title is what everybody sees; a body may name anything.
-        super::cards::titled(card).into_iter().collect()
+        titled(card).into_iter().collect()
     }
 
     /// The steps of one decision, or why it is refused.
@@ -158,9 +160,7 @@ impl<'a> Rules<'a> {
         if let Some(why) = moved_on(d, card, goes_on) {
             return Err(why);
         }
-        let newer = |c: &CardSeen| {
-            c.detail.task.created_at > card.task.created_at && super::cards::is_ours(&c.detail)
-        };
+        let newer = |c: &CardSeen| c.detail.task.created_at > card.task.created_at && is_ours(&c.detail);
         if let Some(open) = self.index.first_card(&d.cards, newer) {
             return Err(format!("a newer card, {}, decides about it", open.detail.task.id));
         }
@@ -178,7 +178,7 @@ impl<'a> Rules<'a> {
         let said = one.reason.as_deref().map(|r| format!(": {}", quote::inline(r, 200))).unwrap_or_default();
         let because = format!("decided on card {}{said}", card.task.id);
         // A hold that only kept it for its card (`worker_gone`) does not say what stopped it; how its provider stands does.
-        let cause = our_hold(d).and_then(|(e, _)| word::cause_in(e.trail()?));
+        let cause = our_hold(d).and_then(|(e, _)| authorship::cause_in(e.trail()?));
         let cause = cause.filter(|c: &Cause| c.blocker_type().is_some());
         let why = Why::new("decision", because).cause(cause).fact("decided_by", json!(card.task.id));
         match &one.action {
@@ -218,7 +218,7 @@ impl<'a> Rules<'a> {
         let id = self.router.profile(to).id();
         let blocker = distress::blocker_in(&card.task.title);
         if blocker == Some(Blocker::RateLimited) {
-            let question = super::moving::ask(&self.router, d, Blocker::RateLimited, None);
+            let question = crate::policy::routing::moving::ask(&self.router, d, Blocker::RateLimited, None);
             if question.limiting.iter().any(|l| l.is_same(&id)) {
                 return Err(format!("{to} works with the provider that limited it"));
             }
@@ -263,7 +263,7 @@ impl<'a> Rules<'a> {
         let profile = d.task.assignee.as_deref()?;
         let (entry, state) = self.router.standing(profile)?;
         let blocker = why.cause.unwrap_or(entry.cause).blocker_type().filter(|_| state.is_held())?;
-        let question = super::moving::ask(&self.router, d, blocker, Some(entry.id.clone()));
+        let question = crate::policy::routing::moving::ask(&self.router, d, blocker, Some(entry.id.clone()));
         match self.router.choose(&question) {
             Choice::Move(to) if blocker.lies_with_provider() => Some(to),
             _ => None,
@@ -285,7 +285,7 @@ impl<'a> Rules<'a> {
                 return Err(format!("there is no profile {to} for child {}", i + 1));
             }
             let key = format!("split:{}:{}", card.task.id, i + 1);
-            made.push((crate::watch::distress::card_id(&self.pass.id, &key), child, to));
+            made.push((crate::policy::cards::steps::card_id(&self.pass.id, &key), child, to));
         }
         let ids: Vec<String> = made.iter().map(|(id, ..)| id.clone()).collect();
         let why = why.fact("split", json!(ids));
@@ -411,7 +411,7 @@ impl<'a> Rules<'a> {
                 continue;
             }
             // synthesize-distress asks again as often as that is allowed. Who stopped by its own hand asked for this card alone.
-            let told = |e: &&Event| e.kind == UNANSWERED && word::is_ours(e);
+            let told = |e: &&Event| e.kind == UNANSWERED && authorship::is_ours(e);
             let this = |e: &&Event| e.payload.get("card").and_then(Value::as_str) == Some(&card.task.id);
             let here = d.events.iter().filter(told).filter(this).map(|e| e.at).next_back();
             // Whichever of its cards it was left to be asked again for: that takes its time.
@@ -517,7 +517,7 @@ fn run_of(card: &Detail) -> Option<i64> {
 
 /// The event with which one of us made a card.
 fn made(card: &Detail) -> Option<&Event> {
-    card.events.iter().find(|e| e.kind == "created").filter(|_| super::cards::is_ours(card))
+    card.events.iter().find(|e| e.kind == "created").filter(|_| is_ours(card))
 }
 
 /// Whether the attempt that a card was written about still runs: it asks about a living worker.
@@ -531,18 +531,6 @@ fn is_about_the_newest(d: &Detail, card: &Detail) -> bool {
     unlinked && run_of(card).is_some() && d.newest_run().map(|r| r.id) == run_of(card)
 }
 
-/// What happened to a task since its card was made: since it was tied to it, in the order of its own history; by the clock
-/// only where nothing ties them.
-pub(crate) fn since_card<'d>(d: &'d Detail, card: &Detail) -> &'d [Event] {
-    let names = |v: Option<&Value>| v.and_then(Value::as_str) == Some(&card.task.id);
-    let ties = |e: &Event| {
-        (e.kind == "linked" && names(e.payload.get("parent"))) || names(e.trail().and_then(|t| t.get("card")))
-    };
-    let tied = d.events.iter().position(ties).map(|at| at + 1);
-    let later = || d.events.iter().position(|e| e.at > card.task.created_at);
-    &d.events[tied.or_else(later).unwrap_or(d.events.len())..]
-}
-
 /// Whether a card's decision about a task was carried out.
 fn is_decided_by(d: &Detail, card: &Detail) -> bool {
     d.events.iter().any(|e| decided_by(e) == Some(&card.task.id))
@@ -550,13 +538,13 @@ fn is_decided_by(d: &Detail, card: &Detail) -> bool {
 
 /// The card whose decision one of us carried out by this event.
 fn decided_by(e: &Event) -> Option<&str> {
-    e.trail().filter(|_| word::is_ours(e))?.get("decided_by")?.as_str()
+    e.trail().filter(|_| authorship::is_ours(e))?.get("decided_by")?.as_str()
 }
 
 /// Whether somebody else decided about a task by this event.
 pub(super) fn says_on(e: &Event) -> bool {
-    let parked = matches!(e.kind.as_str(), "scheduled" | "archived") && !word::is_ours(e);
-    word::is_fresh_start(e) || parked
+    let parked = matches!(e.kind.as_str(), "scheduled" | "archived") && !authorship::is_ours(e);
+    authorship::is_fresh_start(e) || parked
 }
 
 /// Whether a task still waits for the word of a card that is finished.
@@ -577,7 +565,7 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
             || (e.kind == "assigned" && d.task.status != Status::Blocked)
             // Another card's decision about it was carried out, be it that it waits for its provider now.
             || decided_by(e).is_some();
-        turn && (e.at > finished || (e.at == finished && word::is_ours(e)))
+        turn && (e.at > finished || (e.at == finished && authorship::is_ours(e)))
     };
     let is_newest =
         d.cards_made.iter().map(|c| c.created_at).max().is_none_or(|at| at <= card.task.created_at);
@@ -594,7 +582,9 @@ fn finished(card: &Detail) -> Time {
 fn is_waiting(d: &Detail) -> bool {
     match d.task.status {
         Status::Scheduled => our_hold(d).is_some(),
-        Status::Blocked => super::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_given_up(d),
+        Status::Blocked => {
+            crate::policy::routing::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_given_up(d)
+        }
         // Only what a loop of blocks sent there has a card of ours.
         Status::Triage => true,
         _ => false,

@@ -3,19 +3,23 @@
 
 use serde_json::{Map, Value, json};
 
-use super::moving::{Parting, Scribe, Why, ask, is_ours_to_move, until};
-use super::router::{Choice, Release, Router, Target};
-use super::{NAME, Rules, cards};
+use super::Rules;
 use crate::board::hermes::{self, CardAbout};
-use crate::board::{Detail, NewTask, Status, Step};
+use crate::board::{Detail, NewTask, Status};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State as Work};
+use crate::policy::authorship;
+use crate::policy::authorship::our_hold;
+use crate::policy::cards::identity;
+use crate::policy::routing::holds::is_decided_since;
+use crate::policy::routing::moving::{Parting, Why, ask, is_ours_to_move, until};
+use crate::policy::routing::router::{Choice, Release, Target};
 use crate::provider::Id;
 use crate::provider::ledger::State;
 use crate::quote;
+use crate::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::time::{Time, words};
-use crate::watch::word::{self, our_hold};
 
 /// The open card of a task, as far as it stands in the way.
 #[derive(Clone, Copy)]
@@ -46,7 +50,7 @@ impl<'a> Rules<'a> {
     /// Everything about work that waits for a provider.
     pub(super) fn look_after_holds(&mut self, before_cards: bool) {
         let is_cards_business = |tied: &Tied<'_>| match tied {
-            Tied::Own(card) => before_cards && !cards::is_ours(card),
+            Tied::Own(card) => before_cards && !identity::is_ours(card),
             _ => false,
         };
         let mut waiting = Vec::new();
@@ -83,8 +87,8 @@ impl<'a> Rules<'a> {
             Status::Scheduled => {
                 let (event, hold) = our_hold(d)?;
                 // What heal parked is judged by synthesize-distress first, which reads its log.
-                let routed = matches!(event.by(), Some(NAME | crate::watch::distress::NAME));
-                let cause = word::cause_in(hold);
+                let routed = matches!(event.by(), Some(ROUTE_BLOCKED | SYNTHESIZE_DISTRESS));
+                let cause = authorship::cause_in(hold);
                 let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, tied))?;
                 of(cause, blocker, Some(until(event, hold))).filter(|_| routed)
             }
@@ -168,9 +172,9 @@ impl<'a> Rules<'a> {
             needs: Some(format!("nothing more: it was moved to {} by rule", to.profile)),
             state: Work::Unknown,
         };
-        let id = crate::watch::distress::card_id(&self.pass.id, &key);
+        let id = crate::policy::cards::steps::card_id(&self.pass.id, &key);
         let summary = format!("Moved {} to {} without asking anybody: {ended}", d.task.id, to.profile);
-        let deciders = crate::watch::distress::orchestrators(
+        let deciders = crate::policy::cards::writer::orchestrators(
             self.config,
             self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone()),
         );
@@ -390,30 +394,12 @@ impl<'a> Rules<'a> {
 
     /// Who takes a task over that waits for a provider; `None` where it does not.
     fn taken_by(&self, d: &'a Detail) -> Option<Choice> {
-        let cause = our_hold(d).and_then(|(_, hold)| word::cause_in(hold));
+        let cause = our_hold(d).and_then(|(_, hold)| authorship::cause_in(hold));
         let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, self.tied(d)))?;
         let bound = blocker.lies_with_provider() && is_ours_to_move(d);
         let held = self.held_by(d).map(|(id, _)| id);
         bound.then(|| self.router.choose(&ask(&self.router, d, blocker, held)))
     }
-}
-
-/// Parks ready work whose provider is held, unless somebody set it free since.
-pub(crate) fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -> Option<Step> {
-    let profile = d.task.assignee.as_deref()?;
-    let (entry, state) = router.standing(profile).filter(|(_, s)| s.is_held())?;
-    if d.task.status != Status::Ready || !is_ours_to_move(d) || is_decided_since(d, entry.since) {
-        return None;
-    }
-    let until = entry.until.max(scribe.now.plus(1));
-    let why = format!("waits until {}: {}", until.local_clock(), entry.said(state));
-    let why = Why::new("provider-hold", why);
-    Some(scribe.held(d, &entry.id, until, why.cause(Some(entry.cause))))
-}
-
-/// Whether somebody set a task free or gave it to its profile after its provider began to refuse: they know better.
-fn is_decided_since(d: &Detail, since: Time) -> bool {
-    d.events.iter().any(|e| e.at >= since && word::is_fresh_start(e))
 }
 
 /// How a task leaves its card.
@@ -434,7 +420,7 @@ fn was_given(d: &Detail) -> bool {
         return true;
     }
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);
-    d.events[at..].iter().any(|e| e.kind == "assigned" && word::is_fresh_start(e))
+    d.events[at..].iter().any(|e| e.kind == "assigned" && authorship::is_fresh_start(e))
 }
 
 /// What a longer hold takes over from the one before: which attempt it is about. Not the provider's part: what was seen

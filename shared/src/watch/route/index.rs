@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cards::named;
 use super::seen::{CardSeen, Seen};
 use crate::board::{Detail, Status};
+use crate::policy::cards::identity::named;
 use crate::time::Time;
 
 /// Where everything stands among what was seen. All lists are in the order in which it was seen.

@@ -4,16 +4,12 @@
 //! It asks no model and starts no worker. What it cannot settle by rule it leaves to the orchestrator's card; what that
 //! cannot settle goes to a person.
 
-pub(crate) mod cards;
-pub(crate) mod decisions;
-pub mod facts;
-pub(crate) mod holds;
+mod cards;
+mod decisions;
+mod holds;
 mod index;
-mod lasting;
-pub(crate) mod moving;
-pub(crate) mod notices;
+mod notices;
 mod observe;
-pub(crate) mod router;
 pub mod seen;
 #[cfg(test)]
 mod tests;
@@ -21,27 +17,25 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::index::Index;
-use self::moving::Scribe;
-use self::router::Router;
 use self::seen::Seen;
-use super::{Decision, Left, OtherPolicy, Pass, Watcher, World, word};
+use super::watcher::Watcher;
 use crate::board::{Change, Detail, Status, Step};
 use crate::config::Config;
 use crate::distress;
 use crate::error::Result;
+use crate::policy::authorship;
+use crate::policy::cards::writer::orchestrators;
+use crate::policy::routing::moving::Scribe;
+use crate::policy::routing::router::Router;
+use crate::policy::{Decision, Left, OtherPolicy, Pass, World};
 use crate::time::Time;
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RouteBlocked;
 
-pub(crate) const NAME: &str = "route-blocked";
-/// The event with which a task is left to be asked about once more.
-pub(crate) const UNANSWERED: &str = "watchbill_unanswered";
-
 impl Watcher for RouteBlocked {
     type Seen = Seen;
-    const NAME: &'static str = NAME;
     const IS_REPLAYED: bool = true;
 
     fn new(_origin: &BTreeMap<String, String>) -> RouteBlocked {
@@ -105,7 +99,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     }
     let known = seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
     let hermes = seen.runtime.as_ref().and_then(|r| r.orchestrator.clone());
-    let orchestrators = super::distress::orchestrators(config, hermes);
+    let orchestrators = orchestrators(config, hermes);
     let mut rules = Rules {
         seen,
         index: Index::of(seen),
@@ -142,7 +136,7 @@ impl<'a> Rules<'a> {
     }
 
     fn hands_off(&self, d: &Detail) -> Option<String> {
-        word::hands_off(d, self.known)
+        authorship::hands_off(d, self.known)
     }
 
     fn push(&mut self, step: Step) {
@@ -179,9 +173,4 @@ impl<'a> Rules<'a> {
     fn hand(&self) -> String {
         distress::hand(self.seen.own_board, self.seen.slug.as_deref(), &self.seen.db)
     }
-}
-
-/// The sources a card names by itself: see [`cards::named`].
-pub(crate) fn sources_of(card: &Detail) -> BTreeSet<String> {
-    cards::named(card).into_iter().collect()
 }

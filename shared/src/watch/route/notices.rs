@@ -4,24 +4,17 @@
 use serde_json::{Value, json};
 
 use super::Rules;
-use super::moving::Why;
 use crate::board::{Detail, Status, hermes};
 use crate::distress::{self, id_word};
 use crate::names::is_profile;
+use crate::policy::authorship;
+use crate::policy::needs_operator::is_nobodys;
+use crate::policy::routing::moving::Why;
 use crate::quote;
 use crate::time::words;
-use crate::watch::word;
 
 /// Seconds a task may stand with nobody before that is worth a word: it may just be in the making.
 const FRESH: i64 = 300;
-
-/// Whether nobody will ever take a ready task: Hermes skips these without a word.
-pub(crate) fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
-    match assignee {
-        None => !own_board,
-        Some(name) => !known.is_empty() && name != "default" && !known.iter().any(|k| k == name),
-    }
-}
 
 impl<'a> Rules<'a> {
     /// Tells what stands still or runs on something outdated.
@@ -145,11 +138,14 @@ impl<'a> Rules<'a> {
 
 /// Whether this was said on the board in the present episode, which somebody's decision or a new attempt ends.
 fn was_told(d: &Detail, key: &str) -> bool {
-    let began =
-        d.events.iter().rposition(|e| word::is_fresh_start(e) || e.kind == "claimed").map_or(0, |i| i + 1);
+    let began = d
+        .events
+        .iter()
+        .rposition(|e| authorship::is_fresh_start(e) || e.kind == "claimed")
+        .map_or(0, |i| i + 1);
     let says = |e: &crate::board::Event| {
         e.kind == "watchbill_detected"
-            && word::is_ours(e)
+            && authorship::is_ours(e)
             && e.payload.get("key").and_then(Value::as_str) == Some(key)
     };
     d.events[began..].iter().any(says)
@@ -159,7 +155,7 @@ fn was_told(d: &Detail, key: &str) -> bool {
 mod tests {
     use super::*;
     use crate::board::{Event, Status};
-    use crate::watch::testing::{detail, event};
+    use crate::policy::testing::{detail, event};
 
     fn said(kind: &str, by: &str, key: &str) -> Event {
         event(kind, 90, json!({"by": by, "key": key, "watchbill": {"pass": "p"}}))

@@ -4,18 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::facts::{self, About};
-use super::router::Router;
-use super::seen::{CardSeen, GLANCED, Guarded, Seen, may_wait};
+use super::seen::{CardSeen, Guarded, Seen, may_wait};
 use crate::board::{Detail, Event, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
+use crate::policy::cards::identity::sources_of;
+use crate::policy::routing::facts;
+use crate::policy::routing::facts::About;
+use crate::policy::routing::router::Router;
 
 use crate::logs::LogEnd;
+use crate::policy::needs_operator::is_nobodys;
+use crate::policy::worktree_note;
+use crate::policy::worktree_note::TreeNotes;
+use crate::policy::{Pass, World};
+use crate::policy::{authorship, clock};
+use crate::runtime::LogAsk;
 use crate::time::Time;
-use crate::watch::handing::{self, TreeNotes};
-use crate::watch::{LogAsk, Pass, World, clock, word};
 
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
 const LATELY: i64 = 3_600;
@@ -24,7 +30,7 @@ const MOST_EVENTS: u32 = 2_000;
 
 pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let now = pass.now;
-    let rows = world.board.glance(&GLANCED)?;
+    let rows = world.board.glance(&Status::OPEN)?;
     let mut seen = Seen {
         now,
         runtime: None,
@@ -54,10 +60,10 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         seen.cards.push(closer(world, card, now));
     }
     let mut wanted: BTreeSet<String> = ids(&|t| !distress::is_card(t) && may_wait(t)).into_iter().collect();
-    wanted.extend(seen.cards.iter().flat_map(|c| super::sources_of(&c.detail)));
+    wanted.extend(seen.cards.iter().flat_map(|c| sources_of(&c.detail)));
     seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
     seen.answered = answered(world, &seen.tasks, &lately)?;
-    let sources = seen.answered.iter().flat_map(super::sources_of).filter(|id| !wanted.contains(id));
+    let sources = seen.answered.iter().flat_map(sources_of).filter(|id| !wanted.contains(id));
     let sources: Vec<String> = sources.collect::<BTreeSet<_>>().into_iter().collect();
     wanted.extend(sources.iter().cloned());
     seen.tasks.extend(world.board.look(&sources)?);
@@ -89,7 +95,7 @@ fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
         return TreeNotes::new();
     }
     let steps = super::decide(seen, pass, world.config).steps;
-    handing::observe(world.state, &steps, seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)))
+    worktree_note::observe(world.state, &steps, seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)))
 }
 
 /// In dispatch order: who comes first gets the next free place.
@@ -143,7 +149,7 @@ fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
     let cards = world.board.look(&ids)?;
     let known: BTreeSet<&String> = seen.tasks.iter().map(|d| &d.task.id).collect();
     let sources: BTreeSet<String> =
-        cards.iter().flat_map(super::sources_of).filter(|id| !known.contains(id)).collect();
+        cards.iter().flat_map(sources_of).filter(|id| !known.contains(id)).collect();
     seen.answered.extend(cards.into_iter().filter(|c| c.task.status == Status::Done));
     seen.tasks.extend(world.board.look(&sources.into_iter().collect::<Vec<_>>())?);
     Ok(())
@@ -152,7 +158,7 @@ fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
 /// Finished cards whose decision nobody carried out: those that waiting tasks were tied to, and those finished lately.
 fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)]) -> Result<Vec<Detail>> {
     let mut ids: BTreeSet<String> = tasks.iter().flat_map(finished_of).cloned().collect();
-    let theirs = |e: &Event| e.kind == "completed" && !word::is_ours(e);
+    let theirs = |e: &Event| e.kind == "completed" && !authorship::is_ours(e);
     let finished: BTreeSet<&String> = lately.iter().filter(|(_, e)| theirs(e)).map(|(id, _)| id).collect();
     let finished: Vec<String> = finished.into_iter().filter(|id| !ids.contains(*id)).cloned().collect();
     ids.extend(world.board.titled(&finished)?.into_iter().filter(distress::is_card).map(|t| t.id));
@@ -196,7 +202,7 @@ fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &[String]) -> Vec<
             Status::Ready => {
                 router.state(profile).is_held()
                     || seen.guarded.contains_key(&t.id)
-                    || super::notices::is_nobodys(t.assignee.as_deref(), known, world.board.is_own())
+                    || is_nobodys(t.assignee.as_deref(), known, world.board.is_own())
             }
             Status::Running => {
                 let changed = router.profile(profile).changed;

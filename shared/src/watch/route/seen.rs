@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::Routing;
 use crate::board::{Detail, Status, Task};
 use crate::cause::Cause;
+use crate::policy::routing::facts::Routing;
+use crate::policy::worktree_note::TreeNotes;
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
+use crate::runtime::Runtime;
 use crate::time::Time;
-use crate::watch::Runtime;
-use crate::watch::handing::TreeNotes;
 
 /// Everything one pass of `route-blocked` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,9 +98,6 @@ pub struct Guarded {
     /// Hermes' word for why.
     pub reason: String,
 }
-
-/// States that are glanced at.
-pub const GLANCED: [Status; 7] = Status::OPEN;
 
 /// Whether a row may wait for something that routing ends, from the row alone.
 pub(super) fn may_wait(t: &Task) -> bool {

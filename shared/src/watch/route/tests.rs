@@ -7,22 +7,24 @@ mod waits;
 
 use serde_json::{Value, json};
 
-use super::facts::{Routing, Sent};
-use super::router::Router;
+use super::decide;
 use super::seen::{CardSeen, Seen};
-use super::{NAME, decide};
 use crate::board::{CardMade, Change, Detail, Kin, Status, Step};
 use crate::cause::Cause;
 use crate::config::Config;
+use crate::policy::routing::facts::{Routing, Sent};
+use crate::policy::routing::router::Router;
+use crate::policy::testing::{NOW, ago, detail, event, run};
+use crate::policy::worktree_note::TreeNote;
+use crate::policy::{Decision, Pass};
 use crate::provider::ledger::{News, Sighting};
 use crate::provider::{Id, Profile};
+use crate::registry::ROUTE_BLOCKED;
+use crate::runtime::{Dispatcher, Runtime};
 use crate::time::Time;
-use crate::watch::handing::TreeNote;
-use crate::watch::testing::{NOW, ago, detail, event, run};
-use crate::watch::{Decision, Dispatcher, Pass, Runtime};
 
 fn pass() -> Pass {
-    Pass { id: "p".into(), program: NAME, now: NOW, clock_given: false, only: None, dry: false }
+    Pass { id: "p".into(), program: ROUTE_BLOCKED, now: NOW, clock_given: false, only: None, dry: false }
 }
 
 fn profile(name: &str, host: &str, fallbacks: &[&str]) -> Profile {
@@ -102,8 +104,8 @@ fn seen(routing: Routing) -> Seen {
 /// A task parked by route-blocked over a rate limit, until so many seconds from now.
 fn held(id: &str, until: i64) -> Detail {
     let mut d = detail(id, Status::Scheduled);
-    let hold = json!({"owner": NAME, "cause": "rate_limit", "since": ago(600).0, "until": NOW.plus(until).0});
-    d.events.push(event("scheduled", 600, json!({"by": NAME, "watchbill": {"hold": hold}})));
+    let hold = json!({"owner": ROUTE_BLOCKED, "cause": "rate_limit", "since": ago(600).0, "until": NOW.plus(until).0});
+    d.events.push(event("scheduled", 600, json!({"by": ROUTE_BLOCKED, "watchbill": {"hold": hold}})));
     d
 }
 

@@ -216,12 +216,12 @@ fn refused_key(e: &Event, profile: &str) -> Option<Time> {
 }
 
 /// What a pass of heal keeps to itself: a task that it leaves because its log cannot be read, without a word that anybody sees.
-pub(in crate::sim) fn silence(sim: &Sim, decision: &shared::watch::Decision) -> Option<String> {
+pub(in crate::sim) fn silence(sim: &Sim, decision: &shared::policy::Decision) -> Option<String> {
     let truth = sim.truth.borrow();
     if !truth.trials.on || !decision.findings.is_empty() {
         return None;
     }
-    let hidden = |l: &&shared::watch::Left| {
+    let hidden = |l: &&shared::policy::Left| {
         trials::is_veiled(&truth, &l.task) && l.unknown && l.because.contains("log cannot be read")
     };
     let left = decision.left.iter().find(hidden)?;

@@ -10,8 +10,8 @@ use super::{Start, Work, listen};
 use crate::board::{Outcome, Status, hermes};
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
+use crate::policy::worktree_note::TreeNote;
 use crate::tree::state::state;
-use crate::watch::handing::TreeNote;
 
 /// A task that was claimed for a worker that is not there yet.
 pub(in crate::cli) struct Handed<'a> {

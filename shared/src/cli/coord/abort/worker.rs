@@ -7,8 +7,8 @@ use super::super::work::Work;
 use super::super::{Coord, refused};
 use crate::error::Result;
 use crate::host::Life;
+use crate::policy::attempts::worker::AtWork;
 use crate::session::{Mapping, MappingStatus, mapping};
-use crate::watch::heal::AtWork;
 
 impl Coord<'_> {
     pub(super) fn abort_worker(&mut self, m: &Mapping, reason: Option<&str>) -> Result<u8> {

@@ -28,9 +28,9 @@ fn a_worker_that_said_it_ends_and_is_there_still_is_told_of_once() {
     assert_eq!(status_after(&d), None);
     let told = with!(left(1_200), |t| {
         let word = json!({"by": "heal", "key": "exited-worker", "watchbill": {"because": "x"}});
-        t.detail.events.push(event(people::TOLD, 100, word));
+        t.detail.events.push(event(needs_operator::TOLD, 100, word));
     });
-    assert!(people::waits(&told.detail).is_some());
+    assert!(needs_operator::waits(&told.detail).is_some());
     says(told, "- its worker wrote its exit code 20m ago");
 }
 
@@ -127,7 +127,7 @@ fn a_person_is_told_once_an_episode_and_listed_as_long_as_it_lasts() {
         "- Stalled: nothing written for 2h, the model was asked; a resume would",
     );
     assert!(line(&by(&stalled(&once), &config())).contains("a person was told at "));
-    let waits = |t: &TaskSeen| people::waits(&t.detail).map(|(why, _)| why);
+    let waits = |t: &TaskSeen| needs_operator::waits(&t.detail).map(|(why, _)| why);
     assert_eq!(waits(&stalled(&once)).as_deref(), Some("health:Stalled: as told"));
     // It is over: that is noted, once.
     begins(&well(&once), &config(), "tell health:Stalled: health:Stalled is over: worker alive: as seen");

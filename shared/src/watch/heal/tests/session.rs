@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::board::Detail;
+use crate::policy::attempts::session::{SessionSeen, Standing, judged};
 use crate::session::SessionId;
 use crate::session::evidence::{self, Answer, Failure, From, Message, Rows, Stream};
 use crate::session::{State, mapping};
-use crate::watch::heal::session::{SessionSeen, Standing, judged};
 
 /// A claim that still lasts, and a session that stands so and was last heard of then.
 fn leased(standing: Standing, active: i64) -> TaskSeen {

@@ -7,14 +7,14 @@ use crate::board::{Detail, Status, hermes};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::distress::id_word;
+use crate::policy::routing::moving::{Parting, Why};
+use crate::policy::routing::router::Router;
 use crate::provider::Id;
 use crate::provider::ledger::State;
+use crate::registry::SYNTHESIZE_DISTRESS;
+use crate::runtime::Dispatcher;
 use crate::time::words;
-use crate::watch::Dispatcher;
-use crate::watch::distress::NAME as SYNTHESIZER;
 use crate::watch::route::Rules;
-use crate::watch::route::moving::{Parting, Why};
-use crate::watch::route::router::Router;
 use crate::watch::route::seen::CardSeen;
 
 impl<'a> Rules<'a> {
@@ -126,7 +126,7 @@ impl<'a> Rules<'a> {
                 false => format!("hermes profile create {who}"),
             };
             self.decision.findings.push(format!("card {}: {because}; {mend}", d.task.id));
-            let hold = json!({"owner": SYNTHESIZER, "cause": because, "key": d.task.id, "until": until.0, "next": until.0});
+            let hold = json!({"owner": SYNTHESIZE_DISTRESS, "cause": because, "key": d.task.id, "until": until.0, "next": until.0});
             let why = self.with_refusal(card, Why::new("no-orchestrator", because)).fact("hold", hold);
             let step = self
                 .scribe

@@ -3,14 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::{is_ours, is_turn, was_given};
+use super::{is_turn, was_given};
 use crate::board::{Change, Detail, MOST_TEXT, Status, Step, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State};
+use crate::policy::cards::identity::is_ours;
+use crate::policy::routing::moving::Why;
 use crate::redact::redact;
-use crate::watch::distress::NAME as SYNTHESIZER;
-use crate::watch::route::moving::Why;
-use crate::watch::route::{NAME, Rules};
+use crate::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
+use crate::watch::route::Rules;
 
 impl<'a> Rules<'a> {
     /// Takes somebody else's folder off a card.
@@ -88,7 +89,7 @@ impl<'a> Rules<'a> {
             what.push(format!("{to} instead of {}", t.status));
             events.push((
                 kind,
-                json!({"actor": NAME, "reason": "a distress card bypasses triage", "forced": false}),
+                json!({"actor": ROUTE_BLOCKED, "reason": "a distress card bypasses triage", "forced": false}),
             ));
         }
         if changes.is_empty() {
@@ -139,7 +140,7 @@ impl<'a> Rules<'a> {
 
     pub(super) fn queued(&self, card: &str) -> Value {
         let until = self.seen.now.plus(seconds(self.config.heal.hold));
-        json!({"owner": SYNTHESIZER, "cause": "queued behind other cards", "key": card, "until": until.0, "next": until.0})
+        json!({"owner": SYNTHESIZE_DISTRESS, "cause": "queued behind other cards", "key": card, "until": until.0, "next": until.0})
     }
 }
 

@@ -148,7 +148,7 @@ fn an_orchestrator_behind_the_limited_provider_gives_its_cards_away() {
     assert_eq!(status(&d.steps[0]), Some(&Status::Ready));
     let said = payload(&d.steps[0], "assigned").unwrap();
     assert!(
-        super::super::facts::of_event("x", &event("assigned", 0, said)).is_some(),
+        crate::policy::routing::facts::of_event("x", &event("assigned", 0, said)).is_some(),
         "the ledger hears of it"
     );
 }
@@ -177,7 +177,7 @@ fn who_may_speak_for_a_task() {
         let mut source = detail("t_00000001", Status::Blocked);
         source.task.assignee = Some(assignee.into());
         source.runs = worked.iter().map(|p| run(1, p, Some("crashed"))).collect();
-        crate::watch::route::cards::speaks_for(&c, &source, &known)
+        crate::policy::cards::identity::speaks_for(&c, &source, &known)
     };
     assert!(by(None, "sol", &[]), "nobody says who made it");
     assert!(
@@ -465,7 +465,7 @@ fn an_incident_is_over_for_what_was_taken_off_its_card() {
     c.detail.events[0].at = ago(9_000);
     let mut d = detail("t_00000001", Status::Blocked);
     d.events.push(event("linked", 9_000, json!({"by": "synthesize-distress", "parent": "t_0000cafe"})));
-    d.events.push(event("unlinked", 8_000, json!({"by": NAME, "parent": "t_0000cafe"})));
+    d.events.push(event("unlinked", 8_000, json!({"by": ROUTE_BLOCKED, "parent": "t_0000cafe"})));
     d.events.push(event("gave_up", 60, json!({"limit_source": "dispatcher"})));
     let s = with(c, d);
     let out = told(&s);

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::RateLimitRoute;
 use crate::distress::Blocker;
-use crate::watch::route::moving::ask;
-use crate::watch::route::router::{Choice, Release, moves};
+use crate::policy::routing::moving::ask;
+use crate::policy::routing::router::{Choice, Release, moves};
 
 /// The profile that is chosen, or the first word of why there is none.
 fn chosen(routing: &Routing, config: &Config, d: &Detail, blocker: Blocker) -> String {
@@ -216,7 +216,11 @@ fn one_probes_and_the_rest_waits() {
 #[test]
 fn moves_are_counted_whoever_makes_them_once_there_is_a_card() {
     let by_us = |at: i64| {
-        event("assigned", at, json!({"by": NAME, "watchbill": {"sent": {"profile": "sol", "move": true}}}))
+        event(
+            "assigned",
+            at,
+            json!({"by": ROUTE_BLOCKED, "watchbill": {"sent": {"profile": "sol", "move": true}}}),
+        )
     };
     let by_hand = |kind: &str, at: i64| event(kind, at, json!({"assignee": "sol"}));
     let with = |events: Vec<crate::board::Event>, card: Option<i64>| {

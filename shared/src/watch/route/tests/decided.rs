@@ -67,9 +67,9 @@ fn each_decision_is_carried_out_once() {
 
     // Dealt with.
     let mut s = answered(decision("human", json!({})));
-    let note = json!({"by": NAME, "accepted": 1});
+    let note = json!({"by": ROUTE_BLOCKED, "accepted": 1});
     s.answered[0].events.push(event("watchbill_decided", 100, note));
-    let by = json!({"by": NAME, "watchbill": {"decided_by": "t_0000cafe"}});
+    let by = json!({"by": ROUTE_BLOCKED, "watchbill": {"decided_by": "t_0000cafe"}});
     s.tasks[0].events.push(event("blocked", 100, by));
     assert_eq!(told(&s).steps, []);
 }
@@ -211,7 +211,11 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
             e.at = ago(completed);
         }
         for (at, card) in unanswered {
-            s.tasks[0].events.push(event("watchbill_unanswered", at, json!({"by": NAME, "card": card})));
+            s.tasks[0].events.push(event(
+                "watchbill_unanswered",
+                at,
+                json!({"by": ROUTE_BLOCKED, "card": card}),
+            ));
         }
         let d = told(&s);
         let is_handed_over = actions(&d).iter().any(|(_, action)| *action == "hand-over");
@@ -286,7 +290,7 @@ fn what_somebody_did_with_a_task_after_its_card_is_an_answer() {
         d.events.push(event("unblocked", 500, json!({"by": "anna"})));
     }));
     let parked = |seconds: i64| {
-        let by = json!({"by": NAME, "watchbill": {"decided_by": "t_0000beef"}});
+        let by = json!({"by": ROUTE_BLOCKED, "watchbill": {"decided_by": "t_0000beef"}});
         move |d: &mut Detail| d.events.push(event("noted", seconds, by.clone()))
     };
     assert!(!is_asked_about(&parked(600)), "another card's decision was carried out");
@@ -356,7 +360,7 @@ fn what_stopped_at_a_limit_set_by_hand_may_be_left_to_a_person_and_nothing_else(
 fn what_was_left_behind_a_card_of_ours_is_not_forgotten() {
     let mut s = answered(decision("unblock", json!({})));
     s.answered[0].events.retain(|e| e.kind == "created");
-    s.answered[0].events.push(event("completed", 700, json!({"by": NAME})));
+    s.answered[0].events.push(event("completed", 700, json!({"by": ROUTE_BLOCKED})));
     let d = told(&s);
     assert_eq!(actions(&d), [("t_00000001", "ask-again")]);
 }
@@ -367,7 +371,7 @@ fn whoever_was_asked_again_has_ten_minutes_from_then() {
         let mut s = answered(json!({}));
         s.answered[0].runs.clear();
         s.answered[0].events = vec![event("created", 9_000, json!({})), event("completed", 5_000, json!({}))];
-        let again = json!({"by": NAME, "card": "t_0000caf0"});
+        let again = json!({"by": ROUTE_BLOCKED, "card": "t_0000caf0"});
         s.tasks[0].events.push(event("watchbill_unanswered", other_ago, again));
         super::told(&s).steps.len()
     };
@@ -383,7 +387,7 @@ fn a_refused_decision_leaves_nobody_in_silence() {
         s.answered[0].events.push(event(
             "watchbill_decided",
             900,
-            json!({"by": NAME, "accepted": 0, "refused": 1}),
+            json!({"by": ROUTE_BLOCKED, "accepted": 0, "refused": 1}),
         ));
         s.tasks[0].task.status = status;
         s.tasks[0].events = vec![event("created", 9_000, json!({})), newest];
@@ -402,7 +406,7 @@ fn a_refused_decision_leaves_nobody_in_silence() {
 #[test]
 fn what_a_decision_does_not_name_is_asked_about_again_at_once() {
     let mut s = answered(json!([{"task": "t_00000002", "action": "unblock"}]));
-    let done = json!({"by": NAME, "accepted": 1, "refused": 0});
+    let done = json!({"by": ROUTE_BLOCKED, "accepted": 1, "refused": 0});
     s.answered[0].events.push(event("watchbill_decided", 100, done));
     s.answered[0].task.idempotency_key = Some("distress:incident:a:1".into());
     let d = told(&s);
@@ -410,7 +414,7 @@ fn what_a_decision_does_not_name_is_asked_about_again_at_once() {
     assert_eq!(d.findings, [""; 0], "nothing was refused");
     assert!(d.steps[0].because.ends_with("with a decision that does not name it"), "{d:?}");
     // It was asked about again: no word of this in later passes.
-    let again = json!({"by": NAME, "card": "t_0000cafe"});
+    let again = json!({"by": ROUTE_BLOCKED, "card": "t_0000cafe"});
     s.tasks[0].events.push(event("watchbill_unanswered", 60, again));
     let d = told(&s);
     assert_eq!((d.steps.len(), d.findings.len()), (0, 0), "{d:?}");
@@ -423,7 +427,7 @@ fn a_task_read_before_another_pass_moved_it_is_no_finding() {
         s.answered[0].events.push(event(
             "watchbill_decided",
             ago,
-            json!({"by": NAME, "accepted": 1, "refused": refused}),
+            json!({"by": ROUTE_BLOCKED, "accepted": 1, "refused": refused}),
         ));
         let d = told(&s);
         d.findings.len() + d.notices.len()
@@ -457,15 +461,18 @@ fn what_a_card_said_before_it_was_opened_again_is_not_what_it_says_now() {
         super::super::decisions::read_at(&d)
     };
     let completed = |at: i64| event("completed", at, json!({}));
-    assert_eq!(card(vec![completed(900), note(800, NAME), note(700, NAME)]), Some(ago(700)));
-    assert_eq!(card(vec![completed(900), note(800, NAME), completed(600)]), None);
+    assert_eq!(
+        card(vec![completed(900), note(800, ROUTE_BLOCKED), note(700, ROUTE_BLOCKED)]),
+        Some(ago(700))
+    );
+    assert_eq!(card(vec![completed(900), note(800, ROUTE_BLOCKED), completed(600)]), None);
     assert_eq!(card(vec![completed(900), note(800, "tuesday")]), None);
-    assert_eq!(card(vec![note(800, NAME)]), Some(ago(800)), "somebody wrote only its state");
+    assert_eq!(card(vec![note(800, ROUTE_BLOCKED)]), Some(ago(800)), "somebody wrote only its state");
 
     // Who finished it again has the whole time again, and it is no refused decision that is talked about.
     let mut s = answered(json!({}));
     s.answered[0].runs.clear();
-    s.answered[0].events = vec![completed(5_000), note(4_000, NAME), completed(700)];
+    s.answered[0].events = vec![completed(5_000), note(4_000, ROUTE_BLOCKED), completed(700)];
     let d = told(&s);
     let said = d.notices.values().next().unwrap();
     assert!(said.contains("completed 11m ago without a decision"), "{d:?}");
@@ -521,7 +528,7 @@ fn what_one_of_us_took_off_an_incident_is_not_decided_about_on_its_card() {
     assert_eq!(told(&s).steps[0].task, "t_00000001");
     s.tasks[0].parents.clear();
     s.tasks[0].cards_made.clear();
-    let parted = json!({"by": NAME, "parent": "t_0000cafe"});
+    let parted = json!({"by": ROUTE_BLOCKED, "parent": "t_0000cafe"});
     s.tasks[0].events.insert(1, event("unlinked", 700, parted));
     assert!(said(&told(&s)).contains("not the task of this card"));
 }

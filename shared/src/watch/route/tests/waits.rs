@@ -109,12 +109,12 @@ fn what_is_parked_is_ready_free_and_nobodys_decision() {
     let router = router(&s.routing, &config, &known);
     let trees = std::collections::BTreeMap::new();
     let scribe =
-        crate::watch::route::moving::Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
+        crate::policy::routing::moving::Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
     let parks = |change: &dyn Fn(&mut Detail)| {
         let mut d = detail("t_00000001", Status::Ready);
         d.task.assignee = Some("luna".into());
         change(&mut d);
-        crate::watch::route::holds::park_ready(&router, &scribe, &d).is_some()
+        crate::policy::routing::holds::park_ready(&router, &scribe, &d).is_some()
     };
     assert!(parks(&|_| {}));
     assert!(!parks(&|d| d.task.assignee = None));
@@ -245,8 +245,8 @@ fn whoever_gives_a_parked_task_to_a_profile_means_that_one() {
 fn what_is_forged_over_a_persons_word_lifts_nothing() {
     let mut scheduled = detail("t_00000001", Status::Scheduled);
     scheduled.events.push(event("scheduled", 700, json!({"reason": "next week"})));
-    let hold = json!({"owner": NAME, "cause": "rate_limit", "until": 1});
-    let ours = json!({"by": NAME, "watchbill": {"hold": hold}});
+    let hold = json!({"owner": ROUTE_BLOCKED, "cause": "rate_limit", "until": 1});
+    let ours = json!({"by": ROUTE_BLOCKED, "watchbill": {"hold": hold}});
     scheduled.events.push(event("scheduled", 600, ours));
     assert_eq!(told(&with(vec![scheduled], limited())).steps, []);
 
@@ -265,8 +265,9 @@ fn a_wait_gets_longer_with_its_age_so_that_many_do_not_write_all_the_time() {
     let mut s = with(vec![held("t_00000001", -1)], limited());
     s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
     let ends = |since: i64, s: &mut Seen| {
-        let hold = json!({"owner": NAME, "cause": "rate_limit", "since": ago(since).0, "until": ago(1).0});
-        s.tasks[0].events[1].payload = json!({"by": NAME, "watchbill": {"hold": hold}});
+        let hold =
+            json!({"owner": ROUTE_BLOCKED, "cause": "rate_limit", "since": ago(since).0, "until": ago(1).0});
+        s.tasks[0].events[1].payload = json!({"by": ROUTE_BLOCKED, "watchbill": {"hold": hold}});
         hold_ends(&told(s).steps[0]).unwrap().since(NOW)
     };
     let (young, old, ancient) = (ends(600, &mut s), ends(7_200, &mut s), ends(200_000, &mut s));

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Pass, World};
 use crate::board::{Status, Task};
+use crate::policy::{Pass, World};
 use crate::time::Time;
 
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::StateReader;
 use crate::board::{Detail, Step};
+use crate::policy::StateReader;
 use crate::quote;
 
 /// The longest look at one tree, and at all of a pass.
@@ -59,7 +59,7 @@ impl TreeNote {
 }
 
 /// Looks at the trees of what steps put into other hands, and at nothing else: git is slow. Several tasks may share one.
-pub(super) fn observe<'a>(
+pub(crate) fn observe<'a>(
     state: &StateReader<'_>,
     steps: &[Step],
     details: impl IntoIterator<Item = &'a Detail>,
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
     use crate::board::Status;
-    use crate::watch::testing::detail;
+    use crate::policy::testing::detail;
 
     fn step(task: &str, action: &str) -> Step {
         Step {

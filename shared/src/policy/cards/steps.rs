@@ -3,21 +3,23 @@
 
 use serde_json::{Map, Value, json};
 
-use super::queue::{Slot, about};
-use super::seen::SourceSeen;
-use super::trouble::{Trouble, Verdict};
-use super::{DAY, NAME, Rules, WRITERS};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
 use crate::config::span::seconds;
 use crate::distress::Distress;
-use crate::provider::Id;
+use crate::policy::attempts::ended;
+use crate::policy::cards::asked::asked;
+use crate::policy::cards::identity::is_writer;
+use crate::policy::cards::queue::Slot;
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::writer::{CardWriter, DAY, Trouble};
+use crate::provider::{Id, Profile};
 use crate::quote;
+use crate::registry::SYNTHESIZE_DISTRESS;
 use crate::time::{Time, backoff};
-use crate::watch::ended;
 
 /// The key under which a repetition finds the card of one cause in one attempt.
-pub(super) fn key(source: &str, word: &str, run: i64) -> String {
+pub(crate) fn key(source: &str, word: &str, run: i64) -> String {
     format!("distress:{source}:{word}:{run}")
 }
 
@@ -28,15 +30,10 @@ pub(crate) fn card_id(pass: &str, key: &str) -> String {
 }
 
 /// Whether a card of ours said when it was made that its source is still to be linked.
-pub(super) fn wants_link(card: &Detail) -> bool {
+pub(crate) fn wants_link(card: &Detail) -> bool {
     let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e));
     let linked = created.and_then(|e| e.trail()?.get("linked")?.as_bool());
     linked == Some(false) && !card.task.title.is_empty() && case_of(card) != Some("block-loop")
-}
-
-/// Whether one of the programs that write cards left an event.
-pub(super) fn is_writer(e: &crate::board::Event) -> bool {
-    e.by().is_some_and(|by| WRITERS.contains(&by))
 }
 
 fn case_of(card: &Detail) -> Option<&str> {
@@ -45,16 +42,16 @@ fn case_of(card: &Detail) -> Option<&str> {
 }
 
 /// A card that is to be made, and the source in whose step that happens.
-pub(super) struct Made {
+pub(crate) struct Made {
     /// Its id.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The change that makes it.
-    pub(super) change: Change,
+    pub(crate) change: Change,
 }
 
-impl Rules<'_> {
+impl CardWriter<'_> {
     /// The card for one source, or for many where `more` names the others.
-    pub(super) fn card(
+    pub(crate) fn card(
         &self,
         s: &SourceSeen,
         t: &Trouble,
@@ -66,7 +63,7 @@ impl Rules<'_> {
     }
 
     /// The same with a template that somebody filled in.
-    pub(super) fn card_of(
+    pub(crate) fn card_of(
         &self,
         s: &SourceSeen,
         t: &Trouble,
@@ -88,7 +85,7 @@ impl Rules<'_> {
     }
 
     /// A card's row.
-    pub(super) fn new_card(
+    pub(crate) fn new_card(
         &self,
         s: &SourceSeen,
         t: &Trouble,
@@ -113,7 +110,7 @@ impl Rules<'_> {
     }
 
     /// The key of a card for this trouble. One attempt may be asked about twice.
-    pub(super) fn unused_key(&self, s: &SourceSeen, t: &Trouble) -> String {
+    pub(crate) fn unused_key(&self, s: &SourceSeen, t: &Trouble) -> String {
         let key = key(&s.detail.task.id, t.word, t.run);
         let again = format!("{key}:");
         let had = s.detail.cards_made.iter().filter(|c| c.key == key || c.key.starts_with(&again)).count();
@@ -121,7 +118,7 @@ impl Rules<'_> {
     }
 
     /// The step on one source that ties it to its card, which `made` makes in the same breath where it is not there yet.
-    pub(super) fn tie(
+    pub(crate) fn tie(
         &self,
         s: &SourceSeen,
         t: &Trouble,
@@ -163,78 +160,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Ties a task to its open card after the fact: the card becomes its parent, and it is parked.
-    pub(super) fn hold_to(&self, d: &Detail, card: &Detail, link: bool, park: bool) -> Verdict {
-        let (now, policy) = (self.seen.now, &self.config.heal);
-        let until = now.plus(backoff(seconds(policy.hold), 0, seconds(policy.hold_max), &d.task.id));
-        let (id, word) = (&card.task.id, about(card).map_or_else(|| "card".to_owned(), |(word, _)| word));
-        let because = match (link, park) {
-            (true, false) => format!("its worker has ended; card {id} decides"),
-            (_, _) => {
-                format!("its card {id} is open; held until {until}, so that nobody sets it free undecided")
-            }
-        };
-        let mut more = Map::new();
-        more.insert("card".into(), json!(id));
-        if park {
-            more.insert("hold".into(), hold(&word, id, now, until));
-        }
-        let trail = Trail {
-            by: NAME,
-            pass: &self.pass.id,
-            clock_given: self.pass.clock_given,
-            case: "open-card",
-            cause: None,
-            because: &because,
-            more,
-        };
-        let tie = hermes::Tie { card: id, link, park: park.then_some(until), cause: &word };
-        Verdict::Act(Box::new(Step {
-            task: d.task.id.clone(),
-            action: if park { "park" } else { "link" }.into(),
-            case: "open-card".into(),
-            cause: None,
-            expect: Some(Expect::of(d)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes: hermes::tied(d, tie, &trail),
-            because,
-        }))
-    }
-
-    /// Its cards are used up: what is left is a person.
-    pub(super) fn beyond(&self, s: &SourceSeen, t: &Trouble, made: usize) -> Verdict {
-        let d = &s.detail;
-        // A rule moves it once its worker has ended, without any card.
-        if let Some(why) = t.wait {
-            return Verdict::Leave(why.into());
-        }
-        if !t.link || (d.task.status == Status::Blocked && hermes::is_sticky(&d.events)) {
-            return Verdict::Finding(format!(
-                "{} needs a person: {made} cards in a day did not help. {}",
-                d.task.id, t.what
-            ));
-        }
-        let because = format!("{made} cards in a day did not help: needs a person. {}", t.what);
-        let trail = self.trail(t, &because, self.facts(s, t));
-        let assignee = self.config.people.assignee.as_deref();
-        let changes = hermes::needs_person(d, "cards-used-up", assignee, &trail);
-        Verdict::Act(Box::new(Step {
-            task: d.task.id.clone(),
-            action: "hand-over".into(),
-            case: t.case.into(),
-            cause: t.cause,
-            expect: Some(Expect::of(d)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
-            because,
-        }))
-    }
-
-    pub(super) fn trail<'a>(&'a self, t: &Trouble, because: &'a str, more: Map<String, Value>) -> Trail<'a> {
+    pub(crate) fn trail<'a>(&'a self, t: &Trouble, because: &'a str, more: Map<String, Value>) -> Trail<'a> {
         Trail {
             by: self.pass.program,
             pass: &self.pass.id,
@@ -247,7 +173,7 @@ impl Rules<'_> {
     }
 
     /// Machine-readable facts of a verdict; what a later pass groups and holds by.
-    pub(super) fn facts(&self, s: &SourceSeen, t: &Trouble) -> Map<String, Value> {
+    pub(crate) fn facts(&self, s: &SourceSeen, t: &Trouble) -> Map<String, Value> {
         let mut facts = Map::new();
         let mut note = |k: &str, v: Value| {
             if !v.is_null() {
@@ -273,35 +199,35 @@ impl Rules<'_> {
     }
 
     /// Host and port of the endpoint that failed: the log's word, else the profile's configuration.
-    pub(super) fn host(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
+    pub(crate) fn host(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
         let said = t.evidence.as_ref().and_then(|e| e.endpoint_host.clone());
         said.or_else(|| self.profile(s)?.endpoint.clone())
     }
 
     /// What stands for the provider wherever sources are put together: its endpoint, else its name, else the profile: all its
     /// work goes to one provider, whichever that is, unless a task says otherwise.
-    pub(super) fn place(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
+    pub(crate) fn place(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
         let d = &s.detail;
         let own = d.place.model_override.is_none() && d.place.provider_override.is_none();
         let of_profile = || own.then(|| worked_by(d).map(|p| format!("profile {p}"))).flatten();
         self.host(s, t).or_else(|| self.provider(s)).or_else(of_profile)
     }
 
-    pub(super) fn provider(&self, s: &SourceSeen) -> Option<String> {
+    pub(crate) fn provider(&self, s: &SourceSeen) -> Option<String> {
         self.profile(s)?.provider.clone()
     }
 
-    fn profile(&self, s: &SourceSeen) -> Option<&crate::provider::Profile> {
+    fn profile(&self, s: &SourceSeen) -> Option<&Profile> {
         self.seen.profiles.get(worked_by(&s.detail)?)
     }
 
     /// Whether a profile's requests go where the failed ones went.
-    pub(super) fn shares_provider(&self, s: &SourceSeen, t: &Trouble, profile: &str) -> bool {
+    pub(crate) fn shares_provider(&self, s: &SourceSeen, t: &Trouble, profile: &str) -> bool {
         self.seen.profiles.get(profile).is_some_and(|other| other.id().is_same(&self.id(s, t)))
     }
 
     /// The provider that failed: by the name its profile gives it, and the host the log names.
-    pub(super) fn id(&self, s: &SourceSeen, t: &Trouble) -> Id {
+    pub(crate) fn id(&self, s: &SourceSeen, t: &Trouble) -> Id {
         Id::new(self.provider(s).as_deref(), self.host(s, t).as_deref())
     }
 
@@ -310,7 +236,7 @@ impl Rules<'_> {
         let (now, policy) = (self.seen.now, &self.config.heal);
         let most = seconds(policy.hold_max);
         let stated = t.evidence.as_ref().and_then(|e| e.resets).filter(|r| *r > now);
-        let had = super::history::asked(&s.detail).iter().filter(|a| now.since(a.at) < DAY).count();
+        let had = asked(&s.detail).iter().filter(|a| now.since(a.at) < DAY).count();
         let had = i64::try_from(had).unwrap_or(i64::MAX);
         let wait = backoff(seconds(policy.hold), had, most, &s.detail.task.id);
         stated.map_or(now.plus(wait), |r| r.min(now.plus(most)))
@@ -340,9 +266,9 @@ fn worked_by(d: &Detail) -> Option<&str> {
 }
 
 /// A hold's own record: who holds it, why, since when, and when it ends.
-fn hold(word: &str, card: &str, since: Time, until: Time) -> Value {
+pub(crate) fn hold(word: &str, card: &str, since: Time, until: Time) -> Value {
     json!({
-        "owner": NAME, "cause": word, "key": format!("card:{card}"), "card": card,
+        "owner": SYNTHESIZE_DISTRESS, "cause": word, "key": format!("card:{card}"), "card": card,
         "since": since.0, "next": until.0, "until": until.0,
     })
 }

@@ -4,58 +4,61 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::seen::SourceSeen;
-use super::trouble::Trouble;
-use super::{NAME, Rules, compose};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Detail, Expect, Status, Step};
 use crate::distress::Blocker;
+use crate::policy::authorship;
+use crate::policy::authorship::HAND;
+use crate::policy::cards::identity::is_writer;
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::writer::{CardWriter, Trouble, orchestrators};
+use crate::policy::{Decision, Left};
+use crate::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::time::Time;
-use crate::watch::{Decision, Left, route, word};
 
 /// Why a card waits whose orchestrator would die of what it is asked about.
-pub(super) const SAME_WALL: &str =
+pub(crate) const SAME_WALL: &str =
     "the orchestrator works with the provider that refuses; name another one (orchestrator.fallbacks)";
 
 /// Why a card waits whose task a rule will move.
-pub(super) const WORKER_RUNS: &str =
+pub(crate) const WORKER_RUNS: &str =
     "its worker still runs; it is moved to another provider once that has ended";
 
 /// Who takes the cards.
-pub(super) struct Orchestrator {
+pub(crate) struct Orchestrator {
     /// The profile.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Why it cannot take any.
-    pub(super) problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 /// Where one card goes.
 #[derive(Debug, Clone)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     /// Its assignee.
-    pub(super) orchestrator: String,
+    pub(crate) orchestrator: String,
     /// Why it must wait; `None` is `ready` at once.
-    pub(super) wait: Option<String>,
+    pub(crate) wait: Option<String>,
 }
 
 /// The places that are left.
-pub(super) struct Queue {
+pub(crate) struct Queue {
     orchestrator: String,
     problem: Option<String>,
     free: usize,
 }
 
 impl Queue {
-    pub(super) fn new(rules: &Rules<'_>) -> Queue {
-        let Orchestrator { name, problem } = rules.orchestrator();
+    pub(crate) fn new(writer: &CardWriter<'_>) -> Queue {
+        let Orchestrator { name, problem } = writer.orchestrator();
         let at_work = |c: &&Detail| matches!(c.task.status, Status::Ready | Status::Running);
-        let taken = rules.seen.cards.iter().filter(at_work).count();
-        let most = usize::try_from(rules.config.distress.max_open_cards).unwrap_or(usize::MAX);
+        let taken = writer.seen.cards.iter().filter(at_work).count();
+        let most = usize::try_from(writer.config.distress.max_open_cards).unwrap_or(usize::MAX);
         Queue { orchestrator: name, problem, free: most.saturating_sub(taken) }
     }
 
     /// A place for the card of one trouble.
-    pub(super) fn take(&mut self, rules: &Rules<'_>, s: &SourceSeen, t: &Trouble) -> Slot {
+    pub(crate) fn take(&mut self, writer: &CardWriter<'_>, s: &SourceSeen, t: &Trouble) -> Slot {
         let mut orchestrator = self.orchestrator.clone();
         if let Some(why) = t.wait {
             return Slot { orchestrator, wait: Some(why.into()) };
@@ -65,10 +68,10 @@ impl Queue {
         }
         // An orchestrator behind the same wall dies of it too.
         let walled = |p: &str| {
-            rules.held.contains(p) || (t.blocker == Blocker::RateLimited && rules.shares_provider(s, t, p))
+            writer.held.contains(p) || (t.blocker == Blocker::RateLimited && writer.shares_provider(s, t, p))
         };
         if walled(&orchestrator) {
-            match rules.stand_ins().into_iter().find(|p| !walled(p)) {
+            match writer.stand_ins().into_iter().find(|p| !walled(p)) {
                 Some(other) => orchestrator = other,
                 None => return Slot { orchestrator, wait: Some(SAME_WALL.into()) },
             }
@@ -81,26 +84,27 @@ impl Queue {
     }
 
     /// Places that other cards of this pass have taken.
-    pub(super) fn take_away(&mut self, places: usize) {
+    pub(crate) fn take_away(&mut self, places: usize) {
         self.free = self.free.saturating_sub(places);
     }
 
     /// Places that cards leave in this pass.
-    pub(super) fn give_back(&mut self, places: usize) {
+    pub(crate) fn give_back(&mut self, places: usize) {
         self.free += places;
     }
 
     /// The place of a card that is there already.
-    pub(super) fn joined(&self) -> Slot {
+    pub(crate) fn joined(&self) -> Slot {
         Slot { orchestrator: self.orchestrator.clone(), wait: None }
     }
 
     /// Lets the cards go that waited longest, as far as there are places. Says why the others wait.
-    pub(super) fn release(&mut self, rules: &Rules<'_>, decision: &mut Decision) {
+    pub(crate) fn release(&mut self, writer: &CardWriter<'_>, decision: &mut Decision) {
         let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
-        let waits =
-            |c: &&Detail| held(c).is_some() && word::undone(c).is_none() && !changed.contains(&c.task.id);
-        let mut waiting: Vec<&Detail> = rules.seen.cards.iter().filter(waits).collect();
+        let waits = |c: &&Detail| {
+            held(c).is_some() && authorship::undone(c).is_none() && !changed.contains(&c.task.id)
+        };
+        let mut waiting: Vec<&Detail> = writer.seen.cards.iter().filter(waits).collect();
         waiting.sort_by_key(|c| (c.task.created_at, c.task.id.clone()));
         let mut stuck: BTreeMap<String, usize> = BTreeMap::new();
         for card in waiting {
@@ -108,27 +112,27 @@ impl Queue {
             let given = card
                 .events
                 .iter()
-                .any(|e| e.kind == "assigned" && !word::is_ours(e) && e.by() != Some(super::HAND));
+                .any(|e| e.kind == "assigned" && !authorship::is_ours(e) && e.by() != Some(HAND));
             let given = card.task.assignee.clone().filter(|_| given);
             // Past its hold the worker is somebody's to look at: it lives, and is refused still.
-            if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && rules.seen.now < until) {
+            if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && writer.seen.now < until) {
                 let because = WORKER_RUNS.to_owned();
                 decision.left.push(Left::new(&card.task.id, because));
                 continue;
             }
-            let walled = held(card).is_some_and(|(why, until)| why == SAME_WALL && rules.seen.now < until);
+            let walled = held(card).is_some_and(|(why, until)| why == SAME_WALL && writer.seen.now < until);
             let problem = self.problem.clone().or_else(|| walled.then(|| SAME_WALL.to_owned()));
             if let Some(problem) = problem.filter(|_| given.is_none()) {
                 *stuck.entry(problem).or_default() += 1;
                 continue;
             }
-            if rules.pass.only.is_some() || self.free == 0 {
+            if writer.pass.only.is_some() || self.free == 0 {
                 let because = "a card that waits its turn".to_owned();
                 decision.left.push(Left::new(&card.task.id, because));
                 continue;
             }
             self.free -= 1;
-            decision.steps.push(rules.let_go(card, given.as_deref().unwrap_or(&self.orchestrator)));
+            decision.steps.push(writer.let_go(card, given.as_deref().unwrap_or(&self.orchestrator)));
         }
         let waits = |(why, n): (String, usize)| (why.clone(), format!("cards that wait: {n}; {why}"));
         decision.notices.extend(stuck.into_iter().map(waits));
@@ -137,8 +141,8 @@ impl Queue {
 
 /// Why a card waits, and until when, where it was we who said so: this program, or the hand of a worker that found no place.
 fn held(card: &Detail) -> Option<(&str, Time)> {
-    let newest = word::parked(card)?;
-    let ours = compose::is_writer(newest) || newest.by() == Some(route::NAME);
+    let newest = authorship::parked(card)?;
+    let ours = is_writer(newest) || newest.by() == Some(ROUTE_BLOCKED);
     if card.task.status != Status::Scheduled || !ours {
         return None;
     }
@@ -147,12 +151,12 @@ fn held(card: &Detail) -> Option<(&str, Time)> {
     Some((why, hold.get("until").and_then(Value::as_i64).map_or(newest.at, Time)))
 }
 
-impl Rules<'_> {
+impl CardWriter<'_> {
     /// The profile that takes the cards: ours to name, else Hermes' own setting, else the name of the contract. Where
     /// profiles are known it must be one of them: the runtime would hand a card without one to anybody.
-    pub(super) fn orchestrator(&self) -> Orchestrator {
+    pub(crate) fn orchestrator(&self) -> Orchestrator {
         let hermes = self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone());
-        let name = super::orchestrators(self.config, hermes).swap_remove(0);
+        let name = orchestrators(self.config, hermes).swap_remove(0);
         let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
         let exists = known.is_empty() || name == "default" || known.contains(&name);
         let there: Vec<String> = exists.then(|| name.clone()).into_iter().chain(self.stand_ins()).collect();
@@ -179,7 +183,7 @@ impl Rules<'_> {
     fn let_go(&self, card: &Detail, orchestrator: &str) -> Step {
         let because = format!("a place is free for this card; {orchestrator} takes it");
         let trail = Trail {
-            by: NAME,
+            by: SYNTHESIZE_DISTRESS,
             pass: &self.pass.id,
             clock_given: self.pass.clock_given,
             case: "queue",
@@ -203,8 +207,8 @@ impl Rules<'_> {
 }
 
 /// What a card was made for, as its first event says: the cause's word and the provider's place.
-pub(super) fn about(card: &Detail) -> Option<(String, String)> {
-    let created = card.events.iter().find(|e| e.kind == "created" && compose::is_writer(e))?;
+pub(crate) fn about(card: &Detail) -> Option<(String, String)> {
+    let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e))?;
     let trail = created.trail()?;
     let word = trail.get("word").and_then(Value::as_str)?;
     let place = trail.get("place").and_then(Value::as_str).unwrap_or_default();

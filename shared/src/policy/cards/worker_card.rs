@@ -2,18 +2,17 @@
 
 use serde_json::json;
 
-use super::queue::Queue;
-use super::seen::{Seen, SourceSeen};
-use super::trouble::Trouble;
-use super::{DAY, Rules};
 use crate::board::hermes::{self, Decider};
 use crate::board::{Change, Expect, Step};
 use crate::config::Config;
 use crate::distress::{self, Blocker};
+use crate::policy::Pass;
+use crate::policy::cards::queue::Queue;
+use crate::policy::cards::seen::{Seen, SourceSeen};
+use crate::policy::cards::writer::{CardWriter, DAY, Trouble};
 use crate::quote;
 use crate::session::{SessionId, mapping};
 use crate::time::Time;
-use crate::watch::Pass;
 
 /// Most characters of a worker's reason.
 const MOST_REASON: usize = 300;
@@ -60,7 +59,7 @@ pub(crate) enum Asked {
 /// A card never gets a card, a task with an open card none beside it, and one whose cards of a day are used up goes to a
 /// person.
 pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config: &Config) -> (Step, Asked) {
-    let rules = Rules::new(seen, pass, config);
+    let writer = CardWriter::new(seen, pass, config);
     let d = &s.detail;
     let reason = said.reason.as_deref().or(said.needs.as_deref()).unwrap_or_default();
     let reason = match quote::inline(reason, MOST_REASON) {
@@ -69,7 +68,7 @@ pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config
     };
     let reason = crate::quote::without_pull_urls(&reason);
     let trouble = trouble(s, said);
-    let (made, asked) = ask(&rules, s, said, &trouble);
+    let (made, asked) = ask(&writer, s, said, &trouble);
     let (decider, tail) = match &asked {
         Asked::Card { id, orchestrator, wait } => {
             let queued = wait.as_ref().map_or(String::new(), |why| format!(" ({why})"));
@@ -82,12 +81,12 @@ pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config
         }
     };
     let because = format!("{} {tail}", trouble.what);
-    let mut facts = rules.facts(s, &trouble);
+    let mut facts = writer.facts(s, &trouble);
     facts.extend(said.session.as_ref().map(|session| (mapping::ASKS.into(), json!(session))));
     if let Decider::Card(id) = decider {
         facts.insert("card".into(), json!(id));
     }
-    let trail = rules.trail(&trouble, &because, facts);
+    let trail = writer.trail(&trouble, &because, facts);
     let mut changes: Vec<Change> = made.into_iter().collect();
     changes.extend(hermes::stopped(d, &reason, decider, &trail));
     changes.extend(hermes::commented(&said.author, &note(said, &reason, &tail)));
@@ -130,35 +129,35 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
 }
 
 /// The card, where there is to be one, and who decides.
-fn ask(rules: &Rules<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<Change>, Asked) {
+fn ask(writer: &CardWriter<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<Change>, Asked) {
     let d = &s.detail;
     if distress::is_card(&d.task) {
         return (None, Asked::Person("card-blocked".into()));
     }
-    let open = d.cards.first().or_else(|| rules.open.get(&d.task.id)?.first());
+    let open = d.cards.first().or_else(|| writer.open.get(&d.task.id)?.first());
     let waits_for_us = |id: &str| {
-        let card = rules.cards.get(id);
+        let card = writer.cards.get(id);
         card.is_some_and(|c| c.parents.iter().any(|p| p.id == d.task.id))
     };
     if let Some(open) = open.filter(|id| !waits_for_us(id)) {
         return (None, Asked::Joined(open.clone()));
     }
-    let today = d.cards_made.iter().filter(|c| rules.seen.now.since(c.created_at) < DAY).count();
-    if today >= usize::try_from(rules.config.distress.max_cards).unwrap_or(usize::MAX) {
+    let today = d.cards_made.iter().filter(|c| writer.seen.now.since(c.created_at) < DAY).count();
+    if today >= usize::try_from(writer.config.distress.max_cards).unwrap_or(usize::MAX) {
         return (None, Asked::Person("cards-used-up".into()));
     }
-    let mut signal = rules.distress(s, t);
+    let mut signal = writer.distress(s, t);
     signal.completed = said.completed.clone().or(signal.completed);
     signal.cannot_touch = said.cannot_touch.clone().or(signal.cannot_touch);
     signal.needs = said.needs.clone().or(signal.needs);
-    let slot = Queue::new(rules).take(rules, s, t);
-    let key = rules.unused_key(s, t);
-    let made = rules.card_of(&ended(s, rules.seen.now), t, signal, key, &slot, &[]);
+    let slot = Queue::new(writer).take(writer, s, t);
+    let key = writer.unused_key(s, t);
+    let made = writer.card_of(&ended(s, writer.seen.now), t, signal, key, &slot, &[]);
     (Some(made.change), Asked::Card { id: made.id, orchestrator: slot.orchestrator, wait: slot.wait })
 }
 
 /// The source as it is once the step is done: the card must not call an attempt running that it ends.
-pub(super) fn ended(s: &SourceSeen, now: Time) -> SourceSeen {
+pub(crate) fn ended(s: &SourceSeen, now: Time) -> SourceSeen {
     let mut s = s.clone();
     let open = s.detail.task.current_run;
     for run in s.detail.runs.iter_mut().filter(|r| Some(r.id) == open) {
@@ -169,7 +168,7 @@ pub(super) fn ended(s: &SourceSeen, now: Time) -> SourceSeen {
 }
 
 /// For the next worker, who reads the comments first.
-pub(super) fn note(said: &Said, reason: &str, tail: &str) -> String {
+pub(crate) fn note(said: &Said, reason: &str, tail: &str) -> String {
     let mut note = format!("Stopped ({reason}). {tail}");
     let more = [("Completed", &said.completed), ("Cannot touch", &said.cannot_touch), ("Needs", &said.needs)];
     for (label, value) in more {

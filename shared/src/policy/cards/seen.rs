@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::board::{Detail, Status, Task};
-use crate::cause;
-use crate::distress::is_card;
+use crate::board::{Detail, Status};
 use crate::host::Look;
 use crate::logs::Reading;
+use crate::policy::routing::facts::Routing;
+use crate::policy::worktree_note::TreeNotes;
 use crate::provider::Profile;
+use crate::runtime::Runtime;
 use crate::time::Time;
 use crate::tree::Tree;
 use crate::tree::changes::Changes;
-use crate::watch::Runtime;
-use crate::watch::handing::TreeNotes;
-use crate::watch::route::facts::Routing;
 
 /// Everything one pass of `synthesize-distress` rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,19 +82,3 @@ pub struct TreeSeen {
 /// States that are glanced at.
 pub const GLANCED: [Status; 6] =
     [Status::Running, Status::Ready, Status::Blocked, Status::Todo, Status::Scheduled, Status::Triage];
-
-/// Whether a row is worth a closer look, from the row alone.
-pub fn suspect(t: &Task) -> bool {
-    if is_card(t) {
-        return false;
-    }
-    match t.status {
-        Status::Running | Status::Blocked | Status::Scheduled | Status::Triage => true,
-        // Only work that was tried can have failed; a start that came to nothing leaves its text alone behind.
-        Status::Ready | Status::Todo => {
-            let failed = t.last_failure_error.as_deref().is_some_and(cause::hermes_guard_matches);
-            t.claim_lock.is_none() && (t.started_at.is_some() || t.block_kind.is_some() || failed)
-        }
-        _ => false,
-    }
-}

@@ -12,11 +12,11 @@ use crate::config::Config;
 use crate::host::Orphan;
 use crate::logs::signal::kept;
 use crate::logs::{Evidence as Line, LogEnd};
+use crate::policy::World;
 use crate::session::detect::{Judge, Kind, Verdict};
 use crate::session::evidence::Evidence;
 use crate::session::{Mapping, SessionId, mapping};
 use crate::time::Time;
-use crate::watch::World;
 
 /// Most sessions that are asked about in one pass.
 const MOST_SESSIONS: usize = 200;
@@ -53,7 +53,7 @@ pub enum Standing {
 
 impl Standing {
     /// What several say together: whoever may be at work, or may not be told of, comes first.
-    pub(super) fn and(self, other: Standing) -> Standing {
+    pub(crate) fn and(self, other: Standing) -> Standing {
         let rank = |s: &Standing| match s {
             Standing::AtWork => 0,
             Standing::Unknown(_) => 1,
@@ -65,7 +65,7 @@ impl Standing {
 }
 
 /// Asks about the sessions of open runs, by task. A claim with a process is that process' own, and not asked about.
-pub(super) fn observe(world: &World<'_>, details: &[Detail], now: Time) -> BTreeMap<String, SessionSeen> {
+pub(crate) fn observe(world: &World<'_>, details: &[Detail], now: Time) -> BTreeMap<String, SessionSeen> {
     let leased = |d: &&Detail| {
         let t = &d.task;
         t.status == Status::Running && t.worker_pid.is_none() && t.claim_lock.is_some()
@@ -100,7 +100,7 @@ pub(super) fn observe(world: &World<'_>, details: &[Detail], now: Time) -> BTree
 }
 
 /// The session that was spawned on this machine for a run, by its name.
-pub(in crate::watch) fn here<'a>(world: &World<'_>, detail: &'a Detail, run: i64) -> Option<&'a str> {
+pub(crate) fn here<'a>(world: &World<'_>, detail: &'a Detail, run: i64) -> Option<&'a str> {
     mapping::named(detail, run).filter(|(_, host)| world.host.is_here(host)).map(|(session, _)| session)
 }
 
@@ -127,7 +127,7 @@ fn unknown(mapping: &Mapping, why: String) -> SessionSeen {
 }
 
 /// What follows from what is known of one session.
-pub(super) fn judged(evidence: &Evidence, config: &Config, now: Time) -> SessionSeen {
+pub(crate) fn judged(evidence: &Evidence, config: &Config, now: Time) -> SessionSeen {
     let judge = Judge { evidence, limits: &config.detect, since: None, now };
     let standing = match (judge.verdict(Kind::NoVerdict), judge.verdict(Kind::SessionOrphaned)) {
         (Verdict::Found { said, .. }, _) => Standing::Unknown(said),

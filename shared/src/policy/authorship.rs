@@ -8,14 +8,14 @@ use crate::board::{Comment, Detail, Event, NOISE, Status, UNDONE};
 use crate::cause::Cause;
 use crate::config::Heal;
 use crate::config::span::seconds;
+use crate::registry::NAMES;
 use crate::time::Time;
-use crate::watch::NAMES;
+
+/// The program that signs the events of a worker: `board`.
+pub(crate) const HAND: &str = "board";
 
 /// What `watchbill undo` signs its events with.
 pub(crate) const UNDO: &str = "undo";
-
-/// The name of `budget-check`, whose cards every watcher knows.
-pub(crate) const BUDGET_CHECK: &str = "budget-check";
 
 /// Whether one of the watchers left an event; everybody else's word starts the counters afresh.
 pub(crate) fn is_ours(e: &Event) -> bool {
@@ -154,7 +154,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::testing::{ago, detail, event};
+    use crate::policy::testing::{ago, detail, event};
 
     #[test]
     fn what_was_undone_stands_until_something_happens_or_somebody_asks() {

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::facts::{NIGHT, Routing, Sent, policy};
 use crate::board::{Detail, Event};
 use crate::config::span::seconds;
 use crate::config::{Config, RateLimitRoute};
 use crate::distress::Blocker;
+use crate::policy::authorship;
+use crate::policy::routing::facts::{NIGHT, Routing, Sent, policy};
 use crate::provider::ledger::{Entry, Ledger, News, Policy, Sighting, State};
 use crate::provider::{Id, Profile};
 use crate::time::{Time, words};
-use crate::watch::word;
 
 /// Seconds in which the moves of one task are counted.
 const DAY: i64 = 86_400;
@@ -379,7 +379,8 @@ fn began(d: &Detail, now: Time) -> Time {
     let day = now.plus(-DAY);
     let card = d.cards_made.iter().map(|c| c.created_at).filter(|at| *at > day).min();
     let before_card = |e: &&Event| card.is_none_or(|c| e.at < c);
-    let fresh = d.events.iter().filter(|e| word::is_fresh_start(e)).filter(before_card).map(|e| e.at).max();
+    let fresh =
+        d.events.iter().filter(|e| authorship::is_fresh_start(e)).filter(before_card).map(|e| e.at).max();
     fresh.map_or(day, |f| f.max(day))
 }
 
@@ -390,7 +391,7 @@ pub(crate) fn moves(d: &Detail, now: Time) -> usize {
     let by_us = |e: &&Event| e.trail().and_then(|t| t.get("sent")?.get("move")?.as_bool()) == Some(true);
     let decided = |e: &&Event| {
         let kind = matches!(e.kind.as_str(), "assigned" | "unblocked");
-        kind && word::is_fresh_start(e) && card.is_some_and(|c| e.at >= c)
+        kind && authorship::is_fresh_start(e) && card.is_some_and(|c| e.at >= c)
     };
     let events = || d.events.iter().filter(|e| e.at >= began);
     // One step leaves several events of one moment; a hand reassigns and unblocks in one breath.

@@ -1,15 +1,15 @@
 //! The card about work that is over its bounds while its worker lives, from the same code as every other.
 
-use super::queue::Queue;
-use super::seen::{Seen, SourceSeen, TreeSeen};
-use super::trouble::Trouble;
-use super::{Rules, compose, history};
 use crate::board::{Detail, Step};
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::logs::{LogEnd, Reading};
-use crate::watch::draft::Drafted;
-use crate::watch::{Decision, Left, Pass};
+use crate::policy::cards::queue::Queue;
+use crate::policy::cards::seen::{Seen, SourceSeen, TreeSeen};
+use crate::policy::cards::split_draft::Drafted;
+use crate::policy::cards::writer::{CardWriter, Trouble};
+use crate::policy::cards::{asked, steps};
+use crate::policy::{Decision, Left, Pass};
 
 /// What is over its bounds.
 pub(crate) struct Over<'a> {
@@ -27,14 +27,14 @@ pub(crate) struct Over<'a> {
 
 /// Where such cards are written in one pass.
 pub(crate) struct Desk<'a> {
-    rules: Rules<'a>,
+    writer: CardWriter<'a>,
     /// Places that cards of this pass have taken.
     taken: usize,
 }
 
 impl<'a> Desk<'a> {
     pub(crate) fn new(seen: &'a Seen, pass: &'a Pass, config: &'a Config) -> Desk<'a> {
-        Desk { rules: Rules::new(seen, pass, config), taken: 0 }
+        Desk { writer: CardWriter::new(seen, pass, config), taken: 0 }
     }
 
     /// The step that makes a card about this work; nothing where there is one, or was one about this attempt.
@@ -45,19 +45,19 @@ impl<'a> Desk<'a> {
         over: &Over<'_>,
         decision: &mut Decision,
     ) -> Option<Step> {
-        let rules = &self.rules;
+        let writer = &self.writer;
         let mut leave = |because: String| {
             decision.left.push(Left::new(&d.task.id, because));
             None
         };
-        if let Some(card) = rules.open.get(&d.task.id).and_then(|cards| cards.first()) {
+        if let Some(card) = writer.open.get(&d.task.id).and_then(|cards| cards.first()) {
             return leave(format!("its distress card {card} is open"));
         }
         let run = d.newest_run().map_or(0, |r| r.id);
-        if let Some(asked) = history::asked(d).iter().find(|a| a.run == run) {
+        if let Some(asked) = asked::asked(d).iter().find(|a| a.run == run) {
             return leave(format!("card {} asked about this attempt already", asked.card));
         }
-        if let Some(made) = rules.used_up(d) {
+        if let Some(made) = writer.used_up(d) {
             return leave(format!("{made} cards in a day are enough"));
         }
         let word = match over.blocker {
@@ -83,16 +83,16 @@ impl<'a> Desk<'a> {
         let reading = Reading::of(LogEnd::NoEvidence, None);
         let source =
             SourceSeen { detail: d.clone(), reading, worker: None, tree, noted: None, changes: None };
-        let mut queue = Queue::new(rules);
+        let mut queue = Queue::new(writer);
         queue.take_away(self.taken);
-        let slot = queue.take(rules, &source, &trouble);
+        let slot = queue.take(writer, &source, &trouble);
         if slot.wait.is_none() {
             self.taken += 1;
         }
-        let mut signal = rules.distress(&source, &trouble);
+        let mut signal = writer.distress(&source, &trouble);
         signal.needs = Some(over.needs.clone());
-        let key = compose::key(&d.task.id, word, run);
-        let made = rules.card_of(&source, &trouble, signal, key, &slot, &[]);
-        Some(rules.tie(&source, &trouble, &made.id, Some(made.change), &slot))
+        let key = steps::key(&d.task.id, word, run);
+        let made = writer.card_of(&source, &trouble, signal, key, &slot, &[]);
+        Some(writer.tie(&source, &trouble, &made.id, Some(made.change), &slot))
     }
 }

@@ -7,14 +7,15 @@ use crate::board::{Detail, Run};
 use crate::config::span::seconds;
 use crate::error::Result;
 use crate::host::Life;
+use crate::policy::World;
+use crate::policy::attempts::worker::{ask, worker};
 use crate::time::Time;
-use crate::watch::{World, heal};
 
 /// Most attempts that are asked about in one pass; the youngest ones, as an older one says nothing of a hold that ended since.
 const MOST_ASKED: usize = 32;
 
 /// Running attempts that have worked for long enough and were answered, of those that matter.
-pub(super) fn answered<'a>(
+pub(crate) fn answered<'a>(
     world: &mut World<'_>,
     runs: &'a [(String, Run)],
     matters: impl Fn(&Run) -> bool,
@@ -38,12 +39,12 @@ pub(super) fn answered<'a>(
 
 /// Whether the worker of a task was answered since its attempt began; `None` where nothing here tells of that.
 fn was_answered(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<bool> {
-    let worker = heal::worker(world, detail, now)?;
+    let worker = worker(world, detail, now)?;
     match (worker.look.life, worker.vitals) {
         (Life::Gone, _) => Some(false),
         (_, Some(vitals)) => vitals.turns.map(|turns| turns > 0),
         // Hermes writes each answer down as it comes.
-        (Life::Alive, None) => heal::ask(detail).is_some_and(|ask| ask.hermes_spawned).then_some(false),
+        (Life::Alive, None) => ask(detail).is_some_and(|ask| ask.hermes_spawned).then_some(false),
         (Life::Unknown, None) => None,
     }
 }

@@ -14,21 +14,21 @@ pub(crate) const SESSION: &str = "session";
 
 /// One thing that is wrong with a session and that somebody must be asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Which session.
-    pub(super) session: SessionId,
+    pub(crate) session: SessionId,
     /// What.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// What kind of help is needed.
-    pub(super) blocker: Blocker,
+    pub(crate) blocker: Blocker,
     /// The same as the cause of an end, where there is one for it.
-    pub(super) cause: Option<Cause>,
+    pub(crate) cause: Option<Cause>,
     /// The word of keys.
-    pub(super) word: &'static str,
+    pub(crate) word: &'static str,
     /// Since when.
-    pub(super) since: Time,
+    pub(crate) since: Time,
     /// What was found, in words. Untrusted.
-    pub(super) said: String,
+    pub(crate) said: String,
 }
 
 /// What of a session makes a card, the first one first: what would be met elsewhere as well, before what may come of it.
@@ -42,7 +42,7 @@ const ASKED: [Kind; 6] = [
 ];
 
 /// The worst that stands recorded, and has not ended, of the session that works on a task now.
-pub(super) fn found(task: &Detail) -> Option<Found> {
+pub(crate) fn found(task: &Detail) -> Option<Found> {
     let session = mapping::active(task)?.session;
     let mut open = recorded(&task.events, &session);
     open.retain(|r| !r.has_ended);
@@ -87,8 +87,8 @@ mod tests {
 
     use super::*;
     use crate::board::{Event, Status};
+    use crate::policy::testing::{detail, event, run};
     use crate::session::mapping::{DETECTION, SPAWNED};
-    use crate::watch::testing::{detail, event, run};
 
     /// A task that `ses_1` works on, of which this was recorded, so many seconds ago: type, state.
     fn task(recorded: &[(&str, &str, i64)]) -> Detail {

@@ -1,21 +1,20 @@
 //! What a card says, in words: the template's fields, the evidence, and what to do about it.
 
-use super::Rules;
-use super::seen::SourceSeen;
-use super::session::SESSION;
-use super::trouble::Trouble;
 use crate::board::Detail;
 use crate::cause::Cause;
 use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, id_word, shell_word};
 use crate::host::Life;
 use crate::packet;
 use crate::packet::record::Field;
+use crate::policy::cards::seen::SourceSeen;
+use crate::policy::cards::session::SESSION;
+use crate::policy::cards::split_draft;
+use crate::policy::cards::writer::{CardWriter, Trouble};
 use crate::scope::Scope;
 use crate::session::mapping;
-use crate::watch::draft;
 
-impl Rules<'_> {
-    pub(super) fn distress(&self, s: &SourceSeen, t: &Trouble) -> Distress {
+impl CardWriter<'_> {
+    pub(crate) fn distress(&self, s: &SourceSeen, t: &Trouble) -> Distress {
         let d = &s.detail;
         let run = d.newest_run();
         let tree = s.tree.tree.as_ref();
@@ -86,7 +85,7 @@ impl Rules<'_> {
         }
     }
 
-    pub(super) fn annex(&self, s: &SourceSeen, t: &Trouble, more: &[String]) -> Annex {
+    pub(crate) fn annex(&self, s: &SourceSeen, t: &Trouble, more: &[String]) -> Annex {
         let d = &s.detail;
         let mut evidence = t.quotes.clone();
         if let Some(e) = t.evidence.as_ref().filter(|e| !e.words.is_empty()) {
@@ -123,16 +122,16 @@ impl Rules<'_> {
     }
 
     /// Narrower tasks in the place of this one, as lines of the card; empty where nothing shows how to divide it.
-    pub(super) fn draft(&self, s: &SourceSeen) -> Vec<String> {
+    pub(crate) fn draft(&self, s: &SourceSeen) -> Vec<String> {
         let d = &s.detail;
         let scope = Scope::parse(&d.body);
         let stated = scope.as_ref().and_then(|s| s.iterations);
-        let drafted = draft::draft(&draft::Case {
+        let drafted = split_draft::draft(&split_draft::Case {
             detail: d,
             scope: scope.as_ref(),
             changes: s.changes.as_ref(),
             iterations: u64::from(stated.unwrap_or(self.config.budget.iterations)),
-            hand: &draft::hand(self.seen.slug.as_deref(), &self.seen.db),
+            hand: &split_draft::hand(self.seen.slug.as_deref(), &self.seen.db),
         });
         drafted.map(|d| d.lines()).unwrap_or_default()
     }

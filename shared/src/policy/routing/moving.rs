@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use super::router::{Ask, Router, Target};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Event, Expect, Status, Step};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::distress::{self, Blocker};
+use crate::policy::Pass;
+use crate::policy::authorship::our_hold;
+use crate::policy::routing::router::{Ask, Router, Target};
+use crate::policy::worktree_note::{TreeNote, TreeNotes};
 use crate::provider::Id;
 use crate::quote;
 use crate::time::Time;
-use crate::watch::Pass;
-use crate::watch::handing::{TreeNote, TreeNotes};
-use crate::watch::word::our_hold;
 
 /// The owner of a hold that routing ends.
 pub(crate) const OWNER: &str = "route-blocked";
@@ -279,7 +279,7 @@ pub(crate) fn is_ours_to_move(d: &Detail) -> bool {
 }
 
 /// The newest event that stopped a task for good or set it free again.
-pub(super) fn newest_stop(d: &Detail) -> Option<&Event> {
+pub(crate) fn newest_stop(d: &Detail) -> Option<&Event> {
     d.events.iter().rev().find(|e| {
         matches!(e.kind.as_str(), "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual")
     })
@@ -299,7 +299,7 @@ pub(crate) fn is_ours_to_unblock(d: &Detail) -> bool {
         "blocked" if is_second_block(d, e) => false,
         "blocked" => {
             let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
-            let by_hand = e.by() == Some(crate::watch::distress::HAND)
+            let by_hand = e.by() == Some(crate::policy::authorship::HAND)
                 && e.trail().is_some_and(|t| t.get("card").is_some_and(|c| !c.is_null()));
             by_hand || (e.by().is_none() && reason.starts_with(GOAL))
         }
@@ -322,7 +322,12 @@ fn is_second_block(d: &Detail, block: &Event) -> bool {
 /// The question about a task that stopped at a provider.
 pub(crate) fn ask<'a>(router: &Router<'_>, d: &'a Detail, blocker: Blocker, limiting: Option<Id>) -> Ask<'a> {
     let from = d.task.assignee.as_deref().unwrap_or_default();
-    let told = d.events.iter().rev().find_map(|e| super::facts::of_event(&d.task.id, e)).map(|s| s.id);
+    let told = d
+        .events
+        .iter()
+        .rev()
+        .find_map(|e| crate::policy::routing::facts::of_event(&d.task.id, e))
+        .map(|s| s.id);
     let own = router.profile(from).id();
     let limiting = limiting.into_iter().chain(told).chain([own]).filter(Id::is_known).collect();
     Ask { detail: d, from, blocker, limiting }

@@ -7,17 +7,20 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::lasting;
 use crate::board::{Detail, Event, Run, Status, Task};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::config::{Config, Routing as Keys};
 use crate::error::Result;
 use crate::logs::Evidence;
+use crate::policy::attempts::ended;
+use crate::policy::authorship;
+use crate::policy::routing::answered;
+use crate::policy::{OtherPolicy, World};
 use crate::provider::ledger::{Entry, Ledger, News, Policy, Sighting};
 use crate::provider::{self, Id, Profile};
+use crate::runtime::LogAsk;
 use crate::time::Time;
-use crate::watch::{LogAsk, OtherPolicy, World, ended, word};
 
 /// How far back among a board's newest events and runs is looked.
 const MOST_EVENTS: u32 = 20_000;
@@ -143,7 +146,7 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
         sightings.iter().any(|s| s.news != News::Good && (s.profile == run.profile || s.id.is_same(&id)))
             || sent.iter().any(|s| s.id.is_same(&id))
     };
-    let lasting = lasting::answered(world, &runs, matters, now)?;
+    let lasting = answered::answered(world, &runs, matters, now)?;
     sightings.extend(lasting.into_iter().map(|(task, run)| Sighting {
         at: run.last_heartbeat_at.unwrap_or(run.started_at),
         ..sighting(task, run, &profiles, News::Good)
@@ -293,10 +296,10 @@ fn provider_of(run: &Run, profiles: &BTreeMap<String, Profile>) -> Id {
 
 /// What a watcher wrote down of a provider. A forged one can only make us more careful.
 pub(crate) fn of_event(task: &str, e: &Event) -> Option<Sighting> {
-    let trail = e.trail().filter(|_| word::is_ours(e))?;
+    let trail = e.trail().filter(|_| authorship::is_ours(e))?;
     let text = |key: &str| trail.get(key).and_then(Value::as_str);
     let time = |key: &str| trail.get(key).and_then(Value::as_i64).map(Time);
-    let cause = word::cause_in(trail)?;
+    let cause = authorship::cause_in(trail)?;
     let (name, host) = (text("provider"), text("host"));
     // Without a run it is no attempt's story, only somebody's talk of one.
     if !cause.lies_with_provider() || (name.is_none() && host.is_none()) || trail.get("run").is_none() {
@@ -318,7 +321,7 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
     let rows: BTreeMap<&str, &Task> = rows.iter().map(|t| (t.id.as_str(), t)).collect();
     let mut known = BTreeSet::new();
     let mut all: Vec<Sent> = Vec::new();
-    for (task, e) in events.iter().filter(|(_, e)| word::is_ours(e)) {
+    for (task, e) in events.iter().filter(|(_, e)| authorship::is_ours(e)) {
         let Some(sent) = e.trail().and_then(|t| t.get("sent")) else { continue };
         let text = |key: &str| sent.get(key).and_then(Value::as_str);
         let Some(profile) = text("profile") else { continue };
@@ -348,7 +351,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::testing::{detail, event};
+    use crate::policy::testing::{detail, event};
 
     #[test]
     fn a_forged_word_of_the_same_second_hides_nothing_that_was_sent() {
@@ -378,15 +381,15 @@ mod tests {
     #[test]
     fn a_booked_limit_is_what_its_log_or_a_watcher_says_of_it() {
         let run = Run {
-            ended_at: Some(crate::watch::testing::ago(60)),
-            ..crate::watch::testing::run(7, "luna", Some("rate_limited"))
+            ended_at: Some(crate::policy::testing::ago(60)),
+            ..crate::policy::testing::run(7, "luna", Some("rate_limited"))
         };
         let of = |said: Option<&Evidence>| of_run("t_00000001", &run, &BTreeMap::new(), said).unwrap().news;
         assert_eq!(of(None), News::Bad { cause: Cause::ServerError, resets: None });
         let said = Evidence { resets: Some(Time(9)), ..Evidence::new(Cause::Quota, 1) };
         assert_eq!(of(Some(&said)), News::Bad { cause: Cause::Quota, resets: Some(Time(9)) });
         // It was booked when the limit was over: that is no other limit.
-        let ago = crate::watch::testing::ago;
+        let ago = crate::policy::testing::ago;
         let said =
             Evidence { at: Some(ago(90)), resets: Some(ago(70)), ..Evidence::new(Cause::RateLimit, 1) };
         let mut over = of_run("t_00000001", &run, &BTreeMap::new(), Some(&said)).unwrap();
@@ -394,7 +397,7 @@ mod tests {
         over.id = Id::new(Some("moon"), None);
         let policy = policy(&Config::default());
         let ledger = Ledger::fold(&[over], &policy);
-        let state = ledger.entries()[0].state(crate::watch::testing::NOW, None, &policy);
+        let state = ledger.entries()[0].state(crate::policy::testing::NOW, None, &policy);
         assert_eq!(state, crate::provider::ledger::State::HalfOpen);
         let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
         let payload = json!({"by": "synthesize-distress", "watchbill": trail});

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::word;
 use crate::board::{Detail, Event, Run, Status, hermes};
+use crate::policy::authorship;
+use crate::registry::HEAL;
 use crate::time::Time;
 
 /// The event with which a person is told of something that changes no row.
@@ -41,7 +42,8 @@ pub(crate) fn told(d: &Detail) -> Option<&Event> {
     let unstarted = |r: &&Run| r.outcome.as_deref() == Some("spawn_failed");
     let is_refused =
         |e: &Event| e.run.is_some_and(|run| d.runs.iter().filter(unstarted).any(|r| r.id == run));
-    let since = d.events.iter().rposition(|e| word::is_turn(e) && !is_refused(e)).map_or(0, |at| at + 1);
+    let since =
+        d.events.iter().rposition(|e| authorship::is_turn(e) && !is_refused(e)).map_or(0, |at| at + 1);
     let newest = d.events[since..].iter().rev().find(|e| is_told(e))?;
     (newest.payload.get("over").is_none()).then_some(newest)
 }
@@ -49,10 +51,18 @@ pub(crate) fn told(d: &Detail) -> Option<&Event> {
 fn is_told(e: &Event) -> bool {
     let of_worker =
         |key: &str| [OLDER_WORKER, HOST_REFUSES, EXITED].contains(&key) || key.starts_with("health:");
-    e.kind == TOLD && e.by() == Some(super::heal::NAME) && key(e).is_some_and(of_worker)
+    e.kind == TOLD && e.by() == Some(HEAL) && key(e).is_some_and(of_worker)
 }
 
 /// What it was told of.
 pub(crate) fn key(e: &Event) -> Option<&str> {
     e.payload.get("key").and_then(Value::as_str)
+}
+
+/// Whether nobody will ever take a ready task: Hermes skips these without a word.
+pub(crate) fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
+    match assignee {
+        None => !own_board,
+        Some(name) => !known.is_empty() && name != "default" && !known.iter().any(|k| k == name),
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::board::{Detail, Event, Run};
 use crate::cause::Cause;
 use crate::logs::{Evidence, LogEnd, MAX_EARLIER, Reading};
-use crate::watch::word;
+use crate::policy::authorship;
 
 /// Longest pause between the end of one attempt and the start of the next, in seconds, for which the parts of a log are taken for
 /// attempts in a row. A dispatcher that tries again at once takes one interval.
@@ -51,7 +51,7 @@ pub(crate) fn recorded(d: &Detail) -> BTreeSet<i64> {
 
 /// The same, and those of which one of us wrote down no more than that the log explains their end.
 pub(crate) fn explained(d: &Detail) -> BTreeSet<i64> {
-    let ours = d.events.iter().filter(|e| word::is_ours(e)).filter_map(Event::trail);
+    let ours = d.events.iter().filter(|e| authorship::is_ours(e)).filter_map(Event::trail);
     let listed =
         ours.filter_map(|trail| trail.get(EXPLAINED)?.as_array()).flatten().filter_map(Value::as_i64);
     recorded(d).into_iter().chain(listed).collect()
@@ -64,8 +64,8 @@ pub(crate) fn by_provider(d: &Detail) -> BTreeSet<i64> {
 
 fn written_down(d: &Detail, counts: impl Fn(Cause) -> bool) -> BTreeSet<i64> {
     let of = |e: &Event| {
-        let trail = e.trail().filter(|_| word::is_ours(e))?;
-        word::cause_in(trail).filter(|c| counts(*c))?;
+        let trail = e.trail().filter(|_| authorship::is_ours(e))?;
+        authorship::cause_in(trail).filter(|c| counts(*c))?;
         trail.get("run").and_then(Value::as_i64).or(e.run)
     };
     d.events.iter().filter_map(of).collect()
@@ -127,7 +127,7 @@ pub(crate) fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a
 mod tests {
     use super::*;
     use crate::board::Status;
-    use crate::watch::testing::{ago, detail, event, run};
+    use crate::policy::testing::{ago, detail, event, run};
 
     /// Attempts by the seconds ago at which they began and ended, the newest first.
     fn ran(spans: &[(i64, Option<i64>)]) -> Detail {

@@ -1,0 +1,59 @@
+//! What a watcher is: it observes through one value, decides purely, and returns steps with their reasons.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::board::Detail;
+use crate::config::Config;
+use crate::error::Result;
+use crate::overview::Overview;
+use crate::policy::{Decision, OtherPolicy, Pass, World};
+use crate::time::Time;
+
+/// What the list of the watchers says of one.
+pub trait Listed {
+    /// Its program.
+    const NAME: &'static str;
+}
+
+/// One of the programs that keep a board moving.
+pub trait Watcher: Listed {
+    /// What it sees.
+    type Seen: Serialize + DeserializeOwned;
+    /// Whether its passes are kept, to be decided again under another policy ([`crate::replay`]): it changes what work is done, by
+    /// whom or when.
+    const IS_REPLAYED: bool;
+    /// The watcher as one look needs it. `origin`: where each value of the configuration comes from.
+    fn new(origin: &BTreeMap<String, String>) -> Self;
+    /// Looks, and changes nothing on the board.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Self::Seen>;
+    /// Decides, touching nothing.
+    fn decide(&self, seen: &Self::Seen, pass: &Pass, config: &Config) -> Decision;
+    /// Whether nothing will be written, whatever is found.
+    fn only_looks(&self) -> bool {
+        false
+    }
+    /// The page for a person, where this watcher makes one.
+    fn overview(&self, _seen: &Self::Seen, _pass: &Pass, _config: &Config) -> Option<Overview> {
+        None
+    }
+    /// Why it says nothing about a task that is open: a report names only what was looked at closely. One line.
+    fn silence(detail: &Detail, now: Time) -> String;
+    /// Turns what was seen into what would have been seen at another moment under another policy.
+    fn under(seen: &mut Self::Seen, other: &OtherPolicy<'_>);
+    /// How many open tasks the pass glanced at.
+    fn glanced(seen: &Self::Seen) -> usize;
+    /// When it was seen.
+    fn seen_at(seen: &Self::Seen) -> Time;
+}
+
+/// What is done with every watcher in turn.
+pub trait Visit {
+    /// Does it with one.
+    fn one<W: Watcher>(&mut self, watcher: &W);
+}
