@@ -49,7 +49,7 @@ impl Ground {
             let mut command = Command::new(cargo);
             command.args(["build", "--release", "--locked", "--quiet", "--target-dir"]).arg(target);
             // In one call and of all packages, so that the libraries are those that this program was built with.
-            command.args(["--example", "floor"]).args(programs().flat_map(|program| ["--bin", program]));
+            command.args(programs().chain(["floor"]).flat_map(|program| ["--bin", program]));
             if !command.current_dir(&top).status()?.success() {
                 bail!("the programs cannot be built");
             }
@@ -112,7 +112,7 @@ impl Ground {
 
     /// The floor under it.
     pub(crate) fn floor(&self, board: &Board, lean: bool) -> Command {
-        let mut command = self.command(self.bin.join("examples/floor"));
+        let mut command = self.command(self.bin.join("floor"));
         command.arg(&board.path).arg(&board.statements).arg(self.now.0.to_string());
         command.args(lean.then_some("lean"));
         command
