@@ -25,7 +25,7 @@ impl Hand<'_> {
         for id in &add.parent {
             parents.push(self.look(id)?.task);
         }
-        if let Some(there) = add.key.as_deref().map(|k| self.by_key(k)).transpose()?.flatten() {
+        if let Some(there) = add.key.as_deref().map(|k| self.board.with_key(k)).transpose()?.flatten() {
             return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));
         }
         let workspace = add.workspace.as_deref().map(work::folder).transpose()?;
@@ -54,7 +54,9 @@ impl Hand<'_> {
                 }
                 // An id that is taken by chance: another one. A key that was taken meanwhile: that task.
                 _ => {
-                    if let Some(there) = add.key.as_deref().map(|k| self.by_key(k)).transpose()?.flatten() {
+                    if let Some(there) =
+                        add.key.as_deref().map(|k| self.board.with_key(k)).transpose()?.flatten()
+                    {
                         return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));
                     }
                 }
@@ -81,10 +83,6 @@ impl Hand<'_> {
             cost_budget: add.cost_budget.map(Money::exact),
         };
         Ok(if scope == Scope::default() { text } else { scope::put(&text, &scope) })
-    }
-
-    fn by_key(&mut self, key: &str) -> Result<Option<String>> {
-        self.board.with_key(key)
     }
 
     pub(super) fn list(&mut self, status: &[String], assignee: Option<&str>) -> Result<u8> {

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::board::{Detail, Event, Status};
-use crate::policy::cards::identity::UNANSWERED;
-use crate::policy::cards::identity::is_writer;
+use crate::policy::cards::identity::{UNANSWERED, is_writer};
 use crate::registry::ROUTE_BLOCKED;
 use crate::time::Time;
 

@@ -10,8 +10,7 @@ use crate::config::span::seconds;
 use crate::policy::authorship;
 use crate::policy::cards::identity::{is_ours, since_card, speaks_for};
 use crate::policy::cards::queue::about;
-use crate::policy::cards::steps;
-use crate::policy::cards::steps::hold;
+use crate::policy::cards::steps::{self, hold};
 use crate::registry::SYNTHESIZE_DISTRESS;
 use crate::time::backoff;
 

@@ -7,8 +7,7 @@ use serde_json::Value;
 use super::seen::{Recent, Seen};
 use crate::board::{Detail, Event};
 use crate::cause::{self, Cause};
-use crate::policy::authorship::HAND;
-use crate::policy::authorship::cause_in;
+use crate::policy::authorship::{HAND, cause_in};
 use crate::registry::HEAL;
 use crate::time::Time;
 

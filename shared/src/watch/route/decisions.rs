@@ -11,10 +11,9 @@ use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step
 use crate::cause::Cause;
 use crate::distress::decision::{self, Action, Child, Decision};
 use crate::distress::{self, Blocker, id_word, shown_id};
-use crate::policy::authorship;
-use crate::policy::authorship::HAND;
-use crate::policy::authorship::our_hold;
+use crate::policy::authorship::{self, HAND, our_hold};
 use crate::policy::cards::identity::{UNANSWERED, is_ours, since_card, sources_of, titled};
+use crate::policy::cards::steps::card_id;
 use crate::policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
 use crate::policy::routing::router::{Choice, Release, Target};
 use crate::quote;
@@ -285,7 +284,7 @@ impl<'a> Rules<'a> {
                 return Err(format!("there is no profile {to} for child {}", i + 1));
             }
             let key = format!("split:{}:{}", card.task.id, i + 1);
-            made.push((crate::policy::cards::steps::card_id(&self.pass.id, &key), child, to));
+            made.push((card_id(&self.pass.id, &key), child, to));
         }
         let ids: Vec<String> = made.iter().map(|(id, ..)| id.clone()).collect();
         let why = why.fact("split", json!(ids));

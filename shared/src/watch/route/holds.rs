@@ -9,9 +9,10 @@ use crate::board::{Detail, NewTask, Status};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State as Work};
-use crate::policy::authorship;
-use crate::policy::authorship::our_hold;
+use crate::policy::authorship::{self, our_hold};
 use crate::policy::cards::identity;
+use crate::policy::cards::steps::card_id;
+use crate::policy::cards::writer::orchestrators;
 use crate::policy::routing::holds::is_decided_since;
 use crate::policy::routing::moving::{Parting, Why, ask, is_ours_to_move, until};
 use crate::policy::routing::router::{Choice, Release, Target};
@@ -172,12 +173,10 @@ impl<'a> Rules<'a> {
             needs: Some(format!("nothing more: it was moved to {} by rule", to.profile)),
             state: Work::Unknown,
         };
-        let id = crate::policy::cards::steps::card_id(&self.pass.id, &key);
+        let id = card_id(&self.pass.id, &key);
         let summary = format!("Moved {} to {} without asking anybody: {ended}", d.task.id, to.profile);
-        let deciders = crate::policy::cards::writer::orchestrators(
-            self.config,
-            self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone()),
-        );
+        let deciders =
+            orchestrators(self.config, self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone()));
         let task = NewTask {
             title: signal.title(),
             body: Some(format!("{}\n## Evidence\n{}\n", signal.render(), quote::inline(&ended, 400))),

@@ -10,14 +10,12 @@ use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
 use crate::policy::cards::identity::sources_of;
-use crate::policy::routing::facts;
-use crate::policy::routing::facts::About;
+use crate::policy::routing::facts::{self, About};
 use crate::policy::routing::router::Router;
 
 use crate::logs::LogEnd;
 use crate::policy::needs_operator::is_nobodys;
-use crate::policy::worktree_note;
-use crate::policy::worktree_note::TreeNotes;
+use crate::policy::worktree_note::{self, TreeNotes};
 use crate::policy::{Pass, World};
 use crate::policy::{authorship, clock};
 use crate::runtime::LogAsk;
