@@ -165,10 +165,14 @@ impl CardWriter<'_> {
         if t.case == "repeated" {
             let pid = s.worker.as_ref().filter(|w| w.life == Life::Alive).and_then(|w| w.worker_pid);
             if let Some(pid) = pid {
-                more.push((
-                    format!("Its worker, process {pid}, still runs; a person stops it with"),
-                    format!("kill {pid}"),
-                ));
+                // A card is read hours later, when the process id may belong to a stranger: Hermes' own command looks at the
+                // worker that the task has then.
+                more.push(if self.seen.own_board {
+                    let look = format!("Its worker, process {pid}, ran when this was written; `watchbill why {id}` says whether it still does, then stop it with");
+                    (look, format!("kill {pid}"))
+                } else {
+                    ("Its worker ran when this was written; stop it with".into(), format!("{hand} reclaim {id}"))
+                });
             }
         }
         if let Some(mapping) = mapping::active(&s.detail).filter(|_| t.case == SESSION) {
