@@ -17,11 +17,21 @@ use crate::time::Time;
 /// at the 99th percentile from 200 on, 1 to 6 ms below).
 pub const MOST_STEPS: usize = 100;
 
-/// Parts of at most `most` steps, one for each transaction; a step stays with those it comes after.
+/// Parts of at most `most` steps, one for each transaction; a step stays with those it comes after, and with all that stand
+/// between them.
 pub fn parts(steps: &[Step], most: usize) -> Vec<&[Step]> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    // Up to the last step that comes after an earlier one, nothing is cut.
+    let mut whole_until = vec![0; steps.len()];
+    for (last, step) in steps.iter().enumerate() {
+        if let Some(first) = step.after.iter().filter_map(|task| places.get(task.as_str())).min() {
+            whole_until[*first..last].fill(last);
+        }
+        places.entry(&step.task).or_insert(last);
+    }
     let (mut parts, mut from) = (Vec::new(), 0);
-    for (i, step) in steps.iter().enumerate() {
-        if i - from >= most && step.after.is_empty() {
+    for i in 0..steps.len() {
+        if i - from >= most && (i == 0 || whole_until[i - 1] < i) {
             parts.push(&steps[from..i]);
             from = i;
         }
@@ -408,6 +418,43 @@ impl Outcome {
             Outcome::Moved { .. } => "moved",
             Outcome::Planned => "planned",
             Outcome::Refused { .. } => "refused",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_written_together_with_all_it_comes_after() {
+        let step = |(task, after): &(&str, &[&str])| Step {
+            task: (*task).into(),
+            action: "act".into(),
+            case: "act".into(),
+            cause: None,
+            because: String::new(),
+            expect: None,
+            proof: None,
+            stop: None,
+            after: after.iter().map(|t| (*t).to_owned()).collect(),
+            changes: Vec::new(),
+        };
+        let cut = |steps: &[(&str, &[&str])]| {
+            let steps: Vec<Step> = steps.iter().map(step).collect();
+            let word = |p: &&[Step]| p.iter().map(|s| s.task.as_str()).collect::<String>();
+            parts(&steps, 2).iter().map(word).collect::<Vec<_>>().join(" ")
+        };
+        for (steps, want) in [
+            (&[][..], ""),
+            (&[("a", &[][..]), ("b", &[]), ("c", &[]), ("d", &[]), ("e", &[])], "ab cd e"),
+            (&[("a", &[]), ("b", &["a"]), ("c", &[]), ("d", &["c"]), ("e", &[])], "ab cd e"),
+            // Three tasks and the card that is closed after all of them.
+            (&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &["a", "b", "c"]), ("e", &[])], "abcd e"),
+            (&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &["b"]), ("e", &["c"])], "abcde"),
+            (&[("a", &[]), ("b", &["z", "b"]), ("c", &["d"]), ("d", &[]), ("e", &[])], "ab cd e"),
+        ] {
+            assert_eq!(cut(steps), want, "{steps:?}");
         }
     }
 }
