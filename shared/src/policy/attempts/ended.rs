@@ -108,7 +108,11 @@ pub(crate) fn remembered(d: &Detail) -> impl Iterator<Item = &Run> {
 pub(crate) fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Evidence)> {
     let runs: Vec<&Run> = d.runs.iter().filter(|r| wrote(r)).collect();
     let Some(newest) = runs.first() else { return Vec::new() };
-    let is_silent = newest.ended_at.is_none() && reading.modified.is_some_and(|at| at < newest.started_at);
+    // A clock that was set back makes a part of the newest attempt look older than its start: with a part for each attempt, the
+    // newest has one, too.
+    let has_part_each = reading.earlier.len() < MAX_EARLIER && reading.earlier.len() + 1 == runs.len();
+    let is_older = reading.modified.is_some_and(|at| at < newest.started_at);
+    let is_silent = newest.ended_at.is_none() && is_older && !has_part_each;
     let at_once = |pair: &[&Run]| pair[1].ended_at.is_some_and(|end| pair[0].started_at.since(end) <= PAUSE);
     let silent = usize::from(is_silent);
     let is_one_each = reading.earlier.len() < MAX_EARLIER && reading.earlier.len() + 1 + silent == runs.len();
@@ -178,6 +182,8 @@ mod tests {
             (&open, &[l, q, p], 40, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
             (&open, &[None, q, p], 50, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
             (&open, &[q, p], 51, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
+            // It has a part of its own, which looks older than its start by a clock that was set back since.
+            (&open[..2], &[q, p], 51, &[(8, Cause::ProtocolViolation)]),
             (&[], &[l], 50, &[]),
         ] {
             let d = ran(spans);
