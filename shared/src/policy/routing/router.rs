@@ -145,24 +145,17 @@ impl<'a> Router<'a> {
     /// profile on the same one only where it was no rate limit. What comes after (a narrower card) is an orchestrator's.
     pub(crate) fn choose(&self, ask: &Ask<'_>) -> Choice {
         let keys = &self.config.routing;
-        if ask.blocker == Blocker::RateLimited && keys.rate_limit_route == RateLimitRoute::Orchestrator {
+        if self.is_orchestrators(ask.blocker) {
             return Choice::Nobody("routing.rate_limit_route leaves it to the orchestrator".into());
         }
         let moved = moves(ask.detail, self.now);
         if moved >= usize::try_from(keys.max_moves).unwrap_or(usize::MAX) {
             return Choice::Spent(format!("its {moved} moves are used up"));
         }
-        let candidates = self.candidates(ask);
-        let elsewhere = |p: &Profile| {
-            let id = p.id();
-            id.is_known() && ask.limiting.iter().all(|l| id.is_surely_other(l))
-        };
-        let (first, second): (Vec<Profile>, Vec<Profile>) = candidates.into_iter().partition(elsewhere);
-        // One that cannot be told apart from the limiting one is no other provider.
-        let same_will_do = ask.blocker != Blocker::RateLimited;
+        let candidates = self.candidates(ask.from, &tried(ask.detail, self.now));
         let mut wait: Option<(Time, String)> = None;
         let mut held = Vec::new();
-        for p in first.iter().chain(second.iter().filter(|_| same_will_do)) {
+        for p in &in_order(candidates, ask.blocker, &ask.limiting) {
             match self.way_to(p) {
                 Way::Free => {
                     return Choice::Move(Target { profile: p.name.clone(), id: p.id() });
@@ -221,14 +214,23 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// Who takes new work of a profile whose provider is held: the first of its fallbacks that may, on surely another one.
+    /// Who takes new work of a profile whose provider is held, as [`Router::choose`] would say of work that waits there.
     pub(crate) fn instead_of(&self, profile: &str) -> Option<String> {
         let (entry, _) = self.standing(profile).filter(|(_, state)| state.is_held())?;
-        let exists = |p: &&String| self.known.is_empty() || self.known.contains(p);
-        let listed = self.profile(profile).fallbacks;
-        let mut fit =
-            listed.iter().filter(exists).filter(|p| self.profile(p).id().is_surely_other(&entry.id));
-        fit.find(|p| self.is_open(p).is_ok()).cloned()
+        let blocker = entry.cause.blocker_type()?;
+        if self.is_orchestrators(blocker) {
+            return None;
+        }
+        let limiting = [entry.id.clone(), self.profile(profile).id()].into_iter().filter(Id::is_known);
+        let candidates = self.candidates(profile, &[]);
+        let fit = in_order(candidates, blocker, &limiting.collect::<Vec<_>>());
+        fit.into_iter().find(|p| matches!(self.way_to(p), Way::Free)).map(|p| p.name)
+    }
+
+    /// Whether the configuration leaves it to the orchestrator where work goes after this.
+    fn is_orchestrators(&self, blocker: Blocker) -> bool {
+        blocker == Blocker::RateLimited
+            && self.config.routing.rate_limit_route == RateLimitRoute::Orchestrator
     }
 
     /// Notes that a task is sent, so that the next one of this pass sees it on its way there, and nowhere else any more.
@@ -250,13 +252,12 @@ impl<'a> Router<'a> {
     }
 
     /// Listed fallbacks that exist and were not tried, in their order; where it is asked for, then all others.
-    fn candidates(&self, ask: &Ask<'_>) -> Vec<Profile> {
-        let tried = tried(ask.detail, self.now);
+    fn candidates(&self, from: &str, tried: &[String]) -> Vec<Profile> {
         let fit = |p: &&str| {
             let exists = self.known.is_empty() || *p == "default" || self.known.iter().any(|k| k == p);
-            exists && *p != ask.from && !tried.contains(&(*p).to_owned())
+            exists && *p != from && !tried.iter().any(|t| t == p)
         };
-        let listed = self.profile(ask.from).fallbacks;
+        let listed = self.profile(from).fallbacks;
         let mut names: Vec<String> =
             listed.iter().map(String::as_str).filter(fit).map(str::to_owned).collect();
         if self.config.routing.auto {
@@ -411,6 +412,20 @@ fn apart(times: impl Iterator<Item = Time>, breath: i64) -> usize {
             new
         })
         .count()
+}
+
+/// Those on surely another provider first. One that cannot be told apart from the limiting one is no other provider; it will do
+/// where the provider is not what limits.
+fn in_order(candidates: Vec<Profile>, blocker: Blocker, limiting: &[Id]) -> Vec<Profile> {
+    let elsewhere = |p: &Profile| {
+        let id = p.id();
+        id.is_known() && limiting.iter().all(|l| id.is_surely_other(l))
+    };
+    let (mut fit, second): (Vec<Profile>, Vec<Profile>) = candidates.into_iter().partition(elsewhere);
+    if blocker != Blocker::RateLimited {
+        fit.extend(second);
+    }
+    fit
 }
 
 /// Profiles that tried it in its present story and failed.

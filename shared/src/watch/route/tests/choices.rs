@@ -144,12 +144,13 @@ fn a_few_at_first_and_twice_as_many_after_each_healthy_stretch() {
 
 #[test]
 fn new_work_of_a_held_provider_goes_to_the_first_free_fallback_elsewhere() {
-    let instead = |held: &[&str], known: &[&str]| {
+    let instead_for = |cause: Cause, held: &[&str], known: &[&str]| {
         let mut routing = routing();
-        routing.sightings = held.iter().map(|host| refused(host, Cause::RateLimit, 30)).collect();
+        routing.sightings = held.iter().map(|host| refused(host, cause, 30)).collect();
         let (config, known) = (Config::default(), known.iter().map(|k| (*k).to_owned()).collect::<Vec<_>>());
         router(&routing, &config, &known).instead_of("luna")
     };
+    let instead = |held: &[&str], known: &[&str]| instead_for(Cause::RateLimit, held, known);
     let all = ["luna", "mira", "sol", "vega"];
     assert_eq!(instead(&[], &all), None, "nothing is held");
     assert_eq!(instead(&["a"], &all), Some("sol".into()), "mira is on the same one");
@@ -157,6 +158,10 @@ fn new_work_of_a_held_provider_goes_to_the_first_free_fallback_elsewhere() {
     assert_eq!(instead(&["a"], &["luna", "vega"]), Some("vega".into()), "sol does not exist");
     assert_eq!(instead(&["a"], &[]), Some("sol".into()), "who there is, nobody knows");
     assert_eq!(instead(&["a", "b", "c"], &all), None);
+    // Where one key is refused, another key of the same provider may work; another provider is surer.
+    let of_key = |known: &[&str]| instead_for(Cause::Credential, &["a"], known);
+    assert_eq!(of_key(&all), Some("sol".into()));
+    assert_eq!(of_key(&["luna", "mira"]), Some("mira".into()), "as for work that waits there");
 }
 
 #[test]
