@@ -38,17 +38,22 @@ pub(super) fn before(
 }
 
 /// Limited work is not taken away for deaths that it did not die. Who said something and left did not do its work, and nothing
-/// explains that. Of a card nobody writes down how its attempts ended.
+/// explains that. Of a card nobody writes down how its attempts ended. Of a log that was last written before the newest attempt began,
+/// by a clock that was set back since, nobody can tell which part is whose: there only what one of us wrote down before is known.
 fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
     if step.case != "resume-cap" || distress::is_card(&d.task) {
         return None;
     }
     let truth = sim.truth.borrow();
     let began = d.events.iter().rev().find(|e| is_fresh(&truth, d, e)).map(|e| e.at);
+    let tells_nothing = truth.logs.get(&d.task.id).is_some_and(|log| log.written < log.began);
+    let noted: Vec<i64> =
+        d.events.iter().filter_map(|e| refused(&d.task.id, &e.payload)).map(|(_, run)| run).collect();
     let counts = |run: &&shared::board::Run| {
         let end = truth.trials.ends.get(&(d.task.id.clone(), run.id));
         let is_of_episode = run.ended_at.is_none() || began.is_none_or(|at| run.started_at >= at);
-        is_of_episode && !matches!(end, Some((End::Refused, _)))
+        let is_known = !tells_nothing || noted.contains(&run.id);
+        is_of_episode && !(is_known && matches!(end, Some((End::Refused, _))))
     };
     let how = |run: &shared::board::Run| {
         let end = truth.trials.ends.get(&(d.task.id.clone(), run.id)).map(|(end, _)| *end);
@@ -202,7 +207,8 @@ fn again(sim: &Sim, board: &mut dyn Board, by: &str, d: &Detail, step: &Step, qu
     })
 }
 
-/// When a profile's key was seen to be refused, by what a watcher noted.
+/// When a profile's key was seen to be refused, by what a watcher noted. A note that names no provider is none of a refusal seen
+/// now: it may tell of an attempt of hours ago, and no pass holds anything for it.
 fn refused_key(e: &Event, profile: &str) -> Option<Time> {
     let trail = e.trail().filter(|t| t.get("pass").is_some() && t.get("run").is_some())?;
     // What route-blocked writes is made of what others saw.
@@ -211,8 +217,9 @@ fn refused_key(e: &Event, profile: &str) -> Option<Time> {
     }
     let text = |key: &str| trail.get(key).and_then(Value::as_str);
     let cause: Cause = serde_json::from_value(trail.get("cause")?.clone()).ok()?;
+    let is_named = text("provider").or(text("host")).is_some();
     let seen = trail.get("seen").and_then(Value::as_i64).map(Time).unwrap_or(e.at);
-    (cause == Cause::Credential && text("profile") == Some(profile)).then_some(seen)
+    (cause == Cause::Credential && is_named && text("profile") == Some(profile)).then_some(seen)
 }
 
 /// What a pass of heal keeps to itself: a task that it leaves because its log cannot be read, without a word that anybody sees.
