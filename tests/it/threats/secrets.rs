@@ -28,6 +28,8 @@ const SHAPES: &[(&str, &[&str])] = &[
     ("glp§at-¤", &["¤"]),
     ("xox§b-123-¤", &["¤"]),
     ("AK§IA¤", &["¤"]),
+    // Without its case nobody knows it for a key.
+    ("AK§IALANTERNHARBOURQU", &["LANTERNHARBOURQU"]),
     ("aws_secret_access_key=¤", &["¤"]),
     ("s§k_live_¤", &["¤"]),
     ("whs§ec_¤", &["¤"]),
