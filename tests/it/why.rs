@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use shared::time::Time;
 
 use crate::support::{Ran, TestBoard, dead_pid, now, ran, worker};
 
@@ -157,6 +158,31 @@ fn what_somebody_said_is_told_as_said() {
     }
     let (_, more) = first(&b, "t_00000005");
     assert_eq!(more, "t_00000001 is blocked by hand 10m ago: which licence?");
+}
+
+#[test]
+fn a_worker_that_its_provider_never_answers_is_said_to_wait() {
+    let b = TestBoard::new();
+    b.add("t_00000a12", "ready");
+    let run = b.run_it("t_00000a12", None, 690);
+    let living = worker("t_00000a12", run);
+    b.sql(&format!("UPDATE tasks SET worker_pid = {} WHERE id = 't_00000a12'", living.pid()));
+    let line = |ago: i64, rest: &str| {
+        let at = Time(now() - ago).to_string().replace('T', " ").replace('Z', "");
+        format!("{at},000 INFO [s_work] {rest}\n")
+    };
+    let begins = "agent.turn_context: conversation turn: session=s_work model=m1 provider=custom platform=cli history=0";
+    let begins = line(688, &format!("{begins} msg='work kanban task t_00000a12'"));
+    let logs = b.path().join("profiles/luna/logs");
+    fs::create_dir_all(&logs).unwrap();
+    fs::write(logs.join("agent.log"), &begins).unwrap();
+    let says = |b: &TestBoard| json(b, &["t_00000a12"])["says"].as_str().unwrap().to_owned();
+    let waits = "t_00000a12 is running, and waits for an answer: the provider of luna has not answered since";
+    assert!(says(&b).starts_with(waits), "{}", says(&b));
+    // One answer, however long ago, and it is well.
+    let call = "agent.conversation_loop: API call #1: model=m1 provider=custom in=9 out=1 total=10 latency=1.5s cache=0/9 (0%)";
+    fs::write(logs.join("agent.log"), begins + &line(600, call)).unwrap();
+    assert!(says(&b).starts_with("t_00000a12 is running, and nothing is wrong"), "{}", says(&b));
 }
 
 #[test]
