@@ -480,3 +480,30 @@ fn a_gateway_that_is_gone_gets_no_head_start() {
         assert_eq!(b.task("t_00000001", "status"), status, "{seconds} s later");
     }
 }
+
+#[test]
+fn a_task_of_a_profile_whose_key_is_refused_is_not_reset_by_time_alone() {
+    let b = TestBoard::new();
+    let home = b.path().join("profiles/luna");
+    std::fs::create_dir_all(&home).unwrap();
+    let config = "model:\n  default: m1\n  provider: custom\n  base_url: https://api.example/v1\n";
+    std::fs::write(home.join("config.yaml"), config).unwrap();
+    for id in ["t_00000f71", "t_00000f72"] {
+        b.give_up(id, "pid 4242 not alive", 600);
+    }
+    b.log(
+        "t_00000f71",
+        "Query: work kanban task t_00000f71\nInitializing agent...\n\
+         ⚠️  API call failed (attempt 1/2): AuthenticationError [HTTP 401]\n   🔌 Provider: custom  Model: m1\n   \
+         🌐 Endpoint: https://api.example/v1\n❌ Non-retryable error (HTTP 401): HTTP 401: Incorrect API key provided\n",
+    );
+    let reset = || b.later(1_800, &["-n", "-v", "--task", "t_00000f72"]).ok();
+    assert!(reset().contains("t_00000f72 reset"), "nobody noted it yet: {}", reset());
+    ran(b.command("synthesize-distress").args(["--task", "t_00000f71"])).ok();
+    let said = reset();
+    assert!(said.contains("t_00000f72 left alone: the key of luna is refused"), "{said}");
+    // Another key, and it goes on. (What the configuration said before was noted by the pass above.)
+    std::fs::write(home.join("config.yaml"), config.replace("m1", "m2")).unwrap();
+    b.later(1_860, &["-v", "--task", "t_00000f72"]).ok();
+    assert_ne!(b.task("t_00000f72", "status"), "blocked", "{}", reset());
+}
