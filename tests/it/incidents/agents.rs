@@ -30,7 +30,9 @@ impl World {
     #[track_caller]
     pub fn lost(&mut self, tree: &Path, lines: &[Value]) -> String {
         let pid = self.stranger();
-        let task = self.in_tree(tree, pid);
+        let task = self.task(json!({"workspace_kind": "dir", "workspace_path": tree}));
+        self.call("claim_task", json!([task]));
+        self.spawned(&task, pid);
         self.age(600);
         if !lines.is_empty() {
             let log = self.transcript(&format!("{task}.jsonl"), lines);
@@ -68,13 +70,6 @@ impl World {
         let sessions = self.home.path().join(".claude/sessions");
         fs::create_dir_all(&sessions).unwrap();
         fs::write(sessions.join(format!("{pid}.json")), text).unwrap();
-    }
-
-    fn in_tree(&mut self, tree: &Path, pid: i64) -> String {
-        let task = self.task(json!({"workspace_kind": "dir", "workspace_path": tree}));
-        self.call("claim_task", json!([task]));
-        self.call("_set_worker_pid", json!([task, pid]));
-        task
     }
 
     fn transcript(&mut self, name: &str, lines: &[Value]) -> PathBuf {

@@ -216,14 +216,20 @@ impl World {
         let task = self.task(json!({}));
         self.call("claim_task", json!([task]));
         if let Some(pid) = pid {
-            self.call("_set_worker_pid", json!([task, pid]));
-            // 0.22 writes down which process has the pid now. The worker was another one, which had it before.
-            if self.is_newer && self.strangers.iter().any(|one| one.pid() == pid) {
-                let born = "SET worker_started_at = worker_started_at || '9' WHERE worker_pid";
-                self.home.sql(&format!("UPDATE tasks {born} = {pid}; UPDATE task_runs {born} = {pid}"));
-            }
+            self.spawned(&task, pid);
         }
         task
+    }
+
+    /// Hermes records this process as the worker of a claimed task.
+    #[track_caller]
+    pub fn spawned(&mut self, task: &str, pid: i64) {
+        self.call("_set_worker_pid", json!([task, pid]));
+        // 0.22 writes down which process has the pid now. The worker was another one, which had it before.
+        if self.is_newer && self.strangers.iter().any(|one| one.pid() == pid) {
+            let born = "SET worker_started_at = worker_started_at || '9' WHERE worker_pid";
+            self.home.sql(&format!("UPDATE tasks {born} = {pid}; UPDATE task_runs {born} = {pid}"));
+        }
     }
 
     /// The same with a worker that is dead.
