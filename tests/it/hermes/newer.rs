@@ -1,5 +1,7 @@
-//! Real workers of Hermes 0.22.2, as a stand-in packages it: what they print is in the language of their profile, and their
-//! dispatcher books ends by exit codes that name no cause.
+//! Real workers of Hermes 0.19.0, and of 0.22.2 as a stand-in packages it. What 0.22.2 prints is in the language of the profile, and
+//! its dispatcher books ends by exit codes that name no cause; 0.19.0 books them all alike.
+
+use std::os::unix::fs::MetadataExt;
 
 use serde_json::Value;
 
@@ -29,6 +31,33 @@ const ENDS: [End; 12] = [
     End("r529", "overloaded", Some(529), None),
 ];
 
+/// A version of Hermes.
+struct Version {
+    home: fn() -> Option<Home>,
+    /// As what its dispatcher books a used-up quota, an outage and a refused key.
+    booked: [&'static str; 3],
+    /// The log of a worker names no endpoint, so that the log of its profile is asked, which has the times of refusals. Else a
+    /// refusal was when the worker's log was last written.
+    is_dated: bool,
+    /// The cause of a worker that used a tool, talked on and left its task open. 0.22 books that it did. 0.19 books that it is gone, and
+    /// its log is the same as that of a worker that closed its task by a command: it tells nothing.
+    left_open: &'static str,
+}
+
+const OLDER: Version = Version {
+    home: Home::new,
+    booked: ["crashed", "crashed", "crashed"],
+    is_dated: false,
+    left_open: "worker_gone",
+};
+
+const NEWER: Version = Version {
+    home: Home::newer,
+    booked: ["rate_limited", "rate_limited", "crashed"],
+    is_dated: true,
+    left_open: "protocol_violation",
+};
+
 /// Those that are tried in English as well.
 const ENGLISH: [&str; 4] = ["r429", "r401", "quota", "loop"];
 
@@ -51,8 +80,12 @@ fn profile(home: &Home, provider: &Provider, language: &str, mode: &str) -> Stri
     name
 }
 
-/// When the log of a profile says that its provider refused for the last time.
-fn refused_at(home: &Home, profile: &str) -> i64 {
+/// When the provider of a task's profile refused for the last time, as its logs say it.
+fn refused_at(home: &Home, version: &Version, profile: &str, task: &str) -> i64 {
+    if !version.is_dated {
+        let log = home.path().join(format!("kanban/logs/{task}.log"));
+        return std::fs::metadata(log).unwrap().mtime();
+    }
     let log =
         std::fs::read_to_string(home.path().join(format!("profiles/{profile}/logs/agent.log"))).unwrap();
     let last = log.lines().rfind(|line| line.contains(": API call failed after ")).expect("a refusal");
@@ -72,7 +105,16 @@ fn told(home: &Home, task: &str) -> Vec<Value> {
 
 #[test]
 fn every_end_is_told_by_its_true_cause_in_any_language() {
-    let Some(mut home) = Home::newer() else { return };
+    told_by_their_causes(&NEWER);
+}
+
+#[test]
+fn every_end_on_0_19_is_told_by_the_same_causes() {
+    told_by_their_causes(&OLDER);
+}
+
+fn told_by_their_causes(version: &Version) {
+    let Some(mut home) = (version.home)() else { return };
     let provider = Provider::new(&home);
     home.profile("tuesday", &provider.mode("ok"));
     home.profile("sol", &provider.mode("ok"));
@@ -110,18 +152,16 @@ fn every_end_is_told_by_its_true_cause_in_any_language() {
     home.hermes(&["dispatch", "--max", "0"]).ok();
     let booked =
         |mode: &str| home.value(&format!("SELECT outcome FROM task_runs WHERE profile = 'de-{mode}'"));
-    assert_eq!(
-        [booked("quota"), booked("r503"), booked("r401")],
-        ["rate_limited", "rate_limited", "crashed"]
-    );
+    assert_eq!([booked("quota"), booked("r503"), booked("r401")], version.booked);
 
     home.round();
     let mut held = Vec::new();
     for (language, End(mode, cause, http, resets), task) in &all {
         let told = told(&home, task);
+        let cause = if *mode == "quoting" { version.left_open } else { cause };
         let what = format!("{language} {mode}: {told:?}, {}", home.kinds(task));
         let said = |key: &str| told.iter().map(|e| e["watchbill"][key].clone()).find(|v| !v.is_null());
-        assert!(!told.is_empty() && told.iter().all(|e| e["watchbill"]["cause"] == *cause), "{what}");
+        assert!(!told.is_empty() && told.iter().all(|e| e["watchbill"]["cause"] == cause), "{what}");
         if http.is_some() {
             // A hold of ready work names its provider, and not what each attempt met.
             assert!(said("http").is_none_or(|v| v.as_u64() == *http), "{what}");
@@ -130,7 +170,7 @@ fn every_end_is_told_by_its_true_cause_in_any_language() {
         let Some(resets) = resets else { continue };
         let until =
             told.iter().find_map(|e| e["until"].as_i64()).unwrap_or_else(|| panic!("no hold: {what}"));
-        assert_eq!(until, refused_at(&home, &format!("{language}-{mode}")) + resets, "{what}");
+        assert_eq!(until, refused_at(&home, version, &format!("{language}-{mode}"), task) + resets, "{what}");
         assert_eq!(home.task(task, "status"), "scheduled", "{what}");
         held.push((task, until));
     }
@@ -155,6 +195,7 @@ fn every_end_is_told_by_its_true_cause_in_any_language() {
         let status = home.task(task, "status");
         assert!(list.iter().any(|t| t["id"] == **task && t["status"] == *status), "{task}");
     }
+    a_short_limit_is_a_short_hold(&home, version, &provider);
     let db = home.path().join("kanban.db").display().to_string();
     for (task, until) in held {
         for (now, status) in [(until - 5, "scheduled"), (until + 5, "ready")] {
@@ -169,4 +210,30 @@ fn every_end_is_told_by_its_true_cause_in_any_language() {
     assert!(home.ask(&["diagnostics"]).is_array());
     assert!(home.ask(&["dispatch", "--dry-run"])["spawned"].is_array());
     assert_eq!(home.value("PRAGMA integrity_check"), "ok");
+}
+
+/// A limit of 20 seconds holds its task for 20 seconds: looked at by passes whose time is given, since a busy machine takes longer
+/// than that to book the end.
+fn a_short_limit_is_a_short_hold(home: &Home, version: &Version, provider: &Provider) {
+    let name = profile(home, provider, "de", "rsoon");
+    let task = home.create(&["--assignee", &name]);
+    let mut tick = home.run("hermes");
+    tick.args(["kanban", "dispatch"]).env("HERMES_KANBAN_TURN_RECOVERY", "0");
+    crate::support::ran(&mut tick).ok();
+    home.await_end(home.task(&task, "worker_pid").parse().unwrap());
+    let mut tick = home.run("hermes");
+    tick.args(["kanban", "dispatch", "--max", "0"]).env("HERMES_KANBAN_CRASH_GRACE_SECONDS", "0");
+    crate::support::ran(&mut tick).ok();
+    let refused = refused_at(home, version, &name, &task);
+    let db = home.path().join("kanban.db").display().to_string();
+    for (after, status) in [(5, "scheduled"), (15, "scheduled"), (25, "ready")] {
+        for program in ["heal", "synthesize-distress", "route-blocked"] {
+            let at = (refused + after).to_string();
+            let ran = crate::support::ran(home.command(program).args(["--db", &db, "--now", &at]));
+            assert!([0, 1].contains(&ran.code), "{program}: {ran:?}");
+        }
+        assert_eq!(home.task(&task, "status"), status, "{after} s: {}", home.kinds(&task));
+        let until = told(home, &task).iter().find_map(|e| e["until"].as_i64());
+        assert_eq!(until, Some(refused + 20), "{}", home.kinds(&task));
+    }
 }
