@@ -387,3 +387,26 @@ fn a_limit_of_twenty_seconds_that_the_runtime_booked_is_a_hold_of_twenty_seconds
         }
     }
 }
+
+// Cron was stopped, or the machine slept: the first pass comes when the limit that ended the attempt is over by its provider's own word.
+#[test]
+fn a_limit_that_is_over_when_it_is_read_holds_nothing() {
+    let b = lunas(&["t_00000160"]);
+    b.run_it("t_00000160", Some(dead_pid()), 60);
+    b.give_up("t_00000161", "pid 4242 not alive", 60);
+    for id in ["t_00000160", "t_00000161"] {
+        b.log_ending_on(
+            id,
+            "❌ Rate limited after 2 retries — HTTP 429: Rate limit reached. Please try again in 20s.",
+        );
+    }
+    let said = b.pass_of("heal", 600, &[]).ok();
+    assert!(said.contains("t_00000160 park: ") && said.contains("that was over at "), "{said}");
+    for program in ["synthesize-distress", "route-blocked"] {
+        b.pass_of(program, 602, &[]).ok();
+    }
+    // One of them tries whether it is so; the other one's turn comes after it.
+    let statuses = ["t_00000160", "t_00000161"].map(|id| b.task(id, "status"));
+    assert_eq!(statuses.iter().filter(|s| *s == "ready").count(), 1, "{statuses:?}");
+    assert_eq!(b.value("SELECT count(*) FROM tasks WHERE title LIKE '[BLOCKED]%'"), "0", "nobody is asked");
+}

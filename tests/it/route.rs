@@ -300,7 +300,15 @@ fn a_profile_of_the_same_name_under_another_root_is_another_one() {
     let (a, b) = (TestBoard::fleet(), TestBoard::fleet());
     a.died_of("t_00000001", REFUSED_KEY);
     a.died_of("t_00000002", LIMITED);
-    ran(a.command("synthesize-distress").arg("--db").arg(&a.db)).ok();
+    // The second program leaves what the first one wrote for other boards.
+    for program in ["synthesize-distress", "route-blocked"] {
+        let _ = ran(a.command(program).arg("--db").arg(&a.db));
+    }
+    let known = |path: &std::path::Path| {
+        let state = rusqlite::Connection::open(path.join("state/watchbill/state.db")).unwrap();
+        state.query_row("SELECT count(*) FROM shared", [], |r| r.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(known(a.path()), 1, "what is known of the first root is there to be mixed up");
     b.add("t_00000003", "ready");
     // One user, and so one state.
     let with = |args: &[&str]| ran(a.command(args[0]).args(&args[1..]).arg("--db").arg(&b.db));

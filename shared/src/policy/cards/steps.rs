@@ -193,6 +193,7 @@ impl CardWriter<'_> {
         if let Some(e) = &t.evidence {
             note("http", json!(e.http));
             note("resets", json!(e.resets.map(|r| r.0)));
+            note("seen", json!(e.resets.map(|_| e.refused_at(self.seen.now).0)));
             note("offset", json!(e.offset));
         }
         facts

@@ -37,11 +37,12 @@ impl Rules<'_> {
     pub(super) fn sighting(&self, s: &SourceSeen, t: &Trouble) -> Option<Sighting> {
         let cause = t.cause.filter(|c| c.lies_with_provider())?;
         let run = s.detail.newest_run()?;
+        let refused = t.evidence.as_ref().map(|e| e.refused_at(self.seen.now));
         Some(Sighting {
             id: self.writer.id(s, t),
             profile: run.profile.clone().or_else(|| s.detail.task.assignee.clone()),
             task: s.detail.task.id.clone(),
-            at: self.seen.now,
+            at: refused.unwrap_or(self.seen.now),
             began: run.started_at,
             news: News::Bad { cause, resets: t.evidence.as_ref().and_then(|e| e.resets) },
         })
@@ -72,6 +73,9 @@ impl Rules<'_> {
         if !bound || !movable {
             return Settled::Ask(None);
         }
+        if let Some(settled) = self.is_over(router, s, t) {
+            return settled;
+        }
         let scribe = self.scribe();
         let choice = router.choose(&question);
         // A probe that failed, or the runtime's own next try, tells nobody anything new: there was a card when the trouble
@@ -94,6 +98,26 @@ impl Rules<'_> {
             }
             Choice::Spent(why) => Settled::Spent(why),
         }
+    }
+
+    /// What becomes of a task whose limit is over by its provider's own word: it goes on with its own profile, whose turn comes by the
+    /// rules for a provider that answers again. Somebody is asked only where the provider keeps refusing.
+    fn is_over(&self, router: &Router<'_>, s: &SourceSeen, t: &Trouble) -> Option<Settled> {
+        let now = self.seen.now;
+        let over = t.evidence.as_ref()?.resets.filter(|at| *at <= now)?;
+        let (d, id) = (&s.detail, self.writer.id(s, t));
+        let held = router.standing(d.task.assignee.as_deref()?).is_some_and(|(_, state)| state.is_held());
+        // Of a provider without a name nobody would know that it refuses again and again.
+        if held || !id.is_known() || t.case == "handed-over" {
+            return None;
+        }
+        let because = format!("{} That was over at {}", t.what, over.local_clock());
+        if d.task.status == Status::Ready {
+            return Some(Settled::Leave(because));
+        }
+        let why = self.why(s, t, because);
+        let step = self.scribe().held(d, &id, now.plus(1), why);
+        Some(Settled::Step(Box::new(step)))
     }
 
     /// Whether a card of this task was answered so lately that its provider cannot be expected to answer yet.

@@ -297,7 +297,47 @@ fn a_hold_takes_the_time_the_provider_states_within_bounds() {
     assert_eq!(until(Some(4_321)), 4_321);
     assert_eq!(until(Some(100 * 3_600)), 6 * 3_600, "no longer than any hold may last");
     assert!((900..=1_080).contains(&until(None)));
-    assert!((900..=1_080).contains(&until(Some(-5))), "a time that is over says nothing");
+}
+
+#[test]
+fn a_limit_that_is_over_is_tried_before_anybody_is_asked() {
+    let over = |s: &SourceSeen| {
+        let mut s = s.clone();
+        if let LogEnd::Ended(e) = &mut s.reading.end {
+            (e.at, e.resets) = (Some(ago(90)), Some(ago(70)));
+        }
+        s
+    };
+    let ready = one(over(&crashed("t_00000001", Cause::RateLimit)));
+    assert!(ready.steps.is_empty(), "the dispatcher starts it: {:?}", ready.steps);
+    assert!(ready.left[0].because.contains("That was over at "), "{}", ready.left[0].because);
+
+    let gone = over(&gave_up("t_00000001", Cause::RateLimit));
+    let d = one(gone.clone());
+    let Change::AddEvent { kind, payload, .. } = d.steps[0].changes.last().unwrap() else { panic!() };
+    assert_eq!((kind.as_str(), &payload["until"]), ("scheduled", &json!(NOW.plus(1).0)));
+    let is_card = |c: &Change| matches!(c, Change::AddTask { .. } | Change::AddAnother { .. });
+    assert!(!d.steps[0].changes.iter().any(is_card), "{:?}", d.steps[0]);
+    let trail = &payload["watchbill"];
+    assert_eq!((&trail["resets"], &trail["seen"]), (&json!(ago(70).0), &json!(ago(90).0)));
+
+    // Its provider refused again since, or did so again and again: that is no limit that is over.
+    let refused = |seconds: i64, resets: Option<i64>| Sighting {
+        id: Id::new(Some("moon"), Some("api.example")),
+        profile: Some("luna".into()),
+        task: "t_00000002".into(),
+        at: ago(seconds),
+        began: ago(seconds + 5),
+        news: News::Bad { cause: Cause::RateLimit, resets: resets.map(ago) },
+    };
+    let again: Vec<Sighting> = (1..=14).rev().map(|n| refused(n * 600, Some(n * 600 - 20))).collect();
+    for sightings in [vec![refused(30, None)], again] {
+        let mut seen = seen(vec![gone.clone()]);
+        seen.routing.sightings = sightings;
+        seen.routing.profiles = seen.profiles.clone();
+        let d = told(&seen);
+        assert!(d.steps[0].changes.iter().any(is_card), "{:?}", d.steps[0]);
+    }
 }
 
 #[test]

@@ -312,10 +312,13 @@ impl Rules<'_> {
         let now = self.seen.now;
         let wait = authorship::hold_for(self.policy, cause, held, &t.detail.task.id);
         let latest = now.plus(seconds(self.policy.hold_max));
-        let stated = resets.filter(|at| *at > now).map(|at| at.min(latest));
-        let until = stated.unwrap_or(now.plus(wait));
+        // A limit that is over by its provider's own word holds nothing any more: the next pass sets the task free.
+        let until = resets.map_or(now.plus(wait), |at| at.clamp(now, latest));
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
-        let because = format!("{because}; held until {}", until.local_clock());
+        let because = match resets.filter(|at| *at <= now) {
+            Some(over) => format!("{because}; that was over at {}", over.local_clock()),
+            None => format!("{because}; held until {}", until.local_clock()),
+        };
         let verb = Verb::new("park", case, because).cause(Some(cause)).proof(proof);
         let verb = verb.fact("hold", hold(cause, &key, now, until));
         self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail))

@@ -626,7 +626,7 @@ fn holds_grow_end_and_are_bounded() {
     let until = |n: i64| ends(&decided(held(n)));
     assert!((900..=1_080).contains(&until(0)), "{}", until(0));
     assert!((1_800..=2_160).contains(&until(1)), "{}", until(1));
-    // A reset that the log states counts, within the longest hold; one that has passed says nothing of the next limit.
+    // A reset that the log states counts, within the longest hold. After one that has passed the next pass sets the task free.
     let stated = |n: i64, after: i64| {
         let d = decided(with!(held(n), |t| {
             let said = Evidence { resets: Some(NOW.plus(after)), ..Evidence::new(Cause::RateLimit, 0) };
@@ -636,7 +636,7 @@ fn holds_grow_end_and_are_bounded() {
     };
     let most = seconds(config().heal.hold_max);
     assert_eq!([stated(0, 20), stated(2, 20), stated(0, 5_000), stated(0, most + 1)], [20, 20, 5_000, most]);
-    assert_eq!(stated(0, -1), until(0));
+    assert_eq!([stated(0, 0), stated(0, -1), stated(2, -90_000)], [0, 0, 0]);
     let d = decided(held(3));
     assert!(line(&d).starts_with("hand-over dead-worker"), "{}", line(&d));
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("blocked", Some(Status::Blocked)));

@@ -106,7 +106,7 @@ fn in_order(tasks: &mut [Detail]) {
 
 /// A card, with the reason its orchestrator could not answer.
 fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
-    let mut card = CardSeen { detail, cause: None, host: None, resets: None, is_known: false };
+    let mut card = CardSeen { detail, cause: None, host: None, resets: None, refused: None, is_known: false };
     let failed = card
         .detail
         .newest_run()
@@ -117,6 +117,7 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
     let ask =
         LogAsk { board: &board, task: &card.detail.task.id, profile, since: run.started_at, now, file: None };
     if let LogEnd::Ended(e) = world.logs.read(&ask, world.cache).end {
+        card.refused = run.ended_at.filter(|_| e.resets.is_some()).map(|ended| e.refused_at(ended));
         (card.cause, card.host, card.resets) = (Some(e.cause), e.endpoint_host, e.resets);
     }
     card

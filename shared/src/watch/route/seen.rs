@@ -56,6 +56,9 @@ pub struct CardSeen {
     pub host: Option<String>,
     /// When the provider answers again, as that log says.
     pub resets: Option<Time>,
+    /// When it refused, where that is stated with its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Time>,
     /// The board says so already: what was seen once must not look as if it was seen again.
     #[serde(default)]
     pub is_known: bool,
@@ -83,7 +86,7 @@ impl CardSeen {
             profile: Some(profile),
             task: task.clone(),
             // Not now: what nobody writes down must not look newer with every pass.
-            at: run.ended_at.unwrap_or(now),
+            at: self.refused.or(run.ended_at).unwrap_or(now),
             began: run.started_at,
             news: News::Bad { cause, resets: self.resets },
         })

@@ -121,7 +121,7 @@ fn card(id: &str, source: &str, blocker: &str, status: Status) -> CardSeen {
     d.place.kind = Some("scratch".into());
     let created = json!({"by": "synthesize-distress", "source_task": source, "run_id": 1});
     d.events = vec![event("created", 500, created)];
-    CardSeen { detail: d, cause: None, host: None, resets: None, is_known: false }
+    CardSeen { detail: d, cause: None, host: None, resets: None, refused: None, is_known: false }
 }
 
 /// Ties a task to a card.
