@@ -37,6 +37,12 @@ pub(super) fn namesake() -> Kept {
     Kept(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
+/// Whether a worker's command line is the name that Hermes gives itself, and nothing else.
+fn is_renamed(pid: i64) -> bool {
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&command).trim_end_matches([' ', '\0']) == "hermes"
+}
+
 #[test]
 fn random_kills_beside_a_gateway_whose_workers_rename_themselves() {
     let Ok(minutes) = std::env::var("WATCHBILL_KILLS_MINUTES") else {
@@ -62,7 +68,7 @@ fn random_kills_beside_a_gateway_whose_workers_rename_themselves() {
     let (over, calm) = (AtomicBool::new(false), AtomicBool::new(false));
     let [passes, cut] = [(); 2].map(|()| AtomicU32::new(0));
     let root = home.path().to_str().unwrap().to_owned();
-    let (mut killed, mut restarts) = (0, 0);
+    let (mut killed, mut renamed, mut restarts) = (0, 0, 0);
     let doubles = std::thread::scope(|scope| {
         let glances = scope.spawn(|| {
             let mut found = BTreeSet::new();
@@ -105,6 +111,7 @@ fn random_kills_beside_a_gateway_whose_workers_rename_themselves() {
                 .into_iter()
                 .find(|t| worker(home, t).is_some_and(|pid| crate::support::marked(t).contains(&pid)));
             if let Some(victim) = victim.filter(|_| dice.below(2) == 0) {
+                renamed += u32::from(worker(home, victim).is_some_and(is_renamed));
                 kill_worker(home, victim);
                 killed += 1;
             }
@@ -138,11 +145,12 @@ fn random_kills_beside_a_gateway_whose_workers_rename_themselves() {
     drop(gateway.take());
     let runs = seen(home, "SELECT count(*) || '' FROM task_runs");
     say(&format!(
-        "{minutes} minutes: {killed} of {runs} workers killed, {restarts} gateways, {} of {} passes; at once by Hermes alone: {}",
+        "{minutes} minutes: {killed} of {runs} workers killed, {renamed} of them after they renamed themselves, {restarts} gateways, {} of {} passes; at once by Hermes alone: {}",
         cut.load(Ordering::Relaxed),
         cut.load(Ordering::Relaxed) + passes.load(Ordering::Relaxed),
         doubles.len()
     ));
+    assert!(renamed > 0, "no worker renamed itself");
     assert_eq!(home.value("PRAGMA integrity_check"), "ok");
     let twice =
         "SELECT count(*) FROM (SELECT 1 FROM task_events WHERE kind IN ('crashed', 'reclaimed', 'timed_out')
