@@ -312,8 +312,9 @@ impl Rules<'_> {
         let now = self.seen.now;
         let wait = authorship::hold_for(self.policy, cause, held, &t.detail.task.id);
         let latest = now.plus(seconds(self.policy.hold_max));
-        // A limit that is over by its provider's own word holds nothing any more: the next pass sets the task free.
-        let until = resets.map_or(now.plus(wait), |at| at.clamp(now, latest));
+        // A limit that is over by its provider's own word holds nothing any more: the next pass sets the task free, and one in this very
+        // second changes nothing.
+        let until = resets.map_or(now.plus(wait), |at| at.clamp(now.plus(1), latest));
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
         let because = match resets.filter(|at| *at <= now) {
             Some(over) => format!("{because}; that was over at {}", over.local_clock()),
