@@ -194,6 +194,13 @@ fn without_systemd_the_commands_are_said() {
     assert!(r.out.contains("systemd does not answer here. Still to be run:"), "{r:?}");
     assert!(r.out.contains(&format!("    {ENABLE}\n")), "{r:?}");
     assert_eq!(told(&b), [""; 0]);
+    // With -q nothing but that.
+    let quiet = home();
+    fs::write(quiet.path().join("no-systemd"), "").unwrap();
+    let r = timers(&quiet, &["install", "--as", "user", "-q"]);
+    assert_eq!((r.code, all(&units(&quiet)).len()), (1, 8), "{r:?}");
+    assert!(r.out.starts_with("systemd does not answer here. Still to be run:\n"), "{r:?}");
+    assert!(!r.out.contains("write ") && r.out.contains(&format!("    {ENABLE}\n")), "{r:?}");
     // One that answers and refuses is quoted.
     fs::remove_file(b.path().join("no-systemd")).unwrap();
     fs::write(b.path().join("broken-systemd"), "").unwrap();

@@ -67,6 +67,9 @@ fn installed_upgraded_and_removed_with_its_timers_on() {
     let version = env!("CARGO_PKG_VERSION");
     let hand = "The hand of a worker or a person on a task board";
     assert_eq!(said.trim(), format!("6\nheal {version}\n{hand}\n/usr/bin/coord"));
+    // Pictures that the README shows lie where it says.
+    let shown = "cd /usr/share/doc/watchbill; grep -o '(docs/[^)]*[.]png)' README.md | tr -d '()' | xargs ls";
+    assert!(m.root(shown).contains(".png"));
     // What the units alone are given is said.
     m.root("echo WATCHBILL_HOST_PID_NAMESPACE=same > /etc/default/watchbill");
     let told = m.root("watchbill doctor --hermes-root /home/anna/.hermes || true");
