@@ -17,21 +17,24 @@ use crate::time::Time;
 /// at the 99th percentile from 200 on, 1 to 6 ms below).
 pub const MOST_STEPS: usize = 100;
 
-/// Parts of at most `most` steps, one for each transaction; a step stays with those it comes after, and with all that stand
-/// between them.
+/// Parts of at most `most` steps, one for each transaction. A step stays with those it comes after, and with all that stand
+/// between them, also where a part is longer by that.
 pub fn parts(steps: &[Step], most: usize) -> Vec<&[Step]> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    // Up to the last step that comes after an earlier one, nothing is cut.
-    let mut whole_until = vec![0; steps.len()];
-    for (last, step) in steps.iter().enumerate() {
-        if let Some(first) = step.after.iter().filter_map(|task| places.get(task.as_str())).min() {
-            whole_until[*first..last].fill(last);
-        }
-        places.entry(&step.task).or_insert(last);
+    // For each step the place of the first one that it comes after, or its own.
+    let mut reaches: Vec<usize> = Vec::with_capacity(steps.len());
+    for (place, step) in steps.iter().enumerate() {
+        let first = step.after.iter().filter_map(|task| places.get(task.as_str())).min();
+        reaches.push(first.copied().unwrap_or(place));
+        places.entry(&step.task).or_insert(place);
+    }
+    // The same for a step and all that follow it: a cut in front of it parts nothing where none of them reaches back over it.
+    for place in (1..steps.len()).rev() {
+        reaches[place - 1] = reaches[place - 1].min(reaches[place]);
     }
     let (mut parts, mut from) = (Vec::new(), 0);
-    for i in 0..steps.len() {
-        if i - from >= most && (i == 0 || whole_until[i - 1] < i) {
+    for (i, reaches) in reaches.into_iter().enumerate() {
+        if i - from >= most && reaches >= i {
             parts.push(&steps[from..i]);
             from = i;
         }
