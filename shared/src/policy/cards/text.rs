@@ -165,14 +165,12 @@ impl CardWriter<'_> {
         if t.case == "repeated" {
             let pid = s.worker.as_ref().filter(|w| w.life == Life::Alive).and_then(|w| w.worker_pid);
             if let Some(pid) = pid {
-                // A card is read hours later, when the process id may belong to a stranger: Hermes' own command looks at the
-                // worker that the task has then.
-                more.push(if self.seen.own_board {
-                    let look = format!("Its worker, process {pid}, ran when this was written; `watchbill why {id}` says whether it still does, then stop it with");
-                    (look, format!("kill {pid}"))
-                } else {
-                    ("Its worker ran when this was written; stop it with".into(), format!("{hand} reclaim {id}"))
-                });
+                // A card is read hours later, when the process id may belong to a stranger, or another attempt may run.
+                let check = format!("Check that it still does (`watchbill why {id}`), then stop it with");
+                // Hermes' own command takes the worker that the task has then.
+                let stop =
+                    if self.seen.own_board { format!("kill {pid}") } else { format!("{hand} reclaim {id}") };
+                more.push((format!("Its worker ran when this was written. {check}"), stop));
             }
         }
         if let Some(mapping) = mapping::active(&s.detail).filter(|_| t.case == SESSION) {

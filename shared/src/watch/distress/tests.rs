@@ -463,11 +463,13 @@ fn a_living_worker_is_left_alone_but_spoken_of() {
     assert_eq!((links(step), parks(step)), (0, false));
     // The card may be read when the process id is a stranger's.
     let text = body(step);
-    assert!(text.contains("kanban reclaim t_00000001`") && !text.contains("4242"), "{text}");
+    let check = "Check that it still does (`watchbill why t_00000001`), then stop it with";
+    assert!(text.contains(check) && text.contains("kanban reclaim t_00000001`"), "{text}");
+    assert!(!text.contains("4242"), "{text}");
     let own = seen(vec![s.clone()]);
     let own = told(&Seen { own_board: true, ..own });
     let text = body(&own.steps[0]);
-    assert!(text.contains("`watchbill why t_00000001`") && text.contains("`kill 4242`"), "{text}");
+    assert!(text.contains(check) && text.contains("`kill 4242`"), "{text}");
     s.reading.signals = refusals(3, 600);
     assert_eq!(one(s.clone()).steps, [], "not within the window");
     let mut tool = refusals(3, 60);
