@@ -73,7 +73,7 @@ impl Rules<'_> {
         if !bound || !movable {
             return Settled::Ask(None);
         }
-        if let Some(settled) = self.is_over(router, s, t) {
+        if let Some(settled) = self.limit_is_over(router, s, t) {
             return settled;
         }
         let scribe = self.scribe();
@@ -102,7 +102,7 @@ impl Rules<'_> {
 
     /// What becomes of a task whose limit is over by its provider's own word: it goes on with its own profile, whose turn comes by the
     /// rules for a provider that answers again. Somebody is asked only where the provider keeps refusing.
-    fn is_over(&self, router: &Router<'_>, s: &SourceSeen, t: &Trouble) -> Option<Settled> {
+    fn limit_is_over(&self, router: &Router<'_>, s: &SourceSeen, t: &Trouble) -> Option<Settled> {
         let now = self.seen.now;
         let over = t.evidence.as_ref()?.resets.filter(|at| *at <= now)?;
         let (d, id) = (&s.detail, self.writer.id(s, t));
