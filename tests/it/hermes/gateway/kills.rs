@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::super::home::{Home, PATIENCE};
 use super::super::provider::Provider;
-use super::night::at_once;
+use super::night::{at_once, command_line, is_renamed};
 use super::{Gateway, Workers, events, kill_worker, seen, status, worker};
 use crate::crash::say;
 use crate::support::Kept;
@@ -35,12 +35,6 @@ pub(super) fn namesake() -> Kept {
     let mut command = std::process::Command::new("bash");
     command.args(["-c", "exec -a hermes sleep 3600"]).env_clear().env("PATH", "/usr/bin:/bin");
     Kept(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-}
-
-/// Whether a worker's command line is the name that Hermes gives itself, and nothing else.
-fn is_renamed(pid: i64) -> bool {
-    let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&command).trim_end_matches([' ', '\0']) == "hermes"
 }
 
 #[test]
@@ -111,7 +105,7 @@ fn random_kills_beside_a_gateway_whose_workers_rename_themselves() {
                 .into_iter()
                 .find(|t| worker(home, t).is_some_and(|pid| crate::support::marked(t).contains(&pid)));
             if let Some(victim) = victim.filter(|_| dice.below(2) == 0) {
-                renamed += u32::from(worker(home, victim).is_some_and(is_renamed));
+                renamed += u32::from(worker(home, victim).is_some_and(|pid| is_renamed(&command_line(pid))));
                 kill_worker(home, victim);
                 killed += 1;
             }

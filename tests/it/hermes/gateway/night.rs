@@ -205,21 +205,31 @@ impl Night<'_> {
     }
 }
 
+/// How a process was started, or what it calls itself since; empty once it is gone.
+pub(super) fn command_line(pid: i64) -> String {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).into_owned()
+}
+
+/// Whether a worker calls itself as Hermes does where `setproctitle` is there: by its name, and nothing else.
+pub(super) fn is_renamed(command: &str) -> bool {
+    command.trim_end_matches([' ', '\0']) == "hermes"
+}
+
 /// Workers of this home that live, by task and run.
 fn workers(home: &str) -> BTreeSet<(String, String)> {
     let pids = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<i64>().ok());
     let of = |pid: i64| {
-        let read = |what: &str| std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
-        let environ = read("environ");
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let value = |name: &str| {
             let found = environ.split(|b| *b == 0).find_map(|v| v.strip_prefix(name.as_bytes()));
             found.map(|v| String::from_utf8_lossy(v).into_owned())
         };
         let is_ours = value("HERMES_HOME=").is_some_and(|h| h.starts_with(home));
-        // Not what a worker's tools start. `hermes`: it renamed itself.
-        let command = String::from_utf8_lossy(&read("cmdline")).into_owned();
-        let is_worker = command.contains("kanban task ") || command.trim_end_matches([' ', '\0']) == "hermes";
+        // Not what a worker's tools start.
+        let command = command_line(pid);
+        let is_worker = command.contains("kanban task ") || is_renamed(&command);
         let task = value("HERMES_KANBAN_TASK=").filter(|_| is_ours && is_worker)?;
         Some((task, value("HERMES_KANBAN_RUN_ID=")?))
     };
