@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::board::{Detail, Status, Task};
+use crate::board::{Detail, Run, Status, Task};
 use crate::cause::Cause;
 use crate::policy::routing::facts::Routing;
 use crate::policy::worktree_note::TreeNotes;
@@ -86,10 +86,16 @@ impl CardSeen {
             profile: Some(profile),
             task: task.clone(),
             // Not now: what nobody writes down must not look newer with every pass.
-            at: self.refused.or(run.ended_at).unwrap_or(now),
+            at: self.refused_at(run).unwrap_or(now),
             began: run.started_at,
             news: News::Bad { cause, resets: self.resets },
         })
+    }
+
+    /// When the provider refused the newest attempt, which is `run`. What is written down of it must say the same as what this pass
+    /// rests on.
+    pub(super) fn refused_at(&self, run: &Run) -> Option<Time> {
+        self.refused.or(run.ended_at)
     }
 }
 

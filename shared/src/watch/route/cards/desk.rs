@@ -154,7 +154,7 @@ impl<'a> Rules<'a> {
             .fact("profile", json!(who))
             .fact("run", json!(run.id))
             .fact("began", json!(run.started_at.0))
-            .fact("seen", json!(run.ended_at.map(|at| at.0)))
+            .fact("seen", json!(card.refused_at(run).map(|at| at.0)))
             .fact("resets", json!(card.resets.map(|r| r.0)))
     }
 

@@ -147,10 +147,17 @@ fn an_orchestrator_behind_the_limited_provider_gives_its_cards_away() {
     assert_eq!((d.steps[0].action.as_str(), assigned(&d.steps[0])), ("stand-in", Some("vega")));
     assert_eq!(status(&d.steps[0]), Some(&Status::Ready));
     let said = payload(&d.steps[0], "assigned").unwrap();
-    assert!(
-        crate::policy::routing::facts::of_event("x", &event("assigned", 0, said)).is_some(),
-        "the ledger hears of it"
-    );
+    let heard = crate::policy::routing::facts::of_event("x", &event("assigned", 0, said));
+    assert!(heard.is_some(), "the ledger hears of it");
+    // The attempt was booked hours after its provider had refused it, and its log states when that ends.
+    (c.refused, c.resets) = (Some(ago(9_000)), Some(ago(8_000)));
+    let s = with(c.clone(), given_up(&c));
+    let rests_on = c.sighting(&s.routing, NOW).unwrap();
+    let d = decide(&s, &pass(), &config);
+    let said = payload(&d.steps[0], "assigned").unwrap();
+    let heard = crate::policy::routing::facts::of_event("t_0000cafe", &event("assigned", 0, said)).unwrap();
+    assert_eq!((heard.at, &heard.news), (ago(9_000), &rests_on.news));
+    assert_eq!(rests_on.at, heard.at, "the next pass would come to another end");
 }
 
 #[test]
