@@ -94,6 +94,17 @@ fn wrote(run: &Run) -> bool {
     took_time && run.outcome.as_deref() != Some("spawn_failed")
 }
 
+/// Attempts for which a task was claimed in Hermes and no event names a process, by their number: only a worker that Hermes starts
+/// gets the log of the task.
+fn bare_claims(d: &Detail) -> BTreeSet<i64> {
+    let runs = |of: fn(&Event) -> bool| d.events.iter().filter(move |e| of(e)).filter_map(|e| e.run);
+    let mut bare: BTreeSet<i64> = runs(|e| e.kind == "claimed" && e.by().is_none()).collect();
+    for run in runs(|e| e.payload.get("pid").is_some_and(Value::is_i64)) {
+        bare.remove(&run);
+    }
+    bare
+}
+
 /// Attempts whose parts of the log are kept, if they wrote one, the newest first. What ended an older one cannot be told.
 pub(crate) fn remembered(d: &Detail) -> impl Iterator<Item = &Run> {
     d.runs.iter().scan(0, |parts, run| {
@@ -104,9 +115,18 @@ pub(crate) fn remembered(d: &Detail) -> impl Iterator<Item = &Run> {
 
 /// Finished attempts and the lines they ended on, the newest first: the last parts of the log beside the newest attempts. Nothing in
 /// the log says which part is whose. Where it has one part for each attempt, they are in the same order; else they are compared as
-/// far as attempts followed one another at once, because across a pause one may have written none.
+/// far as attempts followed one another at once, because across a pause one may have written none. A claim without a process gets
+/// a part only where there is one for each attempt, or where no attempt had a process: somebody else starts the workers then.
 pub(crate) fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Evidence)> {
-    let runs: Vec<&Run> = d.runs.iter().filter(|r| wrote(r)).collect();
+    let has_part_each = |runs| reading.earlier.len() < MAX_EARLIER && reading.earlier.len() + 1 == runs;
+    let mut runs: Vec<&Run> = d.runs.iter().filter(|r| wrote(r)).collect();
+    if !has_part_each(runs.len()) {
+        let bare = bare_claims(d);
+        let has_worker = |r: &&Run| r.worker_pid.is_some() || !bare.contains(&r.id);
+        if runs.iter().any(has_worker) {
+            runs.retain(has_worker);
+        }
+    }
     let Some(newest) = runs.first() else { return Vec::new() };
     // A clock that was set back makes a part of the newest attempt look older than its start: with a part for each attempt, the
     // newest has one, too.
@@ -195,6 +215,23 @@ mod tests {
         let mut d = ran(&[(100, Some(100)), (110, Some(105)), (300, Some(150))]);
         d.runs[1].outcome = Some("spawn_failed".into());
         assert_eq!(told(&d, &says(&[l], 150)).iter().map(|(r, _)| r.id).collect::<Vec<_>>(), [7]);
+        // Nor did one that was claimed and never had a worker, unless there is a part for each. Who claims by our program works,
+        // and may write.
+        for (claimed, spawned, parts, want) in [
+            (json!({}), false, 1, vec![8]),
+            (json!({}), false, 2, vec![9, 8]),
+            (json!({}), true, 1, vec![9]),
+            (json!({"by": "board", "watchbill": {"v": 1}}), false, 1, vec![9]),
+        ] {
+            let mut d = ran(&two);
+            let of = |run, kind: &str, payload: Value| Event { run: Some(run), ..event(kind, 100, payload) };
+            d.events.push(of(8, "spawned", json!({"pid": 1})));
+            d.events.push(of(9, "claimed", claimed));
+            d.events.extend(spawned.then(|| of(9, "spawned", json!({"pid": 2}))));
+            let reading = says(&vec![l; parts], 50);
+            let told = told(&d, &reading);
+            assert_eq!(told.iter().map(|(r, _)| r.id).collect::<Vec<_>>(), want);
+        }
     }
 
     #[test]
