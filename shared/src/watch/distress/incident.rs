@@ -11,7 +11,8 @@ use crate::cause::Cause;
 use crate::distress::INCIDENT_KEY;
 use crate::policy::Decision;
 use crate::policy::authorship;
-use crate::policy::cards::identity::{UNANSWERED, is_incident, since_card, sources_of};
+use crate::policy::cards::asked::asked;
+use crate::policy::cards::identity::{is_incident, since_card, sources_of};
 use crate::policy::cards::queue::{Queue, about};
 use crate::policy::cards::seen::SourceSeen;
 use crate::policy::cards::writer::{CardWriter, Trouble};
@@ -156,11 +157,11 @@ fn open(
             _ => None,
         })
         .collect();
-    let all = members.iter().chain(&carded);
-    let Some((oldest, why)) = all.min_by_key(|(s, _)| (began(s), s.detail.task.id.clone())) else { return };
-    let Some((first, trouble)) = members.first() else { return };
+    let by_age = |(s, _): &&Stuck<'_>| (began(s), s.detail.task.id.clone());
+    let Some((oldest, why)) = members.iter().chain(&carded).min_by_key(by_age) else { return };
+    let Some(first) = members.iter().min_by_key(by_age) else { return };
     let place = rules.place(oldest, why).unwrap_or_else(|| why.word.to_owned());
-    let key = incident_key(&oldest.detail, &place, why.run);
+    let key = incident_key(&first.0.detail, &place, first.1.run);
     let listed = |(s, _): &Stuck<'_>| format!("{}: {}", s.detail.task.id, s.detail.task.title);
     let mut more: Vec<String> = members.iter().chain(&carded).map(listed).collect();
     let told: BTreeSet<&String> = carded.iter().map(|(s, _)| &s.detail.task.id).collect();
@@ -172,8 +173,8 @@ fn open(
     );
     let slot = queue.take(rules, oldest, why);
     let made = rules.card(oldest, why, key, &slot, &more);
-    decision.steps.push(rules.tie(first, trouble, &made.id, Some(made.change), &slot));
-    for (s, t) in &members[1..] {
+    decision.steps.push(rules.tie(first.0, &first.1, &made.id, Some(made.change), &slot));
+    for (s, t) in members.iter().filter(|(s, _)| s.detail.task.id != first.0.detail.task.id) {
         // Where the first one moved meanwhile there is no card to be tied to; the next pass will do.
         let needs = Change::Require { task: made.id.clone(), parent: None };
         decision.steps.push(rules.tie(s, t, &made.id, Some(needs), &slot));
@@ -183,10 +184,11 @@ fn open(
     }
 }
 
-/// The key of an incident's card. One attempt may be asked about again, once for each card without a decision.
-fn incident_key(oldest: &Detail, place: &str, run: i64) -> String {
-    let asked = oldest.events.iter().filter(|e| e.kind == UNANSWERED && authorship::is_ours(e)).count();
-    let again = if asked == 0 { String::new() } else { format!(":{}", asked + 1) };
+/// The key of an incident's card, after the task that the step ties to it which makes it. No earlier card has this key: each one
+/// that was made for the same attempt was tied to the task in the same transaction, and counts.
+fn incident_key(first: &Detail, place: &str, run: i64) -> String {
+    let earlier = asked(first).iter().filter(|a| a.run == run).count();
+    let again = if earlier == 0 { String::new() } else { format!(":{}", earlier + 1) };
     format!("{INCIDENT_KEY}{place}:{run}{again}")
 }
 

@@ -680,6 +680,14 @@ fn without_an_orchestrator_cards_wait_and_somebody_is_told() {
     assert_eq!(card(&told(&all).steps[0]).unwrap(), (&Status::Ready, card(&told(&all).steps[0]).unwrap().1));
 }
 
+/// A task was tied to a card about its newest attempt, which was completed without a decision.
+fn unanswered() -> [Event; 2] {
+    let trail = json!({"card": "t_0000cafe", "run": 7});
+    let tie = json!({"by": SYNTHESIZE_DISTRESS, "parent": "t_0000cafe", "watchbill": trail});
+    let of = json!({"by": "route-blocked", "card": "t_0000cafe"});
+    [event("linked", 90, tie), event("watchbill_unanswered", 60, of)]
+}
+
 #[test]
 fn three_and_more_share_one_card() {
     let many = |n: usize| -> Vec<SourceSeen> {
@@ -697,8 +705,7 @@ fn three_and_more_share_one_card() {
     // Its card was completed without a decision: they are asked about once more, by a card with another key.
     let mut again = many(3);
     for s in &mut again {
-        let of = json!({"by": "route-blocked", "card": "t_0000cafe"});
-        s.detail.events.push(event("watchbill_unanswered", 60, of));
+        s.detail.events.extend(unanswered());
     }
     let d = told(&seen(again));
     let (_, second) = card(&d.steps[0]).unwrap();
@@ -773,6 +780,12 @@ fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     let (status, task) = card(&d.steps[0]).unwrap();
     assert_eq!(status, &Status::Ready, "the card that closes leaves its place");
     assert_eq!(task.title, "[BLOCKED] t_00000001 rate_limited", "the oldest");
+    // The one whose step makes the card had another one about this attempt, the oldest had not: the key is unused all the same.
+    let mut second = all.clone();
+    second.sources[2].detail.events.extend(unanswered());
+    let d = told(&second);
+    let (_, task) = card(&d.steps[0]).unwrap();
+    assert_eq!(task.idempotency_key.as_deref(), Some("distress:incident:api.example:7:2"));
     let mut out = all.clone();
     out.sources[0].detail.body = "watchbill: no-heal".into();
     assert_eq!(told(&out).steps.len(), 1, "hands off is hands off");
