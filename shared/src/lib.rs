@@ -24,6 +24,7 @@ pub mod logs;
 pub mod metrics;
 pub mod money;
 pub mod names;
+mod open_enum;
 pub mod overview;
 pub mod packet;
 pub mod pass;

@@ -31,7 +31,7 @@ use crate::session::opencode::gather::{self, Ground};
 use crate::session::opencode::rest::Address;
 use crate::session::opencode::{Opencode, store};
 use crate::time::{Time, words};
-use crate::watch::{Watcher, acts, heal};
+use crate::watch::{Watcher, heal};
 use crate::{pause, provider, tree};
 
 /// How long a held dispatch lock is waited for. A tick of Hermes takes well under a second.
@@ -91,8 +91,9 @@ fn pass<W: Watcher>(
     })?;
     let decision = watcher.decide(&seen, tools.pass, tools.config);
     debug_assert!(
-        decision.steps.iter().all(|step| acts::is_listed(W::NAME, step)),
-        "not on the list of acts: {:?}",
+        decision.steps.iter().all(|step| W::lists(step)),
+        "not on the lists of {}: {:?}",
+        W::NAME,
         decision.steps
     );
     if !tools.pass.dry {
@@ -597,7 +598,7 @@ fn lock_path(db: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::{Change, Expect, Status};
+    use crate::board::{Change, Expect, Rule, Status, StepAction};
     use crate::host::{Ask, HostFacts, Look, Proof, Recheck};
     use crate::policy::testing::NOW;
     use crate::policy::testing::detail;
@@ -630,8 +631,8 @@ mod tests {
     fn work_is_not_set_free_while_a_process_still_works_on_it() {
         let step = |id: &str, was: Status, changes: Vec<Change>| Step {
             task: id.into(),
-            action: "reset".into(),
-            case: "crash-loop".into(),
+            action: StepAction::Reset,
+            case: Rule::CrashLoop,
             cause: None,
             because: String::new(),
             expect: Some(Expect::of(&detail(id, was))),
@@ -669,8 +670,8 @@ mod tests {
         let held = |ended: Option<i64>| {
             let mut step = Step {
                 task: "t_0000000c".into(),
-                action: "release".into(),
-                case: "hold-over".into(),
+                action: StepAction::Release,
+                case: Rule::HoldOver,
                 cause: None,
                 because: String::new(),
                 expect: Some(Expect::of(&detail("t_0000000c", Status::Scheduled))),

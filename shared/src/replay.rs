@@ -6,7 +6,7 @@ use std::io::{Error, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::board::Step;
+use crate::board::{Rule, Step, StepAction};
 use crate::cache::{Did, Stored};
 use crate::config::Config;
 use crate::policy::{Decision, OtherPolicy, Pass};
@@ -129,9 +129,9 @@ pub struct Difference {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Does {
     /// The verb.
-    pub action: String,
+    pub action: StepAction,
     /// The rule.
-    pub case: String,
+    pub case: Rule,
     /// The reason.
     pub because: String,
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::action::{Action, actions, made_by};
 use crate::board::hermes::{self, Trail};
 use crate::board::image::{self, Cell, Column, Turn};
-use crate::board::{Change, Detail, Expect, Status, Step};
+use crate::board::{Change, Detail, Expect, Status, Step, StepAction};
 use crate::distress;
 use crate::policy::Pass;
 use crate::policy::authorship;
@@ -70,7 +70,7 @@ pub(crate) fn step(
         by: NAME,
         pass: &pass.id,
         clock_given: pass.clock_given,
-        case: &action.case,
+        case: action.case.as_str().into(),
         cause: None,
         because: &because,
         more,
@@ -103,8 +103,8 @@ pub(crate) fn step(
     changes.extend(hermes::commented(NAME, &note(action, said)));
     Ok(Step {
         task: id.clone(),
-        action: NAME.into(),
-        case: action.case.clone(),
+        action: StepAction::Undo,
+        case: action.case.as_str().into(),
         cause: None,
         because: told,
         expect: Some(Expect::of(d)),
@@ -119,8 +119,8 @@ pub(crate) fn step(
 pub(crate) fn refused(task: &str, action: &Action, said: &Word) -> Step {
     Step {
         task: task.to_owned(),
-        action: NAME.into(),
-        case: action.case.clone(),
+        action: StepAction::Undo,
+        case: action.case.as_str().into(),
         cause: None,
         because: because(action, said),
         expect: None,
@@ -239,7 +239,7 @@ fn archive(made: &Detail) -> Result<Option<(String, String)>, String> {
 
 /// What an event says happened, and by whom.
 fn happened(e: &crate::board::Event) -> String {
-    let kind = quote::inline(&e.kind, 40);
+    let kind = quote::inline(e.kind.as_str(), 40);
     e.by().map_or_else(|| kind.clone(), |by| format!("{kind} by {}", quote::inline(by, 40)))
 }
 

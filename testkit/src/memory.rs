@@ -9,9 +9,9 @@ use serde_json::Value;
 use shared::board::image::{Cell, Column, Turn};
 use shared::board::verification::{self, Failure};
 use shared::board::{
-    Board, BoardId, COORD, CardMade, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER,
-    MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, MOST_TURNS, NOISE, NewTask, Outcome, Place, Run, RunRef, Status,
-    Step, TURNS, Task, its_cards, noted, open_cards,
+    Board, BoardId, CardMade, Change, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, MARKER,
+    MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, MOST_TURNS, NewTask, Outcome, Place, Run, RunRef, Status, Step,
+    Task, its_cards, noted, open_cards,
 };
 use shared::error::Result;
 use shared::time::Time;
@@ -105,7 +105,7 @@ impl Board for MemoryBoard {
 
     fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
         let rows = self.rows();
-        let beats = rows.events.values().rev().filter(|(id, e)| id == task && e.kind == "heartbeat");
+        let beats = rows.events.values().rev().filter(|(id, e)| id == task && e.kind == EventKind::Heartbeat);
         Ok(beats.filter_map(|(_, e)| noted(&e.payload)).next().map(str::to_owned))
     }
 
@@ -132,13 +132,13 @@ impl Board for MemoryBoard {
 
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         let all = self.events(since, most)?;
-        Ok(all.into_iter().filter(|(_, e)| TURNS.contains(&e.kind.as_str())).collect())
+        Ok(all.into_iter().filter(|(_, e)| EventKind::TURNS.contains(&e.kind)).collect())
     }
 
     fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
         let rows = self.rows();
         let later = rows.events.range(after.saturating_add(1)..);
-        let told = later.filter(|(_, (_, e))| COORD.contains(&e.kind.as_str()));
+        let told = later.filter(|(_, (_, e))| EventKind::SESSION.contains(&e.kind));
         let entry = |(id, (task, event)): (&i64, &(String, Event))| Entry {
             id: *id,
             task: task.clone(),
@@ -293,8 +293,8 @@ impl Rows {
         let is_truncated = events.len() >= MOST_EVENTS;
         // What holds or stops the task is read however much was written since.
         let rest = events.split_off(events.len().min(MOST_EVENTS));
-        let newest = events.iter().filter(|(_, e)| TURNS.contains(&e.kind.as_str())).count();
-        let turns = rest.into_iter().filter(|(_, e)| TURNS.contains(&e.kind.as_str()));
+        let newest = events.iter().filter(|(_, e)| EventKind::TURNS.contains(&e.kind)).count();
+        let turns = rest.into_iter().filter(|(_, e)| EventKind::TURNS.contains(&e.kind));
         events.extend(turns.take(MOST_TURNS.saturating_sub(newest)));
         events.sort_by_key(|(n, _)| *n);
         let mut comments = self.told(id);
@@ -335,7 +335,7 @@ impl Rows {
 
     /// Events that are no noise.
     fn telling<'a>(&'a self, id: &'a str) -> impl Iterator<Item = (i64, &'a Event)> {
-        of(&self.events, id).filter(|(_, e)| !NOISE.contains(&e.kind.as_str()))
+        of(&self.events, id).filter(|(_, e)| !EventKind::NOISE.contains(&e.kind))
     }
 
     fn mark(&self, id: &str) -> String {
@@ -401,7 +401,7 @@ impl Rows {
                     place.completed_at = Some(now);
                 }
                 for first in events {
-                    let run = run.filter(|_| first.kind == "completed");
+                    let run = run.filter(|_| first.kind == EventKind::Completed);
                     self.add_event(id, event(&first.kind, now, run, &first.payload));
                 }
             }
@@ -422,7 +422,7 @@ impl Rows {
             Change::PutBack(row) => self.put_back(id, row)?,
             Change::ArchiveAnother { id, mark: _, payload } => {
                 self.on_task(id, |t| t.status = Status::Archived);
-                self.add_event(id, event("archived", now, None, payload));
+                self.add_event(id, event(&EventKind::Archived, now, None, payload));
             }
             Change::ClearOverrides => {
                 if let Some(place) = self.places.get_mut(id) {
@@ -558,7 +558,7 @@ impl Rows {
         let children: Vec<String> = self.children(id).filter(waits).filter(free).cloned().collect();
         for child in children {
             self.on_task(&child, |t| t.status = Status::Ready);
-            self.add_event(&child, event("promoted", now, None, payload));
+            self.add_event(&child, event(&EventKind::Promoted, now, None, payload));
         }
     }
 
@@ -653,8 +653,8 @@ fn card_made(t: &Task, source: &str) -> Option<CardMade> {
     Some(CardMade { id: t.id.clone(), key, status: t.status.clone(), created_at: t.created_at })
 }
 
-fn event(kind: &str, at: Time, run: Option<i64>, payload: &Value) -> Event {
-    Event { kind: kind.to_owned(), at, run, payload: payload.clone() }
+fn event(kind: &EventKind, at: Time, run: Option<i64>, payload: &Value) -> Event {
+    Event { kind: kind.clone(), at, run, payload: payload.clone() }
 }
 
 fn empty_run(id: i64, started_at: Time) -> Run {

@@ -132,7 +132,7 @@ fn trail() -> Trail<'static> {
         by: "heal",
         pass: "20270115T080000Z-heal-0000",
         clock_given: false,
-        case: "test",
+        case: "test".into(),
         cause: None,
         because: "the story says so",
         more: Map::new(),
@@ -148,7 +148,7 @@ fn kinds(seen: &Detail) -> Vec<&str> {
 #[track_caller]
 fn newest<'a>(seen: &'a Detail, kind: &str) -> &'a Event {
     let event = seen.events.last().unwrap();
-    assert_eq!(event.kind, kind, "{:?}", kinds(seen));
+    assert_eq!(event.kind.as_str(), kind, "{:?}", kinds(seen));
     event
 }
 

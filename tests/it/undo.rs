@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
-use shared::watch::acts::ACTS;
+use shared::watch::{self, Visit, Watcher};
 
 use self::scenes::{A, Scene, dying, scenes, waiting, words};
 use crate::route::LIMITED;
@@ -145,10 +145,24 @@ fn every_action_is_taken_back_to_the_byte_and_nobody_does_it_again() {
         }
         assert!(b.dump() == dump, "{}: written all the same", scene.action);
     });
-    let all = ACTS.iter().flat_map(|of| of.actions.iter().chain(of.cases).map(|word| (of.program, *word)));
+    let mut all = Reported::default();
+    watch::each(&BTreeMap::new(), &mut all);
     let played = played.borrow();
+    let all = all.0.iter().map(|(by, word)| (*by, word.as_str()));
     let unplayed = all.filter(|(by, word)| !played.contains(&((*by).to_owned(), (*word).to_owned())));
     assert_eq!(unplayed.collect::<Vec<_>>(), ELSEWHERE, "no scene has them");
+}
+
+/// The actions and rules of every watcher, with its program.
+#[derive(Default)]
+struct Reported(Vec<(&'static str, String)>);
+
+impl Visit for Reported {
+    fn one<W: Watcher>(&mut self, _watcher: &W) {
+        let words =
+            W::ACTIONS.iter().map(ToString::to_string).chain(W::RULES.iter().map(ToString::to_string));
+        self.0.extend(words.map(|word| (W::NAME, word)));
+    }
 }
 
 /// Whether a person undid something of this task and nothing happened to it since.

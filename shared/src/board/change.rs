@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::image::{Cell, Column, Turn};
-use super::{Detail, Status, Task};
+use super::{Detail, EventKind, Rule, Status, StepAction, Task};
 use crate::cause::Cause;
 use crate::host::{Proof, Target};
 use crate::redact::redact;
@@ -51,9 +51,9 @@ pub struct Step {
     /// The task it changes.
     pub task: String,
     /// The verb of the change, such as `requeue`.
-    pub action: String,
+    pub action: StepAction,
     /// Which rule of the watcher it follows, such as `dead-worker`.
-    pub case: String,
+    pub case: Rule,
     /// Why the worker ended, where that is known.
     pub cause: Option<Cause>,
     /// The reason in one line.
@@ -213,7 +213,7 @@ pub struct NewTask {
 #[serde(deny_unknown_fields)]
 pub struct FirstEvent {
     /// What happened.
-    pub kind: String,
+    pub kind: EventKind,
     /// An object, or null.
     pub payload: Value,
 }
@@ -328,7 +328,7 @@ pub enum Change {
     /// Adds an event to the task's history.
     AddEvent {
         /// Its kind.
-        kind: String,
+        kind: EventKind,
         /// An object, or null.
         payload: Value,
         /// The run it belongs to.

@@ -3,13 +3,14 @@
 //! Hermes and its dashboard go on working on every row we touch, so a requeue of ours must leave the same columns,
 //! run row and event as Hermes' own (`hermes_cli/kanban_db.py` of 0.19.0 is what these functions mirror).
 
+use crate::board::EventKind;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::image::{Column, Turn};
-use super::{Change, Detail, Event, RunRef, Status, Task, UNDONE, image};
+use super::{Change, Detail, Event, Rule, RunRef, Status, Task, image};
 use crate::cause::{self, Cause};
 use crate::quote::without_pull_urls;
 use crate::redact::redact;
@@ -39,7 +40,7 @@ pub struct Trail<'a> {
     /// The clock was given on the command line, not read.
     pub clock_given: bool,
     /// Which rule.
-    pub case: &'a str,
+    pub case: Rule,
     /// Why the worker ended, where known.
     pub cause: Option<Cause>,
     /// One line.
@@ -187,8 +188,8 @@ pub fn unblocked_to(seen: &Detail) -> Status {
     if seen.parents.iter().any(|p| p.status != Status::Done) { Status::Todo } else { origin(seen) }
 }
 
-fn event(kind: &str, payload: Value, run: Option<i64>) -> Change {
-    Change::AddEvent { kind: kind.into(), payload, run: run.map(RunRef::Id) }
+fn event(kind: EventKind, payload: Value, run: Option<i64>) -> Change {
+    Change::AddEvent { kind, payload, run: run.map(RunRef::Id) }
 }
 
 /// Closes every run of the task that is still open: the one the row points at, and any that was left open under no
@@ -236,13 +237,13 @@ pub fn failed(
     ];
     changes.extend(end_runs(seen, "crashed", error, &keys));
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("crashed", payload, t.current_run));
+    changes.push(event(EventKind::Crashed, payload, t.current_run));
     if trips {
         let gave_up = json!({
             "failures": failures, "effective_limit": limit, "limit_source": limit_source,
             "error": error, "trigger_outcome": "crashed", "pid": pid, "claimer": t.claim_lock,
         });
-        changes.push(event("gave_up", trail.payload(gave_up, None, &[]), None));
+        changes.push(event(EventKind::GaveUp, trail.payload(gave_up, None, &[]), None));
     }
     changes
 }
@@ -267,7 +268,7 @@ pub fn released(seen: &Detail, error: &str, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(back), Change::ReleaseClaim];
     changes.extend(end_runs(seen, "reclaimed", error, &json!({"by": trail.by})));
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("reclaimed", payload, t.current_run));
+    changes.push(event(EventKind::Reclaimed, payload, t.current_run));
     changes
 }
 
@@ -280,7 +281,7 @@ pub fn parked(seen: &Detail, cause: Cause, until: Time, trail: &Trail<'_>) -> Ve
     changes.extend(end_runs(seen, outcome, WORKER_GONE, &json!({"by": trail.by, "cause": cause})));
     let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("scheduled", payload, t.current_run));
+    changes.push(event(EventKind::Scheduled, payload, t.current_run));
     changes
 }
 
@@ -302,9 +303,9 @@ pub fn handed_to_person(
     let payload = trail.payload(keys, Some(seen), &changes);
     if to.is_some() {
         let keys = json!({"assignee": assignee, "from": t.assignee});
-        changes.push(event("assigned", trail.payload(keys, None, &[]), None));
+        changes.push(event(EventKind::Assigned, trail.payload(keys, None, &[]), None));
     }
-    changes.push(event("blocked", payload, t.current_run));
+    changes.push(event(EventKind::Blocked, payload, t.current_run));
     changes
 }
 
@@ -319,7 +320,7 @@ pub fn taken_back(seen: &Detail, why: &str, manual: bool, trail: &Trail<'_>) -> 
         keys["manual"] = json!(true);
     }
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("reclaimed", payload, t.current_run));
+    changes.push(event(EventKind::Reclaimed, payload, t.current_run));
     changes
 }
 
@@ -330,7 +331,7 @@ pub fn leak_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     changes.extend(end_runs(seen, "reclaimed", WORKER_GONE, &json!({"by": trail.by})));
     let keys = json!({"prev_lock": t.claim_lock, "worker_pid": t.worker_pid, "termination_attempted": false});
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("reclaimed", payload, t.current_run));
+    changes.push(event(EventKind::Reclaimed, payload, t.current_run));
     changes
 }
 
@@ -349,7 +350,7 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     changes.push(Change::SetFailures { count: 0, error: None });
     let keys = if to == Status::Ready { json!({}) } else { json!({"status": to}) };
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("unblocked", payload, None));
+    changes.push(event(EventKind::Unblocked, payload, None));
     changes
 }
 
@@ -361,7 +362,8 @@ pub fn is_never_started(d: &Detail) -> bool {
     else {
         return false;
     };
-    let began = |e: &Event| matches!(e.kind.as_str(), "spawned" | "worker_registered" | "heartbeat");
+    let began =
+        |e: &Event| matches!(e.kind, EventKind::Spawned | EventKind::WorkerRegistered | EventKind::Heartbeat);
     run.last_heartbeat_at.is_none() && !d.events.iter().any(|e| e.run == Some(run.id) && began(e))
 }
 
@@ -372,7 +374,7 @@ pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::SetFailures { count: t.failures, error: None }];
     let was = clean(t.last_failure_error.as_deref());
     let payload = trail.payload(json!({"was": was}), Some(seen), &changes);
-    changes.push(event("watchbill_guard_cleared", payload, None));
+    changes.push(event(EventKind::GuardCleared, payload, None));
     changes
 }
 
@@ -380,20 +382,20 @@ pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
 pub fn heartbeat_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::ForgetHeartbeat];
     let payload = trail.payload(json!({}), Some(seen), &changes);
-    changes.push(event("watchbill_heartbeat_cleared", payload, None));
+    changes.push(event(EventKind::HeartbeatCleared, payload, None));
     changes
 }
 
 /// The one event that says we are done with a task: from here on it is somebody else's.
 pub fn escalated(trail: &Trail<'_>) -> Vec<Change> {
-    vec![event("watchbill_escalated", trail.payload(json!({"reason": trail.because}), None, &[]), None)]
+    vec![event(EventKind::Escalated, trail.payload(json!({"reason": trail.because}), None, &[]), None)]
 }
 
 /// A `todo` task whose parents are all done, on a board where nobody else promotes it.
 pub fn promoted(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(Status::Ready)];
     let payload = trail.payload(json!({}), Some(seen), &changes);
-    changes.push(event("promoted", payload, None));
+    changes.push(event(EventKind::Promoted, payload, None));
     changes
 }
 
@@ -411,7 +413,7 @@ pub fn commented(author: &str, body: &str) -> Vec<Change> {
     vec![
         comment,
         Change::AddEvent {
-            kind: "commented".into(),
+            kind: EventKind::Commented,
             payload: json!({"author": author, "len": len}),
             run: None,
         },
@@ -446,13 +448,13 @@ pub fn card_made(
         "source_task": about.source, "blocker_type": about.blocker, "run_id": about.run,
     });
     let mut events =
-        vec![super::FirstEvent { kind: "created".into(), payload: trail.payload(keys, None, &[]) }];
+        vec![super::FirstEvent { kind: EventKind::Created, payload: trail.payload(keys, None, &[]) }];
     if let Some((why, until)) = held {
         let mut trail = trail.clone();
         let hold = json!({"owner": trail.by, "cause": why, "key": id, "next": until.0, "until": until.0});
         trail.more.insert("hold".into(), hold);
         let payload = trail.payload(json!({"reason": why, "until": until.0}), None, &[]);
-        events.push(super::FirstEvent { kind: "scheduled".into(), payload });
+        events.push(super::FirstEvent { kind: EventKind::Scheduled, payload });
     }
     Change::AddAnother { id: id.into(), status, task: Box::new(task), events, done: None }
 }
@@ -478,17 +480,17 @@ pub fn tied(seen: &Detail, tie: Tie<'_>, trail: &Trail<'_>) -> Vec<Change> {
     if tie.link {
         changes.push(Change::Link { parent: tie.card.into() });
         let keys = json!({"parent": tie.card, "child": t.id});
-        changes.push(event("linked", trail.payload(keys, None, &[]), None));
+        changes.push(event(EventKind::Linked, trail.payload(keys, None, &[]), None));
     }
     if let Some(until) = tie.park {
         let park = [Change::SetStatus(Status::Scheduled)];
         let keys = json!({"until": until.0, "cause": tie.cause, "reason": trail.because});
-        changes.push(event("scheduled", trail.payload(keys, Some(seen), &park), None));
+        changes.push(event(EventKind::Scheduled, trail.payload(keys, Some(seen), &park), None));
         changes.extend(park);
     }
     if !tie.link || trail.cause.is_some_and(Cause::is_provider_pressure) {
         let keys = json!({"card": tie.card, "reason": trail.because});
-        changes.push(event("watchbill_signal", trail.payload(keys, None, &[]), None));
+        changes.push(event(EventKind::Signal, trail.payload(keys, None, &[]), None));
     }
     changes
 }
@@ -504,9 +506,9 @@ pub fn needs_person(seen: &Detail, why: &str, assignee: Option<&str>, trail: &Tr
     let payload = trail.payload(keys, Some(seen), &changes);
     if changes.len() > 1 {
         let keys = json!({"assignee": assignee, "from": t.assignee});
-        changes.push(event("assigned", trail.payload(keys, None, &[]), None));
+        changes.push(event(EventKind::Assigned, trail.payload(keys, None, &[]), None));
     }
-    changes.push(event("blocked", payload, None));
+    changes.push(event(EventKind::Blocked, payload, None));
     changes
 }
 
@@ -520,9 +522,9 @@ pub fn card_released(seen: &Detail, assignee: &str, trail: &Trail<'_>) -> Vec<Ch
     let payload = trail.payload(json!({}), Some(seen), &changes);
     if changes.len() > 1 {
         let keys = json!({"assignee": assignee, "from": t.assignee});
-        changes.push(event("assigned", trail.payload(keys, None, &[]), None));
+        changes.push(event(EventKind::Assigned, trail.payload(keys, None, &[]), None));
     }
-    changes.push(event("unblocked", payload, None));
+    changes.push(event(EventKind::Unblocked, payload, None));
     changes
 }
 
@@ -542,10 +544,10 @@ pub fn card_settled(
         "source_task": about.source, "blocker_type": about.blocker, "run_id": about.run,
     });
     let completed = json!({"result_len": 0, "summary": short(summary, 400)});
-    let first = |kind: &str, payload: Value| super::FirstEvent { kind: kind.into(), payload };
+    let first = |kind: EventKind, payload: Value| super::FirstEvent { kind, payload };
     let events = vec![
-        first("created", trail.payload(keys, None, &[])),
-        first("completed", trail.payload(completed, None, &[])),
+        first(EventKind::Created, trail.payload(keys, None, &[])),
+        first(EventKind::Completed, trail.payload(completed, None, &[])),
     ];
     let done = Some(summary.to_owned());
     Change::AddAnother { id: id.into(), status: Status::Done, task: Box::new(task), events, done }
@@ -566,7 +568,7 @@ pub fn moved(seen: &Detail, to: &str, without: &[&str], trail: &Trail<'_>) -> Ve
     }
     let keys = json!({"assignee": to, "from": t.assignee, "reason": trail.because});
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("assigned", payload, None));
+    changes.push(event(EventKind::Assigned, payload, None));
     if seen.newest_run().is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
         changes.push(Change::PastRun {
             outcome: "reclaimed".into(),
@@ -592,20 +594,26 @@ pub fn held(seen: &Detail, cause: &str, until: Time, trail: &Trail<'_>) -> Vec<C
     let mut changes = vec![Change::SetStatus(Status::Scheduled)];
     let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("scheduled", payload, None));
+    changes.push(event(EventKind::Scheduled, payload, None));
     changes
 }
 
 /// A parent taken off a task.
 pub fn unlinked(child: &str, parent: &str, trail: &Trail<'_>) -> Vec<Change> {
     let keys = json!({"parent": parent, "child": child});
-    vec![Change::Unlink { parent: parent.into() }, event("unlinked", trail.payload(keys, None, &[]), None)]
+    vec![
+        Change::Unlink { parent: parent.into() },
+        event(EventKind::Unlinked, trail.payload(keys, None, &[]), None),
+    ]
 }
 
 /// A parent put on a task without a change of its state, whatever that is.
 pub fn linked_as_is(child: &str, parent: &str, trail: &Trail<'_>) -> Vec<Change> {
     let keys = json!({"parent": parent, "child": child});
-    vec![Change::Link { parent: parent.into() }, event("linked", trail.payload(keys, None, &[]), None)]
+    vec![
+        Change::Link { parent: parent.into() },
+        event(EventKind::Linked, trail.payload(keys, None, &[]), None),
+    ]
 }
 
 /// A stopped task that waits for its parents again: `todo`, with nothing of its failure left.
@@ -613,7 +621,7 @@ pub fn waits(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(Status::Todo), Change::ForgetRun];
     changes.push(Change::SetFailures { count: 0, error: None });
     let payload = trail.payload(json!({"status": Status::Todo}), Some(seen), &changes);
-    changes.push(event("unblocked", payload, None));
+    changes.push(event(EventKind::Unblocked, payload, None));
     changes
 }
 
@@ -623,12 +631,12 @@ pub fn payload(trail: &Trail<'_>, keys: Value) -> Value {
 }
 
 /// The event of a kind that `changes` to a task deserve, with the images an undo needs.
-pub fn changed(kind: &str, keys: Value, seen: &Detail, changes: &[Change], trail: &Trail<'_>) -> Change {
+pub fn changed(kind: EventKind, keys: Value, seen: &Detail, changes: &[Change], trail: &Trail<'_>) -> Change {
     event(kind, trail.payload(keys, Some(seen), changes), None)
 }
 
 /// A fact about a task that changes nothing of it.
-pub fn noted(kind: &str, keys: Value, trail: &Trail<'_>) -> Change {
+pub fn noted(kind: EventKind, keys: Value, trail: &Trail<'_>) -> Change {
     noted_in(None, kind, keys, trail)
 }
 
@@ -641,11 +649,11 @@ pub fn put_back(row: BTreeMap<Column, Turn>, trail: &Trail<'_>) -> Vec<Change> {
     let before = image(&|turn| turn.from.as_ref().map(|cell| json!(cell)));
     let after = image(&|turn| Some(json!(turn.to)));
     let payload = trail.with_images(json!({"reason": trail.because}), Some((before, after)));
-    vec![Change::PutBack(row), event(UNDONE, payload, None)]
+    vec![Change::PutBack(row), event(EventKind::Undone, payload, None)]
 }
 
 /// A fact about an attempt that changes nothing of it.
-pub fn noted_in(run: Option<i64>, kind: &str, keys: Value, trail: &Trail<'_>) -> Change {
+pub fn noted_in(run: Option<i64>, kind: EventKind, keys: Value, trail: &Trail<'_>) -> Change {
     event(kind, trail.payload(keys, None, &[]), run)
 }
 
@@ -686,7 +694,7 @@ pub fn claim(
         Change::TakeClaim { lock: lock.into(), expires, pid },
         Change::StartRun { profile },
         Change::Fingerprint(UNVERIFIED.into()),
-        Change::AddEvent { kind: "claimed".into(), payload, run: Some(RunRef::New) },
+        Change::AddEvent { kind: EventKind::Claimed, payload, run: Some(RunRef::New) },
     ]
 }
 
@@ -696,7 +704,7 @@ pub fn taken_over(seen: &Detail, lock: &str, expires: Time, pid: i64, trail: &Tr
     vec![
         Change::TakeClaim { lock: lock.into(), expires, pid: Some(pid) },
         Change::Fingerprint(UNVERIFIED.into()),
-        event("claimed", payload, seen.task.current_run),
+        event(EventKind::Claimed, payload, seen.task.current_run),
     ]
 }
 
@@ -712,7 +720,7 @@ pub fn fingerprint(changes: &mut [Change], known: Option<String>) {
 /// A sign of life that extends the claim.
 pub fn heartbeat(seen: &Detail, expires: Time, note: Option<&str>) -> Vec<Change> {
     let payload = note.map_or(Value::Null, |n| json!({"note": short(n, 500)}));
-    vec![Change::Heartbeat { expires }, event("heartbeat", payload, seen.task.current_run)]
+    vec![Change::Heartbeat { expires }, event(EventKind::Heartbeat, payload, seen.task.current_run)]
 }
 
 /// Completion, with its children promoted in the same transaction: without a dispatcher nobody else would.
@@ -753,7 +761,7 @@ pub fn completed(
     let first_line = handed_on.and_then(|s| s.trim().lines().next()).map(|l| short(l, 400));
     let keys = json!({"result_len": result.map_or(0, |r| r.chars().count()), "summary": first_line});
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(Change::AddEvent { kind: "completed".into(), payload, run });
+    changes.push(Change::AddEvent { kind: EventKind::Completed, payload, run });
     let promoted = |status: &str| Map::from_iter([("status".to_owned(), json!(status))]);
     let images = Some((promoted("todo"), promoted("ready")));
     changes.push(Change::PromoteChildren { payload: trail.with_images(json!({}), images) });
@@ -765,10 +773,10 @@ pub fn blocked(seen: &Detail, reason: &str, kind: Option<&str>, trail: &Trail<'_
     let t = &seen.task;
     let dependency = kind == Some("dependency");
     let recurrences = if t.block_kind.as_deref() == kind { t.block_recurrences.saturating_add(1) } else { 1 };
-    let (to, word) = match () {
-        () if dependency => (Status::Todo, "dependency_wait"),
-        () if recurrences >= BLOCK_RECURRENCE_LIMIT => (Status::Triage, "block_loop_detected"),
-        () => (Status::Blocked, "blocked"),
+    let (to, kind_of_event) = match () {
+        () if dependency => (Status::Todo, EventKind::DependencyWait),
+        () if recurrences >= BLOCK_RECURRENCE_LIMIT => (Status::Triage, EventKind::BlockLoopDetected),
+        () => (Status::Blocked, EventKind::Blocked),
     };
     let mut keys = json!({"reason": reason, "kind": kind});
     if !dependency {
@@ -786,7 +794,7 @@ pub fn blocked(seen: &Detail, reason: &str, kind: Option<&str>, trail: &Trail<'_
     let (end, run) = end_blocked(t, reason);
     changes.push(end);
     let payload = trail.payload(keys, None, &[]);
-    changes.push(Change::AddEvent { kind: word.into(), payload, run: Some(run) });
+    changes.push(Change::AddEvent { kind: kind_of_event, payload, run: Some(run) });
     changes
 }
 
@@ -817,7 +825,7 @@ pub fn created(status: Status, task: super::NewTask, parents: &[String], trail: 
     let payload = trail.payload(keys, None, &[]);
     let mut changes = vec![Change::AddTask { status, task: Box::new(task) }];
     changes.extend(parents.iter().map(|p| Change::Link { parent: p.clone() }));
-    changes.push(event("created", payload, None));
+    changes.push(event(EventKind::Created, payload, None));
     changes
 }
 
@@ -829,7 +837,7 @@ pub fn linked(child: &Detail, parent: &super::Kin, trail: &Trail<'_>) -> Vec<Cha
     }
     let keys = json!({"parent": parent.id, "child": child.task.id});
     let payload = trail.payload(keys, Some(child), &changes);
-    changes.push(event("linked", payload, None));
+    changes.push(event(EventKind::Linked, payload, None));
     changes
 }
 
@@ -865,7 +873,7 @@ pub fn stopped(seen: &Detail, reason: &str, decider: Decider<'_>, trail: &Trail<
         Decider::Card(card) if !seen.parents.iter().any(|p| p.id == card) => {
             before.push(Change::Link { parent: card.into() });
             let linked = json!({"parent": card, "child": t.id});
-            before.push(event("linked", trail.payload(linked, None, &[]), None));
+            before.push(event(EventKind::Linked, trail.payload(linked, None, &[]), None));
         }
         Decider::Card(_) => {}
         Decider::Person { why, assignee } => {
@@ -873,13 +881,13 @@ pub fn stopped(seen: &Detail, reason: &str, decider: Decider<'_>, trail: &Trail<
             if let Some(to) = assignee.filter(|to| t.assignee.as_deref() != Some(to)) {
                 changes.push(Change::Assign(Some(to.to_owned())));
                 let assigned = json!({"assignee": to, "from": t.assignee});
-                before.push(event("assigned", trail.payload(assigned, None, &[]), None));
+                before.push(event(EventKind::Assigned, trail.payload(assigned, None, &[]), None));
             }
         }
     }
     let payload = trail.payload(keys, Some(seen), &changes);
     changes.extend(before);
-    changes.push(Change::AddEvent { kind: "blocked".into(), payload, run: Some(run) });
+    changes.push(Change::AddEvent { kind: EventKind::Blocked, payload, run: Some(run) });
     changes
 }
 
@@ -893,7 +901,7 @@ pub fn assigned(seen: &Detail, profile: &str, trail: &Trail<'_>) -> Vec<Change> 
     }
     let keys = json!({"assignee": profile, "from": t.assignee});
     let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event("assigned", payload, None));
+    changes.push(event(EventKind::Assigned, payload, None));
     changes
 }
 
@@ -901,8 +909,8 @@ pub fn assigned(seen: &Detail, profile: &str, trail: &Trail<'_>) -> Vec<Change> 
 
 /// Whether the newest explicit block still stands. A breaker's `gave_up` is none (Hermes 0.15+ `_has_sticky_block`).
 pub fn is_sticky(events: &[Event]) -> bool {
-    let newest = events.iter().rev().find(|e| e.kind == "blocked" || e.kind == "unblocked");
-    newest.is_some_and(|e| e.kind == "blocked")
+    let newest = events.iter().rev().find(|e| e.kind == EventKind::Blocked || e.kind == EventKind::Unblocked);
+    newest.is_some_and(|e| e.kind == EventKind::Blocked)
 }
 
 /// Whether Hermes' respawn guard holds this ready task back because of its failure text.

@@ -5,10 +5,11 @@
 
 pub mod change;
 pub mod discover;
+pub mod event_kind;
 pub mod hermes;
 pub mod image;
-pub mod kinds;
 pub mod sqlite;
+pub mod step_action;
 pub mod title;
 pub mod verification;
 
@@ -23,35 +24,35 @@ use serde_json::Value;
 use crate::clip::clip;
 use crate::error::Result;
 pub use crate::names::is_task_id;
+use crate::open_enum::open_enum;
 use crate::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
-pub use kinds::{COORD, NOISE, TURNS, UNDONE};
+pub use event_kind::EventKind;
+pub use step_action::{Rule, StepAction};
 use title::is_card_title;
 
-/// Where a task stands. Words of Hermes 0.13 to 0.21; an unknown word is kept and never acted on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum Status {
-    /// Waits to be specified.
-    Triage,
-    /// Waits for its parents.
-    Todo,
-    /// Parked until somebody ends it; nothing in Hermes does so by time.
-    Scheduled,
-    /// Waits for a worker.
-    Ready,
-    /// Claimed by a worker.
-    Running,
-    /// Stopped, by a worker, a person or the failure breaker.
-    Blocked,
-    /// Waits for a reviewer.
-    Review,
-    /// Finished.
-    Done,
-    /// Put away.
-    Archived,
-    /// A word this version does not know.
-    Other(String),
+open_enum! {
+    /// Where a task stands, as Hermes 0.13 to 0.22 names it. No watcher acts on a task whose state it does not know.
+    Status {
+        /// Waits to be specified.
+        Triage = "triage",
+        /// Waits for its parents.
+        Todo = "todo",
+        /// Parked until somebody ends it; nothing in Hermes does so by time.
+        Scheduled = "scheduled",
+        /// Waits for a worker.
+        Ready = "ready",
+        /// Claimed by a worker.
+        Running = "running",
+        /// Stopped, by a worker, a person or the failure breaker.
+        Blocked = "blocked",
+        /// Waits for a reviewer.
+        Review = "review",
+        /// Finished.
+        Done = "done",
+        /// Put away.
+        Archived = "archived",
+    }
 }
 
 impl Status {
@@ -66,54 +67,9 @@ impl Status {
         Status::Review,
     ];
 
-    /// The word on the board.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Status::Triage => "triage",
-            Status::Todo => "todo",
-            Status::Scheduled => "scheduled",
-            Status::Ready => "ready",
-            Status::Running => "running",
-            Status::Blocked => "blocked",
-            Status::Review => "review",
-            Status::Done => "done",
-            Status::Archived => "archived",
-            Status::Other(s) => s,
-        }
-    }
-
     /// Whether a parent in this state lets its children run (Hermes: `done` or `archived`).
     pub fn frees_children(&self) -> bool {
         matches!(self, Status::Done | Status::Archived)
-    }
-}
-
-impl From<String> for Status {
-    fn from(s: String) -> Status {
-        match s.as_str() {
-            "triage" => Status::Triage,
-            "todo" => Status::Todo,
-            "scheduled" => Status::Scheduled,
-            "ready" => Status::Ready,
-            "running" => Status::Running,
-            "blocked" => Status::Blocked,
-            "review" => Status::Review,
-            "done" => Status::Done,
-            "archived" => Status::Archived,
-            _ => Status::Other(s),
-        }
-    }
-}
-
-impl From<Status> for String {
-    fn from(s: Status) -> String {
-        s.as_str().to_owned()
-    }
-}
-
-impl std::fmt::Display for Status {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -253,7 +209,7 @@ impl Run {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// What happened.
-    pub kind: String,
+    pub kind: EventKind,
     /// When.
     pub at: Time,
     /// In which run, where it belongs to one.
@@ -343,7 +299,7 @@ pub struct Detail {
     pub body: String,
     /// Newest attempts first, at most [`MOST_RUNS`].
     pub runs: Vec<Run>,
-    /// Oldest first; at most [`MOST_EVENTS`] newest, [`NOISE`] left out, and of the kinds in [`TURNS`] some older ones.
+    /// Oldest first; at most [`MOST_EVENTS`] newest, [`EventKind::NOISE`] left out, and of the kinds in [`EventKind::TURNS`] some older ones.
     pub events: Vec<Event>,
     /// There are more events than that: what was counted from them may be too little.
     #[serde(default)]
@@ -377,7 +333,7 @@ impl Detail {
 
     /// The event of the newest claim.
     pub fn newest_claim(&self) -> Option<&Event> {
-        self.events.iter().rev().find(|e| e.kind == "claimed")
+        self.events.iter().rev().find(|e| e.kind == EventKind::Claimed)
     }
 
     /// The lock of the newest claim, which the history keeps after rows and runs have lost it.
@@ -401,9 +357,9 @@ impl Detail {
     /// Run and pid of every worker the board has a record of, as it was spawned or as it claimed. The history keeps what rows
     /// lose when an attempt is closed.
     pub fn workers(&self) -> Vec<(i64, i64)> {
-        let said = |e: &Event| match e.kind.as_str() {
-            "spawned" => e.payload.get("pid")?.as_i64(),
-            "claimed" => e.trail()?.get("pid")?.as_i64(),
+        let said = |e: &Event| match e.kind {
+            EventKind::Spawned => e.payload.get("pid")?.as_i64(),
+            EventKind::Claimed => e.trail()?.get("pid")?.as_i64(),
             _ => None,
         };
         let events = self.events.iter().filter_map(|e| Some((e.run?, said(e)?)));
@@ -634,13 +590,13 @@ pub trait Board {
     /// The board cannot be read.
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>>;
 
-    /// The same for the kinds in [`TURNS`] only: what repeats on every tick does not push them out.
+    /// The same for the kinds in [`EventKind::TURNS`] only: what repeats on every tick does not push them out.
     ///
     /// # Errors
     /// The board cannot be read.
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>>;
 
-    /// Events of the kinds in [`COORD`] on the whole board after the one with this number, oldest first, at most `most`. It
+    /// Events of the kinds in [`EventKind::SESSION`] on the whole board after the one with this number, oldest first, at most `most`. It
     /// costs what came after that one.
     ///
     /// # Errors

@@ -21,7 +21,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Detail, Event, Run};
+use super::{Detail, Event, EventKind, Run};
 use crate::clip::{clip, clip_words};
 use crate::redact::redact;
 use crate::time::Time;
@@ -81,12 +81,12 @@ pub fn failures(d: &Detail) -> Vec<Failure> {
 }
 
 fn of_event(e: &Event) -> Vec<Failure> {
-    match e.kind.as_str() {
-        "verification" => checks(&e.payload),
-        "changes_requested" => {
+    match e.kind {
+        EventKind::Verification => checks(&e.payload),
+        EventKind::ChangesRequested => {
             text(&e.payload, &["reason"]).map(|r| Failure::new("review", r)).into_iter().collect()
         }
-        "completion_blocked_hallucination" => phantoms(&e.payload).into_iter().collect(),
+        EventKind::CompletionBlockedHallucination => phantoms(&e.payload).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -321,12 +321,20 @@ mod tests {
         let mut d = detail("t_00000001", Status::Ready);
         let check =
             |verdict: &str, output: &str| json!({"kind": "run", "verdict": verdict, "output": output});
-        d.events.push(event("verification", 3_000, check("FAIL", "1 failed")));
-        d.events.push(event("verification", 2_000, check("PASS", "all is well")));
-        d.events.push(event("verification", 1_500, check("FAIL", "1 failed")));
-        d.events.push(event("changes_requested", 1_250, json!({"reason": "no tests", "reviewer": "vera"})));
-        d.events.push(event("completion_blocked_hallucination", 900, json!({"phantom_cards": ["t_0", 7]})));
-        d.events.push(event("verification", 800, Value::Null));
+        d.events.push(event(EventKind::Verification, 3_000, check("FAIL", "1 failed")));
+        d.events.push(event(EventKind::Verification, 2_000, check("PASS", "all is well")));
+        d.events.push(event(EventKind::Verification, 1_500, check("FAIL", "1 failed")));
+        d.events.push(event(
+            EventKind::ChangesRequested,
+            1_250,
+            json!({"reason": "no tests", "reviewer": "vera"}),
+        ));
+        d.events.push(event(
+            EventKind::CompletionBlockedHallucination,
+            900,
+            json!({"phantom_cards": ["t_0", 7]}),
+        ));
+        d.events.push(event(EventKind::Verification, 800, Value::Null));
         d.runs = vec![Run { failed: vec![failure("tests", "3 failed")], ..run(1, "luna", Some("crashed")) }];
         assert_eq!(d.runs[0].ended_at, Some(ago(1_200)));
         let want = [
@@ -337,7 +345,7 @@ mod tests {
         ];
         assert_eq!(failures(&d), want);
         for n in 0..20 {
-            d.events.push(event("verification", 700 - n, check("FAIL", &n.to_string())));
+            d.events.push(event(EventKind::Verification, 700 - n, check("FAIL", &n.to_string())));
         }
         let newest: Vec<String> = failures(&d).into_iter().map(|f| f.output).collect();
         assert_eq!(newest, ["19", "18", "17", "16", "15", "14", "13", "12"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 
-use crate::board::Step;
+use crate::board::{Rule, Step, StepAction};
 use crate::hash::fnv;
 use crate::redact;
 use crate::time::Time;
@@ -38,9 +38,9 @@ pub struct Did {
     /// The task.
     pub task: String,
     /// The verb.
-    pub action: String,
+    pub action: StepAction,
     /// The rule.
-    pub case: String,
+    pub case: Rule,
     /// A hash of the whole step.
     pub hash: String,
 }

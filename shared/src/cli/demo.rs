@@ -15,7 +15,7 @@ use super::programs::DemoArgs;
 use super::{env, print, print_json};
 use crate::board::hermes::{self, Trail};
 use crate::board::{
-    self, Board, BoardId, Change, Detail, Expect, Mode, NewTask, Outcome, Status, Step, Task,
+    self, Board, BoardId, Change, Detail, EventKind, Expect, Mode, NewTask, Outcome, Status, Step, Task,
 };
 use crate::distress;
 use crate::error::{Error, Kind, Result};
@@ -366,7 +366,15 @@ fn told(program: &str, out: &Output) -> Result<Value> {
 
 fn trail() -> Trail<'static> {
     let more = Map::new();
-    Trail { by: "demo", pass: "demo", clock_given: true, case: "demo", cause: None, because: "demo", more }
+    Trail {
+        by: "demo",
+        pass: "demo",
+        clock_given: true,
+        case: "demo".into(),
+        cause: None,
+        because: "demo",
+        more,
+    }
 }
 
 fn gave_up() -> Vec<Change> {
@@ -375,7 +383,7 @@ fn gave_up() -> Vec<Change> {
         Change::SetStatus(Status::Blocked),
         Change::SetFailures { count: 2, error: Some(error.into()) },
         Change::AddEvent {
-            kind: "gave_up".into(),
+            kind: EventKind::GaveUp,
             payload: json!({"failures": 2, "effective_limit": 2, "limit_source": "dispatcher", "error": error,
                             "trigger_outcome": "crashed"}),
             run: None,

@@ -8,13 +8,12 @@ use serde_json::json;
 
 use super::doctor::look::Eyes;
 use super::{Common, env, print, print_json};
-use crate::board::{self, BoardId, Mode, discover};
+use crate::board::{self, BoardId, EventKind, Mode, discover};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::doctor::WatcherSeen;
 use crate::error::{Error, Kind, Result};
 use crate::report::{printable, say};
-use crate::session::mapping;
 use crate::time::{Time, words};
 use crate::timers::install::{self, Change};
 use crate::timers::shipped::{self, Wanted};
@@ -274,7 +273,7 @@ fn wanted(args: &TimersArgs, by: By) -> Result<Wanted> {
 pub(super) fn spawns(id: &BoardId, config: &Config, now: Time) -> bool {
     let board = board::open(id, Mode::Look, config.board.busy_timeout);
     let turns = board.and_then(|mut board| board.turns(now.plus(-SPAWNED_LATELY.0), SPAWNED_LATELY.1));
-    turns.is_ok_and(|all| all.iter().any(|(_, e)| e.kind == mapping::SPAWNED))
+    turns.is_ok_and(|all| all.iter().any(|(_, e)| e.kind == EventKind::SessionSpawned))
 }
 
 /// The flag that names one board to a program that works on one.

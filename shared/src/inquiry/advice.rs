@@ -1,5 +1,6 @@
 //! What a person can run, ready to be copied. Pure.
 
+use crate::board::{EventKind, StepAction};
 use serde::Serialize;
 
 use super::facts::{Facts, Take, Verdict, text};
@@ -35,7 +36,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         add("let the watchers help it again", format!("{hand} comment {id} 'watchbill: heal'{author}"));
     }
     // To say something is no act, and would help nobody.
-    let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if action != "tell");
+    let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
     if let Some(take) = f.takes.iter().find(|t| acts(t) && t.watcher != BUDGET_CHECK) {
         add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
     }
@@ -87,7 +88,8 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
 
 /// Whether its worker stopped to ask a person something.
 fn asks(f: &Facts) -> bool {
-    let kind = f.newest("blocked").and_then(|e| text(e, "kind")).or(f.detail.task.block_kind.as_deref());
+    let kind =
+        f.newest(EventKind::Blocked).and_then(|e| text(e, "kind")).or(f.detail.task.block_kind.as_deref());
     f.detail.task.status == Status::Blocked && kind == Some("needs_input")
 }
 

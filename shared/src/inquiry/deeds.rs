@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::facts::text;
-use crate::board::Event;
+use crate::board::{Event, EventKind};
 use crate::cause::Cause;
 use crate::policy::authorship::{cause_in, is_ours};
 use crate::time::Time;
@@ -64,19 +64,19 @@ fn deed(e: &Event) -> Option<Deed> {
 
 /// What an event of ours did.
 fn did(e: &Event, case: &str) -> &'static str {
-    match e.kind.as_str() {
-        "reclaimed" if case == "leaked-claim" => "released",
-        "reclaimed" | "crashed" => "requeued",
-        "assigned" => "moved",
-        "unblocked" | "promoted" => "freed",
-        "scheduled" => "held",
-        "blocked" if text(e, "cause").is_some() => "handed_over",
-        "gave_up" | "blocked" => "blocked",
-        "linked" => "asked",
-        "completed" => "closed",
-        "created" => "made",
-        "watchbill_escalated" => "escalated",
-        "watchbill_guard_cleared" => "cleared",
+    match e.kind {
+        EventKind::Reclaimed if case == "leaked-claim" => "released",
+        EventKind::Reclaimed | EventKind::Crashed => "requeued",
+        EventKind::Assigned => "moved",
+        EventKind::Unblocked | EventKind::Promoted => "freed",
+        EventKind::Scheduled => "held",
+        EventKind::Blocked if text(e, "cause").is_some() => "handed_over",
+        EventKind::GaveUp | EventKind::Blocked => "blocked",
+        EventKind::Linked => "asked",
+        EventKind::Completed => "closed",
+        EventKind::Created => "made",
+        EventKind::Escalated => "escalated",
+        EventKind::GuardCleared => "cleared",
         _ => "noted",
     }
 }

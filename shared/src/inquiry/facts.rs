@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::board::{Detail, Event, Status};
+use crate::board::{Detail, Event, EventKind, Rule, Status, StepAction};
 use crate::distress::is_card;
 use crate::logs::Reading;
 use crate::policy::authorship;
@@ -30,9 +30,9 @@ pub(crate) enum Verdict {
     /// Change it.
     Acts {
         /// The verb of the change.
-        action: String,
+        action: StepAction,
         /// The rule.
-        case: String,
+        case: Rule,
     },
     /// Leave it alone, for that reason.
     Leaves,
@@ -123,13 +123,14 @@ impl Facts {
     }
 
     /// The newest event of this kind.
-    pub(crate) fn newest(&self, kind: &str) -> Option<&Event> {
+    pub(crate) fn newest(&self, kind: EventKind) -> Option<&Event> {
         self.detail.events.iter().rev().find(|e| e.kind == kind)
     }
 
     /// When it came to stand as it does: the newest event that is no remark.
     pub(crate) fn since(&self) -> Time {
-        let remark = |e: &&Event| !matches!(e.kind.as_str(), "commented" | "watchbill_detected" | "edited");
+        let remark =
+            |e: &&Event| !matches!(e.kind, EventKind::Commented | EventKind::Detected | EventKind::Edited);
         let newest = self.detail.events.iter().rev().find(remark).map(|e| e.at);
         let began = self.detail.current_run().map(|r| r.started_at);
         let running = began.filter(|_| self.detail.task.status == Status::Running);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::facts::{Facts, Take, Verdict};
 use super::silence;
 use super::summary::{Counts, Read};
-use crate::board::{self, BoardId, Detail, Mode, Status, Task};
+use crate::board::{self, BoardId, Detail, EventKind, Mode, Status, Task};
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::distress;
@@ -146,7 +146,7 @@ impl Lens<'_> {
         }
         let chosen: Vec<String> = chosen.into_iter().take(MOST_TASKS).collect();
         let done: BTreeSet<&String> =
-            events.iter().filter(|(_, e)| e.kind == "completed").map(|(task, _)| task).collect();
+            events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
         let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
         let (facts, runtime) = self.look(id, &chosen, &survey)?;
         let mut findings = survey.findings;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::facts::{Facts, Take, Verdict, text};
 use super::session;
 use super::trouble::{self, named};
-use crate::board::{Event, Run, Status, hermes};
+use crate::board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use crate::policy::authorship::{self, cause_in, is_ours, our_hold};
 use crate::policy::needs_operator::{self, is_nobodys};
 use crate::registry::{BUDGET_CHECK, HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
@@ -109,7 +109,7 @@ fn upper(text: &str) -> String {
 
 fn over(f: &Facts, word: &str) -> Stand {
     let d = &f.detail;
-    let event = if word == "done" { "completed" } else { "archived" };
+    let event = if word == "done" { EventKind::Completed } else { EventKind::Archived };
     let at = f.newest(event).map(|e| e.at).or(d.newest_run().and_then(|r| r.ended_at));
     let when = at.map_or_else(String::new, |at| format!(", {} ago", ago(f, at)));
     let run = d.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"));
@@ -134,7 +134,7 @@ fn over(f: &Facts, word: &str) -> Stand {
 fn running(f: &Facts) -> Stand {
     let heal = f.take(HEAL);
     // To note something of a running task is no sign that something is wrong with it.
-    let act = |t: &&Take| acts(t).is_some_and(|(action, _)| action != "tell");
+    let act = |t: &&Take| acts(t).is_some_and(|(action, _)| *action != StepAction::Tell);
     let due = [ROUTE_BLOCKED, SYNTHESIZE_DISTRESS].into_iter().filter_map(|w| f.take(w)).find(act);
     let ailment = f.detail.task.current_run.and_then(|run| session::ailment(&f.detail, run));
     if let Some(why) = f.hands_off() {
@@ -191,7 +191,7 @@ fn running(f: &Facts) -> Stand {
     }
 }
 
-fn acts(t: &Take) -> Option<(&str, &str)> {
+fn acts(t: &Take) -> Option<(&StepAction, &Rule)> {
     match &t.verdict {
         Verdict::Acts { action, case } => Some((action, case)),
         _ => None,
@@ -200,7 +200,9 @@ fn acts(t: &Take) -> Option<(&str, &str)> {
 
 /// Who acts on it with the next pass, as a sentence. To say something is no act.
 fn due(f: &Facts) -> Option<(String, &Take)> {
-    let act = |t: &&Take| t.watcher != BUDGET_CHECK && acts(t).is_some_and(|(action, _)| action != "tell");
+    let act = |t: &&Take| {
+        t.watcher != BUDGET_CHECK && acts(t).is_some_and(|(action, _)| *action != StepAction::Tell)
+    };
     let take = f.takes.iter().find(act)?;
     let (action, case) = acts(take)?;
     Some((format!("{} acts with its next pass: {action} ({case})", take.watcher), take))
@@ -214,7 +216,7 @@ fn due_because(f: &Facts) -> Option<String> {
 fn blocked(f: &Facts) -> Stand {
     let d = &f.detail;
     let sticky = hermes::is_sticky(&d.events);
-    let block = f.newest("blocked").filter(|_| sticky);
+    let block = f.newest(EventKind::Blocked).filter(|_| sticky);
     if let Some(e) = block.filter(|e| is_ours(e))
         && let Some(cause) = text(e, "cause")
     {
@@ -237,7 +239,7 @@ fn blocked(f: &Facts) -> Stand {
         return Stand::new(Kind::LeftAlone, format!("blocked, and {why}"));
     }
     let limit = d.task.max_retries.map_or_else(String::new, |n| format!(", its own limit is {n}"));
-    if let Some(gave_up) = f.newest("gave_up") {
+    if let Some(gave_up) = f.newest(EventKind::GaveUp) {
         let failures = match d.task.failures {
             1 => "1 failure".to_owned(),
             n => format!("{n} failures"),
@@ -297,7 +299,7 @@ fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
 /// The attempt that a block ended. For one that nobody worked on Hermes makes an attempt up, so that the reason is kept.
 fn worked<'a>(f: &'a Facts, block: &Event) -> Option<&'a Run> {
     let run = f.detail.runs.iter().find(|r| Some(r.id) == block.run)?;
-    let claimed = f.detail.events.iter().any(|e| e.kind == "claimed" && e.run == block.run);
+    let claimed = f.detail.events.iter().any(|e| e.kind == EventKind::Claimed && e.run == block.run);
     (claimed || run.seconds(f.now) > 0).then_some(run)
 }
 
@@ -308,7 +310,7 @@ fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
     let says = format!("blocked and needs a person since {} ago ({cause}): {reason}", ago(f, e.at));
     let behind = trouble::newest(f, pass).map(|t| format!("Behind it: {}", t.says()));
     // Its worker had stopped it, and nobody could help.
-    let theirs = |e: &&Event| e.kind == "blocked" && !is_ours(e) && text(e, "reason").is_some();
+    let theirs = |e: &&Event| e.kind == EventKind::Blocked && !is_ours(e) && text(e, "reason").is_some();
     let theirs = f.detail.events.iter().rev().find(theirs);
     let newest = f.detail.newest_run().filter(|r| r.outcome.as_deref() == Some("blocked"));
     let said = theirs.filter(|_| newest.is_some()).and_then(|e| text(e, "reason"));
@@ -402,12 +404,13 @@ fn ready(f: &Facts) -> Stand {
 
 /// What was said on the board of a task that stands still, or would be said now.
 fn notice(f: &Facts) -> Option<Stand> {
-    let now = f.take(ROUTE_BLOCKED).filter(|t| acts(t).is_some_and(|(action, _)| action == "tell"));
-    let began = |e: &Event| authorship::is_fresh_start(e) || e.kind == "claimed";
+    let now =
+        f.take(ROUTE_BLOCKED).filter(|t| acts(t).is_some_and(|(action, _)| *action == StepAction::Tell));
+    let began = |e: &Event| authorship::is_fresh_start(e) || e.kind == EventKind::Claimed;
     let from = f.detail.events.iter().rposition(began).map_or(0, |i| i + 1);
     let told = f.detail.events[from..].iter().rev();
     let told =
-        told.into_iter().find(|e| e.kind == "watchbill_detected" && is_ours(e) && text(e, "mend").is_some());
+        told.into_iter().find(|e| e.kind == EventKind::Detected && is_ours(e) && text(e, "mend").is_some());
     let because =
         told.and_then(|e| e.trail()?.get("because")?.as_str()).or(now.map(|t| t.because.as_str()))?;
     // It begins with the task's own name, and so does the line.
@@ -442,7 +445,7 @@ fn todo(f: &Facts) -> Stand {
 }
 
 fn triage(f: &Facts) -> Stand {
-    let looped = f.newest("block_loop_detected");
+    let looped = f.newest(EventKind::BlockLoopDetected);
     let why = match looped {
         Some(e) => {
             let reason = text(e, "reason").map_or_else(String::new, |r| format!(": {r}"));

@@ -4,7 +4,7 @@
 use super::deeds::{self, Deed};
 use super::facts::{Facts, text};
 use super::session::ailment;
-use crate::board::{Event, Run};
+use crate::board::{Event, EventKind, Run};
 use crate::cause::{self, Cause};
 use crate::logs::{Evidence, LogEnd, SignalKind};
 use crate::time::{Time, words};
@@ -150,7 +150,7 @@ fn ago(f: &Facts, at: Time) -> String {
 
 /// What it waited for without a word, or with one: only where nothing went wrong with the task itself.
 pub(crate) fn waited(f: &Facts) -> Option<String> {
-    let promoted = f.newest("promoted")?;
+    let promoted = f.newest(EventKind::Promoted)?;
     let when = words(f.now.since(promoted.at));
     for kin in &f.kin {
         let of_kin = f.of_kin(kin);
@@ -158,8 +158,12 @@ pub(crate) fn waited(f: &Facts) -> Option<String> {
             return Some(format!("until {when} ago it waited for {}: {}", kin.task.id, trouble.says()));
         }
     }
-    let told =
-        |e: &&Event| matches!(e.kind.as_str(), "blocked" | "gave_up" | "dependency_wait" | "scheduled");
+    let told = |e: &&Event| {
+        matches!(
+            e.kind,
+            EventKind::Blocked | EventKind::GaveUp | EventKind::DependencyWait | EventKind::Scheduled
+        )
+    };
     match (f.kin.first(), f.detail.events.iter().rev().find(told)) {
         (Some(kin), _) => Some(format!("until {when} ago it waited for {}", kin.task.id)),
         (None, Some(e)) => {

@@ -1,6 +1,6 @@
 //! Where the work stands, in the words of the worker itself: written by `board packet`, read back for the next attempt.
 //!
-//! A record is an event of kind [`KIND`], and no comment: a worker may write one every few minutes, and Hermes shows the next
+//! A record is an event of kind [`EventKind::PacketRecorded`], and no comment: a worker may write one every few minutes, and Hermes shows the next
 //! worker the 30 newest comments. Workers can write any event, so what is read back is bounded again, only ever quoted,
 //! and decides nothing.
 
@@ -11,12 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fit::Line;
-use crate::board::Detail;
+use crate::board::{Detail, EventKind};
 use crate::quote;
 use crate::time::Time;
 
-/// The kind of event that holds a record, in `watchbill.packet` of its payload.
-pub const KIND: &str = "watchbill_packet";
 /// Most characters of one value.
 pub const MOST: usize = 300;
 /// Most bytes of our part of the event (design section 9).
@@ -154,7 +152,7 @@ pub fn payload(said: &Said, tree: Option<&str>) -> Value {
 
 /// The newest record of a task that says something. What is no text in it, or has no name we know, is passed over.
 pub fn latest(d: &Detail) -> Option<Record> {
-    d.events.iter().rev().filter(|e| e.kind == KIND).find_map(|e| {
+    d.events.iter().rev().filter(|e| e.kind == EventKind::PacketRecorded).find_map(|e| {
         let packet = e.trail()?.get("packet")?;
         let mut said = Said::default();
         for field in Field::ALL {
@@ -173,12 +171,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::board::{Event, Status};
+    use crate::board::{Event, EventKind, Status};
     use crate::policy::testing::{ago, detail};
 
     fn event(seconds: i64, packet: Value) -> Event {
         let payload = json!({"by": "board", "watchbill": {"v": 1, "packet": packet}});
-        Event { kind: KIND.into(), at: ago(seconds), run: Some(7), payload }
+        Event { kind: EventKind::PacketRecorded, at: ago(seconds), run: Some(7), payload }
     }
 
     #[test]

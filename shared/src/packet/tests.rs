@@ -4,7 +4,7 @@ use serde_json::json;
 use super::record::Field;
 use super::sections::{AUTOPSY, DRIFT, DRIFT_UNKNOWN, FRAMING, RECORD, STANDING, VERIFIER};
 use super::*;
-use crate::board::{Event, Status, verification};
+use crate::board::{Event, EventKind, Status, verification};
 use crate::policy::testing::{ago, detail, event};
 use crate::time::Time;
 
@@ -22,7 +22,7 @@ fn record() -> Record {
         "step": "the lamp driver", "next": "its tests", "blockers": "no lamp here", "tree": "git:00ff"});
     let mut d = detail("t_00000001", Status::Running);
     let payload = json!({"watchbill": {"packet": packet}});
-    d.events.push(Event { kind: record::KIND.into(), at: Time(1_795_230_725), run: Some(7), payload });
+    d.events.push(Event { kind: EventKind::PacketRecorded, at: Time(1_795_230_725), run: Some(7), payload });
     latest(&d).unwrap()
 }
 

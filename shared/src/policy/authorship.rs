@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::board::{Comment, Detail, Event, NOISE, Status, UNDONE};
+use crate::board::{Comment, Detail, Event, EventKind, Status};
 use crate::cause::Cause;
 use crate::config::Heal;
 use crate::config::span::seconds;
@@ -25,17 +25,17 @@ pub(crate) fn is_ours(e: &Event) -> bool {
 /// The event that says who parked a task which is parked now. An `unblocked` behind it released nothing, for the row says
 /// otherwise: whoever wrote that would let the hold last for ever.
 pub(crate) fn parked(d: &Detail) -> Option<&Event> {
-    let newest = d.events.iter().rev().find(|e| matches!(e.kind.as_str(), "scheduled" | "status"));
-    newest.filter(|e| e.kind == "scheduled")
+    let newest = d.events.iter().rev().find(|e| matches!(e.kind, EventKind::Scheduled | EventKind::Status));
+    newest.filter(|e| e.kind == EventKind::Scheduled)
 }
 
 /// A person, an orchestrator or the work itself said: from the top.
 pub(crate) fn is_fresh_start(e: &Event) -> bool {
-    let by_hand = match e.kind.as_str() {
-        "unblocked" | "promoted_manual" | "completed" => true,
+    let by_hand = match e.kind {
+        EventKind::Unblocked | EventKind::PromotedManual | EventKind::Completed => true,
         // The dispatcher filling in its default is nobody's decision.
-        "assigned" => e.payload.get("source").is_none(),
-        "reclaimed" => e.payload.get("manual").and_then(Value::as_bool) == Some(true),
+        EventKind::Assigned => e.payload.get("source").is_none(),
+        EventKind::Reclaimed => e.payload.get("manual").and_then(Value::as_bool) == Some(true),
         _ => false,
     };
     by_hand && !is_ours(e)
@@ -45,7 +45,7 @@ pub(crate) fn is_fresh_start(e: &Event) -> bool {
 /// nobody's name and is no person's word: it decides, and the counts go on.
 pub(crate) fn starts_anew(d: &Detail, e: &Event) -> bool {
     let during = |(from, to): &(Time, Option<Time>)| e.at >= *from && to.is_none_or(|to| e.at <= to);
-    is_fresh_start(e) && (e.kind == "completed" || !d.card_work.iter().any(during))
+    is_fresh_start(e) && (e.kind == EventKind::Completed || !d.card_work.iter().any(during))
 }
 
 /// Whether somebody who may say so wants this task left alone: a body line `watchbill: no-heal`, or a comment that
@@ -80,15 +80,21 @@ fn opts_out(c: &Comment) -> Option<bool> {
 
 /// Whether an event says that something happened to the work itself, rather than to what is written around it.
 pub(crate) fn is_turn(e: &Event) -> bool {
-    let around = ["commented", "edited", "reprioritized", "linked", "unlinked"];
-    let kind = e.kind.as_str();
-    !around.contains(&kind) && !NOISE.contains(&kind) && !kind.starts_with("watchbill_")
+    let around = matches!(
+        e.kind,
+        EventKind::Commented
+            | EventKind::Edited
+            | EventKind::Reprioritized
+            | EventKind::Linked
+            | EventKind::Unlinked
+    );
+    !around && !EventKind::NOISE.contains(&e.kind) && !e.kind.as_str().starts_with("watchbill_")
 }
 
 /// The word with which somebody took back what one of us did, as long as nothing happened to the task since and nobody said
 /// `watchbill: heal`. Whoever undoes something would otherwise see it done again by the next pass.
 pub(crate) fn undone(d: &Detail) -> Option<&Event> {
-    let at = d.events.iter().rposition(|e| e.kind == UNDONE && e.by() == Some(UNDO))?;
+    let at = d.events.iter().rposition(|e| e.kind == EventKind::Undone && e.by() == Some(UNDO))?;
     let undone = &d.events[at];
     let asked =
         |c: &Comment| c.at > undone.at && c.body.lines().next().map(str::trim_end) == Some("watchbill: heal");
@@ -118,8 +124,9 @@ pub(crate) fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
     // Nothing of ours is ever put over somebody else's schedule; what says so is forged.
     let at = d.events.iter().rposition(|e| e == newest).map_or(0, |at| at + 1);
     let steps = d.events[..at].iter().rev();
-    let steps = steps.take_while(|e| !matches!(e.kind.as_str(), "unblocked" | "status" | "claimed"));
-    if steps.into_iter().any(|e| e.kind == "scheduled" && !is_ours(e)) {
+    let steps = steps
+        .take_while(|e| !matches!(e.kind, EventKind::Unblocked | EventKind::Status | EventKind::Claimed));
+    if steps.into_iter().any(|e| e.kind == EventKind::Scheduled && !is_ours(e)) {
         return None;
     }
     Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
@@ -134,11 +141,12 @@ pub(crate) fn cause_in(word: &Value) -> Option<Cause> {
 /// from now on is another matter, also where the card's title still names it.
 pub(crate) fn has_left(d: &Detail, card: &str) -> bool {
     let about = |e: &&Event| {
-        matches!(e.kind.as_str(), "linked" | "unlinked")
+        matches!(e.kind, EventKind::Linked | EventKind::Unlinked)
             && e.payload.get("parent").and_then(Value::as_str) == Some(card)
     };
     let newest = d.events.iter().rev().find(about);
-    newest.is_some_and(|e| e.kind == "unlinked" && is_ours(e)) && !d.parents.iter().any(|p| p.id == card)
+    newest.is_some_and(|e| e.kind == EventKind::Unlinked && is_ours(e))
+        && !d.parents.iter().any(|p| p.id == card)
 }
 
 /// Seconds for which a task is held for a cause, after `n` holds before this one: time mends no refused key, so that waits as long
@@ -162,7 +170,7 @@ mod tests {
             |body: &str, seconds: i64| Comment { author: "anna".into(), body: body.into(), at: ago(seconds) };
         let stands = |by: &str, later: &[Event], comments: Vec<Comment>| {
             let mut d = detail("t_00000001", Status::Ready);
-            d.events.push(event(UNDONE, 100, json!({"by": by})));
+            d.events.push(event(EventKind::Undone, 100, json!({"by": by})));
             d.events.extend_from_slice(later);
             d.comments = comments;
             undone(&d).is_some()

@@ -1,6 +1,7 @@
 //! Whether a dispatcher works on a board, by what it wrote there of late.
 
 use crate::board::Event;
+use crate::board::EventKind;
 use crate::config::span::seconds;
 use crate::policy::World;
 use crate::runtime::{Dispatcher, Runtime, gateway};
@@ -12,24 +13,24 @@ pub(crate) const MOST_TICKS: u32 = 4_000;
 pub(crate) const TICKED: i64 = 600;
 
 /// Events that only a dispatcher's tick writes, or a hand that does its work.
-const TICKS: [&str; 12] = [
-    "claimed",
-    "spawned",
-    "claim_extended",
-    "respawn_guarded",
-    "crashed",
-    "protocol_violation",
-    "rate_limited",
-    "timed_out",
-    "stale",
-    "gave_up",
-    "promoted",
-    "reclaimed",
+const TICKS: [EventKind; 12] = [
+    EventKind::Claimed,
+    EventKind::Spawned,
+    EventKind::ClaimExtended,
+    EventKind::RespawnGuarded,
+    EventKind::Crashed,
+    EventKind::ProtocolViolation,
+    EventKind::RateLimited,
+    EventKind::TimedOut,
+    EventKind::Stale,
+    EventKind::GaveUp,
+    EventKind::Promoted,
+    EventKind::Reclaimed,
 ];
 
 /// Whether a dispatcher left this event.
 pub(crate) fn is_tick(e: &Event) -> bool {
-    e.by().is_none() && TICKS.contains(&e.kind.as_str())
+    e.by().is_none() && TICKS.contains(&e.kind)
 }
 
 /// The runtime, with what its newest events tell of its dispatcher.

@@ -2,13 +2,10 @@
 
 use serde_json::Value;
 
-use crate::board::{Detail, Event, Run, Status, hermes};
+use crate::board::{Detail, Event, EventKind, Run, Status, hermes};
 use crate::policy::authorship;
 use crate::registry::HEAL;
 use crate::time::Time;
-
-/// The event with which a person is told of something that changes no row.
-pub(crate) const TOLD: &str = "watchbill_detected";
 
 /// The key of a worker that outlived its attempt.
 pub(crate) const OLDER_WORKER: &str = "older-worker";
@@ -29,7 +26,7 @@ pub(crate) fn waits(d: &Detail) -> Option<(String, Option<Time>)> {
     if d.task.status != Status::Blocked || !hermes::is_sticky(&d.events) || !d.cards.is_empty() {
         return None;
     }
-    let block = d.events.iter().rev().find(|e| e.kind == "blocked");
+    let block = d.events.iter().rev().find(|e| e.kind == EventKind::Blocked);
     let text = |key: &str| block.and_then(|e| e.payload.get(key)?.as_str());
     let said = [text("cause"), text("reason")].into_iter().flatten().collect::<Vec<_>>().join(": ");
     let why = if said.is_empty() { "blocked, and nobody says why".to_owned() } else { said };
@@ -51,7 +48,7 @@ pub(crate) fn told(d: &Detail) -> Option<&Event> {
 fn is_told(e: &Event) -> bool {
     let of_worker =
         |key: &str| [OLDER_WORKER, HOST_REFUSES, EXITED].contains(&key) || key.starts_with("health:");
-    e.kind == TOLD && e.by() == Some(HEAL) && key(e).is_some_and(of_worker)
+    e.kind == EventKind::Detected && e.by() == Some(HEAL) && key(e).is_some_and(of_worker)
 }
 
 /// What it was told of.

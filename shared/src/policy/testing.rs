@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::board::{Detail, Event, Place, Run, Status, Task};
+use crate::board::{Detail, Event, EventKind, Place, Run, Status, Task};
 use crate::time::Time;
 
 /// The moment at which every test decides.
@@ -12,7 +12,7 @@ pub(crate) fn ago(seconds: i64) -> Time {
     NOW.plus(-seconds)
 }
 
-pub(crate) fn event(kind: &str, seconds: i64, payload: Value) -> Event {
+pub(crate) fn event(kind: impl Into<EventKind>, seconds: i64, payload: Value) -> Event {
     Event { kind: kind.into(), at: ago(seconds), run: None, payload }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::board::{Detail, Step};
+use crate::board::{Detail, Step, StepAction};
 use crate::policy::StateReader;
 use crate::quote;
 
@@ -21,7 +21,7 @@ const TREES_LIMIT: Duration = Duration::from_secs(20);
 const MOST_WHY: usize = 200;
 
 /// Actions that put a task into other hands. A person's are none: they have eyes.
-const GIVES: [&str; 3] = ["move", "give", "stand-in"];
+const GIVES: [StepAction; 3] = [StepAction::Move, StepAction::Give, StepAction::StandIn];
 
 /// What is known of the working tree of a task that changes hands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ pub(crate) fn observe<'a>(
     steps: &[Step],
     details: impl IntoIterator<Item = &'a Detail>,
 ) -> TreeNotes {
-    let given = steps.iter().filter(|s| GIVES.contains(&s.action.as_str()));
+    let given = steps.iter().filter(|s| GIVES.contains(&s.action));
     let given: BTreeSet<&str> = given.map(|s| s.task.as_str()).collect();
     if given.is_empty() {
         return TreeNotes::new();

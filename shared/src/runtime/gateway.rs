@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::board::{BoardId, Event, claimer_pid};
+use crate::board::{BoardId, Event, EventKind, claimer_pid};
 use crate::cache::Cache;
 use crate::host::{Holders, Host};
 use crate::time::Time;
@@ -57,6 +57,6 @@ impl Gone {
     /// Whether somebody else claimed this task: a dispatcher beside that gateway.
     pub(crate) fn is_not_by(self, e: &Event) -> bool {
         let lock = e.payload.get("lock").and_then(|l| l.as_str());
-        e.kind == "claimed" && e.at >= self.held && lock.and_then(claimer_pid) != Some(self.pid)
+        e.kind == EventKind::Claimed && e.at >= self.held && lock.and_then(claimer_pid) != Some(self.pid)
     }
 }

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Coordinator, Operation, Runtime, SessionId};
-pub use crate::board::kinds::{ABORTED, DETECTION, MESSAGED, NOTIFIED, SPAWNED};
-use crate::board::{Detail, Event, Run, Status};
+use crate::board::{Detail, Event, EventKind, Run, Status};
 use crate::time::Time;
 
 /// The key in our part of a `blocked` event that names the session which asked for help by it.
@@ -70,7 +69,7 @@ pub struct Mapping {
     pub waits: bool,
 }
 
-/// What an event of [`SPAWNED`] says, its run and time apart.
+/// What an event of [`EventKind::SessionSpawned`] says, its run and time apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawned {
     /// See [`Mapping::runtime`]; opencode where nothing is said.
@@ -122,7 +121,7 @@ impl Spawned {
 
 /// Every session that was spawned for a task, oldest first.
 pub fn of(task: &Detail) -> Vec<Mapping> {
-    let spawned = task.events.iter().filter(|e| e.kind == SPAWNED);
+    let spawned = task.events.iter().filter(|e| e.kind == EventKind::SessionSpawned);
     let mut all: Vec<Mapping> = Vec::new();
     for event in spawned {
         let Some(mapping) = read(task, event) else { continue };
@@ -145,7 +144,7 @@ pub fn open(task: &Detail) -> Option<Mapping> {
 /// Every session of one run whose server can be asked, oldest first, each with every server and folder that was ever named for
 /// it: an event more can then only add somebody who must be asked.
 pub fn of_run(task: &Detail, run: i64) -> Vec<Mapping> {
-    let spawned = task.events.iter().filter(|e| e.kind == SPAWNED && e.run == Some(run));
+    let spawned = task.events.iter().filter(|e| e.kind == EventKind::SessionSpawned && e.run == Some(run));
     let mut all: Vec<Mapping> = Vec::new();
     for mapping in spawned.filter_map(|event| read(task, event)).filter(|m| m.server.is_some()) {
         let same = |m: &Mapping| {
@@ -161,7 +160,8 @@ pub fn of_run(task: &Detail, run: i64) -> Vec<Mapping> {
 
 /// The newest session of a run in opencode's store and the host it was spawned from, as the event has them.
 pub fn named(task: &Detail, run: i64) -> Option<(&str, &str)> {
-    let newest = task.events.iter().rev().find(|e| e.kind == SPAWNED && e.run == Some(run))?;
+    let newest =
+        task.events.iter().rev().find(|e| e.kind == EventKind::SessionSpawned && e.run == Some(run))?;
     let word = |key: &str| newest.payload.get(key)?.as_str();
     let is_stored = |s: &&str| SessionId::parse(s).is_some_and(|id| id.is_opencodes());
     Some((word("session").filter(is_stored)?, word("host")?))
@@ -177,7 +177,7 @@ fn read(task: &Detail, event: &Event) -> Option<Mapping> {
     // Of this run: a session that was stopped may have been given its task again.
     let aborted = task.events.iter().rev().find(|e| {
         let of_it = || e.payload.get("session").and_then(Value::as_str) == Some(said.session.as_str());
-        e.kind == ABORTED && e.run == event.run && of_it()
+        e.kind == EventKind::SessionAborted && e.run == event.run && of_it()
     });
     let run = event.run.and_then(|id| task.runs.iter().find(|r| r.id == id));
     let ended = aborted.and_then(|e| e.payload.get("status")?.as_str());
@@ -210,9 +210,9 @@ fn read(task: &Detail, event: &Event) -> Option<Mapping> {
 fn waits(task: &Detail, run: &Run, session: &SessionId) -> bool {
     let asks = |e: &Event| {
         let by = || e.trail()?.get(ASKS)?.as_str();
-        e.kind == "blocked" && e.run == Some(run.id) && by() == Some(session.as_str())
+        e.kind == EventKind::Blocked && e.run == Some(run.id) && by() == Some(session.as_str())
     };
-    let newest = || task.events.iter().rev().find(|e| e.kind == "unblocked" || asks(e));
+    let newest = || task.events.iter().rev().find(|e| e.kind == EventKind::Unblocked || asks(e));
     task.task.status == Status::Blocked
         && task.newest_run().is_some_and(|newest| newest.id == run.id)
         && newest().is_some_and(asks)
@@ -243,7 +243,8 @@ mod tests {
             directory: "/srv/w".into(),
             branch: None,
         };
-        let first = json!({"kind": SPAWNED, "at": 100, "run": 7, "payload": spawned.keys()});
+        let first =
+            json!({"kind": EventKind::SessionSpawned, "at": 100, "run": 7, "payload": spawned.keys()});
         let events: Vec<Value> = std::iter::once(first).chain(later.iter().cloned()).collect();
         serde_json::from_value(json!({
             "task": {"id": "t_00000001", "title": "T", "status": "running", "priority": 0, "created_at": 0,
@@ -257,8 +258,8 @@ mod tests {
 
     #[test]
     fn a_mapping_follows_its_run() {
-        let aborted = |status: &str| json!({"kind": ABORTED, "at": 150, "run": 7, "payload": {"session": SESSION, "status": status}});
-        let other = json!({"kind": ABORTED, "at": 150, "run": 7, "payload": {"session": "ses_2", "status": "aborted"}});
+        let aborted = |status: &str| json!({"kind": EventKind::SessionAborted, "at": 150, "run": 7, "payload": {"session": SESSION, "status": status}});
+        let other = json!({"kind": EventKind::SessionAborted, "at": 150, "run": 7, "payload": {"session": "ses_2", "status": "aborted"}});
         for (current, outcome, later, want) in [
             (Some(7), None, vec![], MappingStatus::Active),
             (Some(7), None, vec![other], MappingStatus::Active),
@@ -284,7 +285,7 @@ mod tests {
     fn who_asked_for_help_waits() {
         let blocked = |run: i64, by: &str| json!({"kind": "blocked", "at": 150, "run": run, "payload": {"watchbill": {"session": by}}});
         let event = |kind: &str| json!({"kind": kind, "at": 160, "run": null, "payload": {"session": SESSION, "status": "aborted"}});
-        let aborted = json!({"kind": ABORTED, "at": 160, "run": 7, "payload": {"session": SESSION, "status": "aborted"}});
+        let aborted = json!({"kind": EventKind::SessionAborted, "at": 160, "run": 7, "payload": {"session": SESSION, "status": "aborted"}});
         for (status, later, want) in [
             ("blocked", vec![blocked(7, SESSION)], Some(true)),
             // A watcher that asks a person after its card found nobody, and somebody who looks on.
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_latest_word_on_a_session_wins_and_what_is_none_is_passed_over() {
-        let again = |payload: Value| json!({"kind": SPAWNED, "at": 300, "run": 7, "payload": payload});
+        let again = |payload: Value| json!({"kind": EventKind::SessionSpawned, "at": 300, "run": 7, "payload": payload});
         let elsewhere =
             json!({"session": SESSION, "server": "http://127.0.0.1:2", "host": "h", "directory": "/srv/x"});
         let other =
@@ -343,7 +344,7 @@ mod tests {
             if let Some(server) = server {
                 payload["server"] = server.clone();
             }
-            let later = json!({"kind": SPAWNED, "at": 300, "run": 7, "payload": payload});
+            let later = json!({"kind": EventKind::SessionSpawned, "at": 300, "run": 7, "payload": payload});
             let task = task(Some(7), None, &[later]);
             let known = of(&task).into_iter().find(|m| m.session.as_str() == session);
             assert_eq!(known.as_ref().map(|m| m.runtime), want, "{payload}");

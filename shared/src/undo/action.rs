@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::board::{Detail, Event, UNDONE};
+use crate::board::{Detail, Event, EventKind};
 use crate::policy::authorship;
 use crate::time::Time;
 
@@ -60,7 +60,7 @@ pub(crate) fn actions(d: &Detail) -> Vec<Action> {
 
 /// Whether a task was made in a pass, by one of the watchers.
 pub(crate) fn made_by(made: &Detail, pass: &str) -> bool {
-    let created = made.events.iter().find(|e| e.kind == "created");
+    let created = made.events.iter().find(|e| e.kind == EventKind::Created);
     created.is_some_and(|e| authorship::is_ours(e) && pass_of(e) == Some(pass))
 }
 
@@ -70,7 +70,7 @@ fn pass_of(e: &Event) -> Option<&str> {
 
 /// Passes whose actions on this task were taken back.
 fn undone(d: &Detail) -> BTreeSet<&str> {
-    let by_hand = d.events.iter().filter(|e| e.kind == UNDONE && e.by() == Some(super::NAME));
+    let by_hand = d.events.iter().filter(|e| e.kind == EventKind::Undone && e.by() == Some(super::NAME));
     by_hand.filter_map(|e| e.trail()?.get("undone")?.get("pass")?.as_str()).collect()
 }
 
@@ -98,7 +98,7 @@ fn begun(e: &Event, nth: usize, pass: &str, is_undone: bool) -> Action {
 /// A further hold on a task that we held already: it changed nothing of the row.
 fn is_extension(e: &Event) -> bool {
     let changes = |t: &Value| t.get("before").and_then(Value::as_object).is_some_and(|b| !b.is_empty());
-    e.kind == "scheduled" && authorship::is_ours(e) && !e.trail().is_some_and(changes)
+    e.kind == EventKind::Scheduled && authorship::is_ours(e) && !e.trail().is_some_and(changes)
 }
 
 impl Action {
@@ -114,10 +114,10 @@ impl Action {
     fn take(&mut self, e: &Event, nth: usize) {
         self.span.1 = nth;
         let parent = e.payload.get("parent").and_then(Value::as_str).map(str::to_owned);
-        match e.kind.as_str() {
-            "linked" => self.linked.extend(parent),
-            "unlinked" => self.unlinked.extend(parent),
-            "blocked" | "unblocked" => self.is_word = true,
+        match e.kind {
+            EventKind::Linked => self.linked.extend(parent),
+            EventKind::Unlinked => self.unlinked.extend(parent),
+            EventKind::Blocked | EventKind::Unblocked => self.is_word = true,
             _ => {}
         }
         let Some(trail) = e.trail() else { return };

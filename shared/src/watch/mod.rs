@@ -1,6 +1,5 @@
 //! The watchers. Each is one folder and imports no other one; what they share is in [`crate::policy`].
 
-pub mod acts;
 pub mod budget;
 pub mod distress;
 pub mod heal;
@@ -28,13 +27,11 @@ for_each_watcher!(listed);
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::registry::NAMES;
 
     #[test]
-    fn every_watcher_has_a_timer_and_a_list_of_its_acts() {
+    fn every_watcher_has_a_timer() {
         let timers: Vec<&str> = crate::timers::WATCHED.iter().map(|w| w.program).collect();
-        let acts: Vec<&str> = acts::ACTS.iter().map(|a| a.program).collect();
-        assert_eq!((timers.as_slice(), acts.as_slice()), (NAMES, NAMES));
+        assert_eq!(timers.as_slice(), NAMES);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::board::Detail;
+use crate::board::{Detail, Rule, Step, StepAction};
 use crate::config::Config;
 use crate::error::Result;
 use crate::overview::Overview;
@@ -25,6 +25,14 @@ pub trait Watcher: Listed {
     /// Whether its passes are kept, to be decided again under another policy ([`crate::replay`]): it changes what work is done, by
     /// whom or when.
     const IS_REPLAYED: bool;
+    /// What its steps do: every action that it may report.
+    const ACTIONS: &'static [StepAction];
+    /// The rules its steps follow, without what some of them carry behind a colon.
+    const RULES: &'static [Rule];
+    /// Whether a step is one that it may report. Debug builds check each step: what can be undone is held against these lists.
+    fn lists(step: &Step) -> bool {
+        Self::ACTIONS.contains(&step.action) && Self::RULES.contains(&step.case.rule())
+    }
     /// The watcher as one look needs it. `origin`: where each value of the configuration comes from.
     fn new(origin: &BTreeMap<String, String>) -> Self;
     /// Looks, and changes nothing on the board.

@@ -72,7 +72,7 @@ pub(super) fn record(board: &mut dyn Board, now: Time, d: &Detail, run: i64) {
     let packet = json!({"step": "the lamps of the east wing", "next": "their wires", "tree": "git:00ff"});
     let trail = json!({"v": 1, "pass": "p", "case": "packet", "because": "packet", "packet": packet});
     let payload = json!({"by": "board", "watchbill": trail});
-    let kind = shared::packet::record::KIND.to_owned();
+    let kind = shared::board::EventKind::PacketRecorded;
     act(board, now, d, vec![Change::AddEvent { kind, payload, run: Some(RunRef::Id(run)) }]);
 }
 

@@ -2,7 +2,7 @@
 //! (`docs` of the board name the columns; see `shared::board::hermes` for what we ourselves do).
 
 use serde_json::{Value, json};
-use shared::board::{Board, Change, Detail, Expect, RunRef, Status, Step};
+use shared::board::{Board, Change, Detail, EventKind, Expect, RunRef, Status, Step};
 use shared::time::Time;
 
 /// Looks at one task.
@@ -28,11 +28,11 @@ pub(super) fn act(board: &mut dyn Board, now: Time, seen: &Detail, changes: Vec<
     matches!(outcome.as_deref(), Ok([shared::board::Outcome::Applied { .. }]))
 }
 
-pub(super) fn event(kind: &str, payload: Value) -> Change {
+pub(super) fn event(kind: impl Into<EventKind>, payload: Value) -> Change {
     Change::AddEvent { kind: kind.into(), payload, run: None }
 }
 
-pub(super) fn in_run(kind: &str, payload: Value, run: Option<i64>) -> Change {
+pub(super) fn in_run(kind: impl Into<EventKind>, payload: Value, run: Option<i64>) -> Change {
     Change::AddEvent { kind: kind.into(), payload, run: run.map(RunRef::Id) }
 }
 
@@ -56,14 +56,14 @@ pub(super) fn claim(d: &Detail, lock: &str, now: Time, pid: Option<i64>) -> Vec<
         Change::TakeClaim { lock: lock.into(), expires, pid },
         Change::StartRun { profile: d.task.assignee.clone() },
         Change::AddEvent {
-            kind: "claimed".into(),
+            kind: EventKind::Claimed,
             payload: json!({"lock": lock, "expires": expires.0}),
             run: Some(RunRef::New),
         },
     ];
     if let Some(pid) = pid {
         let payload = json!({"pid": pid});
-        changes.push(Change::AddEvent { kind: "spawned".into(), payload, run: Some(RunRef::New) });
+        changes.push(Change::AddEvent { kind: EventKind::Spawned, payload, run: Some(RunRef::New) });
     }
     changes
 }
@@ -81,7 +81,7 @@ pub(super) fn failed(d: &Detail, kind: &str, outcome: &str, error: &str, limit: 
     changes.push(in_run(kind, json!({"pid": t.worker_pid, "error": error}), t.current_run));
     if gave_up {
         changes.push(event(
-            "gave_up",
+            EventKind::GaveUp,
             json!({"failures": failures, "effective_limit": limit, "limit_source": source, "error": error,
                    "trigger_outcome": outcome}),
         ));
@@ -135,6 +135,6 @@ pub(super) fn unblocked(d: &Detail) -> Vec<Change> {
         Change::SetStatus(if free { Status::Ready } else { Status::Todo }),
         Change::ForgetRun,
         Change::SetFailures { count: 0, error: None },
-        event("unblocked", Value::Null),
+        event(EventKind::Unblocked, Value::Null),
     ]
 }

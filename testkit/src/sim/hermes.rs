@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use shared::board::hermes::{FAILURE_LIMIT, is_guard_jammed, is_sticky};
-use shared::board::{Board, Detail, Status, Task};
+use shared::board::{Board, Detail, EventKind, Status, Task};
 use shared::distress;
 use shared::time::Time;
 
@@ -65,7 +65,7 @@ fn release_or_bury(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
         if alive && !silent {
             let expires = now.plus(900);
             let take = shared::board::Change::TakeClaim { lock: lock.clone(), expires, pid: Some(pid) };
-            act(board, now, &d, vec![take, event("claim_extended", json!({"reason": "pid_alive"}))]);
+            act(board, now, &d, vec![take, event(EventKind::ClaimExtended, json!({"reason": "pid_alive"}))]);
             return;
         }
         if alive {
@@ -110,7 +110,7 @@ fn promote(sim: &Sim, board: &mut dyn Board, t: &Task) {
     }
     let now = sim.truth.borrow().now;
     let ready = shared::board::Change::SetStatus(Status::Ready);
-    act(board, now, &d, vec![ready, event("promoted", serde_json::Value::Null)]);
+    act(board, now, &d, vec![ready, event(EventKind::Promoted, serde_json::Value::Null)]);
 }
 
 /// Claim and spawn, behind the respawn guard.
@@ -125,7 +125,7 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
         return;
     }
     if let Some(reason) = guard(&d, now) {
-        act(board, now, &d, vec![event("respawn_guarded", json!({"reason": reason}))]);
+        act(board, now, &d, vec![event(EventKind::RespawnGuarded, json!({"reason": reason}))]);
         return;
     }
     let mut truth = sim.truth.borrow_mut();

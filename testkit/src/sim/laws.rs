@@ -6,7 +6,7 @@ pub(super) mod trials;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use shared::board::{Board, Change, Detail, Event, Outcome, Status, Step, Task};
+use shared::board::{Board, Change, Detail, Event, EventKind, Outcome, Status, Step, Task};
 use shared::cause::Cause;
 use shared::distress;
 use shared::time::Time;
@@ -190,7 +190,7 @@ fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
         }
     }
     if d.task.status == Status::Scheduled {
-        let newest = d.events.iter().rev().find(|e| e.kind == "scheduled")?;
+        let newest = d.events.iter().rev().find(|e| e.kind == EventKind::Scheduled)?;
         let ends = newest.by().is_none()
             || newest.payload.get("until").is_some_and(Value::is_i64)
             || newest.trail().and_then(|t| t.get("hold")?.get("until")).is_some();
@@ -208,15 +208,17 @@ fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
 /// Somebody else said: from the top. An orchestrator that decides by command line is nobody else, and who speaks while one works
 /// on the task's card cannot be told from it.
 fn is_fresh(truth: &Truth, d: &Detail, e: &Event) -> bool {
-    let kinds = ["unblocked", "promoted_manual", "completed", "assigned"];
+    let kinds = [EventKind::Unblocked, EventKind::PromotedManual, EventKind::Completed, EventKind::Assigned];
     // `hermes kanban reclaim` is a person's word as well.
-    let taken = e.kind == "reclaimed" && e.payload.get("manual").and_then(Value::as_bool) == Some(true);
+    let taken =
+        e.kind == EventKind::Reclaimed && e.payload.get("manual").and_then(Value::as_bool) == Some(true);
     let at_work = |(from, to): &(Time, Option<Time>)| e.at >= *from && to.is_none_or(|to| e.at <= to);
     let by_hand = || {
-        let known = e.kind == "unblocked" && truth.trials.by_hand.contains(&(d.task.id.clone(), e.at));
-        known || (e.kind != "completed" && d.card_work.iter().any(at_work))
+        let known =
+            e.kind == EventKind::Unblocked && truth.trials.by_hand.contains(&(d.task.id.clone(), e.at));
+        known || (e.kind != EventKind::Completed && d.card_work.iter().any(at_work))
     };
-    e.by().is_none() && (taken || kinds.contains(&e.kind.as_str())) && !by_hand()
+    e.by().is_none() && (taken || kinds.contains(&e.kind)) && !by_hand()
 }
 
 /// Where the present episode begins among a task's events.
@@ -233,7 +235,7 @@ fn waits_for_person(all: &BTreeMap<String, Detail>, d: &Detail, known: &[String]
 /// Why a task is not settled: neither finished nor with a person, nor behind one that is.
 pub(super) fn unsettled(all: &BTreeMap<String, Detail>, id: &str, known: &[String]) -> Option<String> {
     let d = all.get(id)?;
-    let newest = |kinds: &[&str]| d.events.iter().rev().find(|e| kinds.contains(&e.kind.as_str()));
+    let newest = |kinds: &[EventKind]| d.events.iter().rev().find(|e| kinds.contains(&e.kind));
     let by_person = |e: &Event| e.by().is_none();
     let settled = match d.task.status {
         Status::Done | Status::Archived => true,
@@ -247,12 +249,14 @@ pub(super) fn unsettled(all: &BTreeMap<String, Detail>, id: &str, known: &[Strin
                 |t: &Detail| distress::read_title(&t.task.title).is_some_and(|(source, _)| source == *id);
             let about = |t: &Detail| named(t) || tied(t);
             let no = |t: &Detail| card(t) && about(t) && t.task.status == Status::Archived;
-            newest(&["blocked", "unblocked"]).is_some_and(|e| e.kind == "blocked")
+            newest(&[EventKind::Blocked, EventKind::Unblocked]).is_some_and(|e| e.kind == EventKind::Blocked)
                 || all.values().any(no)
                 || waits_for_person(all, d, known)
         }
         // By a person, or behind a card that a person put off.
-        Status::Scheduled => newest(&["scheduled"]).is_some_and(by_person) || waits_for_person(all, d, known),
+        Status::Scheduled => {
+            newest(&[EventKind::Scheduled]).is_some_and(by_person) || waits_for_person(all, d, known)
+        }
         // Given to a person by name.
         Status::Ready => d.task.assignee.as_deref().is_none_or(|a| PROFILES.iter().all(|(p, _, _)| *p != a)),
         Status::Todo => waits_for_person(all, d, known),
@@ -266,7 +270,7 @@ pub(super) fn unsettled(all: &BTreeMap<String, Detail>, id: &str, known: &[Strin
             .events
             .iter()
             .rev()
-            .filter(|e| e.kind != "respawn_guarded")
+            .filter(|e| e.kind != EventKind::RespawnGuarded)
             .take(6)
             .map(|e| format!("{}{}", e.kind, e.by().map(|b| format!("({b})")).unwrap_or_default()))
             .collect();

@@ -27,7 +27,7 @@ use std::time::Duration;
 use serde_json::json;
 use shared::board::Mode;
 use shared::board::sqlite::SqliteBoard;
-use shared::board::{Board, BoardId, Change, Detail, NewTask, Outcome, Status, Step};
+use shared::board::{Board, BoardId, Change, Detail, EventKind, NewTask, Outcome, Status, Step};
 use shared::cache::Stored;
 use shared::config::{Config, TreeDrift};
 
@@ -289,7 +289,7 @@ impl Sim {
             changes.extend(parent.map(|parent| Change::Link { parent }));
             changes.extend(self.place(&id, n));
             self.truth.borrow_mut().trials.mark(&id);
-            changes.push(hands::event("created", json!({"status": status})));
+            changes.push(hands::event(EventKind::Created, json!({"status": status})));
             let step = Step {
                 task: id.clone(),
                 action: "create".into(),

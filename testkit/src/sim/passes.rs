@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use shared::board::change::parts;
-use shared::board::{Board, BoardId, Comment, Detail, Entry, Event, Outcome, Run, Status, Step, Task};
+use shared::board::{
+    Board, BoardId, Comment, Detail, Entry, Event, Outcome, Rule, Run, Status, Step, StepAction, Task,
+};
 use shared::cache::Cache;
 use shared::error::{Error, Kind, Result};
 use shared::host::{
@@ -23,7 +25,6 @@ use shared::replay::stored;
 use shared::runtime::{Dispatcher, LogAsk, LogReader, Runtime};
 use shared::time::Time;
 use shared::watch::Watcher;
-use shared::watch::acts::is_listed;
 use shared::watch::budget::BudgetCheck;
 use shared::watch::distress::SynthesizeDistress;
 use shared::watch::heal::Heal;
@@ -127,8 +128,8 @@ fn pass<W: Watcher>(
         return Some(0);
     };
     let decision = watcher.decide(&seen, &pass, &sim.config);
-    if let Some(step) = decision.steps.iter().find(|s| !is_listed(W::NAME, s)) {
-        sim.broken(|| format!("{} {} ({}) is on no list of acts", W::NAME, step.action, step.case));
+    if let Some(step) = decision.steps.iter().find(|s| !W::lists(s)) {
+        sim.broken(|| format!("{} {} ({}) is on no list", W::NAME, step.action, step.case));
     }
     if W::NAME == HEAL
         && let Some(what) = laws::trials::silence(sim, &decision)
@@ -171,9 +172,9 @@ fn pass<W: Watcher>(
                     applied += 1;
                     truth.tally.applied += 1;
                     truth.tally.drifts +=
-                        u64::from(step.case == "tree-drift" || step.because.contains("other hands since"));
+                        u64::from(step.case == Rule::TreeDrift || step.because.contains("other hands since"));
                     truth.tally.unwell +=
-                        u64::from(step.action == "tell" && step.case.starts_with("health:"));
+                        u64::from(step.action == StepAction::Tell && step.case.rule() == Rule::Health);
                 }
                 Outcome::Moved { .. } => {
                     truth.tally.moved += 1;

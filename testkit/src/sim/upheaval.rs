@@ -2,7 +2,7 @@
 //! that lose half of what they say, and people who help.
 
 use serde_json::{Value, json};
-use shared::board::{Board, Change, Status, Task};
+use shared::board::{Board, Change, EventKind, Status, Task};
 use shared::cause::Cause;
 
 use super::Sim;
@@ -218,22 +218,29 @@ fn person(sim: &Sim) {
         3 | 4 => vec![
             Change::Assign(Some(to.into())),
             Change::SetFailures { count: 0, error: None },
-            event("assigned", json!({"assignee": to})),
+            event(EventKind::Assigned, json!({"assignee": to})),
         ],
-        5 => vec![Change::SetStatus(Status::Archived), Change::ReleaseClaim, event("archived", Value::Null)],
+        5 => vec![
+            Change::SetStatus(Status::Archived),
+            Change::ReleaseClaim,
+            event(EventKind::Archived, Value::Null),
+        ],
         6 => completed(&d, None),
-        7 => vec![Change::SetStatus(Status::Scheduled), event("scheduled", json!({"reason": "not tonight"}))],
+        7 => vec![
+            Change::SetStatus(Status::Scheduled),
+            event(EventKind::Scheduled, json!({"reason": "not tonight"})),
+        ],
         8 => vec![
             Change::AddComment { author: "anna".into(), body: "watchbill: no-heal".into() },
-            event("commented", json!({"author": "anna", "len": 18})),
+            event(EventKind::Commented, json!({"author": "anna", "len": 18})),
         ],
         // A worker can write events as well; no such word may make us bolder.
         9 => vec![event(
-            "unblocked",
+            EventKind::Unblocked,
             json!({"by": "heal", "watchbill": {"v": 1, "reset": 99, "cause": "worker_gone"}}),
         )],
         10 => vec![event(
-            "assigned",
+            EventKind::Assigned,
             json!({"by": "route-blocked", "assignee": to, "watchbill": {"v": 1, "sent":
             {"profile": to, "provider": "moon", "move": true}}}),
         )],

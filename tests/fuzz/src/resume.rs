@@ -93,7 +93,7 @@ pub fn packet(data: &[u8]) {
         said.put(field, value);
     }
     let written =
-        detail(vec![event(record::KIND, json!({"packet": record::payload(&said, Some(&with_key))}))]);
+        detail(vec![event("watchbill_packet", json!({"packet": record::payload(&said, Some(&with_key))}))]);
     let read = packet::latest(&written);
     assert_eq!(read.is_none(), said.is_empty());
     if let Some(read) = &read {
@@ -102,7 +102,7 @@ pub fn packet(data: &[u8]) {
     }
     let any: Value = serde_json::from_str(second).unwrap_or_else(|_| json!(with_key));
     let mut d = detail(vec![
-        event(record::KIND, json!({"packet": any})),
+        event("watchbill_packet", json!({"packet": any})),
         event("verification", any.clone()),
         Event { payload: any.clone(), ..event("changes_requested", Value::Null) },
         Event { payload: any.clone(), ..event("verification", Value::Null) },

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use shared::board::hermes::{self, WORKER_GONE};
 use shared::board::{
-    Change, MOST_COMMENTS, MOST_EVENTS, MOST_FRONT, MOST_LINE, MOST_RUNS, NOISE, NewTask, Outcome, RunRef,
-    Status,
+    Change, EventKind, MOST_COMMENTS, MOST_EVENTS, MOST_FRONT, MOST_LINE, MOST_RUNS, NewTask, Outcome,
+    RunRef, Status,
 };
 use shared::cause::Cause;
 use shared::time::Time;
@@ -532,8 +532,8 @@ fn a_step_changes_its_own_task_and_never_unseen() {
 fn noise_is_no_history() {
     on_both(|t| {
         let seen = t.running(A);
-        for kind in NOISE {
-            t.other(Foreign::Event(A, kind, json!({"reason": "blocker_auth"}), BEGAN.plus(5)));
+        for kind in EventKind::NOISE {
+            t.other(Foreign::Event(A, kind.as_str(), json!({"reason": "blocker_auth"}), BEGAN.plus(5)));
         }
         let now = t.look(A);
         assert_eq!((&now.mark, &now.events), (&seen.mark, &seen.events));
@@ -629,7 +629,7 @@ fn a_look_reads_the_newest_and_tells_it_oldest_first() {
         }
         let d = t.look(A);
         // How it came to be is told as well, however long ago that was.
-        assert_eq!(d.events[0].kind, "created");
+        assert_eq!(d.events[0].kind.as_str(), "created");
         assert_eq!(
             (d.events.len(), d.comments.len(), d.runs.len()),
             (MOST_EVENTS + 1, MOST_COMMENTS, MOST_RUNS)

@@ -8,6 +8,7 @@ mod file;
 mod rows;
 mod texts;
 
+use crate::board::EventKind;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -441,7 +442,7 @@ impl SqliteBoard {
                     run = Some(past_run(tx, now, id, "completed", Some(summary), None)?);
                 }
                 for first in events {
-                    let run = run.filter(|_| first.kind == "completed");
+                    let run = run.filter(|_| first.kind == EventKind::Completed);
                     add_event(tx, now, id, &first.kind, &first.payload, run)?;
                 }
             }
@@ -543,7 +544,7 @@ impl SqliteBoard {
             }
             Change::ArchiveAnother { id, mark: _, payload } => {
                 self.set(tx, id, &[("status", &Status::Archived.as_str())])?;
-                add_event(tx, now, id, "archived", payload, None)?;
+                add_event(tx, now, id, &EventKind::Archived, payload, None)?;
             }
             Change::PromoteChildren { payload } => {
                 let mut statement = tx.prepare_cached(Q_FREE_CHILDREN)?;
@@ -552,7 +553,7 @@ impl SqliteBoard {
                 children.sort();
                 for child in children {
                     self.set(tx, &child, &[("status", &"ready")])?;
-                    add_event(tx, now, &child, "promoted", payload, None)?;
+                    add_event(tx, now, &child, &EventKind::Promoted, payload, None)?;
                 }
             }
         }
@@ -930,11 +931,11 @@ fn add_event(
     tx: &Connection,
     now: Time,
     task: &str,
-    kind: &str,
+    kind: &EventKind,
     payload: &Value,
     run: Option<i64>,
 ) -> rusqlite::Result<()> {
     let payload = (!payload.is_null()).then(|| payload.to_string());
-    tx.prepare_cached(W_EVENT)?.execute(params![task, run, kind, payload, now.0])?;
+    tx.prepare_cached(W_EVENT)?.execute(params![task, run, kind.as_str(), payload, now.0])?;
     Ok(())
 }

@@ -95,7 +95,7 @@ pub(super) fn run(row: &Row<'_>) -> Run {
 
 pub(super) fn event(row: &Row<'_>) -> Event {
     Event {
-        kind: text(row, 0).unwrap_or_default(),
+        kind: text(row, 0).unwrap_or_default().into(),
         at: Time(int(row, 1).unwrap_or(0)),
         run: int(row, 2),
         // Parsed here and not by SQLite: one malformed payload must not fail the query.

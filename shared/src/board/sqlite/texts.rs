@@ -2,7 +2,7 @@
 //! them for every task it looks at.
 
 use super::file::{Columns, has};
-use crate::board::{COORD, NOISE, TURNS};
+use crate::board::EventKind;
 
 /// Task columns in the order [`task`](super::rows::task) reads them; those a board lacks are read as NULL.
 pub(super) const TASK_COLUMNS: [&str; 28] = [
@@ -88,7 +88,7 @@ impl Texts {
         });
         let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
         let event = format!("SELECT kind, created_at, {run}, payload, id");
-        let (noise, turns, coord) = (quoted(&NOISE), quoted(&TURNS), quoted(&COORD));
+        let [noise, turns, coord] = [EventKind::NOISE, EventKind::TURNS, EventKind::SESSION].map(quoted);
         let of_task = |kinds: &str| {
             format!(
                 "{event} FROM task_events WHERE task_id = ?1 AND kind {kinds} ORDER BY created_at DESC, id DESC LIMIT ?2"
@@ -126,6 +126,6 @@ impl Texts {
     }
 }
 
-fn quoted(words: &[&str]) -> String {
-    words.iter().map(|w| format!("'{w}'")).collect::<Vec<_>>().join(", ")
+fn quoted(kinds: &[EventKind]) -> String {
+    kinds.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ")
 }

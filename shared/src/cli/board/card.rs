@@ -8,7 +8,7 @@ use serde_json::json;
 use super::args::Block;
 use super::{Hand, TRIES, own_business, refused, same_run, worker_of};
 use crate::board::hermes;
-use crate::board::{Detail, Outcome, Status};
+use crate::board::{Detail, EventKind, Outcome, Status};
 use crate::cli::{env, pass_id};
 use crate::distress::{self, Blocker};
 use crate::error::{Error, Kind, Result};
@@ -241,8 +241,9 @@ fn asked_before(seen: &Detail, run: Option<i64>) -> Option<&str> {
     if seen.task.status != Status::Blocked {
         return None;
     }
-    let newest = seen.events.iter().rev().find(|e| matches!(e.kind.as_str(), "blocked" | "unblocked"))?;
-    let stopped = newest.kind == "blocked" && newest.by() == Some(HAND);
+    let newest =
+        seen.events.iter().rev().find(|e| matches!(e.kind, EventKind::Blocked | EventKind::Unblocked))?;
+    let stopped = newest.kind == EventKind::Blocked && newest.by() == Some(HAND);
     let mine = super::told_run(&seen.task.id, run).is_none_or(|run| newest.run == Some(run));
     newest.trail()?.get("card")?.as_str().filter(|_| stopped && mine)
 }

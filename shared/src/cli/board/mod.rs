@@ -152,7 +152,7 @@ impl<'a> Hand<'a> {
             by: self.by,
             pass: &self.pass,
             clock_given: self.here.clock_given,
-            case,
+            case: case.into(),
             cause: None,
             because: case,
             more: Map::new(),

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::args::Packet;
 use super::{Hand, card, own_business, refused, same_run};
-use crate::board::{Change, Detail, Place, RunRef, Status, hermes};
+use crate::board::{Change, Detail, EventKind, Place, RunRef, Status, hermes};
 use crate::error::Result;
-use crate::packet::record::{self, Field, KIND, MOST, MOST_BYTES};
+use crate::packet::record::{self, Field, MOST, MOST_BYTES};
 use crate::packet::{Record, latest};
 use crate::policy::worktree_note::TreeNote;
 use crate::tree::state::state;
@@ -67,7 +67,7 @@ impl Hand<'_> {
                 refused("the values", "too long together").hint("point to a file instead, with --plan")
             );
         }
-        Ok(Change::AddEvent { kind: KIND.into(), payload, run: record.run.map(RunRef::Id) })
+        Ok(Change::AddEvent { kind: EventKind::PacketRecorded, payload, run: record.run.map(RunRef::Id) })
     }
 }
 

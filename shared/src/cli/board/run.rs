@@ -22,7 +22,7 @@ use super::args::{Claim, Run};
 use super::work::Harness;
 use super::{Hand, env, owner, refused};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Detail, Status, discover};
+use crate::board::{Change, Detail, EventKind, Status, discover};
 use crate::cache::Cache;
 use crate::cause::{Cause, Owner};
 use crate::error::{Error, Kind, Result};
@@ -275,7 +275,11 @@ impl Hand<'_> {
         };
         if let Some(why) = self.is_heals(work, &seen) {
             let trail = self.about(work, &how, Some(status));
-            self.must(id, None, vec![hermes::noted_in(work.run, "watchbill_ended", json!({}), &trail)])?;
+            self.must(
+                id,
+                None,
+                vec![hermes::noted_in(work.run, EventKind::CommandEnded, json!({}), &trail)],
+            )?;
             return Err(refused(id, format!("{how}; {why}: heal goes on with it")));
         }
         let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;

@@ -62,7 +62,7 @@ pub(super) fn story(d: &Detail, now: Time) -> String {
     for e in &d.events {
         let by = e.by().map_or_else(String::new, |b| format!(" by {}", printable(b)));
         let because = e.trail().and_then(|t| t.get("because")).and_then(Value::as_str).unwrap_or("");
-        let _ = writeln!(s, "{}  {}{by}  {}", e.at, printable(&e.kind), printable(because));
+        let _ = writeln!(s, "{}  {}{by}  {}", e.at, printable(e.kind.as_str()), printable(because));
     }
     for c in &d.comments {
         let _ = writeln!(s, "{}  {}: {}", c.at, printable(&c.author), printable(&c.body));

@@ -7,10 +7,9 @@ use serde_json::json;
 
 use super::stop::{End, stop};
 use super::{Coord, Meant, refused, silent};
-use crate::board::{Change, RunRef, hermes};
+use crate::board::{Change, EventKind, RunRef, hermes};
 use crate::error::{Error, Result};
 use crate::quote;
-use crate::session::mapping::ABORTED;
 use crate::session::{Mapping, MappingStatus, State};
 
 #[derive(Debug, Args)]
@@ -88,7 +87,7 @@ impl Coord<'_> {
     fn stopped(&mut self, m: &Mapping, status: MappingStatus, reason: Option<&str>) -> Result<()> {
         let keys =
             json!({"session": m.session, "status": status, "reason": reason.map(|r| quote::line(r, 300))});
-        self.record(m, ABORTED, "abort", keys)
+        self.record(m, EventKind::SessionAborted, "abort", keys)
     }
 
     /// Ends the run of a mapping, if it is still the open one. Whether it did.
@@ -111,7 +110,7 @@ impl Coord<'_> {
             };
             let trail = hand.trail("abort");
             let mut changes = vec![Change::AddEvent {
-                kind: ABORTED.into(),
+                kind: EventKind::SessionAborted,
                 payload: hermes::payload(&trail, keys),
                 run: mapping.run.map(RunRef::Id),
             }];

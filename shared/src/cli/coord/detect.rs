@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Coord, Meant, NOT_SPAWNED, refused, warn};
-use crate::board::{Change, Detail, Expect, Outcome, Status, Step, hermes};
+use crate::board::{Change, Detail, EventKind, Expect, Outcome, Status, Step, hermes};
 use crate::cli::{print, print_json};
 use crate::config::span;
 use crate::error::{Kind, Result};
@@ -260,6 +260,6 @@ impl Coord<'_> {
     fn event(&self, mapping: &Mapping, news: &News) -> Change {
         let because = news.because();
         let trail = hermes::Trail { because: &because, ..self.hand.trail("detect") };
-        hermes::noted_in(mapping.run, mapping::DETECTION, news.keys(&mapping.session), &trail)
+        hermes::noted_in(mapping.run, EventKind::SessionDetection, news.keys(&mapping.session), &trail)
     }
 }

@@ -3,6 +3,7 @@
 pub(super) mod again;
 mod resume;
 
+use crate::board::EventKind;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -13,7 +14,6 @@ use super::stop::{End, stop};
 use super::{Coord, Meant, message_id, millis, refused, say, silent};
 use crate::error::{Error, Kind, Result};
 use crate::quote;
-use crate::session::mapping::MESSAGED;
 use crate::session::{Mapping, Prompt, Sense as _};
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ impl Coord<'_> {
                 "session": session, "message": id, "text": quote::line(&args.text, 300), "queued": busy,
                 "recovered": recovered, "run": mapping.run,
             });
-            self.record(mapping, MESSAGED, "message", keys)?;
+            self.record(mapping, EventKind::SessionMessaged, "message", keys)?;
         }
         let task = mapping.map(|m| m.task);
         let has = again.zip(task.as_ref()).map(|(run, task)| format!(", and has {task} again as run {run}"));

@@ -22,7 +22,7 @@ use super::board::{Hand, refused};
 use super::env;
 use super::programs::CoordArgs;
 use crate::board::Mode;
-use crate::board::{Detail, hermes, is_task_id};
+use crate::board::{Detail, EventKind, hermes, is_task_id};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::hash::Fnv;
@@ -182,8 +182,11 @@ impl Coord<'_> {
     fn mappings(&mut self) -> Result<Vec<Mapping>> {
         let since = self.hand.here.now.plus(-BACK.0);
         let events = self.hand.board.turns(since, BACK.1)?;
-        let mut tasks: Vec<String> =
-            events.into_iter().filter(|(_, e)| e.kind == mapping::SPAWNED).map(|(task, _)| task).collect();
+        let mut tasks: Vec<String> = events
+            .into_iter()
+            .filter(|(_, e)| e.kind == EventKind::SessionSpawned)
+            .map(|(task, _)| task)
+            .collect();
         tasks.sort();
         tasks.dedup();
         let details = self.hand.board.look(&tasks)?;
@@ -212,7 +215,7 @@ impl Coord<'_> {
     }
 
     /// Applies one event to the task of a mapping. It rests on nothing that was seen.
-    fn record(&mut self, mapping: &Mapping, kind: &str, case: &str, keys: Value) -> Result<()> {
+    fn record(&mut self, mapping: &Mapping, kind: EventKind, case: &str, keys: Value) -> Result<()> {
         let change = hermes::noted_in(mapping.run, kind, keys, &self.hand.trail(case));
         self.hand.must(&mapping.task, None, vec![change]).map(|_| ())
     }

@@ -1,5 +1,6 @@
 //! `coord notify`: a session tells its coordinator something, once.
 
+use crate::board::EventKind;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
@@ -12,7 +13,6 @@ use crate::distress::Blocker;
 use crate::error::{Error, Kind, Result};
 use crate::policy::cards::worker_card::{Asked, Said};
 use crate::quote;
-use crate::session::mapping::NOTIFIED;
 use crate::session::{Coordinator, Mapping, Operation, Prompt, Sense as _, State};
 
 /// Messages of a coordinator among which the same one is looked for.
@@ -92,14 +92,15 @@ impl Coord<'_> {
         })?;
         let wake = wake && told.deaf.is_none();
         let known = self.hand.look(&mapping.task)?.events.iter().any(|e| {
-            e.kind == NOTIFIED && e.payload.get("message").and_then(|m| m.as_str()) == Some(&told.message)
+            e.kind == EventKind::SessionNotified
+                && e.payload.get("message").and_then(|m| m.as_str()) == Some(&told.message)
         });
         if !known {
             let keys = json!({
                 "session": mapping.session, "parent": told.parent, "level": args.level.word(),
                 "message": told.message, "text": quote::line(text, 300), "wake": wake,
             });
-            self.record(&mapping, NOTIFIED, "notify", keys)?;
+            self.record(&mapping, EventKind::SessionNotified, "notify", keys)?;
         }
         let json = json!({
             "session": mapping.session, "task": mapping.task, "parent": told.parent, "message": told.message,
@@ -225,7 +226,7 @@ impl Coord<'_> {
         let parts = [from.session.as_str(), &run, level.word(), text];
         let tail = message_tail(&parts);
         let seen = self.hand.look(&from.task)?;
-        let before = seen.events.iter().filter(|e| e.kind == NOTIFIED);
+        let before = seen.events.iter().filter(|e| e.kind == EventKind::SessionNotified);
         let mut before = before.filter_map(|e| e.payload.get("message")?.as_str());
         let found = before.find(|m| m.ends_with(&tail)).map(str::to_owned);
         let again = found.is_some();

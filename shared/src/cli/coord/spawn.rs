@@ -16,12 +16,12 @@ use super::message::again::{Claim, taken_again};
 use super::worktree::{Made, with_left};
 use super::{Coord, message_id, millis, refused, say, silent, utf8, warn};
 use crate::board::hermes::Decider;
-use crate::board::{Change, Detail, NewTask, Outcome, Place, RunRef, Status, hermes};
+use crate::board::{Change, Detail, EventKind, NewTask, Outcome, Place, RunRef, Status, hermes};
 use crate::cli::board::speaker;
 use crate::config::span;
 use crate::error::{Error, Kind, Result};
 use crate::policy::worktree_note::TreeNote;
-use crate::session::mapping::{self, SPAWNED, Spawned};
+use crate::session::mapping::{self, Spawned};
 use crate::session::opencode::rest::Server;
 use crate::session::{Act as _, Mapping, NewSession, Prompt, Role, Runtime, Sense as _, SessionId};
 use crate::tree::state::state;
@@ -332,7 +332,7 @@ impl Coord<'_> {
         trail.more.extend(tree_fact(&order.place));
         trail.more.insert("place".into(), json!({"kind": seen.place.kind, "path": seen.place.path}));
         Ok(Change::AddEvent {
-            kind: SPAWNED.into(),
+            kind: EventKind::SessionSpawned,
             payload: hermes::payload(&trail, spawned.keys()),
             run: seen.task.current_run.map(RunRef::Id),
         })
@@ -385,7 +385,7 @@ impl Coord<'_> {
         }
         if order.seen.is_none() && seen.task.status != Status::Done {
             let archive = [Change::SetStatus(Status::Archived)];
-            changes.push(hermes::changed("archived", Value::Null, &seen, &archive, &trail));
+            changes.push(hermes::changed(EventKind::Archived, Value::Null, &seen, &archive, &trail));
             changes.extend(archive);
         }
         self.hand.must(&order.task, Some(&seen), changes).map(|_| ())
@@ -394,7 +394,7 @@ impl Coord<'_> {
 
 /// A session that could not be told its answer waits for it as before, under the run that was begun for it.
 fn waits_again(m: &Mapping, order: &Order, seen: &Detail, mut trail: hermes::Trail<'_>) -> Vec<Change> {
-    let asked = order.seen.iter().flat_map(|was| &was.events).rfind(|e| e.kind == "blocked");
+    let asked = order.seen.iter().flat_map(|was| &was.events).rfind(|e| e.kind == EventKind::Blocked);
     let word = |key: &str| asked.and_then(|e| e.payload.get(key)?.as_str());
     let card = asked.and_then(|e| e.trail()?.get("card")?.as_str());
     let decider = match card {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::board::{Detail, Event, Run};
+use crate::board::{Detail, Event, EventKind, Run};
 use crate::cause::Cause;
 use crate::logs::{Evidence, LogEnd, MAX_EARLIER, Reading};
 use crate::policy::authorship;
@@ -98,7 +98,7 @@ fn wrote(run: &Run) -> bool {
 /// gets the log of the task.
 fn bare_claims(d: &Detail) -> BTreeSet<i64> {
     let runs = |of: fn(&Event) -> bool| d.events.iter().filter(move |e| of(e)).filter_map(|e| e.run);
-    let mut bare: BTreeSet<i64> = runs(|e| e.kind == "claimed" && e.by().is_none()).collect();
+    let mut bare: BTreeSet<i64> = runs(|e| e.kind == EventKind::Claimed && e.by().is_none()).collect();
     for run in runs(|e| e.payload.get("pid").is_some_and(Value::is_i64)) {
         bare.remove(&run);
     }
@@ -262,7 +262,7 @@ mod tests {
         let said = |by: &str, cause: &str, run: Option<i64>, of: Option<i64>| {
             let trail = json!({"by": by, "watchbill": {"cause": cause, "run": run}});
             let mut d = ran(&[]);
-            d.events.push(Event { run: of, ..event("scheduled", 9, trail) });
+            d.events.push(Event { run: of, ..event(EventKind::Scheduled, 9, trail) });
             recorded(&d).into_iter().collect::<Vec<_>>()
         };
         for cause in
@@ -282,7 +282,11 @@ mod tests {
         }
         for (by, want) in [("heal", vec![7, 8]), ("board", vec![])] {
             let mut d = ran(&[]);
-            d.events.push(event("unblocked", 9, json!({"by": by, "watchbill": {EXPLAINED: [7, 8]}})));
+            d.events.push(event(
+                EventKind::Unblocked,
+                9,
+                json!({"by": by, "watchbill": {EXPLAINED: [7, 8]}}),
+            ));
             assert_eq!(explained(&d).into_iter().collect::<Vec<_>>(), want, "{by}");
             assert!(recorded(&d).is_empty(), "its cause is still to be told");
         }

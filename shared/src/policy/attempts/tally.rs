@@ -1,6 +1,6 @@
 //! How often `heal` helped a task in its present episode, as the events of the task say.
 
-use crate::board::{Detail, Run};
+use crate::board::{Detail, EventKind, Run};
 use crate::config::Config;
 use crate::config::span::seconds;
 use crate::policy::authorship::starts_anew;
@@ -33,7 +33,7 @@ pub(crate) fn tally(seen: &Detail, decay: i64) -> Tally {
         tally.resets += i64::from(has("reset"));
         tally.uncounted += i64::from(has("uncounted"));
         tally.holds += i64::from(has("hold"));
-        tally.escalated |= e.kind == "watchbill_escalated" || has("handed_over");
+        tally.escalated |= e.kind == EventKind::Escalated || has("handed_over");
     }
     tally
 }

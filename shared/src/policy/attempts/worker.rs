@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::board::{Detail, Event, Run, Status, claim_host, claimer_pid};
+use crate::board::{Detail, Event, EventKind, Run, Status, claim_host, claimer_pid};
 use crate::host::{Ask, Birth, Life, Look, Target};
 use crate::logs::usage::Usage;
 use crate::logs::vitals::{Vitals, Worker};
@@ -94,8 +94,12 @@ pub(crate) fn ask(detail: &Detail) -> Option<Ask> {
     match t.status {
         Status::Running => {
             let run = detail.current_run();
-            let spawned =
-                detail.events.iter().rev().filter(in_run).find(|e| e.kind == "spawned" && e.by().is_none());
+            let spawned = detail
+                .events
+                .iter()
+                .rev()
+                .filter(in_run)
+                .find(|e| e.kind == EventKind::Spawned && e.by().is_none());
             // The pid is written right after the worker is started, so this is never before its start.
             let since =
                 spawned.map(|e| e.at).or(run.map(|r| r.started_at)).or(t.started_at).unwrap_or(t.created_at);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::board::{Detail, Event, Status};
-use crate::policy::cards::identity::{UNANSWERED, is_writer};
+use crate::board::{Detail, Event, EventKind, Status};
+use crate::policy::cards::identity::is_writer;
 use crate::registry::ROUTE_BLOCKED;
 use crate::time::Time;
 
@@ -50,7 +50,7 @@ pub(crate) fn status_of<'a>(d: &'a Detail, card: &str) -> Option<&'a Status> {
 /// Whether route-blocked saw that a card was completed without a decision, and leaves it to be asked once more.
 pub(crate) fn is_to_be_asked_again(d: &Detail, card: &str) -> bool {
     let says = |e: &Event| {
-        e.kind == UNANSWERED
+        e.kind == EventKind::Unanswered
             && e.by() == Some(ROUTE_BLOCKED)
             && e.payload.get("card").and_then(Value::as_str) == Some(card)
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::board::{Detail, Event, is_task_id};
+use crate::board::{Detail, Event, EventKind, is_task_id};
 use crate::distress::{self, Distress};
 use crate::policy::authorship::HAND;
 use crate::registry::{BUDGET_CHECK, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
@@ -17,9 +17,6 @@ pub(crate) fn is_writer(e: &Event) -> bool {
     e.by().is_some_and(|by| WRITERS.contains(&by))
 }
 
-/// The event with which a task is left to be asked about once more.
-pub(crate) const UNANSWERED: &str = "watchbill_unanswered";
-
 /// Whether a card is about one cause that stopped many tasks.
 pub(crate) fn is_incident(card: &Detail) -> bool {
     distress::is_incident(card.task.idempotency_key.as_deref())
@@ -27,7 +24,7 @@ pub(crate) fn is_incident(card: &Detail) -> bool {
 
 /// Written by one of our programs, in the one form there is.
 pub(crate) fn is_ours(card: &Detail) -> bool {
-    let by = card.events.iter().find(|e| e.kind == "created").and_then(|e| e.by());
+    let by = card.events.iter().find(|e| e.kind == EventKind::Created).and_then(|e| e.by());
     by.is_some_and(|by| WRITERS.contains(&by) || by == ROUTE_BLOCKED)
 }
 
@@ -44,7 +41,7 @@ pub(crate) fn titled(card: &Detail) -> Option<String> {
     if read.as_deref().is_some_and(is_task_id) {
         return read;
     }
-    let created = card.events.iter().find(|e| e.kind == "created").filter(|_| is_ours(card));
+    let created = card.events.iter().find(|e| e.kind == EventKind::Created).filter(|_| is_ours(card));
     let recorded = created.and_then(|e| e.payload.get("source_task")?.as_str().map(str::to_owned));
     recorded.or(read)
 }
@@ -66,7 +63,8 @@ pub(crate) fn sources_of(card: &Detail) -> BTreeSet<String> {
 pub(crate) fn since_card<'d>(d: &'d Detail, card: &Detail) -> &'d [Event] {
     let names = |v: Option<&Value>| v.and_then(Value::as_str) == Some(&card.task.id);
     let ties = |e: &Event| {
-        (e.kind == "linked" && names(e.payload.get("parent"))) || names(e.trail().and_then(|t| t.get("card")))
+        (e.kind == EventKind::Linked && names(e.payload.get("parent")))
+            || names(e.trail().and_then(|t| t.get("card")))
     };
     let tied = d.events.iter().position(ties).map(|at| at + 1);
     let later = || d.events.iter().position(|e| e.at > card.task.created_at);

@@ -65,7 +65,7 @@ impl<'a> Desk<'a> {
             _ => "over_budget",
         };
         let trouble = Trouble {
-            case: word,
+            case: word.into(),
             blocker: over.blocker,
             cause: None,
             word,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::board::hermes::{self, Trail};
-use crate::board::{Detail, Expect, Status, Step};
+use crate::board::{Detail, EventKind, Expect, Rule, Status, Step, StepAction};
 use crate::distress::Blocker;
 use crate::policy::authorship::{self, HAND};
 use crate::policy::cards::identity::is_writer;
@@ -111,7 +111,7 @@ impl Queue {
             let given = card
                 .events
                 .iter()
-                .any(|e| e.kind == "assigned" && !authorship::is_ours(e) && e.by() != Some(HAND));
+                .any(|e| e.kind == EventKind::Assigned && !authorship::is_ours(e) && e.by() != Some(HAND));
             let given = card.task.assignee.clone().filter(|_| given);
             // Past its hold the worker is somebody's to look at: it lives, and is refused still.
             if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && writer.seen.now < until) {
@@ -185,15 +185,15 @@ impl CardWriter<'_> {
             by: SYNTHESIZE_DISTRESS,
             pass: &self.pass.id,
             clock_given: self.pass.clock_given,
-            case: "queue",
+            case: Rule::Queue,
             cause: None,
             because: &because,
             more: Map::new(),
         };
         Step {
             task: card.task.id.clone(),
-            action: "release-card".into(),
-            case: "queue".into(),
+            action: StepAction::ReleaseCard,
+            case: Rule::Queue,
             cause: None,
             expect: Some(Expect::of(card)),
             proof: None,
@@ -207,7 +207,7 @@ impl CardWriter<'_> {
 
 /// What a card was made for, as its first event says: the cause's word and the provider's place.
 pub(crate) fn about(card: &Detail) -> Option<(String, String)> {
-    let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e))?;
+    let created = card.events.iter().find(|e| e.kind == EventKind::Created && is_writer(e))?;
     let trail = created.trail()?;
     let word = trail.get("word").and_then(Value::as_str)?;
     let place = trail.get("place").and_then(Value::as_str).unwrap_or_default();

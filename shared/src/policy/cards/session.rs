@@ -9,9 +9,6 @@ use crate::session::detect::record::recorded;
 use crate::session::{SessionId, mapping};
 use crate::time::Time;
 
-/// The case of a card about a living session.
-pub(crate) const SESSION: &str = "session";
-
 /// One thing that is wrong with a session and that somebody must be asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -86,9 +83,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::board::{Event, Status};
+    use crate::board::{Event, EventKind, Status};
     use crate::policy::testing::{detail, event, run};
-    use crate::session::mapping::{DETECTION, SPAWNED};
 
     /// A task that `ses_1` works on, of which this was recorded, so many seconds ago: type, state.
     fn task(recorded: &[(&str, &str, i64)]) -> Detail {
@@ -96,13 +92,13 @@ mod tests {
         d.task.current_run = Some(1);
         d.runs = vec![run(1, "luna", None)];
         let keys = json!({"session": "ses_1", "server": "http://a:1", "host": "h", "directory": "/w", "by": "coord"});
-        d.events.push(Event { run: Some(1), ..event(SPAWNED, 900, keys) });
+        d.events.push(Event { run: Some(1), ..event(EventKind::SessionSpawned, 900, keys) });
         for (kind, state, seconds) in recorded {
             let keys = json!({
                 "session": "ses_1", "type": kind, "severity": "high", "episode": "msg_1", "state": state,
                 "said": format!("{kind} it is"), "by": "coord",
             });
-            d.events.push(Event { run: Some(1), ..event(DETECTION, *seconds, keys) });
+            d.events.push(Event { run: Some(1), ..event(EventKind::SessionDetection, *seconds, keys) });
         }
         d
     }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Detail, Expect, NewTask, Status, Step};
+use crate::board::{Change, Detail, EventKind, Expect, NewTask, Status, Step, StepAction};
 use crate::config::span::seconds;
 use crate::distress::Distress;
 use crate::policy::attempts::ended;
@@ -31,13 +31,13 @@ pub(crate) fn card_id(pass: &str, key: &str) -> String {
 
 /// Whether a card of ours said when it was made that its source is still to be linked.
 pub(crate) fn wants_link(card: &Detail) -> bool {
-    let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e));
+    let created = card.events.iter().find(|e| e.kind == EventKind::Created && is_writer(e));
     let linked = created.and_then(|e| e.trail()?.get("linked")?.as_bool());
     linked == Some(false) && !card.task.title.is_empty() && case_of(card) != Some("block-loop")
 }
 
 fn case_of(card: &Detail) -> Option<&str> {
-    let created = card.events.iter().find(|e| e.kind == "created" && is_writer(e));
+    let created = card.events.iter().find(|e| e.kind == EventKind::Created && is_writer(e));
     created.and_then(|e| e.trail()?.get("case")?.as_str())
 }
 
@@ -148,8 +148,8 @@ impl CardWriter<'_> {
         changes.extend(hermes::commented(self.pass.program, &note));
         Step {
             task: d.task.id.clone(),
-            action: if t.park { "card+park" } else { "card" }.into(),
-            case: t.case.into(),
+            action: if t.park { StepAction::CardAndPark } else { StepAction::Card },
+            case: t.case.clone(),
             cause: t.cause,
             because,
             expect: Some(Expect::of(d)),
@@ -165,7 +165,7 @@ impl CardWriter<'_> {
             by: self.pass.program,
             pass: &self.pass.id,
             clock_given: self.pass.clock_given,
-            case: t.case,
+            case: t.case.clone(),
             cause: t.cause,
             because,
             more,

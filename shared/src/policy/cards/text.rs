@@ -1,13 +1,12 @@
 //! What a card says, in words: the template's fields, the evidence, and what to do about it.
 
-use crate::board::Detail;
+use crate::board::{Detail, Rule};
 use crate::cause::Cause;
 use crate::distress::{Annex, Attempt, Blocker, Commands, Distress, State, hand, id_word, shell_word};
 use crate::host::Life;
 use crate::packet;
 use crate::packet::record::Field;
 use crate::policy::cards::seen::SourceSeen;
-use crate::policy::cards::session::SESSION;
 use crate::policy::cards::split_draft;
 use crate::policy::cards::writer::{CardWriter, Trouble};
 use crate::scope::Scope;
@@ -100,7 +99,7 @@ impl CardWriter<'_> {
         let many = !more.is_empty();
         let from = t.evidence.as_ref().zip(s.reading.file.as_deref());
         let quoted = match t.case {
-            "block-loop" => {
+            Rule::BlockLoop => {
                 std::iter::once(d.task.title.clone()).chain(d.body.lines().map(str::to_owned)).collect()
             }
             _ => Vec::new(),
@@ -162,7 +161,7 @@ impl CardWriter<'_> {
             .cloned()
             .collect();
         let mut more = Vec::new();
-        if t.case == "repeated" {
+        if t.case == Rule::Repeated {
             let pid = s.worker.as_ref().filter(|w| w.life == Life::Alive).and_then(|w| w.worker_pid);
             if let Some(pid) = pid {
                 // A card is read hours later, when the process id may belong to a stranger, or another attempt may run.
@@ -173,14 +172,14 @@ impl CardWriter<'_> {
                 more.push((format!("Its worker ran when this was written. {check}"), stop));
             }
         }
-        if let Some(mapping) = mapping::active(&s.detail).filter(|_| t.case == SESSION) {
+        if let Some(mapping) = mapping::active(&s.detail).filter(|_| t.case == Rule::Session) {
             let board = shell_word(&self.seen.db);
             more.push((
                 "Its session still has the task; a person stops it with".into(),
                 format!("coord --db {board} abort {}", mapping.session),
             ));
         }
-        if t.case == "block-loop" {
+        if t.case == Rule::BlockLoop {
             more.push((
                 "It is in triage, where nothing unblocks it; it comes back with".into(),
                 format!("{hand} specify {id}"),

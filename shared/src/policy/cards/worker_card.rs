@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::board::hermes::{self, Decider};
-use crate::board::{Change, Expect, Step};
+use crate::board::{Change, Expect, Rule, Step, StepAction};
 use crate::config::Config;
 use crate::distress::{self, Blocker};
 use crate::policy::Pass;
@@ -92,8 +92,8 @@ pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config
     changes.extend(hermes::commented(&said.author, &note(said, &reason, &tail)));
     let step = Step {
         task: d.task.id.clone(),
-        action: "stop".into(),
-        case: trouble.case.into(),
+        action: StepAction::Stop,
+        case: trouble.case.clone(),
         cause: None,
         expect: Some(Expect::of(d)),
         proof: None,
@@ -111,7 +111,7 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
         None => "It was stopped by hand while nobody worked on it.",
     };
     Trouble {
-        case: "by-hand",
+        case: Rule::ByHand,
         blocker: said.blocker,
         cause: None,
         word: said.blocker.as_str(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::board::Detail;
+use crate::board::{Detail, Rule};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::distress::Blocker;
@@ -39,7 +39,7 @@ pub(crate) const DAY: i64 = 86_400;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Trouble {
     /// Which rule found it.
-    pub(crate) case: &'static str,
+    pub(crate) case: Rule,
     /// What kind of help is needed.
     pub(crate) blocker: Blocker,
     /// Why the attempt ended, where that is known.

@@ -351,6 +351,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::board::EventKind;
     use crate::policy::testing::{detail, event};
 
     #[test]
@@ -401,7 +402,7 @@ mod tests {
         assert_eq!(state, crate::provider::ledger::State::HalfOpen);
         let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
         let payload = json!({"by": "synthesize-distress", "watchbill": trail});
-        let events = [("t_00000009".to_owned(), event("watchbill_signal", 60, payload))];
+        let events = [("t_00000009".to_owned(), event(EventKind::Signal, 60, payload))];
         assert_eq!(told(&events, &[]).into_iter().collect::<Vec<_>>(), [("t_00000001", 7)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Ready work of a provider that is held waits, before a dispatcher starts it.
 
-use crate::board::{Detail, Status, Step};
+use crate::board::{Detail, Rule, Status, Step};
 use crate::policy::authorship;
 use crate::policy::routing::moving::{Scribe, Why, is_ours_to_move};
 use crate::policy::routing::router::Router;
@@ -15,7 +15,7 @@ pub(crate) fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -
     }
     let until = entry.until.max(scribe.now.plus(1));
     let why = format!("waits until {}: {}", until.local_clock(), entry.said(state));
-    let why = Why::new("provider-hold", why);
+    let why = Why::new(Rule::ProviderHold, why);
     Some(scribe.held(d, &entry.id, until, why.cause(Some(entry.cause))))
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Detail, Event, Expect, Status, Step};
+use crate::board::{Change, Detail, Event, EventKind, Expect, Rule, Status, Step, StepAction};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::distress::{self, Blocker};
@@ -25,7 +25,7 @@ pub(crate) const GOAL: &str = "Goal-mode worker exhausted its turn budget";
 #[derive(Debug, Clone)]
 pub(crate) struct Why {
     /// The rule.
-    pub(crate) case: &'static str,
+    pub(crate) case: Rule,
     /// Why the last attempt ended, where that is known.
     pub(crate) cause: Option<Cause>,
     /// One line.
@@ -35,7 +35,7 @@ pub(crate) struct Why {
 }
 
 impl Why {
-    pub(crate) fn new(case: &'static str, because: impl Into<String>) -> Why {
+    pub(crate) fn new(case: Rule, because: impl Into<String>) -> Why {
         Why { case, cause: None, because: because.into(), facts: Map::new() }
     }
 
@@ -106,15 +106,15 @@ impl Scribe<'_> {
     pub(crate) fn step(
         &self,
         d: &Detail,
-        action: &str,
+        action: StepAction,
         why: &Why,
         changes: impl FnOnce(&Trail<'_>) -> Vec<Change>,
     ) -> Step {
         let changes = self.by_trail(why, changes);
         Step {
             task: d.task.id.clone(),
-            action: action.into(),
-            case: why.case.into(),
+            action,
+            case: why.case.clone(),
             cause: why.cause,
             because: why.because.clone(),
             expect: Some(Expect::of(d)),
@@ -131,7 +131,7 @@ impl Scribe<'_> {
             by: self.pass.program,
             pass: &self.pass.id,
             clock_given: self.pass.clock_given,
-            case: why.case,
+            case: why.case.clone(),
             cause: why.cause,
             because: &why.because,
             more: why.facts.clone(),
@@ -162,7 +162,7 @@ impl Scribe<'_> {
             to.profile,
             ended(&why.because)
         );
-        let mut step = self.step(d, "move", &why, |trail| {
+        let mut step = self.step(d, StepAction::Move, &why, |trail| {
             let mut changes = parting.changes(&d.task.id, trail);
             changes.extend(hermes::moved(d, &to.profile, &parting.without(), trail));
             changes.extend(hermes::commented(trail.by, &note));
@@ -178,7 +178,7 @@ impl Scribe<'_> {
         let word = why.cause.map_or("provider", Cause::as_str);
         let since = self.hold_began(d);
         let hold = hold(word, provider, since, until);
-        let action = if d.task.status == Status::Scheduled { "extend" } else { "park" };
+        let action = if d.task.status == Status::Scheduled { StepAction::Extend } else { StepAction::Park };
         let why = why.fact("hold", hold);
         self.step(d, action, &why, |trail| hermes::held(d, word, until, trail))
     }
@@ -188,7 +188,7 @@ impl Scribe<'_> {
         let word = why.cause.map_or("rate_limit", Cause::as_str);
         let hold = hold(word, &to.id, self.hold_began(d), until);
         let why = self.with_tree(d, why.fact("hold", hold));
-        self.step(d, "give", &why, |trail| {
+        self.step(d, StepAction::Give, &why, |trail| {
             let mut changes = hermes::assigned(d, &to.profile, trail);
             changes.extend(hermes::held(d, word, until, trail));
             changes
@@ -199,7 +199,7 @@ impl Scribe<'_> {
     pub(crate) fn released(&self, router: &mut Router<'_>, d: &Detail, why: Why, parting: &Parting) -> Step {
         let profile = d.task.assignee.clone().unwrap_or_default();
         let sent = router.send(&d.task.id, &profile, false);
-        let action = if why.case == "probe" { "probe" } else { "release" };
+        let action = if why.case == Rule::Probe { StepAction::Probe } else { StepAction::Release };
         let why = why.fact("sent", sent);
         self.step(d, action, &why, |trail| {
             let mut changes = parting.changes(&d.task.id, trail);
@@ -212,7 +212,7 @@ impl Scribe<'_> {
     pub(crate) fn person(&self, d: &Detail, word: &'static str, why: Why, parting: &Parting) -> Step {
         let assignee = self.config.people.assignee.as_deref();
         let note = format!("Needs a person ({word}): {}", ended(&why.because));
-        self.step(d, "hand-over", &why, |trail| {
+        self.step(d, StepAction::HandOver, &why, |trail| {
             let mut changes = parting.changes(&d.task.id, trail);
             changes.extend(hermes::needs_person(d, word, assignee, trail));
             changes.extend(hermes::commented(trail.by, &note));
@@ -222,11 +222,11 @@ impl Scribe<'_> {
 
     /// A card that has done its work. Its children are promoted with it.
     pub(crate) fn closed(&self, card: &Detail, why: &Why) -> Step {
-        self.step(card, "close-card", why, |trail| {
+        self.step(card, StepAction::CloseCard, why, |trail| {
             let mut changes = hermes::completed(card, None, Some(&why.because), trail);
             // What its attempt showed of a provider outlasts the card.
             if why.facts.contains_key("run") {
-                changes.push(hermes::noted("watchbill_signal", json!({"reason": why.because}), trail));
+                changes.push(hermes::noted(EventKind::Signal, json!({"reason": why.because}), trail));
             }
             changes.extend(hermes::commented(trail.by, &format!("Closed: {}", ended(&why.because))));
             changes
@@ -281,7 +281,14 @@ pub(crate) fn is_ours_to_move(d: &Detail) -> bool {
 /// The newest event that stopped a task for good or set it free again.
 pub(crate) fn newest_stop(d: &Detail) -> Option<&Event> {
     d.events.iter().rev().find(|e| {
-        matches!(e.kind.as_str(), "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual")
+        matches!(
+            e.kind,
+            EventKind::Blocked
+                | EventKind::GaveUp
+                | EventKind::Unblocked
+                | EventKind::Promoted
+                | EventKind::PromotedManual
+        )
     })
 }
 
@@ -289,15 +296,15 @@ pub(crate) fn newest_stop(d: &Detail) -> Option<&Event> {
 /// writes for a goal-mode worker.
 pub(crate) fn is_ours_to_unblock(d: &Detail) -> bool {
     let Some(e) = newest_stop(d) else { return false };
-    match e.kind.as_str() {
+    match e.kind {
         // A limit set by hand means: run it so often and no more.
-        "gave_up" => {
+        EventKind::GaveUp => {
             let by_task = e.payload.get("limit_source").and_then(Value::as_str) == Some("task");
             !by_task && d.task.max_retries.is_none() && !hermes::is_sticky(&d.events)
         }
         // Nobody's hand blocks what is blocked already: what says so over a person's word is forged.
-        "blocked" if is_second_block(d, e) => false,
-        "blocked" => {
+        EventKind::Blocked if is_second_block(d, e) => false,
+        EventKind::Blocked => {
             let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
             let by_hand = e.by() == Some(crate::policy::authorship::HAND)
                 && e.trail().is_some_and(|t| t.get("card").is_some_and(|c| !c.is_null()));
@@ -312,11 +319,16 @@ fn is_second_block(d: &Detail, block: &Event) -> bool {
     let at = d.events.iter().rposition(|e| e == block).unwrap_or(0);
     let before = d.events[..at].iter().rev().find(|e| {
         matches!(
-            e.kind.as_str(),
-            "blocked" | "gave_up" | "unblocked" | "promoted" | "promoted_manual" | "claimed"
+            e.kind,
+            EventKind::Blocked
+                | EventKind::GaveUp
+                | EventKind::Unblocked
+                | EventKind::Promoted
+                | EventKind::PromotedManual
+                | EventKind::Claimed
         )
     });
-    before.is_some_and(|e| e.kind == "blocked")
+    before.is_some_and(|e| e.kind == EventKind::Blocked)
 }
 
 /// The question about a task that stopped at a provider.

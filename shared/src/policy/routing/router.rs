@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::board::{Detail, Event};
+use crate::board::{Detail, Event, EventKind};
 use crate::config::span::seconds;
 use crate::config::{Config, RateLimitRoute};
 use crate::distress::Blocker;
@@ -391,7 +391,7 @@ pub(crate) fn moves(d: &Detail, now: Time) -> usize {
     let card = d.cards_made.iter().map(|c| c.created_at).min();
     let by_us = |e: &&Event| e.trail().and_then(|t| t.get("sent")?.get("move")?.as_bool()) == Some(true);
     let decided = |e: &&Event| {
-        let kind = matches!(e.kind.as_str(), "assigned" | "unblocked");
+        let kind = matches!(e.kind, EventKind::Assigned | EventKind::Unblocked);
         kind && authorship::is_fresh_start(e) && card.is_some_and(|c| e.at >= c)
     };
     let events = || d.events.iter().filter(|e| e.at >= began);

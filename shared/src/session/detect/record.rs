@@ -1,13 +1,13 @@
 //! What a board remembers of detections: append-only events, one when an issue is found, one when it gets better or worse, one
 //! when it ends. The latest of a session and a type says how it stands.
 
+use crate::board::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Issue, Judge, Kind, Severity, Verdict};
 use crate::board::Event;
 use crate::session::SessionId;
-use crate::session::mapping::DETECTION;
 use crate::time::Time;
 
 /// How an issue stood when it was last recorded.
@@ -83,7 +83,7 @@ impl News {
 /// How the issues of a session stand by the history of its task, oldest event first.
 pub fn recorded(events: &[Event], session: &SessionId) -> Vec<Recorded> {
     let mut all: Vec<Recorded> = Vec::new();
-    for event in events.iter().filter(|e| e.kind == DETECTION) {
+    for event in events.iter().filter(|e| e.kind == EventKind::SessionDetection) {
         let Ok(keys) = serde_json::from_value::<Keys>(event.payload.clone()) else { continue };
         if keys.session != *session {
             continue;

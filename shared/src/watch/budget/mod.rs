@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use self::seen::Seen;
 use super::watcher::Watcher;
-use crate::board::Detail;
+use crate::board::{Detail, Rule, StepAction};
 use crate::config::Config;
 use crate::error::Result;
 use crate::overview::Overview;
@@ -40,6 +40,18 @@ impl Watcher for BudgetCheck {
     type Seen = Seen;
     // It changes no task's state.
     const IS_REPLAYED: bool = false;
+    const ACTIONS: &'static [StepAction] = &[StepAction::Card, StepAction::Comment];
+    const RULES: &'static [Rule] = &[
+        Rule::Churning,
+        Rule::NeedsPerson,
+        Rule::OutOfScope,
+        Rule::OverBudget,
+        Rule::OverCost,
+        Rule::OverIterations,
+        Rule::OverTime,
+        Rule::StuckProgress,
+        Rule::TooManyFiles,
+    ];
 
     fn new(origin: &BTreeMap<String, String>) -> BudgetCheck {
         BudgetCheck { origin: origin.clone(), ..BudgetCheck::default() }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::endings;
 use super::seen::{FilesSeen, MOST_EARLIER, Seen, Used, Work};
-use crate::board::{Board, Detail, Run, Status, Task};
+use crate::board::{Board, Detail, EventKind, Run, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
@@ -161,7 +161,7 @@ fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
 
 /// The log an attempt writes to, as its claim names it; `None` is the task's own.
 fn log_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a str> {
-    let claim = d.events.iter().rev().find(|e| e.kind == "claimed" && e.run == Some(run.id));
+    let claim = d.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run.id));
     claim.and_then(|e| e.trail()).and_then(|t| t.get("log")?.as_str())
 }
 

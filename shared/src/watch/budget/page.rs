@@ -6,7 +6,7 @@ use super::endings;
 use super::judge::{Judged, all_seconds};
 use super::seen::{Seen, Work};
 use super::verdict::Kind;
-use crate::board::{Detail, Event, Run, Status};
+use crate::board::{Detail, Event, EventKind, Run, Status};
 use crate::config::Config;
 use crate::config::span::seconds;
 use crate::logs::usage::Usage;
@@ -101,7 +101,7 @@ fn attempt(run: &Run) -> AttemptView {
 
 /// How often it was given to somebody else; filling in who was never named is no change of hands.
 fn reassigned(d: &Detail) -> u64 {
-    let changed = |e: &&Event| e.kind == "assigned" && e.payload.get("source").is_none();
+    let changed = |e: &&Event| e.kind == EventKind::Assigned && e.payload.get("source").is_none();
     u64::try_from(d.events.iter().filter(changed).count()).unwrap_or(u64::MAX)
 }
 
@@ -162,13 +162,13 @@ fn interventions(seen: &Seen, unknown: &mut Vec<String>) -> Vec<Intervention> {
 fn what(e: &Event) -> Option<&'static str> {
     let says = |key: &str| e.trail().and_then(|t| t.get(key)).is_some_and(|v| !v.is_null());
     let ours = authorship::is_ours(e);
-    match e.kind.as_str() {
-        "watchbill_escalated" if ours => Some("escalated"),
+    match e.kind {
+        EventKind::Escalated if ours => Some("escalated"),
         _ if e.by() == Some("heal") && (says("reset") || says("uncounted")) => Some("reset"),
-        "scheduled" if ours => Some("held"),
-        "assigned" if ours => Some("moved"),
-        "assigned" if e.payload.get("source").is_none() => Some("reassigned"),
-        "blocked" if ours => Some("escalated"),
+        EventKind::Scheduled if ours => Some("held"),
+        EventKind::Assigned if ours => Some("moved"),
+        EventKind::Assigned if e.payload.get("source").is_none() => Some("reassigned"),
+        EventKind::Blocked if ours => Some("escalated"),
         _ => None,
     }
 }

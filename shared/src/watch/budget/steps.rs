@@ -8,7 +8,7 @@ use super::judge::Judged;
 use super::seen::{Seen, Work};
 use super::verdict::{Kind, Verdict};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Comment, Detail, Event, Expect, Status, Step};
+use crate::board::{Change, Comment, Detail, Event, EventKind, Expect, Status, Step, StepAction};
 use crate::config::Config;
 use crate::distress::Blocker;
 use crate::policy::authorship;
@@ -125,8 +125,8 @@ fn comments(one: &Judged<'_>, step: Option<Step>, pass: &Pass) -> Option<Step> {
         }
         None => Step {
             task: d.task.id.clone(),
-            action: "comment".into(),
-            case: new[0].1.kind.key(),
+            action: StepAction::Comment,
+            case: new[0].1.kind.key().into(),
             cause: None,
             because,
             expect: Some(Expect::of(d)),
@@ -154,13 +154,16 @@ fn comment(key: &str, found: &Verdict, because: &str, pass: &Pass) -> Vec<Change
         by: BUDGET_CHECK,
         pass: &pass.id,
         clock_given: pass.clock_given,
-        case: &case,
+        case: case.as_str().into(),
         cause: None,
         because,
         more: Map::new(),
     };
     let (comment, len) = hermes::comment(BUDGET_CHECK, &text);
-    vec![comment, hermes::noted("commented", json!({"author": BUDGET_CHECK, "len": len, "key": key}), &trail)]
+    vec![
+        comment,
+        hermes::noted(EventKind::Commented, json!({"author": BUDGET_CHECK, "len": len, "key": key}), &trail),
+    ]
 }
 
 /// `watchbill: over time (1h)`: how the comment about a threshold begins. Comments that begin with the marker are read however
@@ -203,7 +206,7 @@ fn advice(kind: Kind) -> &'static str {
 /// Whether an event or a comment of ours says that a threshold was told already.
 fn was_told(d: &Detail, key: &str) -> bool {
     let told = |e: &Event| {
-        e.kind == "commented"
+        e.kind == EventKind::Commented
             && e.by() == Some(BUDGET_CHECK)
             && e.payload.get("key").and_then(Value::as_str) == Some(key)
     };

@@ -555,7 +555,7 @@ fn a_threshold_is_told_once() {
         for c in &first.steps[0].changes {
             match c {
                 Change::AddEvent { kind, payload, .. } if keep_event => {
-                    w.detail.events.push(event(kind, 10, payload.clone()));
+                    w.detail.events.push(event(kind.clone(), 10, payload.clone()));
                 }
                 Change::AddComment { author, body } if !keep_event => {
                     w.detail.comments.push(Comment {
@@ -608,7 +608,7 @@ fn a_card_asks_about_running_work_once_and_leaves_it_running() {
     // The tie is an event of the task itself.
     for c in &first.steps[0].changes {
         if let Change::AddEvent { kind, payload, .. } = c {
-            w.detail.events.push(event(kind, 10, payload.clone()));
+            w.detail.events.push(event(kind.clone(), 10, payload.clone()));
         }
     }
     let again = decided(w.clone(), &asking());

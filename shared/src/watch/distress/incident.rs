@@ -6,7 +6,7 @@ use serde_json::{Map, json};
 
 use super::trouble::{self, Verdict};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Detail, Expect, Status, Step};
+use crate::board::{Change, Detail, Expect, Rule, Status, Step, StepAction};
 use crate::cause::Cause;
 use crate::distress::INCIDENT_KEY;
 use crate::policy::Decision;
@@ -129,8 +129,8 @@ fn tell(s: &SourceSeen, card: &Detail) -> Step {
     changes.extend(hermes::commented(SYNTHESIZE_DISTRESS, &said));
     Step {
         task: card.task.id.clone(),
-        action: "note".into(),
-        case: "incident".into(),
+        action: StepAction::Note,
+        case: Rule::Incident,
         cause: None,
         because: said,
         expect: None,
@@ -207,15 +207,15 @@ fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut D
         by: SYNTHESIZE_DISTRESS,
         pass: &rules.pass.id,
         clock_given: rules.pass.clock_given,
-        case: "incident",
+        case: Rule::Incident,
         cause: None,
         because: &because,
         more: Map::new(),
     };
-    let step = |d: &Detail, action: &str, changes| Step {
+    let step = |d: &Detail, action: StepAction, changes| Step {
         task: d.task.id.clone(),
-        action: action.into(),
-        case: "incident".into(),
+        action,
+        case: Rule::Incident,
         cause: None,
         because: because.clone(),
         expect: Some(Expect::of(d)),
@@ -239,7 +239,7 @@ fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut D
         let tie = hermes::Tie { card: incident, link: true, park: None, cause: "incident" };
         let mut changes = vec![Change::Require { task: incident.to_owned(), parent: None }];
         changes.extend(hermes::tied(d, tie, &trail));
-        decision.steps.push(step(d, "join", changes));
+        decision.steps.push(step(d, StepAction::Join, changes));
     }
     let said = format!("Merged into {incident}: the same cause stops several tasks.");
     // A source that could not be tied would be set free by this card's end.
@@ -248,5 +248,5 @@ fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut D
         .map(|d| Change::Require { task: d.task.id.clone(), parent: Some(incident.to_owned()) })
         .collect();
     changes.extend(hermes::completed(card, None, Some(&said), &trail));
-    decision.steps.push(step(card, "merge-card", changes));
+    decision.steps.push(step(card, StepAction::MergeCard, changes));
 }

@@ -5,11 +5,10 @@ use serde_json::{Value, json};
 
 use super::Rules;
 use crate::board::hermes::{self, CardAbout};
-use crate::board::{CardMade, Detail, Event, Status, Step};
+use crate::board::{CardMade, Detail, Event, EventKind, Rule, Status, Step};
 use crate::config::span::seconds;
 use crate::policy::authorship;
 use crate::policy::cards::seen::SourceSeen;
-use crate::policy::cards::session::SESSION;
 use crate::policy::cards::writer::{DAY, Trouble};
 use crate::policy::cards::{asked, steps};
 use crate::policy::routing::holds::park_ready;
@@ -58,7 +57,7 @@ impl Rules<'_> {
         let bound = t.blocker.lies_with_provider();
         let question = ask(router, d, t.blocker, Some(self.writer.id(s, t)).filter(Id::is_known));
         // Under a living worker nothing is moved; its card is there, and wakes nobody as long as a rule will do.
-        if bound && matches!(t.case, "repeated" | SESSION) {
+        if bound && matches!(t.case, Rule::Repeated | Rule::Session) {
             let by_rule = matches!(router.choose(&question), Choice::Move(_) | Choice::Wait { .. });
             return match by_rule {
                 true => Settled::Later,
@@ -69,7 +68,7 @@ impl Rules<'_> {
             };
         }
         // Not what a task's own limits or a person stopped.
-        let movable = t.link && !matches!(t.case, "hand-limit" | "by-hand") && is_ours_to_move(d);
+        let movable = t.link && !matches!(t.case, Rule::HandLimit | Rule::ByHand) && is_ours_to_move(d);
         if !bound || !movable {
             return Settled::Ask(None);
         }
@@ -108,7 +107,7 @@ impl Rules<'_> {
         let (d, id) = (&s.detail, self.writer.id(s, t));
         let held = router.standing(d.task.assignee.as_deref()?).is_some_and(|(_, state)| state.is_held());
         // Of a provider without a name nobody would know that it refuses again and again.
-        if held || !id.is_known() || t.case == "handed-over" {
+        if held || !id.is_known() || t.case == Rule::HandedOver {
             return None;
         }
         let because = format!("{} That was over at {}", t.what, over.local_clock());
@@ -144,7 +143,7 @@ impl Rules<'_> {
     pub(super) fn outlasts(&self, router: &Router<'_>, s: &SourceSeen, t: &Trouble) -> Option<Step> {
         let d = &s.detail;
         let bound = t.blocker.lies_with_provider();
-        if !bound || !t.link || matches!(t.case, "hand-limit" | "by-hand") || !is_ours_to_move(d) {
+        if !bound || !t.link || matches!(t.case, Rule::HandLimit | Rule::ByHand) || !is_ours_to_move(d) {
             return None;
         }
         let (entry, state) = router.standing(d.task.assignee.as_deref()?)?;
@@ -186,7 +185,7 @@ impl Rules<'_> {
     }
 
     fn why(&self, s: &SourceSeen, t: &Trouble, because: String) -> Why {
-        Why { case: t.case, cause: t.cause, because, facts: self.writer.facts(s, t) }
+        Why { case: t.case.clone(), cause: t.cause, because, facts: self.writer.facts(s, t) }
     }
 
     /// Ready work of a provider that is held waits too, before a dispatcher hands it over.
@@ -203,7 +202,8 @@ impl Rules<'_> {
 fn was_probe(d: &Detail) -> bool {
     let Some(run) = d.newest_run() else { return false };
     let newest = d.events.iter().rev().find(|e| {
-        matches!(e.kind.as_str(), "assigned" | "unblocked" | "promoted_manual") && e.at <= run.started_at
+        matches!(e.kind, EventKind::Assigned | EventKind::Unblocked | EventKind::PromotedManual)
+            && e.at <= run.started_at
     });
     let sent = newest.and_then(|e| e.trail()?.get("sent")?.get("move")?.as_bool());
     sent == Some(false) && newest.is_some_and(authorship::is_ours)

@@ -17,7 +17,7 @@ mod trouble;
 use std::collections::BTreeMap;
 
 use self::trouble::Verdict;
-use crate::board::{Detail, Expect, Status, Step, hermes};
+use crate::board::{Detail, Expect, Rule, Status, Step, StepAction, hermes};
 use crate::config::Config;
 use crate::distress::{Blocker, is_card};
 use crate::error::Result;
@@ -38,6 +38,36 @@ pub struct SynthesizeDistress;
 impl Watcher for SynthesizeDistress {
     type Seen = Seen;
     const IS_REPLAYED: bool = true;
+    const ACTIONS: &'static [StepAction] = &[
+        StepAction::Card,
+        StepAction::CardAndPark,
+        StepAction::Extend,
+        StepAction::HandOver,
+        StepAction::Join,
+        StepAction::Link,
+        StepAction::MergeCard,
+        StepAction::Move,
+        StepAction::Note,
+        StepAction::Park,
+        StepAction::ReleaseCard,
+    ];
+    const RULES: &'static [Rule] = &[
+        Rule::BlockLoop,
+        Rule::DiedOfIt,
+        Rule::Escalated,
+        Rule::GaveUp,
+        Rule::GoalMode,
+        Rule::HandLimit,
+        Rule::HandedOver,
+        Rule::Incident,
+        Rule::OpenCard,
+        Rule::Parked,
+        Rule::ProviderHold,
+        Rule::Queue,
+        Rule::Repeated,
+        Rule::Session,
+        Rule::WorkerBlock,
+    ];
 
     fn new(_origin: &BTreeMap<String, String>) -> SynthesizeDistress {
         SynthesizeDistress
@@ -159,7 +189,7 @@ fn decided(seen: &Seen, pass: &Pass, config: &Config, texts: bool) -> Decision {
         match decision.steps.iter_mut().find(|s| s.task == step.task) {
             None => decision.steps.push(step),
             // Both in one: the next pass would park it.
-            Some(link) if link.action == "link" => {
+            Some(link) if link.action == StepAction::Link => {
                 link.because = format!("{}; {}", link.because, step.because);
                 link.changes.extend(step.changes);
             }
@@ -265,8 +295,8 @@ impl Rules<'_> {
         let changes = hermes::needs_person(d, "cards-used-up", assignee, &trail);
         Verdict::Act(Box::new(Step {
             task: d.task.id.clone(),
-            action: "hand-over".into(),
-            case: t.case.into(),
+            action: StepAction::HandOver,
+            case: t.case.clone(),
             cause: t.cause,
             expect: Some(Expect::of(d)),
             proof: None,

@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use super::trouble::Verdict;
 use super::{Rules, history};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Detail, Event, Expect, Status, Step};
+use crate::board::{Detail, Event, EventKind, Expect, Rule, Status, Step, StepAction};
 use crate::config::span::seconds;
 use crate::policy::authorship;
 use crate::policy::cards::identity::{is_ours, since_card, speaks_for};
@@ -40,10 +40,10 @@ impl Rules<'_> {
         };
         // Whoever took the card off the task wants it to go on without. What was tied to it again since is its own again.
         let about = |e: &&Event| {
-            matches!(e.kind.as_str(), "linked" | "unlinked")
+            matches!(e.kind, EventKind::Linked | EventKind::Unlinked)
                 && e.payload.get("parent").and_then(serde_json::Value::as_str) == Some(&card.task.id)
         };
-        let parted = d.events.iter().rev().find(about).is_some_and(|e| e.kind == "unlinked");
+        let parted = d.events.iter().rev().find(about).is_some_and(|e| e.kind == EventKind::Unlinked);
         if parted {
             return Verdict::Leave(format!("its distress card {} was unlinked from it", card.task.id));
         }
@@ -84,7 +84,7 @@ impl Rules<'_> {
             by: SYNTHESIZE_DISTRESS,
             pass: &self.pass.id,
             clock_given: self.pass.clock_given,
-            case: "open-card",
+            case: Rule::OpenCard,
             cause: None,
             because: &because,
             more,
@@ -92,8 +92,8 @@ impl Rules<'_> {
         let tie = hermes::Tie { card: id, link, park: park.then_some(until), cause: &word };
         Verdict::Act(Box::new(Step {
             task: d.task.id.clone(),
-            action: if park { "park" } else { "link" }.into(),
-            case: "open-card".into(),
+            action: if park { StepAction::Park } else { StepAction::Link },
+            case: Rule::OpenCard,
             cause: None,
             expect: Some(Expect::of(d)),
             proof: None,

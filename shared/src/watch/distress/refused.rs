@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Rules, history, trouble};
 use crate::board::hermes::{self, Trail};
-use crate::board::{Expect, Run, Step};
+use crate::board::{EventKind, Expect, Rule, Run, Step, StepAction};
 use crate::logs::Evidence;
 use crate::policy::Decision;
 use crate::policy::attempts::ended;
@@ -108,17 +108,17 @@ impl Rules<'_> {
                 by: SYNTHESIZE_DISTRESS,
                 pass: &self.pass.id,
                 clock_given: self.pass.clock_given,
-                case: "died-of-it",
+                case: Rule::DiedOfIt,
                 cause: Some(e.cause),
                 because: &because,
                 more: self.facts_of(s, run, e),
             };
-            changes.push(hermes::noted("watchbill_signal", json!({"reason": because}), &trail));
+            changes.push(hermes::noted(EventKind::Signal, json!({"reason": because}), &trail));
         }
         Some(Step {
             task: d.task.id.clone(),
-            action: "note".into(),
-            case: "died-of-it".into(),
+            action: StepAction::Note,
+            case: Rule::DiedOfIt,
             cause: Some(newest.1.cause),
             because,
             expect: Some(Expect::of(d)),

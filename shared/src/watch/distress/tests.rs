@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::observe::suspect;
 use super::{decide, history};
-use crate::board::{CardMade, Change, Comment, Detail, Event, Kin, Place, Run, Status, Step};
+use crate::board::{CardMade, Change, Comment, Detail, Event, Kin, Place, Run, Status, Step, StepAction};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::distress::{Blocker, Distress, State};
@@ -949,10 +949,10 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     let with = |status: Status, failures: i64, events: &[&str]| {
         let mut s = source("t_00000001", status);
         s.detail.task.failures = failures;
-        s.detail.events.extend(events.iter().map(|k| event(k, 50, json!({}))));
+        s.detail.events.extend(events.iter().map(|k| event(*k, 50, json!({}))));
         s
     };
-    let park = |links| Some(("park".to_owned(), links, true));
+    let park = |links| Some((StepAction::Park, links, true));
     assert_eq!(told_of(with(Status::Running, 0, &[]), false), None);
     assert_eq!(told_of(with(Status::Ready, 0, &["crashed"]), false), park(1));
     assert_eq!(told_of(with(Status::Todo, 0, &[]), true), park(1));
@@ -961,7 +961,7 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     assert_eq!(told_of(with(Status::Blocked, 0, &["blocked"]), true), None);
     assert_eq!(
         told_of(with(Status::Scheduled, 0, &["scheduled"]), false),
-        Some(("link".to_owned(), 1, false))
+        Some((StepAction::Link, 1, false))
     );
     for kind in ["unblocked", "assigned", "promoted_manual"] {
         assert_eq!(told_of(with(Status::Todo, 0, &[kind]), true), None, "{kind}: the orchestrator decided");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::history::{self, is_loose, meets_a_wall, recorded, repeated, told};
-use crate::board::{Detail, Event, Run, Status, Step, hermes};
+use crate::board::{Detail, Event, EventKind, Rule, Run, Status, Step, hermes};
 use crate::cause::{self, Cause, Owner};
 use crate::config::Config;
 use crate::config::span::seconds;
@@ -35,38 +35,38 @@ pub(super) enum Verdict {
 }
 
 /// Kinds of events after which a task stands differently.
-const TURNS: [&str; 19] = [
-    "gave_up",
-    "blocked",
-    "block_loop_detected",
-    "dependency_wait",
-    "unblocked",
-    "promoted",
-    "promoted_manual",
-    "claimed",
-    "scheduled",
-    "status",
-    "specified",
-    "decomposed",
-    "crashed",
-    "protocol_violation",
-    "rate_limited",
-    "timed_out",
-    "spawn_failed",
-    "stale",
-    "reclaimed",
+const TURNS: [EventKind; 19] = [
+    EventKind::GaveUp,
+    EventKind::Blocked,
+    EventKind::BlockLoopDetected,
+    EventKind::DependencyWait,
+    EventKind::Unblocked,
+    EventKind::Promoted,
+    EventKind::PromotedManual,
+    EventKind::Claimed,
+    EventKind::Scheduled,
+    EventKind::Status,
+    EventKind::Specified,
+    EventKind::Decomposed,
+    EventKind::Crashed,
+    EventKind::ProtocolViolation,
+    EventKind::RateLimited,
+    EventKind::TimedOut,
+    EventKind::SpawnFailed,
+    EventKind::Stale,
+    EventKind::Reclaimed,
 ];
 
 /// Kinds of events with which an attempt ends badly.
-const FAILURES: [&str; 8] = [
-    "gave_up",
-    "crashed",
-    "protocol_violation",
-    "rate_limited",
-    "timed_out",
-    "spawn_failed",
-    "stale",
-    "reclaimed",
+const FAILURES: [EventKind; 8] = [
+    EventKind::GaveUp,
+    EventKind::Crashed,
+    EventKind::ProtocolViolation,
+    EventKind::RateLimited,
+    EventKind::TimedOut,
+    EventKind::SpawnFailed,
+    EventKind::Stale,
+    EventKind::Reclaimed,
 ];
 
 /// Seconds that the tries of a worker may take after it waited for its provider by itself, until it says that it waits again.
@@ -99,8 +99,8 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn newest(&self, kinds: &[&str]) -> Option<&Event> {
-        self.d.events.iter().rev().find(|e| kinds.contains(&e.kind.as_str()))
+    fn newest(&self, kinds: &[EventKind]) -> Option<&Event> {
+        self.d.events.iter().rev().find(|e| kinds.contains(&e.kind))
     }
 
     fn run(&self) -> Option<&Run> {
@@ -109,10 +109,18 @@ impl Case<'_> {
 
     /// A task the failure breaker gave up, or one somebody blocked.
     fn blocked(&self) -> Verdict {
-        let turns = ["gave_up", "blocked", "unblocked", "promoted", "promoted_manual", "claimed", "status"];
+        let turns = [
+            EventKind::GaveUp,
+            EventKind::Blocked,
+            EventKind::Unblocked,
+            EventKind::Promoted,
+            EventKind::PromotedManual,
+            EventKind::Claimed,
+            EventKind::Status,
+        ];
         match self.newest(&turns) {
-            Some(e) if e.kind == "gave_up" => self.gave_up(e),
-            Some(e) if e.kind == "blocked" => self.sticky(e),
+            Some(e) if e.kind == EventKind::GaveUp => self.gave_up(e),
+            Some(e) if e.kind == EventKind::Blocked => self.sticky(e),
             _ if self.d.is_truncated => {
                 Verdict::Unknown("its history is too long to see why it is blocked".into())
             }
@@ -140,14 +148,18 @@ impl Case<'_> {
             || self.d.task.max_retries.is_some()
             || hermes::is_sticky(&self.d.events);
         if cause.owner() == Owner::Distress {
-            return self.stuck("gave-up", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+            return self.stuck(Rule::GaveUp, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
         }
         if self.is_escalated() {
             // Nobody knows why it dies; that it does so again and again says it does not fit into one attempt.
-            return self.stuck("escalated", cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget));
+            return self.stuck(
+                Rule::Escalated,
+                cause,
+                cause.blocker_type().unwrap_or(Blocker::IterationBudget),
+            );
         }
         if by_hand {
-            return self.stuck("hand-limit", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+            return self.stuck(Rule::HandLimit, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
         }
         Verdict::Leave(format!("gave up on {cause}; heal resets it"))
     }
@@ -155,7 +167,7 @@ impl Case<'_> {
     fn is_escalated(&self) -> bool {
         let began =
             self.d.events.iter().rposition(|e| authorship::starts_anew(self.d, e)).map_or(0, |i| i + 1);
-        self.d.events[began..].iter().any(|e| e.kind == "watchbill_escalated" && e.by() == Some(HEAL))
+        self.d.events[began..].iter().any(|e| e.kind == EventKind::Escalated && e.by() == Some(HEAL))
     }
 
     /// An explicit block. Only Hermes' own words, our own hand-over, and what a worker says about its environment get a
@@ -171,14 +183,18 @@ impl Case<'_> {
             let cause = recorded(event).filter(|_| why == "hold-cap");
             return match cause {
                 Some(cause) => {
-                    self.stuck("handed-over", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                    self.stuck(Rule::HandedOver, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
                 }
                 None => Verdict::Leave(format!("needs a person: {why}")),
             };
         }
         if reason.starts_with(GOAL) {
             let cause = self.cause(Some(reason)).unwrap_or(Cause::IterationBudget);
-            return self.stuck("goal-mode", cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget));
+            return self.stuck(
+                Rule::GoalMode,
+                cause,
+                cause.blocker_type().unwrap_or(Blocker::IterationBudget),
+            );
         }
         // Its worker asked by a card of its own, and that is closed: whoever closed it did not say what is to be done.
         let asked = event.trail().and_then(|t| t.get("card")?.as_str()).filter(|_| event.by() == Some(HAND));
@@ -190,7 +206,7 @@ impl Case<'_> {
         }
         // A reason is prose, and may well speak of limits; only with the log's own word it is evidence.
         if let Some(cause) = self.agreed(reason).filter(|_| kind != Some("needs_input")) {
-            return self.stuck("worker-block", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+            return self.stuck(Rule::WorkerBlock, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
         }
         let (blocker, word) = match kind {
             Some("capability") => (Blocker::EnvBlocker, "capability"),
@@ -202,7 +218,7 @@ impl Case<'_> {
 
     /// Hermes makes up a run for a block of a task that is not running, so only one that was claimed is a worker's.
     fn is_by_worker(&self, event: &Event) -> bool {
-        let claimed = |e: &Event| e.kind == "claimed" && e.run.is_some() && e.run == event.run;
+        let claimed = |e: &Event| e.kind == EventKind::Claimed && e.run.is_some() && e.run == event.run;
         self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == HAND)
     }
 
@@ -227,7 +243,7 @@ impl Case<'_> {
         let quotes = if reason.is_empty() { Vec::new() } else { vec![reason.to_owned()] };
         Verdict::Stuck(Box::new(Trouble {
             quotes,
-            ..self.trouble("worker-block", None, word, blocker, what)
+            ..self.trouble(Rule::WorkerBlock, None, word, blocker, what)
         }))
     }
 
@@ -238,12 +254,13 @@ impl Case<'_> {
         }
         let Some(run) = self.run().filter(|r| r.ended_at.is_some()) else { return Verdict::Fine };
         let turn = self.newest(&TURNS);
-        let failed = |e: &Event| FAILURES.contains(&e.kind.as_str()) || e.kind == "promoted";
+        let failed = |e: &Event| FAILURES.contains(&e.kind) || e.kind == EventKind::Promoted;
         // Unblocked, reassigned or promoted by hand since: whoever did it wants it tried.
-        let tried_again =
-            self.d.events.iter().rposition(|e| FAILURES.contains(&e.kind.as_str())).is_some_and(|at| {
-                self.d.events[at..].iter().any(|e| authorship::is_fresh_start(e) || e.kind == "unblocked")
-            });
+        let tried_again = self.d.events.iter().rposition(|e| FAILURES.contains(&e.kind)).is_some_and(|at| {
+            self.d.events[at..]
+                .iter()
+                .any(|e| authorship::is_fresh_start(e) || e.kind == EventKind::Unblocked)
+        });
         let finished = matches!(run.outcome.as_deref(), Some("completed" | "blocked"));
         if !turn.is_some_and(failed) || tried_again || finished {
             return Verdict::Fine;
@@ -259,7 +276,7 @@ impl Case<'_> {
         let said = run.error.as_deref().or(self.d.task.last_failure_error.as_deref());
         match self.cause(said) {
             Some(cause) if meets_a_wall(cause) => {
-                self.stuck("died-of-it", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                self.stuck(Rule::DiedOfIt, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
             }
             _ => Verdict::Fine,
         }
@@ -272,7 +289,7 @@ impl Case<'_> {
             return self.unreadable(why);
         }
         let cause = self.cause(self.d.task.last_failure_error.as_deref()).unwrap_or(Cause::Unknown);
-        self.stuck("escalated", cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget))
+        self.stuck(Rule::Escalated, cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget))
     }
 
     /// Parked by one of us.
@@ -285,7 +302,7 @@ impl Case<'_> {
             _ if self.is_decided_since(event) => Verdict::Leave("somebody decided about it since".into()),
             (Some(HEAL), Some(_)) => match recorded(event) {
                 Some(cause) if cause.owner() == Owner::Distress => {
-                    self.stuck("parked", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                    self.stuck(Rule::Parked, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
                 }
                 _ => Verdict::Leave("held by heal".into()),
             },
@@ -293,7 +310,7 @@ impl Case<'_> {
             (Some(SYNTHESIZE_DISTRESS), Some(hold)) => match hold.get("card").and_then(Value::as_str) {
                 Some(card) if asked::is_to_be_asked_again(self.d, card) => {
                     let cause = recorded(event).unwrap_or(Cause::Unknown);
-                    self.stuck("parked", cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                    self.stuck(Rule::Parked, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
                 }
                 Some(card) => history::closed(self.d, card, asked::status_of(self.d, card)),
                 None => Verdict::Leave("its hold is route-blocked's".into()),
@@ -304,7 +321,7 @@ impl Case<'_> {
 
     /// A worker's wait for something nobody does.
     fn todo(&self) -> Verdict {
-        let Some(event) = self.newest(&TURNS).filter(|e| e.kind == "dependency_wait") else {
+        let Some(event) = self.newest(&TURNS).filter(|e| e.kind == EventKind::DependencyWait) else {
             return Verdict::Fine;
         };
         if let Some(parent) = self.d.parents.iter().find(|p| !p.status.frees_children()) {
@@ -319,7 +336,7 @@ impl Case<'_> {
 
     /// Blocked for the same reason twice: Hermes sends it to triage and says nothing (hermes-agent #75444, #79728).
     fn triage(&self) -> Verdict {
-        let Some(event) = self.newest(&TURNS).filter(|e| e.kind == "block_loop_detected") else {
+        let Some(event) = self.newest(&TURNS).filter(|e| e.kind == EventKind::BlockLoopDetected) else {
             return Verdict::Fine;
         };
         let kind = event.payload.get("kind").and_then(Value::as_str).or(self.d.task.block_kind.as_deref());
@@ -328,7 +345,7 @@ impl Case<'_> {
             "It was blocked twice for the same reason and sent to triage, from where nobody calls it back.";
         let quotes =
             event.payload.get("reason").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
-        let trouble = self.trouble("block-loop", None, "block_loop", blocker, what.into());
+        let trouble = self.trouble(Rule::BlockLoop, None, "block_loop", blocker, what.into());
         Verdict::Stuck(Box::new(Trouble { quotes, ..trouble }))
     }
 
@@ -364,7 +381,7 @@ impl Case<'_> {
             ));
         }
         let mut stuck = self.trouble(
-            "repeated",
+            Rule::Repeated,
             Some(cause),
             cause.as_str(),
             cause.blocker_type().unwrap_or(Blocker::RateLimited),
@@ -379,7 +396,7 @@ impl Case<'_> {
     fn session(&self) -> Verdict {
         let Some(found) = session::found(self.d) else { return Verdict::Fine };
         let what = format!("Its session {}: {} since {}.", found.session, found.kind, found.since);
-        let stuck = self.trouble(session::SESSION, found.cause, found.word, found.blocker, what);
+        let stuck = self.trouble(Rule::Session, found.cause, found.word, found.blocker, what);
         let quotes = if found.said.is_empty() { Vec::new() } else { vec![found.said] };
         Verdict::Stuck(Box::new(Trouble { quotes, began: Some(found.since), ..stuck }))
     }
@@ -407,21 +424,23 @@ impl Case<'_> {
         ))
     }
 
-    fn stuck(&self, case: &'static str, cause: Cause, blocker: Blocker) -> Verdict {
+    fn stuck(&self, case: Rule, cause: Cause, blocker: Blocker) -> Verdict {
         let evidence = match &self.s.reading.end {
             LogEnd::Ended(e) => Some(e.clone()),
             _ => None,
         };
         let ended = evidence.as_ref().map_or_else(|| cause.to_string(), told);
         let what = match case {
-            "escalated" if self.d.is_truncated => {
+            Rule::Escalated if self.d.is_truncated => {
                 format!("Its history is too long to count how often it was helped, and it ended on {ended}.")
             }
-            "escalated" => format!("It was reset by heal as often as allowed and ended on {ended} again."),
-            "goal-mode" => {
+            Rule::Escalated => {
+                format!("It was reset by heal as often as allowed and ended on {ended} again.")
+            }
+            Rule::GoalMode => {
                 format!("Its goal-mode worker used up all its turns; the last one ended on {ended}.")
             }
-            "worker-block" => format!("Its worker blocked it: {ended}."),
+            Rule::WorkerBlock => format!("Its worker blocked it: {ended}."),
             _ => format!("The last attempt ended on {ended}."),
         };
         Verdict::Stuck(Box::new(Trouble {
@@ -432,7 +451,7 @@ impl Case<'_> {
 
     fn trouble(
         &self,
-        case: &'static str,
+        case: Rule,
         cause: Option<Cause>,
         word: &'static str,
         blocker: Blocker,

@@ -10,6 +10,7 @@
 //! is, the step carries it as what is to be stopped; the rest of the step is that of a dead worker, counted as one. In every
 //! other case a resume is an escalation that says why.
 
+use crate::board::{EventKind, StepAction};
 use serde_json::{Value, json};
 
 use super::resume::{self, Warnings};
@@ -160,11 +161,11 @@ impl Rules<'_> {
             return Verdict::Leave(format!("{because}; a person was told at {}", told.at.local_clock()));
         }
         let note = format!("{because}. Nothing was changed. What a person can do: {mend}.");
-        let verb = Verb::new("tell", key, because).fact("transitions", transitions);
+        let verb = Verb::new(StepAction::Tell, key.into(), because).fact("transitions", transitions);
         let run = t.detail.task.current_run.or(t.detail.newest_run().map(|r| r.id));
         self.step(t, verb, |trail| {
             let mut changes =
-                vec![hermes::noted_in(run, needs_operator::TOLD, json!({"key": key, "mend": mend}), trail)];
+                vec![hermes::noted_in(run, EventKind::Detected, json!({"key": key, "mend": mend}), trail)];
             changes.extend(hermes::commented(HEAL, &note));
             changes
         })
@@ -173,10 +174,10 @@ impl Rules<'_> {
     /// Notes that what a person was told of is over.
     fn no_more(&self, t: &TaskSeen, key: &str, how: &str) -> Verdict {
         let because = format!("{key} is over: {how}");
-        let verb = Verb::new("tell", key, because);
+        let verb = Verb::new(StepAction::Tell, key.into(), because);
         let run = t.detail.task.current_run;
         self.step(t, verb, |trail| {
-            vec![hermes::noted_in(run, needs_operator::TOLD, json!({"key": key, "over": true}), trail)]
+            vec![hermes::noted_in(run, EventKind::Detected, json!({"key": key, "over": true}), trail)]
         })
     }
 
@@ -189,14 +190,15 @@ impl Rules<'_> {
         );
         let because =
             format!("{found}; its worker (pid {}) is stopped (failure {failures} of {limit})", target.pid);
-        let case = cause.clone();
-        let mut verb =
-            Verb::new("resume", &case, because).cause(Some(Cause::WorkerGone)).stop(target.clone()).fact(
+        let mut verb = Verb::new(StepAction::Resume, cause.as_str().into(), because)
+            .cause(Some(Cause::WorkerGone))
+            .stop(target.clone())
+            .fact(
                 "transitions",
                 json!([format!("RUNNING>RESUMING:{cause}"), "RESUMING>PENDING:resume-ready"]),
             );
         if failures >= limit {
-            verb.action = "block";
+            verb.action = StepAction::Block;
             verb = verb.fact("transitions", json!([format!("RUNNING>RESUMING:{cause}")]));
         }
         let pid = t.detail.task.worker_pid;

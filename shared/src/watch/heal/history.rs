@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::seen::{Recent, Seen};
-use crate::board::{Detail, Event};
+use crate::board::{Detail, Event, EventKind};
 use crate::cause::{self, Cause};
 use crate::policy::authorship::{HAND, cause_in};
 use crate::registry::HEAL;
@@ -15,11 +15,16 @@ use crate::time::Time;
 pub(super) fn gave_up(seen: &Detail) -> Option<&Event> {
     let newest = seen.events.iter().rev().find(|e| {
         matches!(
-            e.kind.as_str(),
-            "gave_up" | "blocked" | "unblocked" | "promoted" | "promoted_manual" | "claimed"
+            e.kind,
+            EventKind::GaveUp
+                | EventKind::Blocked
+                | EventKind::Unblocked
+                | EventKind::Promoted
+                | EventKind::PromotedManual
+                | EventKind::Claimed
         )
     })?;
-    (newest.kind == "gave_up").then_some(newest)
+    (newest.kind == EventKind::GaveUp).then_some(newest)
 }
 
 /// How a storm of deaths of one cause stands, and what may be reset in this pass.
@@ -81,7 +86,7 @@ pub(super) fn brake(cause: Cause, waiting: &[(&str, Time)], seen: &Seen, p: Stor
 }
 
 fn reset_cause(e: &Event) -> Option<Cause> {
-    if e.by() != Some(HEAL) || e.kind != "unblocked" {
+    if e.by() != Some(HEAL) || e.kind != EventKind::Unblocked {
         return None;
     }
     cause_in(e.trail()?)
@@ -111,7 +116,8 @@ fn healthy_since(seen: &Seen, probe: &Recent, long_enough: i64) -> Option<Time> 
 /// saw its worker end and said so.
 pub(super) fn claimer_tells_nothing(d: &Detail) -> bool {
     let run = d.newest_run().map(|r| r.id);
-    let ended = |e: &Event| matches!(e.kind.as_str(), "watchbill_ended" | "crashed") && e.by() == Some(HAND);
+    let ended =
+        |e: &Event| matches!(e.kind, EventKind::CommandEnded | EventKind::Crashed) && e.by() == Some(HAND);
     d.is_self_claimed() || d.events.iter().any(|e| ended(e) && e.run.is_some() && e.run == run)
 }
 

@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use self::seen::{Seen, TaskSeen};
 use super::watcher::Watcher;
 use crate::board::hermes::{self, Trail};
-use crate::board::{Change, Detail, Expect, Status, Step};
+use crate::board::{Change, Detail, Expect, Rule, Status, Step, StepAction};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::config::{Config, Detect, Heal as Policy};
@@ -45,6 +45,44 @@ pub struct Heal;
 impl Watcher for Heal {
     type Seen = Seen;
     const IS_REPLAYED: bool = true;
+    const ACTIONS: &'static [StepAction] = &[
+        StepAction::Block,
+        StepAction::Clear,
+        StepAction::Escalate,
+        StepAction::HandOver,
+        StepAction::Note,
+        StepAction::Park,
+        StepAction::Promote,
+        StepAction::Release,
+        StepAction::Requeue,
+        StepAction::Reset,
+        StepAction::Resume,
+        StepAction::Tell,
+    ];
+    const RULES: &'static [Rule] = &[
+        Rule::CrashLoop,
+        Rule::DeadWorker,
+        Rule::DispatcherRestart,
+        Rule::ExitedWorker,
+        Rule::GuardJam,
+        Rule::Health,
+        Rule::HoldOver,
+        Rule::HostRefuses,
+        Rule::InheritedHeartbeat,
+        Rule::LeakedClaim,
+        Rule::LogUnreadable,
+        Rule::NoDecision,
+        Rule::NoPid,
+        Rule::OlderWorker,
+        Rule::OrphanRow,
+        Rule::RecycledPid,
+        Rule::ResumeCap,
+        Rule::SessionOrphaned,
+        Rule::TreeDrift,
+        Rule::UnexplainedBlock,
+        Rule::Unpromoted,
+        Rule::WorkerGone,
+    ];
 
     fn new(_origin: &BTreeMap<String, String>) -> Heal {
         Heal
@@ -209,18 +247,13 @@ impl Rules<'_> {
         self.seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit)
     }
 
-    fn step(
-        &self,
-        t: &TaskSeen,
-        mut verb: Verb<'_>,
-        changes: impl FnOnce(&Trail<'_>) -> Vec<Change>,
-    ) -> Verdict {
+    fn step(&self, t: &TaskSeen, mut verb: Verb, changes: impl FnOnce(&Trail<'_>) -> Vec<Change>) -> Verdict {
         ended::explain(&t.detail, t.refused.iter().copied(), &mut verb.more);
         let trail = Trail {
             by: HEAL,
             pass: &self.pass.id,
             clock_given: self.pass.clock_given,
-            case: verb.case,
+            case: verb.case.clone(),
             cause: verb.cause,
             because: &verb.because,
             more: verb.more,
@@ -228,8 +261,8 @@ impl Rules<'_> {
         let changes = changes(&trail);
         Verdict::Act(Box::new(Step {
             task: t.detail.task.id.clone(),
-            action: verb.action.into(),
-            case: verb.case.into(),
+            action: verb.action,
+            case: verb.case.clone(),
             cause: verb.cause,
             expect: Some(Expect::of(&t.detail)),
             proof: verb.proof,
@@ -242,9 +275,9 @@ impl Rules<'_> {
 }
 
 /// The words of one step.
-struct Verb<'a> {
-    action: &'a str,
-    case: &'a str,
+struct Verb {
+    action: StepAction,
+    case: Rule,
     cause: Option<Cause>,
     because: String,
     proof: Option<Proof>,
@@ -252,8 +285,8 @@ struct Verb<'a> {
     more: Map<String, Value>,
 }
 
-impl<'a> Verb<'a> {
-    fn new(action: &'a str, case: &'a str, because: String) -> Verb<'a> {
+impl Verb {
+    fn new(action: StepAction, case: Rule, because: String) -> Verb {
         Verb { action, case, cause: None, because, proof: None, stop: None, more: Map::new() }
     }
 

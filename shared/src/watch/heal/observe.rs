@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::exited::LEAVING;
 use super::resume;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
-use crate::board::{Detail, Event, Status, Step, Task, claim_host, hermes};
+use crate::board::{Detail, Event, EventKind, Rule, Status, Step, StepAction, Task, claim_host, hermes};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
@@ -71,7 +71,7 @@ fn refused_keys(
     rows: &[Task],
     steps: &[Step],
 ) -> Result<BTreeSet<String>> {
-    let by_time = |s: &&Step| matches!((s.action.as_str(), s.case.as_str()), ("reset", _) | (_, "hold-over"));
+    let by_time = |s: &&Step| s.action == StepAction::Reset || s.case == Rule::HoldOver;
     let ids: BTreeSet<&str> = steps.iter().filter(by_time).map(|s| s.task.as_str()).collect();
     if ids.is_empty() {
         return Ok(BTreeSet::new());
@@ -93,7 +93,9 @@ fn refused_keys(
 /// Tasks that these steps, decided without their trees, put back into the queue, and those whose dead worker's tree is to be
 /// noted.
 fn goes_on(seen: &Seen, steps: Vec<Step>) -> BTreeSet<String> {
-    let is_back = |s: &Step| matches!(s.action.as_str(), "requeue" | "block" | "reset") || s.stop.is_some();
+    let is_back = |s: &Step| {
+        matches!(s.action, StepAction::Requeue | StepAction::Block | StepAction::Reset) || s.stop.is_some()
+    };
     let back = steps.into_iter().filter(is_back).map(|s| s.task);
     let dead = seen.tasks.iter().filter(|t| resume::is_to_be_noted(t)).map(|t| t.detail.task.id.clone());
     back.chain(dead).collect()
@@ -140,7 +142,7 @@ pub(super) fn meant<'a>(rows: &'a [Task], only: Option<&'a str>) -> impl Iterato
 
 /// What the storm brake needs: our resets.
 pub(super) fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
-    let ours = |e: &Event| authorship::is_ours(e) && e.kind == "unblocked";
+    let ours = |e: &Event| authorship::is_ours(e) && e.kind == EventKind::Unblocked;
     events.into_iter().filter(|(_, e)| ours(e)).map(|(task, event)| Recent { task, event }).collect()
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::seen::{ResumeSeen, Seen, TaskSeen};
 use super::{Policy, Rules, Verb, Verdict, history};
 use crate::board::verification;
-use crate::board::{Change, Detail, Event, Run, Status, hermes};
+use crate::board::{Change, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use crate::cause::{Cause, Owner};
 use crate::config::{MOST_RESUMES, TreeDrift};
 use crate::error::Result;
@@ -36,10 +36,6 @@ const TREES_LIMIT: Duration = Duration::from_secs(20);
 /// Seconds between the note of a tree and the requeue: who still writes into it shows within them, and a pass right after
 /// the one that noted it changes nothing.
 pub(super) const SETTLE: i64 = 30;
-
-/// The event with which a death and a tree are noted, and its rule.
-const NOTED: &str = "watchbill_detected";
-const DEATH: &str = "worker-gone";
 
 /// How the ground is on which the next attempt would work.
 pub(super) enum Ground {
@@ -197,11 +193,17 @@ fn notes(t: &TaskSeen) -> impl Iterator<Item = &Event> {
         heard.is_some_and(|heard| then.map_or(e.at >= heard, |then| then == heard.0))
     };
     let id = run.map(|run| run.id);
-    let is_death =
-        |t: &Value| t.get("tree").is_some() || t.get("case").and_then(Value::as_str) == Some(DEATH);
+    let is_death = |t: &Value| {
+        t.get("tree").is_some() || t.get("case").and_then(Value::as_str) == Some(Rule::WorkerGone.as_str())
+    };
     let of_death = move |e: &Event| e.trail().is_some_and(is_death);
     t.detail.events.iter().filter(move |e| {
-        e.kind == NOTED && id.is_some() && e.run == id && authorship::is_ours(e) && of_death(e) && stands(e)
+        e.kind == EventKind::Detected
+            && id.is_some()
+            && e.run == id
+            && authorship::is_ours(e)
+            && of_death(e)
+            && stands(e)
     })
 }
 
@@ -261,7 +263,7 @@ impl Rules<'_> {
     }
 
     fn note(&self, t: &TaskSeen, because: String, state: Option<&TreeState>) -> Verdict {
-        let mut verb = Verb::new("note", DEATH, because)
+        let mut verb = Verb::new(StepAction::Note, Rule::WorkerGone, because)
             .fact("run", json!(attempt(&t.detail).map(|r| r.id)))
             .fact("heard", json!(attempt(&t.detail).map(|r| heard(&t.detail, r).0)))
             .fact("gone", json!(t.gone_since.map(|at| at.0)));
@@ -269,14 +271,14 @@ impl Rules<'_> {
             verb = verb.fact("tree", json!(state));
         }
         let run = t.detail.task.current_run;
-        self.step(t, verb, |trail| vec![hermes::noted_in(run, NOTED, json!({}), trail)])
+        self.step(t, verb, |trail| vec![hermes::noted_in(run, EventKind::Detected, json!({}), trail)])
     }
 
     /// The tree changed by other hands since the worker died: what it left is not what is there, so a person looks first.
     pub(super) fn drifted(&self, t: &TaskSeen, look: &Look, drift: &Drift, because: &str) -> Verdict {
         let said = quote::inline(&drift.to_string(), 300);
         let because = format!("{because}; tree-drift, {said}: needs a person");
-        let verb = Verb::new("hand-over", "tree-drift", because)
+        let verb = Verb::new(StepAction::HandOver, Rule::TreeDrift, because)
             .cause(Some(Cause::WorkerGone))
             .proof(look.proof.clone())
             .fact("paths", json!(changes(drift)))
@@ -290,7 +292,7 @@ impl Rules<'_> {
     /// A task over the cap at which the breaker gave up: a person.
     pub(super) fn capped_while_blocked(&self, t: &TaskSeen, died: i64) -> Verdict {
         let because = over_cap(died);
-        let verb = Verb::new("hand-over", "resume-cap", because)
+        let verb = Verb::new(StepAction::HandOver, Rule::ResumeCap, because)
             .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:resume-cap"]));
         self.step(t, verb, |trail| hermes::needs_person(&t.detail, "resume-cap", self.person_for(t), trail))
     }
@@ -298,7 +300,7 @@ impl Rules<'_> {
     /// A running task over the cap: a person.
     pub(super) fn capped(&self, t: &TaskSeen, look: &Look, died: i64, because: &str) -> Verdict {
         let because = format!("{because}; {}", over_cap(died));
-        let verb = Verb::new("hand-over", "resume-cap", because)
+        let verb = Verb::new(StepAction::HandOver, Rule::ResumeCap, because)
             .cause(Some(Cause::WorkerGone))
             .proof(look.proof.clone())
             .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:resume-cap"]));

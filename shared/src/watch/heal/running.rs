@@ -5,8 +5,8 @@ use serde_json::json;
 use super::resume::{self, Ground};
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict, history, hold};
-use crate::board::Status;
 use crate::board::hermes;
+use crate::board::{Rule, Status, StepAction};
 use crate::cause::{Cause, Owner};
 use crate::config::span::seconds;
 use crate::host::{Life, Look, Orphan, Proof};
@@ -21,9 +21,6 @@ use crate::time::{Time, words};
 /// working hours has done so by then, and no night is lost altogether.
 const BLIND: i64 = 6 * 3_600;
 
-/// The word for it.
-const UNREADABLE: &str = "log-unreadable";
-
 /// Why a task is parked, and when its provider answers again where its log says so.
 pub(super) struct Hold {
     pub(super) cause: Cause,
@@ -32,7 +29,7 @@ pub(super) struct Hold {
 
 /// What is dead about a running row.
 struct Death<'a> {
-    case: &'a str,
+    case: Rule,
     /// The sentence about the worker, without how long ago.
     what: String,
     /// Proven to be no fault of the task.
@@ -78,12 +75,12 @@ impl Rules<'_> {
             () => None,
         };
         let case = match () {
-            () if orphan_row => "orphan-row",
-            () if look.proof.as_ref().is_some_and(|p| p.start_ticks.is_some()) => "recycled-pid",
-            () => "dead-worker",
+            () if orphan_row => Rule::OrphanRow,
+            () if look.proof.as_ref().is_some_and(|p| p.start_ticks.is_some()) => Rule::RecycledPid,
+            () => Rule::DeadWorker,
         };
         let what = match row.worker_pid {
-            Some(pid) if case == "recycled-pid" => {
+            Some(pid) if case == Rule::RecycledPid => {
                 format!("worker {pid} gone, its pid is another process now")
             }
             Some(pid) => format!("worker {pid} gone"),
@@ -129,7 +126,7 @@ impl Rules<'_> {
             };
         }
         let what = format!("no worker known, claim ran out {} ago", words(over));
-        self.bury(t, Death { case: "no-pid", what, excused: Some("its worker was never recorded"), look })
+        self.bury(t, Death { case: Rule::NoPid, what, excused: Some("its worker was never recorded"), look })
     }
 
     /// A session whose server was started again is dead like a worker whose process is: no word of its claim can change that.
@@ -142,7 +139,7 @@ impl Rules<'_> {
             }
             return Verdict::Leave(format!("{what}; quiet for {} only", words(quiet)));
         }
-        let (case, excused) = ("session-orphaned", Some("its server was started again since"));
+        let (case, excused) = (Rule::SessionOrphaned, Some("its server was started again since"));
         self.bury(t, Death { case, what: what.to_owned(), excused, look })
     }
 
@@ -196,7 +193,7 @@ impl Rules<'_> {
         let excused =
             death.excused.filter(|_| may_excuse && tally.uncounted < i64::from(self.policy.max_uncounted));
         let verb = |because| {
-            Verb::new("requeue", death.case, because)
+            Verb::new(StepAction::Requeue, death.case, because)
                 .cause(Some(Cause::WorkerGone))
                 .proof(death.look.proof.clone())
         };
@@ -219,7 +216,7 @@ impl Rules<'_> {
                 let mut verb = verb(format!("{because} (failure {failures} of {limit})"));
                 let blocks = failures >= limit;
                 if blocks {
-                    verb.action = "block";
+                    verb.action = StepAction::Block;
                 } else {
                     verb = verb.fact("transitions", resume::resumed(t));
                 }
@@ -283,10 +280,18 @@ impl Rules<'_> {
             ));
         }
         let because = format!("{what}, for {}: needs a person", words(waited));
-        let verb = Verb::new("hand-over", UNREADABLE, because).cause(Some(Cause::WorkerGone)).proof(proof);
+        let verb = Verb::new(StepAction::HandOver, Rule::LogUnreadable, because)
+            .cause(Some(Cause::WorkerGone))
+            .proof(proof);
         let person = self.person_for(t);
         self.step(t, verb, |trail| {
-            hermes::handed_to_person(&t.detail, Cause::WorkerGone, UNREADABLE, person, trail)
+            hermes::handed_to_person(
+                &t.detail,
+                Cause::WorkerGone,
+                Rule::LogUnreadable.as_str(),
+                person,
+                trail,
+            )
         })
     }
 
@@ -295,7 +300,7 @@ impl Rules<'_> {
     pub(super) fn park(
         &self,
         t: &TaskSeen,
-        case: &str,
+        case: Rule,
         proof: Option<Proof>,
         Hold { cause, resets }: Hold,
         because: &str,
@@ -303,7 +308,7 @@ impl Rules<'_> {
         let held = tally(&t.detail, seconds(self.policy.decay)).holds;
         if held >= i64::from(self.policy.max_resets) {
             let because = format!("{because}; held {held} times already, a person must look");
-            let verb = Verb::new("hand-over", case, because).cause(Some(cause)).proof(proof);
+            let verb = Verb::new(StepAction::HandOver, case, because).cause(Some(cause)).proof(proof);
             let verb = verb.fact("handed_over", json!(true));
             return self.step(t, verb, |trail| {
                 hermes::handed_to_person(&t.detail, cause, "hold-cap", self.person_for(t), trail)
@@ -320,7 +325,7 @@ impl Rules<'_> {
             Some(over) => format!("{because}; that was over at {}", over.local_clock()),
             None => format!("{because}; held until {}", until.local_clock()),
         };
-        let verb = Verb::new("park", case, because).cause(Some(cause)).proof(proof);
+        let verb = Verb::new(StepAction::Park, case, because).cause(Some(cause)).proof(proof);
         let verb = verb.fact("hold", hold(cause, &key, now, until));
         self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail))
     }

@@ -9,7 +9,7 @@ use super::resume;
 use super::running::Hold;
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
-use crate::board::{Detail, Event, Status, claimer_pid, hermes};
+use crate::board::{Detail, Event, EventKind, Rule, Status, StepAction, claimer_pid, hermes};
 use crate::cause::{Cause, Owner};
 use crate::config::span::seconds;
 use crate::distress::{is_card, is_card_title};
@@ -100,7 +100,8 @@ impl Rules<'_> {
     pub(super) fn gave_up(&self, t: &TaskSeen, resets: &mut Resets) -> Verdict {
         let d = &t.detail;
         if hermes::is_sticky(&d.events) {
-            let block = d.events.iter().rev().find(|e| e.kind == "blocked" && authorship::is_ours(e));
+            let block =
+                d.events.iter().rev().find(|e| e.kind == EventKind::Blocked && authorship::is_ours(e));
             let why = block.and_then(|e| e.payload.get("cause")?.as_str());
             let by_hand = || "blocked by hand; only a person lifts that".to_owned();
             return Verdict::Leave(why.map_or_else(by_hand, |why| format!("needs a person: {why}")));
@@ -147,7 +148,7 @@ impl Rules<'_> {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
         if let Some(why) = self.used_up(d, tally.resets) {
-            return self.escalate(t, "crash-loop", Some(cause), why);
+            return self.escalate(t, Rule::CrashLoop, Some(cause), why);
         }
         let wait = backoff(
             seconds(self.policy.backoff),
@@ -173,12 +174,14 @@ impl Rules<'_> {
         };
         let restarted = self.dispatcher_restarted(t);
         let uncounted = restarted && tally.uncounted < i64::from(self.policy.max_uncounted);
-        let case = if restarted { "dispatcher-restart" } else { "crash-loop" };
+        let case = if restarted { Rule::DispatcherRestart } else { Rule::CrashLoop };
         let count = if uncounted { String::new() } else { format!(", reset {}", tally.resets + 1) };
         let because = format!("gave up {} ago on {}{count}", words(waited), cause.as_str());
         let proof = t.worker.as_ref().and_then(|w| w.proof.clone());
-        let mut verb =
-            Verb::new("reset", case, because).cause(Some(cause)).proof(proof).fact("died", json!(died.0));
+        let mut verb = Verb::new(StepAction::Reset, case, because)
+            .cause(Some(cause))
+            .proof(proof)
+            .fact("died", json!(died.0));
         verb = if uncounted {
             verb.fact("uncounted", json!(tally.uncounted + 1))
         } else {
@@ -205,12 +208,22 @@ impl Rules<'_> {
     fn unexplained(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
         let by_hand = d.events.iter().rev().find(|e| {
-            matches!(e.kind.as_str(), "status" | "unblocked" | "promoted" | "promoted_manual" | "claimed")
+            matches!(
+                e.kind,
+                EventKind::Status
+                    | EventKind::Unblocked
+                    | EventKind::Promoted
+                    | EventKind::PromotedManual
+                    | EventKind::Claimed
+            )
         });
         let leave = || Verdict::Leave("blocked, but not by the failure breaker".into());
         let limit = hermes::breaker(&d.task, self.failure_limit()).0;
         // A hand on the dashboard leaves a word of its own.
-        if by_hand.is_some_and(|e| e.kind == "status") || d.task.failures < limit || !d.cards.is_empty() {
+        if by_hand.is_some_and(|e| e.kind == EventKind::Status)
+            || d.task.failures < limit
+            || !d.cards.is_empty()
+        {
             return leave();
         }
         let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
@@ -222,7 +235,7 @@ impl Rules<'_> {
             d.task.failures,
             touched.local_clock()
         );
-        let verb = Verb::new("hand-over", "unexplained-block", because);
+        let verb = Verb::new(StepAction::HandOver, Rule::UnexplainedBlock, because);
         let person = self.person_for(t);
         self.step(t, verb, |trail| hermes::needs_person(d, "unexplained-block", person, trail))
     }
@@ -258,9 +271,10 @@ impl Rules<'_> {
             .then(|| format!("reset {resets} times and failed again"))
     }
 
-    fn escalate(&self, t: &TaskSeen, case: &'static str, cause: Option<Cause>, why: String) -> Verdict {
+    fn escalate(&self, t: &TaskSeen, case: Rule, cause: Option<Cause>, why: String) -> Verdict {
         let verb =
-            Verb::new("escalate", case, format!("{why}; left to a person or an orchestrator")).cause(cause);
+            Verb::new(StepAction::Escalate, case, format!("{why}; left to a person or an orchestrator"))
+                .cause(cause);
         self.step(t, verb, hermes::escalated)
     }
 
@@ -304,17 +318,19 @@ impl Rules<'_> {
                 LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
                     let because = format!("{because}; its log ends on {}", e.cause.as_str());
                     let why = Hold { cause: e.cause, resets: e.resets };
-                    return self.park(t, "leaked-claim", None, why, &because);
+                    return self.park(t, Rule::LeakedClaim, None, why, &because);
                 }
                 _ => {}
             }
             if let Some(card) = d.cards.first() {
                 let because = format!("{because}; its distress card {card} is open");
                 let why = Hold { cause: Cause::WorkerGone, resets: None };
-                return self.park(t, "leaked-claim", None, why, &because);
+                return self.park(t, Rule::LeakedClaim, None, why, &because);
             }
         }
-        self.step(t, Verb::new("release", "leaked-claim", because), |trail| hermes::leak_cleared(d, trail))
+        self.step(t, Verb::new(StepAction::Release, Rule::LeakedClaim, because), |trail| {
+            hermes::leak_cleared(d, trail)
+        })
     }
 
     /// A ready row that Hermes' respawn guard holds for ever because of a word in its failure text (#73369, #117009).
@@ -363,12 +379,13 @@ impl Rules<'_> {
             return Verdict::Leave("escalated; a person or an orchestrator decides".into());
         }
         if let Some(why) = self.used_up(d, tally.resets) {
-            return self.escalate(t, "guard-jam", named, why);
+            return self.escalate(t, Rule::GuardJam, named, why);
         }
         let because =
             format!("held by Hermes' guard for {} over a text that is no credential error", words(jammed));
-        let verb =
-            Verb::new("clear", "guard-jam", because).cause(named).fact("reset", json!(tally.resets + 1));
+        let verb = Verb::new(StepAction::Clear, Rule::GuardJam, because)
+            .cause(named)
+            .fact("reset", json!(tally.resets + 1));
         let note = "The failure text of the last attempt was cleared by heal: it only looked like a credential error, \
                     and kept the dispatcher from starting this task.";
         self.step(t, verb, |trail| {
@@ -392,7 +409,7 @@ impl Rules<'_> {
         if d.parents.is_empty() {
             return Verdict::Leave("waits in todo without a parent".into());
         }
-        let verb = Verb::new("promote", "unpromoted", "everything it waits for is done".into());
+        let verb = Verb::new(StepAction::Promote, Rule::Unpromoted, "everything it waits for is done".into());
         self.step(t, verb, |trail| hermes::promoted(d, trail))
     }
 
@@ -433,14 +450,15 @@ impl Rules<'_> {
         if is_undecided(d, event, hold) || (by_card && !cause.is_some_and(Cause::is_provider_pressure)) {
             let because =
                 format!("held for {held}, and its card was closed without a decision: needs a person");
-            let verb = Verb::new("hand-over", "no-decision", because).cause(cause);
+            let verb = Verb::new(StepAction::HandOver, Rule::NoDecision, because).cause(cause);
             return self
                 .step(t, verb, |trail| hermes::needs_person(d, "no-decision", self.person_for(t), trail));
         }
         if let Some(why) = self.refused_key(d) {
             return Verdict::Leave(why);
         }
-        let verb = Verb::new("resume", "hold-over", format!("held for {held}, the hold is over"));
+        let verb =
+            Verb::new(StepAction::Resume, Rule::HoldOver, format!("held for {held}, the hold is over"));
         self.step(t, verb, |trail| hermes::unblocked(d, trail))
     }
 }
@@ -468,7 +486,7 @@ impl Rules<'_> {
         let because = format!(
             "held for {held}, the hold is over; marked `watchbill: no-heal`, and left alone from here on"
         );
-        let verb = Verb::new("resume", "hold-over", because);
+        let verb = Verb::new(StepAction::Resume, Rule::HoldOver, because);
         Some(self.step(t, verb, |trail| hermes::unblocked(d, trail)))
     }
 
@@ -500,7 +518,7 @@ fn is_undecided(d: &Detail, scheduled: &Event, hold: &serde_json::Value) -> bool
     let named = hold.get("card").and_then(serde_json::Value::as_str);
     let since = d.events.iter().rposition(|e| e == scheduled).unwrap_or(0);
     let linked = |id: &str| {
-        let later = d.events[since..].iter().filter(|e| e.kind == "linked");
+        let later = d.events[since..].iter().filter(|e| e.kind == EventKind::Linked);
         later.filter_map(|e| e.payload.get("parent")?.as_str()).any(|parent| parent == id)
     };
     let made = d.cards_made.iter().map(|c| (c.id.as_str(), &c.status, c.created_at >= scheduled.at));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::seen::{Recent, Seen, TaskSeen, suspect};
 use super::{Policy, decide, history};
-use crate::board::{Change, Comment, Event, Kin, Run, Status, Task};
+use crate::board::{Change, Comment, Event, EventKind, Kin, Run, Status, Task};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::config::span::seconds;
@@ -272,7 +272,7 @@ fn says(t: TaskSeen, want: &str) {
 
 fn kinds(d: &Decision) -> String {
     let event = |c: &Change| match c {
-        Change::AddEvent { kind, .. } => Some(kind.clone()),
+        Change::AddEvent { kind, .. } => Some(kind.to_string()),
         _ => None,
     };
     d.steps.iter().flat_map(|s| s.changes.iter().filter_map(event)).collect::<Vec<_>>().join(" ")
@@ -670,7 +670,7 @@ fn holds_grow_end_and_are_bounded() {
         with!(hold(NOW.0 - 1, "heal"), |t| {
             let (id, title) = ("t_0000cafe".into(), "[BLOCKED] t_00000001 rate_limited".into());
             t.detail.parents = vec![Kin { id, title, status: Status::Done }];
-            let held = t.detail.events.iter().position(|e| e.kind == "scheduled").unwrap();
+            let held = t.detail.events.iter().position(|e| e.kind == EventKind::Scheduled).unwrap();
             for (when, parent) in events {
                 let link = event("linked", 500, json!({"parent": parent}));
                 t.detail.events.insert(if when == "later" { held + 1 } else { held }, link);
@@ -725,7 +725,7 @@ fn crash_loops_are_reset_and_then_escalated_once() {
     says(resets(3, Some(ours("watchbill_escalated", 80_000, json!({})))), "- escalated");
     // Somebody took it up again: from the top.
     let again = with!(resets(3, None), |t| {
-        let gave_up = t.detail.events.iter().position(|e| e.kind == "gave_up").unwrap();
+        let gave_up = t.detail.events.iter().position(|e| e.kind == EventKind::GaveUp).unwrap();
         t.detail.events.insert(gave_up, ours("watchbill_escalated", 94_000, json!({})));
         let gave_up = gave_up + 1;
         t.detail.events.insert(gave_up, event("unblocked", 93_000, Value::Null));
@@ -838,7 +838,7 @@ fn a_host_that_starts_no_worker_is_told_once_after_an_hour() {
     let told = with!(t, |t| {
         let at = t.detail.events.len() - 4;
         let word = json!({"by": "heal", "key": "host-refuses", "watchbill": {"because": "x"}});
-        t.detail.events.insert(at, event(needs_operator::TOLD, 400, word));
+        t.detail.events.insert(at, event(EventKind::Detected, 400, word));
     });
     says(told.clone(), "- this host has refused");
     assert!(needs_operator::waits(&told.detail).is_some());
@@ -851,7 +851,7 @@ fn a_host_that_starts_no_worker_is_told_once_after_an_hour() {
     assert!(needs_operator::waits(&began.detail).is_none());
     says(began, "");
     let counted = with!(refused_by_host(13), |t| {
-        for e in t.detail.events.iter_mut().filter(|e| e.kind == "spawn_failed") {
+        for e in t.detail.events.iter_mut().filter(|e| e.kind == EventKind::SpawnFailed) {
             e.payload = json!({"error": "no scope", "failures": 1});
         }
     });
@@ -1366,7 +1366,7 @@ fn a_hold_of_ours_ends_also_where_somebody_marked_the_task_since() {
     let due = |change: &dyn Fn(&mut TaskSeen)| {
         let mut t = marked(0, "synthesize-distress");
         change(&mut t);
-        decided(t).steps.first().map(|s| s.action.clone())
+        decided(t).steps.first().map(|s| s.action.to_string())
     };
     assert_eq!(due(&|t| t.detail.task.status = Status::Ready), None);
     let card = |t: &mut TaskSeen| t.detail.task.title = "[BLOCKED] t_00000009 rate_limited".into();

@@ -2,15 +2,12 @@
 
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
-use crate::board::{Detail, Event, hermes};
+use crate::board::{Detail, Event, EventKind, Rule, StepAction, hermes};
 use crate::policy::{authorship, needs_operator};
 use crate::time::{Time, words};
 
 /// Seconds for which a host may refuse to start a worker before a person is told: Hermes counts no such refusal and tries for ever.
 const REFUSED: i64 = 3_600;
-
-/// The word for the heartbeat of an earlier worker.
-const INHERITED: &str = "inherited-heartbeat";
 
 impl Rules<'_> {
     pub(super) fn ready(&self, t: &TaskSeen) -> Verdict {
@@ -49,7 +46,7 @@ impl Rules<'_> {
             "its last worker's heartbeat of {} ago would be taken for the next one's silence",
             words(self.seen.now.since(at))
         );
-        self.step(t, Verb::new("clear", INHERITED, because), |trail| {
+        self.step(t, Verb::new(StepAction::Clear, Rule::InheritedHeartbeat, because), |trail| {
             hermes::heartbeat_cleared(&t.detail, trail)
         })
     }
@@ -58,8 +55,9 @@ impl Rules<'_> {
 /// Since when the host has refused every start of a task's worker.
 fn refused_since(d: &Detail) -> Option<Time> {
     let is_refusal = |e: &Event| {
-        e.kind == "spawn_failed" && e.payload.get("infrastructure").and_then(|v| v.as_bool()) == Some(true)
+        e.kind == EventKind::SpawnFailed
+            && e.payload.get("infrastructure").and_then(|v| v.as_bool()) == Some(true)
     };
-    let goes_on = |e: &&Event| is_refusal(e) || e.kind == "claimed" || !authorship::is_turn(e);
+    let goes_on = |e: &&Event| is_refusal(e) || e.kind == EventKind::Claimed || !authorship::is_turn(e);
     d.events.iter().rev().take_while(goes_on).filter(|e| is_refusal(e)).last().map(|e| e.at)
 }

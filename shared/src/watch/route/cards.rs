@@ -10,7 +10,7 @@ use super::Rules;
 use super::decisions::says_on;
 use super::holds::is_claimed;
 use super::seen::CardSeen;
-use crate::board::{Detail, Status, hermes};
+use crate::board::{Detail, EventKind, Rule, Status, StepAction, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, id_word};
 use crate::policy::authorship::{self, HAND, our_hold};
@@ -66,7 +66,7 @@ impl<'a> Rules<'a> {
         let sources = self.sources(d);
         if let Some(why) = self.is_over(d, &sources) {
             sources.iter().for_each(|s| self.before_promotion(s, d));
-            let why = self.with_refusal(card, Why::new("moved-on", why));
+            let why = self.with_refusal(card, Why::new(Rule::MovedOn, why));
             let mut step = self.scribe.closed(d, &why);
             let touched = sources.iter().map(|s| &s.task.id).filter(|id| self.touched.contains(*id));
             step.after = if is_incident(d) { touched.cloned().collect() } else { Vec::new() };
@@ -86,7 +86,7 @@ impl<'a> Rules<'a> {
         }
         if let Some(asks) = self.is_second(d, sources[0]) {
             let why = format!("card {asks} asks about {} already", sources[0].task.id);
-            let step = self.scribe.closed(d, &self.with_refusal(card, Why::new("second-card", why)));
+            let step = self.scribe.closed(d, &self.with_refusal(card, Why::new(Rule::SecondCard, why)));
             return self.push(step);
         }
         if let Some(step) = self.made_whole(d, sources[0], orchestrators) {
@@ -152,7 +152,8 @@ impl<'a> Rules<'a> {
         }
         if is_incident(card) {
             let joined = sources.iter().flat_map(|d| &d.events).filter(|e| {
-                e.kind == "linked" && e.payload.get("parent").and_then(Value::as_str) == Some(&card.task.id)
+                e.kind == EventKind::Linked
+                    && e.payload.get("parent").and_then(Value::as_str) == Some(&card.task.id)
             });
             let last = joined.map(|e| e.at).max().unwrap_or(card.task.created_at).max(card.task.created_at);
             if self.seen.now.since(last) < QUIET {
@@ -165,7 +166,8 @@ impl<'a> Rules<'a> {
     /// Whether the runtime tries a refused task again by itself, with the profile it has: seconds after it died, and mostly
     /// into the same wall. Only an attempt that lasts is another story; a card for each would use all of a day up.
     fn is_tried_again(&self, d: &Detail, card: &Detail) -> bool {
-        let created = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZE_DISTRESS));
+        let created =
+            card.events.iter().find(|e| e.kind == EventKind::Created && e.by() == Some(SYNTHESIZE_DISTRESS));
         let trail = created.and_then(|e| e.trail());
         let text = |key: &str| trail.and_then(|t| t.get(key)).and_then(Value::as_str);
         let Some(run) = d.current_run().filter(|_| text("case") == Some("repeated")) else { return false };
@@ -179,8 +181,10 @@ impl<'a> Rules<'a> {
         let source = named(card);
         let Some(own) = card.parents.iter().find(|p| Some(&p.id) == source.as_ref()) else { return };
         let why =
-            Why::new("normalise", format!("{} waited for {}, which waits for it", card.task.id, own.id));
-        let step = self.scribe.step(card, "normalise", &why, |t| hermes::unlinked(&card.task.id, &own.id, t));
+            Why::new(Rule::Normalise, format!("{} waited for {}, which waits for it", card.task.id, own.id));
+        let step = self
+            .scribe
+            .step(card, StepAction::Normalise, &why, |t| hermes::unlinked(&card.task.id, &own.id, t));
         self.push(step);
     }
 
@@ -190,7 +194,8 @@ impl<'a> Rules<'a> {
         let t = &source.task;
         let stopped = matches!(t.status, Status::Blocked | Status::Scheduled | Status::Todo);
         let parted = |e: &crate::board::Event| {
-            e.kind == "unlinked" && e.payload.get("parent").and_then(Value::as_str) == Some(&card.task.id)
+            e.kind == EventKind::Unlinked
+                && e.payload.get("parent").and_then(Value::as_str) == Some(&card.task.id)
         };
         let known = source.parents.iter().any(|p| p.id == card.task.id) || source.events.iter().any(parted);
         // Ours are tied by whoever makes them. A stranger's word parks nobody, and what waits itself would close a circle.
@@ -200,10 +205,11 @@ impl<'a> Rules<'a> {
         if !stopped || known || left || t.claim_lock.is_some() || self.hands_off(source).is_some() {
             return;
         }
-        let why = Why::new("normalise", format!("waits for its card {}", card.task.id))
+        let why = Why::new(Rule::Normalise, format!("waits for its card {}", card.task.id))
             .fact("card", json!(card.task.id));
-        let step =
-            self.scribe.step(source, "link", &why, |trail| hermes::linked_as_is(&t.id, &card.task.id, trail));
+        let step = self
+            .scribe
+            .step(source, StepAction::Link, &why, |trail| hermes::linked_as_is(&t.id, &card.task.id, trail));
         self.push(step);
     }
 
@@ -225,25 +231,25 @@ impl<'a> Rules<'a> {
 }
 
 /// Kinds of events after which a card stands differently.
-fn is_turn(kind: &str) -> bool {
+fn is_turn(kind: &EventKind) -> bool {
     matches!(
         kind,
-        "gave_up"
-            | "blocked"
-            | "block_loop_detected"
-            | "unblocked"
-            | "promoted"
-            | "promoted_manual"
-            | "specified"
-            | "claimed"
-            | "scheduled"
-            | "created"
+        EventKind::GaveUp
+            | EventKind::Blocked
+            | EventKind::BlockLoopDetected
+            | EventKind::Unblocked
+            | EventKind::Promoted
+            | EventKind::PromotedManual
+            | EventKind::Specified
+            | EventKind::Claimed
+            | EventKind::Scheduled
+            | EventKind::Created
     )
 }
 
 /// Somebody gave it to somebody after it was made; they meant it.
 fn was_given(card: &Detail) -> bool {
-    card.events.iter().any(|e| e.kind == "assigned" && !authorship::is_ours(e))
+    card.events.iter().any(|e| e.kind == EventKind::Assigned && !authorship::is_ours(e))
 }
 
 /// How a task has gone on since its card was made, if it has.
@@ -255,16 +261,20 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     if authorship::has_left(d, &card.task.id) {
         return Some(format!("{} was taken off it", t.id));
     }
-    let made = card.events.iter().find(|e| e.kind == "created" && e.by() == Some(SYNTHESIZE_DISTRESS));
+    let made =
+        card.events.iter().find(|e| e.kind == EventKind::Created && e.by() == Some(SYNTHESIZE_DISTRESS));
     let fact = |key: &str| made.and_then(|e| e.trail()?.get(key)?.as_str());
-    let word = fact("word").filter(|_| fact("case") == Some(session::SESSION));
+    let word = fact("word").filter(|_| fact("case") == Some(Rule::Session.as_str()));
     if word.is_some_and(|word| session::has_ended(d, word)) {
         return Some(format!("{} goes on: what was found of its session has ended", t.id));
     }
     let run = d.newest_run().filter(|r| t.status == Status::Running && r.ended_at.is_none());
     // Another attempt than the one the card was written about.
-    let about =
-        card.events.iter().find(|e| e.kind == "created").and_then(|e| e.payload.get("run_id")?.as_i64());
+    let about = card
+        .events
+        .iter()
+        .find(|e| e.kind == EventKind::Created)
+        .and_then(|e| e.payload.get("run_id")?.as_i64());
     if let Some(run) = run.filter(|r| r.started_at > since && about.is_none_or(|a| r.id > a)) {
         let who = run.profile.as_deref().unwrap_or("somebody");
         return Some(format!("{} runs again, with {who}", t.id));

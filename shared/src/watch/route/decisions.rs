@@ -7,12 +7,14 @@ use serde_json::{Value, json};
 
 use super::Rules;
 use super::seen::CardSeen;
-use crate::board::{Change, Detail, Event, FirstEvent, NewTask, Run, Status, Step, hermes};
+use crate::board::{
+    Change, Detail, Event, EventKind, FirstEvent, NewTask, Rule, Run, Status, Step, StepAction, hermes,
+};
 use crate::cause::Cause;
 use crate::distress::decision::{self, Action, Child, Decision};
 use crate::distress::{self, Blocker, id_word, shown_id};
 use crate::policy::authorship::{self, HAND, our_hold};
-use crate::policy::cards::identity::{UNANSWERED, is_ours, since_card, sources_of, titled};
+use crate::policy::cards::identity::{is_ours, since_card, sources_of, titled};
 use crate::policy::cards::steps::card_id;
 use crate::policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
 use crate::policy::routing::router::{Choice, Release, Target};
@@ -21,12 +23,10 @@ use crate::time::{Time, words};
 
 /// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
 const GRACE: i64 = 600;
-/// The event that says that a card's decision was dealt with.
-const DECIDED: &str = "watchbill_decided";
 
 /// Whether a finished card has nothing to say: it was one of us who closed it.
 fn is_settled(card: &Detail) -> bool {
-    card.events.iter().rev().find(|e| e.kind == "completed").is_some_and(authorship::is_ours)
+    card.events.iter().rev().find(|e| e.kind == EventKind::Completed).is_some_and(authorship::is_ours)
 }
 
 /// When what a finished card says was dealt with; what it said before it was opened again does not count.
@@ -35,8 +35,8 @@ pub(super) fn read_at(card: &Detail) -> Option<Time> {
 }
 
 fn read_in(card: &Detail) -> Option<&Event> {
-    let from = card.events.iter().rposition(|e| e.kind == "completed").unwrap_or(0);
-    card.events[from..].iter().rev().find(|e| e.kind == DECIDED && authorship::is_ours(e))
+    let from = card.events.iter().rposition(|e| e.kind == EventKind::Completed).unwrap_or(0);
+    card.events[from..].iter().rev().find(|e| e.kind == EventKind::DecisionNoted && authorship::is_ours(e))
 }
 
 /// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
@@ -179,7 +179,7 @@ impl<'a> Rules<'a> {
         // A hold that only kept it for its card (`worker_gone`) does not say what stopped it; how its provider stands does.
         let cause = our_hold(d).and_then(|(e, _)| authorship::cause_in(e.trail()?));
         let cause = cause.filter(|c: &Cause| c.blocker_type().is_some());
-        let why = Why::new("decision", because).cause(cause).fact("decided_by", json!(card.task.id));
+        let why = Why::new(Rule::Decision, because).cause(cause).fact("decided_by", json!(card.task.id));
         match &one.action {
             Action::Human => Ok(vec![self.scribe.person(d, "orchestrator", why, &Parting::Free)]),
             Action::Reassign(to) => {
@@ -291,7 +291,7 @@ impl<'a> Rules<'a> {
         let note =
             format!("Split on card {} into {}; this task waits for them.", card.task.id, ids.join(", "));
         let scribe = self.scribe;
-        Ok(scribe.step(d, "split", &why, |trail| {
+        Ok(scribe.step(d, StepAction::Split, &why, |trail| {
             let mut changes = Vec::new();
             for (i, (id, child, to)) in made.iter().enumerate() {
                 changes.push(self.child_task((d, card), id, (i, child, to), trail));
@@ -333,15 +333,15 @@ impl<'a> Rules<'a> {
             "assignee": to, "status": status, "parents": [], "tenant": task.tenant,
             "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null, "source_task": d.task.id,
         });
-        let first = |kind: &str, payload: Value| FirstEvent { kind: kind.into(), payload };
-        let mut events = vec![first("created", hermes::payload(trail, keys))];
+        let first = |kind: EventKind, payload: Value| FirstEvent { kind, payload };
+        let mut events = vec![first(EventKind::Created, hermes::payload(trail, keys))];
         if let Some((entry, _)) = held {
             let until = entry.until.max(self.seen.now.plus(60));
             let mut trail = trail.clone();
             trail.cause = Some(entry.cause);
             trail.more.insert("hold".into(), hold(entry.cause.as_str(), &entry.id, self.seen.now, until));
             let keys = json!({"until": until.0, "cause": entry.cause, "reason": trail.because});
-            events.push(first("scheduled", hermes::payload(&trail, keys)));
+            events.push(first(EventKind::Scheduled, hermes::payload(&trail, keys)));
         }
         Change::AddAnother { id: id.into(), status, task: Box::new(task), events, done: None }
     }
@@ -410,7 +410,7 @@ impl<'a> Rules<'a> {
                 continue;
             }
             // synthesize-distress asks again as often as that is allowed. Who stopped by its own hand asked for this card alone.
-            let told = |e: &&Event| e.kind == UNANSWERED && authorship::is_ours(e);
+            let told = |e: &&Event| e.kind == EventKind::Unanswered && authorship::is_ours(e);
             let this = |e: &&Event| e.payload.get("card").and_then(Value::as_str) == Some(&card.task.id);
             let here = d.events.iter().filter(told).filter(this).map(|e| e.at).next_back();
             // Whichever of its cards it was left to be asked again for: that takes its time.
@@ -420,16 +420,17 @@ impl<'a> Rules<'a> {
             }
             let asked = d.events.iter().filter(told).count() + 1;
             let most = usize::try_from(self.config.routing.max_asks).unwrap_or(usize::MAX);
-            let by_hand =
-                d.events.iter().rev().find(|e| e.kind == "blocked").and_then(|e| e.by()) == Some(HAND);
+            let by_hand = d.events.iter().rev().find(|e| e.kind == EventKind::Blocked).and_then(|e| e.by())
+                == Some(HAND);
             if asked < most && !by_hand && here.is_none() {
                 if self.is_due(d) {
                     continue;
                 }
-                let why = Why::new("no-decision", format!("card {} was completed {how}", card.task.id));
+                let why = Why::new(Rule::NoDecision, format!("card {} was completed {how}", card.task.id));
                 let keys = json!({"card": card.task.id});
-                let step =
-                    self.scribe.step(d, "ask-again", &why, |t| vec![hermes::noted(UNANSWERED, keys, t)]);
+                let step = self.scribe.step(d, StepAction::AskAgain, &why, |t| {
+                    vec![hermes::noted(EventKind::Unanswered, keys, t)]
+                });
                 self.push(step);
                 continue;
             }
@@ -437,7 +438,7 @@ impl<'a> Rules<'a> {
                 self.decision.findings.push(mend);
             }
             let because = format!("its card {} was completed {how}", card.task.id);
-            let why = Why::new("no-decision", because).fact("card", json!(card.task.id));
+            let why = Why::new(Rule::NoDecision, because).fact("card", json!(card.task.id));
             let step = self.scribe.person(d, "no-decision", why, &Parting::Free);
             self.push(step);
         }
@@ -460,11 +461,11 @@ impl<'a> Rules<'a> {
             self.decision.findings.push(format!("card {id}: its decision was refused: {}", list(refused)));
         }
         let said = quote::inline(&said.join(" "), 1_500);
-        let why = Why::new("decision", said.clone()).fact("accepted", json!(done.len()));
+        let why = Why::new(Rule::Decision, said.clone()).fact("accepted", json!(done.len()));
         let why = why.fact("refused", json!(refused.len()));
-        let mut step = self.scribe.step(card, "note-decision", &why, |trail| {
+        let mut step = self.scribe.step(card, StepAction::NoteDecision, &why, |trail| {
             let keys = json!({"accepted": done.len(), "refused": refused.len()});
-            let mut changes = vec![hermes::noted(DECIDED, keys, trail)];
+            let mut changes = vec![hermes::noted(EventKind::DecisionNoted, keys, trail)];
             changes.extend(hermes::commented(trail.by, &said));
             changes
         });
@@ -488,10 +489,10 @@ fn not_by_orchestrator(
     orchestrators: &[String],
     own_board: bool,
 ) -> Option<String> {
-    let began = |kind: &str| card.events.iter().any(|e| e.kind == kind && e.run == Some(run.id));
+    let began = |kind: EventKind| card.events.iter().any(|e| e.kind == kind && e.run == Some(run.id));
     let by = run.profile.as_deref().unwrap_or("nobody");
     // Anybody claims by command line, and the claim bears the assignee's name; only the dispatcher starts a worker.
-    if !began("claimed") || !(own_board || began("spawned")) {
+    if !began(EventKind::Claimed) || !(own_board || began(EventKind::Spawned)) {
         return Some("it was completed without being dispatched".into());
     }
     (!orchestrators.iter().any(|o| o == by))
@@ -504,7 +505,7 @@ fn moved_on(d: &Detail, card: &Detail, given_is_none: bool) -> Option<String> {
     if t.status.frees_children() || t.status == Status::Running || t.status == Status::Review {
         return Some(format!("it moved on: it is {}", t.status));
     }
-    let says = |e: &&Event| says_on(e) && !(given_is_none && e.kind == "assigned");
+    let says = |e: &&Event| says_on(e) && !(given_is_none && e.kind == EventKind::Assigned);
     let decided = since_card(d, card).iter().rev().find(says);
     decided.map(|e| format!("it moved on: {} since the card was made", e.kind))
 }
@@ -516,7 +517,7 @@ fn run_of(card: &Detail) -> Option<i64> {
 
 /// The event with which one of us made a card.
 fn made(card: &Detail) -> Option<&Event> {
-    card.events.iter().find(|e| e.kind == "created").filter(|_| is_ours(card))
+    card.events.iter().find(|e| e.kind == EventKind::Created).filter(|_| is_ours(card))
 }
 
 /// Whether the attempt that a card was written about still runs: it asks about a living worker.
@@ -542,7 +543,7 @@ fn decided_by(e: &Event) -> Option<&str> {
 
 /// Whether somebody else decided about a task by this event.
 pub(super) fn says_on(e: &Event) -> bool {
-    let parked = matches!(e.kind.as_str(), "scheduled" | "archived") && !authorship::is_ours(e);
+    let parked = matches!(e.kind, EventKind::Scheduled | EventKind::Archived) && !authorship::is_ours(e);
     authorship::is_fresh_start(e) || parked
 }
 
@@ -559,9 +560,9 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
     // Moved, set free or handed to a person by one of us since: somebody found an answer.
     // What one of us did with it in the same breath is an answer, and so is what the runtime did later.
     let ours = |e: &&Event| {
-        let turn = matches!(e.kind.as_str(), "unblocked" | "blocked" | "promoted")
+        let turn = matches!(e.kind, EventKind::Unblocked | EventKind::Blocked | EventKind::Promoted)
             // Into other hands alone sets nothing free that is blocked.
-            || (e.kind == "assigned" && d.task.status != Status::Blocked)
+            || (e.kind == EventKind::Assigned && d.task.status != Status::Blocked)
             // Another card's decision about it was carried out, be it that it waits for its provider now.
             || decided_by(e).is_some();
         turn && (e.at > finished || (e.at == finished && authorship::is_ours(e)))
@@ -574,7 +575,7 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
 
 /// When a card was finished; somebody may have written only its state.
 fn finished(card: &Detail) -> Time {
-    let completed = card.events.iter().rev().find(|e| e.kind == "completed").or(card.events.last());
+    let completed = card.events.iter().rev().find(|e| e.kind == EventKind::Completed).or(card.events.last());
     completed.map_or(card.task.created_at, |e| e.at)
 }
 
@@ -592,11 +593,13 @@ fn is_waiting(d: &Detail) -> bool {
 
 /// Given up by the failure breaker, be it at a limit that no decision lifts: somebody must still hear of it.
 fn is_given_up(d: &Detail) -> bool {
-    newest_stop(d).is_some_and(|e| e.kind == "gave_up")
+    newest_stop(d).is_some_and(|e| e.kind == EventKind::GaveUp)
 }
 
 /// Blocked by the attempt that ran then, not by hand.
 pub(super) fn is_by_worker(d: &Detail) -> bool {
-    let newest = d.events.iter().rev().find(|e| e.kind == "blocked");
-    newest.is_some_and(|b| b.run.is_some() && d.events.iter().any(|e| e.kind == "claimed" && e.run == b.run))
+    let newest = d.events.iter().rev().find(|e| e.kind == EventKind::Blocked);
+    newest.is_some_and(|b| {
+        b.run.is_some() && d.events.iter().any(|e| e.kind == EventKind::Claimed && e.run == b.run)
+    })
 }

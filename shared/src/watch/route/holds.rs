@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Rules;
 use crate::board::hermes::{self, CardAbout};
-use crate::board::{Detail, NewTask, Status};
+use crate::board::{Detail, EventKind, NewTask, Rule, Status};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State as Work};
@@ -140,7 +140,7 @@ impl<'a> Rules<'a> {
             (None, Some(cause)) => format!("it was held for {cause}"),
             (None, None) => format!("its card says {}", w.blocker),
         };
-        let why = Why::new("fallback", why).cause(w.cause);
+        let why = Why::new(Rule::Fallback, why).cause(w.cause);
         let parting = match w.tied {
             Tied::Free => self.trail_card(w, to).unwrap_or(Parting::Free),
             tied => part(tied),
@@ -189,7 +189,7 @@ impl<'a> Rules<'a> {
             ..NewTask::default()
         };
         let about = CardAbout { source: &d.task.id, blocker: w.blocker.as_str(), run };
-        let why = Why::new("fallback", summary.clone()).cause(w.cause).fact("source", json!(d.task.id));
+        let why = Why::new(Rule::Fallback, summary.clone()).cause(w.cause).fact("source", json!(d.task.id));
         let made =
             self.scribe.by_trail(&why, |trail| hermes::card_settled(&id, task, about, &summary, trail));
         Some(Parting::Settled { id, made: Box::new(made) })
@@ -231,8 +231,8 @@ impl<'a> Rules<'a> {
         let profile = w.d.task.assignee.as_deref().unwrap_or_default();
         let provider = self.router.profile(profile).id();
         let why = match probe {
-            true => Why::new("probe", format!("the hold of {provider} is over; this one tries first")),
-            false => Why::new("hold-over", format!("{provider} answers again, or its hold is over")),
+            true => Why::new(Rule::Probe, format!("the hold of {provider} is over; this one tries first")),
+            false => Why::new(Rule::HoldOver, format!("{provider} answers again, or its hold is over")),
         };
         let why = why.cause(w.cause);
         let step = self.scribe.released(&mut self.router, w.d, why, &part(w.tied));
@@ -241,7 +241,7 @@ impl<'a> Rules<'a> {
     }
 
     fn give_up(&mut self, w: &Waiting<'a>, why: String) {
-        let why = Why::new("provider-given-up", why).cause(w.cause);
+        let why = Why::new(Rule::ProviderGivenUp, why).cause(w.cause);
         let step = self.scribe.person(w.d, "provider-given-up", why, &part(w.tied));
         self.push(step);
         self.close_own(w, "left to a person");
@@ -251,7 +251,7 @@ impl<'a> Rules<'a> {
     /// under somebody's hand would leave it with nobody.
     fn close_own(&mut self, w: &Waiting<'a>, outcome: &str) {
         let Tied::Own(card) = w.tied else { return };
-        let mut why = Why::new("settled", format!("{}: {outcome}", w.d.task.id));
+        let mut why = Why::new(Rule::Settled, format!("{}: {outcome}", w.d.task.id));
         if let Some(seen) = self.index.card(&card.task.id) {
             why = self.with_refusal(seen, why);
         }
@@ -299,7 +299,7 @@ impl<'a> Rules<'a> {
         let until = until.min(now.plus(most));
         let provider = held.as_ref().map_or_else(|| self.router.profile(profile).id(), |(id, _)| id.clone());
         let because = format!("waits until {}: {}", until.local_clock(), reason(&w.because, held.as_ref()));
-        let mut why = Why::new("provider-hold", because).cause(w.cause);
+        let mut why = Why::new(Rule::ProviderHold, because).cause(w.cause);
         why.facts = remembered(w.d);
         if was_given(w.d) {
             why = why.fact("given", json!(true));
@@ -328,12 +328,12 @@ impl<'a> Rules<'a> {
         let until = entry.until.max(self.seen.now.plus(60));
         let choose = |blocker| self.router.choose(&ask(&self.router, d, blocker, Some(id.clone())));
         if let Some(Choice::Move(to)) = cause.blocker_type().map(choose) {
-            let why = Why::new("fallback", said).cause(Some(cause));
+            let why = Why::new(Rule::Fallback, said).cause(Some(cause));
             let parting = Parting::Closed(card.task.id.clone());
             let step = self.scribe.moved(&mut self.router, d, &to, why, &parting);
             return self.push(step);
         }
-        let why = Why::new("provider-hold", format!("waits until {}: {said}", until.local_clock()));
+        let why = Why::new(Rule::ProviderHold, format!("waits until {}: {said}", until.local_clock()));
         let step = self.scribe.held(d, &id, until, why.cause(Some(cause)));
         self.push(step);
     }
@@ -419,7 +419,7 @@ fn was_given(d: &Detail) -> bool {
         return true;
     }
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);
-    d.events[at..].iter().any(|e| e.kind == "assigned" && authorship::is_fresh_start(e))
+    d.events[at..].iter().any(|e| e.kind == EventKind::Assigned && authorship::is_fresh_start(e))
 }
 
 /// What a longer hold takes over from the one before: which attempt it is about. Not the provider's part: what was seen

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::index::Index;
 use self::seen::Seen;
 use super::watcher::Watcher;
-use crate::board::{Change, Detail, Status, Step};
+use crate::board::{Change, Detail, Rule, Status, Step, StepAction};
 use crate::config::Config;
 use crate::distress;
 use crate::error::Result;
@@ -37,6 +37,43 @@ pub struct RouteBlocked;
 impl Watcher for RouteBlocked {
     type Seen = Seen;
     const IS_REPLAYED: bool = true;
+    const ACTIONS: &'static [StepAction] = &[
+        StepAction::AskAgain,
+        StepAction::CloseCard,
+        StepAction::Extend,
+        StepAction::Give,
+        StepAction::HandOver,
+        StepAction::Link,
+        StepAction::Move,
+        StepAction::Normalise,
+        StepAction::NoteDecision,
+        StepAction::Park,
+        StepAction::ParkCard,
+        StepAction::Probe,
+        StepAction::QueueCard,
+        StepAction::Release,
+        StepAction::Split,
+        StepAction::StandIn,
+        StepAction::Tell,
+    ];
+    const RULES: &'static [Rule] = &[
+        Rule::Decision,
+        Rule::Fallback,
+        Rule::HoldOver,
+        Rule::MovedOn,
+        Rule::NeedsAPerson,
+        Rule::NoDecision,
+        Rule::NoOrchestrator,
+        Rule::Normalise,
+        Rule::Notice,
+        Rule::Probe,
+        Rule::ProviderGivenUp,
+        Rule::ProviderHold,
+        Rule::Queue,
+        Rule::SecondCard,
+        Rule::Settled,
+        Rule::StandIn,
+    ];
 
     fn new(_origin: &BTreeMap<String, String>) -> RouteBlocked {
         RouteBlocked
@@ -146,7 +183,7 @@ impl<'a> Rules<'a> {
             self.router.withdraw(&step.task);
         }
         let ready = |c: &Change| *c == Change::SetStatus(Status::Ready);
-        self.readied += usize::from(step.action == "normalise" && step.changes.iter().any(ready));
+        self.readied += usize::from(step.action == StepAction::Normalise && step.changes.iter().any(ready));
         self.touched.insert(step.task.clone());
         self.decision.steps.push(step);
     }

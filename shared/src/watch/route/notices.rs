@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Rules;
-use crate::board::{Detail, Status, hermes};
+use crate::board::{Detail, EventKind, Rule, Status, StepAction, hermes};
 use crate::distress::{self, id_word};
 use crate::names::is_profile;
 use crate::policy::authorship;
@@ -112,9 +112,9 @@ impl<'a> Rules<'a> {
         if self.touched.contains(&d.task.id) || was_told(d, key) {
             return;
         }
-        let why = Why::new("notice", what).fact("key", json!(key));
-        let step = self.scribe.step(d, "tell", &why, |trail| {
-            vec![hermes::noted("watchbill_detected", json!({"key": key}), trail)]
+        let why = Why::new(Rule::Notice, what).fact("key", json!(key));
+        let step = self.scribe.step(d, StepAction::Tell, &why, |trail| {
+            vec![hermes::noted(EventKind::Detected, json!({"key": key}), trail)]
         });
         self.push(step);
     }
@@ -125,10 +125,10 @@ impl<'a> Rules<'a> {
         if self.touched.contains(&d.task.id) || was_told(d, key) {
             return;
         }
-        let why = Why::new("notice", what).fact("key", json!(key));
-        let step = self.scribe.step(d, "tell", &why, |trail| {
+        let why = Why::new(Rule::Notice, what).fact("key", json!(key));
+        let step = self.scribe.step(d, StepAction::Tell, &why, |trail| {
             let mut changes =
-                vec![hermes::noted("watchbill_detected", json!({"key": key, "mend": mend}), trail)];
+                vec![hermes::noted(EventKind::Detected, json!({"key": key, "mend": mend}), trail)];
             changes.extend(hermes::commented(trail.by, &format!("{what}. What mends it: {mend}")));
             changes
         });
@@ -141,10 +141,10 @@ fn was_told(d: &Detail, key: &str) -> bool {
     let began = d
         .events
         .iter()
-        .rposition(|e| authorship::is_fresh_start(e) || e.kind == "claimed")
+        .rposition(|e| authorship::is_fresh_start(e) || e.kind == EventKind::Claimed)
         .map_or(0, |i| i + 1);
     let says = |e: &crate::board::Event| {
-        e.kind == "watchbill_detected"
+        e.kind == EventKind::Detected
             && authorship::is_ours(e)
             && e.payload.get("key").and_then(Value::as_str) == Some(key)
     };
@@ -163,12 +163,12 @@ mod tests {
 
     #[test]
     fn only_our_own_word_of_this_key_in_this_episode_was_told() {
-        let of_claim = || event("claimed", 60, json!({"lock": "h:1"}));
+        let of_claim = || event(EventKind::Claimed, 60, json!({"lock": "h:1"}));
         for (events, told) in [
             (vec![said("watchbill_detected", "route-blocked", "a")], true),
             (vec![said("watchbill_detected", "route-blocked", "b")], false),
             (vec![said("watchbill_signal", "route-blocked", "a")], false),
-            (vec![event("watchbill_detected", 90, json!({"key": "a"}))], false),
+            (vec![event(EventKind::Detected, 90, json!({"key": "a"}))], false),
             (vec![said("watchbill_detected", "route-blocked", "a"), of_claim()], false),
             (vec![of_claim(), said("watchbill_detected", "route-blocked", "a")], true),
             (vec![], false),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::seen::{CardSeen, Guarded, Seen, may_wait};
-use crate::board::{Detail, Event, Status, Task};
+use crate::board::{Detail, Event, EventKind, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
@@ -157,7 +157,7 @@ fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
 /// Finished cards whose decision nobody carried out: those that waiting tasks were tied to, and those finished lately.
 fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)]) -> Result<Vec<Detail>> {
     let mut ids: BTreeSet<String> = tasks.iter().flat_map(finished_of).cloned().collect();
-    let theirs = |e: &Event| e.kind == "completed" && !authorship::is_ours(e);
+    let theirs = |e: &Event| e.kind == EventKind::Completed && !authorship::is_ours(e);
     let finished: BTreeSet<&String> = lately.iter().filter(|(_, e)| theirs(e)).map(|(id, _)| id).collect();
     let finished: Vec<String> = finished.into_iter().filter(|id| !ids.contains(*id)).cloned().collect();
     ids.extend(world.board.titled(&finished)?.into_iter().filter(distress::is_card).map(|t| t.id));
@@ -169,9 +169,9 @@ fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)])
 fn guarded(rows: &[Task], lately: &[(String, Event)], now: Time, most: i64) -> BTreeMap<String, Guarded> {
     let mut all: BTreeMap<&str, Guarded> = BTreeMap::new();
     for (task, e) in lately {
-        if e.kind != "respawn_guarded" {
+        if e.kind != EventKind::RespawnGuarded {
             // A comment sets nobody free.
-            if !matches!(e.kind.as_str(), "commented" | "heartbeat" | "watchbill_detected") {
+            if !matches!(e.kind, EventKind::Commented | EventKind::Heartbeat | EventKind::Detected) {
                 all.remove(task.as_str());
             }
             continue;

@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shared::board::{Change, Detail, Event, Status, Step};
+use shared::board::{Change, Detail, Event, EventKind, Status, Step};
 use shared::config::TreeDrift;
 use shared::host::Target;
-use shared::packet::record;
 use shared::tree::state::TreeState;
 
 use super::super::machine::Who;
@@ -67,7 +66,7 @@ fn drift(sim: &Sim, d: &Detail) -> Option<Ground> {
     let run = Some(attempt.id);
     let heard = attempt.last_heartbeat_at.max(d.task.last_heartbeat_at).unwrap_or(attempt.started_at);
     let noted = |e: &&Event| {
-        let ours = e.kind == "watchbill_detected" && e.by() == Some("heal") && e.run == run;
+        let ours = e.kind == EventKind::Detected && e.by() == Some("heal") && e.run == run;
         let then = e.trail().and_then(|t| t.get("heard")?.as_i64());
         ours && then == Some(heard.0)
     };
@@ -119,7 +118,7 @@ fn packet(d: &Detail, step: &Step) -> Option<String> {
     if one.len() > MOST_PACKET {
         return Some(format!("a packet of {} bytes", one.len()));
     }
-    let recorded = d.events.iter().any(|e| e.kind == record::KIND);
+    let recorded = d.events.iter().any(|e| e.kind == EventKind::PacketRecorded);
     let begins = if recorded { "Read this before any mission file" } else { "You are resuming" };
     (!one.starts_with(begins)).then(|| format!("a packet that does not begin with {begins:?}: {one}"))
 }

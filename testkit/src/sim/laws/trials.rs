@@ -1,7 +1,7 @@
 //! What must hold of what trials on real boards taught.
 
 use serde_json::Value;
-use shared::board::{Board, Change, Detail, Event, Status, Step};
+use shared::board::{Board, Change, Detail, Event, Rule, Status, Step, StepAction};
 use shared::cause::Cause;
 use shared::distress;
 use shared::time::Time;
@@ -41,7 +41,7 @@ pub(super) fn before(
 /// explains that. Of a card nobody writes down how its attempts ended. Of a log that was last written before the newest attempt began,
 /// by a clock that was set back since, nobody can tell which part is whose: there only what one of us wrote down before is known.
 fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
-    if step.case != "resume-cap" || distress::is_card(&d.task) {
+    if step.case != Rule::ResumeCap || distress::is_card(&d.task) {
         return None;
     }
     let truth = sim.truth.borrow();
@@ -86,7 +86,7 @@ fn tireless(sim: &Sim, by: &str, d: &Detail, step: &Step) -> Option<String> {
 /// What a dead worker left running is waited for, counted from the death.
 fn hasty(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
     let frees = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready)));
-    if !frees || step.action == "release" || step.action == "free" {
+    if !frees || step.action == StepAction::Release {
         return None;
     }
     let truth = sim.truth.borrow();
@@ -136,7 +136,7 @@ fn bothered(
     quiet: bool,
 ) -> Option<String> {
     // What its budget allows is a matter of its own, and so is a worker of an earlier attempt that still lives.
-    if by == "budget-check" || step.case == "older-worker" || !quiet {
+    if by == "budget-check" || step.case == Rule::OlderWorker || !quiet {
         return None;
     }
     if by == "synthesize-distress" && is_about_another(d, step) {
@@ -159,7 +159,7 @@ fn bothered(
     }
     let (task, at) = (about.clone(), truth.second);
     // How long it was silent, nobody can tell where the memory of a clock that was set is lost.
-    let blinded = truth.forgot_clock && step.case.starts_with("health:");
+    let blinded = truth.forgot_clock && step.case.rule() == Rule::Health;
     // Whose refusal it is cannot be told where a worker of an earlier attempt wrote it to the same log.
     let is_anothers = truth.logs.get(&about).is_some_and(|log| log.by != run);
     let healthy = truth.trials.healthy.contains(&(about, run)) && !told && !blinded && !is_anothers;

@@ -1,6 +1,7 @@
 //! Stopping a session that is a command: its harness is asked first, which stops it and gives the task back; then it is looked
 //! that nothing of it is left.
 
+use crate::board::EventKind;
 use serde_json::json;
 
 use super::super::work::Work;
@@ -72,7 +73,7 @@ impl Coord<'_> {
             return Err(format!("it ran on {}, and whether it lives cannot be told from here", m.host));
         }
         let task = self.hand.look(&m.task).map_err(|e| e.what)?;
-        let claim = task.events.iter().rfind(|e| e.kind == "claimed" && e.run == m.run);
+        let claim = task.events.iter().rfind(|e| e.kind == EventKind::Claimed && e.run == m.run);
         let namespace = claim.and_then(|e| e.trail()?.get("namespace").cloned());
         let ours = serde_json::json!(self.hand.here.host.facts().pid_namespace);
         if namespace.is_some_and(|of_it| of_it != ours) {

@@ -5,13 +5,15 @@ use serde_json::json;
 
 use super::super::spawn::lost;
 use super::super::{Coord, refused};
-use crate::board::{Change, Detail, Expect, Kin, Outcome, RunRef, Status, Step, hermes};
+use crate::board::{
+    Change, Detail, EventKind, Expect, Kin, Outcome, RunRef, Status, Step, StepAction, hermes,
+};
 use crate::cli::board::speaker;
 use crate::config::span;
 use crate::distress::{self, shell_word};
 use crate::error::Result;
 use crate::quote;
-use crate::session::mapping::{SPAWNED, Spawned};
+use crate::session::mapping::Spawned;
 use crate::session::{Mapping, MappingStatus};
 use crate::time::Time;
 
@@ -83,7 +85,7 @@ impl Coord<'_> {
             changes.extend(hermes::commented(trail.by, &format!("Closed: {why}.")));
             Step {
                 task: card.task.id.clone(),
-                action: "close-card".into(),
+                action: StepAction::CloseCard,
                 case: "answered".into(),
                 cause: None,
                 because: why.clone(),
@@ -120,7 +122,7 @@ pub(in super::super) fn taken_again(
     }
     changes.extend(hermes::claimed(seen, claim.lock, claim.expires, None, None, trail));
     changes.push(Change::AddEvent {
-        kind: SPAWNED.into(),
+        kind: EventKind::SessionSpawned,
         payload: hermes::payload(trail, Spawned::of(m).keys()),
         run: Some(RunRef::New),
     });
@@ -143,7 +145,9 @@ pub(super) fn with_run(text: &str, task: &str, run: Option<i64>, db: &str) -> St
 /// The run a session must be told: another one than that of its first prompt.
 pub(super) fn later_run(seen: &Detail, m: &Mapping) -> Option<i64> {
     let of_it = |e: &&crate::board::Event| {
-        e.kind == SPAWNED && e.payload.get("session") == Some(&json!(m.session)) && e.run != m.run
+        e.kind == EventKind::SessionSpawned
+            && e.payload.get("session") == Some(&json!(m.session))
+            && e.run != m.run
     };
     m.run.filter(|_| seen.events.iter().any(|e| of_it(&e)))
 }

@@ -9,12 +9,11 @@ use super::super::spawn::{Again, Order, Repo};
 use super::super::worktree::Plan;
 use super::super::{Coord, message_id, millis, refused};
 use super::Say;
-use crate::board::{Detail, Status, hermes};
+use crate::board::{Detail, EventKind, Status, hermes};
 use crate::cli::board::runnable;
 use crate::error::{Error, Kind, Result};
 use crate::quote;
 use crate::session::headless::Headless;
-use crate::session::mapping::MESSAGED;
 use crate::session::{Mapping, Operation};
 
 impl Coord<'_> {
@@ -31,7 +30,7 @@ impl Coord<'_> {
             "session": m.session, "message": id, "text": quote::line(&args.text, 300), "queued": false,
             "recovered": false, "run": run,
         });
-        let change = hermes::noted_in(run, MESSAGED, keys, &self.hand.trail("message"));
+        let change = hermes::noted_in(run, EventKind::SessionMessaged, keys, &self.hand.trail("message"));
         self.hand.must(&m.task, None, vec![change])?;
         let json = json!({
             "session": m.session, "task": m.task, "message": id, "queued": false, "recovered": false, "run": run,

@@ -7,7 +7,7 @@ use super::super::worktree::Plan;
 pub(in super::super) use super::super::worktree::Repo;
 use super::super::{Coord, coordinator_named, refused, silent};
 use super::{Mapping, Server, Spawn};
-use crate::board::{Detail, Event, Status};
+use crate::board::{Detail, Event, EventKind, Status};
 use crate::cli::board::runnable;
 use crate::cli::random_hex;
 use crate::error::{Error, Kind, Result};
@@ -168,7 +168,7 @@ impl Coord<'_> {
                 .hint(format!("should that one have died, this works again in {wait}s")));
         }
         // The first one says how it was begun; the one of its worker may have followed.
-        Ok(seen.events.iter().find(|e| e.kind == "claimed" && ours(e)))
+        Ok(seen.events.iter().find(|e| e.kind == EventKind::Claimed && ours(e)))
     }
 
     /// Refuses a second session while the last one of the task still works: its run may have ended before it did. Where nobody

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::record::{News, news};
 use super::*;
+use crate::board::EventKind;
 use crate::session::OtherState;
 use crate::session::evidence::Failure;
 
@@ -141,7 +142,7 @@ proptest! {
         let judge = Judge { evidence: &evidence, limits: &limits, since: None, now: Time(T0 + seconds) };
         let first = news(&judge, &[]);
         let events: Vec<crate::board::Event> = first.iter().map(|n| crate::board::Event {
-            kind: crate::session::mapping::DETECTION.into(),
+            kind: EventKind::SessionDetection,
             at: judge.now,
             run: None,
             payload: n.keys(&evidence.session),

@@ -1,11 +1,11 @@
 //! What becomes of detections on a board.
 
+use crate::board::EventKind;
 use serde_json::json;
 
 use super::record::{news, recorded};
 use super::*;
 use crate::board::Event;
-use crate::session::mapping::DETECTION;
 
 fn limits() -> Detect {
     Detect::default()
@@ -18,7 +18,7 @@ fn record(history: &mut Vec<Event>, evidence: &Evidence, seconds: i64) -> usize 
     let judge = Judge { evidence, limits: &limits, since: None, now };
     let all = news(&judge, &recorded(history, &evidence.session));
     let events = all.iter().map(|n| Event {
-        kind: DETECTION.into(),
+        kind: EventKind::SessionDetection,
         at: now,
         run: None,
         payload: n.keys(&evidence.session),

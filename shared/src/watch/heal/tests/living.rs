@@ -1,6 +1,7 @@
 //! Workers that live: what their alerts come to.
 
 use super::*;
+use crate::board::EventKind;
 use crate::health::{Action, Check};
 use crate::host::Target;
 use crate::logs::vitals::{Repeat, Turn, Vitals};
@@ -28,7 +29,7 @@ fn a_worker_that_said_it_ends_and_is_there_still_is_told_of_once() {
     assert_eq!(status_after(&d), None);
     let told = with!(left(1_200), |t| {
         let word = json!({"by": "heal", "key": "exited-worker", "watchbill": {"because": "x"}});
-        t.detail.events.push(event(needs_operator::TOLD, 100, word));
+        t.detail.events.push(event(EventKind::Detected, 100, word));
     });
     assert!(needs_operator::waits(&told.detail).is_some());
     says(told, "- its worker wrote its exit code 20m ago");

@@ -1,6 +1,7 @@
 //! What becomes of a dead worker's task by its working tree and by how many attempts died.
 
 use super::*;
+use crate::board::EventKind;
 use crate::config::TreeDrift;
 use crate::logs::vitals::{Turn, Vitals};
 use crate::tree::state::{Method, TreeState};
@@ -257,7 +258,7 @@ fn attempts_that_died_are_counted_since_the_last_success_or_the_last_word() {
     assert!(!line(&decide(&seen, &pass(), &two)).contains("resume-cap"));
     // Its worker was seen to start in this boot: then a clock was stepped, and nothing was restarted.
     let birth = crate::host::Birth { boot: crate::host::Boot::Id("b".into()), ticks: 77 };
-    let claimed = seen.tasks[0].detail.events.iter_mut().find(|e| e.kind == "claimed").unwrap();
+    let claimed = seen.tasks[0].detail.events.iter_mut().find(|e| e.kind == EventKind::Claimed).unwrap();
     claimed.payload["watchbill"] = json!({"birth": birth});
     assert!(line(&decide(&seen, &pass(), &two)).contains("resume-cap"));
     // At the breaker, too.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::board::Detail;
+use crate::board::EventKind;
 use crate::policy::attempts::session::{SessionSeen, Standing, judged};
 use crate::session::SessionId;
 use crate::session::evidence::{self, Answer, Failure, From, Message, Rows, Stream};
@@ -147,7 +148,7 @@ fn an_event_more_takes_nobody_away() {
     let spawned = |server: &str| {
         let keys =
             json!({"session": "ses_1", "server": server, "host": "host", "directory": "/w", "by": "coord"});
-        Event { run: Some(1), ..event(mapping::SPAWNED, 900, keys) }
+        Event { run: Some(1), ..event(EventKind::SessionSpawned, 900, keys) }
     };
     let of = |servers: &[&str]| -> Vec<String> {
         let mut d: Detail = running(Life::Unknown, 4_000).detail;

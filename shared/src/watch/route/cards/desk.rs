@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{gone_on, is_turn};
-use crate::board::{Detail, Status, hermes};
+use crate::board::{Detail, EventKind, Rule, Status, StepAction, hermes};
 use crate::cause::Cause;
 use crate::config::span::seconds;
 use crate::distress::id_word;
@@ -28,8 +28,13 @@ impl<'a> Rules<'a> {
         }
         let newest = d.events.iter().rev().find(|e| {
             matches!(
-                e.kind.as_str(),
-                "created" | "unblocked" | "promoted" | "promoted_manual" | "assigned" | "specified"
+                e.kind,
+                EventKind::Created
+                    | EventKind::Unblocked
+                    | EventKind::Promoted
+                    | EventKind::PromotedManual
+                    | EventKind::Assigned
+                    | EventKind::Specified
             )
         });
         let waited = self.seen.now.since(newest.map_or(d.task.created_at, |e| e.at));
@@ -73,13 +78,13 @@ impl<'a> Rules<'a> {
     /// person's.
     pub(super) fn failed(&mut self, card: &'a CardSeen, sources: &[&'a Detail], orchestrators: &[String]) {
         let d = &card.detail;
-        let turn = d.events.iter().rev().find(|e| is_turn(&e.kind)).map_or("", |e| e.kind.as_str());
+        let turn = d.events.iter().rev().map(|e| &e.kind).find(|kind| is_turn(kind));
         let who = d.newest_run().and_then(|r| r.profile.clone()).or_else(|| d.task.assignee.clone());
         let who = who.unwrap_or_default();
         let limited = card.cause.is_some_and(Cause::lies_with_provider) || self.router.state(&who).is_held();
         match turn {
-            "gave_up" if limited => self.stand_in(card, &who, true, orchestrators),
-            "gave_up" => {
+            Some(EventKind::GaveUp) if limited => self.stand_in(card, &who, true, orchestrators),
+            Some(EventKind::GaveUp) => {
                 let why = card.cause.map_or_else(|| "for an unknown reason".into(), |c| format!("on {c}"));
                 self.close_for_a_person(
                     card,
@@ -88,7 +93,7 @@ impl<'a> Rules<'a> {
                     format!("its orchestrator gave up {why}"),
                 );
             }
-            "block_loop_detected" => {
+            Some(EventKind::BlockLoopDetected) => {
                 self.close_for_a_person(
                     card,
                     sources,
@@ -127,15 +132,15 @@ impl<'a> Rules<'a> {
             };
             self.decision.findings.push(format!("card {}: {because}; {mend}", d.task.id));
             let hold = json!({"owner": SYNTHESIZE_DISTRESS, "cause": because, "key": d.task.id, "until": until.0, "next": until.0});
-            let why = self.with_refusal(card, Why::new("no-orchestrator", because)).fact("hold", hold);
-            let step = self
-                .scribe
-                .step(d, "park-card", &why, |trail| hermes::held(d, "no-orchestrator", until, trail));
+            let why = self.with_refusal(card, Why::new(Rule::NoOrchestrator, because)).fact("hold", hold);
+            let step = self.scribe.step(d, StepAction::ParkCard, &why, |trail| {
+                hermes::held(d, "no-orchestrator", until, trail)
+            });
             return self.push(step);
         };
-        let why = Why::new("stand-in", format!("{who} cannot take it ({problem}); {to} does"));
+        let why = Why::new(Rule::StandIn, format!("{who} cannot take it ({problem}); {to} does"));
         let why = self.scribe.with_tree(d, self.with_refusal(card, why));
-        let step = self.scribe.step(d, "stand-in", &why, |trail| hermes::moved(d, &to, &[], trail));
+        let step = self.scribe.step(d, StepAction::StandIn, &why, |trail| hermes::moved(d, &to, &[], trail));
         self.push(step);
     }
 
@@ -184,13 +189,13 @@ impl<'a> Rules<'a> {
             if gone_on(d, card).is_some() || !open || !free || self.hands_off(d).is_some() {
                 continue;
             }
-            let why = Why::new("needs-a-person", format!("its card {id}: {why}")).fact("card", json!(id));
+            let why = Why::new(Rule::NeedsAPerson, format!("its card {id}: {why}")).fact("card", json!(id));
             let step = self.scribe.person(d, word, why, &Parting::Closed(id.clone()));
             changed.push(d.task.id.clone());
             self.push(step);
         }
         // Closed first, a card would set its tasks free.
-        let why = self.with_refusal(seen, Why::new("needs-a-person", because));
+        let why = self.with_refusal(seen, Why::new(Rule::NeedsAPerson, because));
         let mut closed = self.scribe.closed(card, &why);
         closed.after = changed;
         self.push(closed);

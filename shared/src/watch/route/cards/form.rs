@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{is_turn, was_given};
-use crate::board::{Change, Detail, MOST_TEXT, Status, Step, hermes};
+use crate::board::{Change, Detail, EventKind, MOST_TEXT, Rule, Status, Step, StepAction, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State};
 use crate::policy::cards::identity::is_ours;
@@ -17,10 +17,10 @@ impl<'a> Rules<'a> {
     /// Takes somebody else's folder off a card.
     pub(super) fn own_folder(&self, card: &Detail) -> Option<Step> {
         let change = foreign_folder(card)?;
-        let why = Why::new("normalise", "brought into the form of a card: a folder of its own");
-        Some(self.scribe.step(card, "normalise", &why, |trail| {
+        let why = Why::new(Rule::Normalise, "brought into the form of a card: a folder of its own");
+        Some(self.scribe.step(card, StepAction::Normalise, &why, |trail| {
             let was = json!({"was": {"kind": card.place.kind, "path": card.place.path}});
-            vec![change, hermes::noted("watchbill_detected", was, trail)]
+            vec![change, hermes::noted(EventKind::Detected, was, trail)]
         }))
     }
 
@@ -41,10 +41,10 @@ impl<'a> Rules<'a> {
             .iter()
             .rev()
             .find(|e| is_turn(&e.kind))
-            .is_some_and(|e| e.kind == "block_loop_detected");
+            .is_some_and(|e| e.kind == EventKind::BlockLoopDetected);
         let mut changes: Vec<Change> = Vec::new();
         let mut what: Vec<String> = Vec::new();
-        let mut events: Vec<(&str, Value)> = Vec::new();
+        let mut events: Vec<(EventKind, Value)> = Vec::new();
         // Of a body that long only the front was read; written back, the rest would be lost.
         let whole = card.body.len() >= MOST_TEXT
             || Distress::parse_any(&card.body).is_some()
@@ -55,24 +55,27 @@ impl<'a> Rules<'a> {
             let body = (!whole).then(|| with_template(card, source, blocker));
             changes.push(Change::Reword { title: titled.then(|| title.clone()), body });
             what.push(if titled { "title" } else { "template" }.into());
-            events.push(("edited", json!({"fields": if titled { "title" } else { "body" }})));
+            events.push((EventKind::Edited, json!({"fields": if titled { "title" } else { "body" }})));
         }
         if let Some(change) = foreign_folder(card) {
             changes.push(change);
             what.push("a folder of its own".into());
             events.push((
-                "watchbill_detected",
+                EventKind::Detected,
                 json!({"was": {"kind": card.place.kind, "path": card.place.path}}),
             ));
         }
         if card.parents.iter().any(|p| p.id == source.task.id) {
             changes.push(Change::Unlink { parent: source.task.id.clone() });
             what.push("the link, which was the wrong way round".into());
-            events.push(("unlinked", json!({"parent": source.task.id, "child": t.id})));
+            events.push((EventKind::Unlinked, json!({"parent": source.task.id, "child": t.id})));
         }
         if t.priority <= source.task.priority && !is_ours(card) {
             changes.push(Change::SetPriority(source.task.priority.saturating_add(1)));
-            events.push(("reprioritized", json!({"priority": source.task.priority.saturating_add(1)})));
+            events.push((
+                EventKind::Reprioritized,
+                json!({"priority": source.task.priority.saturating_add(1)}),
+            ));
             what.push("priority".into());
         }
         let usable = self.usable(orchestrators);
@@ -80,7 +83,7 @@ impl<'a> Rules<'a> {
         if let Some(to) = usable.filter(|_| misses && !was_given(card)) {
             changes.push(Change::Assign(Some(to.clone())));
             what.push(format!("assignee {to}"));
-            events.push(("assigned", json!({"assignee": to, "from": t.assignee})));
+            events.push((EventKind::Assigned, json!({"assignee": to, "from": t.assignee})));
         }
         let waits = card.parents.iter().any(|p| p.id != source.task.id && !p.status.frees_children());
         if (t.status == Status::Triage && !looped) || (t.status == Status::Todo && !waits) {
@@ -95,11 +98,12 @@ impl<'a> Rules<'a> {
         if changes.is_empty() {
             return None;
         }
-        let mut why = Why::new("normalise", format!("brought into the form of a card: {}", what.join(", ")));
+        let mut why =
+            Why::new(Rule::Normalise, format!("brought into the form of a card: {}", what.join(", ")));
         if changes.contains(&Change::SetStatus(Status::Scheduled)) {
             why = why.fact("hold", self.queued(&t.id));
         }
-        Some(self.scribe.step(card, "normalise", &why, |trail| {
+        Some(self.scribe.step(card, StepAction::Normalise, &why, |trail| {
             let mut all = changes.clone();
             for (i, (kind, keys)) in events.into_iter().enumerate() {
                 // The images of all that changed stand in the first event; an undo needs them once.
@@ -113,14 +117,14 @@ impl<'a> Rules<'a> {
     }
 
     /// `ready`, or queued where the orchestrator has enough of them.
-    pub(super) fn place_for(&self, card: &Detail) -> (Status, &'static str) {
+    pub(super) fn place_for(&self, card: &Detail) -> (Status, EventKind) {
         let most = usize::try_from(self.config.distress.max_open_cards).unwrap_or(usize::MAX);
         let itself = matches!(card.task.status, Status::Ready | Status::Running);
         let taken = self.index.at_work() - usize::from(itself) + self.readied;
         match (taken < most, &card.task.status) {
-            (false, _) => (Status::Scheduled, "scheduled"),
-            (true, Status::Triage) => (Status::Ready, "specified"),
-            (true, _) => (Status::Ready, "promoted_manual"),
+            (false, _) => (Status::Scheduled, EventKind::Scheduled),
+            (true, Status::Triage) => (Status::Ready, EventKind::Specified),
+            (true, _) => (Status::Ready, EventKind::PromotedManual),
         }
     }
 
@@ -133,8 +137,9 @@ impl<'a> Rules<'a> {
 
     pub(super) fn queue(&mut self, card: &'a Detail) {
         let until = self.seen.now.plus(seconds(self.config.heal.hold));
-        let why = Why::new("queue", "other cards come first").fact("hold", self.queued(&card.task.id));
-        let step = self.scribe.step(card, "queue-card", &why, |t| hermes::held(card, "queued", until, t));
+        let why = Why::new(Rule::Queue, "other cards come first").fact("hold", self.queued(&card.task.id));
+        let step =
+            self.scribe.step(card, StepAction::QueueCard, &why, |t| hermes::held(card, "queued", until, t));
         self.push(step);
     }
 

@@ -1,6 +1,7 @@
 //! What an orchestrator says, and what is made of it.
 
 use super::*;
+use crate::board::EventKind;
 use crate::watch::route::observe::unheard;
 
 /// A card that its orchestrator finished with this decision, and the task that waits for it.
@@ -190,7 +191,7 @@ fn what_must_not_be_is_refused_and_changes_nothing_else() {
     s.answered[0].runs[0].profile = Some("sol".into());
     assert!(refused(s).contains("sol, who is no orchestrator"));
     let mut s = answered(decision("unblock", json!({})));
-    s.answered[0].events.retain(|e| e.kind != "spawned");
+    s.answered[0].events.retain(|e| e.kind != EventKind::Spawned);
     assert!(refused(s).contains("without being dispatched"), "a claim by hand bears any name");
 }
 
@@ -207,7 +208,7 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
     let silent = |completed: i64, unanswered: Vec<(i64, &str)>| {
         let mut s = answered(json!({}));
         s.answered[0].runs[0].route = None;
-        for e in s.answered[0].events.iter_mut().filter(|e| e.kind == "completed") {
+        for e in s.answered[0].events.iter_mut().filter(|e| e.kind == EventKind::Completed) {
             e.at = ago(completed);
         }
         for (at, card) in unanswered {
@@ -222,7 +223,7 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
         let said = if is_handed_over { d.findings.first() } else { d.notices.values().next() };
         assert!(said.is_some_and(|s| s.contains("without a decision")), "{d:?}");
         assert_eq!(d.findings.len() + d.notices.len(), 1, "{d:?}");
-        d.steps.first().map(|s| s.action.clone()).unwrap_or_default()
+        d.steps.first().map(|s| s.action.to_string()).unwrap_or_default()
     };
     assert_eq!(silent(60, vec![]), "", "its orchestrator may be about to act");
     assert_eq!(silent(700, vec![]), "ask-again");
@@ -236,7 +237,7 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
 fn what_a_rule_settles_is_not_asked_again() {
     let mut s = answered(json!({}));
     s.answered[0].runs[0].route = None;
-    for e in s.answered[0].events.iter_mut().filter(|e| e.kind == "completed") {
+    for e in s.answered[0].events.iter_mut().filter(|e| e.kind == EventKind::Completed) {
         e.at = ago(2_000);
     }
     assert_eq!(actions(&told(&s)), [("t_00000001", "ask-again")]);
@@ -259,7 +260,7 @@ fn what_somebody_did_with_a_task_after_its_card_is_an_answer() {
         let mut s = answered(json!({}));
         s.answered[0].runs[0].route = None;
         s.tasks[0].events.insert(0, linked(900));
-        for e in s.answered[0].events.iter_mut().filter(|e| e.kind == "completed") {
+        for e in s.answered[0].events.iter_mut().filter(|e| e.kind == EventKind::Completed) {
             e.at = ago(700);
         }
         change(&mut s.tasks[0]);
@@ -359,7 +360,7 @@ fn what_stopped_at_a_limit_set_by_hand_may_be_left_to_a_person_and_nothing_else(
 #[test]
 fn what_was_left_behind_a_card_of_ours_is_not_forgotten() {
     let mut s = answered(decision("unblock", json!({})));
-    s.answered[0].events.retain(|e| e.kind == "created");
+    s.answered[0].events.retain(|e| e.kind == EventKind::Created);
     s.answered[0].events.push(event("completed", 700, json!({"by": ROUTE_BLOCKED})));
     let d = told(&s);
     assert_eq!(actions(&d), [("t_00000001", "ask-again")]);
@@ -383,7 +384,11 @@ fn a_refused_decision_leaves_nobody_in_silence() {
     let refused = |status: Status, newest: crate::board::Event| {
         let mut s = answered(decision("reassign", json!({"assignee": "sol"})));
         s.answered[0].runs[0].ended_at = Some(ago(1_000));
-        s.answered[0].events.iter_mut().filter(|e| e.kind == "completed").for_each(|e| e.at = ago(1_000));
+        s.answered[0]
+            .events
+            .iter_mut()
+            .filter(|e| e.kind == EventKind::Completed)
+            .for_each(|e| e.at = ago(1_000));
         s.answered[0].events.push(event(
             "watchbill_decided",
             900,

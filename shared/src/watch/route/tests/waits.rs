@@ -72,7 +72,7 @@ fn a_held_task_goes_elsewhere_else_on_else_waits_longer() {
         let mut s = with(vec![held("t_00000001", until)], sightings);
         s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
         let d = told(&s);
-        d.steps.first().map(|s| s.action.clone()).unwrap_or_default()
+        d.steps.first().map(|s| s.action.to_string()).unwrap_or_default()
     };
     assert_eq!(told(&with(vec![held("t_00000001", 300)], limited())).steps[0].action, "move");
     assert_eq!(lonely(300, limited()), "");
