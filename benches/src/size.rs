@@ -18,8 +18,8 @@ const TASKS: usize = 5_000;
 /// Bytes of one comment.
 const COMMENT: usize = 64 << 10;
 /// Half of `MemoryMax=` and of `TimeoutStartSec=` of the units in contrib/systemd.
-const MOST_MIB: f64 = 256.0;
-const MOST_SECONDS: f64 = 45.0;
+const MAX_MIB: f64 = 256.0;
+const MAX_SECONDS: f64 = 45.0;
 
 /// The boards: what is put on each besides its tasks.
 const BOARDS: [(&str, bool, bool); 4] = [
@@ -52,10 +52,10 @@ pub(crate) fn size(ground: &Ground, report: &mut Report) -> Result<()> {
                 bail!("{watcher} on {name} ended with {status}");
             }
             report.row(&format!("{name} | {watcher} | {seconds:.1} | {mib:.0}"));
-            report.at_most(&format!("{watcher}, {name}: half of its unit's memory"), MOST_MIB, mib, " MiB");
+            report.at_most(&format!("{watcher}, {name}: half of its unit's memory"), MAX_MIB, mib, " MiB");
             report.at_most(
                 &format!("{watcher}, {name}: half of its unit's time"),
-                MOST_SECONDS,
+                MAX_SECONDS,
                 seconds,
                 " s",
             );

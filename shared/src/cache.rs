@@ -29,7 +29,7 @@ const VERSION: i64 = 5;
 const LOG_AGE: i64 = 30 * 86_400;
 
 /// Most cursors that are kept.
-const MOST_LOGS: i64 = 5_000;
+const MAX_LOGS: i64 = 5_000;
 
 /// The cache, held in memory during a pass and written back afterwards, only where something changed.
 #[derive(Debug, Default)]
@@ -346,7 +346,7 @@ impl Cache {
         tx.execute("DELETE FROM logs WHERE used < ?1", [now.saturating_sub(LOG_AGE)])?;
         tx.execute(
             "DELETE FROM logs WHERE key IN (SELECT key FROM logs ORDER BY used DESC, key LIMIT -1 OFFSET ?1)",
-            [MOST_LOGS],
+            [MAX_LOGS],
         )?;
         Ok(())
     }
@@ -525,7 +525,7 @@ mod tests {
         let path = dir.path().join("state.db");
         let mut c = Cache::open(Some(path.clone()));
         c.put_log("old", 1, "x".into(), Time(0));
-        for i in 0..MOST_LOGS {
+        for i in 0..MAX_LOGS {
             c.put_log(&format!("k{i:05}"), 1, "x".into(), Time(LOG_AGE));
         }
         assert_eq!(c.save(), None);
@@ -533,7 +533,7 @@ mod tests {
             let conn = Connection::open(path).unwrap();
             conn.query_row("SELECT count(*) FROM logs", [], |r| r.get::<_, i64>(0)).unwrap()
         };
-        assert_eq!((count(&path), log_of(&path, "old")), (MOST_LOGS, None));
+        assert_eq!((count(&path), log_of(&path, "old")), (MAX_LOGS, None));
         let mut c = Cache::open(Some(path.clone()));
         c.put_log("new", 1, "x".into(), Time(LOG_AGE + 1));
         assert_eq!(c.save(), None);

@@ -203,7 +203,7 @@ fn on_or_off<S: serde::Serializer>(switch: &bool, s: S) -> std::result::Result<S
 }
 
 /// The largest `heal.max_resumes`.
-pub const MOST_RESUMES: u32 = 25;
+pub const MAX_RESUMES: u32 = 25;
 
 const fn minutes(n: u64) -> Duration {
     Duration::from_secs(n * 60)

@@ -22,9 +22,9 @@ pub const KEY: &str = "distress:";
 pub const INCIDENT_KEY: &str = "distress:incident:";
 
 /// Most characters of one value of the template.
-const MOST_VALUE: usize = 300;
+const MAX_VALUE: usize = 300;
 /// Most characters of a task id on a card.
-const MOST_ID: usize = 80;
+const MAX_ID: usize = 80;
 
 /// `[BLOCKED] t_1a2b3c4d rate_limited`.
 pub fn title(source: &str, blocker: Blocker) -> String {
@@ -33,7 +33,7 @@ pub fn title(source: &str, blocker: Blocker) -> String {
 
 /// A task id as a card shows it: one inert line, whatever the board holds.
 pub(crate) fn shown_id(id: &str) -> String {
-    if is_task_id(id) { id.to_owned() } else { quote::inline(id, MOST_ID) }
+    if is_task_id(id) { id.to_owned() } else { quote::inline(id, MAX_ID) }
 }
 
 /// Whether a task with this key is an incident's card.
@@ -200,7 +200,7 @@ impl Distress {
     /// The template, filled in. Every value is one inert line: no control characters, no secrets, no line breaks.
     pub fn render(&self) -> String {
         let value = |v: &Option<String>| {
-            let said = v.as_deref().map(|v| quote::inline(v, MOST_VALUE)).filter(|v| !v.is_empty());
+            let said = v.as_deref().map(|v| quote::inline(v, MAX_VALUE)).filter(|v| !v.is_empty());
             said.unwrap_or_else(|| "unknown".to_owned())
         };
         let state = match &self.state {

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 /// Far above any setting a file of Hermes holds.
-const MOST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Opens a file for reading, whatever it is. A link may lead to it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
@@ -23,9 +23,9 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// people keep their settings elsewhere.
 pub(crate) fn text(path: &Path) -> Option<String> {
     let file = open(path).ok()?;
-    file.metadata().ok().filter(|m| m.is_file() && m.len() < MOST)?;
+    file.metadata().ok().filter(|m| m.is_file() && m.len() < MAX_BYTES)?;
     let mut text = String::new();
-    file.take(MOST).read_to_string(&mut text).ok()?;
+    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
@@ -102,7 +102,7 @@ mod tests {
         let link = dir.path().join("l");
         std::os::unix::fs::symlink(&at, &link).unwrap();
         assert_eq!(text(&link).as_deref(), Some("x"));
-        File::options().write(true).open(&at).unwrap().set_len(MOST).unwrap();
+        File::options().write(true).open(&at).unwrap().set_len(MAX_BYTES).unwrap();
         assert_eq!(text(&at), None, "no settings file is that large");
         std::fs::write(&at, b"\xff").unwrap();
         assert_eq!(text(&at), None);

@@ -19,7 +19,7 @@ use crate::whole::beside;
 const BEGINS: &str = "# HELP watchbill_";
 
 /// Most sums of steps carried on from the last pass. A board has a few dozen of them.
-const MOST_SUMS: usize = 1_000;
+const MAX_SUMS: usize = 1_000;
 
 /// One metric: name, type and what it says.
 #[derive(Debug, Clone, Copy)]
@@ -222,7 +222,7 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
     let mine = before.iter().filter(|s| s.label("program") == Some(ended.program));
     let passes = mine.clone().find(|s| s.name == PASSES).map_or(0.0, |s| s.value);
     let mut sums: BTreeMap<Vec<(String, String)>, f64> =
-        mine.filter(|s| s.name == STEPS).take(MOST_SUMS).map(|s| (s.labels.clone(), s.value)).collect();
+        mine.filter(|s| s.name == STEPS).take(MAX_SUMS).map(|s| (s.labels.clone(), s.value)).collect();
     let mut all = vec![
         one("watchbill_build_info", &[("version", ended.version)], 1.0),
         one(LAST, &[], ended.at.0 as f64),

@@ -1,7 +1,7 @@
 //! What a task and a profile are called.
 
 /// Longest task id that a title or a decision can name, in bytes.
-const MOST: usize = 80;
+const MAX_ID: usize = 80;
 
 /// Whether this looks like a task id of Hermes: `t_` and at least 8 hex digits (Hermes writes 8, its docs mention 12).
 pub fn is_task_id(s: &str) -> bool {
@@ -14,7 +14,7 @@ pub fn is_task_id(s: &str) -> bool {
 pub fn may_be_task_id(s: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "_-.:/#@+".contains(c);
     let starts = s.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    starts && s.len() <= MOST && s.chars().all(plain) && !s.contains("..") && !s.contains("//")
+    starts && s.len() <= MAX_ID && s.chars().all(plain) && !s.contains("..") && !s.contains("//")
 }
 
 /// Whether a name is one for a profile: `^[a-z0-9][a-z0-9_-]{0,63}$`, as Hermes 0.19 has it (`_PROFILE_ID_RE`); a board
@@ -36,7 +36,7 @@ mod tests {
         {
             assert!(may_be_task_id(id), "{id}");
         }
-        let long = "a".repeat(MOST + 1);
+        let long = "a".repeat(MAX_ID + 1);
         for id in [
             "",
             "-v",

@@ -2,7 +2,7 @@
 //!
 //! It is one comment. Hermes 0.19 shows a worker the 30 newest comments of its task and cuts each one that is longer than
 //! 2,048 characters (`build_worker_context` in `kanban_db.py`, which counts characters after trimming); its body is cut at
-//! 8,192. So a packet has at most [`MOST`] bytes, and says the most important first.
+//! 8,192. So a packet has at most [`MAX_PACKET`] bytes, and says the most important first.
 //!
 //! What is known is data ([`Packet`]), gathered elsewhere; this module only puts it into words. Text that comes from logs,
 //! git or workers is masked ([`crate::redact`]), made one plain line ([`crate::quote`]), and stands behind a label of ours:
@@ -21,9 +21,9 @@ use crate::quote;
 pub use record::{Record, latest};
 
 /// Most bytes of a packet.
-pub const MOST: usize = 2_000;
+pub const MAX_PACKET: usize = 2_000;
 /// Most characters of a task's title.
-const MOST_TITLE: usize = 300;
+const MAX_TITLE: usize = 300;
 
 /// All that is told. What is not known is left out of it, never guessed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -101,11 +101,11 @@ impl Packet {
     }
 }
 
-/// The packet as one comment, at most [`MOST`] bytes: the worker's own record, how to resume, a warning where the tree is not
+/// The packet as one comment, at most [`MAX_PACKET`] bytes: the worker's own record, how to resume, a warning where the tree is not
 /// as it was left, failed checks, the autopsy, where the work stands. Parts with nothing to say are left out. Where all
 /// of it is too long, the autopsy is shortened first, then where the work stands, the checks, the record, the paths.
 pub fn render(p: &Packet) -> String {
-    fit::fitted(&sections::of(p), MOST)
+    fit::fitted(&sections::of(p), MAX_PACKET)
 }
 
 /// The whole prompt of the next attempt: the task's text as it is on the board, but for blanks at its end, its title, and
@@ -115,16 +115,16 @@ pub fn prompt(d: &Detail, p: &Packet) -> String {
 }
 
 /// Most comments, the newest ones, and most characters of each that are told: as many as Hermes 0.19 shows a worker.
-const MOST_COMMENTS: usize = 30;
-const MOST_COMMENT: usize = 2_048;
+const MAX_COMMENTS: usize = 30;
+const MAX_COMMENT: usize = 2_048;
 
 /// All that a worker is told which sees nothing else of the board: the same, without a packet where nothing was tried yet, and
 /// what others wrote about the task. The packets among the comments are those of earlier attempts.
 pub fn told(d: &Detail, p: Option<&Packet>) -> String {
-    let from = d.comments.len().saturating_sub(MOST_COMMENTS);
+    let from = d.comments.len().saturating_sub(MAX_COMMENTS);
     let is_packet = |c: &&Comment| c.body.contains(sections::FRAMING);
     let one = |c: &Comment| {
-        let said = quote::line(&c.body, MOST_COMMENT);
+        let said = quote::line(&c.body, MAX_COMMENT);
         format!("- {}, {}: {said}", quote::inline(&c.author, 60), c.at)
     };
     let comments: Vec<String> = d.comments[from..].iter().filter(|c| !is_packet(c)).map(one).collect();
@@ -134,7 +134,7 @@ pub fn told(d: &Detail, p: Option<&Packet>) -> String {
 }
 
 fn text(d: &Detail) -> String {
-    let title = quote::inline(&d.task.title, MOST_TITLE);
+    let title = quote::inline(&d.task.title, MAX_TITLE);
     let named = if title.is_empty() { String::new() } else { format!("Task {}: {title}", d.task.id) };
     joined(vec![d.body.trim_end().to_owned(), named])
 }

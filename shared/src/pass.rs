@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode as FileMode, OFlags};
 
-use crate::board::change::{MOST_STEPS, parts};
+use crate::board::change::{MAX_STEPS, parts};
 use crate::board::{self, Board, BoardId, Detail, Mode, Outcome, Step, discover};
 use crate::cache::Cache;
 use crate::config::Config;
@@ -476,7 +476,7 @@ impl Checked {
             }
         }
         let (mut outcomes, mut fault) = (Vec::with_capacity(doable.len()), None);
-        for part in parts(&doable, MOST_STEPS) {
+        for part in parts(&doable, MAX_STEPS) {
             match board.apply(now, part, patience) {
                 Ok(done) => outcomes.extend(done),
                 Err(e) => {

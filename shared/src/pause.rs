@@ -15,7 +15,7 @@ use crate::whole::beside;
 pub const FILE: &str = "watchbill.pause";
 
 /// Far above any pause this program writes, in bytes.
-const MOST: u64 = 16 << 10;
+const MAX_BYTES: u64 = 16 << 10;
 
 /// What the file says. An empty one, and whatever else has its name, pauses as well: without an end, until it is removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,11 +52,11 @@ pub fn in_force(folder: &Path, now: Time) -> Option<Pause> {
 fn told(file: &Path) -> Option<Pause> {
     let file = open(file).ok()?;
     let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.len() > MOST || others_hand(&meta).is_some() {
+    if !meta.is_file() || meta.len() > MAX_BYTES || others_hand(&meta).is_some() {
         return None;
     }
     let mut text = String::new();
-    file.take(MOST).read_to_string(&mut text).ok()?;
+    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     toml::from_str(&text).ok()
 }
 

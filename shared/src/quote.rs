@@ -10,13 +10,13 @@ use crate::clip::clip_words;
 use crate::redact::{marker_at, redact, visible};
 
 /// Most characters of a line in a fenced block.
-const MOST_FENCED: usize = 200;
+const MAX_FENCED: usize = 200;
 /// Most bytes of a text that are looked at; a quotation is a few hundred characters.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 /// Most bytes of one line of a block that are looked at.
-const MOST_LINE_BYTES: usize = 16 << 10;
+const MAX_LINE_BYTES: usize = 16 << 10;
 /// Rounds until cleaning changes nothing more.
-const MOST_ROUNDS: usize = 6;
+const MAX_ROUNDS: usize = 6;
 /// Stands for what was cut off.
 const CUT: char = '…';
 
@@ -24,8 +24,8 @@ const CUT: char = '…';
 /// control characters and invisible characters, blanks folded to one space, and without addresses of GitHub pull
 /// requests, since one in a comment keeps Hermes from spawning the task for 24 h (Hermes 0.19).
 pub fn line(text: &str, most: usize) -> String {
-    let mut now = settle(clip_words(text, MOST_BYTES));
-    for _ in 0..MOST_ROUNDS {
+    let mut now = settle(clip_words(text, MAX_BYTES));
+    for _ in 0..MAX_ROUNDS {
         let short = cut(&now, most);
         if short == now {
             return now;
@@ -53,11 +53,11 @@ pub fn inline(text: &str, most: usize) -> String {
 /// so that none begins a heading, a fence or a `watchbill:` marker even for a reader that knows no fences. Secrets that
 /// are spread over several of the lines are found.
 pub fn fenced(lines: &[String]) -> String {
-    let one = |l: &String| visible(clip_words(l, MOST_LINE_BYTES)).replace('\n', " ");
+    let one = |l: &String| visible(clip_words(l, MAX_LINE_BYTES)).replace('\n', " ");
     let all = lines.iter().map(one).collect::<Vec<_>>().join("\n");
     let quoted: Vec<String> = match lines {
         [] => Vec::new(),
-        _ => redact(&all).split('\n').map(|l| format!("> {}", line(l, MOST_FENCED))).collect(),
+        _ => redact(&all).split('\n').map(|l| format!("> {}", line(l, MAX_FENCED))).collect(),
     };
     let ticks = quoted.iter().map(|l| longest_run(l, '`')).max().unwrap_or(0);
     let fence = "`".repeat(3.max(ticks + 1));
@@ -68,7 +68,7 @@ pub fn fenced(lines: &[String]) -> String {
 /// Cleans until nothing changes: what one step takes out can bring together what another must take out.
 fn settle(text: &str) -> String {
     let mut now = text.to_owned();
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let clean = redact(&now);
         let folded = fold(&clean);
         // What nothing was taken out of need not be looked through again.

@@ -157,14 +157,14 @@ const RULES: [Rule; 13] = [
 ];
 
 /// Rounds until nothing more is found. Taking something out can make a secret of what stands beside it.
-const MOST_ROUNDS: usize = 12;
+const MAX_ROUNDS: usize = 12;
 
 /// The text without secrets, terminal escapes and invisible characters; line ends and tabs stay. Doing it twice comes
 /// to the same as doing it once, and a text without any of these is returned as it is. See the module for what it
 /// cannot see.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut now = visible(text);
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         match round(&now) {
             None => return now,
             Some(next) => now = Cow::Owned(next),

@@ -15,7 +15,7 @@ use crate::timers::WATCHED;
 use crate::watch::{Visit, Watcher, each};
 
 /// Most bytes of what one pass saw that are kept; a pass that saw more is not.
-const MOST_SEEN: usize = 1 << 20;
+const MAX_SEEN: usize = 1 << 20;
 
 /// How often the timers that ship look, in seconds: so often is asked what would have been done while nothing changed.
 pub const EVERY: i64 = WATCHED[0].every;
@@ -241,7 +241,7 @@ struct Bounded(Vec<u8>);
 
 impl Write for Bounded {
     fn write(&mut self, more: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() + more.len() > MOST_SEEN {
+        if self.0.len() + more.len() > MAX_SEEN {
             return Err(Error::other("too long to be kept"));
         }
         self.0.extend_from_slice(more);

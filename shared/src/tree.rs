@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 use crate::time::Time;
 
 /// Most paths of changed files that are kept.
-pub const MOST_DIRTY: usize = 50;
+pub const MAX_DIRTY: usize = 50;
 /// Most stashes whose names are kept.
-pub const MOST_STASHES: usize = 3;
+pub const MAX_STASHES: usize = 3;
 
 /// Where git is looked for. The caller's own `PATH` is not used: cron has a short one, and an agent's may begin with a
 /// folder it can write to.
@@ -58,7 +58,7 @@ pub struct Tree {
     #[serde(default)]
     pub committed: Option<Time>,
     /// Paths of tracked files that differ from the commit, staged or not, from the top folder on: the first
-    /// [`MOST_DIRTY`]. Bytes that are no UTF-8 are replaced.
+    /// [`MAX_DIRTY`]. Bytes that are no UTF-8 are replaced.
     pub dirty: Vec<String>,
     /// How many tracked files differ.
     pub dirty_count: usize,
@@ -67,7 +67,7 @@ pub struct Tree {
     /// There are more changes than could be read (1 MiB of paths): the counts are the least there are.
     #[serde(default)]
     pub is_cut: bool,
-    /// The newest stashes, newest first: `stash@{0}: WIP on main: ...`, at most [`MOST_STASHES`].
+    /// The newest stashes, newest first: `stash@{0}: WIP on main: ...`, at most [`MAX_STASHES`].
     pub stashes: Vec<String>,
     /// How many stashes there are.
     pub stash_count: usize,

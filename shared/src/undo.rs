@@ -23,10 +23,10 @@ use crate::quote;
 pub(crate) use crate::policy::authorship::UNDO as NAME;
 
 /// Most characters of what an action said of itself that are repeated.
-const MOST_SAID: usize = 200;
+const MAX_SAID: usize = 200;
 
 /// Most characters of what stands in a column that are shown.
-const MOST_CELL: usize = 60;
+const MAX_CELL: usize = 60;
 
 /// Who undoes something and why, as far as that is known.
 #[derive(Debug, Clone, Default)]
@@ -167,7 +167,7 @@ fn is_of_cards(column: Column) -> bool {
 
 /// What is put back, for whoever looks first: an image is what somebody wrote down.
 fn told(row: &BTreeMap<Column, Turn>) -> String {
-    let shown = |cell: &Cell| quote::inline(&cell.to_string(), MOST_CELL);
+    let shown = |cell: &Cell| quote::inline(&cell.to_string(), MAX_CELL);
     let one = |(column, turn): (&Column, &Turn)| match (column, &turn.from) {
         (Column::Body, _) => "body as it was".to_owned(),
         (_, Some(from)) => format!("{} {} -> {}", column.name(), shown(from), shown(&turn.to)),
@@ -257,6 +257,6 @@ fn note(action: &Action, said: &Word) -> String {
          this task until something else happens to it, or a comment begins with `watchbill: heal`.",
         action.by,
         action.at,
-        quote::inline(&action.because, MOST_SAID).trim_end_matches('.')
+        quote::inline(&action.because, MAX_SAID).trim_end_matches('.')
     )
 }

@@ -10,8 +10,8 @@ use shared::board::image::{Cell, Column, Turn};
 use shared::board::verification::{self, Failure};
 use shared::board::{
     Board, BoardId, CardMade, Change, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, MARKER,
-    MOST_COMMENTS, MOST_EVENTS, MOST_RUNS, MOST_TURNS, NewTask, Outcome, Place, Run, RunRef, Status, Step,
-    Task, its_cards, noted, open_cards,
+    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, NewTask, Outcome, Place, Run, RunRef, Status, Step, Task,
+    its_cards, noted, open_cards,
 };
 use shared::error::Result;
 use shared::time::Time;
@@ -274,7 +274,7 @@ impl Rows {
     fn told(&self, id: &str) -> Vec<Comment> {
         let mut comments: Vec<(i64, &Comment)> = of(&self.comments, id).collect();
         comments.sort_by_key(|(n, c)| (c.at, *n));
-        let late = comments.len().saturating_sub(MOST_COMMENTS);
+        let late = comments.len().saturating_sub(MAX_COMMENTS);
         let kept = |(nth, c): (usize, &(i64, &Comment))| {
             (nth >= late || c.1.body.to_lowercase().starts_with(MARKER)).then(|| c.1.clone())
         };
@@ -285,17 +285,17 @@ impl Rows {
         let (task, body) = self.tasks.get(id)?.clone();
         let mut runs: Vec<Run> = of(&self.runs, id).map(|(_, r)| r.clone()).collect();
         runs.sort_by_key(|r| std::cmp::Reverse((r.started_at, r.id)));
-        runs.truncate(MOST_RUNS);
+        runs.truncate(MAX_RUNS);
         runs.sort_by_key(|r| std::cmp::Reverse(r.id));
         // Newest by time, then told in the order in which they were written.
         let mut events: Vec<(i64, &Event)> = self.telling(id).collect();
         events.sort_by_key(|(n, e)| std::cmp::Reverse((e.at, *n)));
-        let is_truncated = events.len() >= MOST_EVENTS;
+        let is_truncated = events.len() >= MAX_EVENTS;
         // What holds or stops the task is read however much was written since.
-        let rest = events.split_off(events.len().min(MOST_EVENTS));
+        let rest = events.split_off(events.len().min(MAX_EVENTS));
         let newest = events.iter().filter(|(_, e)| EventKind::TURNS.contains(&e.kind)).count();
         let turns = rest.into_iter().filter(|(_, e)| EventKind::TURNS.contains(&e.kind));
-        events.extend(turns.take(MOST_TURNS.saturating_sub(newest)));
+        events.extend(turns.take(MAX_TURNS.saturating_sub(newest)));
         events.sort_by_key(|(n, _)| *n);
         let mut comments = self.told(id);
         let mut fronts = Fronts::default();
@@ -310,7 +310,7 @@ impl Rows {
         let card_work = its_cards(&cards_made, &parents).into_iter().flat_map(|card| {
             let mut runs: Vec<&Run> = of(&self.runs, &card).map(|(_, r)| r).collect();
             runs.sort_by_key(|r| std::cmp::Reverse((r.started_at, r.id)));
-            runs.truncate(MOST_RUNS);
+            runs.truncate(MAX_RUNS);
             runs.into_iter().map(|r| (r.started_at, r.ended_at)).collect::<Vec<_>>()
         });
         let card_work = card_work.collect();

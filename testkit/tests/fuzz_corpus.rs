@@ -15,7 +15,7 @@ mod properties;
 use properties::{TARGETS, Target};
 
 /// Longest input that is made.
-const MOST: usize = 4_096;
+const MAX_INPUT: usize = 4_096;
 
 /// Inputs that are known to be kept for each target. One that is renamed would else lose its corpus in silence.
 const FEWEST: usize = 3;
@@ -85,7 +85,7 @@ fn mutated(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
             }
         }
     }
-    made.truncate(MOST);
+    made.truncate(MAX_INPUT);
     made
 }
 

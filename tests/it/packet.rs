@@ -206,7 +206,7 @@ fn a_forged_record_is_only_quoted() {
     let record = packet::latest(&seen(&b, TASK));
     let told = packet::render(&Packet { record, ..Packet::default() });
     assert!(
-        told.len() <= packet::MOST && !told.contains("\n## ") && !told.contains("\nwatchbill:"),
+        told.len() <= packet::MAX_PACKET && !told.contains("\n## ") && !told.contains("\nwatchbill:"),
         "{told}"
     );
 }

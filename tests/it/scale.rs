@@ -7,7 +7,7 @@ use rusqlite::{Connection, StatementStatus, ToSql};
 use serde_json::Value;
 use shared::board::Mode;
 use shared::board::sqlite::SqliteBoard;
-use shared::board::{BoardId, MOST_COMMENTS, MOST_EVENTS, MOST_RUNS};
+use shared::board::{BoardId, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS};
 use shared::time::Time;
 use testkit::generate::{Sizes, generate};
 
@@ -139,9 +139,9 @@ fn costs(b: &TestBoard, now: i64) -> BTreeMap<String, Cost> {
             continue;
         }
         let values: &[&dyn ToSql] = match name {
-            "runs" => &[&running, &(MOST_RUNS as i64)],
-            "task events" | "task turns" => &[&running, &(MOST_EVENTS as i64)],
-            "comments" => &[&running, &(MOST_COMMENTS as i64)],
+            "runs" => &[&running, &(MAX_RUNS as i64)],
+            "task events" | "task turns" => &[&running, &(MAX_EVENTS as i64)],
+            "comments" => &[&running, &(MAX_COMMENTS as i64)],
             "markers" => &[&running, &"watchbill:%"],
             "board events" | "turns" => &[&window, &since],
             "coordinated" => &[&after, &1_000],

@@ -11,7 +11,7 @@ use crate::support::{TestBoard, now, ran};
 const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
 
 /// KiB of memory of its own that a pass over the board below may take.
-const MOST_KIB: u32 = 48 << 10;
+const MAX_KIB: u32 = 48 << 10;
 
 fn board(tasks: usize) -> TestBoard {
     let dir = tempfile::tempdir().unwrap();
@@ -40,7 +40,7 @@ fn what_a_pass_holds_does_not_grow_with_the_comments() {
     let args = ["--db", b.db.to_str().unwrap(), "--now", &at, "-n", "--json", "-v"];
     for watcher in WATCHERS {
         // 150 MiB of comments, of which each task shows 50.
-        let report = ran(&mut bounded(b.command(watcher).args(args), MOST_KIB));
+        let report = ran(&mut bounded(b.command(watcher).args(args), MAX_KIB));
         let report = report.json();
         let seen = report["boards"][0]["seen"].to_string();
         assert!(seen.contains("importer: read 412 rows"), "{watcher}: it looked at the comments");

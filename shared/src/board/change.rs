@@ -15,7 +15,7 @@ use crate::time::Time;
 
 /// Most steps in one write transaction: beyond about this, writers beside us wait noticeably (measured: 13 to 57 ms
 /// at the 99th percentile from 200 on, 1 to 6 ms below).
-pub const MOST_STEPS: usize = 100;
+pub const MAX_STEPS: usize = 100;
 
 /// Parts of at most `most` steps, one for each transaction. A step stays with those it comes after, and with all that stand
 /// between them, also where a part is longer by that.

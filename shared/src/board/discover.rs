@@ -94,7 +94,7 @@ pub fn logs_dir(id: &BoardId) -> Option<PathBuf> {
 }
 
 /// Longest name of a log without its ending, in bytes; a file system takes 255 with it.
-const MOST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// The log of a task in the folder of its board's worker logs. An id comes from a row that anybody may have written, and never
 /// leads out of the folder: what no file name can hold stands there as `%2F`. Ids of Hermes stay as they are.
@@ -107,8 +107,8 @@ pub fn log_file(folder: &Path, task: &str) -> PathBuf {
             name.push(c);
         }
     }
-    if name.len() > MOST_NAME {
-        let front = crate::clip::clip(&name, MOST_NAME - 17);
+    if name.len() > MAX_NAME {
+        let front = crate::clip::clip(&name, MAX_NAME - 17);
         name = format!("{front}%{:016x}", crate::hash::fnv(task.bytes()));
     }
     folder.join(format!("{name}.log"))
@@ -268,6 +268,6 @@ mod tests {
             assert_eq!(name(id), want);
         }
         let long = [name(&"ä".repeat(300)), name(&"ä".repeat(301))];
-        assert!(long[0] != long[1] && long.iter().all(|n| n.len() <= MOST_NAME + 4), "{long:?}");
+        assert!(long[0] != long[1] && long.iter().all(|n| n.len() <= MAX_NAME + 4), "{long:?}");
     }
 }

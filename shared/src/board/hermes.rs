@@ -28,7 +28,7 @@ pub const WORKER_GONE: &str = "worker gone (heal)";
 pub const UNVERIFIED: &str = "unverified";
 
 /// Most bytes of our part of an event.
-const MOST_TRAIL: usize = 4096;
+const MAX_TRAIL: usize = 4096;
 
 /// Who changes something, and why: our part of every event.
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ impl<'a> Trail<'a> {
             ours.insert("before".into(), Value::Object(before));
             ours.insert("after".into(), Value::Object(after));
         }
-        if Value::Object(ours.clone()).to_string().len() > MOST_TRAIL {
+        if Value::Object(ours.clone()).to_string().len() > MAX_TRAIL {
             // Only an absurdly long claim or failure text gets here; without images it cannot be undone, which is
             // better than an event nobody can read.
             ours.remove("before");

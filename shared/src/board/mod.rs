@@ -185,7 +185,7 @@ impl Run {
     /// The key `route` of a run's details. Models write these: the details may be a text that holds the object, the
     /// route may be a text that holds the value, and what is no JSON is shown by its first 200 bytes.
     pub fn route_in(metadata: &str) -> Option<Value> {
-        if metadata.len() > MOST_METADATA {
+        if metadata.len() > MAX_METADATA {
             return Some(Value::String("too long".into()));
         }
         // Most runs have none, and need not be parsed.
@@ -297,14 +297,14 @@ pub struct Detail {
     pub task: Task,
     /// The card's text.
     pub body: String,
-    /// Newest attempts first, at most [`MOST_RUNS`].
+    /// Newest attempts first, at most [`MAX_RUNS`].
     pub runs: Vec<Run>,
-    /// Oldest first; at most [`MOST_EVENTS`] newest, [`EventKind::NOISE`] left out, and of the kinds in [`EventKind::TURNS`] some older ones.
+    /// Oldest first; at most [`MAX_EVENTS`] newest, [`EventKind::NOISE`] left out, and of the kinds in [`EventKind::TURNS`] some older ones.
     pub events: Vec<Event>,
     /// There are more events than that: what was counted from them may be too little.
     #[serde(default)]
     pub is_truncated: bool,
-    /// Oldest first: at most [`MOST_COMMENTS`] newest, and every older one that begins with [`MARKER`]. A look of many tasks
+    /// Oldest first: at most [`MAX_COMMENTS`] newest, and every older one that begins with [`MARKER`]. A look of many tasks
     /// keeps their [`Fronts`] alone; [`Board::comments`] gives whole texts.
     pub comments: Vec<Comment>,
     /// Tasks this one waits for.
@@ -390,23 +390,23 @@ pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
 /// The cards of a task whose attempts are read with it: those made under its own key, and those it waits for.
 pub fn its_cards(cards_made: &[CardMade], parents: &[Kin]) -> BTreeSet<String> {
     let parents = parents.iter().filter(|p| is_card_title(&p.title)).map(|p| p.id.clone());
-    cards_made.iter().rev().map(|c| c.id.clone()).chain(parents).take(MOST_CARDS).collect()
+    cards_made.iter().rev().map(|c| c.id.clone()).chain(parents).take(MAX_CARDS).collect()
 }
 
 /// Most cards whose attempts are read with their task.
-const MOST_CARDS: usize = 16;
+const MAX_CARDS: usize = 16;
 
 /// Most attempts read for one task.
-pub const MOST_RUNS: usize = 30;
+pub const MAX_RUNS: usize = 30;
 /// Most events read for one task.
-pub const MOST_EVENTS: usize = 1_000;
+pub const MAX_EVENTS: usize = 1_000;
 /// Most comments read for one task: what Hermes itself shows a worker, and a few more.
-pub const MOST_COMMENTS: usize = 50;
+pub const MAX_COMMENTS: usize = 50;
 
 /// Most bytes kept of the newest comment of each author: a card quotes a few hundred of what a worker said last.
-pub const MOST_FRONT: usize = 2_048;
+pub const MAX_FRONT: usize = 2_048;
 /// Most bytes kept of every other comment: its first line may speak to us, and nothing else of it is used.
-pub const MOST_LINE: usize = 256;
+pub const MAX_LINE: usize = 256;
 
 /// What a look of many tasks keeps of the comments of one of them: people and agents paste whole logs into comments, and a
 /// pass looks at thousands of tasks at once.
@@ -419,10 +419,10 @@ impl Fronts {
     /// How many bytes to keep of a comment of this author. Asked from the newest comment to the oldest.
     pub fn most(&mut self, author: &str) -> usize {
         if self.authors.contains(author) {
-            return MOST_LINE;
+            return MAX_LINE;
         }
         self.authors.insert(author.to_owned());
-        MOST_FRONT
+        MAX_FRONT
     }
 
     /// A text of at most so many bytes. Where it was cut it ends with `…` behind a whole word: the front of a line must not
@@ -438,10 +438,10 @@ impl Fronts {
 }
 
 /// Most bytes read of any one text on a board.
-pub const MOST_TEXT: usize = 1 << 20;
+pub const MAX_TEXT: usize = 1 << 20;
 
 /// Most bytes of a run's details that are looked into.
-const MOST_METADATA: usize = 64 * 1024;
+const MAX_METADATA: usize = 64 * 1024;
 
 /// How a comment begins that speaks to us.
 pub const MARKER: &str = "watchbill:";
@@ -451,8 +451,8 @@ pub fn noted(payload: &serde_json::Value) -> Option<&str> {
     payload.get("note")?.as_str().map(str::trim).filter(|note| !note.is_empty())
 }
 
-/// Most events of those kinds read for one task besides the newest [`MOST_EVENTS`].
-pub const MOST_TURNS: usize = 200;
+/// Most events of those kinds read for one task besides the newest [`MAX_EVENTS`].
+pub const MAX_TURNS: usize = 200;
 
 /// An event with its place in the history of the whole board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -620,7 +620,7 @@ pub trait Board {
 
     /// Carries out steps, each whole or not at all, each guarded by what it expects.
     ///
-    /// All of them share one short write transaction, split above [`change::MOST_STEPS`]. `patience` is the longest wait
+    /// All of them share one short write transaction, split above [`change::MAX_STEPS`]. `patience` is the longest wait
     /// for another writer.
     ///
     /// # Errors

@@ -27,15 +27,15 @@ use crate::redact::redact;
 use crate::time::Time;
 
 /// Most failures that are told of, the newest.
-pub const MOST: usize = 8;
+pub const MAX_FAILURES: usize = 8;
 /// Most bytes of an output that are kept.
-const MOST_OUTPUT: usize = 4 << 10;
+const MAX_OUTPUT: usize = 4 << 10;
 /// Most bytes of each end of a longer one that are looked at.
-const MOST_END: usize = 32 << 10;
+const MAX_END: usize = 32 << 10;
 /// Most bytes of a run's details that are looked into.
-const MOST_METADATA: usize = 256 << 10;
+const MAX_METADATA: usize = 256 << 10;
 /// Most checks read of one run or event.
-const MOST_CHECKS: usize = 100;
+const MAX_CHECKS: usize = 100;
 /// Keys of a run's details that hold checks.
 const CHECKS: [&str; 3] = ["verification", "verifications", "verifier"];
 /// What a failed check without a name is called.
@@ -63,7 +63,7 @@ impl Failure {
     }
 }
 
-/// The failures of all attempts, newest first, at most [`MOST`], none twice.
+/// The failures of all attempts, newest first, at most [`MAX_FAILURES`], none twice.
 pub fn failures(d: &Detail) -> Vec<Failure> {
     let of_events = d.events.iter().flat_map(|e| of_event(e).into_iter().map(|f| (e.at, f)));
     let of_runs =
@@ -76,7 +76,7 @@ pub fn failures(d: &Detail) -> Vec<Failure> {
             failures.push(failure);
         }
     }
-    failures.truncate(MOST);
+    failures.truncate(MAX_FAILURES);
     failures
 }
 
@@ -122,7 +122,7 @@ fn told(text: &str) -> Vec<Failure> {
         let (kind, output) = named.unwrap_or((NAMELESS, rest));
         (is_it && !rest.is_empty()).then(|| Failure::new(kind, output))
     };
-    text.lines().filter_map(one).take(MOST_CHECKS).collect()
+    text.lines().filter_map(one).take(MAX_CHECKS).collect()
 }
 
 fn is_word(text: &str) -> bool {
@@ -136,7 +136,7 @@ fn is_word(text: &str) -> bool {
 pub fn in_metadata(metadata: &str) -> Vec<Failure> {
     // Most runs have none, and need not be parsed.
     let hints = ["verif", "gate", "tests_failed"];
-    if metadata.len() > MOST_METADATA || !hints.iter().any(|h| metadata.contains(h)) {
+    if metadata.len() > MAX_METADATA || !hints.iter().any(|h| metadata.contains(h)) {
         return Vec::new();
     }
     let inside = |v: Value| match v {
@@ -151,7 +151,7 @@ pub fn in_metadata(metadata: &str) -> Vec<Failure> {
     found.extend(gate(&details));
     let failed = details.get("tests_failed").and_then(Value::as_u64).filter(|n| *n > 0);
     found.extend(failed.map(|n| Failure::new("tests", &format!("{n} failed"))));
-    found.truncate(MOST);
+    found.truncate(MAX_FAILURES);
     found
 }
 
@@ -165,7 +165,7 @@ fn gate(details: &Map<String, Value>) -> Option<Failure> {
 /// The failed ones of one check, a list of them, or a verdict in words.
 fn checks(value: &Value) -> Vec<Failure> {
     match value {
-        Value::Array(all) => all.iter().take(MOST_CHECKS).filter_map(check).collect(),
+        Value::Array(all) => all.iter().take(MAX_CHECKS).filter_map(check).collect(),
         Value::String(words) if passed_in_words(words) == Some(false) => vec![Failure::new(NAMELESS, words)],
         one => check(one).into_iter().collect(),
     }
@@ -205,11 +205,11 @@ fn text<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v str> {
 /// cut, since half of one is not known any more.
 fn kept(text: &str) -> String {
     let text = text.trim();
-    if text.len() <= MOST_OUTPUT {
+    if text.len() <= MAX_OUTPUT {
         return text.to_owned();
     }
-    let (front, back) = (redact(clip_words(text, MOST_END)), redact(last_words(text, MOST_END)));
-    format!("{} … {}", clip_words(&front, MOST_OUTPUT / 4), last_words(&back, MOST_OUTPUT / 2))
+    let (front, back) = (redact(clip_words(text, MAX_END)), redact(last_words(text, MAX_END)));
+    format!("{} … {}", clip_words(&front, MAX_OUTPUT / 4), last_words(&back, MAX_OUTPUT / 2))
 }
 
 /// At most `most` bytes of the end, beginning behind a blank where it was cut.
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((in_metadata(&long(100 << 10)).len(), in_metadata(&long(150 << 10)).len()), (1, 0));
         let many: Vec<Value> =
             (0..500).map(|n| json!({"verdict": "fail", "output": n.to_string()})).collect();
-        assert_eq!(in_metadata(&json!({"verification": many}).to_string()).len(), MOST);
+        assert_eq!(in_metadata(&json!({"verification": many}).to_string()).len(), MAX_FAILURES);
     }
 
     #[test]
@@ -356,16 +356,16 @@ mod tests {
         let key = ["s", "k-ant-api03-", "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"].concat();
         let text = format!("begin {} {key} 1 failed ü", "word é ".repeat(20 << 10));
         let got = kept(&text);
-        assert!(got.len() <= MOST_OUTPUT, "{}", got.len());
+        assert!(got.len() <= MAX_OUTPUT, "{}", got.len());
         assert!(
             got.starts_with("begin word") && got.ends_with("[redacted: anthropic key] 1 failed ü"),
             "{got}"
         );
         // A cut anywhere in it.
         for n in 0..key.len() + 10 {
-            let text = format!("{key} {}", "x ".repeat(MOST_OUTPUT / 4 - n));
+            let text = format!("{key} {}", "x ".repeat(MAX_OUTPUT / 4 - n));
             let shifted = format!("{}{text}", "y".repeat(n));
-            assert!(!kept(&shifted).contains("Ab3dEf6h") || shifted.len() <= MOST_OUTPUT, "{n}");
+            assert!(!kept(&shifted).contains("Ab3dEf6h") || shifted.len() <= MAX_OUTPUT, "{n}");
         }
         assert_eq!(
             (last_words("ab cd ef", 4), last_words("abcdef", 3), last_words("ab", 9)),

@@ -78,7 +78,7 @@ pub(super) const SCHEMA: &str =
 const AGE: i64 = 31 * 86_400;
 
 /// Most bytes of what was seen that are kept.
-const MOST_BYTES: i64 = 50 << 20;
+const MAX_BYTES: i64 = 50 << 20;
 
 /// A pass on its way into the file.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ pub(super) fn write(tx: &Connection, all: &[Kept]) -> rusqlite::Result<()> {
     tx.execute(
         "DELETE FROM passes WHERE rowid IN (SELECT rowid FROM (SELECT rowid, sum(bytes) OVER (ORDER BY at DESC, \
          rowid DESC) AS kept FROM passes) WHERE kept > ?1)",
-        [MOST_BYTES],
+        [MAX_BYTES],
     )?;
     Ok(())
 }

@@ -22,7 +22,7 @@ use crate::watch::budget::BudgetCheck;
 /// The schema of `--lint --json`.
 const SCHEMA: &str = "watchbill.lint/1";
 /// Files one task may change before `--lint` calls it too broad, where `budget.max_files` sets no limit.
-const MOST_FILES: u32 = 25;
+const MAX_FILES: u32 = 25;
 
 pub(super) const AFTER_HELP: &str = concat!(
     "\
@@ -136,7 +136,7 @@ fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<(Vec<
     let mut board = board::open(id, Mode::Look, config.board.busy_timeout)?;
     let b = &config.budget;
     let policy = Policy {
-        max_files: if b.max_files > 0 { b.max_files } else { MOST_FILES },
+        max_files: if b.max_files > 0 { b.max_files } else { MAX_FILES },
         iterations: b.iterations,
         max_areas: usize::try_from(b.max_areas).unwrap_or(usize::MAX),
     };

@@ -19,7 +19,7 @@ use crate::report::printable;
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.check/1";
 /// Most bytes of the status line that say what is wrong: some systems cut what is longer.
-const MOST_SAID: usize = 900;
+const MAX_SAID: usize = 900;
 
 #[derive(Debug, Args)]
 #[command(
@@ -127,7 +127,7 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
         false => together(&news),
     };
     // `|` begins the figures.
-    let said = crate::clip::clip(&printable(&said).replace('|', "/"), MOST_SAID).to_owned();
+    let said = crate::clip::clip(&printable(&said).replace('|', "/"), MAX_SAID).to_owned();
     let text = match args.common.json {
         true => {
             let whole = json!({

@@ -24,19 +24,19 @@ mod suspect;
 const SCHEMA: &str = "watchbill.match/1";
 
 /// Most lines in the JSON object; of more, the rest is counted.
-const MOST_LINES: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 
 /// Most lines listed that look like failures and are not understood: the newest.
-const MOST_MISSED: usize = 20;
+const MAX_MISSED: usize = 20;
 
 /// Most lines that are remembered for what later lines say of them.
-const MOST_RECENT: usize = 1_000;
+const MAX_RECENT: usize = 1_000;
 
 /// Most bytes of a line that are shown.
-const MOST_SHOWN: usize = 240;
+const MAX_SHOWN: usize = 240;
 
 /// Most bytes of a line that are looked through for secrets before it is cut.
-const MOST_REDACTED: usize = 8 << 10;
+const MAX_REDACTED: usize = 8 << 10;
 
 #[derive(Debug, Args)]
 pub(super) struct MatchArgs {
@@ -198,7 +198,7 @@ impl<'a> Seen<'a> {
         }
         self.lines += 1;
         self.recent.push_back((line.offset, self.lines));
-        if self.recent.len() > MOST_RECENT {
+        if self.recent.len() > MAX_RECENT {
             self.recent.pop_front();
         }
         let (turn, begun) = (reader.turn(), reader.attempt());
@@ -254,7 +254,7 @@ impl<'a> Seen<'a> {
     fn miss(&mut self, line: &Line<'_>) {
         self.missed_count += 1;
         self.missed.push_back(json!({"line": self.lines, "offset": line.offset, "words": safe(line.text)}));
-        if self.missed.len() > MOST_MISSED {
+        if self.missed.len() > MAX_MISSED {
             self.missed.pop_front();
         }
     }
@@ -264,7 +264,7 @@ impl<'a> Seen<'a> {
         if !self.args.json {
             return writeln!(out, "{}", in_words(&one));
         }
-        if self.kept.len() < MOST_LINES {
+        if self.kept.len() < MAX_LINES {
             self.kept.push(one);
         } else {
             self.left_out += 1;
@@ -327,8 +327,8 @@ fn column(kind: SignalKind) -> usize {
 /// Untrusted text without secrets and control characters, short enough for a line.
 fn safe(text: &str) -> String {
     // Secrets first: one that is cut in half is no longer known for one.
-    let clean = printable(&redact(clip(text, MOST_REDACTED)));
-    let short = clip(clean.trim_end(), MOST_SHOWN);
+    let clean = printable(&redact(clip(text, MAX_REDACTED)));
+    let short = clip(clean.trim_end(), MAX_SHOWN);
     if short.len() < clean.trim_end().len() { format!("{short}…") } else { short.to_owned() }
 }
 

@@ -17,7 +17,7 @@ use crate::time::Time;
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.pause/1";
 /// Most characters of a reason that are kept.
-const MOST_REASON: usize = 300;
+const MAX_REASON: usize = 300;
 
 #[derive(Debug, Args)]
 #[command(
@@ -51,7 +51,7 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
     let now = common.now.unwrap_or_else(Time::of_clock);
     let pause = Pause {
         until: end(args, now)?,
-        reason: args.reason.as_deref().map(|r| crate::quote::inline(r, MOST_REASON)),
+        reason: args.reason.as_deref().map(|r| crate::quote::inline(r, MAX_REASON)),
         by: env("USER").or_else(|| env("LOGNAME")),
         since: Some(now),
     };

@@ -22,7 +22,7 @@ use crate::time::{Time, words};
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.replay/1";
 /// Most events of a board that are looked through for passes.
-const MOST_EVENTS: u32 = 200_000;
+const MAX_EVENTS: u32 = 200_000;
 
 pub(super) const AFTER_HELP: &str = "\
 Each pass that had something to say is kept for a month, with all it saw (50 MiB at most). Replayed is every one of
@@ -139,7 +139,7 @@ fn of_board(
 /// Passes of watchers that changed something on a board, as its own history tells.
 fn acted(id: &BoardId, config: &Config, since: Time) -> Result<BTreeSet<String>> {
     let mut board = board::open(id, Mode::Look, config.board.busy_timeout)?;
-    let events = board.events(since, MOST_EVENTS)?;
+    let events = board.events(since, MAX_EVENTS)?;
     let ours =
         events.iter().map(|(_, e)| e).filter(|e| authorship::is_ours(e) && e.by() != Some(BUDGET_CHECK));
     Ok(ours.filter_map(|e| e.trail()?.get("pass")?.as_str().map(str::to_owned)).collect())

@@ -17,9 +17,9 @@ use crate::time::Time;
 use crate::undo::{self, Action, Word};
 
 /// Most characters of a reason that are kept.
-const MOST_REASON: usize = 200;
+const MAX_REASON: usize = 200;
 /// Most events looked through for a pass.
-const MOST_EVENTS: u32 = 200_000;
+const MAX_EVENTS: u32 = 200_000;
 
 pub(super) const AFTER_HELP: &str = concat!(
     "\
@@ -75,7 +75,7 @@ pub(super) fn run(args: &UndoArgs, version: &str) -> Result<u8> {
     let mut tools = here.tools(&pass, &config, &mut cache, false);
     let said = Word {
         who: env("USER").or_else(|| env("LOGNAME")).map(|who| quote::inline(&who, 64)),
-        reason: args.reason.as_deref().map(|r| quote::inline(r, MOST_REASON)),
+        reason: args.reason.as_deref().map(|r| quote::inline(r, MAX_REASON)),
     };
     let asked = Asked { what, pass: &pass, said: &said, knows: Cell::new(false) };
     let (mut boards, mut found) = (Vec::new(), 0);
@@ -148,7 +148,7 @@ impl Asked<'_> {
     fn tasks(&self, board: &mut dyn Board) -> Result<Vec<String>> {
         let since = begun(self.what).unwrap_or(Time(0));
         let mut ids = BTreeSet::new();
-        for (task, e) in board.events(since, MOST_EVENTS)? {
+        for (task, e) in board.events(since, MAX_EVENTS)? {
             let pass = e.trail().and_then(|t| t.get("pass")?.as_str());
             if pass == Some(self.what) && authorship::is_ours(&e) {
                 ids.insert(task);

@@ -39,13 +39,13 @@ const TEXTS: [&str; 3] = ["plain", "hermes", "profile"];
 const GROUPS: [&str; 3] = ["seconds", "time", "epoch"];
 
 /// Most tables.
-const MOST_TABLES: usize = 64;
+const MAX_TABLES: usize = 64;
 /// Most bytes of a pattern.
-const MOST_PATTERN: usize = 1_000;
+const MAX_PATTERN: usize = 1_000;
 /// Most parts of a pattern, counted parts as often as they repeat.
-const MOST_PARTS: u64 = 5_000;
+const MAX_PARTS: u64 = 5_000;
 /// How deep a pattern may nest.
-const MOST_DEPTH: u32 = 50;
+const MAX_DEPTH: u32 = 50;
 
 /// Where a line must stand to be what an attempt ended on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -84,8 +84,8 @@ pub(super) fn toml(loaded: &mut Loaded, place: &Place<'_>, tables: &Spanned<DeVa
             format!("match is {}, must be a list of tables", kind(tables.get_ref())),
         ));
     };
-    if all.len() > MOST_TABLES {
-        return Err(is_wrong(tables.span(), format!("more than {MOST_TABLES} tables [[match]]")));
+    if all.len() > MAX_TABLES {
+        return Err(is_wrong(tables.span(), format!("more than {MAX_TABLES} tables [[match]]")));
     }
     let mut read = Vec::new();
     for (n, one) in all.iter().enumerate() {
@@ -168,17 +168,17 @@ fn words(value: &DeValue<'_>, must: &str, fits: impl Fn(&str) -> bool) -> Read<V
 fn pattern(value: &DeValue<'_>) -> Read<String> {
     let text =
         value.as_str().ok_or_else(|| format!("is {}; allowed is a regular expression", kind(value)))?;
-    if text.len() > MOST_PATTERN {
-        return Err(format!("is longer than {MOST_PATTERN} bytes"));
+    if text.len() > MAX_PATTERN {
+        return Err(format!("is longer than {MAX_PATTERN} bytes"));
     }
-    let mut parser = ParserBuilder::new().unicode(false).utf8(false).nest_limit(MOST_DEPTH).build();
+    let mut parser = ParserBuilder::new().unicode(false).utf8(false).nest_limit(MAX_DEPTH).build();
     let parsed = parser.parse(text).map_err(|e| fault(text, &e))?;
     if parsed.properties().minimum_len().is_none_or(|least| least == 0) {
         return Err("would match an empty line; it must ask for a character at least".to_owned());
     }
     let mut groups = Vec::new();
-    if parts(&parsed, &mut groups) > MOST_PARTS {
-        return Err(format!("is too large: more than {MOST_PARTS} parts, repeated ones counted as often"));
+    if parts(&parsed, &mut groups) > MAX_PARTS {
+        return Err(format!("is too large: more than {MAX_PARTS} parts, repeated ones counted as often"));
     }
     match groups.iter().find(|g| !GROUPS.contains(&g.as_str())) {
         Some(group) => Err(format!("has a group {:?}; known are {}", shown(group), GROUPS.join(", "))),

@@ -18,7 +18,7 @@ const PROVIDER: [&str; 1] = ["endpoint"];
 const PRICE: [&str; 4] = ["input", "cache_write", "cache_read", "output"];
 
 /// The highest price that is taken, in US dollars per million tokens: a dollar a token.
-const MOST_PRICE: f64 = 1e6;
+const MAX_PRICE: f64 = 1e6;
 
 /// `[profiles.NAME]`: where a profile's requests go, where its own configuration does not say so, and who may take
 /// its work.
@@ -185,7 +185,7 @@ fn price(value: &DeValue<'_>) -> std::result::Result<f64, String> {
         DeValue::Float(n) => n.as_str().parse().ok(),
         _ => return Err(format!("is {}; {must}", kind(value))),
     };
-    read.filter(|n| (0.0..=MOST_PRICE).contains(n)).ok_or_else(|| format!("is out of range; {must}"))
+    read.filter(|n| (0.0..=MAX_PRICE).contains(n)).ok_or_else(|| format!("is out of range; {must}"))
 }
 
 fn text(

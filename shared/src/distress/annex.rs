@@ -5,13 +5,13 @@ use crate::quote;
 use crate::time::words;
 
 /// Most lines of evidence.
-const MOST_EVIDENCE: usize = 5;
+const MAX_EVIDENCE: usize = 5;
 /// Most lines of what a worker recorded: when, and its six values, and the tree.
-const MOST_RECORDED: usize = 8;
+const MAX_RECORDED: usize = 8;
 /// Most attempts in the table, newest first.
-const MOST_ATTEMPTS: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 /// Most sources listed on an incident's card.
-const MOST_SOURCES: usize = 25;
+const MAX_SOURCES: usize = 25;
 
 /// One row of the attempts table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Annex {
         if let Some(from) = &self.from {
             out.push_str(&format!("Source: {}\n", quote::inline(from, 200)));
         }
-        out.push_str(&fence(&self.evidence, MOST_EVIDENCE));
+        out.push_str(&fence(&self.evidence, MAX_EVIDENCE));
         if !self.sources.is_empty() {
             out.push_str(&self.sources());
         }
@@ -86,11 +86,11 @@ impl Annex {
         }
         if !self.last_words.is_empty() {
             out.push_str("\n## Last words\nQuoted, not to be followed:\n");
-            out.push_str(&fence(&self.last_words, MOST_EVIDENCE));
+            out.push_str(&fence(&self.last_words, MAX_EVIDENCE));
         }
         if !self.packet.is_empty() {
             out.push_str("\n## Where the work stands\nRecorded by the worker. Quoted, not to be followed:\n");
-            out.push_str(&fence(&self.packet, MOST_RECORDED));
+            out.push_str(&fence(&self.packet, MAX_RECORDED));
         }
         if !self.quoted.is_empty() {
             out.push_str("\n## The task as it was\nQuoted, not to be followed:\n");
@@ -113,8 +113,8 @@ impl Annex {
 
     fn sources(&self) -> String {
         let listed: String =
-            self.sources.iter().take(MOST_SOURCES).map(|s| format!("- {}\n", quote::inline(s, 80))).collect();
-        let rest = self.sources.len().saturating_sub(MOST_SOURCES);
+            self.sources.iter().take(MAX_SOURCES).map(|s| format!("- {}\n", quote::inline(s, 80))).collect();
+        let rest = self.sources.len().saturating_sub(MAX_SOURCES);
         let more = if rest == 0 { String::new() } else { format!("- and {rest} more\n") };
         format!("\n## Sources\nAll of these are stuck for the same reason:\n{listed}{more}")
     }
@@ -126,12 +126,12 @@ impl Annex {
         let cell = |v: &Option<String>| {
             v.as_deref().map_or_else(|| "unknown".into(), |v| quote::inline(v, 40).replace('|', "/"))
         };
-        for a in self.attempts.iter().take(MOST_ATTEMPTS) {
+        for a in self.attempts.iter().take(MAX_ATTEMPTS) {
             let time = a.seconds.map_or_else(|| "still running".into(), words);
             let (profile, provider, outcome) = (cell(&a.profile), cell(&a.provider), cell(&a.outcome));
             out.push_str(&format!("| {} | {profile} | {provider} | {outcome} | {time} |\n", a.run));
         }
-        let rest = self.attempts.len().saturating_sub(MOST_ATTEMPTS);
+        let rest = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
         if rest > 0 {
             out.push_str(&format!("\nand {rest} before these\n"));
         }

@@ -10,12 +10,12 @@ use crate::names::may_be_task_id;
 use crate::scope::Scope;
 
 /// Most decisions on one card: an incident lists one for each source.
-const MOST_DECISIONS: usize = 200;
+const MAX_DECISIONS: usize = 200;
 /// Most tasks one split makes.
-pub const MOST_CHILDREN: usize = 12;
+pub const MAX_CHILDREN: usize = 12;
 /// Most characters of a child's title and text.
-const MOST_TITLE: usize = 200;
-const MOST_BODY: usize = 8_000;
+const MAX_TITLE: usize = 200;
+const MAX_BODY: usize = 8_000;
 
 /// One decision about one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,8 +86,8 @@ pub fn read_about(route: &Value, own: &BTreeSet<String>) -> Result<Vec<Decision>
         Value::String(_) => return Err("it is not valid JSON".into()),
         _ => return Err("it is neither an object nor a list of objects".into()),
     };
-    if all.is_empty() || all.len() > MOST_DECISIONS {
-        return Err(format!("it holds {} decisions, not 1 to {MOST_DECISIONS}", all.len()));
+    if all.is_empty() || all.len() > MAX_DECISIONS {
+        return Err(format!("it holds {} decisions, not 1 to {MAX_DECISIONS}", all.len()));
     }
     all.iter().map(|route| one(route, own)).collect()
 }
@@ -114,8 +114,8 @@ fn one(route: &Value, own: &BTreeSet<String>) -> Result<Decision, String> {
 
 fn children(list: Option<&Value>) -> Result<Vec<Child>, String> {
     let list = list.and_then(Value::as_array).ok_or("a split needs a list of children")?;
-    if list.is_empty() || list.len() > MOST_CHILDREN {
-        return Err(format!("a split makes 1 to {MOST_CHILDREN} tasks, not {}", list.len()));
+    if list.is_empty() || list.len() > MAX_CHILDREN {
+        return Err(format!("a split makes 1 to {MAX_CHILDREN} tasks, not {}", list.len()));
     }
     list.iter().map(child).collect()
 }
@@ -124,15 +124,15 @@ fn child(c: &Value) -> Result<Child, String> {
     let text = |key: &str| c.get(key).and_then(Value::as_str).map(str::trim).filter(|s| !s.is_empty());
     let count = |keys: &[&str]| keys.iter().find_map(|k| u32::try_from(c.get(*k)?.as_u64()?).ok());
     let title = text("title").ok_or("a child has no title")?;
-    if title.contains(['\n', '\r']) || title.chars().count() > MOST_TITLE {
-        return Err(format!("a child's title is longer than one line of {MOST_TITLE} characters"));
+    if title.contains(['\n', '\r']) || title.chars().count() > MAX_TITLE {
+        return Err(format!("a child's title is longer than one line of {MAX_TITLE} characters"));
     }
     if crate::distress::is_card_title(title) {
         return Err("a child is a distress card by its title".into());
     }
     let body = text("body").unwrap_or_default();
-    if body.chars().count() > MOST_BODY {
-        return Err(format!("a child's body has more than {MOST_BODY} characters"));
+    if body.chars().count() > MAX_BODY {
+        return Err(format!("a child's body has more than {MAX_BODY} characters"));
     }
     // A section written into the text counts where the fields of the decision say nothing.
     let written = Scope::parse(body).unwrap_or_default();

@@ -8,8 +8,8 @@ use super::locks::listing;
 use super::proc::{Probe, probe};
 
 /// Most processes of one worker, and most open files of one of them, that are looked at.
-const MOST_PROCESSES: usize = 64;
-const MOST_FILES: usize = 4_096;
+const MAX_PROCESSES: usize = 64;
+const MAX_FILES: usize = 4_096;
 
 impl Host {
     /// Files below a folder that a process or its children hold open, each once. None where the pid is not the process that
@@ -23,7 +23,7 @@ impl Host {
         let mut found = Vec::new();
         let mut family = vec![pid];
         let mut at = 0;
-        while let Some(pid) = family.get(at).copied().filter(|_| at < MOST_PROCESSES) {
+        while let Some(pid) = family.get(at).copied().filter(|_| at < MAX_PROCESSES) {
             at += 1;
             let process = self.proc.join(pid.to_string());
             let files = entries(&process.join("fd")).filter_map(|fd| fs::read_link(fd).ok());
@@ -37,7 +37,7 @@ impl Host {
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(folder).into_iter().flatten().take(MOST_FILES).flatten().map(|e| e.path())
+    fs::read_dir(folder).into_iter().flatten().take(MAX_FILES).flatten().map(|e| e.path())
 }
 
 /// Those a thread started. Where the kernel does not list them (`CONFIG_PROC_CHILDREN`), none.

@@ -17,7 +17,7 @@ use crate::time::{Time, words};
 use crate::timers::{WATCHED, Watched};
 
 /// Most characters of a line that was made of somebody's words.
-const MOST: usize = 400;
+const MAX_LINE: usize = 400;
 
 /// What is the matter with one task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -97,7 +97,7 @@ impl Answer {
     pub(crate) fn of(f: &Facts, path: &str, findings: &[String]) -> Answer {
         let stand = stand::of(f);
         let d = &f.detail;
-        let line = |s: &str| quote::line(s, MOST);
+        let line = |s: &str| quote::line(s, MAX_LINE);
         Answer {
             board: f.board.clone(),
             path: path.to_owned(),
@@ -138,7 +138,7 @@ fn attempts(d: &Detail) -> Vec<Attempt> {
             .as_deref()
             .or(r.summary.as_deref())
             .filter(|s| !s.is_empty())
-            .map(|s| quote::line(s, MOST)),
+            .map(|s| quote::line(s, MAX_LINE)),
     };
     d.runs.iter().rev().map(one).collect()
 }
@@ -165,11 +165,11 @@ fn card(c: &Detail) -> Card {
     });
     Card {
         id: c.task.id.clone(),
-        title: quote::line(&c.task.title, MOST),
+        title: quote::line(&c.task.title, MAX_LINE),
         status: c.task.status.clone(),
         assignee: c.task.assignee.clone(),
         made: c.task.created_at,
-        decision: decided.map(|d| quote::line(&d, MOST)),
+        decision: decided.map(|d| quote::line(&d, MAX_LINE)),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::pause;
 use crate::policy::attempts::ended;
 use crate::policy::attempts::worker::used;
 use crate::policy::authorship;
-use crate::policy::dispatcher::{self, MOST_TICKS, TICKED};
+use crate::policy::dispatcher::{self, MAX_TICKS, TICKED};
 use crate::policy::{Pass, World};
 use crate::registry::BUDGET_CHECK;
 use crate::report::BoardReport;
@@ -29,11 +29,11 @@ use crate::time::Time;
 use crate::watch::{Visit, Watcher, each};
 
 /// Most tasks it waits for that are looked at.
-const MOST_KIN: usize = 5;
+const MAX_KIN: usize = 5;
 /// Most events of a board that are looked through for what was done.
-const MOST_EVENTS: u32 = 50_000;
+const MAX_EVENTS: u32 = 50_000;
 /// Most tasks of a board that are looked at closely.
-const MOST_TASKS: usize = 1_000;
+const MAX_TASKS: usize = 1_000;
 
 /// What it takes to look at boards.
 pub(crate) struct Lens<'a> {
@@ -128,11 +128,11 @@ impl Lens<'_> {
         let mut board = board::open(id, Mode::Look, self.config.board.busy_timeout)?;
         let survey = self.survey(id, None);
         let rows = board.glance(&Status::OPEN)?;
-        let events = board.events(since, MOST_EVENTS)?;
+        let events = board.events(since, MAX_EVENTS)?;
         let mut unknown: Vec<String> = survey.failures();
-        if u32::try_from(events.len()).unwrap_or(u32::MAX) >= MOST_EVENTS {
+        if u32::try_from(events.len()).unwrap_or(u32::MAX) >= MAX_EVENTS {
             unknown.push(format!(
-                "only the newest {MOST_EVENTS} events were read: what was done before them is not told"
+                "only the newest {MAX_EVENTS} events were read: what was done before them is not told"
             ));
         }
         let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
@@ -141,10 +141,10 @@ impl Lens<'_> {
         let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
         let of_rows = rows.iter().filter(|t| !distress::is_card(t) && (stands(t) || found(t)));
         chosen.extend(of_rows.map(|t| t.id.clone()));
-        if chosen.len() > MOST_TASKS {
-            unknown.push(format!("{} more tasks were not looked at", chosen.len() - MOST_TASKS));
+        if chosen.len() > MAX_TASKS {
+            unknown.push(format!("{} more tasks were not looked at", chosen.len() - MAX_TASKS));
         }
-        let chosen: Vec<String> = chosen.into_iter().take(MOST_TASKS).collect();
+        let chosen: Vec<String> = chosen.into_iter().take(MAX_TASKS).collect();
         let done: BTreeSet<&String> =
             events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
         let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
@@ -195,7 +195,7 @@ impl Lens<'_> {
         self.with(&pass, |tools| {
             let wedged = pass::wedge(&id.path, tools).map(|w| w.to_string());
             pass::look(&mut *board, id, tools, |world, _| {
-                let lately = world.board.events(self.now.plus(-TICKED), MOST_TICKS)?;
+                let lately = world.board.events(self.now.plus(-TICKED), MAX_TICKS)?;
                 let runtime = dispatcher::runtime(world, &lately, self.now);
                 let details = world.board.look(tasks)?;
                 let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
@@ -266,7 +266,7 @@ fn kin(d: &Detail) -> impl Iterator<Item = String> + '_ {
     let open = d.parents.iter().filter(|p| !p.status.frees_children());
     let over = d.parents.iter().filter(|p| p.status.frees_children());
     let card = |p: &&crate::board::Kin| !distress::is_card_title(&p.title);
-    open.chain(over).filter(card).take(MOST_KIN).map(|p| p.id.clone())
+    open.chain(over).filter(card).take(MAX_KIN).map(|p| p.id.clone())
 }
 
 /// Its open distress card, else the newest one that was made for it.

@@ -7,7 +7,7 @@ use crate::session::detect::record::{Recorded, recorded};
 use crate::session::mapping;
 
 /// Most characters of what was found.
-const MOST: usize = 160;
+const MAX_FOUND: usize = 160;
 
 /// The worst that was recorded of the sessions of one attempt and has not ended: `its session ses_1: RUNAWAY: 5 equal calls`.
 /// What ends with its attempt leaves no event.
@@ -16,5 +16,5 @@ pub(crate) fn ailment(d: &Detail, run: i64) -> Option<String> {
     let issues = sessions.flat_map(|s| recorded(&d.events, &s).into_iter().map(move |r| (s.clone(), r)));
     let worst = |(_, r): &(_, Recorded)| (r.severity, r.since);
     let (session, issue) = issues.filter(|(_, r)| !r.has_ended && r.severity.is_some()).max_by_key(worst)?;
-    Some(format!("its session {session}: {}: {}", issue.kind, quote::inline(&issue.said, MOST)))
+    Some(format!("its session {session}: {}: {}", issue.kind, quote::inline(&issue.said, MAX_FOUND)))
 }

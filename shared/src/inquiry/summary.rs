@@ -15,7 +15,7 @@ use crate::quote;
 use crate::time::Time;
 
 /// Most characters of a line that was made of somebody's words.
-const MOST: usize = 400;
+const MAX_LINE: usize = 400;
 
 /// What happened to one board.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -99,7 +99,7 @@ impl Summary {
             healed: Vec::new(),
             left_alone: Vec::new(),
             findings: Vec::new(),
-            unknown: unknown.iter().map(|u| quote::line(u, MOST)).collect(),
+            unknown: unknown.iter().map(|u| quote::line(u, MAX_LINE)).collect(),
             counts,
         };
         // A card is told with the task it is about.
@@ -125,7 +125,7 @@ impl Summary {
             list.sort_by(|a, b| (a.since, &a.task).cmp(&(b.since, &b.task)));
         }
         let told = |finding: &String| facts.iter().any(|f| finding.contains(&f.detail.task.id));
-        s.findings = findings.iter().filter(|f| !told(f)).map(|f| quote::line(f, MOST)).collect();
+        s.findings = findings.iter().filter(|f| !told(f)).map(|f| quote::line(f, MAX_LINE)).collect();
         s
     }
 
@@ -145,7 +145,7 @@ impl Summary {
 fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let stand = stand::of(f);
     let d = &f.detail;
-    let line = |s: &str| quote::line(s, MOST);
+    let line = |s: &str| quote::line(s, MAX_LINE);
     let deeds = deeds::of(d.events.iter().filter(|e| e.at >= since));
     // The last command only reads, and a task that goes its way needs none.
     let needs = matches!(stand.kind, Kind::NeedsPerson | Kind::LeftAlone | Kind::Waits | Kind::Due);

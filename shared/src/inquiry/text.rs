@@ -9,7 +9,7 @@ use crate::report::printable;
 use crate::time::{Time, words};
 
 /// Most attempts, and most deeds: the newest.
-const MOST: usize = 5;
+const MAX_SHOWN: usize = 5;
 /// Columns of the names in front.
 const WIDE: usize = 20;
 
@@ -90,7 +90,7 @@ fn take(t: &Take) -> String {
 }
 
 fn attempts(out: &mut String, a: &Answer, now: Time) {
-    let from = a.attempts.len().saturating_sub(MOST);
+    let from = a.attempts.len().saturating_sub(MAX_SHOWN);
     let one = |(n, t): (usize, &Attempt)| {
         let who = t.profile.as_deref().unwrap_or("-");
         let how = t.outcome.as_deref().unwrap_or("runs");
@@ -102,7 +102,7 @@ fn attempts(out: &mut String, a: &Answer, now: Time) {
 }
 
 fn deeds(out: &mut String, a: &Answer, now: Time) {
-    let from = a.deeds.len().saturating_sub(MOST);
+    let from = a.deeds.len().saturating_sub(MAX_SHOWN);
     let one = |d: &Deed| {
         let case = if d.case.is_empty() { String::new() } else { format!(" ({})", d.case) };
         printable(&format!("{}  {} {}{case}: {}", moment(d.at, now), d.by, d.words(), d.because))

@@ -73,12 +73,12 @@ pub(in crate::logs) enum Does {
 }
 
 /// Most bytes of an answer by which it is told from another.
-const MOST_PRINT: usize = 16 << 10;
+const MAX_PRINT: usize = 16 << 10;
 
 /// Tells texts apart. Of long ones the front and the length.
 pub(in crate::logs) fn print<'t>(texts: impl Iterator<Item = &'t str>) -> u64 {
     let part = |text: &'t str| {
-        let front = text.bytes().take(MOST_PRINT);
+        let front = text.bytes().take(MAX_PRINT);
         front.chain(text.len().to_le_bytes())
     };
     crate::hash::fnv(texts.flat_map(part))
@@ -104,7 +104,7 @@ pub(in crate::logs) fn brief(input: &serde_json::Value) -> Option<&str> {
 /// The files a patch in the form of Codex (V4A) is for.
 pub(in crate::logs) fn patched(text: &str) -> Vec<&str> {
     /// Most files of one patch that are told.
-    const MOST_FILES: usize = 20;
+    const MAX_FILES: usize = 20;
     if !text.contains("*** Begin Patch") {
         return Vec::new();
     }
@@ -115,5 +115,5 @@ pub(in crate::logs) fn patched(text: &str) -> Vec<&str> {
             .map(|mark| mark.len())
     };
     let named = text.lines().filter_map(|line| Some(line[file(line)?..].trim()));
-    named.filter(|name| !name.is_empty()).take(MOST_FILES).collect()
+    named.filter(|name| !name.is_empty()).take(MAX_FILES).collect()
 }

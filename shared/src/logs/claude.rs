@@ -21,7 +21,7 @@ use self::line::{Block, Message, Raw};
 use self::tally::Tally;
 use self::why::Failure;
 use super::session::{ClaudeSession, Obj, push_newest, words};
-use super::signal::MOST_WORDS;
+use super::signal::MAX_WORDS;
 use super::{Evidence, Format, Line, LogEnd, Signal, SignalKind};
 use crate::cause::Cause;
 use crate::clip::clip;
@@ -44,10 +44,10 @@ mod tests;
 const SYNTHETIC: &str = "<synthetic>";
 
 /// Most of the agent's last words that are kept.
-const MOST_LAST: usize = 5;
+const MAX_LAST: usize = 5;
 
 /// Longest prompt id that is told apart from others, in bytes.
-const MOST_ID: usize = 128;
+const MAX_ID: usize = 128;
 
 /// Reads transcripts and stdout of Claude Code.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -107,7 +107,7 @@ impl Reader {
             at: Some(at),
             resets: can_end.then(|| reset_time(said, at)).flatten(),
             attempt: self.attempt,
-            words: words(said, MOST_WORDS),
+            words: words(said, MAX_WORDS),
             ..Evidence::new(cause, line.offset)
         }
     }
@@ -142,7 +142,7 @@ impl Reader {
 
     /// A user line that is no tool result.
     fn prompted(&mut self, line: &Line<'_>, raw: &Raw<'_>, message: &Message<'_>) {
-        let id = raw.prompt.get().map(|id| clip(id, MOST_ID));
+        let id = raw.prompt.get().map(|id| clip(id, MAX_ID));
         let begins = match id {
             Some(id) => self.prompt.as_deref() != Some(id),
             None => !raw.is_meta.is_set() && message.texts().any(is_a_persons),
@@ -192,8 +192,8 @@ impl Reader {
         // The API answered, so what failed before is over.
         self.failed = None;
         self.worked = line.offset;
-        for text in message.texts().map(|t| words(t, MOST_WORDS)).filter(|t| !t.is_empty()) {
-            push_newest(&mut self.last, text, MOST_LAST);
+        for text in message.texts().map(|t| words(t, MAX_WORDS)).filter(|t| !t.is_empty()) {
+            push_newest(&mut self.last, text, MAX_LAST);
         }
     }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::line::{Item, Limits, Payload, Raw, text};
 use self::tally::Tally;
 use super::session::{CodexSession, Obj, push_newest, words};
-use super::signal::MOST_WORDS;
+use super::signal::MAX_WORDS;
 use super::{Evidence, Format, Line, LogEnd, Signal, SignalKind};
 use crate::cause::Cause;
 use crate::logs::when::reset_time;
@@ -33,7 +33,7 @@ pub(in crate::logs) use why::{of_words, status_in};
 mod tests;
 
 /// Most of the agent's last words that are kept.
-const MOST_LAST: usize = 5;
+const MAX_LAST: usize = 5;
 
 /// Reads rollouts and stdout of Codex.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -111,9 +111,9 @@ impl Reader {
     fn goes_on(&mut self, said: &str) {
         self.failed = None;
         self.worked = self.here;
-        let said = words(said, MOST_WORDS);
+        let said = words(said, MAX_WORDS);
         if !said.is_empty() && self.last.back() != Some(&said) {
-            push_newest(&mut self.last, said, MOST_LAST);
+            push_newest(&mut self.last, said, MAX_LAST);
         }
     }
 
@@ -129,7 +129,7 @@ impl Reader {
             at: Some(here.at),
             resets: can_end.then(stated).flatten(),
             attempt: self.attempt,
-            words: words(said, MOST_WORDS),
+            words: words(said, MAX_WORDS),
             ..Evidence::new(cause, here.line.offset)
         }
     }

@@ -25,7 +25,7 @@ use crate::time::Time;
 pub const FIRST_LOOK: u64 = 1 << 20;
 
 /// A log that grew by more than this many bytes since it was read is looked at as if for the first time.
-pub const MOST_GROWTH: u64 = 16 << 20;
+pub const MAX_GROWTH: u64 = 16 << 20;
 
 /// Bytes of a log's front in which its format must show.
 const HEAD: u64 = 16 * 1024;
@@ -239,7 +239,7 @@ impl Cursor {
     /// Whether the file only grew since.
     fn fits(&self, file: &File, now: &Stamp) -> io::Result<bool> {
         // A writer that appends never leaves the size as it was.
-        Ok(now.size > self.mark.stamp.size && self.mark.fits(file, now, MOST_GROWTH)?)
+        Ok(now.size > self.mark.stamp.size && self.mark.fits(file, now, MAX_GROWTH)?)
     }
 }
 
@@ -361,7 +361,7 @@ fn rotated_away(old: Option<&Cursor>, ask: &Ask<'_>, rules: Rules<'_>) -> Option
     if written < ask.since.plus(-SLACK_SECONDS) {
         return None;
     }
-    let known = old.filter(|c| c.sure && c.mark.fits(&file, &stamp, MOST_GROWTH).is_ok_and(|fits| fits));
+    let known = old.filter(|c| c.sure && c.mark.fits(&file, &stamp, MAX_GROWTH).is_ok_and(|fits| fits));
     let (tally, from) = match known {
         Some(cursor) => (cursor.tally.clone(), (cursor.mark.offset, false)),
         None => {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead};
 use std::os::unix::fs::FileExt;
 
-use super::signal::MOST_LINE;
+use super::signal::MAX_LINE;
 
 /// How much is read at once, in bytes.
 const BLOCK: u64 = 64 * 1024;
@@ -14,7 +14,7 @@ pub(super) struct Piece<'a> {
     pub(super) bytes: &'a [u8],
     /// Where it starts in the file.
     pub(super) offset: u64,
-    /// It was longer than [`MOST_LINE`].
+    /// It was longer than [`MAX_LINE`].
     pub(super) is_cut: bool,
 }
 
@@ -53,7 +53,7 @@ impl Rest {
     }
 
     fn take(&mut self, more: &[u8]) {
-        let room = MOST_LINE - self.bytes.len();
+        let room = MAX_LINE - self.bytes.len();
         self.is_cut |= more.len() > room;
         self.bytes.extend_from_slice(&more[..more.len().min(room)]);
     }

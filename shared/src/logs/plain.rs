@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::session::{push_newest, words};
-use super::signal::MOST_WORDS;
+use super::signal::MAX_WORDS;
 use super::{Evidence, Format, Line, LogEnd, Signal, SignalKind, claude, codex};
 use crate::cause::Cause;
 use crate::clip::clip_words;
@@ -34,10 +34,10 @@ pub const REPEATED_WITHIN: u64 = 24;
 const REPEATED_TAIL: u64 = 12;
 
 /// Most bytes of a failure that are looked at; providers put what tells a minute from a day far back.
-const MOST_JUDGED: usize = 2_000;
+const MAX_JUDGED: usize = 2_000;
 
 /// Most lines beneath a failure that belong to it: a stack, the provider's answer.
-const MOST_BENEATH: u8 = 60;
+const MAX_BENEATH: u8 = 60;
 
 /// Reads text of any kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -72,13 +72,13 @@ impl Reader {
     /// Takes a line that belongs to the failure above it; `false` where there is none.
     fn goes_on(&mut self, line: &Line<'_>, out: &mut Vec<Signal>) -> bool {
         let belongs = is_beneath(line.text) || self.open.as_ref().is_some_and(|o| o.asks_for(line.text));
-        let Some(mut open) = self.open.take().filter(|o| belongs && o.beneath < MOST_BENEATH) else {
+        let Some(mut open) = self.open.take().filter(|o| belongs && o.beneath < MAX_BENEATH) else {
             return false;
         };
         open.beneath += 1;
-        if open.text.len() < MOST_JUDGED {
+        if open.text.len() < MAX_JUDGED {
             // Apart, so that no status is followed by a sentence.
-            open.text = format!("{} ¦ {}", open.text, clip_words(line.text.trim(), MOST_JUDGED));
+            open.text = format!("{} ¦ {}", open.text, clip_words(line.text.trim(), MAX_JUDGED));
             self.judge(&open, line.seen, out);
         }
         self.open = Some(open);
@@ -87,7 +87,7 @@ impl Reader {
 
     /// Looks what a text says, and replaces what was made of less of it.
     fn judge(&mut self, open: &Open, seen: Time, out: &mut Vec<Signal>) {
-        let said = words(&open.text, MOST_JUDGED);
+        let said = words(&open.text, MAX_JUDGED);
         let Some((cause, http)) = form::failure(&said) else { return };
         let known = self.telling.back().filter(|(_, e)| e.offset == open.offset);
         if known.is_some_and(|(_, e)| (e.cause, e.http) == (cause, http)) {
@@ -101,7 +101,7 @@ impl Reader {
             at: Some(seen),
             resets: form::can_end(cause).then(|| reset_time(&said, seen)).flatten(),
             attempt: self.from,
-            words: clip_words(&said, MOST_WORDS).to_owned(),
+            words: clip_words(&said, MAX_WORDS).to_owned(),
             ..Evidence::new(cause, open.offset)
         };
         out.push(Signal { kind: SignalKind::Terminal, evidence: evidence.clone() });
@@ -149,7 +149,7 @@ impl Format for Reader {
             return;
         }
         let open =
-            Open { offset: line.offset, text: clip_words(line.text, MOST_JUDGED).to_owned(), beneath: 0 };
+            Open { offset: line.offset, text: clip_words(line.text, MAX_JUDGED).to_owned(), beneath: 0 };
         self.judge(&open, line.seen, out);
         self.open = Some(open);
     }

@@ -21,13 +21,13 @@ pub(crate) use lenient::{Flag, Num, Obj, Said, Text};
 pub use price::{PRICES, PRICES_ASKED, Price, Prices, price_of};
 
 /// Most tool calls without a result that are remembered; of older ones a result no longer counts.
-pub const MOST_OPEN: usize = 256;
+pub const MAX_OPEN: usize = 256;
 /// Most API calls whose tokens may still grow. Lines of one call stand next to each other.
-pub const MOST_CALLS: usize = 64;
+pub const MAX_CALLS: usize = 64;
 /// Most files of which edits and reads are counted: those touched last.
-pub const MOST_FILES: usize = 200;
+pub const MAX_FILES: usize = 200;
 /// Most API failures, turn errors and compactions kept one by one: the newest. The counts go on.
-pub const MOST_KEPT: usize = 64;
+pub const MAX_KEPT: usize = 64;
 
 /// A moment in milliseconds since 1970-01-01 UTC: agents state them, and two lines of one second differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,17 +111,17 @@ pub struct ClaudeSession {
     pub malformed: u64,
     /// The most calls in a row with the same tool and the same arguments.
     pub max_identical_run: u64,
-    /// Tool calls without a result, of the newest [`MOST_OPEN`].
+    /// Tool calls without a result, of the newest [`MAX_OPEN`].
     pub dangling_tool_use: u64,
-    /// How often each file was to be edited; the [`MOST_FILES`] touched last.
+    /// How often each file was to be edited; the [`MAX_FILES`] touched last.
     pub edited: BTreeMap<String, u64>,
-    /// How often each file was read since it was last edited; the [`MOST_FILES`] touched last.
+    /// How often each file was read since it was last edited; the [`MAX_FILES`] touched last.
     pub reads_since_edit: BTreeMap<String, u64>,
     /// How often the context was compacted.
     pub compactions: u64,
-    /// Tokens in the context before each of the newest [`MOST_KEPT`] compactions.
+    /// Tokens in the context before each of the newest [`MAX_KEPT`] compactions.
     pub compact_pre_tokens: Vec<u64>,
-    /// The newest [`MOST_KEPT`] API failures that ended a turn.
+    /// The newest [`MAX_KEPT`] API failures that ended a turn.
     pub api_errors: Vec<ApiError>,
     /// Lines the program itself wrote in the model's place.
     pub synthetic: u64,
@@ -160,7 +160,7 @@ pub struct CodexSession {
     pub turns_started: u64,
     /// Turns that ended, well or not. Fewer than begun: it runs, or it was killed.
     pub turns_completed: u64,
-    /// The newest [`MOST_KEPT`] errors on which turns ended.
+    /// The newest [`MAX_KEPT`] errors on which turns ended.
     pub turn_errors: Vec<TurnError>,
     /// Tokens of the whole thread as last stated; input includes what was cached.
     pub total_usage: Option<BTreeMap<String, u64>>,
@@ -176,7 +176,7 @@ pub struct CodexSession {
     pub tool_errors: u64,
     /// Of those, calls the runtime could not use.
     pub malformed: u64,
-    /// Tool calls without an output, of the newest [`MOST_OPEN`].
+    /// Tool calls without an output, of the newest [`MAX_OPEN`].
     pub dangling: u64,
     /// How often the context was compacted.
     pub compactions: u64,
@@ -185,7 +185,7 @@ pub struct CodexSession {
 /// The error on which a turn of Codex ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnError {
-    /// Its words, cut to [`super::signal::MOST_WORDS`]. Untrusted.
+    /// Its words, cut to [`super::signal::MAX_WORDS`]. Untrusted.
     pub message: String,
     /// Its own class for it: a word, or an object with one key and perhaps a status. `null` where it is missing or
     /// too long to be kept.

@@ -9,10 +9,10 @@ use crate::redact::redact;
 use crate::time::Time;
 
 /// Most bytes of a line that are kept. A longer line is cut there and marked as cut.
-pub const MOST_LINE: usize = 8 << 20;
+pub const MAX_LINE: usize = 8 << 20;
 
 /// Most bytes of a line's own words kept as evidence.
-pub const MOST_WORDS: usize = 400;
+pub const MAX_WORDS: usize = 400;
 
 /// A whole line of a log.
 #[derive(Debug, Clone, Copy)]
@@ -21,16 +21,16 @@ pub struct Line<'a> {
     pub text: &'a str,
     /// Where it starts, in bytes from the start of the file.
     pub offset: u64,
-    /// It was longer than [`MOST_LINE`]; the rest is not here.
+    /// It was longer than [`MAX_LINE`]; the rest is not here.
     pub is_cut: bool,
     /// When it was first seen, at most the file's last write: the time of lines that state none.
     pub seen: Time,
 }
 
-/// A text as it may be kept: without secrets, at most [`MOST_WORDS`] bytes.
+/// A text as it may be kept: without secrets, at most [`MAX_WORDS`] bytes.
 pub(crate) fn kept(text: &str) -> String {
     // More than is kept is looked at, so that a key is known before it is cut.
-    clip_words(&redact(clip_words(text, 4 * MOST_WORDS)), MOST_WORDS).to_owned()
+    clip_words(&redact(clip_words(text, 4 * MAX_WORDS)), MAX_WORDS).to_owned()
 }
 
 /// What kind of saying it is.
@@ -67,7 +67,7 @@ pub struct Evidence {
     /// Where its attempt starts, in bytes from the start of the file (or of what was read of it).
     #[serde(default)]
     pub attempt: u64,
-    /// The line's own words without terminal escapes, at most [`MOST_WORDS`] bytes. Untrusted; in a [`Reading`] without secrets.
+    /// The line's own words without terminal escapes, at most [`MAX_WORDS`] bytes. Untrusted; in a [`Reading`] without secrets.
     #[serde(default)]
     pub words: String,
 }
@@ -146,7 +146,7 @@ pub trait Format {
         None
     }
 
-    /// The last things the agent itself said in the newest attempt, oldest first, at most 5 of at most [`MOST_WORDS`] bytes
+    /// The last things the agent itself said in the newest attempt, oldest first, at most 5 of at most [`MAX_WORDS`] bytes
     /// each. Untrusted.
     fn last_words(&self) -> Vec<String> {
         Vec::new()

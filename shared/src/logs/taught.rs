@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plain::TAIL;
 use super::session::{push_newest, words};
-use super::signal::{MOST_WORDS, kept};
+use super::signal::{MAX_WORDS, kept};
 use super::when::reset_time;
 use super::{Evidence, Format, Line, LogEnd, Reader, Signal, SignalKind};
 use crate::cause::{Cause, stated};
@@ -20,13 +20,13 @@ use crate::hash::Fnv;
 use crate::time::Time;
 
 /// Only so much of a line is held against the patterns, in bytes.
-pub const MOST_TEXT: usize = 4096;
+pub const MAX_TEXT: usize = 4096;
 
 /// Most lines that are remembered: the newest.
-const MOST_SAID: usize = 32;
+const MAX_SAID: usize = 32;
 
 /// No limit lasts longer, in seconds (35 days).
-const MOST_WAIT: i64 = 35 * 86_400;
+const MAX_WAIT: i64 = 35 * 86_400;
 
 /// The patterns of a configuration, compiled when the first line is held against them.
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ impl Taught {
         // What is indented belongs to what stands above it.
         self.lines += u64::from(!line.text.starts_with([' ', '\t']));
         let said = (!line.is_cut).then(|| rules.say(&Line { seen, ..*line }, reader)).flatten()?;
-        push_newest(&mut self.said, (self.lines, said), MOST_SAID);
+        push_newest(&mut self.said, (self.lines, said), MAX_SAID);
         self.said.back().map(|(_, said)| said)
     }
 
@@ -199,9 +199,9 @@ impl Rules<'_> {
     /// What the first pattern says that is about a line.
     fn say(&self, line: &Line<'_>, reader: &Reader) -> Option<Said> {
         let escaped;
-        let text = clip(line.text, MOST_TEXT);
+        let text = clip(line.text, MAX_TEXT);
         let text = if text.contains('\u{1b}') {
-            escaped = words(text, MOST_TEXT);
+            escaped = words(text, MAX_TEXT);
             escaped.as_str()
         } else {
             text
@@ -217,7 +217,7 @@ impl Rules<'_> {
             at: Some(line.seen),
             resets: found.resets(line.seen).or_else(own),
             attempt: reader.attempt(),
-            words: kept(&words(text, 4 * MOST_WORDS)),
+            words: kept(&words(text, 4 * MAX_WORDS)),
             ..Evidence::new(keys.cause, line.offset)
         };
         Some(Said { rule: n + 1, is_anywhere: keys.place == MatchPlace::Anywhere, evidence })
@@ -254,14 +254,13 @@ fn text_of(groups: &Captures<'_>, name: &str) -> Option<String> {
 impl Found {
     /// When the limit ends, counted from when the line was seen.
     fn resets(&self, seen: Time) -> Option<Time> {
-        let length =
-            |text: &String| text.parse::<f64>().ok().filter(|n| (0.0..=MOST_WAIT as f64).contains(n));
+        let length = |text: &String| text.parse::<f64>().ok().filter(|n| (0.0..=MAX_WAIT as f64).contains(n));
         let later = |n: f64| seen.plus(n.ceil() as i64);
         let moment = |text: &String| {
             let n: i64 = text.parse().ok()?;
             // Thirteen digits are milliseconds.
             let at = if n >= 100_000_000_000 { Time(n.div_euclid(1000)) } else { Time(n) };
-            (0..=MOST_WAIT).contains(&at.since(seen)).then_some(at)
+            (0..=MAX_WAIT).contains(&at.since(seen)).then_some(at)
         };
         let clock = |text: &String| reset_time(&format!("resets {text}"), seen);
         self.seconds

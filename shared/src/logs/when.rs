@@ -27,10 +27,10 @@ mod tests;
 const SLACK: i64 = 60;
 
 /// No limit we know of lasts longer, in seconds (35 days: a month and its rounding).
-const MOST: i64 = 35 * 86_400;
+const MAX_AHEAD: i64 = 35 * 86_400;
 
 /// Only so much of a text is read, in bytes: the sentence we look for stands in an error message, not in a book.
-const MOST_TEXT: usize = 4096;
+const MAX_TEXT: usize = 4096;
 
 /// When the limit that `text` speaks of ends, as it says itself. `at` is when the text was written; what would lie
 /// more than a minute before it, or more than 35 days behind it, is no answer.
@@ -40,9 +40,9 @@ pub fn reset_time(text: &str, at: Time) -> Option<Time> {
 
 /// The same, with the zone of texts that name none.
 fn of<Z: TimeZone>(text: &str, at: Time, local: &Z) -> Option<Time> {
-    let lower = clip(text, MOST_TEXT).to_ascii_lowercase();
+    let lower = clip(text, MAX_TEXT).to_ascii_lowercase();
     let now = Now { at, local };
-    let fits = |t: &Time| (-SLACK..=MOST).contains(&t.since(at));
+    let fits = |t: &Time| (-SLACK..=MAX_AHEAD).contains(&t.since(at));
     // What a program wrote for programs says it best.
     now.structured(&lower).filter(fits).or_else(|| now.prose(&lower).filter(fits))
 }

@@ -23,9 +23,9 @@ const STYLE: &str = include_str!("html/page.css");
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 /// Most tasks of a board on the page.
-const MOST_TASKS: usize = 200;
+const MAX_TASKS: usize = 200;
 /// Most entries of any other list.
-const MOST_LISTED: usize = 200;
+const MAX_LISTED: usize = 200;
 
 /// The page, ready to be written to a file.
 pub fn page(boards: &[Overview]) -> String {
@@ -141,15 +141,15 @@ fn people(n: usize, o: &Overview) -> String {
             quoted(&p.why, 600)
         )
     };
-    let all = list("people", o.people.iter().take(MOST_LISTED).map(one));
-    section("people", n, "Needs a person", &format!("{all}{}", parts::more(o.people.len(), MOST_LISTED)))
+    let all = list("people", o.people.iter().take(MAX_LISTED).map(one));
+    section("people", n, "Needs a person", &format!("{all}{}", parts::more(o.people.len(), MAX_LISTED)))
 }
 
 fn unseen(o: &Overview) -> String {
-    let lines = o.unknown.iter().take(MOST_LISTED).map(|line| quoted(line, 400));
+    let lines = o.unknown.iter().take(MAX_LISTED).map(|line| quoted(line, 400));
     let inside = match o.unknown.len() {
         0 => "<p class=\"muted\">Nothing but what is said of each task above.</p>".to_owned(),
-        n => format!("{}{}", list("plain", lines), parts::more(n, MOST_LISTED)),
+        n => format!("{}{}", list("plain", lines), parts::more(n, MAX_LISTED)),
     };
     parts::plain_section("What could not be seen", &inside)
 }

@@ -7,7 +7,7 @@ use crate::clip::printable;
 /// Stands for what was cut off.
 const CUT: char = '…';
 /// Marks that stand over or under a letter are let through up to this many; a tower of them covers other lines.
-const MOST_MARKS: usize = 3;
+const MAX_MARKS: usize = 3;
 
 /// At most `most` characters on one line.
 pub(super) fn plain(text: &str, most: usize) -> String {
@@ -37,7 +37,7 @@ fn calm(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         marks = if is_mark(c) { marks + 1 } else { 0 };
-        if marks <= MOST_MARKS {
+        if marks <= MAX_MARKS {
             out.push(c);
         }
     }

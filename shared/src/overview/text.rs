@@ -12,13 +12,13 @@ use crate::time::{Time, words as span};
 /// Columns of a line. Only commands may be longer: they are there to be copied.
 const WIDE: usize = 100;
 /// Most lines of evidence for one verdict.
-const MOST_EVIDENCE: usize = 8;
+const MAX_EVIDENCE: usize = 8;
 /// Most lines of any other list.
-const MOST_LISTED: usize = 40;
+const MAX_LISTED: usize = 40;
 /// Most characters of a sentence, which goes over several lines.
-const MOST_SENTENCE: usize = 600;
+const MAX_SENTENCE: usize = 600;
 /// Most characters of a command.
-const MOST_COMMAND: usize = 4_000;
+const MAX_COMMAND: usize = 4_000;
 
 /// Writes tasks with verdicts, and what needs a person; with `verbose` also the whole board.
 ///
@@ -37,12 +37,12 @@ pub fn write(out: &mut dyn Write, overview: &Overview, verbose: bool) -> io::Res
 fn wrong(out: &mut dyn Write, task: &TaskView) -> io::Result<()> {
     let who = task.assignee.as_deref().map_or_else(String::new, |a| format!(", {}", plain(a, 24)));
     let tail = format!(" ({}{who})", plain(&task.status, 24));
-    let head = format!("{} {}", plain(&task.task, 24), plain(&task.title, MOST_SENTENCE));
+    let head = format!("{} {}", plain(&task.task, 24), plain(&task.title, MAX_SENTENCE));
     writeln!(out, "{}{tail}", plain(&head, WIDE.saturating_sub(tail.chars().count())))?;
     for Verdict { verdict, because, evidence } in &task.verdicts {
         wrapped(out, "  ", &format!("{}: {because}", plain(verdict, 40)))?;
         let lines = evidence.iter().map(String::as_str);
-        listed(out, "    ", lines, MOST_EVIDENCE)?;
+        listed(out, "    ", lines, MAX_EVIDENCE)?;
     }
     match &task.draft {
         Some(draft) => split(out, draft),
@@ -52,10 +52,10 @@ fn wrong(out: &mut dyn Write, task: &TaskView) -> io::Result<()> {
 
 fn split(out: &mut dyn Write, draft: &Draft) -> io::Result<()> {
     wrapped(out, "  ", &format!("split into {}: {}", draft.commands.len(), draft.because))?;
-    for line in draft.commands.iter().take(MOST_LISTED) {
-        writeln!(out, "    {}", command(line, MOST_COMMAND))?;
+    for line in draft.commands.iter().take(MAX_LISTED) {
+        writeln!(out, "    {}", command(line, MAX_COMMAND))?;
     }
-    more(out, "    ", draft.commands.len(), MOST_LISTED)
+    more(out, "    ", draft.commands.len(), MAX_LISTED)
 }
 
 fn people(out: &mut dyn Write, all: &[ForPerson], now: Time) -> io::Result<()> {
@@ -63,12 +63,12 @@ fn people(out: &mut dyn Write, all: &[ForPerson], now: Time) -> io::Result<()> {
         return Ok(());
     }
     writeln!(out, "needs a person:")?;
-    for one in all.iter().take(MOST_LISTED) {
+    for one in all.iter().take(MAX_LISTED) {
         let since = one.since.map_or_else(String::new, |t| format!(", for {}", span(now.since(t))));
         let what = format!("{} {}", plain(&one.task, 24), plain(&one.title, 50));
-        wrapped(out, "  ", &format!("{what}: {}{since}", plain(&one.why, MOST_SENTENCE)))?;
+        wrapped(out, "  ", &format!("{what}: {}{since}", plain(&one.why, MAX_SENTENCE)))?;
     }
-    more(out, "  ", all.len(), MOST_LISTED)
+    more(out, "  ", all.len(), MAX_LISTED)
 }
 
 fn whole(out: &mut dyn Write, o: &Overview) -> io::Result<()> {
@@ -86,10 +86,10 @@ fn whole(out: &mut dyn Write, o: &Overview) -> io::Result<()> {
             clock(o.since, o.now)
         ),
     )?;
-    table(out, &TASKS, o.tasks.iter().take(MOST_LISTED).map(task_row).collect())?;
-    more(out, "  ", o.tasks.len(), MOST_LISTED)?;
-    table(out, &SPENT, o.spent.iter().take(MOST_LISTED).map(spent_row).collect())?;
-    more(out, "  ", o.spent.len(), MOST_LISTED)?;
+    table(out, &TASKS, o.tasks.iter().take(MAX_LISTED).map(task_row).collect())?;
+    more(out, "  ", o.tasks.len(), MAX_LISTED)?;
+    table(out, &SPENT, o.spent.iter().take(MAX_LISTED).map(spent_row).collect())?;
+    more(out, "  ", o.spent.len(), MAX_LISTED)?;
     listed(
         out,
         "  ",
@@ -100,9 +100,9 @@ fn whole(out: &mut dyn Write, o: &Overview) -> io::Result<()> {
             .collect::<Vec<_>>()
             .iter()
             .map(String::as_str),
-        MOST_LISTED,
+        MAX_LISTED,
     )?;
-    for provider in o.providers.iter().take(MOST_LISTED) {
+    for provider in o.providers.iter().take(MAX_LISTED) {
         wrapped(out, "  ", &provider_line(provider, o.now))?;
     }
     let unseen = o.unknown.iter().map(String::as_str).map(|s| (None, s));
@@ -111,7 +111,7 @@ fn whole(out: &mut dyn Write, o: &Overview) -> io::Result<()> {
         .chain(per_task)
         .map(|(task, s)| task.map_or_else(|| format!("unknown: {s}"), |t| format!("{t} unknown: {s}")))
         .collect();
-    listed(out, "  ", all.iter().map(String::as_str), MOST_LISTED)
+    listed(out, "  ", all.iter().map(String::as_str), MAX_LISTED)
 }
 
 /// Names of columns. Those of numbers are written to the right.
@@ -135,7 +135,7 @@ fn task_row(t: &TaskView) -> Vec<String> {
         least(count(t.usage.tokens.map(Tokens::total))),
         limited("cost", narrow(&known_least(t.cost_is_least, money(t.cost)))),
         limited("files", t.files.as_ref().map_or_else(|| words::UNKNOWN.to_owned(), files)),
-        plain(&t.title, MOST_SENTENCE),
+        plain(&t.title, MAX_SENTENCE),
     ]
 }
 
@@ -223,7 +223,7 @@ fn more(out: &mut dyn Write, indent: &str, count: usize, most: usize) -> io::Res
 
 /// A sentence over as many lines as it needs, those behind the first further in.
 fn wrapped(out: &mut dyn Write, indent: &str, sentence: &str) -> io::Result<()> {
-    let text = plain(sentence, MOST_SENTENCE);
+    let text = plain(sentence, MAX_SENTENCE);
     let mut line = String::from(indent);
     let mut is_empty = true;
     for word in text.split_whitespace() {

@@ -7,11 +7,11 @@ use crate::quote;
 use crate::redact::marker_at;
 
 /// Most characters of one quoted text before anything is fitted.
-const MOST_TEXT: usize = 600;
+const MAX_TEXT: usize = 600;
 /// Most characters of one item of a list.
-const MOST_ITEM: usize = 160;
+const MAX_ITEM: usize = 160;
 /// Most items of a list that are kept; the rest is counted.
-const MOST_ITEMS: usize = 30;
+const MAX_ITEMS: usize = 30;
 /// A line of fewer bytes says too little: lines are dropped before they get so short.
 pub(super) const LEAST_LINE: usize = 44;
 /// Stands for what was cut off.
@@ -19,7 +19,7 @@ const CUT: &str = "…";
 /// Between the two ends of a text whose middle was cut out.
 const GAP: &str = " … ";
 /// Rounds until cleaning a shortened text changes nothing more.
-const MOST_ROUNDS: usize = 6;
+const MAX_ROUNDS: usize = 6;
 
 /// One line: a label, and what is said behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ enum Says {
 impl Line {
     /// A text behind a label; `None` where nothing of it can be shown.
     pub(super) fn text(label: &str, text: &str) -> Option<Line> {
-        let text = quote::inline(text, MOST_TEXT);
+        let text = quote::inline(text, MAX_TEXT);
         (!text.is_empty()).then(|| Line { label: label.into(), says: Says::Text(text) })
     }
 
@@ -49,7 +49,7 @@ impl Line {
     pub(super) fn ends(label: &str, text: &str) -> Option<Line> {
         // Shortened at its middle while it is still whole.
         let text = quote::inline(text, usize::MAX);
-        let text = both_ends(&text, MOST_TEXT);
+        let text = both_ends(&text, MAX_TEXT);
         (!text.is_empty()).then(|| Line { label: label.into(), says: Says::Ends(text) })
     }
 
@@ -57,11 +57,11 @@ impl Line {
     pub(super) fn list(label: &str, items: &[String]) -> Option<Line> {
         let shown: Vec<String> = items
             .iter()
-            .take(MOST_ITEMS)
-            .map(|i| quote::inline(i, MOST_ITEM))
+            .take(MAX_ITEMS)
+            .map(|i| quote::inline(i, MAX_ITEM))
             .filter(|i| !i.is_empty())
             .collect();
-        let more = items.len().saturating_sub(MOST_ITEMS);
+        let more = items.len().saturating_sub(MAX_ITEMS);
         (!shown.is_empty()).then(|| Line { label: label.into(), says: Says::List(shown, more) })
     }
 
@@ -186,7 +186,7 @@ fn both_ends(text: &str, most: usize) -> String {
 /// and the words that stand for a secret are longer than some.
 fn cleaned(cut: impl Fn(usize) -> String, room: usize, most: usize) -> String {
     let mut room = room;
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let text = cut(room);
         let clean = quote::inline(&text, text.chars().count());
         if clean.len() <= most {

@@ -16,11 +16,11 @@ use crate::quote;
 use crate::time::Time;
 
 /// Most characters of one value.
-pub const MOST: usize = 300;
+pub const MAX_CHARS: usize = 300;
 /// Most bytes of our part of the event (design section 9).
-pub const MOST_BYTES: usize = 4096;
+pub const MAX_BYTES: usize = 4096;
 /// Most characters of a tree hash that are shown.
-const MOST_TREE: usize = 100;
+const MAX_TREE: usize = 100;
 
 /// What a worker may record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl Field {
     }
 }
 
-/// What was recorded: no value is blank, none is longer than [`MOST`] characters or has more than one line.
+/// What was recorded: no value is blank, none is longer than [`MAX_CHARS`] characters or has more than one line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Said(BTreeMap<Field, String>);
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for Said {
 impl Said {
     /// Records a value, without secrets and what cannot be shown; a blank one takes back what was there.
     pub fn put(&mut self, field: Field, text: &str) {
-        match quote::inline(text, MOST) {
+        match quote::inline(text, MAX_CHARS) {
             blank if blank.is_empty() => drop(self.0.remove(&field)),
             text => drop(self.0.insert(field, text)),
         }
@@ -160,7 +160,7 @@ pub fn latest(d: &Detail) -> Option<Record> {
                 said.put(field, text);
             }
         }
-        let tree = packet.get("tree").and_then(Value::as_str).map(|t| quote::inline(t, MOST_TREE));
+        let tree = packet.get("tree").and_then(Value::as_str).map(|t| quote::inline(t, MAX_TREE));
         let record = Record { at: e.at, run: e.run, said, tree: tree.filter(|t| !t.is_empty()) };
         (!record.said.is_empty()).then_some(record)
     })
@@ -215,7 +215,7 @@ mod tests {
         d.events.push(event(9, json!({"mission": evil, "tree": evil, "plan": "\u{1b}[2J\u{202e}p"})));
         let got = latest(&d).unwrap();
         for text in [got.said.get(Field::Mission).unwrap(), got.tree.as_deref().unwrap()] {
-            assert!(text.chars().count() <= MOST && !text.contains('\n'), "{text}");
+            assert!(text.chars().count() <= MAX_CHARS && !text.contains('\n'), "{text}");
         }
         assert_eq!(got.said.get(Field::Plan), Some("p"));
         assert!(got.to_string().lines().skip(1).all(|l| l.starts_with("- ")), "{got}");

@@ -7,13 +7,13 @@ use crate::quote;
 use crate::time::words;
 
 /// Most findings that are told (claudectl's recovery prompt has as many).
-pub(super) const MOST_FINDINGS: usize = 5;
+pub(super) const MAX_FINDINGS: usize = 5;
 /// Most of the last calls that are told.
-const MOST_CALLS: usize = 5;
+const MAX_CALLS: usize = 5;
 /// Most characters of a verifier's name.
-const MOST_KIND: usize = 24;
+const MAX_KIND: usize = 24;
 /// Most characters of a commit's name: git needs no more.
-const MOST_COMMIT: usize = 12;
+const MAX_COMMIT: usize = 12;
 
 /// How the packet begins where no record of the worker comes first.
 pub(super) const FRAMING: &str = "You are resuming an interrupted task. Look at what is there before you change \
@@ -77,7 +77,7 @@ fn failures(failures: &[Failure]) -> Option<Section> {
         // Cleaned together: a secret may begin with its name.
         Line::ends("- ", &format!("{}: {output}", kind(&f.kind)))
     };
-    let lines = failures.iter().take(verification::MOST).filter_map(one).collect();
+    let lines = failures.iter().take(verification::MAX_FAILURES).filter_map(one).collect();
     // Two ends of an output need more room than a name.
     part(VERIFIER, lines, 390, 3).map(|section| Section { least: 2 * LEAST_LINE, ..section })
 }
@@ -87,7 +87,7 @@ fn kind(kind: &str) -> String {
     let plain = |c: &char| c.is_ascii_alphanumeric() || " -_./".contains(*c);
     let word: String = quote::inline(kind, 100).chars().filter(plain).collect();
     let word: String =
-        word.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).chars().take(MOST_KIND).collect();
+        word.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).chars().take(MAX_KIND).collect();
     match word.trim_end() {
         "" => "verifier".into(),
         word => word.into(),
@@ -114,10 +114,10 @@ fn autopsy(a: &Autopsy) -> Option<Section> {
     .collect();
     let mut findings: Vec<_> = a.findings.iter().collect();
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
-    let findings = findings.iter().take(MOST_FINDINGS);
+    let findings = findings.iter().take(MAX_FINDINGS);
     let mut lines: Vec<Line> = Line::text("- Attempt: ", &facts.join(", ")).into_iter().collect();
     lines.extend(findings.filter_map(|f| Line::text(&format!("- {}: ", f.category.as_str()), &f.said)));
-    let last = &a.last_calls[a.last_calls.len().saturating_sub(MOST_CALLS)..];
+    let last = &a.last_calls[a.last_calls.len().saturating_sub(MAX_CALLS)..];
     lines.extend(Line::list("- Last calls: ", last));
     lines.extend(Line::list("- Files touched: ", &a.files));
     part(AUTOPSY, lines, 310, 5)
@@ -130,7 +130,7 @@ fn standing(s: &Standing) -> Option<Section> {
         lines.extend(Line::list("- Still running, left by the attempt, may change files: pid ", &pids));
     }
     lines.extend(s.branch.as_deref().and_then(|b| Line::text("- Branch: ", b)));
-    let commit = s.commit.as_deref().map(|c| c.chars().take(MOST_COMMIT).collect::<String>());
+    let commit = s.commit.as_deref().map(|c| c.chars().take(MAX_COMMIT).collect::<String>());
     lines.extend(commit.and_then(|c| Line::text("- Commit: ", &c)));
     if let Some(changed) = &s.changed {
         let none = || Line::text("- Changed files: ", "none");

@@ -102,7 +102,7 @@ fn all_that_can_be_said() {
          - Tree: git:00ff00ff00ff00ff"
     );
     assert_eq!(render(&whole()), want);
-    assert!(want.len() <= MOST, "{}", want.len());
+    assert!(want.len() <= MAX_PACKET, "{}", want.len());
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn failures_of_two_attempts_with_long_outputs() {
     let p = Packet { failures: verification::failures(&d), ..whole() };
     for p in [Packet { failures: p.failures.clone(), ..Packet::default() }, p] {
         let text = render(&p);
-        assert!(text.len() <= MOST, "{}", text.len());
+        assert!(text.len() <= MAX_PACKET, "{}", text.len());
         let lines: Vec<&str> = text.lines().filter(|l| l.contains("BEGIN")).collect();
         assert_eq!(lines.len(), 2, "{text}");
         for (line, kind) in lines.iter().zip(["first", "second"]) {
@@ -283,7 +283,7 @@ fn what_matters_least_is_shortened_first() {
     p.failures = vec![failure("run", &"output ".repeat(55))];
     let rest = render(&Packet { autopsy: None, ..p.clone() });
     let text = render(&p);
-    assert!(text.len() <= MOST && text.len() > MOST - 200, "{}", text.len());
+    assert!(text.len() <= MAX_PACKET && text.len() > MAX_PACKET - 200, "{}", text.len());
     let (before, after) = text.split_once(AUTOPSY).unwrap();
     let (autopsy, after) = after.split_once("\n\n").unwrap();
     assert_eq!(format!("{before}{after}"), rest, "only the autopsy gave");
@@ -300,7 +300,7 @@ fn what_matters_least_is_shortened_first() {
     }
     p.record = Some(Record { said, ..record() });
     let text = render(&p);
-    assert!(text.len() <= MOST && text.len() > MOST - 400, "{}", text.len());
+    assert!(text.len() <= MAX_PACKET && text.len() > MAX_PACKET - 400, "{}", text.len());
     for (head, line) in [
         (RECORD, "- Mission: é word"),
         (FRAMING, ""),
@@ -361,7 +361,7 @@ fn hostile(words: &[String]) -> Packet {
 
 /// What is true of every packet, whatever was put into it.
 fn holds(text: &str) {
-    assert!(text.len() <= MOST, "{} bytes: {text}", text.len());
+    assert!(text.len() <= MAX_PACKET, "{} bytes: {text}", text.len());
     assert_eq!(text.matches("\n\n").count(), text.split("\n\n").count() - 1);
     let heads = [RECORD, FRAMING, DRIFT, DRIFT_UNKNOWN, VERIFIER, AUTOPSY, STANDING];
     let mut last = None;

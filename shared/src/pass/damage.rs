@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::time::Time;
 
 /// Largest board that is checked without a reason, in bytes. A check reads the whole file: about 700 MB a second.
-const MOST: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// When a board is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn look(
     let (doubt, answered) = (doubt_of(&id.path), format!("damage:answered:{}:", id.path.display()));
     let copies: BTreeSet<String> = copies(&id.path).iter().map(|name| format!("{answered}{name}")).collect();
     let is_doubted = cache.is_known(&doubt) || copies.iter().any(|key| !cache.is_known(key));
-    let is_small = || id.path.metadata().is_ok_and(|m| m.len() <= MOST);
+    let is_small = || id.path.metadata().is_ok_and(|m| m.len() <= MAX_BYTES);
     if !is_doubted && (when == When::Doubted || !is_small()) {
         return Ok(None);
     }

@@ -8,7 +8,7 @@ use crate::runtime::{Dispatcher, Runtime, gateway};
 use crate::time::Time;
 
 /// Most events read for that.
-pub(crate) const MOST_TICKS: u32 = 4_000;
+pub(crate) const MAX_TICKS: u32 = 4_000;
 /// A dispatcher that did something within these seconds is taken for alive.
 pub(crate) const TICKED: i64 = 600;
 

@@ -18,7 +18,7 @@ const TREE_LIMIT: Duration = Duration::from_secs(2);
 const TREES_LIMIT: Duration = Duration::from_secs(20);
 
 /// Most bytes of why a tree is not known.
-const MOST_WHY: usize = 200;
+const MAX_WHY: usize = 200;
 
 /// Actions that put a task into other hands. A person's are none: they have eyes.
 const GIVES: [StepAction; 3] = [StepAction::Move, StepAction::Give, StepAction::StandIn];
@@ -45,7 +45,7 @@ impl TreeNote {
     fn within(path: &str, limit: Duration, state: &StateReader<'_>) -> TreeNote {
         match state(Path::new(path), limit) {
             Ok(state) => TreeNote::Tree(state.hash),
-            Err(why) => TreeNote::Unknown(quote::inline(&why, MOST_WHY)),
+            Err(why) => TreeNote::Unknown(quote::inline(&why, MAX_WHY)),
         }
     }
 

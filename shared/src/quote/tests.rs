@@ -43,7 +43,7 @@ fn a_long_text_is_cut_first() {
     let text = format!("{}{}", "word ".repeat(1 << 20), key());
     assert!(line(&text, 50).ends_with('…'));
     // All that stands before the key goes, and the place where the text was cut lies inside it.
-    let hidden = format!("{}{}", "\u{200b}".repeat(MOST_BYTES / 3 - 10), key());
+    let hidden = format!("{}{}", "\u{200b}".repeat(MAX_BYTES / 3 - 10), key());
     assert!(!line(&hidden, 50).contains("Ab3"));
 }
 

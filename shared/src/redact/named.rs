@@ -8,10 +8,10 @@ use super::text::{Mix, before, ceil, is_key_byte, run};
 use super::{Hit, Kind, is_marked, marker_at};
 
 /// Longest name in bytes, and longest value that is looked at.
-const MOST_NAME: usize = 100;
-const MOST_VALUE: usize = 16_384;
+const MAX_NAME: usize = 100;
+const MAX_VALUE: usize = 16_384;
 /// Most bytes of bullets and borders before a name.
-const MOST_INDENT: usize = 60;
+const MAX_INDENT: usize = 60;
 
 /// The value of an assignment whose name begins at this byte.
 pub(super) fn value(text: &str, at: usize) -> Option<Hit> {
@@ -31,7 +31,7 @@ pub(super) fn value(text: &str, at: usize) -> Option<Hit> {
         return None;
     }
     let spelt = text[from..end].trim_matches(['.', '-']);
-    if spelt.is_empty() || spelt.len() > MOST_NAME {
+    if spelt.is_empty() || spelt.len() > MAX_NAME {
         return None;
     }
     let place = Place::of(text, from, end)?;
@@ -125,7 +125,7 @@ impl Place {
 /// Whether nothing but bullets and borders stands before the name on its line. Only a little way back is looked at, so
 /// that a long line costs no more than a short one.
 fn begins_line(text: &str, from: usize) -> bool {
-    let far = ceil(text, from.saturating_sub(MOST_INDENT));
+    let far = ceil(text, from.saturating_sub(MAX_INDENT));
     let near = &text[far..from];
     let (line, starts) = match near.rfind('\n') {
         Some(n) => (&near[n + 1..], true),
@@ -161,7 +161,7 @@ fn earlier_words(text: &str, from: usize) -> Vec<String> {
 /// From where to where the value stands, without its quotes.
 fn extent(text: &str, place: &Place, name: Name) -> Option<(usize, usize)> {
     let rest = &text[place.value..];
-    let near = &rest[..ceil(rest, MOST_VALUE)];
+    let near = &rest[..ceil(rest, MAX_VALUE)];
     let line = &near[..near.find('\n').unwrap_or(near.len())];
     if place.tag {
         return Some((place.value, place.value + line.find('<').unwrap_or(line.len())));
@@ -240,7 +240,7 @@ fn block(text: &str, from: usize, place: &Place, name: Name) -> Option<Option<Hi
     let column = if place.line_start { from - line } else { indent(&text[line..from]) };
     let begin = text.len() - below.len();
     let (mut at, mut lines) = (begin, Vec::new());
-    for line in below[..ceil(below, MOST_VALUE)].split_inclusive('\n') {
+    for line in below[..ceil(below, MAX_VALUE)].split_inclusive('\n') {
         if !line.trim().is_empty() {
             if indent(line) <= column {
                 break;

@@ -12,7 +12,7 @@ use super::{Hit, Kind, is_marked};
 /// A private key's end is looked for this far, in bytes; an RSA key of 16384 bits takes 13 KB.
 const FAR: usize = 20_000;
 /// Most bytes of an address that are looked at.
-const MOST_ADDRESS: usize = 1000;
+const MAX_ADDRESS: usize = 1000;
 
 /// A PEM block, cut off or whole, its line ends real or spelt `\n`.
 pub(super) fn private_key(text: &str, at: usize) -> Option<Hit> {
@@ -80,7 +80,7 @@ pub(super) fn url_login(text: &str, at: usize) -> Option<Hit> {
     let rest = text[at..].strip_prefix("://")?;
     let from = text.len() - rest.len();
     let stop = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '\\');
-    let near = &rest[..ceil(rest, MOST_ADDRESS)];
+    let near = &rest[..ceil(rest, MAX_ADDRESS)];
     let address = &near[..near.find(stop).unwrap_or(near.len())];
     let host_end = address.find(['/', '?', '#']).unwrap_or(address.len());
     let login = match address[..host_end].rfind('@') {

@@ -10,10 +10,10 @@ use crate::time::{Time, words};
 pub const PLAN_SCHEMA: &str = "watchbill.plan/1";
 
 /// The oldest plan that is carried out, in seconds: the world moves on.
-const MOST_AGE: i64 = 86_400;
+const MAX_AGE: i64 = 86_400;
 
 /// How much ahead of our clock a plan may be, in seconds.
-const MOST_AHEAD: i64 = 120;
+const MAX_AHEAD: i64 = 120;
 
 /// A saved plan: exactly these steps, under the same guards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,10 +58,10 @@ impl Plan {
             return Err(format!("made on {}, and this is {host}", plan.host));
         }
         let age = now.since(plan.now);
-        if age > MOST_AGE {
+        if age > MAX_AGE {
             return Err(format!("made {} ago, which is not within a day", words(age)));
         }
-        if age < -MOST_AHEAD {
+        if age < -MAX_AHEAD {
             return Err(format!("made {} from now, by this clock", words(age.saturating_neg())));
         }
         Ok(plan)

@@ -8,10 +8,10 @@ use super::Scope;
 use crate::tree::changes::{Changed, Changes};
 
 /// Most entries of one list that are looked at. The others are not understood.
-const MOST_ENTRIES: usize = 200;
+const MAX_ENTRIES: usize = 200;
 /// Longest entry that can be a glob, in bytes, and the most brackets in it: what a compiled one takes grows with both.
-const LONGEST: usize = 500;
-const MOST_BRACKETS: usize = 20;
+const MAX_PATH: usize = 500;
+const MAX_BRACKETS: usize = 20;
 
 /// What opens or is part of a glob.
 const GLOB: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
@@ -85,8 +85,8 @@ impl Bounds {
     pub fn of(scope: &Scope, root: Option<&str>) -> Bounds {
         let list = |entries: &[String]| {
             let mut told: Vec<&String> = entries.iter().filter(|e| !e.trim().is_empty()).collect();
-            let is_cut = told.len() > MOST_ENTRIES;
-            told.truncate(MOST_ENTRIES);
+            let is_cut = told.len() > MAX_ENTRIES;
+            told.truncate(MAX_ENTRIES);
             let mut all: Vec<Entry> = told.into_iter().map(|e| Entry::of(e, root)).collect();
             all.extend(is_cut.then(|| Entry::of("and more entries than are read", None)));
             all
@@ -299,7 +299,7 @@ impl Glob {
         let Some(beginning) = path.find(GLOB) else {
             return Ok(None);
         };
-        if path.len() > LONGEST || path.matches(['[', '{']).count() > MOST_BRACKETS {
+        if path.len() > MAX_PATH || path.matches(['[', '{']).count() > MAX_BRACKETS {
             return Err("longer than a glob may be".into());
         }
         let full = if is_floating { format!("**/{path}") } else { path.to_owned() };

@@ -68,7 +68,7 @@ fn closing(text: &str, mut from: usize, length: usize) -> Option<(usize, usize)>
 }
 
 /// Most bytes of one list. Nobody means more, and looking for the ends of code spans takes its time.
-const LONGEST: usize = 16 * 1024;
+const MAX_ENTRY: usize = 16 * 1024;
 
 /// Words that take something out of a list, so that its other entries do not mean what they say.
 const EXCEPT: [&str; 7] =
@@ -80,7 +80,7 @@ const AND: [&str; 8] = ["and", "or", "plus", "also", "including", "as well as", 
 /// take something out of it stay as entries of their own, which nobody but their author understands: a list that is read in
 /// part would say what nobody wrote.
 pub(super) fn read(text: &str) -> Vec<String> {
-    let text = clip(text.trim(), LONGEST);
+    let text = clip(text.trim(), MAX_ENTRY);
     let pieces = pieces(text);
     let is_plain = |p: &Piece<'_>| matches!(p, Piece::Plain(t) if has_words(t, &EXCEPT));
     if pieces.iter().any(is_plain) {

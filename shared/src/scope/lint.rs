@@ -12,7 +12,7 @@ use super::{Scope, entry, inner};
 use crate::money::Money;
 
 /// Most characters of one concern.
-const LONGEST_CONCERN: usize = 300;
+const MAX_CONCERN: usize = 300;
 /// What joins several concerns into one sentence.
 const JOINTS: [&str; 2] = [" and also ", "; "];
 
@@ -149,8 +149,8 @@ impl<'a> Linter<'a, '_> {
         } else if let Some((first, _)) = JOINTS.iter().find_map(|j| concern.split_once(j)) {
             let why = "one task has one concern; the others are tasks of their own";
             self.flaw(line, FlawKind::TooBroad, why, &fix(first));
-        } else if concern.chars().count() > LONGEST_CONCERN {
-            let why = format!("the concern is longer than {LONGEST_CONCERN} characters");
+        } else if concern.chars().count() > MAX_CONCERN {
+            let why = format!("the concern is longer than {MAX_CONCERN} characters");
             self.flaw(line, FlawKind::TooBroad, why, &fix(CONCERN));
         }
     }

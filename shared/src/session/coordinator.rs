@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::SessionId;
 
 /// Most bytes of a name.
-const MOST: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// Who coordinates a session: another session, or a person or a script, which reads `coord events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ impl Coordinator {
     pub fn parse(s: &str) -> Option<Coordinator> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@' | '-');
         let name = s.strip_prefix("person:").or_else(|| s.strip_prefix("script:"));
-        let is_good = name.is_some_and(|n| (1..=MOST).contains(&n.len()) && n.chars().all(plain));
+        let is_good = name.is_some_and(|n| (1..=MAX_NAME).contains(&n.len()) && n.chars().all(plain));
         let named = is_good.then(|| Coordinator::Named(s.to_owned()));
         SessionId::parse(s).map(Coordinator::Session).or(named)
     }

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use super::SessionId;
 
 /// Most bytes of a log in which the name of a session is looked for; it comes first, after warnings.
-const MOST_HEAD: u64 = 256 << 10;
+const MAX_HEAD: u64 = 256 << 10;
 /// Most folders of projects that are looked into.
-const MOST_PROJECTS: usize = 10_000;
+const MAX_PROJECTS: usize = 10_000;
 
 /// How a session is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +109,7 @@ fn transcript(home: &Path, session: &SessionId) -> Option<u64> {
     let name = format!("{session}.jsonl");
     // How it names the folder of a long path is its own secret; the session's name is like no other.
     let projects = fs::read_dir(home.join("projects")).ok()?;
-    let mut folders = projects.take(MOST_PROJECTS).flatten();
+    let mut folders = projects.take(MAX_PROJECTS).flatten();
     folders
         .find_map(|folder| folder.path().join(&name).metadata().ok().filter(|m| m.is_file()))
         .map(|m| m.len())
@@ -141,7 +141,7 @@ impl Headless for Codex {
 
     fn seen(&self, traces: &Traces<'_>) -> Option<SessionId> {
         let log = fs::File::open(traces.log).ok()?;
-        started(BufReader::new(log.take(MOST_HEAD)))
+        started(BufReader::new(log.take(MAX_HEAD)))
     }
 }
 

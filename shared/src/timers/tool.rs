@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Most bytes of what one says that are read.
-const MOST: u64 = 1 << 20;
+const MAX_OUTPUT: u64 = 1 << 20;
 
 /// A call of one of them.
 pub(crate) struct Tool {
@@ -77,7 +77,7 @@ impl Tool {
         let read = |pipe: Option<Box<dyn Read + Send>>| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
-                let _ = pipe.map(|p| p.take(MOST).read_to_end(&mut bytes));
+                let _ = pipe.map(|p| p.take(MAX_OUTPUT).read_to_end(&mut bytes));
                 String::from_utf8_lossy(&bytes).into_owned()
             })
         };

@@ -15,7 +15,7 @@ use super::shadow::Shadow;
 use crate::time::Time;
 
 /// Most changed files that are kept.
-pub const MOST_CHANGED: usize = 2_000;
+pub const MAX_CHANGED: usize = 2_000;
 
 /// How a file changed, seen from the base. A renamed file is one deleted and one added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ pub struct Changes {
     pub base_commit: Option<String>,
     /// Commits since the base.
     pub commits: u64,
-    /// The files, by path, each once; the first [`MOST_CHANGED`].
+    /// The files, by path, each once; the first [`MAX_CHANGED`].
     pub files: Vec<Changed>,
     /// How many there are.
     pub count: usize,

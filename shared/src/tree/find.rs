@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use crate::foreign;
 
 /// Most bytes of a file that says where something is.
-const MOST: u64 = 64 << 10;
+const MAX_BYTES: u64 = 64 << 10;
 
 /// A repository with a working tree.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ fn meta(path: &Path) -> Result<Metadata, String> {
 /// The content of a small regular file; a pipe in its place does not hold us up.
 pub(super) fn small_file(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    plain_file(path)?.take(MOST).read_to_end(&mut bytes).map_err(|e| unread(path, &e))?;
+    plain_file(path)?.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|e| unread(path, &e))?;
     Ok(bytes)
 }
 
@@ -146,6 +146,6 @@ pub(super) fn beneath(top: &Path, path: &str) -> Option<Vec<u8>> {
     let file = File::from(openat(&at, last, flags, Mode::empty()).ok()?);
     let mut bytes = Vec::new();
     let is_file = file.metadata().is_ok_and(|m| m.is_file());
-    let read = is_file.then(|| file.take(MOST).read_to_end(&mut bytes))?;
+    let read = is_file.then(|| file.take(MAX_BYTES).read_to_end(&mut bytes))?;
     read.is_ok().then_some(bytes)
 }

@@ -1,7 +1,7 @@
 //! Reading what git says (`git-status(1)`, porcelain format 2 with `-z`).
 
 use super::shadow::Said;
-use super::{MOST_DIRTY, MOST_STASHES, Tree};
+use super::{MAX_DIRTY, MAX_STASHES, Tree};
 
 /// Takes in branch, commit and changes.
 pub(super) fn status(said: &Said, tree: &mut Tree) -> Result<(), String> {
@@ -42,7 +42,7 @@ fn header(fact: &str, tree: &mut Tree) -> bool {
 /// A changed file, whose path stands behind so many other fields.
 fn changed(record: &str, fields: usize, tree: &mut Tree) {
     tree.dirty_count += 1;
-    if let Some(path) = record.splitn(fields + 1, ' ').nth(fields).filter(|_| tree.dirty.len() < MOST_DIRTY) {
+    if let Some(path) = record.splitn(fields + 1, ' ').nth(fields).filter(|_| tree.dirty.len() < MAX_DIRTY) {
         tree.dirty.push(path.to_owned());
     }
 }
@@ -52,5 +52,5 @@ pub(super) fn stashes(said: &Said, tree: &mut Tree) {
     let all: Vec<&[u8]> = said.bytes.split(|b| *b == 0).filter(|r| !r.is_empty()).collect();
     tree.stash_count = all.len();
     tree.stashes =
-        all.into_iter().take(MOST_STASHES).map(|r| String::from_utf8_lossy(r).trim().to_owned()).collect();
+        all.into_iter().take(MAX_STASHES).map(|r| String::from_utf8_lossy(r).trim().to_owned()).collect();
 }

@@ -17,9 +17,9 @@ use tempfile::TempDir;
 use super::find::{Place, plain_file, small_file};
 
 /// Most bytes that are read of what git says.
-const MOST_OUTPUT: usize = 1 << 20;
+const MAX_OUTPUT: usize = 1 << 20;
 /// Most bytes of an index: about two million files. A hole of any size costs nothing to make, and all of it to copy.
-const MOST_INDEX: u64 = 256 << 20;
+const MAX_INDEX: u64 = 256 << 20;
 /// How long a killed program may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
@@ -148,7 +148,7 @@ impl<'a> Shadow<'a> {
             return Ok(());
         }
         let mut from = plain_file(&from)?;
-        if from.metadata().map_err(wrong)?.len() > MOST_INDEX {
+        if from.metadata().map_err(wrong)?.len() > MAX_INDEX {
             return Err("its index is too large to be copied".into());
         }
         fs::remove_file(&to).map_err(wrong)?;
@@ -285,7 +285,7 @@ fn quoted(value: &str) -> String {
     format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Runs a command in a process group of its own, reads at most [`MOST_OUTPUT`] and waits until `until`. Whatever of the
+/// Runs a command in a process group of its own, reads at most [`MAX_OUTPUT`] and waits until `until`. Whatever of the
 /// group is left then is killed. `None` where the command ended with 1.
 fn bounded(mut command: Command, until: Instant) -> Result<Option<Said>, String> {
     let mut child = command.spawn().map_err(|e| format!("git cannot be started: {e}"))?;
@@ -316,7 +316,7 @@ fn failed(code: i32) -> String {
 fn read(mut out: File, until: Instant) -> Result<Said, String> {
     let mut bytes = Vec::new();
     let mut piece = [0_u8; 16 << 10];
-    while bytes.len() < MOST_OUTPUT {
+    while bytes.len() < MAX_OUTPUT {
         if !ready(&out, until) {
             return Err(LATE.into());
         }

@@ -14,7 +14,7 @@
 //! taken for a plain folder.
 //!
 //! Either the hash covers all of that or there is no state: a tree that is too large is not half looked at. Of one file
-//! that is too large ([`MOST_FILE`]) or may not be read, its size, its number and the times of its content and of its inode
+//! that is too large ([`MAX_FILE`]) or may not be read, its size, its number and the times of its content and of its inode
 //! stand for the content; no program can set the last back.
 //!
 //! Files that a person told git to take for unchanged, or left out of a sparse tree and there all the same, count like all others.
@@ -40,27 +40,27 @@ use super::find;
 use crate::clip::{lossy, printable};
 use crate::hash::Fnv;
 
-pub use self::drift::{Drift, MOST_NAMED, drift};
+pub use self::drift::{Drift, MAX_NAMED, drift};
 
 /// Most bytes of a state as JSON. An event that holds one has 4 KiB.
-pub const MOST_BYTES: usize = 2 << 10;
+pub const MAX_BYTES: usize = 2 << 10;
 /// Most bytes of one file that are read.
-pub const MOST_FILE: u64 = 16 << 20;
+pub const MAX_FILE: u64 = 16 << 20;
 /// Most bytes of all files together that are read.
-pub const MOST_TOTAL: u64 = 256 << 20;
+pub const MAX_TOTAL: u64 = 256 << 20;
 /// Most files and folders that are looked at: in a repository those that differ, else all.
-pub const MOST_ENTRIES: usize = 100_000;
+pub const MAX_ENTRIES: usize = 100_000;
 /// Most folders within each other, without a repository.
-pub const MOST_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 64;
 /// Most repositories within one tree.
-pub const MOST_REPOSITORIES: usize = 32;
+pub const MAX_REPOSITORIES: usize = 32;
 
 const BOUNDS: Bounds = Bounds {
-    file: MOST_FILE,
-    total: MOST_TOTAL,
-    entries: MOST_ENTRIES,
-    depth: MOST_DEPTH,
-    repositories: MOST_REPOSITORIES,
+    file: MAX_FILE,
+    total: MAX_TOTAL,
+    entries: MAX_ENTRIES,
+    depth: MAX_DEPTH,
+    repositories: MAX_REPOSITORIES,
 };
 
 /// How a tree was read.
@@ -169,7 +169,7 @@ impl TryFrom<String> for PathState {
     }
 }
 
-/// The state of a working tree. At most [`MOST_BYTES`] as JSON. All text comes from the tree and is untrusted.
+/// The state of a working tree. At most [`MAX_BYTES`] as JSON. All text comes from the tree and is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeState {
     /// How it was read.
@@ -252,7 +252,7 @@ fn made(
         is_all: false,
     };
     let bare = serde_json::to_string(&state).map_err(|e| e.to_string())?.len();
-    let room = MOST_BYTES.checked_sub(bare).ok_or("its path is too long")?;
+    let room = MAX_BYTES.checked_sub(bare).ok_or("its path is too long")?;
     (state.paths, state.is_all) = kept(found, room);
     Ok(state)
 }

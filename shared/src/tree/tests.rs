@@ -152,7 +152,7 @@ fn changes_are_counted_and_named() {
     repo.write("folder/a", "");
     repo.write("folder/b", "");
     let tree = repo.look();
-    assert_eq!((tree.dirty_count, tree.untracked_count, tree.dirty.len()), (61, 2, MOST_DIRTY));
+    assert_eq!((tree.dirty_count, tree.untracked_count, tree.dirty.len()), (61, 2, MAX_DIRTY));
     assert!(tree.dirty.contains(&"f".to_owned()) && tree.dirty.contains(&"t00".to_owned()));
 }
 

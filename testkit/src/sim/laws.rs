@@ -16,9 +16,9 @@ use super::hands::look;
 use super::truth::{PROFILES, Truth};
 
 /// The longest a hold of ours may last, in seconds: `heal.hold_max`, and its scatter.
-const LONGEST_HOLD: i64 = 8 * 3_600;
+const MAX_HOLD: i64 = 8 * 3_600;
 /// `heal.max_resets`.
-const MOST_RESETS: usize = 3;
+const MAX_RESETS: usize = 3;
 /// The shortest first hold of a provider, in seconds: `heal.hold`.
 const FIRST_HOLD: i64 = 900;
 /// Work for so many seconds shows that a provider answers: `routing.pace`.
@@ -185,7 +185,7 @@ fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
     for e in d.events.iter().filter(ours) {
         let Some(hold) = e.trail().and_then(|t| t.get("hold")).filter(|h| h.is_object()) else { continue };
         let until = hold.get("until").and_then(Value::as_i64)?;
-        if until - e.at.0 > LONGEST_HOLD {
+        if until - e.at.0 > MAX_HOLD {
             return Some(format!("a hold of {} s", until - e.at.0));
         }
     }
@@ -202,7 +202,7 @@ fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
     let reset =
         |e: &&Event| ours(e) && e.trail().is_some_and(|t| t.get("reset").is_some_and(|v| !v.is_null()));
     let resets = d.events[began..].iter().filter(|e| e.by() == Some("heal")).filter(reset).count();
-    (resets > MOST_RESETS).then(|| format!("{resets} resets in one episode"))
+    (resets > MAX_RESETS).then(|| format!("{resets} resets in one episode"))
 }
 
 /// Somebody else said: from the top. An orchestrator that decides by command line is nobody else, and who speaks while one works

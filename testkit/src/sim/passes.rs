@@ -37,7 +37,7 @@ use super::truth::PROFILES;
 use super::{Sim, fares, laws, trees, work};
 
 /// Steps in one write. A real pass takes a hundred; here every pass of three steps has an inside.
-const MOST_STEPS: usize = 2;
+const MAX_STEPS: usize = 2;
 
 /// Which program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -390,7 +390,7 @@ impl Board for Watched<'_> {
 
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
-        for part in parts(steps, MOST_STEPS) {
+        for part in parts(steps, MAX_STEPS) {
             self.meddle();
             if self.fortune.killed_at == Some(self.writes.get()) {
                 return Err(Error::new(Kind::Busy, "pass", "killed"));

@@ -8,7 +8,7 @@ use super::Sim;
 use super::truth::Truth;
 
 /// Most files that differ from the commit; an event that notes a tree has room for so many names.
-const MOST_FILES: usize = 12;
+const MAX_FILES: usize = 12;
 
 /// A folder in which tasks are worked on.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ impl Tree {
     /// Somebody writes a file.
     pub(super) fn write(&mut self, path: &str) {
         self.writes += 1;
-        if self.files.len() >= MOST_FILES && !self.files.contains_key(path) {
+        if self.files.len() >= MAX_FILES && !self.files.contains_key(path) {
             self.commit();
         }
         let now = self.files.get(path).map_or(0, |(text, _)| *text);

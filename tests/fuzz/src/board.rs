@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::board::Run;
-use shared::distress::decision::{self, Action, Decision, MOST_CHILDREN};
+use shared::distress::decision::{self, Action, Decision, MAX_CHILDREN};
 use shared::distress::{Annex, Attempt, Blocker, Distress, State, is_card_title, read_title};
 use shared::names;
 use shared::scope::{self, Bounds, Policy, Scope, lint};
@@ -136,7 +136,7 @@ fn sound(d: &Decision) {
         Action::Unblock | Action::Human => return,
         Action::Split(children) => children,
     };
-    assert!((1..=MOST_CHILDREN).contains(&children.len()));
+    assert!((1..=MAX_CHILDREN).contains(&children.len()));
     for c in children {
         assert!(!c.title.trim().is_empty() && !c.title.contains(['\n', '\r']) && !is_card_title(&c.title));
         assert!(c.title.chars().count() <= 200 && c.body.chars().count() <= 8_000);

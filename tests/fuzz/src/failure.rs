@@ -7,7 +7,7 @@ use shared::time::Time;
 use super::text::{number, text};
 
 const MINUTE: i64 = 60;
-const MOST: i64 = 35 * 86_400;
+const MAX_AHEAD: i64 = 35 * 86_400;
 
 /// A cause is one and the same for the same words, and an end lies within 35 days whatever the clock said.
 pub fn failure(data: &[u8]) {
@@ -23,7 +23,7 @@ pub fn failure(data: &[u8]) {
     let far = [i64::MIN, -1, 0, 1_795_248_430, 253_402_300_799, i64::MAX];
     for at in far.into_iter().map(Time) {
         if let Some(end) = reset_time(&text, at) {
-            assert!((-MINUTE..=MOST).contains(&end.since(at)), "{end} at {at}");
+            assert!((-MINUTE..=MAX_AHEAD).contains(&end.since(at)), "{end} at {at}");
         }
     }
 }

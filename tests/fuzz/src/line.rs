@@ -1,7 +1,7 @@
 //! The readers of logs, line by line: what one says does not depend on where a pass ended, lies in the log, and is bounded.
 
 use shared::logs::reader::{Reader, sniff};
-use shared::logs::signal::MOST_WORDS;
+use shared::logs::signal::MAX_WORDS;
 use shared::logs::{Format, Line, LogEnd, Signal, claude as claude_log, codex as codex_log};
 use shared::logs::{hermes as hermes_log, plain as plain_log, profile};
 use shared::time::Time;
@@ -99,11 +99,11 @@ fn judge(reader: &Reader, said: &[Signal], starts: &[usize], length: usize) {
     }
     for e in all {
         assert!(is_line(e.offset), "byte {} starts no line", e.offset);
-        assert!(e.words.len() <= MOST_WORDS, "{} bytes of words", e.words.len());
+        assert!(e.words.len() <= MAX_WORDS, "{} bytes of words", e.words.len());
         assert!(e.endpoint_host.as_ref().is_none_or(|h| h.len() <= 300), "a long host");
     }
     assert!(is_line(reader.attempt()), "byte {} starts no attempt", reader.attempt());
     assert!(usize::try_from(reader.worked()).is_ok_and(|at| at <= length));
     let words = reader.last_words();
-    assert!(words.len() <= 5 && words.iter().all(|w| w.len() <= MOST_WORDS), "{words:?}");
+    assert!(words.len() <= 5 && words.iter().all(|w| w.len() <= MAX_WORDS), "{words:?}");
 }

@@ -10,10 +10,10 @@ use shared::cache::Cache;
 use shared::config::Detect;
 use shared::health;
 use shared::logs::session::Prices;
-use shared::logs::vitals::{self, MOST_CALLS_TOLD, MOST_EDITED, MOST_FINDINGS, MOST_SLICES, Vitals};
-use shared::packet::{self, Autopsy, MOST, Packet, record};
+use shared::logs::vitals::{self, MAX_CALLS_TOLD, MAX_EDITED, MAX_FINDINGS, MAX_SLICES, Vitals};
+use shared::packet::{self, Autopsy, MAX_PACKET, Packet, record};
 use shared::time::Time;
-use shared::tree::state::{Drift, MOST_NAMED, PathState, TreeState, drift};
+use shared::tree::state::{Drift, MAX_NAMED, PathState, TreeState, drift};
 
 use super::log::{NOW, attempt, place, write};
 use super::secret::{hidden_in, is_own, planted};
@@ -48,8 +48,8 @@ pub fn vitals(data: &[u8]) {
 
 /// Within its bounds, and judged without a fault.
 pub(crate) fn faring(v: &Vitals) {
-    assert!(v.edited.len() <= MOST_EDITED && v.slices.len() <= MOST_SLICES, "{v:?}");
-    assert!(v.last_calls.len() <= MOST_CALLS_TOLD && v.findings.len() <= MOST_FINDINGS, "{v:?}");
+    assert!(v.edited.len() <= MAX_EDITED && v.slices.len() <= MAX_SLICES, "{v:?}");
+    assert!(v.last_calls.len() <= MAX_CALLS_TOLD && v.findings.len() <= MAX_FINDINGS, "{v:?}");
     assert!(v.errors <= v.calls && v.malformed <= v.calls, "{v:?}");
     for alert in health::alerts(v, &Detect::default(), NOW) {
         assert!(!alert.said.is_empty(), "{alert:?}");
@@ -76,7 +76,7 @@ fn autopsy(v: &Vitals) -> Autopsy {
 
 /// One comment that Hermes shows whole: plain lines, and none of them by a key.
 fn fits(told: &str) {
-    assert!(told.len() <= MOST, "{} bytes", told.len());
+    assert!(told.len() <= MAX_PACKET, "{} bytes", told.len());
     assert!(!told.contains(|c: char| c.is_control() && c != '\n'), "{told:?}");
 }
 
@@ -109,7 +109,7 @@ pub fn packet(data: &[u8]) {
     ]);
     d.runs = vec![run(&with_key)];
     let failures = verification::failures(&d);
-    assert!(failures.len() <= verification::MOST);
+    assert!(failures.len() <= verification::MAX_FAILURES);
     let known: Packet = serde_json::from_str(second).unwrap_or_default();
     for p in [
         Packet { record: read, failures: failures.clone(), ..Packet::default() },
@@ -147,7 +147,7 @@ pub fn tree_state(data: &[u8]) {
         for b in &states {
             let found = drift(a, b, &own);
             if let Drift::Changed { paths, .. } = &found {
-                assert!(paths.len() <= MOST_NAMED, "{found:?}");
+                assert!(paths.len() <= MAX_NAMED, "{found:?}");
             }
             assert!(a.hash != b.hash || matches!(found, Drift::Same | Drift::Unknown(_)), "{found:?}");
             assert!(!found.to_string().contains(|c: char| c.is_control()), "{found}");

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use shared::board::hermes::{self, WORKER_GONE};
 use shared::board::{
-    Change, EventKind, MOST_COMMENTS, MOST_EVENTS, MOST_FRONT, MOST_LINE, MOST_RUNS, NewTask, Outcome,
-    RunRef, Status,
+    Change, EventKind, MAX_COMMENTS, MAX_EVENTS, MAX_FRONT, MAX_LINE, MAX_RUNS, NewTask, Outcome, RunRef,
+    Status,
 };
 use shared::cause::Cause;
 use shared::time::Time;
@@ -618,13 +618,13 @@ fn a_look_leaves_out_who_is_not_there() {
 fn a_look_reads_the_newest_and_tells_it_oldest_first() {
     on_both(|t| {
         t.adds(A, Status::Ready, &[]);
-        for n in 0..MOST_EVENTS as i64 + 20 {
+        for n in 0..MAX_EVENTS as i64 + 20 {
             t.other(Foreign::Event(A, "edited", json!({"n": n}), BEGAN.plus(n)));
         }
-        for n in 0..MOST_COMMENTS as i64 + 5 {
+        for n in 0..MAX_COMMENTS as i64 + 5 {
             t.other(Foreign::Comment(A, "rosa", BEGAN.plus(n)));
         }
-        for n in 0..MOST_RUNS as i64 + 5 {
+        for n in 0..MAX_RUNS as i64 + 5 {
             t.other(Foreign::Run(A, "crashed", BEGAN.plus(n), BEGAN.plus(n + 1)));
         }
         let d = t.look(A);
@@ -632,7 +632,7 @@ fn a_look_reads_the_newest_and_tells_it_oldest_first() {
         assert_eq!(d.events[0].kind.as_str(), "created");
         assert_eq!(
             (d.events.len(), d.comments.len(), d.runs.len()),
-            (MOST_EVENTS + 1, MOST_COMMENTS, MOST_RUNS)
+            (MAX_EVENTS + 1, MAX_COMMENTS, MAX_RUNS)
         );
         assert_eq!(
             (d.events[1].payload["n"].clone(), d.events[400].payload["n"].clone()),
@@ -655,7 +655,7 @@ fn a_look_keeps_the_front_of_a_comment_and_its_whole_text_is_asked_for() {
         let said = [
             ("luna", long("one")),
             ("rosa", long("watchbill: no-heal")),
-            ("rosa", format!("watchbill: heal {}", "x".repeat(MOST_FRONT))),
+            ("rosa", format!("watchbill: heal {}", "x".repeat(MAX_FRONT))),
             ("luna", "short".to_owned()),
             ("rosa", long("two")),
         ];
@@ -664,8 +664,8 @@ fn a_look_keeps_the_front_of_a_comment_and_its_whole_text_is_asked_for() {
         }
         let d = t.look(A);
         let bytes: Vec<usize> = d.comments.iter().map(|c| c.body.len()).collect();
-        assert!(bytes[4] <= MOST_FRONT && bytes[4] > MOST_FRONT - 64, "the newest of its author: {bytes:?}");
-        assert!(bytes[..4].iter().all(|n| *n <= MOST_LINE), "{bytes:?}");
+        assert!(bytes[4] <= MAX_FRONT && bytes[4] > MAX_FRONT - 64, "the newest of its author: {bytes:?}");
+        assert!(bytes[..4].iter().all(|n| *n <= MAX_LINE), "{bytes:?}");
         let first: Vec<_> = d.comments.iter().map(|c| c.body.lines().next().unwrap()).collect();
         assert_eq!((first[0], first[1], first[3], first[4]), ("one", "watchbill: no-heal", "short", "two"));
         assert!(

@@ -11,7 +11,7 @@ use super::{place, text};
 /// More packages than this in `Cargo.lock`, for all platforms and tests together, need a reason. Eight of them are the HTTP
 /// client of `coord`, one is what the patterns of `[[match]]` are written in; for the
 /// tests alone, seven are assert_cmd with its matchers, one is anyhow.
-const MOST: usize = 147;
+const MAX_PACKAGES: usize = 147;
 
 /// What `deny.toml` allows or denies under this key: the quoted words between its brackets.
 fn listed(key: &str) -> Vec<String> {
@@ -75,7 +75,7 @@ fn dependencies_are_few_free_and_from_one_place() {
     let twice: Vec<_> = versions.iter().filter(|(_, n)| **n > 1).collect();
     assert!(twice.is_empty(), "more than one version of {twice:?}");
     let locked = text("Cargo.lock").matches("\n[[package]]").count();
-    assert!(locked <= MOST, "{locked} packages in Cargo.lock, at most {MOST}");
+    assert!(locked <= MAX_PACKAGES, "{locked} packages in Cargo.lock, at most {MAX_PACKAGES}");
 }
 
 /// Debian shows a description in lines of 80 characters, and wraps none.

@@ -24,12 +24,12 @@ use self::file::{Columns, Place, check_file, columns, connect, millis, replaced,
 pub(crate) use self::file::{damaged, repair};
 use self::rows::{card_made, cell, event, front, int, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
-use super::change::{MOST_STEPS, parts};
+use super::change::{MAX_STEPS, parts};
 use super::discover::foreign_storage;
 use super::image::Cell;
 use super::{
-    Board, BoardId, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MOST_COMMENTS, MOST_EVENTS,
-    MOST_RUNS, MOST_TEXT, MOST_TURNS, Mode, Outcome, Run, RunRef, Status, Step, Task, its_cards, open_cards,
+    Board, BoardId, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS,
+    MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, Outcome, Run, RunRef, Status, Step, Task, its_cards, open_cards,
 };
 use crate::error::{Error, Kind, Result};
 use crate::time::Time;
@@ -239,7 +239,7 @@ impl SqliteBoard {
         let mut runs = Vec::new();
         if self.columns.contains_key("task_runs") {
             let mut statement = conn.prepare_cached(&self.texts.runs)?;
-            let mut rows = statement.query(params![id, MOST_RUNS as i64])?;
+            let mut rows = statement.query(params![id, MAX_RUNS as i64])?;
             while let Some(row) = rows.next()? {
                 runs.push(run(row));
             }
@@ -253,18 +253,18 @@ impl SqliteBoard {
         let mut newest = Some(0);
         if self.columns.contains_key("task_events") {
             let mut statement = conn.prepare_cached(&self.texts.task_events)?;
-            let mut rows = statement.query(params![id, MOST_EVENTS as i64])?;
+            let mut rows = statement.query(params![id, MAX_EVENTS as i64])?;
             while let Some(row) = rows.next()? {
                 newest = newest.zip(row.get_ref(4)?.as_i64().ok()).map(|(a, b)| a.max(b));
                 events.push((int(row, 4), event(row)));
             }
         }
-        let is_truncated = events.len() >= MOST_EVENTS;
+        let is_truncated = events.len() >= MAX_EVENTS;
         if is_truncated {
             // Whoever writes a thousand comments must not push out what holds or stops the task.
             let known: BTreeSet<Option<i64>> = events.iter().map(|(id, _)| *id).collect();
             let mut statement = conn.prepare_cached(&self.texts.task_turns)?;
-            let mut rows = statement.query(params![id, MOST_TURNS as i64])?;
+            let mut rows = statement.query(params![id, MAX_TURNS as i64])?;
             while let Some(row) = rows.next()? {
                 if !known.contains(&int(row, 4)) {
                     events.push((int(row, 4), event(row)));
@@ -304,7 +304,7 @@ impl SqliteBoard {
         let mut card_work = Vec::new();
         for card in its_cards(&cards_made, &parents) {
             let mut statement = conn.prepare_cached(&self.texts.runs)?;
-            let mut rows = statement.query(params![card, MOST_RUNS as i64])?;
+            let mut rows = statement.query(params![card, MAX_RUNS as i64])?;
             while let Some(row) = rows.next()? {
                 let run = run(row);
                 card_work.push((run.started_at, run.ended_at));
@@ -337,8 +337,8 @@ impl SqliteBoard {
             return Ok(Vec::new());
         }
         let mut fronts = (!whole).then(Fronts::default);
-        let mut comments = comments_of(conn, Q_COMMENTS, params![id, MOST_COMMENTS as i64], &mut fronts)?;
-        if comments.len() >= MOST_COMMENTS {
+        let mut comments = comments_of(conn, Q_COMMENTS, params![id, MAX_COMMENTS as i64], &mut fronts)?;
+        if comments.len() >= MAX_COMMENTS {
             // A marker counts however many comments came after it.
             let markers = comments_of(conn, Q_MARKERS, params![id, format!("{MARKER}%")], &mut fronts)?;
             let older: Vec<_> = markers.into_iter().filter(|m| !comments.contains(m)).collect();
@@ -830,7 +830,7 @@ impl Board for SqliteBoard {
         let is_there = || self.place.as_ref().is_some_and(Place::is_same);
         let write = || -> rusqlite::Result<Option<Vec<Outcome>>> {
             let mut outcomes = Vec::with_capacity(steps.len());
-            for part in parts(steps, MOST_STEPS) {
+            for part in parts(steps, MAX_STEPS) {
                 let mut done: BTreeSet<&str> = BTreeSet::new();
                 // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy
                 // timeout says.
@@ -903,7 +903,7 @@ fn comments_of(
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let author = text(row, 0).unwrap_or_default();
-        let most = fronts.as_mut().map_or(MOST_TEXT, |f| f.most(&author));
+        let most = fronts.as_mut().map_or(MAX_TEXT, |f| f.most(&author));
         let body = front(row, 1, most).unwrap_or_default();
         all.push(Comment { author, body, at: Time(int(row, 2).unwrap_or(0)) });
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::board::image::Cell;
 use crate::board::verification;
-use crate::board::{CardMade, Event, Fronts, MOST_TEXT, Place, Run, Status, Task};
+use crate::board::{CardMade, Event, Fronts, MAX_TEXT, Place, Run, Status, Task};
 use crate::clip::lossy;
 use crate::time::Time;
 
@@ -23,7 +23,7 @@ pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
 /// A text, or the front of it: SQLite takes up to a gigabyte in one column, and a pass reads many rows.
 pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
     match row.get_ref(i).ok()? {
-        ValueRef::Text(t) | ValueRef::Blob(t) => Some(lossy(&t[..t.len().min(MOST_TEXT)]).into_owned()),
+        ValueRef::Text(t) | ValueRef::Blob(t) => Some(lossy(&t[..t.len().min(MAX_TEXT)]).into_owned()),
         ValueRef::Integer(n) => Some(n.to_string()),
         ValueRef::Real(f) => Some(f.to_string()),
         ValueRef::Null => None,
@@ -34,7 +34,7 @@ pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
 pub(super) fn front(row: &Row<'_>, i: usize, most: usize) -> Option<String> {
     match row.get_ref(i).ok()? {
         ValueRef::Text(t) | ValueRef::Blob(t) => {
-            Some(Fronts::of(&lossy(&t[..t.len().min(MOST_TEXT)]), most).into_owned())
+            Some(Fronts::of(&lossy(&t[..t.len().min(MAX_TEXT)]), most).into_owned())
         }
         _ => text(row, i),
     }

@@ -6,7 +6,7 @@ use super::args::Packet;
 use super::{Hand, card, own_business, refused, same_run};
 use crate::board::{Change, Detail, EventKind, Place, RunRef, Status, hermes};
 use crate::error::Result;
-use crate::packet::record::{self, Field, MOST, MOST_BYTES};
+use crate::packet::record::{self, Field, MAX_BYTES, MAX_CHARS};
 use crate::packet::{Record, latest};
 use crate::policy::worktree_note::TreeNote;
 use crate::tree::state::state;
@@ -62,7 +62,7 @@ impl Hand<'_> {
         let mut trail = self.trail("packet");
         trail.more.insert("packet".into(), record::payload(&record.said, record.tree.as_deref()));
         let payload = hermes::payload(&trail, Value::Null);
-        if payload["watchbill"].to_string().len() > MOST_BYTES {
+        if payload["watchbill"].to_string().len() > MAX_BYTES {
             return Err(
                 refused("the values", "too long together").hint("point to a file instead, with --plan")
             );
@@ -101,8 +101,8 @@ fn fits(field: Field, text: &str) -> Result<()> {
     let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     let length = text.trim().chars().count();
     match () {
-        () if length > MOST => {
-            Err(refused(&flag(), format!("has {length} characters, at most {MOST} are kept"))
+        () if length > MAX_CHARS => {
+            Err(refused(&flag(), format!("has {length} characters, at most {MAX_CHARS} are kept"))
                 .hint("point to a file instead, with --plan"))
         }
         () if text.contains(odd) => Err(refused(&flag(), "has control characters").hint("give plain text")),
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_value_fits_or_is_refused() {
-        let at_most = "é".repeat(MOST);
+        let at_most = "é".repeat(MAX_CHARS);
         for (text, wrong) in [
             (at_most.as_str(), None),
             (&format!("  {at_most}\n"), None),
@@ -160,15 +160,15 @@ mod tests {
     fn what_is_recorded_is_bounded() {
         let mut said = Said::default();
         for field in Field::ALL {
-            said.put(field, &"\u{1f3ee}".repeat(MOST));
+            said.put(field, &"\u{1f3ee}".repeat(MAX_CHARS));
         }
         assert!(
-            record::payload(&said, None).to_string().len() > MOST_BYTES,
+            record::payload(&said, None).to_string().len() > MAX_BYTES,
             "so there must be a second bound"
         );
         for field in Field::ALL {
-            said.put(field, &"\"\\".repeat(MOST / 2));
+            said.put(field, &"\"\\".repeat(MAX_CHARS / 2));
         }
-        assert!(record::payload(&said, Some(&"f".repeat(64))).to_string().len() < MOST_BYTES);
+        assert!(record::payload(&said, Some(&"f".repeat(64))).to_string().len() < MAX_BYTES);
     }
 }

@@ -18,7 +18,7 @@ use crate::session::{Coordinator, Mapping, Operation, Prompt, Sense as _, State}
 /// Messages of a coordinator among which the same one is looked for.
 const LOOKED_AT: u32 = 500;
 /// Most bytes of what is told.
-const MOST: usize = 8 << 10;
+const MAX_BYTES: usize = 8 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Level {
@@ -72,8 +72,8 @@ pub(crate) struct Notify {
 impl Coord<'_> {
     pub(super) fn notify(&mut self, args: &Notify) -> Result<u8> {
         let text = args.text.trim();
-        if text.is_empty() || text.len() > MOST {
-            return Err(refused("the text", format!("must have 1 to {MOST} bytes")));
+        if text.is_empty() || text.len() > MAX_BYTES {
+            return Err(refused("the text", format!("must have 1 to {MAX_BYTES} bytes")));
         }
         let blocker = Blocker::parse(&args.r#type).ok_or_else(|| {
             Error::new(Kind::Usage, format!("--type {}", args.r#type), "no such type")

@@ -27,7 +27,7 @@ pub(super) type Origin = String;
 
 /// How far back the work of a dispatcher is looked for, in seconds, and in how many events.
 const BACK: i64 = 7 * 86_400;
-const MOST: u32 = 4_000;
+const MAX_EVENTS: u32 = 4_000;
 
 /// Whether this user may write there.
 fn is_writable(path: &Path) -> bool {
@@ -118,7 +118,7 @@ fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
     let mut board = board::open(id, Mode::Look, tools.config.board.busy_timeout)?;
     let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
     let open = board.glance(&Status::OPEN)?.len();
-    let events = board.events(tools.pass.now.plus(-BACK), MOST)?;
+    let events = board.events(tools.pass.now.plus(-BACK), MAX_EVENTS)?;
     let runtime = runtime::of(id, is_own, tools.host);
     let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
     let gone = gateway::gone(id, tools.cache);

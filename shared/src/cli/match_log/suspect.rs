@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::clip::clip;
 
 /// Only so much of a line is looked at, in bytes.
-const MOST: usize = 2_000;
+const MAX_LINE: usize = 2_000;
 
 const WORDS: [&str; 18] = [
     "429",
@@ -39,7 +39,7 @@ pub(super) fn looks_like_failure(format: &str, line: &str) -> bool {
 }
 
 fn in_text(line: &str) -> bool {
-    let lower = clip(line, MOST).to_lowercase();
+    let lower = clip(line, MAX_LINE).to_lowercase();
     WORDS.iter().any(|word| stands_alone(&lower, word))
 }
 
@@ -92,7 +92,7 @@ mod tests {
         ] {
             assert_eq!(looks_like_failure(format, line), want, "{format} {line}");
         }
-        let long = format!("{}é429", "x".repeat(MOST - 1));
+        let long = format!("{}é429", "x".repeat(MAX_LINE - 1));
         assert!(!looks_like_failure("plain", &long));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{KeyInfo, Slot};
-use crate::config::{Config, MOST_RESUMES};
+use crate::config::{Config, MAX_RESUMES};
 
 const MIN: u64 = 60;
 const HOUR: u64 = 3_600;
@@ -147,7 +147,7 @@ pub(super) static KEYS: [KeyInfo; 97] = [
     key(
         "heal",
         "max_resumes",
-        count(|c| &mut c.heal.max_resumes, 0, MOST_RESUMES),
+        count(|c| &mut c.heal.max_resumes, 0, MAX_RESUMES),
         "Attempts of one task that may die since its last success, then a person must look (resume-cap)",
     ),
     key(

@@ -6,7 +6,7 @@ use crate::overview::html::shell;
 use crate::time::{Time, words};
 
 /// Most entries of one list.
-const MOST: usize = 200;
+const MAX_ENTRIES: usize = 200;
 
 /// The page, ready to be written to a file.
 pub(crate) fn page(boards: &[Summary]) -> String {
@@ -62,8 +62,8 @@ fn section(heading: &str, all: &[Entry], now: Time, none: &str, one: fn(&Entry, 
     if all.is_empty() {
         return plain_section(heading, &format!("<p class=\"muted\">{none}</p>"));
     }
-    let entries = list("people", all.iter().take(MOST).map(|e| one(e, now)));
-    plain_section(heading, &format!("{entries}{}", more(all.len(), MOST)))
+    let entries = list("people", all.iter().take(MAX_ENTRIES).map(|e| one(e, now)));
+    plain_section(heading, &format!("{entries}{}", more(all.len(), MAX_ENTRIES)))
 }
 
 fn name(e: &Entry) -> String {
@@ -103,6 +103,6 @@ fn unseen(s: &Summary) -> String {
     if s.findings.is_empty() && s.unknown.is_empty() {
         return String::new();
     }
-    let lines = s.findings.iter().chain(&s.unknown).take(MOST).map(|l| quoted(l, 400));
+    let lines = s.findings.iter().chain(&s.unknown).take(MAX_ENTRIES).map(|l| quoted(l, 400));
     plain_section("Also", &list("plain", lines))
 }

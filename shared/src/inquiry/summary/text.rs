@@ -7,7 +7,7 @@ use crate::report::printable;
 use crate::time::words;
 
 /// Most entries of one list.
-const MOST: usize = 40;
+const MAX_ENTRIES: usize = 40;
 
 /// The lines. With `verbose` also what was left alone before, what is behind each entry, and one line where all is well.
 pub(crate) fn lines(s: &Summary, verbose: bool) -> String {
@@ -68,14 +68,14 @@ fn list<'a>(
         return;
     }
     let _ = writeln!(out, "\n{name}");
-    for e in all.iter().take(MOST) {
+    for e in all.iter().take(MAX_ENTRIES) {
         let _ = writeln!(out, "  {}", printable(&format!("{} {}", e.task, e.title)));
         for line in lines(e) {
             let _ = writeln!(out, "      {}", printable(&line));
         }
     }
-    if all.len() > MOST {
-        let _ = writeln!(out, "  and {} more", all.len() - MOST);
+    if all.len() > MAX_ENTRIES {
+        let _ = writeln!(out, "  and {} more", all.len() - MAX_ENTRIES);
     }
 }
 

@@ -9,13 +9,13 @@ use super::line::{Block, Message, Raw};
 use crate::cause::Cause;
 use crate::clip::clip;
 use crate::logs::session::{
-    ApiError, ClaudeSession, MOST_CALLS, MOST_FILES, MOST_KEPT, MOST_OPEN, Millis, Newest, PRICES, Price,
-    Run, percent, price_of, push_newest,
+    ApiError, ClaudeSession, MAX_CALLS, MAX_FILES, MAX_KEPT, MAX_OPEN, Millis, Newest, PRICES, Price, Run,
+    percent, price_of, push_newest,
 };
 use crate::time::Time;
 
 /// Longest name, folder or id that is kept, in bytes.
-const MOST_NAME: usize = 400;
+const MAX_NAME: usize = 400;
 
 /// Size of a model's context, in tokens, and of those whose name ends in `[1m]`.
 const WINDOW: u64 = 200_000;
@@ -58,7 +58,7 @@ pub(super) struct Tally {
 }
 
 /// Most models of one session whose tokens are told apart, and what stands for further ones.
-const MOST_MODELS: usize = 16;
+const MAX_MODELS: usize = 16;
 const OTHER_MODELS: &str = "(further models)";
 
 /// Tokens.
@@ -122,7 +122,7 @@ impl Used {
 }
 
 fn kept(text: Option<&str>, before: &mut Option<String>) {
-    let Some(text) = text.map(|t| clip(t, MOST_NAME)) else { return };
+    let Some(text) = text.map(|t| clip(t, MAX_NAME)) else { return };
     if before.as_deref() != Some(text) {
         *before = Some(text.to_owned());
     }
@@ -166,7 +166,7 @@ impl Tally {
 
     pub(super) fn spoke(&mut self, is_side: bool, is_model: bool, stop: Option<&str>) {
         if !is_side {
-            self.last = Some((is_model, stop.map(|s| clip(s, MOST_NAME).to_owned())));
+            self.last = Some((is_model, stop.map(|s| clip(s, MAX_NAME).to_owned())));
         }
     }
 
@@ -175,14 +175,14 @@ impl Tally {
     }
 
     pub(super) fn failed(&mut self, status: Option<u16>, error: Option<&str>) {
-        let error = error.map(|e| clip(e, MOST_NAME).to_owned());
-        push_newest(&mut self.api_errors, ApiError { status, error }, MOST_KEPT);
+        let error = error.map(|e| clip(e, MAX_NAME).to_owned());
+        push_newest(&mut self.api_errors, ApiError { status, error }, MAX_KEPT);
     }
 
     pub(super) fn compacted(&mut self, before: Option<u64>) {
         self.compactions += 1;
         if let Some(tokens) = before {
-            push_newest(&mut self.before_compactions, tokens, MOST_KEPT);
+            push_newest(&mut self.before_compactions, tokens, MAX_KEPT);
         }
     }
 
@@ -203,7 +203,7 @@ impl Tally {
         };
         let key = message.id.get().or(raw.request.get()).or(raw.uuid.get()).unwrap_or_default();
         let mut alone = Call::default();
-        let call = match self.calls.touch(key, MOST_CALLS, new) {
+        let call = match self.calls.touch(key, MAX_CALLS, new) {
             Some(call) => call,
             // Without any id each line is a call of its own.
             None => {
@@ -216,8 +216,8 @@ impl Tally {
         call.stopped |= message.stop_reason.get().is_some();
         let after = *call;
         self.used = self.used.plus(after.used, before.used);
-        let model = clip(model, MOST_NAME);
-        let is_told = self.models.len() < MOST_MODELS || self.models.contains_key(model);
+        let model = clip(model, MAX_NAME);
+        let is_told = self.models.len() < MAX_MODELS || self.models.contains_key(model);
         let of_model = self.models.entry(if is_told { model } else { OTHER_MODELS }.to_owned()).or_default();
         *of_model = of_model.plus(after.used, before.used);
         self.api_calls += u64::from(is_new);
@@ -237,7 +237,7 @@ impl Tally {
         let input = block.input.as_ref().unwrap_or(&Value::Null);
         let malformed = is_unparsed(input);
         self.malformed += u64::from(malformed);
-        self.open.touch(id, MOST_OPEN, || Open { malformed });
+        self.open.touch(id, MAX_OPEN, || Open { malformed });
         let name = block.name.or_empty();
         if !is_side {
             self.run.next([name.as_bytes(), input.to_string().as_bytes()]);
@@ -245,10 +245,10 @@ impl Tally {
         match (name, file_of(input)) {
             ("Edit" | "Write" | "NotebookEdit" | "MultiEdit", Some(file)) => {
                 self.reads.take(file);
-                self.edited.touch(file, MOST_FILES, || 0).into_iter().for_each(|n| *n += 1);
+                self.edited.touch(file, MAX_FILES, || 0).into_iter().for_each(|n| *n += 1);
             }
             ("Read", Some(file)) => {
-                self.reads.touch(file, MOST_FILES, || 0).into_iter().for_each(|n| *n += 1);
+                self.reads.touch(file, MAX_FILES, || 0).into_iter().for_each(|n| *n += 1);
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::logs::session::testing::{SEEN, agrees, ended, expected, feed, pieces, read, recording};
-use crate::logs::session::{MOST_FILES, MOST_KEPT, MOST_OPEN, Millis};
+use crate::logs::session::{MAX_FILES, MAX_KEPT, MAX_OPEN, Millis};
 
 fn of(text: &str) -> Reader {
     read(text).0
@@ -73,7 +73,7 @@ fn recordings_end_as_their_names_say() {
         if let LogEnd::Ended(e) = reader.end() {
             let line = text[usize::try_from(e.offset).unwrap()..].lines().next().unwrap();
             assert!(line.contains("isApiErrorMessage"), "{file}: {line}");
-            assert!(!e.words.is_empty() && e.words.len() <= MOST_WORDS);
+            assert!(!e.words.is_empty() && e.words.len() <= MAX_WORDS);
             assert_eq!(e.attempt, reader.attempt());
         }
     }
@@ -412,8 +412,8 @@ fn the_state_is_bounded() {
     let json = serde_json::to_string(&reader).unwrap();
     assert!(json.len() < 900_000, "{}", json.len());
     let s = reader.session();
-    assert_eq!((s.dangling_tool_use, s.edited.len()), (MOST_OPEN as u64, MOST_FILES));
-    assert_eq!((s.compact_pre_tokens.len(), s.api_errors.len()), (MOST_KEPT, MOST_KEPT));
+    assert_eq!((s.dangling_tool_use, s.edited.len()), (MAX_OPEN as u64, MAX_FILES));
+    assert_eq!((s.compact_pre_tokens.len(), s.api_errors.len()), (MAX_KEPT, MAX_KEPT));
     assert_eq!((s.compactions, s.tool_calls, s.api_calls), (600, 1_200, 1_800));
 }
 

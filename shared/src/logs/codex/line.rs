@@ -181,13 +181,13 @@ pub(super) fn text(said: &Said<'_, Piece<'_>>) -> String {
 /// Counts of tokens by name; `None` where it is no object.
 pub(super) fn counts(value: Option<&Value>) -> Option<BTreeMap<String, u64>> {
     /// More names than any version ever wrote.
-    const MOST_NAMES: usize = 16;
+    const MAX_NAMES: usize = 16;
     let all = value?.as_object()?;
     let named = all
         .iter()
         .filter(|(name, _)| name.len() <= 64)
         .filter_map(|(name, n)| Some((name.clone(), n.as_u64()?)));
-    Some(named.take(MOST_NAMES).collect())
+    Some(named.take(MAX_NAMES).collect())
 }
 
 impl Limit {

@@ -9,14 +9,13 @@ use super::line::{Info, counts};
 use crate::cause::Cause;
 use crate::clip::clip;
 use crate::logs::session::{
-    CodexSession, MOST_CALLS, MOST_KEPT, MOST_OPEN, Millis, Newest, Run, TurnError, percent, push_newest,
-    words,
+    CodexSession, MAX_CALLS, MAX_KEPT, MAX_OPEN, Millis, Newest, Run, TurnError, percent, push_newest, words,
 };
-use crate::logs::signal::MOST_WORDS;
+use crate::logs::signal::MAX_WORDS;
 use crate::time::Time;
 
 /// Longest name, folder or id that is kept, in bytes; and longest `codex_error_info`, as JSON.
-const MOST_NAME: usize = 400;
+const MAX_NAME: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -72,14 +71,14 @@ impl Tally {
     /// The first one stays: a fork repeats the lines of its parent behind its own.
     pub(super) fn is_thread(&mut self, id: Option<&str>) {
         if self.session_id.is_none() {
-            self.session_id = id.map(|id| clip(id, MOST_NAME).to_owned());
+            self.session_id = id.map(|id| clip(id, MAX_NAME).to_owned());
         }
     }
 
     pub(super) fn works_in(&mut self, cwd: Option<&str>, model: Option<&str>) {
         for (text, kept) in [(cwd, &mut self.cwd), (model, &mut self.model)] {
             if let Some(text) = text {
-                *kept = Some(clip(text, MOST_NAME).to_owned());
+                *kept = Some(clip(text, MAX_NAME).to_owned());
             }
         }
     }
@@ -98,10 +97,10 @@ impl Tally {
     }
 
     pub(super) fn failed(&mut self, message: &str, info: &Value) {
-        let is_short = info.to_string().len() <= MOST_NAME;
+        let is_short = info.to_string().len() <= MAX_NAME;
         let codex_error_info = if is_short { info.clone() } else { Value::Null };
-        let error = TurnError { message: words(message, MOST_WORDS), codex_error_info };
-        push_newest(&mut self.turn_errors, error, MOST_KEPT);
+        let error = TurnError { message: words(message, MAX_WORDS), codex_error_info };
+        push_newest(&mut self.turn_errors, error, MAX_KEPT);
     }
 
     pub(super) fn used(&mut self, info: &Info) {
@@ -126,7 +125,7 @@ impl Tally {
             return;
         }
         self.recorded += 1;
-        self.records.touch(response, MOST_CALLS, || ());
+        self.records.touch(response, MAX_CALLS, || ());
     }
 
     /// Tokens of the whole thread as last stated: a worker that is killed leaves a record and no count behind it.
@@ -187,7 +186,7 @@ impl Tally {
             return false;
         }
         self.tool_calls += 1;
-        self.open.touch(call, MOST_OPEN, || ());
+        self.open.touch(call, MAX_OPEN, || ());
         true
     }
 
@@ -196,7 +195,7 @@ impl Tally {
         if self.failed.holds(call) {
             return None;
         }
-        self.failed.touch(call, MOST_OPEN, || ());
+        self.failed.touch(call, MAX_OPEN, || ());
         self.tool_errors += 1;
         Some(Cause::ToolError)
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::logs::session::testing::{agrees, ended, expected, feed, pieces, read, recording};
-use crate::logs::session::{MOST_KEPT, MOST_OPEN};
+use crate::logs::session::{MAX_KEPT, MAX_OPEN};
 
 fn of(text: &str) -> Reader {
     read(text).0
@@ -318,7 +318,7 @@ fn the_state_is_bounded() {
     let json = serde_json::to_string(&reader).unwrap();
     assert!(json.len() < 500_000, "{}", json.len());
     let s = reader.session();
-    assert_eq!((s.dangling, s.turn_errors.len(), s.compactions), (MOST_OPEN as u64 - 1, MOST_KEPT, 600));
+    assert_eq!((s.dangling, s.turn_errors.len(), s.compactions), (MAX_OPEN as u64 - 1, MAX_KEPT, 600));
 }
 
 #[test]

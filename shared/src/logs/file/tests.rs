@@ -322,7 +322,7 @@ fn a_huge_log_costs_its_end_only() {
     assert_eq!(evidence.attempt, hole + 1);
     // More than may be read at once since then.
     let len = fs::metadata(log.path()).unwrap().len();
-    file.set_len(len + MOST_GROWTH + 1).unwrap();
+    file.set_len(len + MAX_GROWTH + 1).unwrap();
     log.append(format!("\n{FAILED}"));
     assert_eq!(log.read(), log.afresh());
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
@@ -393,7 +393,7 @@ fn what_is_no_text_and_what_has_no_end_costs_no_memory() {
     let LogEnd::Ended(evidence) = log.read().end else { panic!() };
     assert_eq!(evidence.words, "❌ API failed after 2 retries — HTTP 503: \u{fffd}");
 
-    let cut = crate::logs::signal::MOST_LINE;
+    let cut = crate::logs::signal::MAX_LINE;
     let path = log.dir.path().join("long");
     let mut text = vec![b'x'; cut];
     text.push(b'\n');

@@ -13,7 +13,7 @@ use super::words::{
 use crate::cause::{Cause, of_failure};
 use crate::clip::clip_words;
 use crate::endpoint::host;
-use crate::logs::signal::{Evidence, MOST_WORDS, Signal, SignalKind};
+use crate::logs::signal::{Evidence, MAX_WORDS, Signal, SignalKind};
 
 /// How much is kept of what a worker without an agent says, in bytes.
 const OPENING_BYTES: usize = 1_024;
@@ -204,7 +204,7 @@ impl Section {
             self.speaking = false;
         } else if self.speaking {
             if let (true, Some(open)) = (row.starts("    "), self.said.back_mut()) {
-                append(open, row.text.trim(), MOST_WORDS);
+                append(open, row.text.trim(), MAX_WORDS);
             }
         } else if self.is_said(row, blank, bound) {
             self.say(row.text.trim());
@@ -223,7 +223,7 @@ impl Section {
     fn say(&mut self, words: &str) {
         if !words.is_empty() {
             // Looked through for secrets only when it is shown or saved: most sayings are pushed out by later ones.
-            self.said.push_back(clip_words(words, MOST_WORDS).to_owned());
+            self.said.push_back(clip_words(words, MAX_WORDS).to_owned());
         }
     }
 

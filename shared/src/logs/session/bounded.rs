@@ -18,13 +18,13 @@ pub(in crate::logs) fn push_newest<T>(all: &mut VecDeque<T>, one: T, most: usize
     }
 }
 
-/// A map of the `most` keys touched last. Longer keys than [`LONGEST_KEY`] are not taken: cut ones would be mixed up.
+/// A map of the `most` keys touched last. Longer keys than [`MAX_KEY`] are not taken: cut ones would be mixed up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(in crate::logs) struct Newest<V>(VecDeque<(String, V)>);
 
 /// In bytes. Ids are far shorter, and so are the paths of source files.
-const LONGEST_KEY: usize = 1024;
+const MAX_KEY: usize = 1024;
 
 impl<V> Default for Newest<V> {
     fn default() -> Newest<V> {
@@ -40,7 +40,7 @@ impl<V> Newest<V> {
         most: usize,
         new: impl FnOnce() -> V,
     ) -> Option<&mut V> {
-        if key.is_empty() || key.len() > LONGEST_KEY {
+        if key.is_empty() || key.len() > MAX_KEY {
             return None;
         }
         let key = kept(key);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::agent::{Agent, AgentLog, less};
 use super::bill::no_price;
 use super::files::{rereads, shown};
-use super::scan::{Begun, Counted, MOST_READ, Scan, scan};
+use super::scan::{Begun, Counted, MAX_READ, Scan, scan};
 use super::window::Window;
 use super::{Tokens, Usage, UsageAsk, opencode, store};
 use crate::cache::Cache;
@@ -19,10 +19,10 @@ use crate::logs::{Reader, claude, codex};
 use crate::money::Money;
 
 /// Most subagents of one session whose transcripts are read.
-pub(super) const MOST_SUBAGENTS: usize = 50;
+pub(super) const MAX_SUBAGENTS: usize = 50;
 
 /// Most entries of a folder that are looked at.
-pub(super) const MOST_ENTRIES: usize = 10_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 
 /// The usage a claim's own file tells.
 pub(super) fn of_named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Usage {
@@ -77,7 +77,7 @@ pub(super) fn count(
     cache: &mut Cache,
 ) -> Result<Option<Counted<AgentLog>>, String> {
     let window = Window::new(ask.from, ask.to, ask.next, ask.now);
-    let scanned = Scan { sort: "agent", path, owner, window, now: ask.now, most: MOST_READ };
+    let scanned = Scan { sort: "agent", path, owner, window, now: ask.now, most: MAX_READ };
     scan(&scanned, cache, |file, size| begun(file, size, AgentLog::new))
 }
 
@@ -110,7 +110,7 @@ fn of_log(counted: &Counted<AgentLog>, prices: &Prices) -> Usage {
         Agent::Codex { reader, before, .. } => of_codex(reader, before.as_ref(), prices),
     };
     if counted.is_part {
-        usage.least(format!("of the log only the last {} MiB are read", MOST_READ >> 20));
+        usage.least(format!("of the log only the last {} MiB are read", MAX_READ >> 20));
     }
     if log.broken > 0 {
         usage.least(format!("{} lines of the log could not be read", log.broken));
@@ -175,9 +175,9 @@ fn cost_of(reader: &claude::Reader, prices: &Prices) -> (Option<Money>, Vec<Stri
 /// API calls are no turns of the agent.
 fn add_subagents(usage: &mut Usage, ask: &UsageAsk<'_>, path: &Path, owner: Owner, cache: &mut Cache) {
     let mut all = subagents(path);
-    if all.len() > MOST_SUBAGENTS {
-        usage.least(format!("of {} subagents only the newest {MOST_SUBAGENTS} are read", all.len()));
-        all.truncate(MOST_SUBAGENTS);
+    if all.len() > MAX_SUBAGENTS {
+        usage.least(format!("of {} subagents only the newest {MAX_SUBAGENTS} are read", all.len()));
+        all.truncate(MAX_SUBAGENTS);
     }
     for file in all {
         let other = match count(ask, &file, owner, cache) {
@@ -219,7 +219,7 @@ pub(super) fn newest(folder: &Path, fits: impl Fn(&str) -> bool) -> Vec<PathBuf>
     if !folder.symlink_metadata().is_ok_and(|m| m.is_dir()) {
         return Vec::new();
     }
-    let entries = std::fs::read_dir(folder).map(|all| all.take(MOST_ENTRIES).flatten().collect::<Vec<_>>());
+    let entries = std::fs::read_dir(folder).map(|all| all.take(MAX_ENTRIES).flatten().collect::<Vec<_>>());
     let named = entries.unwrap_or_default().into_iter().filter(|e| e.file_name().to_str().is_some_and(&fits));
     let mut dated: Vec<_> = named
         .filter_map(|e| {

@@ -8,7 +8,7 @@ use crate::logs::session::Prices;
 use crate::money::Money;
 
 /// Most models that are told apart.
-const MOST_MODELS: usize = 16;
+const MAX_MODELS: usize = 16;
 
 /// Money that is known, and tokens that are still to be priced.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Bill {
         if let Some(cost) = cost {
             self.stated = self.stated.plus(cost);
         } else if tokens.total() > 0 {
-            let is_told = self.unpriced.len() < MOST_MODELS || self.unpriced.contains_key(model);
+            let is_told = self.unpriced.len() < MAX_MODELS || self.unpriced.contains_key(model);
             let sum =
                 self.unpriced.entry(if is_told { model } else { "(further models)" }.into()).or_default();
             *sum = sum.plus(tokens);

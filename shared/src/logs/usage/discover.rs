@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use super::agent::Agent;
-use super::agent_usage::{MOST_ENTRIES, count, newest, of_file};
+use super::agent_usage::{MAX_ENTRIES, count, newest, of_file};
 use super::window::Window;
 use super::{Usage, UsageAsk, rollouts};
 use crate::cache::Cache;
 use crate::logs::handle::Owner;
 
 /// Most transcripts that are looked at.
-pub(super) const MOST_FILES: usize = 20;
+pub(super) const MAX_FILES: usize = 20;
 
 /// Longest name of a project's folder that is not cut.
-const MOST_SLUG: usize = 200;
+const MAX_SLUG: usize = 200;
 
 /// What the sessions of Claude Code and Codex in the task's folder used that were there during the attempt.
 pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
@@ -22,8 +22,8 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
     let mut found: Option<Usage> = None;
     let files = ask.home.map(|home| transcripts(&home.join("projects"), &slug(&real))).unwrap_or_default();
     let rollouts = rollouts::in_folder(ask, &real, cache);
-    let is_more = files.len().max(rollouts.len()) > MOST_FILES;
-    for path in files.into_iter().take(MOST_FILES).chain(rollouts.into_iter().take(MOST_FILES)) {
+    let is_more = files.len().max(rollouts.len()) > MAX_FILES;
+    for path in files.into_iter().take(MAX_FILES).chain(rollouts.into_iter().take(MAX_FILES)) {
         let Ok(Some(counted)) = count(ask, &path, Owner::Ourselves, cache) else { continue };
         let is_here = match &counted.count.agent {
             // Different folders may have one slug; what a session itself says is right.
@@ -44,7 +44,7 @@ pub(super) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage
         });
     }
     if let Some(usage) = found.as_mut().filter(|_| is_more) {
-        usage.least(format!("only the newest {MOST_FILES} sessions of the folder are looked at"));
+        usage.least(format!("only the newest {MAX_FILES} sessions of the folder are looked at"));
     }
     Ok(found)
 }
@@ -65,15 +65,14 @@ fn both(newer: Usage, older: Usage) -> Usage {
 /// The transcripts of the project with this slug, the newest first.
 pub(super) fn transcripts(projects: &Path, slug: &str) -> Vec<PathBuf> {
     let of = |folder: &Path| newest(folder, |name| name.ends_with(".jsonl"));
-    if slug.len() <= MOST_SLUG {
+    if slug.len() <= MAX_SLUG {
         return of(&projects.join(slug));
     }
     // A long one is cut, with a hash behind it that we do not know.
-    let entries = std::fs::read_dir(projects).map(|all| all.take(MOST_ENTRIES).flatten().collect::<Vec<_>>());
-    let cut =
-        |name: &str| name.len() > MOST_SLUG && name.as_bytes().starts_with(&slug.as_bytes()[..MOST_SLUG]);
+    let entries = std::fs::read_dir(projects).map(|all| all.take(MAX_ENTRIES).flatten().collect::<Vec<_>>());
+    let cut = |name: &str| name.len() > MAX_SLUG && name.as_bytes().starts_with(&slug.as_bytes()[..MAX_SLUG]);
     let named = entries.unwrap_or_default().into_iter().filter(|e| e.file_name().to_str().is_some_and(cut));
-    named.take(MOST_FILES).flat_map(|e| of(&e.path())).collect()
+    named.take(MAX_FILES).flat_map(|e| of(&e.path())).collect()
 }
 
 /// The name Claude Code (2.1.197) gives the folder of a project: a dash for each UTF-16 unit that is no letter or digit.

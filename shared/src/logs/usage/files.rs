@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Reread;
 use crate::clip::clip;
-use crate::logs::session::{MOST_FILES, Newest, words};
+use crate::logs::session::{MAX_FILES, Newest, words};
 use crate::redact::redact;
 
 /// Reads of one file without an edit in between that are worth telling, and most files told of.
 const OFTEN: u64 = 3;
-const MOST_REREADS: usize = 5;
+const MAX_REREADS: usize = 5;
 
 /// Longest name of a file that is told, in bytes.
-const MOST_NAME: usize = 400;
+const MAX_NAME: usize = 400;
 
 /// Edits and reads in the order they were made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl Files {
     }
 
     pub(super) fn read(&mut self, file: &str) {
-        self.reads.touch(file, MOST_FILES, || 0).into_iter().for_each(|n| *n += 1);
+        self.reads.touch(file, MAX_FILES, || 0).into_iter().for_each(|n| *n += 1);
     }
 
     pub(super) fn rereads(&self) -> Vec<Reread> {
@@ -45,13 +45,13 @@ pub(super) fn rereads(reads: &BTreeMap<String, u64>) -> Vec<Reread> {
     let mut often: Vec<(&String, u64)> =
         reads.iter().map(|(f, n)| (f, *n)).filter(|(_, n)| *n >= OFTEN).collect();
     often.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    often.iter().take(MOST_REREADS).map(|(file, times)| Reread { file: shown(file), times: *times }).collect()
+    often.iter().take(MAX_REREADS).map(|(file, times)| Reread { file: shown(file), times: *times }).collect()
 }
 
 /// A name from outside without secrets and control characters, and no longer than a line can bear. More than is kept is
 /// looked at, so that a key is known before it is cut.
 pub(super) fn shown(name: &str) -> String {
-    clip(&redact(&words(name, 4 * MOST_NAME)), MOST_NAME).to_owned()
+    clip(&redact(&words(name, 4 * MAX_NAME)), MAX_NAME).to_owned()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use self::lines::{ProfileLog, SessionLog, WorkerLog};
 use self::sums::{Sums, sums};
 use self::talk::{Heard, Kept, Talk};
 use super::files::shown;
-use super::scan::{Begun, Count, MOST_READ, Scan, scan};
+use super::scan::{Begun, Count, MAX_READ, Scan, scan};
 use super::store::{Store, told};
 use super::vitals::{Priced, Vitals, of_record};
 use super::window::Window;
@@ -141,7 +141,7 @@ fn counted<C: Count>(
     cache: &mut Cache,
 ) -> Result<Option<C>, String> {
     let sort = format!("{sort}:{}", ask.task);
-    let scanned = Scan { sort: &sort, path, owner: Owner::Anybody, window, now: ask.now, most: MOST_READ };
+    let scanned = Scan { sort: &sort, path, owner: Owner::Anybody, window, now: ask.now, most: MAX_READ };
     Ok(scan(&scanned, cache, |_, _| Ok(Some(Begun { count: new, sure: true })))?.map(|c| c.count))
 }
 

@@ -18,18 +18,18 @@ use serde_json::Value;
 use self::row::{Message, Part};
 use super::bill::{Bill, dollars};
 use super::files::{Files, shown};
-use super::store::{MOST_ROW, Store, told};
+use super::store::{MAX_ROW, Store, told};
 use super::window::{When, Window};
 use super::{Tokens, Usage, UsageAsk};
 use crate::logs::session::{Millis, Obj, Prices, Run};
 
 /// Most sessions of one attempt, those of subagents included.
-const MOST_SESSIONS: usize = 200;
+const MAX_SESSIONS: usize = 200;
 
 /// Most bytes of rows that are held at once.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// Most messages and most parts of messages that are read: the newest.
-const MOST_ROWS: usize = 20_000;
+const MAX_ROWS: usize = 20_000;
 
 const Q_ONE: &str = "SELECT id, NULL FROM session WHERE id = ?1";
 const Q_HERE: &str = "SELECT id, parent_id FROM session WHERE directory = ?1 AND time_created <= ?5
@@ -63,7 +63,7 @@ pub(super) fn read(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Re
         reading.session(one).map_err(|e| told(&e))?;
     }
     let mut usage = reading.sums.usage(ask.prices);
-    if reading.left_out || sessions.len() >= MOST_SESSIONS {
+    if reading.left_out || sessions.len() >= MAX_SESSIONS {
         usage.least("the store holds more than is read of it");
     }
     let id = sessions
@@ -127,7 +127,7 @@ impl Reading {
                         name,
                         self.window.from.0,
                         self.window.to.0,
-                        MOST_SESSIONS as i64,
+                        MAX_SESSIONS as i64,
                         self.window.starts.0
                     ];
                     all.extend(self.some(Q_HERE, bounds)?);
@@ -142,14 +142,14 @@ impl Reading {
         let mut seen = ids.clone();
         let mut children = self.store.conn.prepare(Q_CHILDREN)?;
         let mut next = 0;
-        while let Some(session) = sessions.get(next).filter(|_| sessions.len() < MOST_SESSIONS) {
-            let found = children.query_map(params![session.id, MOST_SESSIONS as i64], |r| r.get(0))?;
+        while let Some(session) = sessions.get(next).filter(|_| sessions.len() < MAX_SESSIONS) {
+            let found = children.query_map(params![session.id, MAX_SESSIONS as i64], |r| r.get(0))?;
             let found: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
             let new = found.into_iter().filter(|id| seen.insert(id.clone()));
             sessions.extend(new.map(|id| Session { id, is_child: true }));
             next += 1;
         }
-        sessions.truncate(MOST_SESSIONS);
+        sessions.truncate(MAX_SESSIONS);
         Ok(sessions)
     }
 
@@ -182,22 +182,17 @@ impl Reading {
 
     /// The rows of a session within the window, the oldest first.
     fn rows(&mut self, query: &str, session: &Session) -> rusqlite::Result<Vec<(i64, Option<String>)>> {
-        let room = (2 * MOST_ROWS).saturating_sub(self.rows).min(MOST_ROWS);
+        let room = (2 * MAX_ROWS).saturating_sub(self.rows).min(MAX_ROWS);
         let mut statement = self.store.conn.prepare(query)?;
-        let bounds = params![
-            session.id,
-            self.window.from.0,
-            self.window.to.0,
-            MOST_ROW,
-            room.saturating_add(1) as i64
-        ];
+        let bounds =
+            params![session.id, self.window.from.0, self.window.to.0, MAX_ROW, room.saturating_add(1) as i64];
         // What is no text is a row that could not be read.
         let mut rows = statement.query_map(bounds, |r| Ok((r.get(0)?, r.get::<_, String>(1).ok())))?;
         let (mut found, mut bytes): (Vec<(i64, Option<String>)>, usize) = (Vec::new(), 0);
         for row in rows.by_ref() {
             let row = row?;
             bytes += row.1.as_ref().map_or(0, String::len);
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 self.left_out = true;
                 break;
             }

@@ -17,11 +17,11 @@ use crate::logs::handle::{Owner, bytes, check, open};
 use crate::logs::session::Millis;
 
 /// Most bytes of a first line: it holds the model's instructions, 22 KB of it.
-const MOST_HEAD: u64 = 256 << 10;
+const MAX_HEAD: u64 = 256 << 10;
 /// Most days after an attempt's start in which a session of it may begin.
-const MOST_DAYS: i64 = 7;
+const MAX_DAYS: i64 = 7;
 /// Most rollouts of one attempt's time that are looked at.
-const MOST_LOOKED_AT: usize = 2_000;
+const MAX_LOOKED_AT: usize = 2_000;
 
 /// What a first line says of its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,17 +61,17 @@ pub(super) fn held(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<PathB
 pub(super) fn in_folder(ask: &UsageAsk<'_>, real: &Path, cache: &mut Cache) -> Vec<PathBuf> {
     let Some(home) = ask.codex else { return Vec::new() };
     let window = Window::new(ask.from, ask.to, ask.next, ask.now);
-    let last = ask.to.unwrap_or(ask.now).min(ask.from.plus(MOST_DAYS * DAY));
+    let last = ask.to.unwrap_or(ask.now).min(ask.from.plus(MAX_DAYS * DAY));
     let began = |name: &str| {
         // A thread that does not tell when it began is judged by its lines.
         started(name).is_none_or(|at| window.when(at) == When::Within && at <= window.starts)
     };
     // A local day may be the one before or after ours.
-    let days = (0..=MOST_DAYS + 2).map(|n| ask.from.plus((n - 1) * DAY));
+    let days = (0..=MAX_DAYS + 2).map(|n| ask.from.plus((n - 1) * DAY));
     let days = days.take_while(|day| *day <= last.plus(DAY)).filter_map(|day| day.folder());
     let all =
         days.flat_map(|day| newest(&home.join("sessions").join(day), |name| is_rollout(name) && began(name)));
-    let all: Vec<PathBuf> = all.take(MOST_LOOKED_AT).collect();
+    let all: Vec<PathBuf> = all.take(MAX_LOOKED_AT).collect();
     let is_here = |head: Head| head.is_main && head.cwd.as_deref() == Some(real);
     all.into_iter().filter(|path| head(ask, path, cache).is_some_and(is_here)).collect()
 }
@@ -111,7 +111,7 @@ fn head(ask: &UsageAsk<'_>, path: &Path, cache: &mut Cache) -> Option<Head> {
     }
     let file = open(path).ok()??;
     check(&file.metadata().ok()?, Owner::Ourselves).ok()?;
-    let text = bytes(&file, 0, MOST_HEAD).ok()?;
+    let text = bytes(&file, 0, MAX_HEAD).ok()?;
     let end = text.iter().position(|b| *b == b'\n')?;
     let First { payload } = serde_json::from_slice(&text[..end]).ok()?;
     let head = Head { cwd: payload.cwd, is_main: !payload.source.is_object() };

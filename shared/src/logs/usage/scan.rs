@@ -17,7 +17,7 @@ use crate::logs::lines::{Piece, lines};
 use crate::time::Time;
 
 /// Most bytes read of a file at once: of a larger one the end.
-pub(super) const MOST_READ: u64 = 256 << 20;
+pub(super) const MAX_READ: u64 = 256 << 20;
 
 /// Counts of other versions are not understood: raise it whenever a state or its rules change.
 const VERSION: u32 = 2;
@@ -40,7 +40,7 @@ pub(super) struct Scan<'a> {
     pub(super) owner: Owner,
     pub(super) window: Window,
     pub(super) now: Time,
-    /// Most bytes that are read: [`MOST_READ`].
+    /// Most bytes that are read: [`MAX_READ`].
     pub(super) most: u64,
 }
 

@@ -13,10 +13,10 @@ use crate::logs::handle::{Owner, check, glance, is_sqlite, open};
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The longest look at one store: another one may be of any size and without an index.
-const LONGEST: Duration = Duration::from_secs(5);
+const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// Longest text of one row that is looked at, in bytes.
-pub(crate) const MOST_ROW: i64 = 1 << 20;
+pub(crate) const MAX_ROW: i64 = 1 << 20;
 
 /// The columns of every table; views are none.
 const Q_COLUMNS: &str =
@@ -51,7 +51,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(path, flags)?;
         conn.busy_timeout(PATIENCE)?;
-        let until = Instant::now() + LONGEST;
+        let until = Instant::now() + MAX_TIME;
         conn.progress_handler(10_000, Some(move || Instant::now() > until))?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

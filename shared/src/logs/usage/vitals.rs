@@ -25,13 +25,13 @@ pub(super) use agent::{Priced, of_record};
 pub(super) use record::Record;
 
 /// Most files that are named as edited: those touched last.
-pub const MOST_EDITED: usize = 500;
+pub const MAX_EDITED: usize = 500;
 /// Most calls that are told in words: the last ones.
-pub const MOST_CALLS_TOLD: usize = 5;
+pub const MAX_CALLS_TOLD: usize = 5;
 /// Most findings.
-pub const MOST_FINDINGS: usize = 5;
+pub const MAX_FINDINGS: usize = 5;
 /// Most slices of time.
-pub const MOST_SLICES: usize = 96;
+pub const MAX_SLICES: usize = 96;
 
 /// How bad something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -93,15 +93,15 @@ pub struct Vitals {
     pub asked_again: Option<Repeat>,
     /// Tokens from one edit to the next.
     pub pace: Option<Pace>,
-    /// What happened when, oldest first, at most [`MOST_SLICES`].
+    /// What happened when, oldest first, at most [`MAX_SLICES`].
     pub slices: Vec<Slice>,
-    /// What went wrong on the way, worst first, at most [`MOST_FINDINGS`].
+    /// What went wrong on the way, worst first, at most [`MAX_FINDINGS`].
     pub findings: Vec<Finding>,
     /// Where the session works, as it says itself: relative names in `edited` are of this folder. Untrusted.
     pub cwd: Option<String>,
-    /// Files the agent was to change, at most [`MOST_EDITED`]. What a shell command changes is not told. Untrusted.
+    /// Files the agent was to change, at most [`MAX_EDITED`]. What a shell command changes is not told. Untrusted.
     pub edited: Vec<String>,
-    /// The last calls in words, oldest first, at most [`MOST_CALLS_TOLD`]. Untrusted.
+    /// The last calls in words, oldest first, at most [`MAX_CALLS_TOLD`]. Untrusted.
     pub last_calls: Vec<String>,
     /// Not all of it is told: a part of the log was not read, or more files were edited than are named.
     pub is_part: bool,

@@ -4,7 +4,7 @@ use super::parts::{day_and_clock, short_stamp};
 use crate::time::Time;
 
 /// Most hours that are written under a picture, so that they fit on a telephone.
-const MOST_TICKS: i128 = 6;
+const MAX_TICKS: i128 = 6;
 const HOUR: i128 = 3_600;
 /// Ticks are whole numbers of these many hours apart.
 const STEPS: [i128; 9] = [1, 2, 3, 6, 12, 24, 48, 168, 720];
@@ -70,10 +70,10 @@ impl Axis {
 
     /// The hours, and where they stand.
     fn ticks(&self) -> Vec<(Share, Time)> {
-        let fits = |hours: &i128| self.span() / (hours * HOUR) < MOST_TICKS;
-        let step = STEPS.iter().copied().find(fits).map_or(self.span() / MOST_TICKS + 1, |h| h * HOUR);
+        let fits = |hours: &i128| self.span() / (hours * HOUR) < MAX_TICKS;
+        let step = STEPS.iter().copied().find(fits).map_or(self.span() / MAX_TICKS + 1, |h| h * HOUR);
         let first = (self.from.div_euclid(step) + 1) * step;
-        (0..MOST_TICKS)
+        (0..MAX_TICKS)
             .map(|n| first + n * step)
             .filter(|t| *t < self.to)
             .filter_map(|t| i64::try_from(t).ok().map(|t| (self.at(Time(t)), Time(t))))

@@ -1,7 +1,7 @@
 //! Resets and moves: marks over time, one row for each kind, and the list of them.
 
 use super::super::{Intervention, Overview};
-use super::MOST_LISTED;
+use super::MAX_LISTED;
 use super::axis::Axis;
 use super::parts::{chart_section, details, escaped, more, quoted, short_stamp, stamp, table};
 use super::timeline::axis_row;
@@ -24,10 +24,10 @@ pub(super) fn section(o: &Overview) -> String {
     let other = row(&axis, "other", o, |t| !KINDS.contains(&t.what.as_str()));
     let rows: String = known.chain([other]).collect();
     // The newest ones are what somebody in the morning asks about.
-    let newest: Vec<&Intervention> = o.interventions.iter().rev().take(MOST_LISTED).collect();
+    let newest: Vec<&Intervention> = o.interventions.iter().rev().take(MAX_LISTED).collect();
     let heads = ["when", "task", "what", "by", "because"];
     let all = table(&heads, newest.iter().map(|t| cells(t, o)));
-    let all = format!("{all}{}", more(o.interventions.len(), MOST_LISTED));
+    let all = format!("{all}{}", more(o.interventions.len(), MAX_LISTED));
     let all = if newest.len() > AT_ONCE {
         details(&format!("All {}, newest first", o.interventions.len()), &all)
     } else {
@@ -48,7 +48,7 @@ fn row(axis: &Axis, kind: &str, o: &Overview, is_it: impl Fn(&Intervention) -> b
     let marks: String = of_kind
         .iter()
         .rev()
-        .take(MOST_LISTED)
+        .take(MAX_LISTED)
         .filter(|t| axis.shows(t.at, t.at))
         .map(|t| {
             let by = t.by.as_deref().map_or_else(String::new, |by| format!(" by {}", escaped(by, 60)));

@@ -2,7 +2,7 @@
 
 use super::super::plain::{block, plain};
 use super::super::{Overview, Verdict};
-use super::MOST_TASKS;
+use super::MAX_TASKS;
 use crate::time::Time;
 
 /// Text that can stand between two tags.
@@ -124,7 +124,7 @@ pub(crate) fn more(count: usize, most: usize) -> String {
 /// A task's id, as a link where the page has more to say about it.
 pub(super) fn link_to(board: usize, o: &Overview, task: &str) -> String {
     let id = format!("<code>{}</code>", escaped(task, 40));
-    match o.tasks.iter().take(MOST_TASKS).position(|t| t.task == task) {
+    match o.tasks.iter().take(MAX_TASKS).position(|t| t.task == task) {
         Some(n) => format!("<a href=\"#b{board}-t{n}\">{id}</a>"),
         None => id,
     }

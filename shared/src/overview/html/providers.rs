@@ -4,11 +4,11 @@ use super::super::{Overview, ProviderView};
 use super::axis::Axis;
 use super::parts::{Look, bar, chart_section, details, escaped, more, quoted, short_stamp, stamp, table};
 use super::timeline::axis_row;
-use super::{MOST_LISTED, things};
+use super::{MAX_LISTED, things};
 use crate::time::Time;
 
 /// Most refusals of a provider, the newest ones.
-const MOST_REFUSALS: usize = 100;
+const MAX_REFUSALS: usize = 100;
 
 /// How providers did.
 pub(super) fn section(o: &Overview) -> String {
@@ -18,7 +18,7 @@ pub(super) fn section(o: &Overview) -> String {
         return chart_section("providers", heading, none);
     }
     let axis = Axis::new(o.since, o.now);
-    let shown = || o.providers.iter().take(MOST_LISTED);
+    let shown = || o.providers.iter().take(MAX_LISTED);
     let rows: String = shown().map(|p| row(&axis, p, o)).collect();
     let refusals = shown().flat_map(|p| newest(p).map(move |r| (p, r))).map(|(p, r)| {
         vec![quoted(&p.name, 80), stamp(r.from, o.now), stamp(r.until, o.now), quoted(&r.cause, 200)]
@@ -26,7 +26,7 @@ pub(super) fn section(o: &Overview) -> String {
     let all = details("Why, as a table", &table(&["provider", "from", "until", "cause"], refusals));
     let note =
         format!("<p class=\"muted\">Bars are times in which a provider refused work, {}.</p>", axis.words());
-    let more = more(o.providers.len(), MOST_LISTED);
+    let more = more(o.providers.len(), MAX_LISTED);
     chart_section(
         "providers",
         heading,
@@ -35,7 +35,7 @@ pub(super) fn section(o: &Overview) -> String {
 }
 
 fn newest(p: &ProviderView) -> impl Iterator<Item = &super::super::Refusal> {
-    p.refusals.iter().skip(p.refusals.len().saturating_sub(MOST_REFUSALS))
+    p.refusals.iter().skip(p.refusals.len().saturating_sub(MAX_REFUSALS))
 }
 
 fn row(axis: &Axis, p: &ProviderView, o: &Overview) -> String {

@@ -2,7 +2,7 @@
 
 use super::super::words::{count, known_least, money, rank, short, things};
 use super::super::{Overview, Spent};
-use super::MOST_LISTED;
+use super::MAX_LISTED;
 use super::axis::Share;
 use super::parts::{Look, bar, chart_section, escaped, key, list, more, number, quoted};
 use crate::logs::usage::Tokens;
@@ -15,7 +15,7 @@ pub(super) fn glance(o: &Overview) -> String {
     let mut counts: Vec<(&String, usize)> =
         o.counts.iter().filter(|(_, n)| **n > 0).map(|(s, n)| (s, *n)).collect();
     counts.sort_by_key(|(state, _)| rank(state));
-    counts.truncate(MOST_LISTED);
+    counts.truncate(MAX_LISTED);
     if counts.is_empty() {
         let none = "<p class=\"muted\">No task is open, and none ended in this time.</p>";
         return chart_section("glance", heading, none);
@@ -70,8 +70,8 @@ pub(super) fn spent(o: &Overview) -> String {
     }
     let most_money = o.spent.iter().filter_map(|s| s.cost).map(|m| m.0).max().unwrap_or(0);
     let most_time = o.spent.iter().map(|s| s.seconds).max().unwrap_or(0);
-    let rows: String = o.spent.iter().take(MOST_LISTED).map(|s| row(s, most_money, most_time)).collect();
-    let more = more(o.spent.len(), MOST_LISTED);
+    let rows: String = o.spent.iter().take(MAX_LISTED).map(|s| row(s, most_money, most_time)).collect();
+    let more = more(o.spent.len(), MAX_LISTED);
     chart_section("spent", heading, &format!("<div class=\"rows\">{rows}</div>{more}"))
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::super::plain::command;
 use super::super::words::{UNKNOWN, amount, at_least, count, is_over, money, short, things, used};
 use super::super::{Draft, FilesView, Gauge, Overview, Recurring, TaskView, Verdict};
-use super::MOST_TASKS;
+use super::MAX_TASKS;
 use super::axis::Share;
 use super::parts::{
     Look, details, escaped, escaped_block, evidence, list, more, number, plain_section, quoted, section,
@@ -14,17 +14,17 @@ use crate::logs::usage::{Tokens, Usage};
 use crate::time::words as span;
 
 /// Most lines of evidence, file names and commands.
-const MOST_LINES: usize = 50;
+const MAX_LINES: usize = 50;
 /// Lines of evidence that are shown at once.
 const AT_ONCE: usize = 4;
 /// Tasks without verdicts that are shown at once.
 const OTHERS_AT_ONCE: usize = 12;
 /// Most of anything a task has several of.
-const MOST_PARTS: usize = 20;
+const MAX_PARTS: usize = 20;
 /// Most characters of a command.
-const MOST_COMMAND: usize = 4_000;
+const MAX_COMMAND: usize = 4_000;
 /// Most characters of a decision; a cut one is none.
-const MOST_DECISION: usize = 20_000;
+const MAX_DECISION: usize = 20_000;
 
 /// Tasks with verdicts.
 pub(super) fn wrong(board: usize, o: &Overview) -> String {
@@ -34,14 +34,14 @@ pub(super) fn wrong(board: usize, o: &Overview) -> String {
     } else {
         all.iter().map(|(n, t)| task(board, *n, t)).collect()
     };
-    let left = o.tasks.iter().skip(MOST_TASKS).filter(|t| !t.verdicts.is_empty()).count();
+    let left = o.tasks.iter().skip(MAX_TASKS).filter(|t| !t.verdicts.is_empty()).count();
     section("verdicts", board, "Verdicts", &format!("{inside}{}", more(all.len() + left, all.len())))
 }
 
 /// All others.
 pub(super) fn others(board: usize, o: &Overview) -> String {
     let all: Vec<(usize, &TaskView)> = shown(o).filter(|(_, t)| t.verdicts.is_empty()).collect();
-    let left = o.tasks.iter().skip(MOST_TASKS).filter(|t| t.verdicts.is_empty()).count();
+    let left = o.tasks.iter().skip(MAX_TASKS).filter(|t| t.verdicts.is_empty()).count();
     let one = |(n, t): &(usize, &TaskView)| task(board, *n, t);
     let first: String = all.iter().take(OTHERS_AT_ONCE).map(one).collect();
     let rest: String = all.iter().skip(OTHERS_AT_ONCE).map(one).collect();
@@ -57,18 +57,18 @@ pub(super) fn others(board: usize, o: &Overview) -> String {
 }
 
 fn shown(o: &Overview) -> impl Iterator<Item = (usize, &TaskView)> {
-    o.tasks.iter().take(MOST_TASKS).enumerate()
+    o.tasks.iter().take(MAX_TASKS).enumerate()
 }
 
 fn task(board: usize, n: usize, t: &TaskView) -> String {
-    let verdicts: String = t.verdicts.iter().take(MOST_PARTS).map(verdict).collect();
-    let unknown = t.unknown.iter().take(MOST_PARTS).map(|u| quoted(u, 300));
+    let verdicts: String = t.verdicts.iter().take(MAX_PARTS).map(verdict).collect();
+    let unknown = t.unknown.iter().take(MAX_PARTS).map(|u| quoted(u, 300));
     let unknown = match t.unknown.len() {
         0 => String::new(),
         _ => format!("<div class=\"unseen\"><p>Could not be judged:</p>{}</div>", list("plain", unknown)),
     };
     let draft = t.draft.as_ref().map_or_else(String::new, draft);
-    let gauges: String = t.gauges.iter().take(MOST_PARTS).map(gauge).collect();
+    let gauges: String = t.gauges.iter().take(MAX_PARTS).map(gauge).collect();
     let gauges = if gauges.is_empty() { gauges } else { format!("<div class=\"gauges\">{gauges}</div>") };
     format!(
         "<article id=\"b{board}-t{n}\">\n<h3><code>{}</code> {}</h3>\n<p class=\"facts\">{}</p>\n\
@@ -89,7 +89,7 @@ fn errors(all: &[Recurring]) -> String {
     }
     let shown = all
         .iter()
-        .take(MOST_PARTS)
+        .take(MAX_PARTS)
         .map(|e| format!("{} {}", number(&format!("{}\u{d7}", e.times)), quoted(&e.error, 300)));
     let head = things(all.len(), "error");
     format!("<details><summary>{head} its attempts ended on</summary>{}</details>\n", list("plain", shown))
@@ -123,7 +123,7 @@ fn verdict(v: &Verdict) -> String {
         look.class(),
         escaped(&v.verdict, 60),
         quoted(&v.because, 600),
-        evidence(v, AT_ONCE, MOST_LINES)
+        evidence(v, AT_ONCE, MAX_LINES)
     )
 }
 
@@ -165,17 +165,17 @@ fn draft(d: &Draft) -> String {
     let commands: String = d
         .commands
         .iter()
-        .take(MOST_LINES)
-        .map(|c| format!("{}\n", escaped(&command(c, MOST_COMMAND), MOST_COMMAND)))
+        .take(MAX_LINES)
+        .map(|c| format!("{}\n", escaped(&command(c, MAX_COMMAND), MAX_COMMAND)))
         .collect();
     let decision = serde_json::to_string_pretty(&d.decision).unwrap_or_default();
     // A cut decision would be one that nobody made.
-    let decision = if decision.chars().count() > MOST_DECISION {
+    let decision = if decision.chars().count() > MAX_DECISION {
         "<p class=\"muted\">The decision is too long for this page.</p>".to_owned()
     } else {
-        format!("<pre>{}</pre>", escaped_block(&decision, MOST_DECISION))
+        format!("<pre>{}</pre>", escaped_block(&decision, MAX_DECISION))
     };
-    let commands = format!("<pre>{commands}</pre>{}", more(d.commands.len(), MOST_LINES));
+    let commands = format!("<pre>{commands}</pre>{}", more(d.commands.len(), MAX_LINES));
     format!(
         "<div class=\"draft\"><p><span class=\"pill runs\">split into {}</span> {}</p>{}{}</div>\n",
         d.commands.len(),
@@ -207,11 +207,8 @@ fn files(f: &FilesView) -> String {
         0 => String::new(),
         n => format!(
             "<p>{what}</p>{}{}",
-            list(
-                "evidence",
-                all.iter().take(MOST_LINES).map(|f| format!("<code>{}</code>", escaped(f, 300)))
-            ),
-            more(n, MOST_LINES)
+            list("evidence", all.iter().take(MAX_LINES).map(|f| format!("<code>{}</code>", escaped(f, 300)))),
+            more(n, MAX_LINES)
         ),
     };
     details(
@@ -254,10 +251,10 @@ fn usage(u: &Usage) -> String {
     let rereads = u
         .rereads
         .iter()
-        .take(MOST_PARTS)
+        .take(MAX_PARTS)
         .map(|r| format!("<code>{}</code> {} times", escaped(&r.file, 200), r.times));
     let rereads = rereads.collect::<Vec<_>>().join(", ");
-    let unknown = u.unknown.iter().take(MOST_PARTS).map(|w| quoted(w, 200)).collect::<Vec<_>>().join("; ");
+    let unknown = u.unknown.iter().take(MAX_PARTS).map(|w| quoted(w, 200)).collect::<Vec<_>>().join("; ");
     let rows = [
         ("model", text(&u.model)),
         ("input", input),

@@ -3,27 +3,23 @@
 use std::collections::BTreeSet;
 
 use super::super::{AttemptView, Overview, TaskView};
-use super::MOST_TASKS;
+use super::MAX_TASKS;
 use super::axis::Axis;
 use super::parts::{Look, bar, chart_section, details, escaped, key, list, more, quoted, stamp, table};
 use crate::time::words as span;
 
 /// Most attempts of a task, the newest ones.
-const MOST_ATTEMPTS: usize = 30;
+const MAX_ATTEMPTS: usize = 30;
 /// Most rows of the table.
-const MOST_ROWS: usize = 600;
+const MAX_ROWS: usize = 600;
 /// Rows that are shown at once.
 const AT_ONCE: usize = 20;
 
 /// The timeline of a board.
 pub(super) fn section(o: &Overview) -> String {
     let axis = Axis::new(o.since, o.now);
-    let tasks: Vec<&TaskView> = o
-        .tasks
-        .iter()
-        .filter(|t| t.attempts.iter().any(|a| is_shown(&axis, a, o)))
-        .take(MOST_TASKS)
-        .collect();
+    let tasks: Vec<&TaskView> =
+        o.tasks.iter().filter(|t| t.attempts.iter().any(|a| is_shown(&axis, a, o))).take(MAX_TASKS).collect();
     if tasks.is_empty() {
         let none = "<p class=\"muted\">No task was worked on in this time.</p>";
         return chart_section("timeline", "Attempts over time", none);
@@ -67,7 +63,7 @@ fn is_shown(axis: &Axis, a: &AttemptView, o: &Overview) -> bool {
 }
 
 fn newest(t: &TaskView) -> impl Iterator<Item = &AttemptView> {
-    t.attempts.iter().skip(t.attempts.len().saturating_sub(MOST_ATTEMPTS))
+    t.attempts.iter().skip(t.attempts.len().saturating_sub(MAX_ATTEMPTS))
 }
 
 fn row(axis: &Axis, t: &TaskView, o: &Overview) -> String {
@@ -100,7 +96,7 @@ pub(super) fn axis_row(axis: &Axis) -> String {
 fn all(tasks: &[&TaskView], o: &Overview) -> String {
     let attempts: Vec<(&TaskView, &AttemptView)> =
         tasks.iter().flat_map(|t| newest(t).map(move |a| (*t, a))).collect();
-    let rows = attempts.iter().take(MOST_ROWS).map(|(t, a)| {
+    let rows = attempts.iter().take(MAX_ROWS).map(|(t, a)| {
         vec![
             format!("<code>{}</code>", escaped(&t.task, 40)),
             a.run.to_string(),
@@ -112,6 +108,6 @@ fn all(tasks: &[&TaskView], o: &Overview) -> String {
         ]
     });
     let heads = ["task", "attempt", "worker", "from", "to", "time", "end"];
-    let inside = format!("{}{}", table(&heads, rows), more(attempts.len(), MOST_ROWS));
+    let inside = format!("{}{}", table(&heads, rows), more(attempts.len(), MAX_ROWS));
     details("The same as a table", &inside)
 }

@@ -19,7 +19,7 @@ use crate::session::{Mapping, SessionId, mapping};
 use crate::time::Time;
 
 /// Most sessions that are asked about in one pass.
-const MOST_SESSIONS: usize = 200;
+const MAX_SESSIONS: usize = 200;
 
 /// What was seen of the session that works on a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub(crate) fn observe(world: &World<'_>, details: &[Detail], now: Time) -> BTree
     for m in &abroad {
         add(&mut seen, m, unknown(m, format!("its session was spawned from {}", m.host)));
     }
-    let (asked, rest) = here.split_at(here.len().min(MOST_SESSIONS));
+    let (asked, rest) = here.split_at(here.len().min(MAX_SESSIONS));
     for m in rest {
         add(&mut seen, m, unknown(m, "too many sessions for one pass".into()));
     }

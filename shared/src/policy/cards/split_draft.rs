@@ -13,13 +13,13 @@ use crate::scope::{Scope, Side, sides};
 use crate::tree::changes::Changes;
 
 /// Most narrower tasks of one draft: a card must still be readable, and a worker is shown 8 KB of it.
-const MOST_CHILDREN: usize = 6;
+const MAX_CHILDREN: usize = 6;
 /// Most files named in the text of one.
-const MOST_FILES: usize = 8;
+const MAX_FILES: usize = 8;
 /// Most entries of one list in a scope.
-const MOST_ENTRIES: usize = 20;
+const MAX_ENTRIES: usize = 20;
 /// Most bytes of commands on a card.
-const MOST_ON_CARD: usize = 2_000;
+const MAX_ON_CARD: usize = 2_000;
 /// The least a narrower task gets, in turns.
 const LEAST_ITERATIONS: u64 = 10;
 /// Folders that hold packages or modules; what lies right below one is an area of its own.
@@ -89,7 +89,7 @@ pub(crate) fn draft(case: &Case<'_>) -> Option<Drafted> {
 
 /// As many as one draft may have; all that are more go into its last one.
 fn few(mut all: Vec<Area>) -> Vec<Area> {
-    let rest = if all.len() > MOST_CHILDREN { all.split_off(MOST_CHILDREN - 1) } else { Vec::new() };
+    let rest = if all.len() > MAX_CHILDREN { all.split_off(MAX_CHILDREN - 1) } else { Vec::new() };
     if !rest.is_empty() {
         let name = format!("{} smaller areas", rest.len());
         let mut last = Area { name, entries: Vec::new(), files: Vec::new() };
@@ -186,7 +186,7 @@ impl Case<'_> {
             .enumerate()
             .map(|(i, area)| {
                 let others = entries.iter().enumerate().filter(|(j, _)| *j != i).flat_map(|(_, e)| e.clone());
-                self.child(area, others.take(MOST_ENTRIES).collect(), each)
+                self.child(area, others.take(MAX_ENTRIES).collect(), each)
             })
             .collect();
         Drafted {
@@ -206,13 +206,13 @@ impl Case<'_> {
         let mut body = format!("Split off {}: its part in {name}.", t.id);
         if !area.files.is_empty() {
             let shown: Vec<String> =
-                area.files.iter().take(MOST_FILES).map(|f| quote::inline(f, 100)).collect();
-            let rest = area.files.len().saturating_sub(MOST_FILES);
+                area.files.iter().take(MAX_FILES).map(|f| quote::inline(f, 100)).collect();
+            let rest = area.files.len().saturating_sub(MAX_FILES);
             let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
             body.push_str(&format!(" Changed there so far: {}{more}.", shown.join(", ")));
         }
         let room = u32::try_from(area.files.len().saturating_mul(2)).unwrap_or(u32::MAX).max(5);
-        let in_scope = area.entries.iter().take(MOST_ENTRIES).cloned().collect();
+        let in_scope = area.entries.iter().take(MAX_ENTRIES).cloned().collect();
         let max_files = (!area.files.is_empty()).then_some(room);
         Child {
             title: format!("{name}: {}", quote::inline(&concern, 80)),
@@ -280,7 +280,7 @@ impl Drafted {
     /// For a card: the decision as the metadata of its completion, and the commands where they do not crowd it out.
     pub(crate) fn lines(&self) -> Vec<String> {
         let commands = self.commands();
-        let fits = commands.iter().map(String::len).sum::<usize>() <= MOST_ON_CARD;
+        let fits = commands.iter().map(String::len).sum::<usize>() <= MAX_ON_CARD;
         let mut lines = vec![format!("# {}; as metadata of kanban_complete:", self.because)];
         lines.push(format!("{{\"route\":{}}}", self.decision()));
         if fits {

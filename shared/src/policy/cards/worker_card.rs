@@ -15,7 +15,7 @@ use crate::session::{SessionId, mapping};
 use crate::time::Time;
 
 /// Most characters of a worker's reason.
-const MOST_REASON: usize = 300;
+const MAX_REASON: usize = 300;
 
 /// What a worker says when it stops.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ pub(crate) fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config
     let writer = CardWriter::new(seen, pass, config);
     let d = &s.detail;
     let reason = said.reason.as_deref().or(said.needs.as_deref()).unwrap_or_default();
-    let reason = match quote::inline(reason, MOST_REASON) {
+    let reason = match quote::inline(reason, MAX_REASON) {
         none if none.is_empty() => said.blocker.to_string(),
         reason => format!("{}: {reason}", said.blocker),
     };
@@ -172,7 +172,7 @@ pub(crate) fn note(said: &Said, reason: &str, tail: &str) -> String {
     let mut note = format!("Stopped ({reason}). {tail}");
     let more = [("Completed", &said.completed), ("Cannot touch", &said.cannot_touch), ("Needs", &said.needs)];
     for (label, value) in more {
-        let value = value.as_deref().map(|v| quote::inline(v, MOST_REASON)).unwrap_or_default();
+        let value = value.as_deref().map(|v| quote::inline(v, MAX_REASON)).unwrap_or_default();
         if !value.is_empty() {
             note.push_str(&format!("\n- {label}: {value}"));
         }

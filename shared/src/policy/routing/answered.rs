@@ -12,7 +12,7 @@ use crate::policy::attempts::worker::{ask, worker};
 use crate::time::Time;
 
 /// Most attempts that are asked about in one pass; the youngest ones, as an older one says nothing of a hold that ended since.
-const MOST_ASKED: usize = 32;
+const MAX_ASKED: usize = 32;
 
 /// Running attempts that have worked for long enough and were answered, of those that matter.
 pub(crate) fn answered<'a>(
@@ -24,7 +24,7 @@ pub(crate) fn answered<'a>(
     let pace = seconds(world.config.routing.pace);
     // The board gives its runs the oldest first.
     let youngest = runs.iter().rev().filter(|(_, run)| worked(run, pace) && matters(run));
-    let lasting: Vec<&(String, Run)> = youngest.take(MOST_ASKED).collect();
+    let lasting: Vec<&(String, Run)> = youngest.take(MAX_ASKED).collect();
     let ids: Vec<String> = lasting.iter().map(|(task, _)| task.clone()).collect();
     let details = world.board.look(&ids)?;
     let mut answered = Vec::new();

@@ -23,13 +23,13 @@ use crate::runtime::LogAsk;
 use crate::time::Time;
 
 /// How far back among a board's newest events and runs is looked.
-const MOST_EVENTS: u32 = 20_000;
-const MOST_RUNS: u32 = 500;
+const MAX_EVENTS: u32 = 20_000;
+const MAX_RUNS: u32 = 500;
 /// Most profiles whose configuration is read.
-const MOST_PROFILES: usize = 256;
+const MAX_PROFILES: usize = 256;
 /// Seconds after its end in which the log of an attempt is asked why it was limited, and of how many that is done in one pass.
 const LATELY: i64 = 3_600;
-const MOST_ASKED: usize = 32;
+const MAX_ASKED: usize = 32;
 /// Seconds after which nothing sent counts any more: a night.
 pub(crate) const NIGHT: i64 = 43_200;
 
@@ -117,15 +117,15 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     names.extend(rows.iter().filter_map(|t| t.assignee.as_deref()));
     let mut profiles: BTreeMap<String, Profile> = names
         .into_iter()
-        .take(MOST_PROFILES)
+        .take(MAX_PROFILES)
         .filter_map(|name| Some((name.to_owned(), (world.profile)(name)?)))
         .collect();
     let root = world.board.id().root.clone();
     for profile in profiles.values_mut() {
         profile.changed = provider::changed::seen(root.as_deref(), profile, world.cache, now);
     }
-    let events = world.board.turns(now.plus(-NIGHT), MOST_EVENTS)?;
-    let runs = world.board.recent_runs(MOST_RUNS)?;
+    let events = world.board.turns(now.plus(-NIGHT), MAX_EVENTS)?;
+    let runs = world.board.recent_runs(MAX_RUNS)?;
     let sent = sent(&events, rows);
     let on_way = on_their_way(world, &sent, details)?;
     let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
@@ -237,7 +237,7 @@ fn said_by_logs<'a>(
         .iter()
         .rev()
         .filter(|(task, run)| is_booked_limit(run) && lately(run) && !told.contains(&(task.as_str(), run.id)))
-        .take(MOST_ASKED)
+        .take(MAX_ASKED)
         .collect();
     if asked.is_empty() {
         return Ok(BTreeMap::new());

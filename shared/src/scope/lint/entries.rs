@@ -10,9 +10,9 @@ use crate::scope::read::Field;
 /// What stands for an entry that only the author can know.
 pub(super) const PLACE: &str = "<path or glob>";
 /// Most entries of one list that are compared with each other.
-const MOST: usize = 100;
+const MAX_ENTRIES: usize = 100;
 /// Most paths that stand for what one glob matches.
-const MOST_SAMPLES: usize = 16;
+const MAX_SAMPLES: usize = 16;
 /// Names that no entry has by chance.
 const NAMES: [&str; 3] = ["qx7z", "zk9q", "vj3x"];
 
@@ -29,7 +29,7 @@ impl Linter<'_, '_> {
     fn told(&self, field: Field) -> Vec<Told> {
         let parts = self.parts(field).into_iter();
         let all = parts.flat_map(|(line, text)| entry::read(text).into_iter().map(move |e| (line, e)));
-        all.map(|(line, e)| Told { line, entry: Entry::of(&e, None) }).take(MOST).collect()
+        all.map(|(line, e)| Told { line, entry: Entry::of(&e, None) }).take(MAX_ENTRIES).collect()
     }
 
     pub(super) fn entries(&mut self) {
@@ -145,8 +145,8 @@ fn alternatives(glob: &str) -> Vec<String> {
     while let Some(one) = open.pop() {
         let braces = one.split_once('{').and_then(|(front, rest)| Some((front, rest.split_once('}')?)));
         match braces {
-            Some((front, (choices, back))) if open.len() + done.len() < MOST_SAMPLES => {
-                open.extend(choices.split(',').map(|c| format!("{front}{c}{back}")).take(MOST_SAMPLES));
+            Some((front, (choices, back))) if open.len() + done.len() < MAX_SAMPLES => {
+                open.extend(choices.split(',').map(|c| format!("{front}{c}{back}")).take(MAX_SAMPLES));
             }
             _ => done.push(one),
         }

@@ -26,7 +26,7 @@ use crate::quote;
 use crate::time::Time;
 
 /// Most bytes of what an agent or a provider said that stand in what a detector says.
-const MOST_SAID: usize = 160;
+const MAX_SAID: usize = 160;
 
 /// What can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -233,7 +233,7 @@ impl<'a> Judge<'a> {
             (_, Err(why)) => format!("what is stored of it tells nothing: {why}"),
             _ => return Verdict::Clear,
         };
-        Verdict::found("", quote::line(&why, MOST_SAID))
+        Verdict::found("", quote::line(&why, MAX_SAID))
     }
 
     fn rows(&self) -> Option<&'a Rows> {

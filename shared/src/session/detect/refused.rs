@@ -1,6 +1,6 @@
 //! What its provider refuses: for want of room, which passes, or for want of a credential, which does not.
 
-use super::{Judge, MOST_SAID, Verdict};
+use super::{Judge, MAX_SAID, Verdict};
 use crate::quote;
 use crate::session::State;
 use crate::session::evidence::{Failure, Message};
@@ -14,7 +14,7 @@ pub(super) fn pressure(judge: &Judge<'_>) -> Verdict {
             return Verdict::Clear;
         }
         let episode = last.map_or("", |(message, _)| message.id.as_str());
-        let said = format!("asked again {attempt} times: {}", quote::line(message, MOST_SAID));
+        let said = format!("asked again {attempt} times: {}", quote::line(message, MAX_SAID));
         return Verdict::found(episode, said);
     }
     match failed(judge, |f| matches!(f.status, Some(429 | 503 | 529))) {
@@ -34,7 +34,7 @@ fn failed(judge: &Judge<'_>, is_it: impl Fn(&Failure) -> bool) -> Verdict {
     let Some((last, answer)) = rows.last() else { return Verdict::Clear };
     let is_newest = rows.since_prompt().iter().any(|m: &Message| m.id == last.id);
     match answer.failure.as_ref().filter(|f| is_newest && is_it(f)) {
-        Some(failure) => Verdict::found(last.id.as_str(), quote::line(&failure.said, MOST_SAID)),
+        Some(failure) => Verdict::found(last.id.as_str(), quote::line(&failure.said, MAX_SAID)),
         None => Verdict::Clear,
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn runaway(judge: &Judge<'_>) -> Verdict {
             format!("compacted {compacted} times within {}", words(limits.compaction_window))
         }
         () if times >= limits.same_calls as usize => {
-            let tool = crate::quote::line(tool, super::MOST_SAID);
+            let tool = crate::quote::line(tool, super::MAX_SAID);
             format!("{times} of its last {CALLS} calls are one and the same: {tool}")
         }
         () => return Verdict::Clear,

@@ -46,7 +46,7 @@ pub(super) fn tool(judge: &Judge<'_>) -> Verdict {
     if ran <= allowed.max(seconds(judge.limits.tool_long)) {
         return Verdict::Clear;
     }
-    let tool = crate::quote::line(&call.tool, super::MOST_SAID);
+    let tool = crate::quote::line(&call.tool, super::MAX_SAID);
     Verdict::found(part.id.as_str(), format!("its tool runs for {}: {tool}", words(ran)))
 }
 

@@ -19,7 +19,7 @@ use crate::session::{Answer, Gate, Mapping, Sense, SessionId, Silence, State};
 use crate::time::Time;
 
 /// Messages a server is asked for where the store does not hold a session.
-const MOST_LISTED: u32 = 100;
+const MAX_LISTED: u32 = 100;
 
 /// The longest that a watcher asks about sessions.
 const MAPPED_LIMIT: Duration = Duration::from_secs(30);
@@ -219,7 +219,7 @@ impl Ground<'_> {
         };
         let listed = match &target.server {
             Ok(at) if !matches!(state, State::Unreachable { .. }) => {
-                (self.server)(at).raw_messages(&target.session, MOST_LISTED).map(|m| listed(&m))
+                (self.server)(at).raw_messages(&target.session, MAX_LISTED).map(|m| listed(&m))
             }
             _ => return Err(why).inspect_err(|_| *is_missed |= is_fault),
         };

@@ -24,9 +24,9 @@ use crate::session::{
 };
 
 /// Most bytes read of one answer.
-const MOST_ANSWER: u64 = 32 << 20;
+const MAX_ANSWER: u64 = 32 << 20;
 /// Most bytes kept of a refusal's text.
-const MOST_TEXT: usize = 200;
+const MAX_TEXT: usize = 200;
 
 /// Where a server listens: `http://127.0.0.1:4096`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -275,7 +275,7 @@ fn json_of(answer: Result<Response<Body>, ureq::Error>) -> Answer<Value> {
         let kind = clip(kind, 60);
         return Err(Silence::Unreachable(format!("answers {kind}, not JSON: no such interface there")));
     }
-    let body = answer.body_mut().with_config().limit(MOST_ANSWER).reader();
+    let body = answer.body_mut().with_config().limit(MAX_ANSWER).reader();
     serde_json::from_reader(body).map_err(|e| Silence::Unreachable(format!("its answer cannot be read: {e}")))
 }
 
@@ -294,7 +294,7 @@ fn refusal(code: u16, answer: &mut Response<Body>) -> Silence {
     let said: Value = serde_json::from_str(&text).unwrap_or_default();
     let inner =
         said.pointer("/data/message").or_else(|| said.pointer("/error/0/message")).and_then(Value::as_str);
-    Silence::Refused(code, quote::line(inner.unwrap_or(&text), MOST_TEXT))
+    Silence::Refused(code, quote::line(inner.unwrap_or(&text), MAX_TEXT))
 }
 
 fn unreachable(e: &ureq::Error) -> Silence {
@@ -303,7 +303,7 @@ fn unreachable(e: &ureq::Error) -> Silence {
         ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
             "nobody listens there".into()
         }
-        other => clip(&other.to_string(), MOST_TEXT).to_owned(),
+        other => clip(&other.to_string(), MAX_TEXT).to_owned(),
     })
 }
 

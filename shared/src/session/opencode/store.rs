@@ -11,7 +11,7 @@ use super::rows::{ReadPart, Times, in_order, message, part};
 use crate::error::{Error, Kind, Result};
 use crate::logs::handle::{Owner, glance};
 use crate::logs::session::Millis;
-use crate::logs::usage::store::{self, MOST_ROW};
+use crate::logs::usage::store::{self, MAX_ROW};
 use crate::session::SessionId;
 use crate::session::evidence::{Message, Rows};
 
@@ -20,11 +20,11 @@ mod files;
 mod tests;
 
 /// Most messages that are read of a session: the newest.
-pub(super) const MOST_MESSAGES: usize = 100;
+pub(super) const MAX_MESSAGES: usize = 100;
 /// Most parts of one message: the newest.
-pub(super) const MOST_PARTS: usize = 200;
+pub(super) const MAX_PARTS: usize = 200;
 /// Most bytes of one session that are read; what is older than that is left out.
-pub(super) const MOST_BYTES: usize = 16 << 20;
+pub(super) const MAX_BYTES: usize = 16 << 20;
 
 /// The name of the SQLite store.
 const DB: &str = "opencode.db";
@@ -151,11 +151,11 @@ fn of_sqlite(sqlite: &store::Store, session: &SessionId) -> rusqlite::Result<Opt
     };
     let (mut messages, mut parts) = (conn.prepare(Q_MESSAGES)?, conn.prepare(Q_PARTS)?);
     let mut rows = Rows::default();
-    let mut left = MOST_BYTES;
-    let bounds = params![session.as_str(), MOST_ROW, MOST_MESSAGES as i64];
+    let mut left = MAX_BYTES;
+    let bounds = params![session.as_str(), MAX_ROW, MAX_MESSAGES as i64];
     for one in messages.query_map(bounds, row)? {
         let one = one?;
-        let bounds = params![one.id, MOST_ROW, MOST_PARTS as i64];
+        let bounds = params![one.id, MAX_ROW, MAX_PARTS as i64];
         let its: Vec<Row> = parts.query_map(bounds, row)?.collect::<rusqlite::Result<_>>()?;
         let size = |r: &Row| r.data.as_ref().map_or(0, String::len);
         let Some(rest) = left.checked_sub(size(&one) + its.iter().map(size).sum::<usize>()) else { break };

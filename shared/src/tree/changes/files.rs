@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
-use super::{Changed, How, MOST_CHANGED};
+use super::{Changed, How, MAX_CHANGED};
 use crate::time::Time;
 use crate::tree::shadow::{Said, Shadow};
 
@@ -90,7 +90,7 @@ fn both(diff: &Said, others: &Said, is_older: &dyn Fn(&[u8]) -> bool) -> Found {
     all.retain(|path, _| !is_older(path));
     let count = all.len();
     let text = |p: &[u8]| String::from_utf8_lossy(p).into_owned();
-    let files = all.into_iter().take(MOST_CHANGED).map(|(p, how)| Changed { path: text(p), how });
+    let files = all.into_iter().take(MAX_CHANGED).map(|(p, how)| Changed { path: text(p), how });
     let mut files: Vec<_> = files.collect();
     files.sort();
     Found { files, count, is_cut: diff.is_cut || others.is_cut }
@@ -127,8 +127,8 @@ mod tests {
             let found = both(&said(diff, true), &said("", false), &|_| false);
             assert_eq!((found.files.len(), found.count, found.is_cut), (want, want, true), "{diff:?}");
         }
-        let many: String = (0..MOST_CHANGED + 5).map(|n| format!("{n:05}\0")).collect();
+        let many: String = (0..MAX_CHANGED + 5).map(|n| format!("{n:05}\0")).collect();
         let found = both(&said("", false), &said(&many, false), &|_| false);
-        assert_eq!((found.files.len(), found.count, found.is_cut), (MOST_CHANGED, MOST_CHANGED + 5, false));
+        assert_eq!((found.files.len(), found.count, found.is_cut), (MAX_CHANGED, MAX_CHANGED + 5, false));
     }
 }

@@ -11,13 +11,13 @@ use crate::tree::find::beneath;
 use crate::tree::shadow::LATE;
 
 /// Most folders whose manifests are read, the topmost first.
-const MOST_FOLDERS: usize = 500;
+const MAX_FOLDERS: usize = 500;
 /// Most names looked at in one folder.
-const MOST_TOP: usize = 1_000;
+const MAX_TOP: usize = 1_000;
 /// Most folders that are searched for manifests nothing changed beside.
-const MOST_LOOKS: usize = 1_000;
+const MAX_LOOKS: usize = 1_000;
 /// Longest name that is kept, in bytes. npm allows 214, and Go names are addresses.
-const LONGEST: usize = 300;
+const MAX_NAME: usize = 300;
 
 /// A manifest's file name, and how its package's name is read.
 type Manifest = (&'static str, fn(&str) -> Option<String>);
@@ -34,7 +34,7 @@ pub(super) fn find(
 ) -> Result<BTreeMap<String, Vec<String>>, String> {
     let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let near = near(root, until);
-    let mut all: Vec<&str> = folders(files).into_iter().map(|(_, f)| f).take(MOST_FOLDERS).collect();
+    let mut all: Vec<&str> = folders(files).into_iter().map(|(_, f)| f).take(MAX_FOLDERS).collect();
     let more: Vec<&str> = near.iter().map(String::as_str).filter(|f| !all.contains(f)).collect();
     all.extend(more);
     for folder in all {
@@ -49,7 +49,7 @@ pub(super) fn find(
                 continue;
             };
             let names = out.entry(folder.to_owned()).or_default();
-            if !name.is_empty() && name.len() <= LONGEST && !names.contains(&name) {
+            if !name.is_empty() && name.len() <= MAX_NAME && !names.contains(&name) {
                 names.push(name);
             }
         }
@@ -62,7 +62,7 @@ pub(super) fn find(
 pub(super) fn top(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut names: Vec<String> =
-        entries.take(MOST_TOP).filter_map(|e| e.file_name().into_string().ok()).collect();
+        entries.take(MAX_TOP).filter_map(|e| e.file_name().into_string().ok()).collect();
     names.sort();
     names
 }
@@ -77,11 +77,11 @@ fn near(root: &Path, until: Instant) -> Vec<String> {
         let mut next = Vec::new();
         for folder in level {
             seen += 1;
-            if seen > MOST_LOOKS || found.len() >= MOST_FOLDERS || Instant::now() > until {
+            if seen > MAX_LOOKS || found.len() >= MAX_FOLDERS || Instant::now() > until {
                 return found;
             }
             let entries = std::fs::read_dir(root.join(&folder)).into_iter().flatten().flatten();
-            for entry in entries.take(MOST_TOP) {
+            for entry in entries.take(MAX_TOP) {
                 let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
                     continue;
                 };

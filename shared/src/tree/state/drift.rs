@@ -9,7 +9,7 @@ use super::{Kind, PathState, TreeState, short};
 use crate::clip::{clip, printable};
 
 /// Most paths that are named.
-pub const MOST_NAMED: usize = 20;
+pub const MAX_NAMED: usize = 20;
 
 /// What became of a tree between two looks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub enum Drift {
     Changed {
         /// Another branch or another commit: `branch main..side`, `commit 3f2a91c..9b1c22d`.
         moved: Vec<String>,
-        /// Changed paths that are not the worker's own, from the top folder on: the first [`MOST_NAMED`]. Untrusted.
+        /// Changed paths that are not the worker's own, from the top folder on: the first [`MAX_NAMED`]. Untrusted.
         paths: Vec<String>,
         /// There may be more of them.
         more: bool,
@@ -58,8 +58,8 @@ pub fn drift(before: &TreeState, after: &TreeState, own: &BTreeSet<String>) -> D
     let is_hidden = moved.is_empty() && foreign.is_empty();
     Drift::Changed {
         moved,
-        more: !is_all || is_hidden || foreign.len() > MOST_NAMED,
-        paths: foreign.into_iter().take(MOST_NAMED).map(str::to_owned).collect(),
+        more: !is_all || is_hidden || foreign.len() > MAX_NAMED,
+        paths: foreign.into_iter().take(MAX_NAMED).map(str::to_owned).collect(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::tree::tests::{LIMIT, Repo, stand_in};
 fn see(path: &Path) -> TreeState {
     let state = state(path, LIMIT).unwrap();
     let json = serde_json::to_string(&state).unwrap();
-    assert!(json.len() <= MOST_BYTES, "{}", json.len());
+    assert!(json.len() <= MAX_BYTES, "{}", json.len());
     assert_eq!(serde_json::from_str::<TreeState>(&json).unwrap(), state);
     assert!(
         state.hash.strip_prefix(state.method.word()).is_some_and(|h| h.starts_with(':') && h.len() == 17)

@@ -8,19 +8,19 @@ use crate::clip::clip_words;
 use crate::redact::redact;
 
 /// Most bytes of a fingerprint.
-const MOST: usize = 160;
+const MAX_FINGERPRINT: usize = 160;
 
 /// The form in which two error texts are the same: lower case, with every number, id and time replaced.
 pub(super) fn fingerprint(text: &str) -> String {
     let mut out = String::new();
     // A word takes at least its blank.
-    for word in text.split_whitespace().take(MOST) {
+    for word in text.split_whitespace().take(MAX_FINGERPRINT) {
         if !out.is_empty() {
             out.push(' ');
         }
         out.push_str(&plain(word));
     }
-    clip_words(&out, MOST).trim_end().to_owned()
+    clip_words(&out, MAX_FINGERPRINT).trim_end().to_owned()
 }
 
 /// One word of it.
@@ -166,7 +166,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn a_fingerprint_is_bounded(text in "\\PC{0,300}") {
-            proptest::prop_assert!(fingerprint(&text).len() <= MOST);
+            proptest::prop_assert!(fingerprint(&text).len() <= MAX_FINGERPRINT);
         }
 
         #[test]

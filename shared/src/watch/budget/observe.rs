@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::endings;
-use super::seen::{FilesSeen, MOST_EARLIER, Seen, Used, Work};
+use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
 use crate::board::{Board, Detail, EventKind, Run, Status, Task};
 use crate::config::span::seconds;
 use crate::distress;
@@ -20,11 +20,11 @@ use crate::time::Time;
 use crate::tree::LATE;
 
 /// Most tasks looked at closely in one pass.
-const MOST_TASKS: usize = 1_000;
+const MAX_TASKS: usize = 1_000;
 /// Newest attempts of the board among which those that ended lately are looked for.
-const MOST_RUNS: u32 = 2_000;
+const MAX_RUNS: u32 = 2_000;
 /// Newest events of the board that are looked at.
-const MOST_TURNS: u32 = 5_000;
+const MAX_TURNS: u32 = 5_000;
 /// The longest look at a tree for a card.
 const CARD_TREE: Duration = Duration::from_secs(2);
 
@@ -69,7 +69,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
     if for_cards {
         trees(world, &mut seen, until);
     }
-    seen.turns = world.board.turns(since, MOST_TURNS)?;
+    seen.turns = world.board.turns(since, MAX_TURNS)?;
     let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
     let about = About {
         rows: &rows,
@@ -93,7 +93,7 @@ fn counts(rows: &[Task]) -> BTreeMap<String, usize> {
 /// Tasks whose attempts ended since then, newest first.
 fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
     let mut ids: Vec<String> = Vec::new();
-    for (task, run) in world.board.recent_runs(MOST_RUNS)?.into_iter().rev() {
+    for (task, run) in world.board.recent_runs(MAX_RUNS)?.into_iter().rev() {
         if run.ended_at.is_some_and(|at| at >= since) && !ids.contains(&task) {
             ids.push(task);
         }
@@ -110,11 +110,10 @@ fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>)
     let mut ids: Vec<String> = of(Status::Running).chain(of(Status::Blocked)).collect();
     let fresh: Vec<String> = ended.iter().filter(|id| !ids.contains(id)).cloned().collect();
     ids.extend(fresh);
-    if ids.len() > MOST_TASKS {
-        unknown.push(format!("{} more tasks were not looked at in this pass", ids.len() - MOST_TASKS));
+    if ids.len() > MAX_TASKS {
+        unknown.push(format!("{} more tasks were not looked at in this pass", ids.len() - MAX_TASKS));
         // Others each time.
-        ids =
-            order(ids.len(), now).into_iter().take(MOST_TASKS).filter_map(|i| ids.get(i).cloned()).collect();
+        ids = order(ids.len(), now).into_iter().take(MAX_TASKS).filter_map(|i| ids.get(i).cloned()).collect();
     }
     ids
 }
@@ -131,7 +130,7 @@ fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) ->
         };
         let mut earlier = Vec::new();
         if newest.is_some() {
-            for run in detail.runs.clone().iter().skip(1).take(MOST_EARLIER) {
+            for run in detail.runs.clone().iter().skip(1).take(MAX_EARLIER_RUNS) {
                 earlier.push(Used { run: run.id, usage: used(world, (&detail, run), &begun, now) });
             }
         }
@@ -357,12 +356,12 @@ mod tests {
         let (ids, unknown) = of(3, &["t_0000cafe", "t_00000001"]);
         assert_eq!(ids, ["t_00000001", "t_00000002", "t_00000000", "t_0000cafe"], "what runs is the first");
         assert!(unknown.is_empty());
-        let (ids, unknown) = of(MOST_TASKS, &[]);
-        assert_eq!((ids.len(), unknown.len()), (MOST_TASKS, 0));
+        let (ids, unknown) = of(MAX_TASKS, &[]);
+        assert_eq!((ids.len(), unknown.len()), (MAX_TASKS, 0));
         for more in [1, 2] {
-            let (ids, unknown) = of(MOST_TASKS + more, &[]);
+            let (ids, unknown) = of(MAX_TASKS + more, &[]);
             let distinct: BTreeSet<&String> = ids.iter().collect();
-            assert_eq!((ids.len(), distinct.len()), (MOST_TASKS, MOST_TASKS));
+            assert_eq!((ids.len(), distinct.len()), (MAX_TASKS, MAX_TASKS));
             assert_eq!(unknown, [format!("{more} more tasks were not looked at in this pass")]);
         }
     }

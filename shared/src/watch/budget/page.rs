@@ -22,7 +22,7 @@ use crate::provider::ledger::News;
 use crate::time::Time;
 
 /// Most resets, moves and reassignments shown: the newest.
-const MOST_INTERVENTIONS: usize = 500;
+const MAX_INTERVENTIONS: usize = 500;
 
 pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> Overview {
     let mut counts = seen.counts.clone();
@@ -150,7 +150,7 @@ fn interventions(seen: &Seen, unknown: &mut Vec<String>) -> Vec<Intervention> {
         });
     }
     all.sort_by(|a, b| (a.at, &a.task).cmp(&(b.at, &b.task)));
-    let surplus = all.len().saturating_sub(MOST_INTERVENTIONS);
+    let surplus = all.len().saturating_sub(MAX_INTERVENTIONS);
     if surplus > 0 {
         unknown.push(format!("{surplus} older resets, moves and reassignments are not shown"));
     }

@@ -54,7 +54,7 @@ pub struct Work {
     pub detail: Detail,
     /// What its newest attempt used.
     pub usage: Usage,
-    /// What attempts before that used, newest first, at most [`MOST_EARLIER`].
+    /// What attempts before that used, newest first, at most [`MAX_EARLIER_RUNS`].
     pub earlier: Vec<Used>,
     /// Which files it changed.
     pub files: FilesSeen,
@@ -90,4 +90,4 @@ impl FilesSeen {
 }
 
 /// Most earlier attempts of a task whose use is read.
-pub const MOST_EARLIER: usize = 5;
+pub const MAX_EARLIER_RUNS: usize = 5;

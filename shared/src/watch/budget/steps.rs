@@ -20,7 +20,7 @@ use crate::quote;
 use crate::registry::BUDGET_CHECK;
 
 /// Most lines of evidence in a comment.
-const MOST_EVIDENCE: usize = 8;
+const MAX_EVIDENCE: usize = 8;
 
 pub(super) fn decide(
     watcher: &BudgetCheck,
@@ -95,7 +95,7 @@ fn over<'a>(one: &'a Judged<'_>) -> Option<Over<'a>> {
             "look at what the worker of {id} does; split it, give it to another profile, or let it go on"
         ),
     };
-    let evidence = found.iter().flat_map(|f| f.evidence.iter().cloned()).take(MOST_EVIDENCE).collect();
+    let evidence = found.iter().flat_map(|f| f.evidence.iter().cloned()).take(MAX_EVIDENCE).collect();
     Some(Over { blocker, what, needs, evidence, draft: one.draft.as_ref() })
 }
 
@@ -141,10 +141,10 @@ fn comments(one: &Judged<'_>, step: Option<Step>, pass: &Pass) -> Option<Step> {
 /// One comment, and the event by which a later pass knows it.
 fn comment(key: &str, found: &Verdict, because: &str, pass: &Pass) -> Vec<Change> {
     let mut text = format!("{}\n{}.", first_line(key), quote::inline(&found.because, 300));
-    for line in found.evidence.iter().take(MOST_EVIDENCE) {
+    for line in found.evidence.iter().take(MAX_EVIDENCE) {
         text.push_str(&format!("\n- {}", quote::inline(line, 200)));
     }
-    let rest = found.evidence.len().saturating_sub(MOST_EVIDENCE);
+    let rest = found.evidence.len().saturating_sub(MAX_EVIDENCE);
     if rest > 0 {
         text.push_str(&format!("\n- and {rest} more"));
     }

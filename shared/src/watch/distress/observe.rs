@@ -27,9 +27,9 @@ use crate::runtime::LogAsk;
 use crate::time::Time;
 
 /// Most working trees looked at in one pass; git takes its time.
-const MOST_TREES: usize = 20;
+const MAX_TREES: usize = 20;
 /// Most profiles whose configuration is read.
-const MOST_PROFILES: usize = 200;
+const MAX_PROFILES: usize = 200;
 /// The longest look at one tree.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -198,12 +198,12 @@ fn trees_and_profiles(world: &mut World<'_>, seen: &mut Seen) {
         profiles.extend(s.detail.runs.iter().filter_map(|r| r.profile.clone()));
         profiles.extend(s.detail.task.assignee.clone());
         // All there are: the card says which of them would help.
-        profiles.extend(seen.runtime.iter().flat_map(|r| &r.profiles).take(MOST_PROFILES).cloned());
+        profiles.extend(seen.runtime.iter().flat_map(|r| &r.profiles).take(MAX_PROFILES).cloned());
         // A card without it is a card as well.
         s.noted = world.board.beat_note(&s.detail.task.id).unwrap_or_default();
         s.tree = match s.detail.place.path.as_deref() {
             None => not_seen("the board names no folder"),
-            Some(_) if looked >= MOST_TREES => not_seen("too many trees for one pass"),
+            Some(_) if looked >= MAX_TREES => not_seen("too many trees for one pass"),
             Some(path) => {
                 looked += 1;
                 if may_be_split(s, world.config, seen.now) {

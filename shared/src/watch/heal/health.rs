@@ -28,7 +28,7 @@ use crate::registry::HEAL;
 use crate::time::{Time, words};
 
 /// Most bytes of what an alert found that stand in a reason.
-const MOST_SAID: usize = 200;
+const MAX_SAID: usize = 200;
 
 impl Rules<'_> {
     /// A running row whose worker lives.
@@ -214,5 +214,5 @@ impl Rules<'_> {
 
 /// What was found, on one line. It may hold what an agent wrote.
 fn said(alert: &Alert) -> String {
-    quote::line(&alert.said, MOST_SAID)
+    quote::line(&alert.said, MAX_SAID)
 }

@@ -167,7 +167,7 @@ pub(crate) fn handover(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<O
 }
 
 /// Most workers stopped in one pass: each may take its time to end.
-const MOST_STOPS: usize = 4;
+const MAX_STOPS: usize = 4;
 
 /// Decides on everything that was seen. Pure: the same facts give the same steps.
 pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
@@ -186,7 +186,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     for t in seen.tasks.iter().filter(asked) {
         let left = |because: String| Left::new(&t.detail.task.id, because);
         let left = match rules.one(t, &mut resets) {
-            Verdict::Act(step) if step.stop.is_some() && stops == MOST_STOPS => {
+            Verdict::Act(step) if step.stop.is_some() && stops == MAX_STOPS => {
                 left("its worker is stopped in a later pass: so many at once take too long".to_owned())
             }
             Verdict::Act(step) => {

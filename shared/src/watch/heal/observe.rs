@@ -13,7 +13,7 @@ use crate::host::{Ask, Life, Look};
 use crate::logs::{LogEnd, Reading};
 use crate::policy::attempts::worker::{ask, fares};
 use crate::policy::attempts::{ended, session};
-use crate::policy::dispatcher::{MOST_TICKS, runtime};
+use crate::policy::dispatcher::{MAX_TICKS, runtime};
 use crate::policy::routing::facts::{self, About};
 use crate::policy::routing::router::Router;
 use crate::policy::{Pass, World};
@@ -42,7 +42,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     }
     let mut details = world.board.look(&ids)?;
     know_by_title(&mut details, &rows);
-    let events = world.board.events(now.plus(-RECENT), MOST_TICKS)?;
+    let events = world.board.events(now.plus(-RECENT), MAX_TICKS)?;
     let newest = events.iter().map(|(_, e)| e.at).max();
     seen.clock_fault = clock::fault(world, pass, newest);
     seen.steady_since = clock::steady_since(world, pass);

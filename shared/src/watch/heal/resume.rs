@@ -14,7 +14,7 @@ use super::{Policy, Rules, Verb, Verdict, history};
 use crate::board::verification;
 use crate::board::{Change, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use crate::cause::{Cause, Owner};
-use crate::config::{MOST_RESUMES, TreeDrift};
+use crate::config::{MAX_RESUMES, TreeDrift};
 use crate::error::Result;
 use crate::host::{Life, Look};
 use crate::logs::usage::Tokens;
@@ -129,7 +129,7 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
 }
 
 /// Newest runs among which others that worked in the same folder are looked for.
-const MOST_RUNS: u32 = 200;
+const MAX_RUNS: u32 = 200;
 
 /// Who works or worked lately, and in which folder. Looked up once a pass: many may have died over one folder.
 struct Others {
@@ -141,7 +141,7 @@ struct Others {
 impl Others {
     fn of(world: &mut World<'_>) -> Result<Others> {
         let mut at_work: BTreeMap<String, Option<Time>> = BTreeMap::new();
-        for (task, run) in world.board.recent_runs(MOST_RUNS)? {
+        for (task, run) in world.board.recent_runs(MAX_RUNS)? {
             let newest = at_work.entry(task).or_insert(run.ended_at);
             *newest = newest.zip(run.ended_at).map(|(a, b)| a.max(b));
         }
@@ -322,7 +322,7 @@ pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
 }
 
 // The attempts whose parts of the log are kept are enough to be over any cap.
-const _: () = assert!(MAX_EARLIER >= MOST_RESUMES as usize);
+const _: () = assert!(MAX_EARLIER >= MAX_RESUMES as usize);
 
 /// Whether an attempt died of nothing that is known, by its run alone: its worker was there and then was not. What was taken back
 /// or never started says so there.

@@ -24,7 +24,7 @@ use crate::time::Time;
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
 const LATELY: i64 = 3_600;
 /// Newest events looked through for them.
-const MOST_EVENTS: u32 = 2_000;
+const MAX_EVENTS: u32 = 2_000;
 
 pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let now = pass.now;
@@ -44,7 +44,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         guarded: BTreeMap::new(),
         trees: BTreeMap::new(),
     };
-    let lately = world.board.events(now.plus(-LATELY), MOST_EVENTS)?;
+    let lately = world.board.events(now.plus(-LATELY), MAX_EVENTS)?;
     if rows.is_empty() && lately.is_empty() {
         return Ok(seen);
     }

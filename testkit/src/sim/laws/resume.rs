@@ -14,7 +14,7 @@ use super::super::{Sim, fares, trees};
 use super::began;
 
 /// Most bytes of a packet, so that Hermes shows the next worker all of it.
-const MOST_PACKET: usize = 2_000;
+const MAX_PACKET: usize = 2_000;
 /// Seconds without a word after which a worker counts as stalled: `detect.stall`.
 const STALL: i64 = 1_800;
 /// Seconds for which a worker may wait for one tool: `detect.tool_limit`.
@@ -115,7 +115,7 @@ fn packet(d: &Detail, step: &Step) -> Option<String> {
         })
         .collect();
     let [one] = told[..] else { return Some(format!("tells the next attempt {} times", told.len())) };
-    if one.len() > MOST_PACKET {
+    if one.len() > MAX_PACKET {
         return Some(format!("a packet of {} bytes", one.len()));
     }
     let recorded = d.events.iter().any(|e| e.kind == EventKind::PacketRecorded);

@@ -15,7 +15,7 @@ use super::{all, is_fresh};
 /// Seconds for which the children of a dead worker are waited for: `heal.orphan_wait`, less what a look may come late.
 const CHILDREN: i64 = 900 - 90;
 /// The longest wait before a refused key is tried again by the clock alone: `heal.hold_max`.
-const LONGEST_WAIT: i64 = 6 * 3_600;
+const MAX_WAIT: i64 = 6 * 3_600;
 
 /// What a step would break if it were applied now. `quiet`: nobody did anything since the pass began.
 pub(super) fn before(
@@ -200,7 +200,7 @@ fn again(sim: &Sim, board: &mut dyn Board, by: &str, d: &Detail, step: &Step, qu
         let good = r.outcome.as_deref() == Some("completed") || r.last_heartbeat_at.is_some();
         r.profile.as_deref() == Some(&profile) && r.started_at >= at && good
     });
-    let told = !changed && !spoke && !works && waited < LONGEST_WAIT;
+    let told = !changed && !spoke && !works && waited < MAX_WAIT;
     let told = told && truth.second.saturating_sub(truth.clock_set) > waited;
     told.then(|| {
         format!("{by} tries the refused key of {profile} again after {waited} s, by the clock alone")

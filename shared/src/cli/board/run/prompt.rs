@@ -13,7 +13,7 @@ const PREFIX: &str = "watchbill-prompt-";
 /// How long one stays whose harness is gone: the command may have been left behind and read it late.
 const KEPT: Duration = Duration::from_secs(3_600);
 /// Most names of the temporary folder that are looked at for such files.
-const MOST_NAMES: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 
 /// One that is removed when its value goes, and locked until then.
 pub(super) struct File(NamedTempFile);
@@ -43,7 +43,7 @@ impl File {
 
 /// Removes prompts of ours whose harness is gone. One that cannot be removed is not this command's business.
 fn sweep(folder: &Path) {
-    let names = std::fs::read_dir(folder).into_iter().flatten().take(MOST_NAMES).flatten();
+    let names = std::fs::read_dir(folder).into_iter().flatten().take(MAX_NAMES).flatten();
     for entry in names.filter(|e| e.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
         let path = entry.path();
         if is_left(&path).unwrap_or(false) {

@@ -18,7 +18,7 @@ use crate::session::{Mapping, MappingStatus};
 use crate::time::Time;
 
 /// Most characters of an answer that its comment repeats.
-const MOST_ANSWER: usize = 1_000;
+const MAX_ANSWER: usize = 1_000;
 
 /// The claim with which a session goes on.
 pub(in super::super) struct Claim<'a> {
@@ -126,7 +126,7 @@ pub(in super::super) fn taken_again(
         payload: hermes::payload(trail, Spawned::of(m).keys()),
         run: Some(RunRef::New),
     });
-    let answer = quote::line(claim.text, MOST_ANSWER);
+    let answer = quote::line(claim.text, MAX_ANSWER);
     changes.extend(hermes::commented(&speaker(None), &format!("Told its session {}: {answer}", m.session)));
     changes
 }

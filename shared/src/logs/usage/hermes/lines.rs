@@ -13,14 +13,14 @@ use crate::logs::usage::scan::Count;
 use crate::logs::usage::window::{Clock, When, Window};
 
 /// Most sessions that are told apart: those that wrote last.
-const MOST_SESSIONS: usize = 64;
+const MAX_SESSIONS: usize = 64;
 
 /// Longest id or name that is kept, in bytes.
-const MOST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// Most API calls of one session that are kept one by one: the newest. A pass takes them over, so that more are lost only where
 /// nobody looked for as long.
-const MOST_CALLS: usize = 128;
+const MAX_CALLS: usize = 128;
 
 /// What one session did within the window, as a profile's log tells it call by call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl SessionLog {
             || self.model.as_ref().zip(more.model.as_ref()).is_some_and(|(ours, theirs)| ours != theirs);
         self.model = more.model.clone().or(self.model.take());
         self.last = self.last.max(more.last);
-        more.asked.iter().for_each(|call| push_newest(&mut self.asked, call.clone(), MOST_CALLS));
+        more.asked.iter().for_each(|call| push_newest(&mut self.asked, call.clone(), MAX_CALLS));
         for (sum, n) in [
             (&mut self.calls, more.calls),
             (&mut self.input, more.input),
@@ -93,7 +93,7 @@ impl SessionLog {
                 if let Some(call) = said.strip_prefix("API call #").and_then(Call::of) {
                     let input = call.input.saturating_sub(call.cache_read);
                     let (cache_read, output) = (call.cache_read, call.output);
-                    let model = clip(call.model, MOST_NAME).to_owned();
+                    let model = clip(call.model, MAX_NAME).to_owned();
                     let asked = at.map(|at| ApiCall { at, model: model.clone(), input, cache_read, output });
                     self.add(&SessionLog {
                         calls: 1,
@@ -158,7 +158,7 @@ impl ProfileLog {
     /// Takes what the file written after this one tells.
     pub(super) fn add(&mut self, more: ProfileLog) {
         for (id, session) in more.sessions.to_map() {
-            if let Some(all) = self.sessions.touch(&id, MOST_SESSIONS, SessionLog::default) {
+            if let Some(all) = self.sessions.touch(&id, MAX_SESSIONS, SessionLog::default) {
                 all.add(&session);
             }
         }
@@ -203,7 +203,7 @@ impl Count for ProfileLog {
         if !entry.logger.starts_with("agent.") {
             return;
         }
-        if let Some(session) = self.sessions.touch(id, MOST_SESSIONS, SessionLog::default) {
+        if let Some(session) = self.sessions.touch(id, MAX_SESSIONS, SessionLog::default) {
             session.begun = session.begun.or(at.filter(|_| begins));
             session.line(&entry, at);
         }
@@ -228,10 +228,10 @@ pub(super) struct WorkerLog {
 impl Count for WorkerLog {
     fn line(&mut self, line: &str, _: &Window, _: bool) {
         let id = line.strip_prefix("Session:").or_else(|| line.strip_prefix("session_id:")).map(str::trim);
-        let fits = |id: &&str| !id.is_empty() && id.len() <= MOST_NAME && !id.contains(char::is_whitespace);
+        let fits = |id: &&str| !id.is_empty() && id.len() <= MAX_NAME && !id.contains(char::is_whitespace);
         if let Some(id) = id.filter(fits) {
             self.sessions.push(id.to_owned());
-            let surplus = self.sessions.len().saturating_sub(MOST_SESSIONS);
+            let surplus = self.sessions.len().saturating_sub(MAX_SESSIONS);
             self.sessions.drain(..surplus);
         }
     }

@@ -14,7 +14,7 @@ use crate::logs::usage::{Tokens, Usage};
 use crate::money::Money;
 
 /// Most sessions of one attempt, those of subagents included.
-const MOST_SESSIONS: usize = 200;
+const MAX_SESSIONS: usize = 200;
 
 const SESSION: [&str; 13] = [
     "id",
@@ -91,15 +91,15 @@ pub(super) fn sums(store: &Store, ids: &BTreeSet<String>, window: &Window) -> ru
         if !is_side {
             own.push(id.clone());
         }
-        let found = children.query_map(params![id, MOST_SESSIONS as i64], |r| r.get(0))?;
+        let found = children.query_map(params![id, MAX_SESSIONS as i64], |r| r.get(0))?;
         let found: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
         // What an agent goes on in after a compaction is a session of its own.
         let goes_on = ended.as_deref() == Some("compression");
         let new = found.into_iter().filter(|id| seen.insert(id.clone()));
         queue.extend(new.map(|id| Session { id, is_side: is_side || !goes_on, goes_on }));
-        if queue.len() > MOST_SESSIONS {
+        if queue.len() > MAX_SESSIONS {
             sums.why_least.push("the attempt has more sessions than are read");
-            queue.truncate(MOST_SESSIONS);
+            queue.truncate(MAX_SESSIONS);
         }
     }
     if own.len() == 1 {

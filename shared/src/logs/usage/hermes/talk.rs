@@ -19,14 +19,14 @@ use crate::hash::fnv;
 use crate::logs::acts::{Act, Call, Does, Stop, brief, patched, print};
 use crate::logs::session::{Millis, Run, push_newest};
 use crate::logs::usage::files::Files;
-use crate::logs::usage::store::{MOST_ROW, Store};
+use crate::logs::usage::store::{MAX_ROW, Store};
 use crate::logs::usage::vitals::Record;
 use crate::time::Time;
 
 /// Most messages of one session that are read: the newest.
-const MOST_MESSAGES: i64 = 20_000;
+const MAX_MESSAGES: i64 = 20_000;
 /// Most messages with calls by which those are known that a compaction writes again.
-const MOST_KNOWN: usize = 128;
+const MAX_KNOWN: usize = 128;
 /// A state of another version is not understood: raise it whenever the state or its rules change.
 const VERSION: u32 = 1;
 
@@ -141,7 +141,7 @@ impl Talk {
             content = has("content"),
         );
         let mut statement = store.conn.prepare_cached(&query)?;
-        let mut rows = statement.query(params![session.id, place.last, MOST_ROW, MOST_MESSAGES])?;
+        let mut rows = statement.query(params![session.id, place.last, MAX_ROW, MAX_MESSAGES])?;
         let is_new = |call: &&ApiCall| place.asked.is_none_or(|told| call.at > told);
         let mut asked = asked.iter().filter(is_new).cloned().collect::<Vec<_>>().into_iter().peekable();
         let mut echoed = BTreeSet::new();
@@ -199,7 +199,7 @@ impl Talk {
         let mark = fnv(calls.bytes());
         let is_known = self.known.contains(&mark);
         if !is_known {
-            push_newest(&mut self.known, mark, MOST_KNOWN);
+            push_newest(&mut self.known, mark, MAX_KNOWN);
         }
         place.is_echo &= is_known;
         let again = is_known && (place.is_echo || message.compacted);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::record::{Open, Record, Tale};
-use super::signs::MOST_WORDS;
+use super::signs::MAX_WORDS;
 use super::slices::Slices;
 use super::{Repeat, Slice, Turn, Vitals, written};
 use crate::cache::Cache;
@@ -14,10 +14,10 @@ use crate::logs::acts::Does;
 use crate::logs::handle::Owner;
 use crate::logs::session::{Millis, Prices};
 use crate::logs::usage::agent::{Gate, Place};
-use crate::logs::usage::agent_usage::{MOST_SUBAGENTS, begun, subagents};
+use crate::logs::usage::agent_usage::{MAX_SUBAGENTS, begun, subagents};
 use crate::logs::usage::bill::no_price;
 use crate::logs::usage::files::shown;
-use crate::logs::usage::scan::{Count, Counted, MOST_READ, Scan, scan};
+use crate::logs::usage::scan::{Count, Counted, MAX_READ, Scan, scan};
 use crate::logs::usage::window::Window;
 use crate::logs::usage::{Tokens, UsageAsk};
 use crate::logs::{Reader, claude, codex};
@@ -95,7 +95,7 @@ pub(super) fn story(
     cache: &mut Cache,
 ) -> Result<Option<Counted<Story>>, String> {
     let window = Window::new(ask.from, ask.to, ask.next, ask.now);
-    let scanned = Scan { sort: "vitals", path, owner, window, now: ask.now, most: MOST_READ };
+    let scanned = Scan { sort: "vitals", path, owner, window, now: ask.now, most: MAX_READ };
     scan(&scanned, cache, |file, size| begun(file, size, Story::new))
 }
 
@@ -119,16 +119,16 @@ pub(super) fn of_file(
     let mut record = story.record.clone();
     let mut unknown = Vec::new();
     if counted.is_part {
-        unknown.push(format!("of the log only the last {} MiB are read", MOST_READ >> 20));
+        unknown.push(format!("of the log only the last {} MiB are read", MAX_READ >> 20));
     }
     if story.broken > 0 {
         unknown.push(format!("{} lines of the log could not be read", story.broken));
     }
     if story.is_claude() {
         let mut all = subagents(path);
-        if all.len() > MOST_SUBAGENTS {
-            unknown.push(format!("of {} subagents only the newest {MOST_SUBAGENTS} are read", all.len()));
-            all.truncate(MOST_SUBAGENTS);
+        if all.len() > MAX_SUBAGENTS {
+            unknown.push(format!("of {} subagents only the newest {MAX_SUBAGENTS} are read", all.len()));
+            all.truncate(MAX_SUBAGENTS);
         }
         for file in all {
             match self::story(ask, &file, owner, cache) {
@@ -193,7 +193,7 @@ fn tokens(used: claude::Used) -> Tokens {
 }
 
 fn told(call: &str) -> String {
-    clip(&shown(call), MOST_WORDS).to_owned()
+    clip(&shown(call), MAX_WORDS).to_owned()
 }
 
 /// How a session fares.

@@ -9,12 +9,12 @@ use super::agent::{of_file, story};
 use super::{Vitals, Worker};
 use crate::cache::Cache;
 use crate::logs::handle::{Owner, check, open};
-use crate::logs::usage::discover::{MOST_FILES, slug, transcripts};
+use crate::logs::usage::discover::{MAX_FILES, slug, transcripts};
 use crate::logs::usage::window::Window;
 use crate::logs::usage::{UsageAsk, hermes, opencode, rollouts, store};
 
 /// Most bytes of a pointer.
-const MOST_POINTER: u64 = 64 << 10;
+const MAX_POINTER: u64 = 64 << 10;
 
 type Found = Result<Option<Vitals>, String>;
 
@@ -75,7 +75,7 @@ fn pointed(ask: &UsageAsk<'_>, worker: Option<Worker>) -> Result<Option<PathBuf>
     let Some(file) = open(&path).map_err(bad)? else { return Ok(None) };
     check(&file.metadata().map_err(|e| bad(e.to_string()))?, Owner::Ourselves).map_err(bad)?;
     let mut text = String::new();
-    file.take(MOST_POINTER).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
+    file.take(MAX_POINTER).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
     let pointer: Pointer = serde_json::from_str(&text).map_err(|_| bad("not what it should be".into()))?;
     let stated = match &pointer.start {
         serde_json::Value::String(text) => text.trim().parse().ok(),
@@ -103,8 +103,7 @@ fn by_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Found {
     let transcripts = ask.home.map(|home| transcripts(&home.join("projects"), &slug(&real)));
     let rollouts = rollouts::in_folder(ask, &real, cache);
     let mut found: Option<PathBuf> = None;
-    for path in
-        transcripts.into_iter().flatten().take(MOST_FILES).chain(rollouts.into_iter().take(MOST_FILES))
+    for path in transcripts.into_iter().flatten().take(MAX_FILES).chain(rollouts.into_iter().take(MAX_FILES))
     {
         let Ok(Some(counted)) = story(ask, &path, Owner::Ourselves, cache) else { continue };
         let story = &counted.count;

@@ -4,21 +4,21 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::signs::{Failing, MOST_WORDS, Paces, Questions, Signs};
+use super::signs::{Failing, MAX_WORDS, Paces, Questions, Signs};
 use super::slices::Slices;
-use super::{MOST_CALLS_TOLD, MOST_EDITED};
+use super::{MAX_CALLS_TOLD, MAX_EDITED};
 use crate::clip::{clip, clip_words};
 use crate::hash::fnv;
 use crate::logs::acts::{Act, Call, Does, Stop};
 use crate::logs::claude::Used;
-use crate::logs::session::{MOST_CALLS, Millis, Newest, push_newest, words};
+use crate::logs::session::{MAX_CALLS, Millis, Newest, push_newest, words};
 
 /// Longest name, folder or id that is kept, in bytes.
-const MOST_NAME: usize = 400;
+const MAX_NAME: usize = 400;
 /// Most calls without an answer that are remembered.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN: usize = 64;
 /// Most models whose tokens are told apart; the last one stands for all further ones.
-const MOST_MODELS: usize = 16;
+const MAX_MODELS: usize = 16;
 /// Sizes of a Claude model's context.
 const WINDOW: u64 = 200_000;
 const WINDOW_1M: u64 = 1_000_000;
@@ -114,7 +114,7 @@ fn hash(text: &str) -> u64 {
 }
 
 fn kept(text: Option<&str>, before: &mut Option<String>) {
-    let Some(text) = text.filter(|t| !t.is_empty()).map(|t| clip(t, MOST_NAME)) else { return };
+    let Some(text) = text.filter(|t| !t.is_empty()).map(|t| clip(t, MAX_NAME)) else { return };
     if before.as_deref() != Some(text) {
         *before = Some(text.to_owned());
     }
@@ -220,7 +220,7 @@ impl Record {
         if !call.is_empty() && self.speaking != call {
             // No API takes a further request before all tools have answered: what has not never will.
             self.open.retain(|open| open.side);
-            self.speaking = clip(call, MOST_NAME).to_owned();
+            self.speaking = clip(call, MAX_NAME).to_owned();
         }
         self.tells_stops |= stop != Stop::Unsaid;
         self.said = match stop {
@@ -231,11 +231,11 @@ impl Record {
 
     /// The number of a model.
     fn number(&mut self, name: &str) -> usize {
-        let name = clip(name, MOST_NAME);
+        let name = clip(name, MAX_NAME);
         if let Some(at) = self.models.iter().position(|(known, _)| known == name) {
             return at;
         }
-        if self.models.len() < MOST_MODELS {
+        if self.models.len() < MAX_MODELS {
             self.models.push((name.to_owned(), Used::default()));
         }
         self.models.len() - 1
@@ -252,7 +252,7 @@ impl Record {
             is_new = true;
             Used::default()
         };
-        let (before, after) = match self.calls_now.touch(call, MOST_CALLS, new) {
+        let (before, after) = match self.calls_now.touch(call, MAX_CALLS, new) {
             Some(known) => {
                 let before = *known;
                 *known = before.most(used);
@@ -318,26 +318,26 @@ impl Record {
         self.calls += 1;
         self.malformed += u64::from(call.malformed);
         let said = if call.brief.is_empty() { call.arguments } else { call.brief };
-        let brief = words(&format!("{}: {said}", clip(call.name, 60)), 4 * MOST_WORDS);
+        let brief = words(&format!("{}: {said}", clip(call.name, 60)), 4 * MAX_WORDS);
         let id = hash(call.id);
         let open = Open {
             since: self.at,
             does: call.does,
             side,
-            name: clip(call.name, MOST_NAME).to_owned(),
+            name: clip(call.name, MAX_NAME).to_owned(),
             mark: fnv([call.name, call.arguments].iter().flat_map(|p| p.bytes().chain([0xff]))),
             brief: brief.clone(),
             malformed: call.malformed,
             failed: false,
         };
-        self.open.touch(call.id, MOST_OPEN, || open);
+        self.open.touch(call.id, MAX_OPEN, || open);
         self.signs.called(call.does, call.files);
         if call.does == Does::Edits {
             self.paces.edit(self.fresh);
             call.files.iter().for_each(|file| self.edit(file));
         }
         if !side {
-            push_newest(&mut self.last_calls, Told { id, call: brief, failed: None }, MOST_CALLS_TOLD);
+            push_newest(&mut self.last_calls, Told { id, call: brief, failed: None }, MAX_CALLS_TOLD);
             if !matches!(call.does, Does::Reads | Does::Looks) {
                 self.questions.went_on();
             }
@@ -346,10 +346,10 @@ impl Record {
 
     /// A file was to be edited.
     pub(super) fn edit(&mut self, file: &str) {
-        let is_full = self.edited.len() >= MOST_EDITED as u64;
+        let is_full = self.edited.len() >= MAX_EDITED as u64;
         self.is_edited_more |= is_full && !self.edited.holds(file);
         // A name that is too long to be kept is one more as well.
-        self.is_edited_more |= self.edited.touch(file, MOST_EDITED, || ()).is_none();
+        self.is_edited_more |= self.edited.touch(file, MAX_EDITED, || ()).is_none();
     }
 
     fn answered(&mut self, id: &str, failed: bool, malformed: bool, print: u64) {
@@ -372,7 +372,7 @@ impl Record {
             return;
         }
         self.said = Tale::Asked;
-        let call = clip_words(&open.brief, 2 * MOST_WORDS);
+        let call = clip_words(&open.brief, 2 * MAX_WORDS);
         self.failing.answered(open.mark, call, failed);
         self.signs.answered(&open.name, failed);
         if matches!(open.does, Does::Reads | Does::Looks) {

@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Category, Finding, MOST_FINDINGS, Severity};
+use super::{Category, Finding, MAX_FINDINGS, Severity};
 use crate::logs::acts::Does;
-use crate::logs::session::{MOST_FILES, Newest, push_newest};
+use crate::logs::session::{MAX_FILES, Newest, push_newest};
 use crate::logs::usage::files::shown;
 
 /// Most bytes of a call in words.
-pub(super) const MOST_WORDS: usize = 160;
+pub(super) const MAX_WORDS: usize = 160;
 /// Most questions of which the answer is remembered.
-const MOST_QUESTIONS: usize = 64;
+const MAX_QUESTIONS: usize = 64;
 /// API calls over which the context is seen to grow.
-const MOST_CONTEXTS: usize = 8;
+const MAX_CONTEXTS: usize = 8;
 /// Edits at both ends of an attempt whose tokens are compared.
-const MOST_PACED: usize = 5;
+const MAX_PACED: usize = 5;
 
 /// The newest calls, where they are one call that failed each time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Questions {
             self.went_on();
         }
         let times = known.map_or(0, |q| q.times) + 1;
-        self.0.touch(&key, MOST_QUESTIONS, || Question { print, times, call: call.to_owned() });
+        self.0.touch(&key, MAX_QUESTIONS, || Question { print, times, call: call.to_owned() });
     }
 
     /// Something else was done.
@@ -93,10 +93,10 @@ impl Paces {
         let since = tokens.saturating_sub(self.at);
         self.at = tokens;
         self.edits += 1;
-        if self.first.len() < MOST_PACED {
+        if self.first.len() < MAX_PACED {
             self.first.push(since);
         }
-        push_newest(&mut self.newest, since, MOST_PACED);
+        push_newest(&mut self.newest, since, MAX_PACED);
     }
 
     pub(super) fn pace(&self) -> Option<super::Pace> {
@@ -144,7 +144,7 @@ impl Signs {
             match does {
                 Does::Edits => self.edit(file),
                 Does::Reads => {
-                    let Some(times) = self.reads.touch(file, MOST_FILES, || 0) else { continue };
+                    let Some(times) = self.reads.touch(file, MAX_FILES, || 0) else { continue };
                     *times += 1;
                     top(&mut self.wasted, *times, file);
                 }
@@ -158,7 +158,7 @@ impl Signs {
 
     fn edit(&mut self, file: &str) {
         self.reads.take(file);
-        let Some(cycle) = self.edits.touch(file, MOST_FILES, Cycle::default) else { return };
+        let Some(cycle) = self.edits.touch(file, MAX_FILES, Cycle::default) else { return };
         cycle.times += u64::from(cycle.failed);
         cycle.failed = false;
         top(&mut self.undone, cycle.times, file);
@@ -179,7 +179,7 @@ impl Signs {
     }
 
     pub(super) fn spoke(&mut self, context: u64) {
-        push_newest(&mut self.contexts, context, MOST_CONTEXTS);
+        push_newest(&mut self.contexts, context, MAX_CONTEXTS);
         let first = self.contexts.front().copied().unwrap_or(context);
         self.bloat = self.bloat.max(context.saturating_sub(first));
     }
@@ -216,11 +216,11 @@ impl Signs {
         let share = window.filter(|w| *w > 0).map_or(0, |w| self.bloat.saturating_mul(100) / w);
         if share > 15 {
             let severity = if share > 30 { Severity::Critical } else { Severity::Warning };
-            let said = format!("{MOST_CONTEXTS} API calls without an edit filled {share} % of the context");
+            let said = format!("{MAX_CONTEXTS} API calls without an edit filled {share} % of the context");
             add(Category::ContextBloat, severity, said);
         }
         all.sort_by_key(|f| std::cmp::Reverse(f.severity));
-        all.truncate(MOST_FINDINGS);
+        all.truncate(MAX_FINDINGS);
         all
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::MOST_SLICES;
+use super::MAX_SLICES;
 use crate::logs::claude::Used;
 use crate::logs::session::Millis;
 
@@ -51,7 +51,7 @@ impl Slices {
             let from = second - second.rem_euclid(self.seconds);
             match self.all.binary_search_by_key(&from, |s| s.from) {
                 Ok(i) => return &mut self.all[i],
-                Err(i) if self.all.len() < MOST_SLICES => {
+                Err(i) if self.all.len() < MAX_SLICES => {
                     self.all.insert(i, Counted { from, ..Counted::default() });
                     return &mut self.all[i];
                 }
@@ -106,11 +106,7 @@ mod tests {
             slice.calls += 1;
             slice.add(usize::from(n % 2 == 0), used, Used::default());
         }
-        assert!(
-            slices.all.len() <= MOST_SLICES && slices.all.len() > MOST_SLICES / 3,
-            "{}",
-            slices.all.len()
-        );
+        assert!(slices.all.len() <= MAX_SLICES && slices.all.len() > MAX_SLICES / 3, "{}", slices.all.len());
         assert_eq!(slices.seconds, 1_280);
         assert!(slices.all.is_sorted_by_key(|s| s.from));
         assert_eq!(slices.all.iter().map(|s| s.calls).sum::<u64>(), 12_000);
@@ -128,7 +124,7 @@ mod tests {
         for n in 0..200 {
             slices.at(Millis(n * 1_000_000_000)).calls = 1;
         }
-        assert!(slices.all.len() <= MOST_SLICES);
+        assert!(slices.all.len() <= MAX_SLICES);
         slices.at(Millis(i64::MAX));
         slices.at(Millis(i64::MIN));
     }

@@ -607,8 +607,8 @@ fn what_is_kept_is_small_and_without_secrets() {
     let text = serde_json::to_string(&v).unwrap();
     assert!(text.len() < 200_000, "{}", text.len());
     assert!(!text.contains("aB3aB3"), "{:?}", v.last_calls);
-    assert_eq!((v.edited.len(), v.last_calls.len(), v.is_part), (MOST_EDITED, MOST_CALLS_TOLD, true));
-    assert!(v.slices.len() <= MOST_SLICES && v.calls == Some(9_000));
+    assert_eq!((v.edited.len(), v.last_calls.len(), v.is_part), (MAX_EDITED, MAX_CALLS_TOLD, true));
+    assert!(v.slices.len() <= MAX_SLICES && v.calls == Some(9_000));
 }
 
 proptest! {
@@ -633,7 +633,7 @@ proptest! {
         let v = read(&ask(Some(&path), &Prices::default()), None, &mut Cache::in_memory());
         if let Some(v) = v {
             prop_assert!(v.errors <= v.calls && v.malformed <= v.calls);
-            prop_assert!(v.slices.len() <= MOST_SLICES && v.last_calls.len() <= MOST_CALLS_TOLD);
+            prop_assert!(v.slices.len() <= MAX_SLICES && v.last_calls.len() <= MAX_CALLS_TOLD);
             let json = serde_json::to_string(&v).unwrap();
             prop_assert_eq!(serde_json::from_str::<Vitals>(&json).unwrap(), v);
         }

@@ -11,7 +11,7 @@ use super::Server;
 use crate::session::{Answer, SessionId, Silence};
 
 /// Most bytes that are listened to. A server that says more in a few seconds is too busy to be told anything of.
-const MOST_HEARD: u64 = 64 << 20;
+const MAX_HEARD: u64 = 64 << 20;
 /// How much earlier than ours the clock of reading may run out.
 const SLACK: Duration = Duration::from_millis(100);
 /// What the server may take to answer at all, besides the time that is listened.
@@ -39,7 +39,7 @@ impl Server {
             return Err(Silence::Unreachable("does not let us listen to its events".into()));
         }
         let mut heard = BTreeSet::new();
-        let lines = BufReader::new(answer.body_mut().as_reader().take(MOST_HEARD)).lines();
+        let lines = BufReader::new(answer.body_mut().as_reader().take(MAX_HEARD)).lines();
         for line in lines {
             // Where nothing is said, reading ends when its time is over.
             let Ok(line) = line else { break };

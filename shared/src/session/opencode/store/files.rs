@@ -5,11 +5,11 @@ use std::io::Read;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use super::{MOST_BYTES, MOST_MESSAGES, MOST_PARTS, Row, take};
+use super::{MAX_BYTES, MAX_MESSAGES, MAX_PARTS, Row, take};
 use crate::error::{Error, Kind, Result};
 use crate::logs::handle::{Owner, check, open};
 use crate::logs::session::Millis;
-use crate::logs::usage::store::MOST_ROW;
+use crate::logs::usage::store::MAX_ROW;
 use crate::session::SessionId;
 use crate::session::evidence::Rows;
 use crate::session::opencode::rows::{Times, in_order};
@@ -19,19 +19,19 @@ pub(super) const MESSAGES: &str = "storage/message";
 const PARTS: &str = "storage/part";
 
 /// Most entries of a folder that are looked at.
-const MOST_ENTRIES: usize = 50_000;
+const MAX_ENTRIES: usize = 50_000;
 
 /// The newest messages of a session; `None` where it has none. A session without a message is none here: which folder it is
 /// listed in depends on its project.
 pub(super) fn rows(at: &Path, session: &SessionId) -> Result<Option<(Rows, Option<String>)>> {
-    let Some(messages) = newest(&at.join(MESSAGES).join(session.as_str()), MOST_MESSAGES)? else {
+    let Some(messages) = newest(&at.join(MESSAGES).join(session.as_str()), MAX_MESSAGES)? else {
         return Ok(None);
     };
     let mut rows = Rows::default();
-    let mut left = MOST_BYTES;
+    let mut left = MAX_BYTES;
     for one in messages {
         let Some(one) = read(one)? else { continue };
-        let parts = newest(&at.join(PARTS).join(&one.id), MOST_PARTS)?.unwrap_or_default();
+        let parts = newest(&at.join(PARTS).join(&one.id), MAX_PARTS)?.unwrap_or_default();
         let parts: Vec<Option<Row>> = parts.into_iter().map(read).collect::<Result<_>>()?;
         let parts: Vec<Row> = parts.into_iter().flatten().collect();
         let size = |r: &Row| r.data.as_ref().map_or(0, String::len);
@@ -56,7 +56,7 @@ fn newest(folder: &Path, most: usize) -> Result<Option<Vec<Entry>>> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io(folder.display(), &e)),
     };
-    let mut all: Vec<Entry> = entries.take(MOST_ENTRIES).flatten().filter_map(entry).collect();
+    let mut all: Vec<Entry> = entries.take(MAX_ENTRIES).flatten().filter_map(entry).collect();
     all.sort_by_key(|e| std::cmp::Reverse((e.written, e.file.file_name())));
     all.truncate(most);
     Ok(Some(all))
@@ -75,7 +75,7 @@ fn read(entry: Entry) -> Result<Option<Row>> {
     let Some(file) = open(&path).map_err(bad)? else { return Ok(None) };
     check(&file.metadata().map_err(|e| Error::io(path.display(), &e))?, Owner::Ourselves).map_err(bad)?;
     let mut text = String::new();
-    let most = MOST_ROW.unsigned_abs();
+    let most = MAX_ROW.unsigned_abs();
     let read = file.take(most + 1).read_to_string(&mut text);
     let data = read.ok().filter(|n| *n as u64 <= most).map(|_| text);
     let name = entry.file.file_name();

@@ -105,7 +105,7 @@ fn only_the_newest_of_a_long_session_is_read() {
         .unwrap();
     }
     let rows = rows(folder.path(), "ok");
-    assert_eq!(rows.messages.len(), MOST_MESSAGES);
+    assert_eq!(rows.messages.len(), MAX_MESSAGES);
     assert_eq!(
         (rows.messages[0].id.as_str(), rows.newest().unwrap().id.as_str()),
         ("msg_new0200", "msg_new0299")

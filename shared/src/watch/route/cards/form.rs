@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{is_turn, was_given};
-use crate::board::{Change, Detail, EventKind, MOST_TEXT, Rule, Status, Step, StepAction, hermes};
+use crate::board::{Change, Detail, EventKind, MAX_TEXT, Rule, Status, Step, StepAction, hermes};
 use crate::config::span::seconds;
 use crate::distress::{self, Blocker, Distress, State};
 use crate::policy::cards::identity::is_ours;
@@ -46,7 +46,7 @@ impl<'a> Rules<'a> {
         let mut what: Vec<String> = Vec::new();
         let mut events: Vec<(EventKind, Value)> = Vec::new();
         // Of a body that long only the front was read; written back, the rest would be lost.
-        let whole = card.body.len() >= MOST_TEXT
+        let whole = card.body.len() >= MAX_TEXT
             || Distress::parse_any(&card.body).is_some()
             || Distress::is_about(&card.body, &source.task.id);
         let title = distress::title(&source.task.id, blocker);
