@@ -1,31 +1,28 @@
 //! The one list of the watchers. Whatever is done with every one of them goes through it.
 
-/// `heal`.
-pub const HEAL: &str = "heal";
-/// `synthesize-distress`.
-pub const SYNTHESIZE_DISTRESS: &str = "synthesize-distress";
-/// `route-blocked`.
-pub const ROUTE_BLOCKED: &str = "route-blocked";
-/// `budget-check`.
-pub const BUDGET_CHECK: &str = "budget-check";
-
-/// Calls a macro with every watcher, in the order of a round: its type below `watch`, and the name of its program.
+/// Calls a macro with every watcher, in the order of a round: its type below `watch`, its constant here, its program, and the flags
+/// of that program, which `cli` knows.
 macro_rules! for_each_watcher {
     ($then:ident) => {
         $then! {
-            heal::Heal = $crate::registry::HEAL,
-            distress::SynthesizeDistress = $crate::registry::SYNTHESIZE_DISTRESS,
-            route::RouteBlocked = $crate::registry::ROUTE_BLOCKED,
-            budget::BudgetCheck = $crate::registry::BUDGET_CHECK,
+            heal::Heal, HEAL = "heal", HealFlags;
+            distress::SynthesizeDistress, SYNTHESIZE_DISTRESS = "synthesize-distress", WatcherArgs;
+            route::RouteBlocked, ROUTE_BLOCKED = "route-blocked", WatcherArgs;
+            budget::BudgetCheck, BUDGET_CHECK = "budget-check", BudgetArgs;
         }
     };
 }
 pub(crate) use for_each_watcher;
 
 macro_rules! names {
-    ($($module:ident::$watcher:ident = $name:expr),* $(,)?) => {
+    ($($module:ident::$watcher:ident, $constant:ident = $program:literal, $flags:ident;)*) => {
+        $(
+            #[doc = concat!("`", $program, "`.")]
+            pub const $constant: &str = $program;
+        )*
+
         /// The programs of all watchers, in the order of a round.
-        pub const NAMES: &[&str] = &[$($name),*];
+        pub const NAMES: &[&str] = &[$($program),*];
     };
 }
 for_each_watcher!(names);

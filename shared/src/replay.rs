@@ -10,20 +10,17 @@ use crate::board::{Rule, Step, StepAction};
 use crate::cache::{Did, Stored};
 use crate::config::Config;
 use crate::policy::{Decision, OtherPolicy, Pass};
+use crate::registry::NAMES;
 use crate::time::Time;
-use crate::timers::WATCHED;
-use crate::watch::{Visit, Watcher, each};
+use crate::watch::{Visit, Watcher, each, spec};
 
 /// Most bytes of what one pass saw that are kept; a pass that saw more is not.
 const MAX_SEEN: usize = 1 << 20;
 
-/// How often the timers that ship look, in seconds: so often is asked what would have been done while nothing changed.
-pub const EVERY: i64 = WATCHED[0].every;
-
 /// A pass as it is kept; `None` where it had nothing to say, or saw too much to be kept.
 pub fn stored<W: Watcher>(board: &str, pass: &Pass, seen: &W::Seen, decision: &Decision) -> Option<Stored> {
     let is_idle = decision.steps.is_empty() && decision.left.is_empty() && decision.findings.is_empty();
-    if is_idle || !W::IS_REPLAYED {
+    if is_idle || !W::SPEC.acts {
         return None;
     }
     let mut text = Bounded(Vec::new());
@@ -43,6 +40,8 @@ pub fn stored<W: Watcher>(board: &str, pass: &Pass, seen: &W::Seen, decision: &D
 /// What was seen in a pass, ready to be decided on at any moment.
 #[derive(Debug)]
 pub struct Again {
+    /// How often its timer looks, in seconds: so often is asked what would have been done while nothing changed.
+    every: i64,
     seen: Value,
     pass: Pass,
 }
@@ -53,11 +52,16 @@ impl Again {
     /// # Errors
     /// Why it cannot be decided on: it is another version's.
     pub fn of(stored: &Stored) -> Result<Again, String> {
-        let program = replayed().into_iter().find(|name| *name == stored.program);
-        let program = program.ok_or_else(|| format!("{} is not replayed", stored.program))?;
+        let program = NAMES.iter().copied().find(|name| *name == stored.program);
+        let known = program.and_then(|name| Some((name, spec(name)?))).filter(|(_, spec)| spec.acts);
+        let (program, spec) = known.ok_or_else(|| format!("{} is not replayed", stored.program))?;
         let seen = serde_json::from_str(&stored.seen).map_err(|e| e.to_string())?;
         let (id, only, clock_given) = (stored.pass.clone(), stored.only.clone(), stored.clock_given);
-        Ok(Again { seen, pass: Pass { id, program, now: stored.at, clock_given, only, dry: false } })
+        Ok(Again {
+            every: spec.every,
+            seen,
+            pass: Pass { id, program, now: stored.at, clock_given, only, dry: false },
+        })
     }
 
     /// What a policy decides on it at a moment, where it was seen under another one.
@@ -91,19 +95,6 @@ impl Visit for Redo<'_> {
         });
         self.steps = Some(seen.map_err(|e| e.to_string()));
     }
-}
-
-/// The watchers whose passes are kept.
-fn replayed() -> Vec<&'static str> {
-    struct Names(Vec<&'static str>);
-    impl Visit for Names {
-        fn one<W: Watcher>(&mut self, _watcher: &W) {
-            self.0.extend(W::IS_REPLAYED.then_some(W::NAME));
-        }
-    }
-    let mut names = Names(Vec::new());
-    each(&BTreeMap::new(), &mut names);
-    names.0
 }
 
 /// What one policy does and the other does not, of one watcher about one task.
@@ -190,17 +181,18 @@ impl Replayed {
                 self.changed += u32::from(did != stored.did);
             }
             self.looks += 1;
-            self.compare(&stored.program, at, &is, &would);
+            self.compare(&again, at, &is, &would);
             // After a change of its own the world was another one.
             acted |= !is.is_empty();
-            at = at.plus(EVERY);
+            at = at.plus(again.every);
             if acted || at >= until {
                 return Ok(());
             }
         }
     }
 
-    fn compare(&mut self, program: &str, at: Time, is: &[Step], would: &[Step]) {
+    fn compare(&mut self, again: &Again, at: Time, is: &[Step], would: &[Step]) {
+        let (program, every) = (again.pass.program, again.every);
         let of = |steps: &[Step], task: &str| steps.iter().find(|s| s.task == task).cloned();
         let mut tasks: Vec<&str> = is.iter().chain(would).map(|s| s.task.as_str()).collect();
         tasks.sort_unstable();
@@ -215,7 +207,7 @@ impl Replayed {
             let goes_on = open.filter(|d| {
                 Does::is_same(d.in_force.as_ref(), in_force.as_ref())
                     && Does::is_same(d.other.as_ref(), other.as_ref())
-                    && at.since(d.until) <= 2 * EVERY
+                    && at.since(d.until) <= 2 * every
             });
             match goes_on {
                 Some(d) => {

@@ -12,7 +12,9 @@ use serde::Serialize;
 
 use self::line::Job;
 pub(crate) use self::tool::Tool;
+use crate::registry::{NAMES, for_each_watcher};
 use crate::time::Time;
+use crate::watch::{self, Spec, Watcher};
 
 /// A program that timers start, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub struct Watched {
     pub program: &'static str,
     /// Seconds between two passes, as the units and the crontab have it.
     pub every: i64,
-    /// Whether work waits for ever where nothing starts it: it ends holds, or what it leaves to another one.
+    /// Whether work waits for ever where nothing starts it: it changes work, or ends what another one leaves to it.
     pub is_needed: bool,
     /// Whether a pass leaves a record by its `--metrics`; else only systemd knows when it was.
     pub is_recorded: bool,
@@ -29,34 +31,29 @@ pub struct Watched {
     pub command: &'static str,
     /// What is not done where nothing starts it.
     pub without: &'static str,
+    /// The page that its timer has it make by `--html`, in the folder of the state file.
+    page: Option<&'static str>,
+    /// Its service and its timer, as they ship.
+    units: [&'static str; 2],
 }
 
-/// One of the three that do their work together, each every two minutes.
-const fn needed(program: &'static str) -> Watched {
-    Watched {
-        program,
-        every: 120,
-        is_needed: true,
-        is_recorded: true,
-        command: program,
-        without: "a hold that another watcher makes may last for ever",
-    }
+macro_rules! units {
+    ($program:literal) => {
+        [
+            include_str!(concat!("../../contrib/systemd/watchbill-", $program, ".service")),
+            include_str!(concat!("../../contrib/systemd/watchbill-", $program, ".timer")),
+        ]
+    };
 }
 
-/// All of them, in the order of a round.
-pub const WATCHED: [Watched; 4] = [
-    needed("heal"),
-    needed("synthesize-distress"),
-    needed("route-blocked"),
-    Watched {
-        program: "budget-check",
-        every: 900,
-        is_needed: false,
-        is_recorded: true,
-        command: "budget-check",
-        without: "no page for the morning is made",
-    },
-];
+macro_rules! watched {
+    ($($module:ident::$watcher:ident, $constant:ident = $program:literal, $flags:ident;)*) => {
+        /// All watchers, in the order of a round.
+        pub const WATCHED: [Watched; NAMES.len()] =
+            [$(Watched::of($program, watch::$module::$watcher::SPEC, units!($program))),*];
+    };
+}
+for_each_watcher!(watched);
 
 /// `coord detect --record`, by the name of its unit: only where agent sessions are spawned. cron starts it once a minute.
 pub const SESSIONS: Watched = Watched {
@@ -66,9 +63,16 @@ pub const SESSIONS: Watched = Watched {
     is_recorded: false,
     command: "coord detect",
     without: "claims of agent sessions run out while they work, and no card tells what is wrong with one",
+    page: None,
+    units: units!("coord-detect"),
 };
 
 impl Watched {
+    const fn of(program: &'static str, spec: Spec, units: [&'static str; 2]) -> Watched {
+        let Spec { acts, every, without, page, .. } = spec;
+        Watched { program, every, is_needed: acts, is_recorded: true, command: program, without, page, units }
+    }
+
     /// Seconds after which a pass is missing: three were left out, and the machine had a minute more.
     pub fn overdue(self) -> i64 {
         3 * self.every + 60

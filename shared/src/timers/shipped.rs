@@ -23,15 +23,6 @@ macro_rules! shipped {
     };
 }
 
-/// Service and timer of each watcher, in the order of a round, then of [`SESSIONS`].
-const UNITS: [(&str, &str); 5] = [
-    (shipped!("watchbill-heal.service"), shipped!("watchbill-heal.timer")),
-    (shipped!("watchbill-synthesize-distress.service"), shipped!("watchbill-synthesize-distress.timer")),
-    (shipped!("watchbill-route-blocked.service"), shipped!("watchbill-route-blocked.timer")),
-    (shipped!("watchbill-budget-check.service"), shipped!("watchbill-budget-check.timer")),
-    (shipped!("watchbill-coord-detect.service"), shipped!("watchbill-coord-detect.timer")),
-];
-
 const CRONTAB: &str = include_str!("../../../contrib/cron/watchbill");
 
 /// What is so on this machine.
@@ -93,9 +84,9 @@ impl Wanted {
     }
 
     /// The commands that do one pass: one, or one for each board with sessions.
-    fn commands(&self, program: &str) -> Vec<Vec<String>> {
-        if program != SESSIONS.program {
-            return vec![self.words(program)];
+    fn commands(&self, watched: Watched) -> Vec<Vec<String>> {
+        if watched.program != SESSIONS.program {
+            return vec![self.words(watched)];
         }
         let one = |board: &[String; 2]| {
             let [flag, name] = board.each_ref().map(String::as_str);
@@ -106,11 +97,11 @@ impl Wanted {
     }
 
     /// The words of the command that does one pass of a watcher.
-    fn words(&self, program: &str) -> Vec<String> {
+    fn words(&self, Watched { program, page, .. }: Watched) -> Vec<String> {
         let mut words = vec![self.program.display().to_string(), program.to_owned()];
         words.extend(self.boards.iter().cloned());
-        if program == "budget-check" {
-            let page = self.state.join("budget.html").display().to_string();
+        if let Some(page) = page {
+            let page = self.state.join(page).display().to_string();
             words.extend(["-q".to_owned(), "--html".to_owned(), page]);
         }
         let metrics = self.metrics.join(format!("{program}.prom")).display().to_string();
@@ -139,8 +130,9 @@ fn unit(program: &str, end: &str) -> PathBuf {
 /// Every file that is to be there, in the order of [`names`], and what it says.
 pub(crate) fn units(by: By, wanted: &Wanted) -> Vec<(PathBuf, String)> {
     let mut all = Vec::new();
-    for (watched, (service, timer)) in wanted.watched().zip(UNITS) {
-        let text = self::service(service, watched.program, by, wanted);
+    for watched in wanted.watched() {
+        let [service, timer] = watched.units;
+        let text = self::service(service, watched, by, wanted);
         all.push((unit(watched.program, "service"), marked(&text)));
         all.push((unit(watched.program, "timer"), marked(timer)));
     }
@@ -156,7 +148,7 @@ fn marked(text: &str) -> String {
     format!("{MARK}. `watchbill timers remove` takes it away. Changes belong into `systemctl edit`.\n{text}")
 }
 
-fn service(shipped: &str, program: &str, by: By, wanted: &Wanted) -> String {
+fn service(shipped: &str, watched: Watched, by: By, wanted: &Wanted) -> String {
     let mut out: Vec<String> = Vec::new();
     for line in shipped.lines() {
         if line.starts_with("Environment=") {
@@ -169,7 +161,7 @@ fn service(shipped: &str, program: &str, by: By, wanted: &Wanted) -> String {
             while out.last().is_some_and(|l| l.starts_with('#')) {
                 out.pop();
             }
-            for words in wanted.commands(program) {
+            for words in wanted.commands(watched) {
                 let words = words.iter().map(|w| quoted(w).replace('$', "$$"));
                 out.push(format!("ExecStart={}", words.collect::<Vec<_>>().join(" ")));
             }
@@ -213,7 +205,7 @@ pub(crate) fn crontab(old: &str, wanted: &Wanted) -> String {
         // The shipped line has the command between these two.
         let (before, rest) = job.split_once("out=$(").unwrap_or((job, ""));
         let after = rest.split_once(" 2>&1)").map_or("", |(_, after)| after);
-        for words in wanted.commands(watched.program) {
+        for words in wanted.commands(watched) {
             let words = words.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ");
             let command = format!("{set}{words}").replace('%', "\\%");
             text.push_str(&format!("{before}out=$({command} 2>&1){after}\n"));
@@ -272,10 +264,10 @@ mod tests {
 
     #[test]
     fn watchers_come_as_often_as_is_said() {
-        assert!(UNITS[4].1.contains("\nOnCalendar=*:*:10,40\n") && SESSIONS.every == 30);
+        assert!(SESSIONS.units[1].contains("\nOnCalendar=*:*:10,40\n") && SESSIONS.every == 30);
         assert!(job_of(SESSIONS).starts_with("* * * * * ") && job_of(SESSIONS).contains(" coord detect "));
-        for (w, (_, timer)) in WATCHED.into_iter().zip(UNITS) {
-            let job = job_of(w);
+        for w in WATCHED {
+            let (job, timer) = (job_of(w), w.units[1]);
             let calendar = timer.lines().find_map(|l| l.strip_prefix("OnCalendar=*:")).unwrap();
             let minutes = calendar.split(':').next().unwrap();
             let turns = if minutes == "0/2" { 30 } else { minutes.split(',').count() };

@@ -9,29 +9,31 @@ pub mod watcher;
 use std::collections::BTreeMap;
 
 use crate::registry::for_each_watcher;
-pub use watcher::{Visit, Watcher};
+pub use watcher::{Spec, Visit, Watcher};
 
 macro_rules! listed {
-    ($($module:ident::$watcher:ident = $name:expr),* $(,)?) => {
+    ($($module:ident::$watcher:ident, $constant:ident = $program:literal, $flags:ident;)*) => {
         /// Calls `visit` with every watcher, in the order of a round.
         pub fn each(origin: &BTreeMap<String, String>, visit: &mut impl Visit) {
             $(visit.one(&<$module::$watcher as Watcher>::new(origin));)*
         }
 
+        /// What is known of the watcher with this program.
+        pub fn spec(program: &str) -> Option<Spec> {
+            match program {
+                $($program => Some($module::$watcher::SPEC),)*
+                _ => None,
+            }
+        }
+
         $(impl watcher::Listed for $module::$watcher {
-            const NAME: &'static str = $name;
+            const NAME: &'static str = $program;
         })*
     };
 }
 for_each_watcher!(listed);
 
-#[cfg(test)]
-mod tests {
-    use crate::registry::NAMES;
-
-    #[test]
-    fn every_watcher_has_a_timer() {
-        let timers: Vec<&str> = crate::timers::WATCHED.iter().map(|w| w.program).collect();
-        assert_eq!(timers.as_slice(), NAMES);
-    }
+/// Whether a program is a watcher that changes work ([`Spec::acts`]).
+pub fn acts(program: &str) -> bool {
+    spec(program).is_some_and(|spec| spec.acts)
 }

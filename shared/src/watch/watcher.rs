@@ -18,13 +18,36 @@ pub trait Listed {
     const NAME: &'static str;
 }
 
+/// What is known of a watcher without a board.
+#[derive(Debug, Clone, Copy)]
+pub struct Spec {
+    /// What it does, in one line, for its help.
+    pub about: &'static str,
+    /// Whether it changes what work is done, by whom or when; else it only tells. Of one that does, passes are kept, to be decided
+    /// again under another policy (`replay`).
+    pub acts: bool,
+    /// Seconds between two passes, as its timer and the crontab have it.
+    pub every: i64,
+    /// What is not done where nothing starts it.
+    pub without: &'static str,
+    /// The page that its timer has it make by `--html`, in the folder of the state file.
+    pub page: Option<&'static str>,
+}
+
+impl Spec {
+    /// One of those that do their work together, each every two minutes.
+    pub(super) const fn of_round(about: &'static str) -> Spec {
+        let without = "a hold that another watcher makes may last for ever";
+        Spec { about, acts: true, every: 120, without, page: None }
+    }
+}
+
 /// One of the programs that keep a board moving.
 pub trait Watcher: Listed {
     /// What it sees.
     type Seen: Serialize + DeserializeOwned;
-    /// Whether its passes are kept, to be decided again under another policy ([`crate::replay`]): it changes what work is done, by
-    /// whom or when.
-    const IS_REPLAYED: bool;
+    /// What is known of it without a board.
+    const SPEC: Spec;
     /// What its steps do: every action that it may report.
     const ACTIONS: &'static [StepAction];
     /// The rules its steps follow, without what some of them carry behind a colon.

@@ -17,7 +17,7 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use self::seen::Seen;
-use super::watcher::Watcher;
+use super::watcher::{Spec, Watcher};
 use crate::board::{Detail, Rule, StepAction};
 use crate::config::Config;
 use crate::error::Result;
@@ -38,8 +38,13 @@ pub struct BudgetCheck {
 
 impl Watcher for BudgetCheck {
     type Seen = Seen;
-    // It changes no task's state.
-    const IS_REPLAYED: bool = false;
+    const SPEC: Spec = Spec {
+        about: "Compare work with its scope and budget, recommend splits, show what needs a person; changes no task's state",
+        acts: false,
+        every: 900,
+        without: "no page for the morning is made",
+        page: Some("budget.html"),
+    };
     const ACTIONS: &'static [StepAction] = &[StepAction::Card, StepAction::Comment];
     const RULES: &'static [Rule] = &[
         Rule::Churning,

@@ -29,7 +29,7 @@ use crate::policy::cards::{asked, queue};
 use crate::policy::routing::facts::{self, Routing};
 use crate::policy::{Decision, Left, OtherPolicy, Pass, World};
 use crate::time::Time;
-use crate::watch::watcher::Watcher;
+use crate::watch::watcher::{Spec, Watcher};
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +37,9 @@ pub struct SynthesizeDistress;
 
 impl Watcher for SynthesizeDistress {
     type Seen = Seen;
-    const IS_REPLAYED: bool = true;
+    const SPEC: Spec = Spec::of_round(
+        "Write the [BLOCKED] card for a worker that cannot, with the true cause and the evidence",
+    );
     const ACTIONS: &'static [StepAction] = &[
         StepAction::Card,
         StepAction::CardAndPark,

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use self::seen::{Seen, TaskSeen};
-use super::watcher::Watcher;
+use super::watcher::{Spec, Watcher};
 use crate::board::hermes::{self, Trail};
 use crate::board::{Change, Detail, Expect, Rule, Status, Step, StepAction};
 use crate::cause::Cause;
@@ -44,7 +44,9 @@ pub struct Heal;
 
 impl Watcher for Heal {
     type Seen = Seen;
-    const IS_REPLAYED: bool = true;
+    const SPEC: Spec = Spec::of_round(
+        "Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims",
+    );
     const ACTIONS: &'static [StepAction] = &[
         StepAction::Block,
         StepAction::Clear,

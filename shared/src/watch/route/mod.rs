@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::index::Index;
 use self::seen::Seen;
-use super::watcher::Watcher;
+use super::watcher::{Spec, Watcher};
 use crate::board::{Change, Detail, Rule, Status, Step, StepAction};
 use crate::config::Config;
 use crate::distress;
@@ -36,7 +36,9 @@ pub struct RouteBlocked;
 
 impl Watcher for RouteBlocked {
     type Seen = Seen;
-    const IS_REPLAYED: bool = true;
+    const SPEC: Spec = Spec::of_round(
+        "Move work off providers that refuse it, carry out what orchestrators decide, end holds, close cards",
+    );
     const ACTIONS: &'static [StepAction] = &[
         StepAction::AskAgain,
         StepAction::CloseCard,
