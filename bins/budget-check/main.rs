@@ -2,5 +2,5 @@
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
-    shared::programs::budget_check(env!("CARGO_PKG_VERSION"))
+    shared::programs::budget(env!("CARGO_PKG_VERSION"))
 }

@@ -2,5 +2,5 @@
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
-    shared::programs::route_blocked(env!("CARGO_PKG_VERSION"))
+    shared::programs::route(env!("CARGO_PKG_VERSION"))
 }

@@ -2,5 +2,5 @@
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
-    shared::programs::synthesize_distress(env!("CARGO_PKG_VERSION"))
+    shared::programs::distress(env!("CARGO_PKG_VERSION"))
 }

@@ -39,7 +39,7 @@ pub(super) fn run(flags: &HealFlags, version: &str) -> Result<u8> {
         return hand_over(id, flags, version);
     }
     if !flags.list_checks {
-        return watcher::run(&Heal, &flags.args, version);
+        return watcher::run::<Heal>(&flags.args, version);
     }
     let config = flags.args.common.load()?.config;
     print(&if flags.args.common.json { as_json(&config, version) } else { as_text(&config) })

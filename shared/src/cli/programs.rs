@@ -3,56 +3,120 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::marker::PhantomData;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::json;
 
+use super::budget::BudgetArgs;
+use super::heal::HealFlags;
 use super::{
     Common, WatcherArgs, board, budget, check, coord, demo, doctor, generate, heal, match_log, output_code,
     pause, print, print_json, providers, replay, summary, timers, undo, watcher, why,
 };
 use crate::error::{Kind, Result};
+use crate::registry::for_each_watcher;
 use crate::report;
-use crate::watch::distress::SynthesizeDistress;
-use crate::watch::route::RouteBlocked;
+use crate::watch::budget::BudgetCheck;
+use crate::watch::heal::Heal;
+use crate::watch::{self, Watcher};
 
-const HEAL: &str = "Requeue what dead workers left behind, reset crash loops, clear jams and leaked claims";
-const DISTRESS: &str =
-    "Write the [BLOCKED] card for a worker that cannot, with the true cause and the evidence";
-const ROUTE: &str =
-    "Move work off providers that refuse it, carry out what orchestrators decide, end holds, close cards";
-const BUDGET: &str = "Compare work with its scope and budget, recommend splits, show what needs a person; changes no task's state";
 const COORD: &str = "Agent sessions: spawn, watch, message, notify and abort them, each time in one pass";
 
-#[derive(Debug, Parser)]
-#[command(name = "heal", about = HEAL, after_help = watcher::AFTER_HELP)]
-struct HealArgs {
-    #[command(flatten)]
-    args: heal::HealFlags,
+/// The flags of a watcher's program, and what it does with them.
+trait Flags<W: Watcher>: clap::Args {
+    /// The end of its help.
+    const AFTER_HELP: &'static str = watcher::AFTER_HELP;
+
+    fn common(&self) -> &Common;
+
+    fn run(&self, version: &str) -> Result<u8>;
 }
 
-#[derive(Debug, Parser)]
-#[command(name = "synthesize-distress", about = DISTRESS, after_help = watcher::AFTER_HELP)]
-struct DistressArgs {
-    #[command(flatten)]
-    args: WatcherArgs,
+/// A watcher that has no flags of its own.
+impl<W: Watcher> Flags<W> for WatcherArgs {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn run(&self, version: &str) -> Result<u8> {
+        watcher::run::<W>(self, version)
+    }
 }
 
-#[derive(Debug, Parser)]
-#[command(name = "route-blocked", about = ROUTE, after_help = watcher::AFTER_HELP)]
-struct RouteArgs {
-    #[command(flatten)]
-    args: WatcherArgs,
+impl Flags<Heal> for HealFlags {
+    fn common(&self) -> &Common {
+        &self.args.common
+    }
+
+    fn run(&self, version: &str) -> Result<u8> {
+        heal::run(self, version)
+    }
 }
 
-#[derive(Debug, Parser)]
-#[command(name = "budget-check", about = BUDGET, after_help = budget::AFTER_HELP)]
-struct BudgetCheckArgs {
-    #[command(flatten)]
-    args: budget::BudgetArgs,
+impl Flags<BudgetCheck> for BudgetArgs {
+    const AFTER_HELP: &'static str = budget::AFTER_HELP;
+
+    fn common(&self) -> &Common {
+        &self.args.common
+    }
+
+    fn run(&self, version: &str) -> Result<u8> {
+        budget::run(self, version)
+    }
 }
+
+/// The command line of a watcher that is a program by itself.
+#[derive(Parser)]
+#[command(name = W::NAME, about = W::SPEC.about, after_help = F::AFTER_HELP)]
+struct Alone<W: Watcher, F: Flags<W>> {
+    #[command(flatten)]
+    flags: F,
+    #[arg(skip)]
+    watcher: PhantomData<W>,
+}
+
+macro_rules! command_lines {
+    ($($module:ident::$watcher:ident, $constant:ident = $program:literal, $flags:ident;)*) => {
+        #[derive(Debug, Subcommand)]
+        enum WatcherCommand {
+            $(
+                #[command(
+                    name = $program,
+                    about = watch::$module::$watcher::SPEC.about,
+                    after_help = <$flags as Flags<watch::$module::$watcher>>::AFTER_HELP
+                )]
+                $watcher($flags),
+            )*
+        }
+
+        impl WatcherCommand {
+            fn run(&self, version: &str) -> Ran {
+                match self {
+                    $(WatcherCommand::$watcher(flags) => pass::<watch::$module::$watcher, _>(flags, version),)*
+                }
+            }
+        }
+
+        $(
+            #[doc = concat!("Runs `", $program, "`, as its `main`. `version`: what `--version` prints; the same below.")]
+            pub fn $module(version: &'static str) -> ExitCode {
+                start::<Alone<watch::$module::$watcher, $flags>>(version)
+            }
+        )*
+
+        /// The watcher that an executable was started as.
+        fn watcher_named(name: &str) -> Option<fn(&'static str) -> ExitCode> {
+            match name {
+                $($program => Some($module),)*
+                _ => None,
+            }
+        }
+    };
+}
+for_each_watcher!(command_lines);
 
 #[derive(Debug, Parser)]
 #[command(name = "board", about = "The hand of a worker or a person on a task board")]
@@ -94,14 +158,8 @@ struct WatchbillArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[command(about = HEAL, after_help = watcher::AFTER_HELP)]
-    Heal(HealArgs),
-    #[command(about = DISTRESS, after_help = watcher::AFTER_HELP)]
-    SynthesizeDistress(DistressArgs),
-    #[command(about = ROUTE, after_help = watcher::AFTER_HELP)]
-    RouteBlocked(RouteArgs),
-    #[command(about = BUDGET, after_help = budget::AFTER_HELP)]
-    BudgetCheck(BudgetCheckArgs),
+    #[command(flatten)]
+    Watcher(WatcherCommand),
     /// The hand of a worker or a person on a task board
     Board(BoardArgs),
     #[command(about = COORD)]
@@ -153,32 +211,15 @@ struct Ran {
     done: Result<u8>,
 }
 
-impl Program for HealArgs {
+impl<W: Watcher, F: Flags<W>> Program for Alone<W, F> {
     fn run(self, version: &'static str) -> Ran {
-        let json = self.args.args.common.json;
-        Ran { name: "heal", json, done: heal::run(&self.args, version) }
+        pass(&self.flags, version)
     }
 }
 
-impl Program for DistressArgs {
-    fn run(self, version: &'static str) -> Ran {
-        let done = watcher::run(&SynthesizeDistress, &self.args, version);
-        Ran { name: "synthesize-distress", json: self.args.common.json, done }
-    }
-}
-
-impl Program for RouteArgs {
-    fn run(self, version: &'static str) -> Ran {
-        let done = watcher::run(&RouteBlocked, &self.args, version);
-        Ran { name: "route-blocked", json: self.args.common.json, done }
-    }
-}
-
-impl Program for BudgetCheckArgs {
-    fn run(self, version: &'static str) -> Ran {
-        let json = self.args.args.common.json;
-        Ran { name: "budget-check", json, done: budget::run(&self.args, version) }
-    }
+/// What a watcher's program does.
+fn pass<W: Watcher, F: Flags<W>>(flags: &F, version: &str) -> Ran {
+    Ran { name: W::NAME, json: flags.common().json, done: flags.run(version) }
 }
 
 impl Program for BoardArgs {
@@ -197,10 +238,7 @@ impl Program for WatchbillArgs {
     fn run(self, version: &'static str) -> Ran {
         let ran = |name, json, done| Ran { name, json, done };
         match self.command {
-            Command::Heal(args) => args.run(version),
-            Command::SynthesizeDistress(args) => args.run(version),
-            Command::RouteBlocked(args) => args.run(version),
-            Command::BudgetCheck(args) => args.run(version),
+            Command::Watcher(command) => command.run(version),
             Command::Board(args) => args.run(version),
             Command::Coord(args) => args.run(version),
             Command::Match(args) => ran("watchbill match", args.json, match_log::run(&args)),
@@ -225,26 +263,6 @@ impl Program for WatchbillArgs {
     }
 }
 
-/// Runs `heal`, as its `main`. `version`: what `--version` prints; the same below.
-pub fn heal(version: &'static str) -> ExitCode {
-    start::<HealArgs>(version)
-}
-
-/// Runs `synthesize-distress`.
-pub fn synthesize_distress(version: &'static str) -> ExitCode {
-    start::<DistressArgs>(version)
-}
-
-/// Runs `route-blocked`.
-pub fn route_blocked(version: &'static str) -> ExitCode {
-    start::<RouteArgs>(version)
-}
-
-/// Runs `budget-check`.
-pub fn budget_check(version: &'static str) -> ExitCode {
-    start::<BudgetCheckArgs>(version)
-}
-
 /// Runs `board`.
 pub fn board(version: &'static str) -> ExitCode {
     start::<BoardArgs>(version)
@@ -260,13 +278,12 @@ pub fn watchbill(version: &'static str) -> ExitCode {
     let started_as = std::env::args_os().next();
     let name = started_as.as_deref().map(Path::new).and_then(Path::file_name).and_then(|name| name.to_str());
     match name {
-        Some("heal") => heal(version),
-        Some("synthesize-distress") => synthesize_distress(version),
-        Some("route-blocked") => route_blocked(version),
-        Some("budget-check") => budget_check(version),
         Some("board") => board(version),
         Some("coord") => coord(version),
-        _ => start::<WatchbillArgs>(version),
+        _ => match name.and_then(watcher_named) {
+            Some(watcher) => watcher(version),
+            None => start::<WatchbillArgs>(version),
+        },
     }
 }
 

@@ -12,7 +12,7 @@ use super::ticker::Ticker;
 use super::{Common, Here, WatcherArgs, env};
 use crate::board::BoardId;
 use crate::cache::Cache;
-use crate::config::Config;
+use crate::config::{Config, Loaded};
 use crate::error::{Error, Kind, Result};
 use crate::foreign;
 use crate::metrics::{self, Ended};
@@ -50,10 +50,10 @@ A task is left alone when its body has the line `watchbill: no-heal`,
 or when a comment by a person begins with it."
 );
 
-pub(super) fn run<W: Watcher>(watcher: &W, args: &WatcherArgs, version: &str) -> Result<u8> {
+pub(super) fn run<W: Watcher>(args: &WatcherArgs, version: &str) -> Result<u8> {
     metered(W::NAME, args, version, |kept| {
-        let config = args.common.load()?.config;
-        run_then(watcher, &config, args, version, &mut |_, boards| {
+        let Loaded { config, origin, .. } = args.common.load()?;
+        run_then(&W::new(&origin), &config, args, version, &mut |_, boards| {
             *kept = kept.take().map(|_| boards.to_vec());
             Ok(())
         })
