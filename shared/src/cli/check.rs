@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::inquiry::{Lens, Summary};
 use crate::pass::damage::When;
 use crate::report::printable;
+use crate::watch::acts;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.check/1";
@@ -189,10 +190,10 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
     let watchers = Eyes::new(state, args.metrics.as_deref(), common.root(config).as_deref()).watchers(false);
     counts.overdue = watchers.iter().filter(|w| w.is_overdue(here.now)).count();
     for f in doctor::watchers(&watchers, None, here.now) {
-        // A second timer, and a page that nobody makes, are for `doctor`.
+        // A second timer, and a watcher that only tells and is not started, are for `doctor`.
         let is_news =
             matches!(f.id, "pass-overdue" | "pass-failed" | "pass-never" | "timers-missing" | "timers-off");
-        if is_news && (f.about != "budget-check" || f.id != "timers-missing") {
+        if is_news && (acts(&f.about) || f.id != "timers-missing") {
             news.extend(told(&f));
         }
     }

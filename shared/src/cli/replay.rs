@@ -13,11 +13,10 @@ use crate::board::{self, BoardId, Mode};
 use crate::cache::{Cache, Stored, passes};
 use crate::config::{Config, span};
 use crate::error::{Error, Kind, Result};
-use crate::policy::authorship;
-use crate::registry::BUDGET_CHECK;
 use crate::replay::{Difference, Does, Replayed};
 use crate::report::printable;
 use crate::time::{Time, words};
+use crate::watch::acts;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.replay/1";
@@ -140,8 +139,7 @@ fn of_board(
 fn acted(id: &BoardId, config: &Config, since: Time) -> Result<BTreeSet<String>> {
     let mut board = board::open(id, Mode::Look, config.board.busy_timeout)?;
     let events = board.events(since, MAX_EVENTS)?;
-    let ours =
-        events.iter().map(|(_, e)| e).filter(|e| authorship::is_ours(e) && e.by() != Some(BUDGET_CHECK));
+    let ours = events.iter().map(|(_, e)| e).filter(|e| e.by().is_some_and(acts));
     Ok(ours.filter_map(|e| e.trail()?.get("pass")?.as_str().map(str::to_owned)).collect())
 }
 

@@ -17,7 +17,7 @@ use crate::report::{printable, say};
 use crate::time::{Time, words};
 use crate::timers::install::{self, Change};
 use crate::timers::shipped::{self, Wanted};
-use crate::timers::{self, By, Owner, Places, Starter};
+use crate::timers::{self, By, Owner, Places, Starter, WATCHED};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.timers/1";
@@ -27,14 +27,19 @@ const SPAWNED_LATELY: (i64, u32) = (30 * 86_400, 200_000);
 /// Where systemd keeps the state of system units (`StateDirectory=watchbill` of hardening.conf).
 const SYSTEM_STATE: &str = "/var/lib/watchbill";
 
+fn after_help() -> String {
+    let each = WATCHED.map(|w| format!("{} every {}", w.program, words(w.every))).join(", ");
+    format!(
+        "install has the watchers started, on the boards that are found now: {each}. Done again, it changes nothing. \
+         remove takes away what install wrote, and nothing else.\n\n\
+         Exit codes:\n  0   done, or nothing to do; status: all that is needed is started\n  1   commands are left to be run by hand, \
+         or a file of somebody else is in the way; status: something is not started\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  \
+         70  a bug of ours\n  74  disk or output failed\n  77  not permitted\n  78  bad configuration"
+    )
+}
+
 #[derive(Debug, Args)]
-#[command(
-    after_help = "install has heal, synthesize-distress and route-blocked started every two minutes and budget-check every 15, on the boards \
-                  that are found now. Done again, it changes nothing. remove takes away what install wrote, and nothing else.\n\n\
-                  Exit codes:\n  0   done, or nothing to do; status: all that is needed is started\n  1   commands are left to be run by hand, \
-                  or a file of somebody else is in the way; status: something is not started\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  \
-                  70  a bug of ours\n  74  disk or output failed\n  77  not permitted\n  78  bad configuration"
-)]
+#[command(after_help = after_help())]
 pub(super) struct TimersArgs {
     /// What to do
     action: Action,

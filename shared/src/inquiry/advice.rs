@@ -8,7 +8,8 @@ use super::stand::{Kind, Stand};
 use crate::board::Status;
 use crate::distress::shell_word;
 use crate::policy::authorship::our_hold;
-use crate::registry::{BUDGET_CHECK, HEAL};
+use crate::registry::HEAL;
+use crate::watch;
 
 /// One command, and what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,7 +38,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     // To say something is no act, and would help nobody.
     let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
-    if let Some(take) = f.takes.iter().find(|t| acts(t) && t.watcher != BUDGET_CHECK) {
+    if let Some(take) = f.takes.iter().find(|t| acts(t) && watch::acts(t.watcher)) {
         add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
     }
     if let Some(card) = f.open_card() {

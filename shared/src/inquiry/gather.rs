@@ -21,7 +21,6 @@ use crate::policy::attempts::worker::used;
 use crate::policy::authorship;
 use crate::policy::dispatcher::{self, MAX_TICKS, TICKED};
 use crate::policy::{Pass, World};
-use crate::registry::BUDGET_CHECK;
 use crate::report::BoardReport;
 use crate::runtime::{Dispatcher, LogAsk, Runtime};
 use crate::session::opencode::Opencode;
@@ -66,7 +65,7 @@ pub(crate) struct Lens<'a> {
 pub(crate) struct Survey {
     takes: BTreeMap<String, Vec<Take>>,
     failed: Vec<(&'static str, String)>,
-    budget: BTreeMap<String, String>,
+    told: BTreeMap<(&'static str, String), String>,
     /// What concerns more than one task, or none; each once.
     pub(crate) findings: Vec<String>,
 }
@@ -293,7 +292,7 @@ impl Survey {
         for t in report.overview.iter().flat_map(|o| &o.tasks) {
             let said: Vec<String> =
                 t.verdicts.iter().map(|v| format!("{}: {}", v.verdict, v.because)).collect();
-            self.budget.insert(t.task.clone(), said.join("; "));
+            self.told.insert((watcher, t.task.clone()), said.join("; "));
         }
         for finding in report.findings.into_iter().chain(report.notices.into_iter().map(|(said, _)| said)) {
             if !self.findings.contains(&finding) {
@@ -347,7 +346,7 @@ impl Visit for Taking<'_> {
             (Some(own), _) => own.clone(),
             (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
             (None, None) => {
-                let told = survey.budget.get(id).filter(|_| watcher == BUDGET_CHECK);
+                let told = survey.told.get(&(watcher, id.clone()));
                 let because = match told.map(String::as_str) {
                     Some("") => "within its bounds".into(),
                     Some(said) => format!("{said}; it only tells"),

@@ -9,9 +9,10 @@ use super::trouble::{self, named};
 use crate::board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use crate::policy::authorship::{self, cause_in, is_ours, our_hold};
 use crate::policy::needs_operator::{self, is_nobodys};
-use crate::registry::{BUDGET_CHECK, HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
+use crate::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use crate::runtime::Dispatcher;
 use crate::time::{Time, words};
+use crate::watch;
 
 /// What a task's standing comes to, for whoever has to do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -200,9 +201,8 @@ fn acts(t: &Take) -> Option<(&StepAction, &Rule)> {
 
 /// Who acts on it with the next pass, as a sentence. To say something is no act.
 fn due(f: &Facts) -> Option<(String, &Take)> {
-    let act = |t: &&Take| {
-        t.watcher != BUDGET_CHECK && acts(t).is_some_and(|(action, _)| *action != StepAction::Tell)
-    };
+    let act =
+        |t: &&Take| watch::acts(t.watcher) && acts(t).is_some_and(|(action, _)| *action != StepAction::Tell);
     let take = f.takes.iter().find(act)?;
     let (action, case) = acts(take)?;
     Some((format!("{} acts with its next pass: {action} ({case})", take.watcher), take))
@@ -372,7 +372,7 @@ fn ready(f: &Facts) -> Stand {
         return Stand::new(Kind::NeedsPerson, format!("ready, and its dispatcher does nothing: {wedged}"));
     }
     let speaks =
-        |t: &&Take| matches!(t.verdict, Verdict::Leaves | Verdict::Unknown) && t.watcher != BUDGET_CHECK;
+        |t: &&Take| matches!(t.verdict, Verdict::Leaves | Verdict::Unknown) && watch::acts(t.watcher);
     if let Some(take) = f.takes.iter().find(speaks) {
         let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
         return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);
