@@ -19,7 +19,7 @@ fn check(b: &TestBoard, args: &[&str]) -> Ran {
 fn watched() -> TestBoard {
     let b = TestBoard::new();
     fs::write(b.path().join("crontab"), CRON).unwrap();
-    for name in ["heal", "synthesize-distress", "route-blocked", "budget-check"] {
+    for name in shared::registry::NAMES.iter().copied() {
         let file = b.path().join(format!("state/watchbill/metrics/{name}.prom"));
         ran(b.command(name).arg("--metrics").arg(file)).ok();
     }

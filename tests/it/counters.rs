@@ -1,13 +1,12 @@
 //! What a pass costs, counted from outside: system calls under strace, functions under valgrind. No clock decides anything
 //! here. Instructions, memory and sizes mean something only of programs built for release: `watchbill-bench --gate`.
 
+use shared::registry::NAMES as WATCHERS;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Command;
 
 use crate::support::{TestBoard, now, ran};
-
-const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
 
 /// Bytes at which SQLite locks a `-shm` for writing (`WAL_WRITE_LOCK`, wal.c).
 const WRITE_LOCK: &str = "l_type=F_WRLCK, l_whence=SEEK_SET, l_start=120, l_len=1";
@@ -91,7 +90,7 @@ fn nothing_to_do_writes_nothing_syncs_nothing_and_opens_no_log() {
     }
     let b = healthy();
     let _holder = holder(&b);
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         // The first one may remember how far it read.
         ran(b.command(watcher).args(["--db", b.db.to_str().unwrap()])).ok();
         let calls = traced(&b, watcher, &["--db", b.db.to_str().unwrap()]);
@@ -206,7 +205,7 @@ fn nothing_to_do_compiles_no_pattern_and_loads_no_zone() {
     }
     let words = ["regex_automata", "regex_syntax", "aho_corasick", "globset", "tzdb"];
     let b = healthy();
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         assert_eq!(called(&b, watcher, &[], &words), BTreeSet::new(), "{watcher}");
     }
     // Scopes are made of patterns, and this reads them: so it would be seen. (Not by their files: valgrind before 3.21 knows

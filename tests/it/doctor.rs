@@ -66,7 +66,7 @@ fn tick(b: &TestBoard) {
 
 /// A pass of every watcher that leaves its record where `doctor` looks for it.
 fn passed(b: &TestBoard, args: &[&str]) {
-    for name in ["heal", "synthesize-distress", "route-blocked", "budget-check"] {
+    for name in shared::registry::NAMES.iter().copied() {
         let file = b.path().join(format!("state/watchbill/metrics/{name}.prom"));
         let _ = ran(b.command(name).arg("--metrics").arg(file).args(args));
     }

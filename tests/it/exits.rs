@@ -138,7 +138,7 @@ fn an_old_file_of_a_root_whose_boards_are_stored_elsewhere_is_65_and_stays_as_it
         "{}: an old file: Hermes stores these boards in postgres, and only SQLite files can be read",
         b.db.display()
     );
-    for name in ["heal", "synthesize-distress", "route-blocked", "budget-check"] {
+    for name in shared::registry::NAMES.iter().copied() {
         let by_root = ran(b.command(name).env_remove("HERMES_KANBAN_DB").arg("--hermes-root").arg(b.path()));
         assert_eq!(by_root.fails(65), format!("{name}: {told}"));
         assert_eq!(ran(b.command(name).arg("--db").arg(&b.db)).fails(65), format!("{name}: {told}"));
@@ -400,10 +400,7 @@ fn one_executable_is_every_program_under_a_link_of_its_name() {
     let b = TestBoard::new();
     b.add("t_000000aa", "ready");
     let folder = tempfile::tempdir().unwrap();
-    for (n, name) in ["heal", "synthesize-distress", "route-blocked", "budget-check", "board", "coord"]
-        .into_iter()
-        .enumerate()
-    {
+    for (n, name) in shared::registry::NAMES.iter().chain(&["board", "coord"]).enumerate() {
         let link = folder.path().join(name);
         let whole = std::fs::canonicalize(crate::support::program("watchbill")).unwrap();
         if n % 2 == 0 || std::fs::hard_link(&whole, &link).is_err() {
@@ -422,7 +419,7 @@ fn one_executable_is_every_program_under_a_link_of_its_name() {
         if n < 4 {
             let mut pass = Command::new(&link);
             pass.env_clear().envs(b.environment()).args(["--db", b.db.to_str().unwrap(), "-n", "--json"]);
-            assert_eq!(ran(&mut pass).json()["program"], name);
+            assert_eq!(ran(&mut pass).json()["program"], *name);
         }
     }
     // Under any other name it is itself.

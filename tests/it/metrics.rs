@@ -1,13 +1,12 @@
 //! `--metrics`: what a pass leaves for the textfile collector of node_exporter, in Prometheus' own format.
 
+use shared::registry::NAMES as WATCHERS;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::support::{TestBoard, dead_pid, ran};
-
-const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
 
 /// The values by metric and labels, read as strictly as Prometheus' text format is written down: HELP and TYPE before the
 /// values of each metric, all of them together, no value twice, one end of line each.
@@ -52,7 +51,7 @@ fn broken() -> TestBoard {
 #[test]
 fn every_watcher_leaves_what_came_of_its_pass() {
     let b = broken();
-    for name in WATCHERS {
+    for name in WATCHERS.iter().copied() {
         let file = b.path().join(format!("out/{name}.prom"));
         ran(b.command(name).arg("--metrics").arg(&file)).ok();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);

@@ -3,10 +3,9 @@
 use std::fs;
 
 use serde_json::Value;
+use shared::registry::NAMES as WATCHERS;
 
 use crate::support::{Ran, TestBoard, now, ran};
-
-const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
 
 fn switch(b: &TestBoard, args: &[&str]) -> Ran {
     let mut watchbill = b.command("watchbill");

@@ -1,5 +1,6 @@
 //! What a pass holds and how much it does on boards that grew beyond all reason.
 
+use shared::registry::NAMES as WATCHERS;
 use std::process::Command;
 
 use shared::time::Time;
@@ -7,8 +8,6 @@ use testkit::crowd;
 use testkit::generate::{Sizes, generate};
 
 use crate::support::{TestBoard, now, ran};
-
-const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
 
 /// KiB of memory of its own that a pass over the board below may take.
 const MAX_KIB: u32 = 48 << 10;
@@ -38,7 +37,7 @@ fn what_a_pass_holds_does_not_grow_with_the_comments() {
     crowd::cards(&b.db, 40, Time(at)).unwrap();
     let at = at.to_string();
     let args = ["--db", b.db.to_str().unwrap(), "--now", &at, "-n", "--json", "-v"];
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         // 150 MiB of comments, of which each task shows 50.
         let report = ran(&mut bounded(b.command(watcher).args(args), MAX_KIB));
         let report = report.json();

@@ -15,7 +15,7 @@ mod sizes; // texts far beyond anything useful
 mod users; // other users of the host, and their processes
 mod words; // ids, titles, logs and bodies that imitate or steer
 
-const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
+use shared::registry::NAMES as WATCHERS;
 /// Far above what any of these passes takes, and an end where one waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 

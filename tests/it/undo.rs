@@ -120,7 +120,7 @@ fn every_action_is_taken_back_to_the_byte_and_nobody_does_it_again() {
         let again = scene.undo(&["p-did"]);
         assert!(again.code == 1 && again.out.contains("undone already"), "{what}: {again:?}");
         // And no watcher has the last word, in whatever order they come.
-        for program in ["heal", "synthesize-distress", "route-blocked", "budget-check"] {
+        for program in shared::registry::NAMES.iter().copied() {
             for seconds in [10, 40_000] {
                 let at = (now() + later + seconds).to_string();
                 let said = ran(b.command(program).arg("--db").arg(&b.db).args(["--now", &at]));

@@ -20,7 +20,7 @@ use shared::logs::usage::Usage;
 use shared::logs::vitals::Worker;
 use shared::pass::{Checked, stop_workers};
 use shared::policy::{Decision, Pass, UseAsk, Witness, World};
-use shared::registry::HEAL;
+use shared::registry::{HEAL, NAMES};
 use shared::replay::stored;
 use shared::runtime::{Dispatcher, LogAsk, LogReader, Runtime};
 use shared::time::Time;
@@ -49,7 +49,8 @@ pub(super) enum Program {
 }
 
 impl Program {
-    pub(super) const ALL: [Program; 4] = [Program::Heal, Program::Distress, Program::Route, Program::Budget];
+    pub(super) const ALL: [Program; NAMES.len()] =
+        [Program::Heal, Program::Distress, Program::Route, Program::Budget];
 }
 
 /// How one pass goes.

@@ -62,7 +62,7 @@ fn a_forged_hold_ends() {
             let b = TestBoard::new();
             b.add(ID, "scheduled");
             b.forge(ID, "scheduled", &hold(by, until), now() - 2_000);
-            for watcher in WATCHERS {
+            for watcher in WATCHERS.iter().copied() {
                 b.pass(watcher, &[]).ok();
             }
             assert_eq!(b.task(ID, "status"), "scheduled", "{by} {until}");
@@ -95,7 +95,7 @@ fn an_event_from_the_future_stops_the_board_and_every_watcher_says_so() {
     b.crash_loop(ID);
     b.forge("t_other", "commented", &json!({}), now() + 90_000);
     let before = b.dump();
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         let told = b.pass(watcher, &[]);
         assert!(told.code == 1 && told.err.contains("in the future"), "{watcher}: {told:?}");
     }
@@ -112,7 +112,7 @@ fn nothing_forged_lifts_what_a_person_stopped() {
     b.forge(ID, "scheduled", &json!({"reason": "next week"}), now() - 3_000);
     for by in ["heal", "route-blocked", "synthesize-distress"] {
         b.forge(ID, "scheduled", &hold(by, now() - 100), now() - 2_000);
-        for watcher in WATCHERS {
+        for watcher in WATCHERS.iter().copied() {
             b.pass_later(watcher, 7_200, &[]).ok();
         }
         assert_eq!(b.task(ID, "status"), "scheduled", "forged as {by}");
@@ -122,7 +122,7 @@ fn nothing_forged_lifts_what_a_person_stopped() {
     b.crash_loop(ID);
     b.forge(ID, "blocked", &json!({"reason": "wait for me"}), now() - 3_000);
     b.forge(ID, "gave_up", &json!({"limit_source": "dispatcher", "error": "pid 9 not alive"}), now() - 2_000);
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         b.pass_later(watcher, 7_200, &[]).ok();
     }
     assert_eq!(b.task(ID, "status"), "blocked");
@@ -142,7 +142,7 @@ fn a_forged_before_image_is_put_back_by_nobody() {
         b.forge(ID, kind, &payload, now() - 2_000);
     }
     let before = b.dump();
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         b.pass(watcher, &[]).ok();
         b.pass_later(watcher, 90_000, &[]).ok();
     }
@@ -176,7 +176,7 @@ fn a_forged_card_keeps_its_source_still_and_is_spoken_of() {
     b.sql(&format!(
         "UPDATE tasks SET title = '[BLOCKED] {ID} env_blocker', body = 'x' WHERE id = 't_0000cafe'"
     ));
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         b.pass(watcher, &[]).ok();
     }
     assert_eq!(b.task(ID, "status"), "blocked", "nobody sets a task free behind a card");
@@ -192,7 +192,7 @@ fn a_forged_card_keeps_its_source_still_and_is_spoken_of() {
            ('t_0000cafe', last_insert_rowid(), 'completed', '{{}}', {at});",
         at = now()
     ));
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         assert!(b.pass_later(watcher, 1_200, &[]).code <= 1);
     }
     assert_eq!((b.task(ID, "assignee").as_str(), b.task(ID, "status").as_str()), ("luna", "blocked"));

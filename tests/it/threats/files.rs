@@ -22,7 +22,7 @@ fn a_pipe_in_the_place_of_a_settings_file_holds_nobody() {
     ] {
         pipe(&b.path().join(place));
     }
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         let mut command = b.command(watcher);
         command.arg("-n");
         assert_eq!(in_time(command).code, 0, "{watcher}");
@@ -112,7 +112,7 @@ fn what_is_no_plain_file_is_no_board() {
     let at = b.path().join("odd.db");
     pipe(&at);
     for db in [at.to_str().unwrap(), "/dev/zero", "/dev/null", b.path().to_str().unwrap()] {
-        for watcher in WATCHERS {
+        for watcher in WATCHERS.iter().copied() {
             let mut command = b.command(watcher);
             command.args(["--db", db]);
             assert_eq!(in_time(command).code, 65, "{watcher} {db}");

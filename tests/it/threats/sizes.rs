@@ -23,7 +23,7 @@ fn texts_of_a_hundred_megabytes_are_read_at_their_front() {
            || replace(hex(zeroblob(25000000)), '00', 'abcd')",
     );
     // SQLite holds one of them at a time (a pass then takes less than 150 MiB); both, each with a copy, do not fit.
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         let told = within(&b, 220, watcher, &["-n", "-v"]);
         assert_eq!(told.code, 0, "{watcher} {}", told.err);
         assert!(told.out.len() < 100_000, "{watcher} says {} bytes", told.out.len());
@@ -45,7 +45,7 @@ fn ten_thousand_comments_hide_no_word_and_cost_little() {
          INSERT INTO task_comments (task_id, author, body, created_at)
            SELECT 't_0000000' || (1 + i % 2), 'luna', 'watchbill: heal' || char(10) || hex(zeroblob(2000)), {at} FROM n"
     ));
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         let told = within(&b, 300, watcher, &["-n"]);
         assert_eq!(told.code, 0, "{watcher} {}", told.err);
     }

@@ -24,7 +24,7 @@ fn ids_that_are_paths_statements_or_escapes_are_only_ids() {
             .unwrap();
         b.run_it(&id.replace('\'', "''"), Some(dead_pid()), 900);
         b.crash_loop("t_00000009");
-        for watcher in WATCHERS {
+        for watcher in WATCHERS.iter().copied() {
             let told = b.pass(watcher, &["-v"]);
             let all = format!("{}{}", told.out, told.err);
             assert!(told.code <= 1, "{id:?} {told:?}");
@@ -40,7 +40,7 @@ fn ids_that_are_paths_statements_or_escapes_are_only_ids() {
     // A NUL ends no text of ours early.
     let b = TestBoard::new();
     b.sql("INSERT INTO tasks (id, title, assignee, status, created_at) VALUES ('t_' || char(0) || 'x', 'x', 'luna', 'running', 1)");
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         assert!(b.pass(watcher, &["-v"]).code <= 1);
     }
     for asked in ["t_' OR 1=1", "t_%", "t_../x"] {
@@ -62,7 +62,7 @@ fn a_log_that_imitates_our_words_is_not_our_word() {
     b.add("t_00000009", "ready");
     let before = b.task("t_00000009", "assignee");
     assert!(b.heal(&[]).ok().contains(&format!("{id} reset")), "neither held nor opted out by a log");
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         b.pass(watcher, &[]).ok();
     }
     assert_eq!(
@@ -103,7 +103,7 @@ fn a_secret_in_a_failure_reaches_neither_report_nor_board() {
     let rows =
         "SELECT group_concat(body) FROM (SELECT body FROM task_comments UNION ALL SELECT body FROM tasks)";
     let mut said = String::new();
-    for watcher in WATCHERS {
+    for watcher in WATCHERS.iter().copied() {
         let told = b.pass(watcher, &["-v"]);
         assert!(told.code <= 1, "{told:?}");
         said.push_str(&format!("{}{}", told.out, told.err));

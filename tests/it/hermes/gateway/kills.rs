@@ -2,6 +2,7 @@
 //!
 //! `WATCHBILL_KILLS_MINUTES` says for how long; without it this is left out.
 
+use shared::registry::NAMES as WATCHERS;
 use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,7 +20,6 @@ const TASKS: usize = 40;
 /// after 10 minutes.
 const SOON: &str = "[heal]\ngrace = \"1m\"\nlonely_grace = \"10s\"\nbackoff = \"1m\"\nbackoff_max = \"2m\"
 storm_probe = \"1m\"\nstorm_probe_max = \"2m\"\nmax_resets = 10\nmax_resumes = 25\n";
-const WATCHERS: [&str; 4] = ["heal", "synthesize-distress", "route-blocked", "budget-check"];
 
 /// Numbers that are the same in each run.
 struct Dice(u64);
