@@ -40,6 +40,13 @@ fn says(ran: Ran, word: &str, code: i32) -> (String, String) {
     (said.to_owned(), figures.to_owned())
 }
 
+/// A dispatcher did something just now.
+fn ticks(b: &TestBoard) {
+    b.sql(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'promoted', '{}', unixepoch())",
+    );
+}
+
 /// A task about which a person is asked.
 fn stop(b: &TestBoard, id: &str) {
     b.add(id, "blocked");
@@ -53,6 +60,7 @@ fn stop(b: &TestBoard, id: &str) {
 fn what_is_well_is_one_line_and_nothing_is_written() {
     let b = watched();
     b.add("t_00000001", "ready");
+    ticks(&b);
     let (said, figures) = says(check(&b, &[]), "OK", 0);
     assert_eq!(said, "1 board, 1 open task, nothing needs a person");
     assert_eq!(
@@ -76,6 +84,50 @@ fn work_for_a_person_is_a_warning_and_more_of_it_is_critical() {
     let whole: Value = serde_json::from_str(&check(&b, &["--json"]).out).unwrap();
     assert_eq!((&whole["state"], &whole["exit"]), (&"WARNING".into(), &1.into()));
     assert_eq!(whole["needs_person"], serde_json::json!(["t_00000001", "t_00000002"]));
+}
+
+#[test]
+fn work_that_nobody_starts_is_critical_and_no_page_is_green() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    let (said, _) = says(check(&b, &[]), "CRITICAL", 2);
+    assert!(said.contains("1 ready task waits: no dispatcher holds its lock"), "{said}");
+    let page = b.path().join("report.html");
+    tools::run(&b, &["report", "--html", page.to_str().unwrap()]).ok();
+    let page = fs::read_to_string(page).unwrap();
+    assert!(!page.contains("Nobody") && page.contains("<b>Look</b> at the board itself"), "{page}");
+    assert!(page.find("no dispatcher is seen") < page.find("Needs you"), "what concerns all comes first");
+    ticks(&b);
+    says(check(&b, &[]), "OK", 0);
+}
+
+#[test]
+fn tasks_whose_key_was_refused_are_told_as_one_cause() {
+    let b = watched();
+    let hold = "{\"by\":\"route-blocked\",\"cause\":\"credential\",\"watchbill\":{\"v\":1,\"pass\":\"p\",\"case\":\"provider-hold\",
+        \"cause\":\"credential\",\"because\":\"waits\",\"hold\":{\"owner\":\"route-blocked\",\"cause\":\"credential\",
+        \"key\":\"provider:moon\",\"since\":SINCE,\"next\":UNTIL,\"until\":UNTIL}}}";
+    let hold =
+        hold.replace("SINCE", &(now() - 60).to_string()).replace("UNTIL", &(now() + 3_600).to_string());
+    for id in ["t_00000001", "t_00000002"] {
+        b.add(id, "scheduled");
+        let at = now() - 60;
+        b.sql(&format!(
+            "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('{id}', 'scheduled', '{hold}', {at})"
+        ));
+    }
+    let (said, figures) = says(check(&b, &[]), "WARNING", 1);
+    assert!(
+        said.starts_with("2 tasks need a person (luna: its key was refused, or there was none; 2 tasks"),
+        "{said}"
+    );
+    assert!(figures.starts_with("needs_person=2;"), "{figures}");
+    let told = tools::run(&b, &["report"]).ok();
+    assert_eq!(told.matches("its key was refused").count(), 1, "{told}");
+    assert!(
+        told.contains("$ hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -234,7 +234,7 @@ fn a_pause_and_a_clock_that_is_wrong_are_told() {
 fn who_dispatches_is_told() {
     let b = healthy();
     let later = (now() + 700).to_string();
-    has(&doctor(&b, &["--now", &later]), "dispatcher-absent", &["warning |", "11m ago", "hermes gateway"]);
+    has(&doctor(&b, &["--now", &later]), "dispatcher-absent", &["error |", "11m ago", "hermes gateway"]);
     let held = fs::File::create(b.path().join("kanban/.dispatcher.lock")).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
     let me = format!("process {} holds its lock", std::process::id());
@@ -285,7 +285,7 @@ fn a_gateway_that_is_gone_or_stopped_is_not_alive() {
     has(&doctor(&b, &[]), "dispatcher-stopped", &["error |", &stopped, &format!("kill -9 {pid}")]);
 
     gateway.kill();
-    has(&doctor(&b, &[]), "dispatcher-absent", &["warning |", &format!("(process {pid}) is gone")]);
+    has(&doctor(&b, &[]), "dispatcher-absent", &["error |", &format!("(process {pid}) is gone")]);
     claim(dead_pid());
     has(&doctor(&b, &[]), "dispatcher-alive", &["ok |", "it last did something"]);
 }

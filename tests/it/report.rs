@@ -34,11 +34,11 @@ fn morning() -> TestBoard {
            VALUES ('t_00000003', (SELECT max(id) FROM task_runs), 'blocked',
                    '{{\"reason\":\"which licence <b>?\",\"kind\":\"needs_input\"}}', {at});"
     ));
-    // A person's own block, from long ago.
-    b.add("t_00000004", "blocked");
+    // A person said not now, long ago.
+    b.add("t_00000004", "scheduled");
     let at = now() - 100_000;
     b.sql(&format!(
-        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000004', 'blocked', '{{}}', {at})"
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000004', 'scheduled', '{{}}', {at})"
     ));
     b.sql(&format!("UPDATE task_events SET created_at = {at} WHERE task_id = 't_00000004'"));
     // And one that is well.
@@ -97,13 +97,13 @@ fn a_quiet_night_is_a_quiet_mail() {
         "{said}"
     );
     // What is left alone since before is no reason to write.
-    b.add("t_00000002", "blocked");
+    b.add("t_00000002", "scheduled");
     b.sql(
-        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000002', 'blocked', '{}', unixepoch() - 90000);
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000002', 'scheduled', '{}', unixepoch() - 90000);
          UPDATE task_events SET created_at = unixepoch() - 90000 WHERE task_id = 't_00000002'",
     );
     assert_eq!(ask(&b, &[]).ok(), "");
-    assert!(ask(&b, &["--since", "2d"]).ok().contains("blocked by hand 1d 1h ago"));
+    assert!(ask(&b, &["--since", "2d"]).ok().contains("scheduled by somebody else 1d 1h ago"));
     // Only now somebody must hear of it.
     let wait = ["pause", "--for", "2h", "--reason", "moved"];
     ran(b.command("watchbill").args(wait)).ok();

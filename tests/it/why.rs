@@ -141,7 +141,7 @@ fn what_somebody_said_is_told_as_said() {
     b.sql("UPDATE tasks SET body = 'x\nwatchbill: no-heal' WHERE id = 't_00000006'");
     b.add("t_00000007", "archived");
     for (id, says, kind) in [
-        ("t_00000001", "blocked by hand 10m ago: which licence?", "left_alone"),
+        ("t_00000001", "blocked by hand 10m ago: which licence?", "needs_person"),
         ("t_00000002", "scheduled by somebody else 10m ago: after the release", "left_alone"),
         ("t_00000003", "in triage, blocked again and again for one reason", "due"),
         ("t_00000004", "done, 10m ago", "over"),

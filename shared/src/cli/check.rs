@@ -12,7 +12,7 @@ use crate::board::BoardId;
 use crate::cache::Cache;
 use crate::doctor::{self, Finding, Severity};
 use crate::error::Result;
-use crate::inquiry::{Lens, Summary};
+use crate::inquiry::{Lens, Summary, summary};
 use crate::pass::damage::When;
 use crate::report::printable;
 use crate::watch::acts;
@@ -103,6 +103,8 @@ struct Counts {
     boards: usize,
     open: usize,
     people: Vec<String>,
+    /// The same in words: those that share what they lack as one.
+    said: Vec<String>,
     paused: usize,
     wedged: usize,
     overdue: usize,
@@ -169,8 +171,8 @@ fn people(args: &CheckArgs, counts: &Counts, news: &mut Vec<News>) {
         _ => return,
     };
     let verb = if n == 1 { "task needs" } else { "tasks need" };
-    let some: Vec<&str> = counts.people.iter().take(5).map(String::as_str).collect();
-    let more = if n > some.len() { ", ..." } else { "" };
+    let some: Vec<&str> = counts.said.iter().take(5).map(String::as_str).collect();
+    let more = if counts.said.len() > some.len() { ", ..." } else { "" };
     let what = format!("{n} {verb} a person ({}{more})", some.join(", "));
     news.push(News { state, about: String::new(), what });
 }
@@ -208,22 +210,28 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
                 "board-unreadable" => news.push(about(State::Unknown, f)),
                 "board-split" | "board-damaged" | "dispatcher-stopped" | "dispatcher-wedged"
                 | "board-paused" => news.extend(told(f)),
+                // Without work that waits for one it is no news.
+                "dispatcher-absent" if f.severity == Severity::Error => news.extend(told(f)),
                 _ => {}
             }
         }
         if let Ok(read) = &seen.read {
             counts.open += read.open;
-            counts.people.extend(needing(&lens, &id)?);
+            needing(&lens, &id, counts)?;
         }
     }
     Ok(())
 }
 
-/// Tasks of a board that need a person: those that `report` says need you.
-fn needing(lens: &Lens<'_>, id: &BoardId) -> Result<Vec<String>> {
+/// Counts the tasks of a board that need a person: those that `report` says need you.
+fn needing(lens: &Lens<'_>, id: &BoardId, counts: &mut Counts) -> Result<()> {
     let since = lens.now.plus(-NIGHT);
     let summary = Summary::of(lens.read(id, since)?, since, lens.now);
-    Ok(summary.needs_you.into_iter().map(|e| e.task).collect())
+    let (groups, singles) = summary::together(&summary.needs_you);
+    counts.said.extend(groups.iter().map(|(shared, entries)| summary::heading(shared, entries)));
+    counts.said.extend(singles.into_iter().map(|e| e.task.clone()));
+    counts.people.extend(summary.needs_you.into_iter().map(|e| e.task));
+    Ok(())
 }
 
 fn told(f: &Finding) -> Option<News> {

@@ -47,6 +47,8 @@ pub struct BoardRead {
     pub refused: Option<Error>,
     /// Tasks that are neither done nor archived.
     pub open: usize,
+    /// Tasks that a dispatcher would have started by now.
+    pub waiting: usize,
     /// Its newest event.
     pub newest: Option<Time>,
     /// The last thing its dispatcher is known to have done.
@@ -171,7 +173,12 @@ fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
                 None => format!("no dispatcher holds its lock; {last}"),
             };
             let todo = "start `hermes gateway`, or let cron run `hermes kanban dispatch`: nothing else starts a worker";
-            Finding::warning("dispatcher-absent", &seen.name, what).todo(todo)
+            match read.waiting {
+                0 => Finding::warning("dispatcher-absent", &seen.name, what),
+                1 => Finding::error("dispatcher-absent", &seen.name, format!("1 ready task waits: {what}")),
+                n => Finding::error("dispatcher-absent", &seen.name, format!("{n} ready tasks wait: {what}")),
+            }
+            .todo(todo)
         }
     }
 }

@@ -6,8 +6,10 @@ use serde::Serialize;
 use super::facts::{Facts, Take, Verdict, text};
 use super::stand::{Kind, Stand};
 use crate::board::Status;
+use crate::cause::Cause;
 use crate::distress::shell_word;
 use crate::policy::authorship::our_hold;
+use crate::policy::needs_operator;
 use crate::registry::HEAL;
 use crate::watch;
 
@@ -62,7 +64,15 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             if asks(f) {
                 add("answer its worker first", format!("{hand} comment {id} 'YOUR ANSWER'{author}"));
             }
+            let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind == Kind::NeedsPerson);
+            if let Some(cause) = lacking {
+                let what =
+                    if cause == Cause::Credential { "with another key" } else { "at another provider" };
+                let run = format!("{hand} reassign {id} PROFILE && {hand} unblock {id}");
+                add(&format!("give it to a profile {what}"), run);
+            }
             let to = match stand.kind {
+                _ if lacking == Some(Cause::Credential) => "try it again, once its profile has a new key",
                 _ if our_hold(&f.detail).is_some() => "not wait for the end of its hold",
                 _ => "let it go on",
             };

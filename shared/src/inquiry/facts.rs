@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::board::{Detail, Event, EventKind, Rule, Status, StepAction};
 use crate::distress::is_card;
 use crate::logs::Reading;
-use crate::policy::authorship;
+use crate::policy::{authorship, needs_operator};
 use crate::runtime::Runtime;
 use crate::time::Time;
 
@@ -73,6 +73,8 @@ pub(crate) struct Facts {
     pub(crate) wedged: Option<String>,
     /// Since when its running attempt waits for the first answer of its provider, where that takes long.
     pub(crate) unanswered: Option<Time>,
+    /// Seconds that a card may wait for somebody who takes it.
+    pub(crate) patience: i64,
     /// What every watcher says of it now; empty where nobody was asked.
     pub(crate) takes: Vec<Take>,
 }
@@ -101,6 +103,12 @@ impl Facts {
     /// Its open distress card.
     pub(crate) fn open_card(&self) -> Option<&Detail> {
         self.card.as_ref().filter(|c| !c.task.status.frees_children())
+    }
+
+    /// Its open card, where nobody has taken it for too long, and since when it waits.
+    pub(crate) fn untaken_card(&self) -> Option<(&Detail, Time)> {
+        let card = self.open_card()?;
+        Some((card, needs_operator::untaken(card, self.now, self.patience)?))
     }
 
     /// Whether it is over.

@@ -10,6 +10,7 @@ use super::summary::{Counts, Read};
 use crate::board::{self, BoardId, Detail, EventKind, Mode, Status, Task};
 use crate::cache::Cache;
 use crate::config::Config;
+use crate::config::span::seconds;
 use crate::distress;
 use crate::error::Result;
 use crate::host::Host;
@@ -216,6 +217,7 @@ impl Lens<'_> {
                         runtime: runtime.clone(),
                         wedged: wedged.clone(),
                         unanswered: unanswered(world, &d, self.now),
+                        patience: seconds(self.config.routing.unclaimed),
                         takes: survey.of(&d, self.now),
                         detail: d,
                     });
@@ -231,9 +233,7 @@ const LONG: i64 = 300;
 
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
 fn idle(rows: &[Task], runtime: &Runtime, own_board: bool, now: Time) -> Option<String> {
-    let stands =
-        |t: &&Task| t.status == Status::Ready && t.assignee.is_some() && now.since(t.created_at) > TICKED;
-    let n = rows.iter().filter(|t| !distress::is_card(t)).filter(stands).count();
+    let n = dispatcher::waiting(rows, now);
     let absent = !own_board && runtime.dispatcher == Dispatcher::Absent && n > 0;
     let (tasks, wait) = if n == 1 { ("task", "waits") } else { ("tasks", "wait") };
     absent.then(|| format!("no dispatcher is seen, and {n} ready {tasks} {wait} for one"))

@@ -13,7 +13,7 @@ mod gather;
 mod session;
 mod silence;
 mod stand;
-mod summary;
+pub(crate) mod summary;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -7,6 +7,7 @@ use super::facts::{Facts, Take, Verdict, text};
 use super::session;
 use super::trouble::{self, named};
 use crate::board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
+use crate::cause::Cause;
 use crate::policy::authorship::{self, cause_in, is_ours, our_hold};
 use crate::policy::needs_operator::{self, is_nobodys};
 use crate::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
@@ -79,8 +80,29 @@ pub(crate) fn of(f: &Facts) -> Stand {
             format!("in a state this version does not know ({word}), so it is left alone"),
         ),
     };
+    let stand = beyond_waiting(f, stand);
     let before = || trouble::newest(f, None).map(|t| format!("Before that: {}", t.says()));
     if stand.more.is_some() { stand } else { stand.more(before()) }
+}
+
+/// What waits, but for something that comes only by a person: a key, money, or somebody who takes its card.
+fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
+    if stand.kind != Kind::Waits {
+        return stand;
+    }
+    if let Some(cause) = needs_operator::lacking(&f.detail) {
+        let profile = f.detail.task.assignee.as_deref().unwrap_or("its profile");
+        let mend = match cause {
+            Cause::Credential => format!("Put a working key into the configuration of {profile}: one task tries it then"),
+            _ => "It is tried again by itself; only money or a new quota helps, or a profile at another provider".into(),
+        };
+        let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));
+        return Stand { kind: Kind::NeedsPerson, more: Some(more), ..stand };
+    }
+    let Some((card, since)) = f.untaken_card() else { return stand };
+    let id = &card.task.id;
+    let says = format!("{}; nobody has taken card {id} for {}", stand.says, ago(f, since));
+    Stand { kind: Kind::NeedsPerson, says, ..stand }
 }
 
 /// A living worker of which a person was told, as long as that stands.
@@ -279,7 +301,7 @@ fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
         }
         let says = format!("blocked by hand {when} ago: {reason}");
         let alone = || "Only a person lifts that, and nobody else is asked".to_owned();
-        return Stand::new(Kind::LeftAlone, says).more(due.or_else(|| Some(alone())));
+        return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(alone())));
     };
     let who = run.profile.as_deref().unwrap_or("somebody");
     let who = match kind {

@@ -5,15 +5,22 @@ pub(crate) mod html;
 pub(crate) mod text;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::advice::{self, Command};
 use super::deeds::{self, Deed};
 use super::facts::Facts;
 use super::stand::{self, Kind};
+use super::trouble;
 use crate::board::Status;
+use crate::cause::Cause;
+use crate::logs::LogEnd;
+use crate::policy::needs_operator;
 use crate::quote;
 use crate::time::Time;
 
+/// So many tasks that share what they lack are told together.
+const TOGETHER: usize = 2;
 /// Most characters of a line that was made of somebody's words.
 const MAX_LINE: usize = 400;
 
@@ -71,6 +78,59 @@ pub(crate) struct Entry {
     pub(crate) deeds: Vec<Deed>,
     /// The likeliest thing a person would run.
     pub(crate) command: Option<Command>,
+    /// What it shares with others, which are told together.
+    pub(crate) shared: Option<Shared>,
+}
+
+/// What a provider refuses to several tasks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Shared {
+    /// The provider or its host; where a key was refused, the profile that has it.
+    pub(crate) at: String,
+    pub(crate) cause: Cause,
+}
+
+impl Shared {
+    /// By the hold of a task, else by its open card.
+    pub(super) fn of(f: &Facts) -> Option<Shared> {
+        let d = &f.detail;
+        let (trail, cause) = needs_operator::held_for(d)?;
+        let text = |key: &str| trail.get(key).and_then(Value::as_str);
+        let key = || trail.get("hold")?.get("key")?.as_str()?.strip_prefix("provider:")?.split(" (").next();
+        let profile = || text("profile").or(d.task.assignee.as_deref());
+        let host = || match &f.reading.end {
+            LogEnd::Ended(e) => e.endpoint_host.as_deref(),
+            _ => None,
+        };
+        let at = match cause {
+            Cause::Credential => profile(),
+            _ => text("provider").or_else(key).or_else(|| text("place")).or_else(host).or_else(profile),
+        };
+        Some(Shared { at: quote::line(at?, 80), cause }).filter(|s| s.cause.lies_with_provider())
+    }
+}
+
+/// Entries that share something, in the order of their first ones. Fewer than [`TOGETHER`] are told one by one.
+pub(crate) fn together(all: &[Entry]) -> (Vec<(&Shared, Vec<&Entry>)>, Vec<&Entry>) {
+    let mut groups: Vec<(&Shared, Vec<&Entry>)> = Vec::new();
+    for e in all {
+        let Some(shared) = &e.shared else { continue };
+        match groups.iter_mut().find(|(of, _)| *of == shared) {
+            Some((_, entries)) => entries.push(e),
+            None => groups.push((shared, vec![e])),
+        }
+    }
+    groups.retain(|(_, entries)| entries.len() >= TOGETHER);
+    let single = |e: &&Entry| !groups.iter().any(|(of, _)| Some(*of) == e.shared.as_ref());
+    let singles = all.iter().filter(single).collect();
+    (groups, singles)
+}
+
+/// What is said once of all of a group: `moon: a quota or the money at its provider was used up; 11 tasks, the next try at 02:09`.
+pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
+    let next = entries.iter().filter_map(|e| e.until).min();
+    let next = next.map_or_else(String::new, |at| format!(", the next try at {}", at.local_clock()));
+    format!("{}: {}; {} tasks{next}", shared.at, trouble::plain(shared.cause), entries.len())
 }
 
 /// What was read of one board.
@@ -164,6 +224,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         due: stand.kind == Kind::Due,
         deeds: deeds.into_iter().map(|d| Deed { because: line(&d.because), ..d }).collect(),
         command,
+        shared: Shared::of(f).filter(|_| matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due)),
     };
     (stand.kind, entry)
 }

@@ -8,6 +8,7 @@ use super::{advice, deeds, trouble};
 use crate::board::{Detail, Event, Kin, Status};
 use crate::cause::Cause;
 use crate::logs::{Evidence, LogEnd, Reading};
+use crate::policy::needs_operator;
 use crate::policy::testing::{NOW, ago, detail, event, run};
 use crate::runtime::{Dispatcher, Runtime};
 
@@ -33,6 +34,7 @@ fn facts(detail: Detail) -> Facts {
         },
         wedged: None,
         unanswered: None,
+        patience: 1_800,
         takes: Vec::new(),
     }
 }
@@ -90,7 +92,7 @@ fn a_block_says_who_lifts_it() {
     let by_hand = event("blocked", 600, json!({"reason": "which licence?"}));
     stands(
         &task(Status::Blocked, vec![by_hand.clone()]),
-        Kind::LeftAlone,
+        Kind::NeedsPerson,
         "blocked by hand 10m ago: which licence?",
         Some("Only a person lifts that, and nobody else is asked"),
     );
@@ -286,12 +288,61 @@ fn one_pass_is_one_deed_and_only_ours_are() {
     assert!(all.iter().all(deeds::Deed::helps));
 }
 
+/// A task of luna that is held for this cause.
+fn held(cause: &str) -> Facts {
+    let hold = json!({"cause": cause, "key": "provider:moon (moon.example)", "until": NOW.plus(600).0});
+    let mut f =
+        task(Status::Scheduled, vec![ours("scheduled", 60, "route-blocked", "x", json!({"hold": hold}))]);
+    f.detail.task.assignee = Some("luna".into());
+    f
+}
+
+#[test]
+fn what_a_person_alone_can_give_needs_one() {
+    for (cause, kind, at) in [
+        ("credential", Kind::NeedsPerson, "luna"),
+        ("quota", Kind::NeedsPerson, "moon"),
+        ("rate_limit", Kind::Waits, "moon"),
+    ] {
+        let f = held(cause);
+        assert_eq!(stand::of(&f).kind, kind, "{cause}");
+        let shared = crate::inquiry::summary::Shared::of(&f).unwrap();
+        assert_eq!((shared.at.as_str(), shared.cause.as_str()), (at, cause));
+        let budget = needs_operator::waits(&f.detail).is_some();
+        assert_eq!(budget, kind == Kind::NeedsPerson, "budget-check says the same of {cause}");
+    }
+    assert!(stand::of(&held("credential")).more.unwrap().starts_with("Put a working key into"));
+    // A card that nobody takes: after its time, and not before somebody could.
+    for (status, seconds, kind) in [
+        (Status::Ready, 1_799, Kind::Waits),
+        (Status::Ready, 1_800, Kind::NeedsPerson),
+        (Status::Running, 9_000, Kind::Waits),
+        (Status::Scheduled, 9_000, Kind::Waits),
+    ] {
+        let mut f = held("rate_limit");
+        let mut card = detail("t_0000caf1", status.clone());
+        (card.events, card.task.created_at) = (vec![event("promoted", seconds, json!({}))], ago(9_000));
+        f.card = Some(card);
+        let stand = stand::of(&f);
+        assert_eq!(stand.kind, kind, "{status} {seconds}");
+        assert_eq!(
+            stand.says.contains("nobody has taken card t_0000caf1 for 30m"),
+            kind == Kind::NeedsPerson
+        );
+    }
+}
+
 #[test]
 fn commands_are_whole_and_fit_the_state() {
     let runs =
         |f: &Facts| -> Vec<String> { advice::of(f, &stand::of(f)).into_iter().map(|c| c.run).collect() };
     let blocked = task(Status::Blocked, vec![event("blocked", 60, json!({}))]);
-    assert_eq!(runs(&blocked), ["hermes kanban unblock t_00000001", "board show t_00000001"]);
+    let packet = "heal --print-packet t_00000001";
+    assert_eq!(runs(&blocked), ["hermes kanban unblock t_00000001", packet, "board show t_00000001"]);
+    // Unblocked under the same key it is refused again.
+    let move_it = "hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001";
+    assert_eq!(advice::of(&held("credential"), &stand::of(&held("credential")))[0].run, move_it);
+    assert_eq!(runs(&held("rate_limit"))[0], "hermes kanban unblock t_00000001");
     let mut f = task(Status::Running, vec![]);
     (f.paused, f.flags) = (Some("paused".into()), " --board night".into());
     f.takes = vec![take("heal", acts("requeue"), None)];
@@ -343,7 +394,7 @@ mod summary {
     fn night() -> Vec<Facts> {
         let requeued = |n| ours("reclaimed", n, "heal", "dead-worker", json!({}));
         let ended = event("completed", 300, json!({}));
-        let hold = json!({"cause": "quota", "until": NOW.plus(600).0});
+        let hold = json!({"cause": "rate_limit", "until": NOW.plus(600).0});
         let mut card = named("t_00000006", task(Status::Blocked, vec![event("blocked", 60, json!({}))]));
         card.detail.task.title = "[BLOCKED] t_00000003 rate_limited".into();
         vec![
@@ -362,7 +413,7 @@ mod summary {
                 ),
             ),
             card,
-            named("t_00000007", task(Status::Blocked, vec![event("blocked", 90_000, json!({}))])),
+            named("t_00000007", task(Status::Scheduled, vec![event("scheduled", 90_000, json!({}))])),
             named("t_00000008", task(Status::Ready, vec![])),
         ]
     }
@@ -388,6 +439,33 @@ mod summary {
         assert!(said.contains("requeued ×2 (for a reason); now done"), "{said}");
         let page = html::page(&[s]);
         assert!(page.contains("&lt;b&gt;") && !page.contains("(resume-cap): <b>"), "{page}");
+    }
+
+    #[test]
+    fn what_shares_a_cause_is_told_once() {
+        let of = |id: &str, cause: &str| named(id, held(cause));
+        let s = read(vec![
+            of("t_00000001", "quota"),
+            of("t_00000002", "quota"),
+            of("t_00000003", "credential"),
+            of("t_00000004", "rate_limit"),
+            of("t_00000005", "rate_limit"),
+        ]);
+        let said = text::lines(&s, false);
+        let until = NOW.plus(600).local_clock();
+        let quota = format!(
+            "  moon: a quota or the money at its provider was used up; 2 tasks, the next try at {until}\n"
+        );
+        assert_eq!(said.matches(&quota).count(), 1, "{said}");
+        let limit = format!("  moon: its provider limited requests; 2 tasks, the next try at {until}\n");
+        assert!(said.find("waiting\n") < said.find(&limit), "{said}");
+        assert!(said.contains("    t_00000002 Count the lanterns\n"), "{said}");
+        assert!(!said.contains("luna: its key"), "one alone is told as it is: {said}");
+        assert_eq!(said.matches("$ hermes kanban reassign t_00000001 PROFILE && ").count(), 1, "{said}");
+        assert_eq!(said.matches("$ hermes kanban reassign").count(), 2, "{said}");
+        let page = html::page(&[Summary { findings: vec!["no dispatcher".into()], ..read(Vec::new()) }]);
+        assert!(!page.contains("Nobody") && page.contains("<b>Look</b>"), "{page}");
+        assert!(html::page(&[read(Vec::new())]).contains("<b>Nobody</b> is needed"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Whether a dispatcher works on a board, by what it wrote there of late.
 
-use crate::board::Event;
-use crate::board::EventKind;
+use crate::board::{Event, EventKind, Status, Task};
 use crate::config::span::seconds;
+use crate::distress::is_card;
 use crate::policy::World;
 use crate::runtime::{Dispatcher, Runtime, gateway};
 use crate::time::Time;
@@ -11,6 +11,13 @@ use crate::time::Time;
 pub(crate) const MAX_TICKS: u32 = 4_000;
 /// A dispatcher that did something within these seconds is taken for alive.
 pub(crate) const TICKED: i64 = 600;
+
+/// How many tasks of these have been ready for somebody for so long that a dispatcher would have started them. Cards do not count.
+pub(crate) fn waiting(rows: &[Task], now: Time) -> usize {
+    let stands =
+        |t: &&Task| t.status == Status::Ready && t.assignee.is_some() && now.since(t.created_at) > TICKED;
+    rows.iter().filter(|t| !is_card(t)).filter(stands).count()
+}
 
 /// Events that only a dispatcher's tick writes, or a hand that does its work.
 const TICKS: [EventKind; 12] = [

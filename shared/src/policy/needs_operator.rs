@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::board::{Detail, Event, EventKind, Run, Status, hermes};
+use crate::cause::Cause;
 use crate::policy::authorship;
 use crate::registry::HEAL;
 use crate::time::Time;
@@ -23,6 +24,11 @@ pub(crate) fn waits(d: &Detail) -> Option<(String, Option<Time>)> {
         let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or_default();
         return Some((format!("{}: {because}", key(e).unwrap_or_default()), Some(e.at)));
     }
+    if let Some(cause) = lacking(d) {
+        let what = if cause == Cause::Credential { "a new key" } else { "money or a new quota" };
+        let why = format!("{cause}: it is held, and only {what} or another profile helps");
+        return Some((why, authorship::our_hold(d).map(|(e, _)| e.at)));
+    }
     if d.task.status != Status::Blocked || !hermes::is_sticky(&d.events) || !d.cards.is_empty() {
         return None;
     }
@@ -31,6 +37,36 @@ pub(crate) fn waits(d: &Detail) -> Option<(String, Option<Time>)> {
     let said = [text("cause"), text("reason")].into_iter().flatten().collect::<Vec<_>>().join(": ");
     let why = if said.is_empty() { "blocked, and nobody says why".to_owned() } else { said };
     Some((why, block.map(|e| e.at)))
+}
+
+/// What holds a task, by our hold, else by the step that tied it to its open card: the trail of that step, and the cause.
+pub(crate) fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
+    let trail = match authorship::our_hold(d) {
+        Some((e, _)) => e.trail()?,
+        None => {
+            let ours = d.events.iter().rev().filter(|e| authorship::is_ours(e)).filter_map(Event::trail);
+            let is_tied = |trail: &&Value| {
+                let card = trail.get("card").and_then(Value::as_str);
+                card.is_some_and(|card| d.cards.iter().any(|open| open == card))
+            };
+            ours.into_iter().find(is_tied)?
+        }
+    };
+    let of_hold = || authorship::cause_in(trail.get("hold")?);
+    Some((trail, authorship::cause_in(trail).or_else(of_hold)?))
+}
+
+/// Why a task that is held or has an open card needs a person all the same: its key was refused, or a quota or the money at its
+/// provider is used up. A watcher that knew another profile for it would have moved it.
+pub(crate) fn lacking(d: &Detail) -> Option<Cause> {
+    held_for(d).map(|(_, cause)| cause).filter(|cause| matches!(cause, Cause::Credential | Cause::Quota))
+}
+
+/// Since when a card waits for somebody to take it, where that is longer than `patience` seconds.
+pub(crate) fn untaken(card: &Detail, now: Time, patience: i64) -> Option<Time> {
+    let turn = card.events.iter().rev().find(|e| authorship::is_turn(e)).map(|e| e.at);
+    let since = turn.unwrap_or(card.task.created_at);
+    (card.task.status == Status::Ready && now.since(since) >= patience).then_some(since)
 }
 
 /// What `heal` told a person of a living worker, or of a host that starts none, as long as it stands: nothing happened to the task

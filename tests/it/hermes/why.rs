@@ -46,7 +46,7 @@ fn what_it_says_of_real_rows_is_so_and_what_it_offers_works() {
     home.hermes(&["block", &task, "which grammar?"]).ok();
     let said = why(&home, &task);
     assert!(said["says"].as_str().unwrap().contains("blocked by hand"), "nobody worked on it: {said}");
-    assert_eq!(said["kind"], "left_alone");
+    assert_eq!(said["kind"], "needs_person");
     take(&home, &said, "hermes kanban unblock");
     assert_eq!(home.task(&task, "status"), "ready");
 

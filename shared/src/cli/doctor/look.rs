@@ -16,7 +16,7 @@ use crate::error::{Kind, Result};
 use crate::metrics;
 use crate::pass::damage::{self, When};
 use crate::pass::{self, Tools};
-use crate::policy::dispatcher::{TICKED, is_tick};
+use crate::policy::dispatcher::{self, TICKED, is_tick};
 use crate::runtime::Dispatcher;
 use crate::runtime::gateway;
 use crate::timers::{self, By, Owner, Places, SESSIONS, Starter, WATCHED};
@@ -117,7 +117,7 @@ fn damaged(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Option<String> {
 fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
     let mut board = board::open(id, Mode::Look, tools.config.board.busy_timeout)?;
     let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
-    let open = board.glance(&Status::OPEN)?.len();
+    let rows = board.glance(&Status::OPEN)?;
     let events = board.events(tools.pass.now.plus(-BACK), MAX_EVENTS)?;
     let runtime = runtime::of(id, is_own, tools.host);
     let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
@@ -127,7 +127,8 @@ fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
         shape,
         is_own,
         refused,
-        open,
+        open: rows.len(),
+        waiting: dispatcher::waiting(&rows, tools.pass.now),
         newest: events.iter().map(|(_, e)| e.at).max(),
         gone: gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e))).map(|g| g.pid),
         stopped: matches!(runtime.dispatcher, Dispatcher::Alive(pid) if tools.host.is_stopped(pid)),

@@ -24,18 +24,22 @@ pub(crate) fn page(boards: &[Summary]) -> String {
 fn board(s: &Summary) -> String {
     let parts = [
         head(s),
+        unseen(s),
         section("Needs you", &s.needs_you, s.now, "Nothing waits for a person's word.", told),
         section("Waiting", &s.waiting, s.now, "Nothing waits.", told),
         section("Healed", &s.healed, s.now, "No task needed help.", healed),
         section("Left alone, and why", &s.left_alone, s.now, "Nothing was left alone.", told),
-        unseen(s),
     ];
     format!("<div class=\"board\">\n{}</div>\n", parts.concat())
 }
 
 fn head(s: &Summary) -> String {
     let needs = match s.needs_you.len() {
-        0 => "<li class=\"good\"><b>Nobody</b> is needed</li>".to_owned(),
+        // What was found of the board itself, or could not be looked at, is no good news.
+        0 if s.findings.is_empty() && s.unknown.is_empty() => {
+            "<li class=\"good\"><b>Nobody</b> is needed</li>".to_owned()
+        }
+        0 => "<li class=\"bad\"><b>Look</b> at the board itself</li>".to_owned(),
         1 => "<li class=\"bad\"><b>1</b> needs you</li>".to_owned(),
         n => format!("<li class=\"bad\"><b>{n}</b> need you</li>"),
     };
@@ -104,5 +108,5 @@ fn unseen(s: &Summary) -> String {
         return String::new();
     }
     let lines = s.findings.iter().chain(&s.unknown).take(MAX_ENTRIES).map(|l| quoted(l, 400));
-    plain_section("Also", &list("plain", lines))
+    plain_section("The board itself", &list("plain", lines))
 }

@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::{Entry, Summary};
+use super::{Entry, Summary, heading, together};
 use crate::report::printable;
 use crate::time::words;
 
 /// Most entries of one list.
 const MAX_ENTRIES: usize = 40;
+/// Most tasks below the line that is said of all of them.
+const MAX_GROUPED: usize = 10;
 
 /// The lines. With `verbose` also what was left alone before, what is behind each entry, and one line where all is well.
 pub(crate) fn lines(s: &Summary, verbose: bool) -> String {
@@ -27,8 +29,8 @@ pub(crate) fn lines(s: &Summary, verbose: bool) -> String {
     for unknown in &s.unknown {
         let _ = writeln!(out, "? {}", printable(unknown));
     }
-    list(&mut out, "needs you", s.needs_you.iter(), |e| told(e, verbose, true));
-    list(&mut out, "waiting", s.waiting.iter(), |e| told(e, verbose, false));
+    grouped(&mut out, "needs you", &s.needs_you, |e| told(e, verbose, true));
+    grouped(&mut out, "waiting", &s.waiting, |e| told(e, verbose, false));
     list(&mut out, "healed", s.healed.iter(), healed);
     let news = s.left_alone.iter().filter(|e| verbose || s.is_news(e));
     list(&mut out, "left alone", news, |e| told(e, verbose, false));
@@ -57,6 +59,26 @@ fn head(s: &Summary) -> String {
     format!("{said}{beside}")
 }
 
+/// A list in which tasks that share what they lack stand below one line.
+fn grouped(out: &mut String, name: &str, all: &[Entry], lines: impl Fn(&Entry) -> Vec<String>) {
+    let (groups, singles) = together(all);
+    if groups.is_empty() {
+        return list(out, name, singles.into_iter(), lines);
+    }
+    let _ = writeln!(out, "\n{name}");
+    for (shared, entries) in groups {
+        let _ = writeln!(out, "  {}", printable(&heading(shared, &entries)));
+        for line in entries.first().map(|e| lines(e)).into_iter().flatten().skip(1) {
+            let _ = writeln!(out, "      {}", printable(&line));
+        }
+        for e in entries.iter().take(MAX_GROUPED) {
+            let _ = writeln!(out, "    {}", printable(&format!("{} {}", e.task, e.title)));
+        }
+        rest(out, entries.len(), MAX_GROUPED);
+    }
+    entries(out, singles, lines);
+}
+
 fn list<'a>(
     out: &mut String,
     name: &str,
@@ -68,14 +90,22 @@ fn list<'a>(
         return;
     }
     let _ = writeln!(out, "\n{name}");
+    entries(out, all, lines);
+}
+
+fn entries(out: &mut String, all: Vec<&Entry>, lines: impl Fn(&Entry) -> Vec<String>) {
     for e in all.iter().take(MAX_ENTRIES) {
         let _ = writeln!(out, "  {}", printable(&format!("{} {}", e.task, e.title)));
         for line in lines(e) {
             let _ = writeln!(out, "      {}", printable(&line));
         }
     }
-    if all.len() > MAX_ENTRIES {
-        let _ = writeln!(out, "  and {} more", all.len() - MAX_ENTRIES);
+    rest(out, all.len(), MAX_ENTRIES);
+}
+
+fn rest(out: &mut String, all: usize, shown: usize) {
+    if all > shown {
+        let _ = writeln!(out, "  and {} more", all - shown);
     }
 }
 
