@@ -112,7 +112,7 @@ fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &
                 codes.push(0);
             }
             Err(e) => {
-                let _ = say(&mut std::io::stderr().lock(), '3', "budget-check", &e.to_string());
+                let _ = say(&mut std::io::stderr().lock(), '3', BUDGET_CHECK, &e.to_string());
                 boards.push(json!({
                     "board": id.name(), "path": id.path, "exit": e.kind.code(), "tasks": [], "error": e.to_string(),
                 }));
@@ -123,7 +123,7 @@ fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &
     watcher::known(only, &knows)?;
     if common.json {
         let report = json!({
-            "schema": SCHEMA, "program": "budget-check", "version": version, "now": here.now, "boards": boards,
+            "schema": SCHEMA, "program": BUDGET_CHECK, "version": version, "now": here.now, "boards": boards,
         });
         print_json(&report)?;
     } else if !common.quiet {

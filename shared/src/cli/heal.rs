@@ -107,7 +107,7 @@ fn as_json(config: &Config, version: &str) -> String {
     };
     let checks: Vec<Value> = Check::ALL.into_iter().map(one).collect();
     let whole = json!({
-        "schema": "watchbill.checks/1", "program": "heal", "version": version, "allow_stop": config.heal.allow_stop,
+        "schema": "watchbill.checks/1", "program": HEAL, "version": version, "allow_stop": config.heal.allow_stop,
         "checks": checks,
     });
     format!("{whole:#}\n")

@@ -7,6 +7,7 @@ use super::session::ailment;
 use crate::board::{Event, EventKind, Run};
 use crate::cause::{self, Cause};
 use crate::logs::{Evidence, LogEnd, SignalKind};
+use crate::registry::HEAL;
 use crate::time::{Time, words};
 
 /// What went wrong.
@@ -63,7 +64,7 @@ pub(crate) fn newest(f: &Facts, but: Option<&str>) -> Option<Trouble> {
         return Some(of_log(f, run, e));
     }
     let deeds = deeds::of(&f.detail.events);
-    let tells = |d: &&Deed| Some(d.pass.as_str()) != but && (d.cause.is_some() || d.by == "heal");
+    let tells = |d: &&Deed| Some(d.pass.as_str()) != but && (d.cause.is_some() || d.by == HEAL);
     let deed = deeds.iter().rev().find(tells);
     let run = f.detail.runs.iter().filter(|r| is_bad(r)).max_by_key(|r| (r.ended_at, r.id));
     let ended = run.and_then(|r| r.ended_at);

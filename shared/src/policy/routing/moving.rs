@@ -13,10 +13,8 @@ use crate::policy::routing::router::{Ask, Router, Target};
 use crate::policy::worktree_note::{TreeNote, TreeNotes};
 use crate::provider::Id;
 use crate::quote;
+use crate::registry::ROUTE_BLOCKED;
 use crate::time::Time;
-
-/// The owner of a hold that routing ends.
-pub(crate) const OWNER: &str = "route-blocked";
 
 /// What Hermes writes when a goal-mode worker comes to no end: a sticky block of its own, whatever the reason.
 pub(crate) const GOAL: &str = "Goal-mode worker exhausted its turn budget";
@@ -246,7 +244,7 @@ impl Scribe<'_> {
 /// A hold's own record: who ends it, why, since when, and when.
 pub(crate) fn hold(word: &str, provider: &Id, since: Time, until: Time) -> Value {
     json!({
-        "owner": OWNER, "cause": word, "key": format!("provider:{provider}"), "since": since.0, "next": until.0,
+        "owner": ROUTE_BLOCKED, "cause": word, "key": format!("provider:{provider}"), "since": since.0, "next": until.0,
         "until": until.0,
     })
 }

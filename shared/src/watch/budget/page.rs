@@ -19,6 +19,7 @@ use crate::policy::attempts::tally::resets;
 use crate::policy::routing::router::Router;
 use crate::policy::{authorship, needs_operator};
 use crate::provider::ledger::News;
+use crate::registry::HEAL;
 use crate::time::Time;
 
 /// Most resets, moves and reassignments shown: the newest.
@@ -164,7 +165,7 @@ fn what(e: &Event) -> Option<&'static str> {
     let ours = authorship::is_ours(e);
     match e.kind {
         EventKind::Escalated if ours => Some("escalated"),
-        _ if e.by() == Some("heal") && (says("reset") || says("uncounted")) => Some("reset"),
+        _ if e.by() == Some(HEAL) && (says("reset") || says("uncounted")) => Some("reset"),
         EventKind::Scheduled if ours => Some("held"),
         EventKind::Assigned if ours => Some("moved"),
         EventKind::Assigned if e.payload.get("source").is_none() => Some("reassigned"),

@@ -26,6 +26,7 @@ use crate::policy::attempts::worker::fared;
 use crate::policy::attempts::{ended, session};
 use crate::policy::authorship;
 use crate::quote;
+use crate::registry::HEAL;
 use crate::time::Time;
 use crate::tree::state::{Drift, Method, TreeState, drift};
 
@@ -318,7 +319,7 @@ fn over_cap(died: i64) -> String {
 /// The packet at a reset, where the attempt left anything that is worth telling: one that never began did not.
 pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
     let packet = packet(t, &Warnings::default());
-    if packet.is_blank() { Vec::new() } else { hermes::commented("heal", &packet::render(&packet)) }
+    if packet.is_blank() { Vec::new() } else { hermes::commented(HEAL, &packet::render(&packet)) }
 }
 
 // The attempts whose parts of the log are kept are enough to be over any cap.
@@ -430,5 +431,5 @@ fn autopsy(v: &Vitals, run: Option<&Run>) -> Autopsy {
 
 /// The same as the comment of a step.
 pub(super) fn told(t: &TaskSeen, warnings: &Warnings) -> Vec<Change> {
-    hermes::commented("heal", &packet::render(&packet(t, warnings)))
+    hermes::commented(HEAL, &packet::render(&packet(t, warnings)))
 }

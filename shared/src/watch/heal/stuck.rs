@@ -197,7 +197,7 @@ impl Rules<'_> {
         );
         self.step(t, verb, |trail| {
             let mut changes = hermes::unblocked(d, trail);
-            changes.extend(hermes::commented("heal", &note));
+            changes.extend(hermes::commented(HEAL, &note));
             changes.extend(resume::told_if_any(t));
             changes
         })
@@ -390,7 +390,7 @@ impl Rules<'_> {
                     and kept the dispatcher from starting this task.";
         self.step(t, verb, |trail| {
             let mut changes = hermes::guard_cleared(d, trail);
-            changes.extend(hermes::commented("heal", note));
+            changes.extend(hermes::commented(HEAL, note));
             changes
         })
     }
