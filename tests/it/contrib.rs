@@ -30,9 +30,12 @@ fn programs() -> Vec<String> {
     bins.map(|b| b.split('"').nth(1).unwrap().to_owned()).collect()
 }
 
-/// Those of them that are started by a timer.
+/// Those of them that are started by a timer: every watcher of the registry.
 fn watchers() -> Vec<String> {
-    programs().into_iter().filter(|p| p != "board" && p != "coord" && p != "watchbill").collect()
+    let watchers: Vec<String> = shared::registry::NAMES.iter().map(ToString::to_string).collect();
+    let missing: Vec<_> = watchers.iter().filter(|name| !programs().contains(name)).collect();
+    assert!(missing.is_empty(), "no [[bin]] in the manifest: {missing:?}");
+    watchers
 }
 
 #[test]

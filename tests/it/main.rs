@@ -39,6 +39,8 @@ mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod limits; // providers that refuse for hours, beside a dispatcher that only sees that a pid is gone
 mod match_log; // what is read out of a log, line by line
 mod metrics; // what a pass leaves for Prometheus
+#[cfg(feature = "real")]
+mod newcomer; // a fifth watcher, added to a copy of the sources
 mod own_folder; // a board without Hermes whose tasks are worked on in git worktrees
 mod packet; // where a worker says it stands, and what is left of that for its successor
 #[cfg(feature = "real")]
