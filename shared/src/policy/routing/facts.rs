@@ -140,11 +140,15 @@ pub(crate) fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Re
     sightings.extend(events.iter().filter_map(|(task, e)| of_event(task, e)));
     let theirs = details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event(&d.task.id, e)));
     sightings.extend(theirs);
+    // What a pass finds out of the tasks it looks at counts at once: the provider of an attempt that did not end well is doubted.
+    let ended = details.iter().filter_map(|d| d.newest_run()).filter(|run| run.ended_at.is_some());
+    let failed = ended.filter(|run| run.outcome.as_deref() != Some("completed"));
+    let doubted: BTreeSet<Id> = failed.map(|run| provider_of(run, &profiles)).collect();
     // Of one that nobody doubts, and that nothing was sent to, nobody asks how its attempts fare.
     let matters = |run: &Run| {
         let id = provider_of(run, &profiles);
         sightings.iter().any(|s| s.news != News::Good && (s.profile == run.profile || s.id.is_same(&id)))
-            || sent.iter().any(|s| s.id.is_same(&id))
+            || sent.iter().map(|s| &s.id).chain(&doubted).any(|doubted| doubted.is_same(&id))
     };
     let lasting = answered::answered(world, &runs, matters, now)?;
     sightings.extend(lasting.into_iter().map(|(task, run)| Sighting {
