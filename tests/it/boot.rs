@@ -5,6 +5,7 @@
 
 mod package; // the Debian package: installed, upgraded, removed with its timers on
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -137,6 +138,14 @@ fn hurry(folder: &str) -> String {
     )
 }
 
+/// What README says to write into the drop-in of each system unit, for anna and her board.
+fn drop_in() -> String {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let (_, block) = readme.split_once(".service.d/override.conf").unwrap();
+    let block = block.split("```ini\n").nth(1).unwrap().split("```").next().unwrap();
+    block.replace("agents", "anna")
+}
+
 /// System units as README has them put there by hand, for anna and her board.
 fn by_hand(m: &Machine) {
     let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/systemd");
@@ -149,9 +158,10 @@ fn by_hand(m: &Machine) {
     assert!(unpack.wait().unwrap().success());
     m.root(&format!(
         "{} for w in {WATCHERS}; do mkdir -p /etc/systemd/system/watchbill-$w.service.d
-         printf '[Service]\\nUser=anna\\nEnvironment=HERMES_HOME=/home/anna/.hermes\\nReadWritePaths=/home/anna/.hermes\\n' > /etc/systemd/system/watchbill-$w.service.d/override.conf; done
+         printf '%s' '{}' > /etc/systemd/system/watchbill-$w.service.d/override.conf; done
          systemctl daemon-reload; systemctl enable -q --now watchbill-{{heal,synthesize-distress,route-blocked,budget-check}}.timer",
-        hurry("/etc/systemd/system")
+        hurry("/etc/systemd/system"),
+        drop_in()
     ));
 }
 

@@ -43,6 +43,13 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     if let Some(take) = f.takes.iter().find(|t| acts(t) && watch::acts(t.watcher)) {
         add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
     }
+    // Unblocked as it is, it would meet the same refusal.
+    let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind == Kind::NeedsPerson);
+    if let Some(cause) = lacking {
+        let what = if cause == Cause::Credential { "with another key" } else { "at another provider" };
+        let run = format!("{hand} reassign {id} PROFILE && {hand} unblock {id}");
+        add(&format!("give it to a profile {what}"), run);
+    }
     if let Some(card) = f.open_card() {
         let card = shell_word(&card.task.id);
         add("read the card that asks about it", format!("{hand} show {card}"));
@@ -63,13 +70,6 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         Status::Blocked | Status::Scheduled => {
             if asks(f) {
                 add("answer its worker first", format!("{hand} comment {id} 'YOUR ANSWER'{author}"));
-            }
-            let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind == Kind::NeedsPerson);
-            if let Some(cause) = lacking {
-                let what =
-                    if cause == Cause::Credential { "with another key" } else { "at another provider" };
-                let run = format!("{hand} reassign {id} PROFILE && {hand} unblock {id}");
-                add(&format!("give it to a profile {what}"), run);
             }
             let to = match stand.kind {
                 _ if lacking == Some(Cause::Credential) => "try it again, once its profile has a new key",

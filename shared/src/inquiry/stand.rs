@@ -93,7 +93,9 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
     if let Some(cause) = needs_operator::lacking(&f.detail) {
         let profile = f.detail.task.assignee.as_deref().unwrap_or("its profile");
         let mend = match cause {
-            Cause::Credential => format!("Put a working key into the configuration of {profile}: one task tries it then"),
+            Cause::Credential => format!(
+                "Put a working key into the configuration of {profile} and unblock it, or give it to a profile with another key"
+            ),
             _ => "It is tried again by itself; only money or a new quota helps, or a profile at another provider".into(),
         };
         let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));

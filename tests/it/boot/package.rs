@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Machine, all_passed, hurry};
+use super::{Machine, all_passed, drop_in, hurry};
 use crate::support::{program, ran};
 
 /// The package of this version in `folder`.
@@ -77,9 +77,10 @@ fn installed_upgraded_and_removed_with_its_timers_on() {
     m.root("rm /etc/default/watchbill");
     m.root(&format!(
         "{} for w in heal synthesize-distress route-blocked budget-check; do mkdir -p /etc/systemd/system/watchbill-$w.service.d
-         printf '[Service]\\nUser=anna\\nEnvironment=HERMES_HOME=/home/anna/.hermes\\nReadWritePaths=/home/anna/.hermes\\n' > /etc/systemd/system/watchbill-$w.service.d/override.conf
+         printf '%s' '{}' > /etc/systemd/system/watchbill-$w.service.d/override.conf
          systemctl enable -q --now watchbill-$w.timer; done",
-        hurry("/etc/systemd/system")
+        hurry("/etc/systemd/system"),
+        drop_in()
     ));
     let _ = m.until("anna", "watchbill timers status", all_passed);
     m.root("dpkg -i /root/1.1.deb");

@@ -321,3 +321,12 @@ mod real {
         assert_ne!(check(text.trim_end()).code, 0, "a last line without an end is refused");
     }
 }
+
+#[test]
+fn the_package_describes_itself_in_lines_that_lintian_takes() {
+    let manifest = text("Cargo.toml");
+    let said =
+        manifest.split("extended-description = \"\"\"\n").nth(1).unwrap().split("\"\"\"").next().unwrap();
+    let long: Vec<&str> = said.lines().filter(|line| line.chars().count() > 79).collect();
+    assert!(!said.is_empty() && long.is_empty(), "{long:#?}");
+}
