@@ -137,6 +137,11 @@ fn watchers_that_do_not_come_are_critical() {
     let (said, figures) = says(check(&b, &["--now", &later]), "CRITICAL", 2);
     assert!(said.starts_with("heal, synthesize-distress, route-blocked: its last pass was 7m ago"), "{said}");
     assert!(figures.contains(" overdue=3;"), "{figures}");
+    // The lines are in the crontab, and no cron runs them.
+    let status = |args: &[&str]| tools::run(&b, &[&["timers", "status"], args].concat());
+    let late = status(&["--now", &later]);
+    assert_eq!((late.code, late.out.matches("(overdue)").count()), (1, 3), "{late:?}");
+    assert_eq!(status(&[]).code, 0);
     fs::remove_file(b.path().join("crontab")).unwrap();
     let (said, _) = says(check(&b, &[]), "CRITICAL", 2);
     assert!(said.starts_with("heal, synthesize-distress, route-blocked: nothing starts it"), "{said}");
