@@ -87,7 +87,9 @@ pub(crate) fn of(f: &Facts) -> Stand {
 
 /// What waits, but for something that comes only by a person: a key, money, or somebody who takes its card.
 fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
-    if stand.kind != Kind::Waits {
+    // A hold that is over ends with the next pass, unless no watcher says so: its card is open then.
+    let waits = stand.kind == Kind::Waits || (stand.kind == Kind::Due && due(f).is_none());
+    if !waits {
         return stand;
     }
     if let Some(cause) = needs_operator::lacking(&f.detail) {
@@ -96,7 +98,7 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
             Cause::Credential => format!(
                 "Put a working key into the configuration of {profile} and unblock it, or give it to a profile with another key"
             ),
-            _ => "It is tried again by itself; only money or a new quota helps, or a profile at another provider".into(),
+            _ => "Only money or a new quota helps: unblock it then, or give it to a profile at another provider".into(),
         };
         let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));
         return Stand { kind: Kind::NeedsPerson, more: Some(more), ..stand };

@@ -126,10 +126,10 @@ pub(crate) fn together(all: &[Entry]) -> (Vec<(&Shared, Vec<&Entry>)>, Vec<&Entr
     (groups, singles)
 }
 
-/// What is said once of all of a group: `moon: a quota or the money at its provider was used up; 11 tasks, the next try at 02:09`.
+/// What is said once of all of a group: `moon: a quota or the money at its provider was used up; 11 tasks, the first hold ends at 02:09`.
 pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
     let next = entries.iter().filter_map(|e| e.until).min();
-    let next = next.map_or_else(String::new, |at| format!(", the next try at {}", at.local_clock()));
+    let next = next.map_or_else(String::new, |at| format!(", the first hold ends at {}", at.local_clock()));
     format!("{}: {}; {} tasks{next}", shared.at, trouble::plain(shared.cause), entries.len())
 }
 

@@ -312,6 +312,12 @@ fn what_a_person_alone_can_give_needs_one() {
         assert_eq!(budget, kind == Kind::NeedsPerson, "budget-check says the same of {cause}");
     }
     assert!(stand::of(&held("credential")).more.unwrap().starts_with("Put a working key into"));
+    // Nor does it come by the end of a hold that no watcher ends.
+    let mut over = held("quota");
+    over.now = NOW.plus(900);
+    assert_eq!(stand::of(&over).kind, Kind::NeedsPerson);
+    over.takes = vec![take("route-blocked", acts("probe"), None)];
+    assert_eq!(stand::of(&over).kind, Kind::Due);
     // A card that nobody takes: after its time, and not before somebody could.
     for (status, seconds, kind) in [
         (Status::Ready, 1_799, Kind::Waits),
@@ -454,10 +460,11 @@ mod summary {
         let said = text::lines(&s, false);
         let until = NOW.plus(600).local_clock();
         let quota = format!(
-            "  moon: a quota or the money at its provider was used up; 2 tasks, the next try at {until}\n"
+            "  moon: a quota or the money at its provider was used up; 2 tasks, the first hold ends at {until}\n"
         );
         assert_eq!(said.matches(&quota).count(), 1, "{said}");
-        let limit = format!("  moon: its provider limited requests; 2 tasks, the next try at {until}\n");
+        let limit =
+            format!("  moon: its provider limited requests; 2 tasks, the first hold ends at {until}\n");
         assert!(said.find("waiting\n") < said.find(&limit), "{said}");
         assert!(said.contains("    t_00000002 Count the lanterns\n"), "{said}");
         assert!(!said.contains("luna: its key"), "one alone is told as it is: {said}");
