@@ -76,13 +76,14 @@ fn tree() -> PathBuf {
     tree
 }
 
-/// The programs of that copy, in the folder in which everything else is built too: libraries of others are there already.
+/// The programs of that copy, in a folder of its own: cargo names what it builds by the path inside the workspace, so that beside
+/// the real sources one would be taken for the other.
 fn built() -> PathBuf {
     let tree = tree();
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("newcomer-target");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--locked", "--bin", "newcomer", "--bin", "newcomers-watchbill", "--target-dir"]);
-    let done = cargo.arg(target).current_dir(tree).stdin(Stdio::null()).output().unwrap();
+    let done = cargo.arg(&target).current_dir(tree).stdin(Stdio::null()).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     target.join("debug")
 }
