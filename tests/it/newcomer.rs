@@ -65,13 +65,9 @@ fn tree() -> PathBuf {
     let job = format!("\n{}\n", job.replace("heal", "newcomer"));
     write(&tree, crontab, &(jobs + &job), crontab);
 
-    // Other names, so that nothing in the folder of what is built here is replaced.
+    let program = "[[bin]]\nname = \"newcomer\"\npath = \"bins/newcomer/main.rs\"\n\n";
     let manifest = fs::read_to_string(tree.join("Cargo.toml")).unwrap();
-    let manifest = manifest.replace(
-        "[[bin]]\nname = \"watchbill\"\n",
-        "[[bin]]\nname = \"newcomer\"\npath = \"bins/newcomer/main.rs\"\n\n[[bin]]\nname = \"newcomers-watchbill\"\n",
-    );
-    let manifest = manifest.replace("default-run = \"watchbill\"\n", "");
+    let manifest = manifest.replacen("[[bin]]\n", &format!("{program}[[bin]]\n"), 1);
     write(&tree, "Cargo.toml", &manifest, "Cargo.toml");
     tree
 }
@@ -82,7 +78,7 @@ fn built() -> PathBuf {
     let tree = tree();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("newcomer-target");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--locked", "--bin", "newcomer", "--bin", "newcomers-watchbill", "--target-dir"]);
+    cargo.args(["build", "--locked", "--bin", "newcomer", "--bin", "watchbill", "--target-dir"]);
     let done = cargo.arg(&target).current_dir(tree).stdin(Stdio::null()).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     target.join("debug")
@@ -98,7 +94,7 @@ fn a_fifth_watcher_is_one_folder_and_one_line() {
         let mut command = Command::new(bin.join(program));
         ran(command.env_clear().envs(b.environment()).current_dir(b.path()).stdin(Stdio::null()).args(args))
     };
-    let watchbill = |args: &[&str]| run("newcomers-watchbill", args);
+    let watchbill = |args: &[&str]| run("watchbill", args);
     let db = b.db.to_str().unwrap();
 
     // The command line: a program by itself, a subcommand, and a name under which the one executable can be started.
@@ -107,7 +103,7 @@ fn a_fifth_watcher_is_one_folder_and_one_line() {
     let line = listed.lines().find(|l| l.trim_start().starts_with("newcomer ")).expect(&listed);
     assert!(line.ends_with("Look at every open task and do nothing"), "{line}");
     let link = b.path().join("newcomer");
-    std::os::unix::fs::symlink(bin.join("newcomers-watchbill"), &link).unwrap();
+    std::os::unix::fs::symlink(bin.join("watchbill"), &link).unwrap();
     let mut linked = Command::new(link);
     let said = ran(linked.env_clear().envs(b.environment()).args(["--json", "--db", db])).json();
     assert_eq!((&said["program"], &said["boards"][0]["exit"]), (&json!("newcomer"), &json!(0)));

@@ -1,11 +1,10 @@
 //! What a person can run, ready to be copied. Pure.
 
-use crate::board::{EventKind, StepAction};
 use serde::Serialize;
 
 use super::facts::{Facts, Take, Verdict, text};
 use super::stand::{Kind, Stand};
-use crate::board::Status;
+use crate::board::{EventKind, Status, StepAction};
 use crate::cause::Cause;
 use crate::distress::shell_word;
 use crate::policy::authorship::our_hold;

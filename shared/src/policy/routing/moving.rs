@@ -276,18 +276,21 @@ pub(crate) fn is_ours_to_move(d: &Detail) -> bool {
     }
 }
 
+/// Whether an event stopped a task for good or set it free again.
+fn stops_or_frees(e: &Event) -> bool {
+    matches!(
+        e.kind,
+        EventKind::Blocked
+            | EventKind::GaveUp
+            | EventKind::Unblocked
+            | EventKind::Promoted
+            | EventKind::PromotedManual
+    )
+}
+
 /// The newest event that stopped a task for good or set it free again.
 pub(crate) fn newest_stop(d: &Detail) -> Option<&Event> {
-    d.events.iter().rev().find(|e| {
-        matches!(
-            e.kind,
-            EventKind::Blocked
-                | EventKind::GaveUp
-                | EventKind::Unblocked
-                | EventKind::Promoted
-                | EventKind::PromotedManual
-        )
-    })
+    d.events.iter().rev().find(|e| stops_or_frees(e))
 }
 
 /// Whether a block is no person's word: the breaker's own, the one a worker's hand wrote with its card, or what Hermes
@@ -315,17 +318,7 @@ pub(crate) fn is_ours_to_unblock(d: &Detail) -> bool {
 /// Whether a task was blocked already, by an event before this one.
 fn is_second_block(d: &Detail, block: &Event) -> bool {
     let at = d.events.iter().rposition(|e| e == block).unwrap_or(0);
-    let before = d.events[..at].iter().rev().find(|e| {
-        matches!(
-            e.kind,
-            EventKind::Blocked
-                | EventKind::GaveUp
-                | EventKind::Unblocked
-                | EventKind::Promoted
-                | EventKind::PromotedManual
-                | EventKind::Claimed
-        )
-    });
+    let before = d.events[..at].iter().rev().find(|e| stops_or_frees(e) || e.kind == EventKind::Claimed);
     before.is_some_and(|e| e.kind == EventKind::Blocked)
 }
 

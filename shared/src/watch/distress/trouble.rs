@@ -34,9 +34,20 @@ pub(super) enum Verdict {
     Fine,
 }
 
-/// Kinds of events after which a task stands differently.
-const TURNS: [EventKind; 19] = [
+/// Kinds of events with which an attempt ends badly.
+const FAILURES: [EventKind; 8] = [
     EventKind::GaveUp,
+    EventKind::Crashed,
+    EventKind::ProtocolViolation,
+    EventKind::RateLimited,
+    EventKind::TimedOut,
+    EventKind::SpawnFailed,
+    EventKind::Stale,
+    EventKind::Reclaimed,
+];
+
+/// Kinds of events after which a task stands differently, besides the failures.
+const TURNS: [EventKind; 11] = [
     EventKind::Blocked,
     EventKind::BlockLoopDetected,
     EventKind::DependencyWait,
@@ -48,25 +59,6 @@ const TURNS: [EventKind; 19] = [
     EventKind::Status,
     EventKind::Specified,
     EventKind::Decomposed,
-    EventKind::Crashed,
-    EventKind::ProtocolViolation,
-    EventKind::RateLimited,
-    EventKind::TimedOut,
-    EventKind::SpawnFailed,
-    EventKind::Stale,
-    EventKind::Reclaimed,
-];
-
-/// Kinds of events with which an attempt ends badly.
-const FAILURES: [EventKind; 8] = [
-    EventKind::GaveUp,
-    EventKind::Crashed,
-    EventKind::ProtocolViolation,
-    EventKind::RateLimited,
-    EventKind::TimedOut,
-    EventKind::SpawnFailed,
-    EventKind::Stale,
-    EventKind::Reclaimed,
 ];
 
 /// Seconds that the tries of a worker may take after it waited for its provider by itself, until it says that it waits again.
@@ -99,8 +91,13 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn newest(&self, kinds: &[EventKind]) -> Option<&Event> {
-        self.d.events.iter().rev().find(|e| kinds.contains(&e.kind))
+    /// The newest event after which the task stands differently.
+    fn newest_turn(&self) -> Option<&Event> {
+        self.newest(|kind| TURNS.contains(kind) || FAILURES.contains(kind))
+    }
+
+    fn newest(&self, is_wanted: impl Fn(&EventKind) -> bool) -> Option<&Event> {
+        self.d.events.iter().rev().find(|e| is_wanted(&e.kind))
     }
 
     fn run(&self) -> Option<&Run> {
@@ -118,7 +115,7 @@ impl Case<'_> {
             EventKind::Claimed,
             EventKind::Status,
         ];
-        match self.newest(&turns) {
+        match self.newest(|kind| turns.contains(kind)) {
             Some(e) if e.kind == EventKind::GaveUp => self.gave_up(e),
             Some(e) if e.kind == EventKind::Blocked => self.sticky(e),
             _ if self.d.is_truncated => {
@@ -253,7 +250,7 @@ impl Case<'_> {
             return self.jammed();
         }
         let Some(run) = self.run().filter(|r| r.ended_at.is_some()) else { return Verdict::Fine };
-        let turn = self.newest(&TURNS);
+        let turn = self.newest_turn();
         let failed = |e: &Event| FAILURES.contains(&e.kind) || e.kind == EventKind::Promoted;
         // Unblocked, reassigned or promoted by hand since: whoever did it wants it tried.
         let tried_again = self.d.events.iter().rposition(|e| FAILURES.contains(&e.kind)).is_some_and(|at| {
@@ -321,7 +318,7 @@ impl Case<'_> {
 
     /// A worker's wait for something nobody does.
     fn todo(&self) -> Verdict {
-        let Some(event) = self.newest(&TURNS).filter(|e| e.kind == EventKind::DependencyWait) else {
+        let Some(event) = self.newest_turn().filter(|e| e.kind == EventKind::DependencyWait) else {
             return Verdict::Fine;
         };
         if let Some(parent) = self.d.parents.iter().find(|p| !p.status.frees_children()) {
@@ -336,7 +333,7 @@ impl Case<'_> {
 
     /// Blocked for the same reason twice: Hermes sends it to triage and says nothing (hermes-agent #75444, #79728).
     fn triage(&self) -> Verdict {
-        let Some(event) = self.newest(&TURNS).filter(|e| e.kind == EventKind::BlockLoopDetected) else {
+        let Some(event) = self.newest_turn().filter(|e| e.kind == EventKind::BlockLoopDetected) else {
             return Verdict::Fine;
         };
         let kind = event.payload.get("kind").and_then(Value::as_str).or(self.d.task.block_kind.as_deref());
