@@ -173,6 +173,14 @@ fn what_cannot_be_known_is_unknown() {
     let (said, _) = says(ran(command.env("HERMES_HOME", nowhere.path())), "UNKNOWN", 3);
     assert!(said.contains("no board found"), "{said}");
     assert_eq!(check(&b, &["--nonsense"]).code, 3, "not 2, which would be critical");
+    // More stands still than is looked at: among the rest may be what needs a person.
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
+        INSERT INTO tasks (id, title, assignee, status, created_at)
+          SELECT printf('t_%08x', i), 'Wait', 'luna', 'scheduled', unixepoch() FROM n";
+    let crowded = watched();
+    crowded.sql(many);
+    let (said, _) = says(check(&crowded, &[]), "UNKNOWN", 3);
+    assert!(said.contains("default: 1 more tasks were not looked at"), "{said}");
     // What is known to be bad goes first.
     fs::remove_file(b.path().join("crontab")).unwrap();
     says(check(&b, &["--db", "/no/such.db"]), "CRITICAL", 2);

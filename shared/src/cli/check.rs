@@ -24,7 +24,7 @@ const MAX_SAID: usize = 900;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes, as monitoring plugins have them:\n  0   OK\n  1   WARNING: more tasks than -w need a person, a pause is in force, or a pass could not do everything\n  2   CRITICAL: more tasks than -c need a person, a watcher is overdue or failed, nothing starts it, the dispatcher is wedged or stopped, or a board is split or damaged\n  3   UNKNOWN: a board cannot be read, or wrong usage"
+    after_help = "Exit codes, as monitoring plugins have them:\n  0   OK\n  1   WARNING: more tasks than -w need a person, a pause is in force, or a pass could not do everything\n  2   CRITICAL: more tasks than -c need a person, a watcher is overdue or failed, nothing starts it, the dispatcher is wedged or stopped, none is seen and ready work waits, or a board is split or damaged\n  3   UNKNOWN: a board cannot be read, or not all of its tasks could be looked at, or wrong usage"
 )]
 pub(super) struct CheckArgs {
     /// WARNING where more tasks than this need a person
@@ -217,16 +217,19 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
         }
         if let Ok(read) = &seen.read {
             counts.open += read.open;
-            needing(&lens, &id, counts)?;
+            needing(&lens, &id, counts, news)?;
         }
     }
     Ok(())
 }
 
-/// Counts the tasks of a board that need a person: those that `report` says need you.
-fn needing(lens: &Lens<'_>, id: &BoardId, counts: &mut Counts) -> Result<()> {
+/// Counts the tasks of a board that need a person: those that `report` says need you. What could not be looked at may need one, too.
+fn needing(lens: &Lens<'_>, id: &BoardId, counts: &mut Counts, news: &mut Vec<News>) -> Result<()> {
     let since = lens.now.plus(-NIGHT);
-    let summary = Summary::of(lens.read(id, since)?, since, lens.now);
+    let read = lens.read(id, since)?;
+    let unseen = |what: &String| News { state: State::Unknown, about: id.name(), what: what.clone() };
+    news.extend(read.unknown.iter().map(unseen));
+    let summary = Summary::of(read, since, lens.now);
     let (groups, singles) = summary::together(&summary.needs_you);
     counts.said.extend(groups.iter().map(|(shared, entries)| summary::heading(shared, entries)));
     counts.said.extend(singles.into_iter().map(|e| e.task.clone()));

@@ -130,11 +130,10 @@ impl Lens<'_> {
         let rows = board.glance(&Status::OPEN)?;
         let events = board.events(since, MAX_EVENTS)?;
         let mut unknown: Vec<String> = survey.failures();
-        if u32::try_from(events.len()).unwrap_or(u32::MAX) >= MAX_EVENTS {
-            unknown.push(format!(
-                "only the newest {MAX_EVENTS} events were read: what was done before them is not told"
-            ));
-        }
+        let is_cut = u32::try_from(events.len()).unwrap_or(u32::MAX) >= MAX_EVENTS;
+        let cut = is_cut.then(|| {
+            format!("only the newest {MAX_EVENTS} events were read: what was done before them is not told")
+        });
         let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
         chosen.extend(events.iter().filter(|(_, e)| authorship::is_ours(e)).map(|(task, _)| task.clone()));
         let stands = |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage);
@@ -159,6 +158,7 @@ impl Lens<'_> {
             facts,
             findings,
             unknown,
+            cut,
             counts: Counts {
                 done: done.iter().filter(|t| t.status == Status::Done && !distress::is_card(t)).count(),
                 running: count(Status::Running),

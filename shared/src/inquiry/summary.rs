@@ -140,14 +140,17 @@ pub(crate) struct Read {
     pub(crate) paused: Option<String>,
     pub(crate) facts: Vec<Facts>,
     pub(crate) findings: Vec<String>,
+    /// What could not be looked at, and why: among it may be tasks that need a person.
     pub(crate) unknown: Vec<String>,
+    /// Said where not all of what was done could be read.
+    pub(crate) cut: Option<String>,
     pub(crate) counts: Counts,
 }
 
 impl Summary {
     /// Sorts what was read into the lists.
     pub(crate) fn of(read: Read, since: Time, now: Time) -> Summary {
-        let Read { board, path, paused, facts, findings, unknown, counts } = read;
+        let Read { board, path, paused, facts, findings, unknown, cut, counts } = read;
         let mut s = Summary {
             board,
             path,
@@ -159,7 +162,7 @@ impl Summary {
             healed: Vec::new(),
             left_alone: Vec::new(),
             findings: Vec::new(),
-            unknown: unknown.iter().map(|u| quote::line(u, MAX_LINE)).collect(),
+            unknown: unknown.iter().chain(&cut).map(|u| quote::line(u, MAX_LINE)).collect(),
             counts,
         };
         // A card is told with the task it is about.

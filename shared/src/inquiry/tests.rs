@@ -318,6 +318,13 @@ fn what_a_person_alone_can_give_needs_one() {
     assert_eq!(stand::of(&over).kind, Kind::NeedsPerson);
     over.takes = vec![take("route-blocked", acts("probe"), None)];
     assert_eq!(stand::of(&over).kind, Kind::Due);
+    // What runs is held by nothing: with a refused key, too, a living worker waits for its card.
+    let of = json!({"by": "synthesize-distress", "watchbill": {"card": "t_0000caf1", "cause": "credential"}});
+    let mut tied = detail("t_00000001", Status::Todo);
+    (tied.events, tied.cards) = (vec![event("linked", 60, of)], vec!["t_0000caf1".into()]);
+    assert_eq!(needs_operator::lacking(&tied), Some(Cause::Credential));
+    tied.task.status = Status::Running;
+    assert_eq!(needs_operator::lacking(&tied), None);
     // A card that nobody takes: after its time, and not before somebody could.
     for (status, seconds, kind) in [
         (Status::Ready, 1_799, Kind::Waits),
@@ -387,6 +394,7 @@ mod summary {
             // What is about one of the tasks is told there.
             findings,
             unknown: Vec::new(),
+            cut: None,
             counts,
         };
         Summary::of(read, ago(43_200), NOW)

@@ -57,8 +57,12 @@ pub(crate) fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
 }
 
 /// Why a task that is held or has an open card needs a person all the same: its key was refused, or a quota or the money at its
-/// provider is used up. A watcher that knew another profile for it would have moved it.
+/// provider is used up. A watcher that knew another profile for it would have moved it. `None` while it runs, since nothing holds
+/// it then.
 pub(crate) fn lacking(d: &Detail) -> Option<Cause> {
+    if d.task.status == Status::Running {
+        return None;
+    }
     held_for(d).map(|(_, cause)| cause).filter(|cause| matches!(cause, Cause::Credential | Cause::Quota))
 }
 
