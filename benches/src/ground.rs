@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use shared::base::time::Time;
 use shared::board::sqlite::SqliteBoard;
 use shared::board::{BoardId, Mode};
-use shared::time::Time;
 use testkit::generate::{Sizes, generate};
 
 use crate::passes::programs;

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result, anyhow};
 use rusqlite::Connection;
-use shared::time::Time;
+use shared::base::time::Time;
 
 use crate::ground::{Board, Ground};
 use crate::run::Sample;

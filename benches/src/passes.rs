@@ -1,7 +1,7 @@
 //! What a pass that only looks costs, beside the floor under it and beside Hermes.
 
 use anyhow::Result;
-use shared::registry::NAMES as WATCHERS;
+use shared::base::registry::NAMES as WATCHERS;
 use testkit::generate::Sizes;
 
 use crate::count;
@@ -132,8 +132,8 @@ pub(crate) fn counts(ground: &Ground, boards: &[Board], report: &mut Report) -> 
         largest = largest.max(mib);
     }
     let mb = 1e6 / 1_048_576.0;
-    let why = "watchbill holds all programs, with SQLite, an HTTP client, completions and units, and is built for speed";
-    report.known("each program at most 8 MB (7.63 MiB)", (8.0 * mb, 13.1 * mb), largest, " MiB", why);
+    let why = "watchbill holds all programs, with SQLite, an HTTP client, completions and units";
+    report.known("each program at most 8 MB (7.63 MiB)", (8.0 * mb, 13.0 * mb), largest, " MiB", why);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use shared::registry::NAMES as WATCHERS;
+use shared::base::registry::NAMES as WATCHERS;
 use testkit::crowd;
 use testkit::generate::{Sizes, generate};
 

@@ -153,7 +153,7 @@ _board() {
             return 0
             ;;
         board__subcmd__add)
-            opts="-v -q -h --body --body-file --assignee --workspace --priority --parent --key --max-retries --concern --in-scope --out-of-scope --max-files --iterations --time-budget --cost-budget --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --body --body-file --assignee --force --workspace --priority --parent --key --max-retries --concern --in-scope --out-of-scope --max-files --iterations --time-budget --cost-budget --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -247,7 +247,7 @@ _board() {
             return 0
             ;;
         board__subcmd__block)
-            opts="-v -q -h --type --completed --needs --cannot-touch --kind --run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --type --completed --needs --cannot-touch --kind --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -305,7 +305,7 @@ _board() {
             return 0
             ;;
         board__subcmd__claim)
-            opts="-v -q -h --worker --pid --ttl --log --workspace --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --worker --pid --ttl --log --workspace --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -359,7 +359,7 @@ _board() {
             return 0
             ;;
         board__subcmd__comment)
-            opts="-v -q -h --author --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --author --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -397,7 +397,7 @@ _board() {
             return 0
             ;;
         board__subcmd__complete)
-            opts="-v -q -h --result --summary --metadata --run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --result --summary --metadata --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -447,7 +447,7 @@ _board() {
             return 0
             ;;
         board__subcmd__heartbeat)
-            opts="-v -q -h --note --ttl --run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --note --ttl --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -731,16 +731,12 @@ _board() {
             return 0
             ;;
         board__subcmd__init)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --board --hermes-root --verbose --quiet --now --db --config --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --db)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --board)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -749,11 +745,15 @@ _board() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --config)
+                --now)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --now)
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -765,7 +765,7 @@ _board() {
             return 0
             ;;
         board__subcmd__link)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -799,7 +799,7 @@ _board() {
             return 0
             ;;
         board__subcmd__list)
-            opts="-v -q -h --status --assignee --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --status --assignee --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -841,7 +841,7 @@ _board() {
             return 0
             ;;
         board__subcmd__packet)
-            opts="-v -q -h --mission --plan --verified --step --next --blockers --run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --mission --plan --verified --step --next --blockers --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -903,7 +903,7 @@ _board() {
             return 0
             ;;
         board__subcmd__protocol)
-            opts="-v -q -h --skill --db --board --hermes-root --config --json --verbose --quiet --now --help worker orchestrator"
+            opts="-v -q -h --skill --db --board --hermes-root --config --verbose --quiet --now --json --help worker orchestrator"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -937,7 +937,7 @@ _board() {
             return 0
             ;;
         board__subcmd__reassign)
-            opts="-v -q -h --reason --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --reason --force --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -975,7 +975,7 @@ _board() {
             return 0
             ;;
         board__subcmd__run)
-            opts="-v -q -h --assignee --ttl --log --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --assignee --ttl --log --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1021,7 +1021,7 @@ _board() {
             return 0
             ;;
         board__subcmd__show)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1055,7 +1055,7 @@ _board() {
             return 0
             ;;
         board__subcmd__unblock)
-            opts="-v -q -h --reason --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --reason --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -109,7 +109,7 @@ _coord() {
             return 0
             ;;
         coord__subcmd__abort)
-            opts="-v -q -h --reason --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --reason --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -201,7 +201,7 @@ _coord() {
             return 0
             ;;
         coord__subcmd__events)
-            opts="-v -q -h --since --limit --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --since --limit --server --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -373,7 +373,7 @@ _coord() {
             return 0
             ;;
         coord__subcmd__message)
-            opts="-v -q -h --agent --recover --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --agent --recover --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -415,7 +415,7 @@ _coord() {
             return 0
             ;;
         coord__subcmd__notify)
-            opts="-v -q -h --from --level --wake --no-wake --type --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --from --level --wake --no-wake --type --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -465,7 +465,7 @@ _coord() {
             return 0
             ;;
         coord__subcmd__spawn)
-            opts="-v -q -h --task --runtime --branch --name --title --agent --prompt --parent --repo --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --task --runtime --branch --name --title --agent --prompt --parent --repo --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -539,7 +539,7 @@ _coord() {
             return 0
             ;;
         coord__subcmd__status)
-            opts="-v -q -h --parent --active --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --parent --active --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -23,12 +23,20 @@ _heal() {
 
     case "${cmd}" in
         heal)
-            opts="-n -v -q -h -V --dry-run --task --plan --facts --metrics --db --board --hermes-root --config --json --verbose --quiet --now --list-checks --print-packet --print-prompt --help --version"
+            opts="-n -v -q -h -V --list-checks --print-packet --print-prompt --dry-run --task --plan --facts --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --print-packet)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --print-prompt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --task)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -62,14 +70,6 @@ _heal() {
                     return 0
                     ;;
                 --now)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --print-packet)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --print-prompt)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,18 +1,18 @@
-complete -c heal -l task -d 'Look at this task only' -r
+complete -c heal -l print-packet -d 'Print the resume packet of the next attempt at a task, and write nothing' -r
+complete -c heal -l print-prompt -d 'Print the whole prompt of the next attempt: the task\'s text, then the resume packet' -r
+complete -c heal -l task -d 'Check only this task: its id, with or without t_, the start of its id, or words of its title' -r
 complete -c heal -l plan -d 'Apply the steps of a plan made by --dry-run --json, under the same guards' -r -F
-complete -c heal -l facts -d 'Decide on what an earlier pass saw (from --json -v), and change nothing' -r -F
-complete -c heal -l metrics -d 'Leave what came of this pass in this file (*.prom), for the textfile collector of node_exporter' -r -F
-complete -c heal -l db -d 'Use this board file and no other (may be repeated)' -r -F
-complete -c heal -l board -d 'Use this board of the Hermes root (may be repeated) [default: all of them]' -r
-complete -c heal -l hermes-root -d 'Hermes root [default: as Hermes itself finds it from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
-complete -c heal -l config -d 'Configuration file, instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
-complete -c heal -l now -d 'Take this as the present time (RFC 3339 or epoch seconds)' -r
-complete -c heal -l print-packet -d 'Show what the next attempt at a task would be told, and write nothing' -r
-complete -c heal -l print-prompt -d 'Show the whole prompt of the next attempt: the task\'s own text, then what it would be told' -r
-complete -c heal -s n -l dry-run -d 'Look and say what would be done, and change nothing'
+complete -c heal -l facts -d 'Decide from the data of an earlier pass (its --json -v output), and change nothing' -r -F
+complete -c heal -l metrics -d 'Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter' -r -F
+complete -c heal -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c heal -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
+complete -c heal -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
+complete -c heal -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
+complete -c heal -l now -d 'Use this as the current time (RFC 3339 or epoch seconds); a change then needs --db' -r
+complete -c heal -l list-checks -d 'List every health check: its rule, its default action, and its configured action'
+complete -c heal -s n -l dry-run -d 'Print what would be done, and change nothing'
 complete -c heal -l json -d 'Print one JSON object'
-complete -c heal -s v -l verbose -d 'Also say what was left alone, and why'
+complete -c heal -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c heal -s q -l quiet -d 'Print errors only'
-complete -c heal -l list-checks -d 'Show every health check: its rule, what is done by default, and what is done here'
 complete -c heal -s h -l help -d 'Print help'
 complete -c heal -s V -l version -d 'Print version'

@@ -40,8 +40,17 @@ _watchbill() {
             watchbill,help)
                 cmd="watchbill__subcmd__help"
                 ;;
+            watchbill,init)
+                cmd="watchbill__subcmd__init"
+                ;;
             watchbill,match)
                 cmd="watchbill__subcmd__match"
+                ;;
+            watchbill,notify)
+                cmd="watchbill__subcmd__notify"
+                ;;
+            watchbill,page)
+                cmd="watchbill__subcmd__page"
                 ;;
             watchbill,pause)
                 cmd="watchbill__subcmd__pause"
@@ -57,6 +66,12 @@ _watchbill() {
                 ;;
             watchbill,route-blocked)
                 cmd="watchbill__subcmd__route__subcmd__blocked"
+                ;;
+            watchbill,run)
+                cmd="watchbill__subcmd__run"
+                ;;
+            watchbill,status)
+                cmd="watchbill__subcmd__status"
                 ;;
             watchbill,synthesize-distress)
                 cmd="watchbill__subcmd__synthesize__subcmd__distress"
@@ -241,8 +256,17 @@ _watchbill() {
             watchbill__subcmd__help,help)
                 cmd="watchbill__subcmd__help__subcmd__help"
                 ;;
+            watchbill__subcmd__help,init)
+                cmd="watchbill__subcmd__help__subcmd__init"
+                ;;
             watchbill__subcmd__help,match)
                 cmd="watchbill__subcmd__help__subcmd__match"
+                ;;
+            watchbill__subcmd__help,notify)
+                cmd="watchbill__subcmd__help__subcmd__notify"
+                ;;
+            watchbill__subcmd__help,page)
+                cmd="watchbill__subcmd__help__subcmd__page"
                 ;;
             watchbill__subcmd__help,pause)
                 cmd="watchbill__subcmd__help__subcmd__pause"
@@ -258,6 +282,12 @@ _watchbill() {
                 ;;
             watchbill__subcmd__help,route-blocked)
                 cmd="watchbill__subcmd__help__subcmd__route__subcmd__blocked"
+                ;;
+            watchbill__subcmd__help,run)
+                cmd="watchbill__subcmd__help__subcmd__run"
+                ;;
+            watchbill__subcmd__help,status)
+                cmd="watchbill__subcmd__help__subcmd__status"
                 ;;
             watchbill__subcmd__help,synthesize-distress)
                 cmd="watchbill__subcmd__help__subcmd__synthesize__subcmd__distress"
@@ -347,7 +377,7 @@ _watchbill() {
 
     case "${cmd}" in
         watchbill)
-            opts="-h -V --help --version heal synthesize-distress route-blocked budget-check board coord demo match providers why report doctor timers check pause unpause replay undo help"
+            opts="-h -V --help --version heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause replay undo board coord help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -395,7 +425,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__add)
-            opts="-v -q -h --body --body-file --assignee --workspace --priority --parent --key --max-retries --concern --in-scope --out-of-scope --max-files --iterations --time-budget --cost-budget --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --body --body-file --assignee --force --workspace --priority --parent --key --max-retries --concern --in-scope --out-of-scope --max-files --iterations --time-budget --cost-budget --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -489,7 +519,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__block)
-            opts="-v -q -h --type --completed --needs --cannot-touch --kind --run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --type --completed --needs --cannot-touch --kind --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -547,7 +577,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__claim)
-            opts="-v -q -h --worker --pid --ttl --log --workspace --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --worker --pid --ttl --log --workspace --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -601,7 +631,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__comment)
-            opts="-v -q -h --author --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --author --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -639,7 +669,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__complete)
-            opts="-v -q -h --result --summary --metadata --run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --result --summary --metadata --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -689,7 +719,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__heartbeat)
-            opts="-v -q -h --note --ttl --run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --note --ttl --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -973,16 +1003,12 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__init)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --board --hermes-root --verbose --quiet --now --db --config --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --db)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --board)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -991,11 +1017,15 @@ _watchbill() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --config)
+                --now)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --now)
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1007,7 +1037,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__link)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1041,7 +1071,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__list)
-            opts="-v -q -h --status --assignee --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --status --assignee --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1083,7 +1113,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__packet)
-            opts="-v -q -h --mission --plan --verified --step --next --blockers --run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --mission --plan --verified --step --next --blockers --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1145,7 +1175,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__protocol)
-            opts="-v -q -h --skill --db --board --hermes-root --config --json --verbose --quiet --now --help worker orchestrator"
+            opts="-v -q -h --skill --db --board --hermes-root --config --verbose --quiet --now --json --help worker orchestrator"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1179,7 +1209,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__reassign)
-            opts="-v -q -h --reason --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --reason --force --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1217,7 +1247,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__run)
-            opts="-v -q -h --assignee --ttl --log --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --assignee --ttl --log --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1263,7 +1293,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__show)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1297,7 +1327,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__unblock)
-            opts="-v -q -h --reason --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --reason --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1481,7 +1511,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__coord__subcmd__abort)
-            opts="-v -q -h --reason --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --reason --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1573,7 +1603,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__coord__subcmd__events)
-            opts="-v -q -h --since --limit --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --since --limit --server --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1745,7 +1775,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__coord__subcmd__message)
-            opts="-v -q -h --agent --recover --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --agent --recover --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1787,7 +1817,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__coord__subcmd__notify)
-            opts="-v -q -h --from --level --wake --no-wake --type --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --from --level --wake --no-wake --type --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1837,7 +1867,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__coord__subcmd__spawn)
-            opts="-v -q -h --task --runtime --branch --name --title --agent --prompt --parent --repo --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --task --runtime --branch --name --title --agent --prompt --parent --repo --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1911,7 +1941,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__coord__subcmd__status)
-            opts="-v -q -h --parent --active --server --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --parent --active --verbose --server --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2009,12 +2039,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__heal)
-            opts="-n -v -q -h --dry-run --task --plan --facts --metrics --db --board --hermes-root --config --json --verbose --quiet --now --list-checks --print-packet --print-prompt --help"
+            opts="-n -v -q -h --list-checks --print-packet --print-prompt --dry-run --task --plan --facts --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --print-packet)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --print-prompt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --task)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2051,14 +2089,6 @@ _watchbill() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --print-packet)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --print-prompt)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2067,7 +2097,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help)
-            opts="heal synthesize-distress route-blocked budget-check board coord demo match providers why report doctor timers check pause unpause replay undo help"
+            opts="heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause replay undo board coord help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2500,7 +2530,49 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__help__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__help__subcmd__match)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__notify)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__page)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2584,6 +2656,34 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__help__subcmd__synthesize__subcmd__distress)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2654,6 +2754,60 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__init)
+            opts="-y -n -v -q -h --orchestrator --fallback --tell --tell-file --as --no-timers --yes --dry-run --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --orchestrator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fallback)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tell)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tell-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -W "user system cron" -- "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__match)
             opts="-h --format --task --all --explain --profile --config --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2674,6 +2828,90 @@ _watchbill() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__notify)
+            opts="-n -v -q -h --target --test --dry-run --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --target)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__page)
+            opts="-v -q -h --metrics --needs --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --needs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2860,6 +3098,86 @@ _watchbill() {
                     return 0
                     ;;
                 --facts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__run)
+            opts="-n -v -q -h --dry-run --all --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__status)
+            opts="-v -q -h --watch --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --watch)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

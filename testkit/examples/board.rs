@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use shared::time::Time;
+use shared::base::time::Time;
 use testkit::crowd;
 use testkit::generate::{Sizes, generate};
 

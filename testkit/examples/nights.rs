@@ -1,14 +1,15 @@
-//! Simulates nights: `cargo run --release -p watchbill-testkit --example nights -- FROM TO [--sqlite] [--write FILE]`.
+//! Simulates nights: `cargo run --release -p watchbill-testkit --example nights -- FROM TO [--sqlite] [--needs] [--write FILE]`.
 //!
-//! `FROM` is the first seed, `TO` the one after the last. With `--write` the figure is put between the markers of that file.
+//! `FROM` is the first seed, `TO` the one after the last. With `--write` the figure is put between the markers of that file. With
+//! `--needs` the programs are asked after each round what needs a person, and the figure is about that.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used)]
 
 use std::process::ExitCode;
 
-use testkit::sim::{Broken, Engine, Tally, nights};
+use testkit::sim::{Broken, Engine, Needs, Tally, nights};
 
-const BEGIN: &str = "<!-- nights: begin -->\n";
-const END: &str = "<!-- nights: end -->";
+/// What may be said of a hundred without being true.
+const UNTRUE: u64 = 1;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -18,23 +19,63 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let engine = if args.iter().any(|a| a == "--sqlite") { Engine::Sqlite } else { Engine::Memory };
-    let (sum, broken) = nights(from, to, engine);
-    let figure = told(&sum, from, to, engine, broken.len()) + &listed(&broken);
+    let is_asked = args.iter().any(|a| a == "--needs");
+    let (sum, broken) = nights(from, to, engine, is_asked);
+    let head = head(from, to, engine, is_asked);
+    let told = if is_asked { needs(&sum, broken.len()) } else { told(&sum, to - from, broken.len()) };
+    let figure = head + &told + &listed(&broken);
     println!("{figure}");
     for b in &broken {
         println!("night {} is broken: {}", b.seed, b.what.lines().next().unwrap_or_default());
     }
     if let Some(file) = args.iter().position(|a| a == "--write").and_then(|at| args.get(at + 1)) {
+        let block = if is_asked { "needs" } else { "nights" };
         let text = std::fs::read_to_string(file).expect("the file to write to");
-        let (head, rest) = text.split_once(BEGIN).expect("its first marker");
-        let (_, tail) = rest.split_once(END).expect("its last marker");
-        std::fs::write(file, format!("{head}{BEGIN}{figure}{END}{tail}")).expect("written");
+        let (head, rest) = text.split_once(&format!("<!-- {block}: begin -->\n")).expect("its first marker");
+        let (_, tail) = rest.split_once(&format!("<!-- {block}: end -->")).expect("its last marker");
+        let text = format!("{head}<!-- {block}: begin -->\n{figure}<!-- {block}: end -->{tail}");
+        std::fs::write(file, text).expect("written");
     }
     if let Some(first) = broken.first() {
         println!("{first}");
         return ExitCode::FAILURE;
     }
+    if sum.needs.untrue * 100 > sum.needs.said * UNTRUE {
+        println!(
+            "too much is said to need a person that does not: {} of {}",
+            sum.needs.untrue, sum.needs.said
+        );
+        return ExitCode::FAILURE;
+    }
     ExitCode::SUCCESS
+}
+
+/// Which nights, and how they are had again.
+fn head(from: u64, to: u64, engine: Engine, is_asked: bool) -> String {
+    let sqlite = if engine == Engine::Sqlite { " --sqlite" } else { "" };
+    let needs = if is_asked { " --needs" } else { "" };
+    format!(
+        "Seeds {from} to {}, by `cargo run --release -p watchbill-testkit --example nights -- {from} {to}{sqlite}{needs}`:\n\n",
+        to - 1
+    )
+}
+
+/// What needed a person, and what was said to.
+fn needs(t: &Tally, broken: usize) -> String {
+    let n = &t.needs;
+    let mut text = "| what needed a person | in so many looks | missed |\n|---|---:|---:|\n".to_owned();
+    for (what, (needed, missed)) in Needs::kinds().iter().zip(n.needed.iter().zip(n.missed)) {
+        text.push_str(&format!("| {what} | {needed} | {missed} |\n"));
+    }
+    let (needed, missed): (u64, u64) = (n.needed.iter().sum(), n.missed.iter().sum());
+    text.push_str(&format!("| all of it | {needed} | {missed} |\n\n"));
+    let share = n.untrue as f64 * 100.0 / n.said.max(1) as f64;
+    text.push_str(&format!(
+        "{} nights, {} looks. Said to need a person: {}, of which {} ({share:.2} %) did not. Nights in which a promise was broken: \
+         {broken}.\n",
+        t.nights, n.rounds, n.said, n.untrue
+    ));
+    text
 }
 
 /// The broken nights by what was broken in them.
@@ -63,10 +104,9 @@ fn shape(what: &str) -> String {
 }
 
 /// The figure, for people.
-fn told(t: &Tally, from: u64, to: u64, engine: Engine, broken: usize) -> String {
-    let flag = if engine == Engine::Sqlite { " --sqlite" } else { "" };
+fn told(t: &Tally, nights: u64, broken: usize) -> String {
     let rows = [
-        ("nights", to - from),
+        ("nights", nights),
         ("nights in which a promise was broken", broken as u64),
         ("passes of our programs", t.passes),
         ("steps applied", t.applied),
@@ -93,10 +133,7 @@ fn told(t: &Tally, from: u64, to: u64, engine: Engine, broken: usize) -> String 
         ("tasks with a person in the end", t.with_person),
         ("slowest morning until all was settled, minutes", t.slowest),
     ];
-    let mut text = format!(
-        "Seeds {from} to {}, by `cargo run --release -p watchbill-testkit --example nights -- {from} {to}{flag}`:\n\n| what | how often |\n|---|---:|\n",
-        to - 1
-    );
+    let mut text = "| what | how often |\n|---|---:|\n".to_owned();
     for (what, n) in rows {
         text.push_str(&format!("| {what} | {n} |\n"));
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use rusqlite::{Connection, params};
-use shared::time::Time;
+use shared::base::time::Time;
 
 /// A line of a log, as people and agents paste it into comments.
 const LINE: &str =

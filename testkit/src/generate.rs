@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use rusqlite::{CachedStatement, Connection, ToSql, params};
+use shared::base::time::Time;
 use shared::board::sqlite::SqliteBoard;
-use shared::time::Time;
 
 use crate::chance::Chance;
 

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
+use shared::base::error::Result;
+use shared::base::time::Time;
 use shared::board::image::{Cell, Column, Turn};
 use shared::board::verification::{self, Failure};
 use shared::board::{
@@ -13,8 +15,6 @@ use shared::board::{
     MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, NewTask, Outcome, Place, Run, RunRef, Status, Step, Task,
     its_cards, noted, open_cards,
 };
-use shared::error::Result;
-use shared::time::Time;
 
 /// A board in memory. A clone is a second connection to the same rows.
 #[derive(Debug, Clone)]

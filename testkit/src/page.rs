@@ -1,16 +1,6 @@
 //! The sample page: a made-up night on a board, for the browser test and for whoever works on the looks.
 
-use shared::logs::usage::{Reread, Tokens, Usage};
-use shared::money::Money;
-use shared::overview::{
-    AttemptView, Draft, FilesView, ForPerson, Gauge, Intervention, Overview, ProviderView, Recurring,
-    Refusal, Spent, TaskView, Unit, Verdict,
-};
-use shared::time::Time;
-
-// The unit tests of the core read it as well, and they cannot depend on this package.
-#[path = "../../shared/src/overview/sample.rs"]
-mod sample;
+use page::{Overview, sample};
 
 /// The night.
 pub fn sample() -> Overview {
@@ -38,5 +28,5 @@ pub fn hostile() -> Overview {
 
 /// A page of it.
 pub fn html(overview: &Overview) -> String {
-    shared::overview::html::page(std::slice::from_ref(overview))
+    shared::page::html::page(std::slice::from_ref(overview))
 }

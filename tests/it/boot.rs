@@ -133,21 +133,21 @@ impl Drop for Machine {
 /// Has the timers in a folder of units fire every three seconds.
 fn hurry(folder: &str) -> String {
     format!(
-        "for w in {WATCHERS}; do mkdir -p {folder}/watchbill-$w.timer.d
+        "for w in run {WATCHERS}; do mkdir -p {folder}/watchbill-$w.timer.d
          printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/3\\nRandomizedDelaySec=0\\n' > {folder}/watchbill-$w.timer.d/test.conf; done; "
     )
 }
 
-/// What README says to write into the drop-in of each system unit, for anna and her board.
+/// What docs/install.md says to write into the drop-in of each system unit, for anna and her board.
 fn drop_in() -> String {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let (_, block) = readme.split_once(".service.d/override.conf").unwrap();
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/install.md")).unwrap();
+    let (_, block) = page.split_once(".service.d/override.conf").unwrap();
     let block = block.split("```ini\n").nth(1).unwrap().split("```").next().unwrap();
     block.replace("agents", "anna")
 }
 
-/// System units as README has them put there by hand, for anna and her board.
-fn by_hand(m: &Machine) {
+/// System units as docs/install.md has them put there by hand, for anna and her board: of a round, or of each watcher.
+fn by_hand(m: &Machine, names: &str) {
     let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/systemd");
     let mut tar = Command::new("tar");
     let packed = tar.arg("-cC").arg(contrib).arg(".").output().unwrap().stdout;
@@ -157,9 +157,9 @@ fn by_hand(m: &Machine) {
     unpack.stdin.take().unwrap().write_all(&packed).unwrap();
     assert!(unpack.wait().unwrap().success());
     m.root(&format!(
-        "{} for w in {WATCHERS}; do mkdir -p /etc/systemd/system/watchbill-$w.service.d
+        "{} for w in {names}; do mkdir -p /etc/systemd/system/watchbill-$w.service.d
          printf '%s' '{}' > /etc/systemd/system/watchbill-$w.service.d/override.conf; done
-         systemctl daemon-reload; systemctl enable -q --now watchbill-{{heal,synthesize-distress,route-blocked,budget-check}}.timer",
+         systemctl daemon-reload; for w in {names}; do systemctl enable -q --now watchbill-$w.timer; done",
         hurry("/etc/systemd/system"),
         drop_in()
     ));
@@ -182,7 +182,7 @@ fn timers_of_a_user_run_survive_a_reboot_and_are_taken_away() {
 
     // A pause is no failure of a unit.
     m.user("anna", "watchbill pause --reason test").ok();
-    let _ = m.until("anna", "systemctl --user show watchbill-heal.service -p ExecMainStatus", |r| {
+    let _ = m.until("anna", "systemctl --user show watchbill-run.service -p ExecMainStatus", |r| {
         r.out.contains("=75")
     });
     assert_eq!(m.user("anna", "systemctl --user --failed --plain --no-legend").ok(), "");
@@ -205,14 +205,14 @@ fn timers_of_a_user_run_survive_a_reboot_and_are_taken_away() {
     bare("watchbill timers remove -q");
     let left = m.user("anna", "systemctl --user list-units --all --plain --no-legend 'watchbill-*'").ok();
     assert_eq!(left, "", "nothing of ours is loaded any more");
-    m.root("test -e /etc/systemd/system/watchbill-heal.timer; watchbill timers remove -q");
+    m.root("test -e /etc/systemd/system/watchbill-run.timer; watchbill timers remove -q");
     assert_eq!(m.user("anna", "watchbill timers status").code, 1);
 }
 
 #[test]
 fn passes_of_units_put_there_by_hand_are_seen_and_so_is_their_failure() {
     let Some(m) = Machine::boot() else { return };
-    by_hand(&m);
+    by_hand(&m, WATCHERS);
     let _ = m.until("anna", "watchbill timers status", all_passed);
     assert_eq!(m.user("anna", "watchbill doctor -q").ok(), "");
     m.user("anna", "watchbill check").ok();
@@ -251,7 +251,7 @@ fn a_hardened_unit_sees_working_trees_in_tmp() {
            started_at = started_at - 3600, claim_expires = claim_expires - 3600;
          UPDATE task_runs SET started_at = started_at - 3600, worker_pid = 4194300",
     );
-    by_hand(&m);
+    by_hand(&m, "run");
     let noted =
         "SELECT count(*) FROM task_events WHERE json_extract(payload, '$.watchbill.tree.method') = 'git'";
     let _ = m.until("anna", "watchbill timers status", |r| all_passed(r) && m.value(noted) == "1");

@@ -134,6 +134,23 @@ impl Browser {
         self.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
     }
 
+    /// Lets so many seconds of the page's own time go by at once, and waits until what it loads by then is there.
+    #[track_caller]
+    pub fn later(&mut self, seconds: u32) {
+        let end = Instant::now() + PATIENCE;
+        let mut budget = seconds * 1_000;
+        loop {
+            self.events.clear();
+            self.ask("Emulation.setVirtualTimePolicy", json!({"policy": "advance", "budget": budget}));
+            self.until_event("Emulation.virtualTimeBudgetExpired");
+            if self.eval("document.readyState === 'complete' && document.body !== null") == json!(true) {
+                return;
+            }
+            assert!(Instant::now() < end, "it still loads");
+            budget = 10;
+        }
+    }
+
     /// The value of an expression on the page. The page's own policy does not bind it.
     #[track_caller]
     pub fn eval(&mut self, expression: &str) -> Value {

@@ -307,9 +307,9 @@ fn the_page_is_written_whole_for_its_owner_alone() {
     for (place, why) in [
         (b.path(), "is a folder"),
         (b.db.as_path(), "holds something else than a page"),
-        (fifo.as_path(), "is no plain file"),
-        (Path::new("/dev/null"), "is no plain file"),
-        (Path::new("-"), "is no file"),
+        (fifo.as_path(), "is not a plain file"),
+        (Path::new("/dev/null"), "is not a plain file"),
+        (Path::new("-"), "is not a file"),
     ] {
         let said = b.budget(&["-q", "--html", place.to_str().unwrap()]).fails(2);
         assert!(said.contains(why), "{said}");

@@ -4,8 +4,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use shared::distress::{Blocker, Distress, State};
-use shared::protocol::{self, Role};
+use shared::card::protocol::{self, Role};
+use shared::card::{Blocker, Distress, State};
 
 use crate::support::{Kept, TestBoard, now, program, ran};
 

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use shared::cache::Cache;
+use shared::base::time::Time;
 use shared::logs::LogEnd;
+use shared::logs::cache::Cache;
 use shared::logs::file::{Ask, Of, read};
-use shared::time::Time;
 
 /// One labelled text.
 struct Sample {

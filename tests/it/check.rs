@@ -16,10 +16,10 @@ fn check(b: &TestBoard, args: &[&str]) -> Ran {
 }
 
 /// A root whose watchers all passed just now.
-fn watched() -> TestBoard {
+pub fn watched() -> TestBoard {
     let b = TestBoard::new();
     fs::write(b.path().join("crontab"), CRON).unwrap();
-    for name in shared::registry::NAMES.iter().copied() {
+    for name in shared::base::registry::NAMES.iter().copied() {
         let file = b.path().join(format!("state/watchbill/metrics/{name}.prom"));
         ran(b.command(name).arg("--metrics").arg(file)).ok();
     }
@@ -41,14 +41,14 @@ fn says(ran: Ran, word: &str, code: i32) -> (String, String) {
 }
 
 /// A dispatcher did something just now.
-fn ticks(b: &TestBoard) {
+pub fn ticks(b: &TestBoard) {
     b.sql(
         "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'promoted', '{}', unixepoch())",
     );
 }
 
 /// A task about which a person is asked.
-fn stop(b: &TestBoard, id: &str) {
+pub fn stop(b: &TestBoard, id: &str) {
     b.add(id, "blocked");
     let at = now() - 60;
     b.sql(&format!(
@@ -95,8 +95,11 @@ fn work_that_nobody_starts_is_critical_and_no_page_is_green() {
     let page = b.path().join("report.html");
     tools::run(&b, &["report", "--html", page.to_str().unwrap()]).ok();
     let page = fs::read_to_string(page).unwrap();
-    assert!(!page.contains("Nobody") && page.contains("<b>Look</b> at the board itself"), "{page}");
-    assert!(page.find("no dispatcher is seen") < page.find("Needs you"), "what concerns all comes first");
+    assert!(
+        !page.contains("Nothing needs you") && page.contains("<h1 class=\"bad\">1 thing needs you</h1>"),
+        "{page}"
+    );
+    assert!(page.contains("1 ready task waits: no dispatcher holds its lock"), "{page}");
     ticks(&b);
     says(check(&b, &[]), "OK", 0);
 }
@@ -135,7 +138,7 @@ fn watchers_that_do_not_come_are_critical() {
     let b = watched();
     let later = (now() + 430).to_string();
     let (said, figures) = says(check(&b, &["--now", &later]), "CRITICAL", 2);
-    assert!(said.starts_with("heal, synthesize-distress, route-blocked: its last pass was 7m ago"), "{said}");
+    assert!(said.starts_with("heal, synthesize-distress, route-blocked: last pass 7m ago"), "{said}");
     assert!(figures.contains(" overdue=3;"), "{figures}");
     // The lines are in the crontab, and no cron runs them.
     let status = |args: &[&str]| tools::run(&b, &[&["timers", "status"], args].concat());
@@ -144,7 +147,10 @@ fn watchers_that_do_not_come_are_critical() {
     assert_eq!(status(&[]).code, 0);
     fs::remove_file(b.path().join("crontab")).unwrap();
     let (said, _) = says(check(&b, &[]), "CRITICAL", 2);
-    assert!(said.starts_with("heal, synthesize-distress, route-blocked: nothing starts it"), "{said}");
+    assert!(
+        said.starts_with("heal, synthesize-distress, route-blocked: not scheduled, held tasks stay held"),
+        "{said}"
+    );
     assert!(!said.contains("budget-check"), "a page that nobody makes wakes nobody: {said}");
 }
 
@@ -237,7 +243,22 @@ fn what_needs_a_person_is_what_the_report_says_needs_you() {
     for b in [empty, cases, after, stuck, given, wedged] {
         let (report, check) = both(&b);
         assert_eq!(check, report, "{}", b.dump());
+        // It has no opinion of its own.
+        let measured = ran(&mut b.command("budget-check")).out;
+        assert!(!measured.contains("person"), "{measured}");
         sizes.push(check.len());
     }
     assert!(sizes[0] == 0 && sizes.iter().filter(|n| **n > 0).count() >= 3, "{sizes:?}");
+}
+
+/// What is known to be bad is told, whatever could not be looked at.
+#[test]
+fn a_board_that_is_not_there_hides_nothing_that_is_known() {
+    let b = TestBoard::new();
+    let empty = b.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let (said, _) = says(check(&b, &["--hermes-root", empty.to_str().unwrap()]), "CRITICAL", 2);
+    // What is behind the rest comes first.
+    assert!(said.starts_with(&format!("{}: no board found", empty.display())), "{said}");
+    assert!(said.contains("route-blocked: not scheduled"), "{said}");
 }

@@ -12,13 +12,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use shared::base::time::Time;
 use shared::board::Mode;
 use shared::board::hermes::{self, Trail};
 use shared::board::sqlite::SqliteBoard;
 use shared::board::{
     Board, BoardId, Change, Comment, Detail, Event, Expect, NewTask, Outcome, Run, Status, Step,
 };
-use shared::time::Time;
 use testkit::memory::MemoryBoard;
 
 use crate::support::TestBoard;

@@ -1,12 +1,14 @@
 //! What ships beside the programs: units, crontab, sample configuration, pages, and what is built in.
 
-mod console; // commands of the README
+pub mod console; // commands of the README and the how-tos
 mod house; // which room imports which
 mod made; // manual pages and completions
+mod night; // the tutorial prints what stands there
 #[cfg(feature = "real")]
 mod packages; // few, free and from one place
 mod pages; // README, docs and changelog say what is so
 mod units; // systemd and cron start what is there
+mod words; // texts use the terms of the glossary
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +34,7 @@ fn programs() -> Vec<String> {
 
 /// Those of them that are started by a timer: every watcher of the registry.
 fn watchers() -> Vec<String> {
-    let watchers: Vec<String> = shared::registry::NAMES.iter().map(ToString::to_string).collect();
+    let watchers: Vec<String> = shared::base::registry::NAMES.iter().map(ToString::to_string).collect();
     let missing: Vec<_> = watchers.iter().filter(|name| !programs().contains(name)).collect();
     assert!(missing.is_empty(), "no [[bin]] in the manifest: {missing:?}");
     watchers

@@ -1,7 +1,7 @@
 //! What a pass costs, counted from outside: system calls under strace, functions under valgrind. No clock decides anything
 //! here. Instructions, memory and sizes mean something only of programs built for release: `watchbill-bench --gate`.
 
-use shared::registry::NAMES as WATCHERS;
+use shared::base::registry::NAMES as WATCHERS;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Command;

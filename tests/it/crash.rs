@@ -9,7 +9,7 @@ mod killed; // at every call, by `kill -9` and by systemd's TERM; and the next p
 mod replaced; // another board at its place, or none, in the middle of a pass
 mod scene; // boards on which one pass has many different things to do
 mod starved; // no space, a broken disk, and a file system that became read-only
-mod strace; // the calls of a pass, and one of them disturbed
+pub(crate) mod strace; // the calls of a pass, and one of them disturbed
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

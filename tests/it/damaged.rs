@@ -35,7 +35,7 @@ fn refused(b: &TestBoard, what: &str) {
     let (rows, bytes) =
         (|| b.value("SELECT count(*) FROM task_events NOT INDEXED"), || std::fs::read(&b.db).unwrap());
     let before = (rows(), bytes());
-    for name in shared::registry::NAMES.iter().copied() {
+    for name in shared::base::registry::NAMES.iter().copied() {
         for args in [&[][..], &["--task", "t_00000001"], &["--dry-run"]] {
             if name == "budget-check" && !args.is_empty() {
                 continue;

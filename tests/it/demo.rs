@@ -14,6 +14,11 @@ static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Runs the demo in this temporary folder. It is killed after a time no healthy one needs.
 fn demo(tmp: &Path, args: &[&str]) -> Ran {
+    demo_of(tmp, args, |_| {})
+}
+
+/// The same; `meanwhile` gets its pid as soon as it runs.
+fn demo_of(tmp: &Path, args: &[&str], meanwhile: impl FnOnce(u32)) -> Ran {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut command = Command::new(program("watchbill"));
     command
@@ -31,6 +36,7 @@ fn demo(tmp: &Path, args: &[&str]) -> Ran {
         let mut out = String::new();
         pipe.read_to_string(&mut out).map(|_| out)
     });
+    meanwhile(child.id());
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if began.elapsed() > Duration::from_secs(60) {
@@ -91,10 +97,10 @@ fn shows_what_it_says_and_leaves_nothing_behind() {
         "before",
         "after",
         "Port the parser",
-        "running, worker killed -9",
+        "running, worker killed -9         ready\n",
         "pid taken by a stranger",
-        "its log ends on rate_limit; held until",
-        "a person's word stands",
+        "its log ends on rate_limit;\n        held until",
+        "skipped: a person blocked it by hand",
         "A second pass right after it changed nothing.",
         "Translate the docs   luna -> sol  ready\n",
         "[BLOCKED] t_0000da0a credential_failure",
@@ -102,18 +108,42 @@ fn shows_what_it_says_and_leaves_nothing_behind() {
         "Update the licences  juno -> sol  ready\n",
         "Update the README    luna         scheduled\n      waits until ",
         "A second pass of both changed nothing.",
-        "The stranger who has the recycled pid was left in peace.",
+        "The stranger who has the\nrecycled pid was left in peace.",
         "Review the design  running\n      over time: 17m in this attempt, 10m allowed (task)\n",
         "src/lex.rs (untracked): not in scope\n",
         "src/parse.rs (modified): not in scope\n",
         "it drafts a task of its own: src: a review of the parser's design\n",
         "in a working tree of its own on wt/t_",
         "  coord status  busy\n  coord notify  warning: Two of nine are broken\n  coord abort   stopped, with all it started; its task is ready again\n",
+        "  $ watchbill status\n",
+        "Choose a licence: blocked: ",
+        "  watchbill.html: ",
+        "  you: would send: ",
+        "\n  watchbill doctor ",
+        "\n  watchbill init ",
     ] {
         assert!(ran.out.contains(said), "{said:?} is missing:\n{}", ran.out);
     }
+    let wide: Vec<&str> = ran.out.lines().filter(|l| l.chars().count() > 80).collect();
+    assert_eq!(wide, [""; 0], "a terminal of 80 columns shows all of it");
+    assert!(!ran.out.contains("was restarted since"), "a machine that runs since a minute is shown the same");
     assert_eq!(left_in(tmp.path()), [""; 0], "the folder is removed");
     assert_eq!(processes_of(tmp.path()), [""; 0], "no process is left");
+}
+
+#[test]
+fn what_stops_it_leaves_nothing_behind() {
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let tmp = tempfile::tempdir().unwrap();
+        let ran = demo_of(tmp.path(), &[], |pid| {
+            // Its first worker runs: it is in the middle of something.
+            crate::support::until("it has begun", || processes_of(tmp.path()).len() > 1);
+            let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+            rustix::process::kill_process(pid, signal).unwrap();
+        });
+        assert_eq!((ran.code, &*ran.out, &*ran.err), (130, "", ""), "{ran:?}");
+        assert_eq!((left_in(tmp.path()), processes_of(tmp.path())), (vec![], vec![]), "{signal:?}");
+    }
 }
 
 #[test]

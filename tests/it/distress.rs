@@ -350,7 +350,7 @@ fn nothing_to_do_says_nothing_and_a_pause_stops_it() {
     assert!(b.distress(&["--task", "t_00000002"]).ok().contains("t_00000002 card"));
     let told =
         ran(Command::new(crate::support::program("watchbill")).arg("synthesize-distress").arg("--help")).ok();
-    assert!(told.contains("Write the [BLOCKED] card"), "{told}");
+    assert!(told.contains("Write the distress card"), "{told}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn told(ran: Ran) -> Value {
 
 /// Severities and texts of the findings with this name, each with what to do.
 fn find(report: &Value, id: &str) -> Vec<String> {
-    assert!(shared::doctor::IDS.contains(&id), "{id} is no finding");
+    assert!(shared::ops::doctor::IDS.contains(&id), "{id} is no finding");
     let all = report["findings"].as_array().unwrap().iter().filter(|f| f["id"] == id);
     let text = |v: &Value| v.as_str().unwrap_or("").to_owned();
     all.map(|f| [&f["severity"], &f["about"], &f["what"], &f["todo"]].map(text).join(" | ")).collect()
@@ -66,7 +66,7 @@ fn tick(b: &TestBoard) {
 
 /// A pass of every watcher that leaves its record where `doctor` looks for it.
 fn passed(b: &TestBoard, args: &[&str]) {
-    for name in shared::registry::NAMES.iter().copied() {
+    for name in shared::base::registry::NAMES.iter().copied() {
         let file = b.path().join(format!("state/watchbill/metrics/{name}.prom"));
         let _ = ran(b.command(name).arg("--metrics").arg(file).args(args));
     }
@@ -150,7 +150,11 @@ fn a_board_that_is_not_there_or_is_none_is_told() {
     let nowhere = tempfile::tempdir().unwrap();
     let mut command = watchbill(&b, &["doctor", "--json"]);
     let report = told(ran(command.env("HERMES_HOME", nowhere.path())));
-    has(&report, "board-none", &["error |", "no board found", "--db"]);
+    has(
+        &report,
+        "board-none",
+        &["error |", "no board found", "--db", "hermes kanban init", "watchbill demo"],
+    );
     has(&doctor(&b, &["--db", "/no/such.db"]), "board-unreadable", &["error |", "no such board"]);
     fs::write(b.path().join("text.db"), "no database ".repeat(200)).unwrap();
     let text = b.path().join("text.db");
@@ -325,7 +329,7 @@ fn what_nothing_starts_is_told_and_what_two_start() {
     let report = doctor(&b, &[]);
     let missing = find(&report, "timers-missing");
     assert_eq!(missing.len(), 3, "{missing:?}");
-    assert!(missing[0].starts_with("error | heal | nothing starts it: a hold"), "{missing:?}");
+    assert!(missing[0].starts_with("error | heal | not scheduled, held tasks"), "{missing:?}");
     assert!(missing[2].starts_with("warning | budget-check | "), "{missing:?}");
     has(&report, "timers-installed", &["ok | synthesize-distress | crontab"]);
 
@@ -398,10 +402,23 @@ fn passes_that_are_missing_late_or_failed_are_told() {
     let b = healthy();
     fs::remove_file(b.path().join("state/watchbill/metrics/heal.prom")).unwrap();
     has(&doctor(&b, &[]), "pass-never", &["warning | heal |", "--metrics"]);
+    // Nothing will ever start it: that is no warning, and whoever installs timers there is told at once.
+    let cron = b.path().join("tools/proc/9/comm");
+    fs::write(&cron, "crontab\n").unwrap();
+    has(
+        &doctor(&b, &[]),
+        "pass-never",
+        &["error | heal | only cron starts it, no cron daemon runs here", "start cron"],
+    );
+    let checked = tools::run(&b, &["check"]);
+    assert!(checked.code == 2 && checked.out.contains("no cron daemon runs here"), "{checked:?}");
+    let installed = tools::run(&b, &["timers", "install", "--as", "cron", "-n"]);
+    assert!(installed.code == 0 && installed.err.contains("no cron daemon runs here"), "{installed:?}");
+    fs::write(&cron, "cron\n").unwrap();
     let later = (now() + 430).to_string();
     let overdue = find(&doctor(&b, &["--now", &later]), "pass-overdue");
     assert_eq!(overdue.len(), 2, "every 15 minutes is not late yet: {overdue:?}");
-    assert!(overdue[0].contains("error | synthesize-distress | its last pass was 7m ago"), "{overdue:?}");
+    assert!(overdue[0].contains("error | synthesize-distress | last pass 7m ago"), "{overdue:?}");
 
     passed(&b, &["--db", "/no/such.db"]);
     let failed = find(&doctor(&b, &[]), "pass-failed");
@@ -489,9 +506,27 @@ fn where_processes_do_not_show_it_is_told() {
 }
 
 #[test]
+fn a_target_that_cannot_be_told_is_found() {
+    let b = TestBoard { config: "[notify.own]\ncommand = ['false']\n".into(), ..TestBoard::new() };
+    has(&doctor(&b, &[]), "notify-ready", &["ok |", "notify own"]);
+    // That nothing starts the watchers is something to tell.
+    for (minutes, severity) in [(0, "warning |"), (2, "warning |"), (10, "error |")] {
+        let at = (now() + 60 * minutes).to_string();
+        assert_eq!(tools::run(&b, &["notify", "--now", &at]).code, 1);
+        has(
+            &doctor(&b, &[]),
+            "notify-failing",
+            &[severity, "false ended with 1", "notify --test --target own"],
+        );
+    }
+    fs::write(b.path().join("state/watchbill/notify/own.json"), "{}").unwrap();
+    has(&doctor(&b, &[]), "notify-failing", &["warning |", "what it was told is not known"]);
+}
+
+#[test]
 fn every_finding_is_brought_about_here() {
     let tests = include_str!("doctor.rs");
     let missing: Vec<_> =
-        shared::doctor::IDS.iter().filter(|id| !tests.contains(&format!("\"{id}\""))).collect();
+        shared::ops::doctor::IDS.iter().filter(|id| !tests.contains(&format!("\"{id}\""))).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -138,7 +138,7 @@ fn an_old_file_of_a_root_whose_boards_are_stored_elsewhere_is_65_and_stays_as_it
         "{}: an old file: Hermes stores these boards in postgres, and only SQLite files can be read",
         b.db.display()
     );
-    for name in shared::registry::NAMES.iter().copied() {
+    for name in shared::base::registry::NAMES.iter().copied() {
         let by_root = ran(b.command(name).env_remove("HERMES_KANBAN_DB").arg("--hermes-root").arg(b.path()));
         assert_eq!(by_root.fails(65), format!("{name}: {told}"));
         assert_eq!(ran(b.command(name).arg("--db").arg(&b.db)).fails(65), format!("{name}: {told}"));
@@ -400,7 +400,7 @@ fn one_executable_is_every_program_under_a_link_of_its_name() {
     let b = TestBoard::new();
     b.add("t_000000aa", "ready");
     let folder = tempfile::tempdir().unwrap();
-    for (n, name) in shared::registry::NAMES.iter().chain(&["board", "coord"]).enumerate() {
+    for (n, name) in shared::base::registry::NAMES.iter().chain(&["board", "coord"]).enumerate() {
         let link = folder.path().join(name);
         let whole = std::fs::canonicalize(crate::support::program("watchbill")).unwrap();
         if n % 2 == 0 || std::fs::hard_link(&whole, &link).is_err() {

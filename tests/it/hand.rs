@@ -188,7 +188,7 @@ fn a_run_that_is_not_ones_own_any_more_is_refused() {
         &["block", &task, "x", "--kind", "needs_input", "--run", &other],
         &["block", &task, "x", "--type", "rate_limited", "--run", &other],
     ] {
-        assert!(b.hand(args).fails(1).contains("somebody else"), "{args:?}");
+        assert!(b.hand(args).fails(1).contains("another worker"), "{args:?}");
     }
     // As a Hermes worker is told; and another's task is not its to touch.
     let told = |about: &str| {
@@ -196,12 +196,12 @@ fn a_run_that_is_not_ones_own_any_more_is_refused() {
         command.arg("--db").arg(&b.db).env("HERMES_KANBAN_TASK", about).env("HERMES_KANBAN_RUN_ID", &other);
         ran(command.args(["heartbeat", &task]))
     };
-    assert!(told(&task).fails(1).contains("somebody else"));
+    assert!(told(&task).fails(1).contains("another worker"));
     assert!(told("t_ffffffff").fails(1).contains("is not your task"));
     // Nobody is named where nobody is.
     b.hand(&["block", &task, "x", "--kind", "needs_input", "--run", &run.to_string()]).ok();
     let said = b.hand(&["complete", &task, "--run", &run.to_string()]).fails(1);
-    assert!(said.contains("the task is blocked and nobody works on it"), "{said}");
+    assert!(said.contains("the task is blocked and no worker has it"), "{said}");
     b.hand(&["unblock", &task]).ok();
     let run = b.hand(&["claim", &task, "--json"]).json()["run"].as_i64().unwrap();
     b.hand(&["complete", &task, "--run", &run.to_string()]).ok();
@@ -350,7 +350,11 @@ fn reassign_gives_a_task_to_somebody_who_starts_afresh() {
     let hermes = TestBoard::new();
     std::fs::create_dir_all(hermes.path().join("profiles/luna")).unwrap();
     hermes.add("t_0000000a", "ready");
-    assert!(hermes.hand(&["reassign", "t_0000000a", "nova"]).ok().contains("no such profile"));
+    let refused = hermes.hand(&["reassign", "t_0000000a", "nova"]).fails(1);
+    assert!(refused.contains("nova: no such profile") && refused.contains("or --force"), "{refused}");
+    assert_eq!(hermes.task("t_0000000a", "assignee"), "luna");
+    hermes.hand(&["reassign", "t_0000000a", "nova", "--force"]).ok();
+    assert_eq!(hermes.task("t_0000000a", "assignee"), "nova");
     assert_eq!(hermes.hand(&["reassign", "t_0000000a", "luna"]).ok(), "");
 }
 

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal};
 
-use crate::support::{Kept, Ran, TestBoard, is_gone, ran, until};
+use crate::support::{Kept, Ran, TestBoard, is_gone, now, ran, until};
 
 /// A board with one task for luna that is worked on in a folder of its own.
 struct Desk {
@@ -278,6 +278,45 @@ fn what_is_heals_to_judge_is_left_to_it() {
     assert_eq!(d.status(), "scheduled");
 }
 
+/// One round of all watchers, so many seconds from now.
+fn round(b: &TestBoard, later: i64) -> String {
+    let at = (now() + later).to_string();
+    ran(b.command("watchbill").args(["run", "--now", &at, "--db"]).arg(&b.db)).ok()
+}
+
+// A hold of heal's, a card that nobody takes, and no fallback: with no Hermes on the machine there is no more than that.
+#[test]
+fn limited_work_goes_to_a_fallback_that_is_named_later_else_on_once_its_limit_is_over() {
+    let limited = || {
+        let d = Desk::new();
+        d.run("echo 'error: 429 Too Many Requests'; exit 1").fails(1);
+        let said = round(&d.b, 60);
+        assert!(said.contains(" park: worker") && said.contains(" card: "), "{said}");
+        let card = d.b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+        assert_eq!(round(&d.b, 120), "");
+        (d, card)
+    };
+    let why = |d: &Desk| d.b.pass_of("route-blocked", 150, &["-n", "-v"]).ok();
+
+    let (mut d, card) = limited();
+    let said = why(&d);
+    let held = format!("{} skipped: held until ", d.task);
+    assert!(said.contains(&held) && said.contains("no fallback is named for luna"), "{said}");
+    d.b.config.push_str(
+        "[profiles.luna]\nprovider = 'moon'\nfallbacks = ['sol']\n[profiles.sol]\nprovider = 'star'\n",
+    );
+    let said = round(&d.b, 180);
+    assert!(said.contains(&format!("{} move: luna to sol: ", d.task)), "{said}");
+    assert_eq!(d.b.task(&d.task, "assignee || ' ' || status"), "sol ready");
+    assert_eq!(d.b.task(&card, "status"), "done");
+
+    let (d, card) = limited();
+    let said = round(&d.b, 1_200);
+    assert!(said.contains(&format!("{} release: ", d.task)), "{said}");
+    assert_eq!(d.b.task(&d.task, "assignee || ' ' || status"), "luna ready");
+    assert_eq!(d.b.task(&card, "status"), "done");
+}
+
 // A gateway in front of the provider has words of its own. No Hermes is on this machine.
 #[test]
 fn a_refusal_only_the_user_knows_is_a_hold_and_no_crash() {
@@ -296,6 +335,43 @@ fn a_refusal_only_the_user_knows_is_a_hold_and_no_crash() {
     assert!(said.contains("park: worker") && said.contains("its log ends on overloaded"), "{said}");
     assert_eq!(d.status(), "scheduled");
     assert_eq!(d.b.payload(&d.task, "scheduled")["cause"], "overloaded");
+}
+
+// A user's home changes all the time, whoever works. A shell begins there.
+#[test]
+fn a_worker_that_began_in_the_home_is_healed_whatever_else_changed_there() {
+    let b = TestBoard::own();
+    let (home, link) = (b.path().join("home"), b.path().join("link"));
+    let project = home.join("project");
+    fs::create_dir_all(&project).unwrap();
+    std::os::unix::fs::symlink(&home, &link).unwrap();
+    let dies_in = |title: &str, named: &Path, folder: &Path| {
+        let id = b.hand(&["add", title, "--assignee", "luna"]).ok().trim().to_owned();
+        let mut command = b.command("board");
+        command.env("HOME", named).current_dir(folder).arg("--db").arg(&b.db).args([
+            "run",
+            "--assignee",
+            "luna",
+        ]);
+        command.args(["--", "sh", "-c", "kill -9 $PPID; exit 1"]);
+        assert_ne!(ran(&mut command).code, 0);
+        (b.task(&id, "coalesce(workspace_path, 'none')"), id)
+    };
+    let (path, plain) = dies_in("From home", &home, &home);
+    assert_eq!(path, "none");
+    let (path, linked) = dies_in("From home by a link", &link, &home);
+    assert_eq!(path, "none");
+    let (path, _) = dies_in("In a project", &home, &project);
+    assert_eq!(path, fs::canonicalize(&project).unwrap().to_str().unwrap());
+
+    // A first pass notes what is in a folder, where there is one; a second one requeues.
+    let first = b.later(120, &[]).ok();
+    fs::write(home.join("notes"), "somebody else's").unwrap();
+    let said = first + &b.later(180, &[]).ok();
+    for id in [&plain, &linked] {
+        assert!(said.contains(&format!("{id} requeue: worker")), "{said}");
+        assert_eq!(b.task(id, "status"), "ready");
+    }
 }
 
 #[test]

@@ -379,7 +379,7 @@ fn a_hands_off_is_heard_through_any_number_of_comments() {
         .unwrap();
     }
     let said = b.later(900, &["-v"]).ok();
-    assert!(said.contains("t_00000f60 left alone: marked"), "{said}");
+    assert!(said.contains("t_00000f60 skipped: marked"), "{said}");
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn a_crash_loop_whose_worker_still_runs_is_left() {
         now() - 950
     ));
     let said = b.heal(&["-v"]).ok();
-    assert!(said.contains("t_00000f63 left alone: worker gone, waiting"), "{said}");
+    assert!(said.contains("t_00000f63 skipped: worker gone, waiting"), "{said}");
     assert!(child.is_running());
     child.kill();
     assert!(b.heal(&[]).ok().contains("t_00000f63 reset"));
@@ -501,7 +501,7 @@ fn a_task_of_a_profile_whose_key_is_refused_is_not_reset_by_time_alone() {
     assert!(reset().contains("t_00000f72 reset"), "nobody noted it yet: {}", reset());
     ran(b.command("synthesize-distress").args(["--task", "t_00000f71"])).ok();
     let said = reset();
-    assert!(said.contains("t_00000f72 left alone: the key of luna is refused"), "{said}");
+    assert!(said.contains("t_00000f72 skipped: the key of luna is refused"), "{said}");
     // Another key, and it goes on. (What the configuration said before was noted by the pass above.)
     std::fs::write(home.join("config.yaml"), config.replace("m1", "m2")).unwrap();
     b.later(1_860, &["-v", "--task", "t_00000f72"]).ok();

@@ -40,11 +40,11 @@ pub fn recording(name: &str) -> Vec<Value> {
 }
 
 fn seconds(line: &Value) -> Option<i64> {
-    shared::time::Time::parse(line["timestamp"].as_str()?).map(|t| t.0)
+    shared::base::time::Time::parse(line["timestamp"].as_str()?).map(|t| t.0)
 }
 
 fn stamp(at: i64) -> Value {
-    json!(shared::time::Time(at).to_string())
+    json!(shared::base::time::Time(at).to_string())
 }
 
 /// The lines with other times: the last one `age` seconds ago, the others as long before it as they were.
@@ -187,10 +187,10 @@ fn a2_unknown_means_no_actuation() {
 fn a2b_a_transcript_that_is_missing_is_no_stall() {
     let mut w = Work::new(&[]);
     fs::remove_file(&w.transcript).unwrap();
-    w.is_left("left alone: worker alive");
+    w.is_left("skipped: worker alive");
     // It comes late, and has nothing to say yet.
     fs::write(&w.transcript, "").unwrap();
-    w.is_left("left alone: worker alive");
+    w.is_left("skipped: worker alive");
 }
 
 /// Waiting for the API: the last line is a prompt, and nothing came after it.
@@ -310,9 +310,9 @@ fn a3_a_worker_that_moves_on_between_look_and_stop_lives() {
 fn a3b_a_long_tool_is_no_stall() {
     let lines = aged(recording("claude/sigkill_dangling_tool.jsonl"), 7_200);
     let mut w = Work::with("sleep 600 & wait", &lines);
-    w.is_left("left alone: worker alive");
+    w.is_left("skipped: worker alive");
     let mut codex = Work::new(&aged(recording("codex/sigkill_dangling_call.jsonl"), 7_200));
-    codex.is_left("left alone: worker alive");
+    codex.is_left("skipped: worker alive");
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn healthy_work_is_never_acted_on() {
         ("a failure of the API", aged(recording("claude/api_529_exhausted.jsonl"), 7_200)),
     ] {
         let mut w = Work::new(&lines).allow_stop();
-        w.is_left("left alone: worker alive");
+        w.is_left("skipped: worker alive");
         assert!(w.worker.is_running(), "{what}");
         // No card, no notice.
         let before = w.board.dump();
@@ -365,10 +365,10 @@ fn healthy_work_of_a_subagent_is_never_acted_on() {
     };
     let tool = aged(recording("claude/sigkill_dangling_tool.jsonl"), 3_600);
     fs::write(folder.join("agent-1.jsonl"), side(tool)).unwrap();
-    w.is_left("left alone: worker alive");
+    w.is_left("skipped: worker alive");
     let lately = aged(recording("claude/tools_errors_then_compact_resume.jsonl"), 20);
     fs::write(folder.join("agent-1.jsonl"), side(lately)).unwrap();
-    w.is_left("left alone: worker alive");
+    w.is_left("skipped: worker alive");
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn a4_a_loop_is_escalated_and_its_worker_lives() {
 #[test]
 fn a4b_different_calls_are_no_loop() {
     let mut w = Work::new(&aged(looping(10, false), 30));
-    w.is_left("left alone: worker alive");
+    w.is_left("skipped: worker alive");
     let mut nine = Work::new(&aged(looping(9, true), 30));
     // Nine of them, which is a repetition as well; that is another check.
     nine.board.config.push_str("[heal.health_actions]\nRepetition = \"ignore\"\n");
@@ -511,7 +511,7 @@ fn a16_names_are_the_same_everywhere() {
     let listed = b.heal(&["--list-checks", "--json"]).json();
     let names: Vec<&str> =
         listed["checks"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    let all = shared::health::Check::ALL.map(shared::health::Check::name);
+    let all = shared::logs::health::Check::ALL.map(shared::logs::health::Check::name);
     assert_eq!(names, all);
     let text = b.heal(&["--list-checks"]).ok();
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/heal.md")).unwrap();

@@ -26,11 +26,14 @@ mod limited; // workers that died of a provider's limit
 mod loops; // crash loops and the jam of the respawn guard
 #[cfg(feature = "real")]
 mod newer; // real workers of Hermes 0.22, in two languages
+mod pages; // commands of Hermes on the pages
 #[cfg(feature = "real")]
 mod race; // the real dispatcher and `heal` at once
 #[cfg(feature = "real")]
 mod renamed; // workers whose title is `hermes` and nothing else
 mod route; // work that moves to another provider, waits for its own, or goes as somebody decides
 mod session; // a session beside the dispatcher
+#[cfg(feature = "real")]
+mod told; // what a person is told of a bad night
 mod undone; // what an undo puts back, before the real dispatcher
 mod why; // what `watchbill why` says of real rows, and the commands it offers

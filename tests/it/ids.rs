@@ -108,3 +108,27 @@ fn each_is_decided_about_by_the_name_its_card_shows() {
         assert_eq!(b.dump(), before, "{id}");
     }
 }
+
+#[test]
+fn a_flag_takes_the_beginning_of_an_id_or_words_of_a_title() {
+    let b = TestBoard::new();
+    b.give_up("t_0000ab01", "pid 4242 not alive", 3_600);
+    b.sql("UPDATE tasks SET title = 'Count the lanterns' WHERE id = 't_0000ab01'");
+    for typed in ["0000ab", "t_0000ab01", "lanterns"] {
+        assert!(b.heal(&["-n", "--task", typed]).ok().contains("t_0000ab01 reset"), "{typed}");
+        let packet = b.heal(&["--print-packet", typed, "--json"]).json();
+        assert_eq!(packet["task"], "t_0000ab01", "{typed}");
+        assert!(b.hand(&["show", typed]).ok().starts_with("t_0000ab01  Count the lanterns"), "{typed}");
+    }
+    b.add("t_0000ab02", "running");
+    assert!(b.heal(&["-n", "--task", "0000ab"]).fails(2).starts_with("heal: --task 0000ab: 2 tasks match: "));
+    assert!(
+        b.heal(&["--print-packet", "t_0000ab"]).fails(2).contains("--print-packet t_0000ab: 2 tasks match")
+    );
+    assert!(b.hand(&["show", "t_0000ab"]).fails(1).contains("t_0000ab: 2 tasks match"));
+    assert!(
+        b.heal(&["-n", "--task", "t_0000ab03"])
+            .fails(1)
+            .contains("did you mean t_0000ab01 Count the lanterns or")
+    );
+}

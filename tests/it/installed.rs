@@ -23,6 +23,18 @@ pub struct Package<'a> {
 }
 
 impl Package<'_> {
+    /// A Python environment with these packages.
+    #[track_caller]
+    pub fn python(&self, packages: &[&str]) -> Option<PathBuf> {
+        self.home(|home| {
+            let mut venv = Command::new("python3");
+            venv.args(["-m", "venv", "--clear"]).arg(home);
+            let mut pip = Command::new(home.join("bin/python"));
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages);
+            vec![venv, pip]
+        })
+    }
+
     /// The folder it is in, filled by these commands on first use. `None` where it was asked to be left out.
     #[track_caller]
     pub fn home(&self, steps: impl FnOnce(&Path) -> Vec<Command>) -> Option<PathBuf> {

@@ -22,7 +22,7 @@ fn the_living_are_left_alone() {
     assert_eq!(run, 1);
     let before = b.dump();
     let said = b.later(900, &["-v"]).ok();
-    assert!(said.contains("t_000000e1 left alone: worker alive"), "{said}");
+    assert!(said.contains("t_000000e1 skipped: worker alive"), "{said}");
     assert_eq!(b.dump(), before);
     assert!(w.is_running());
 }
@@ -276,7 +276,7 @@ fn a_fingerprint_by_hermes_says_who_it_is() {
     let another = format!("{}9", fingerprint(other.pid()));
     b.sql(&format!("UPDATE tasks SET worker_started_at = '{another}' WHERE id = 't_11fe00f6'"));
     let said = b.later(0, &["-v"]).ok();
-    assert!(said.contains("t_11fe00f5 left alone: worker alive"), "{said}");
+    assert!(said.contains("t_11fe00f5 skipped: worker alive"), "{said}");
     assert!(
         said.contains("t_11fe00f6 requeue: ") && said.contains("its pid is another process now"),
         "{said}"

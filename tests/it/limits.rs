@@ -344,7 +344,7 @@ fn beside_a_gateway_the_first_refusal_holds_the_other_work_of_its_provider() {
     assert_eq!(
         (b.task("t_00000140", "status"), b.task("t_00000140", "current_run_id")),
         before,
-        "it is left alone"
+        "it is skipped"
     );
     assert!(b.kinds("t_00000140").ends_with("claimed spawned watchbill_signal"), "{}", b.kinds("t_00000140"));
     let after = b.dump();

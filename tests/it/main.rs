@@ -34,13 +34,17 @@ mod health; // a living worker that is not well: told, handed to a person, or st
 mod hermes; // against the real Hermes from its package
 mod ids; // tasks whose ids other runtimes made
 mod incidents; // what goes wrong in the field, with Hermes alone and with us beside it
+mod init;
 mod installed; // programs of others, pinned and installed once
 mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod limits; // providers that refuse for hours, beside a dispatcher that only sees that a pid is gone
 mod match_log; // what is read out of a log, line by line
 mod metrics; // what a pass leaves for Prometheus
+mod morning; // the page for the morning, as it is written
 #[cfg(feature = "real")]
 mod newcomer; // a fifth watcher, added to a copy of the sources
+mod notices; // what lasts is said when it begins, changes and ends
+mod notify; // people who are told, by receivers on this machine
 mod own_folder; // a board without Hermes whose tasks are worked on in git worktrees
 mod packet; // where a worker says it stands, and what is left of that for its successor
 #[cfg(feature = "real")]
@@ -54,11 +58,14 @@ mod report; // the mail of the morning
 mod resume; // resume, not restart: attempts, working trees, and what the next one is told
 mod robbed; // the files of a board taken away while it is open
 mod route; // another provider, an orchestrator's decisions, closed loops
+mod run; // one round of all watchers
 mod scale; // a pass costs what is active, not what is stored
 mod simulate; // simulated nights, and the promises held after every step
 mod size; // what a pass holds and does on boards that grew beyond all reason
+mod status; // what needs a person, on one screen
 mod threats; // somebody means harm
 mod timers; // units and crontab lines, written and taken away
 mod tools; // stand-ins for systemctl, loginctl and crontab
 mod undo; // what a watcher did, taken back
 mod why; // the true cause of one task, on one screen
+mod wrong_inputs; // what people type wrong, and what they are told

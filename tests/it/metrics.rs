@@ -1,6 +1,6 @@
 //! `--metrics`: what a pass leaves for the textfile collector of node_exporter, in Prometheus' own format.
 
-use shared::registry::NAMES as WATCHERS;
+use shared::base::registry::NAMES as WATCHERS;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -39,6 +39,13 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
         assert!(some, "{name} without a value");
     }
     values
+}
+
+/// Every metric of every file.
+fn catalogue() -> impl Iterator<Item = &'static shared::ops::metrics::Metric> {
+    static PASSES: [shared::ops::metrics::Metric; 11] = shared::ops::metrics::METRICS;
+    static NEEDS: [shared::ops::metrics::Metric; 4] = shared::ops::needs::gauges::METRICS;
+    PASSES.iter().chain(&NEEDS)
 }
 
 fn broken() -> TestBoard {
@@ -112,6 +119,50 @@ fn a_place_that_is_no_good_is_refused_before_anything_is_done() {
     assert_eq!(b.task("t_000000a1", "status"), "ready");
 }
 
+/// What a round leaves of what needs a person is what everybody else is told of it.
+#[test]
+fn a_round_counts_what_needs_a_person_as_check_and_status_do() {
+    let b = crate::check::watched();
+    crate::check::ticks(&b);
+    let folder = b.path().join("state/watchbill/metrics");
+    let told = |args: &[&str]| ran(&mut crate::tools::watchbill(&b, args));
+    let counted = || {
+        let ran = told(&["run", "-q", "--metrics", folder.to_str().unwrap()]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let file = folder.join("needs.prom");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);
+        let text = fs::read_to_string(&file).unwrap();
+        let values = text.lines().filter_map(|l| l.strip_prefix("watchbill_needs_person")?.rsplit_once(' '));
+        values.map(|(name, value)| (name.to_owned(), value.parse::<usize>().unwrap())).collect()
+    };
+    let asked = |args: &[&str], list: &str| {
+        let seen: serde_json::Value = serde_json::from_str(&told(args).out).unwrap();
+        seen[list].as_array().unwrap().len()
+    };
+    for tasks in 0..=2 {
+        if tasks > 0 {
+            crate::check::stop(&b, &format!("t_0000000{tasks}"));
+        }
+        let is: BTreeMap<String, usize> = counted();
+        assert_eq!(is["{board=\"default\"}"], tasks);
+        assert_eq!(is["{board=\"default\"}"], asked(&["check", "--json"], "needs_person"));
+        let causes = is.iter().filter(|(name, _)| name.starts_with("_causes")).map(|(_, n)| n).sum::<usize>();
+        assert_eq!(causes, asked(&["status", "--json"], "needs"));
+        assert_eq!(is["_unknown"], 0);
+        assert!(is["_timestamp_seconds"] > 1_700_000_000, "{is:?}");
+    }
+    // With nobody to start the watchers, that is one thing more, and about no board.
+    fs::remove_file(b.path().join("crontab")).unwrap();
+    let is = counted();
+    assert_eq!((is["_causes{board=\"\"}"], is["{board=\"default\"}"]), (1, 2), "{is:?}");
+    assert_eq!(asked(&["status", "--json"], "needs"), 3);
+    // What is no file of ours stays.
+    fs::write(folder.join("needs.prom"), "somebody else's").unwrap();
+    let why = told(&["run", "-q", "--metrics", folder.to_str().unwrap()]);
+    assert!(why.code == 1 && why.err.contains("needs.prom: holds something else"), "{why:?}");
+    assert_eq!(fs::read_to_string(folder.join("needs.prom")).unwrap(), "somebody else's");
+}
+
 #[test]
 fn the_dashboard_asks_for_metrics_that_exist() {
     let text =
@@ -129,7 +180,7 @@ fn the_dashboard_asks_for_metrics_that_exist() {
                 query.split(|c| !is_word(c)).filter(|w| w.starts_with("watchbill_")).collect();
             assert!(!names.is_empty(), "{query}");
             for name in names {
-                let metric = shared::metrics::METRICS.iter().find(|m| m.name == name);
+                let metric = catalogue().find(|m| m.name == name);
                 let metric = metric.unwrap_or_else(|| panic!("{query}: no metric {name}"));
                 for label in
                     query.split("by (").skip(1).flat_map(|b| b.split(')').next().unwrap().split(", "))
@@ -140,7 +191,7 @@ fn the_dashboard_asks_for_metrics_that_exist() {
             }
         }
     }
-    let all = shared::metrics::METRICS.iter().map(|m| m.name);
+    let all = catalogue().map(|m| m.name);
     let unasked: Vec<_> = all.filter(|n| !asked.contains(n)).collect();
     assert!(unasked.is_empty(), "nobody looks at {unasked:?}");
 }
@@ -156,33 +207,20 @@ fn the_parser_of_prometheus_itself_reads_it() {
     let program = "import sys; from prometheus_client.parser import text_string_to_metric_families as read\n\
                    for f in read(open(sys.argv[1]).read()): print(f.name, f.type, len(f.samples), bool(f.documentation))";
     let said = ran(std::process::Command::new(python).args(["-c", program]).arg(&file)).ok();
-    let want: Vec<String> = shared::metrics::METRICS
+    let want: Vec<String> = shared::ops::metrics::METRICS
         .iter()
         .map(|m| format!("{} {} 1 True", m.name.trim_end_matches("_total"), m.kind))
         .collect();
     assert_eq!(said.lines().collect::<Vec<_>>(), want);
 }
 
-/// A Python with the client library of Prometheus, made on first use; `WATCHBILL_PROMETHEUS=skip` leaves it out.
+/// A Python with the client library of Prometheus; `WATCHBILL_PROMETHEUS=skip` leaves it out.
 #[cfg(feature = "real")]
 fn client() -> Option<std::path::PathBuf> {
-    use std::io::Write;
-    use std::process::Command;
-    if std::env::var("WATCHBILL_PROMETHEUS").is_ok_and(|v| v == "skip") {
-        let _ = writeln!(
-            std::io::stderr(),
-            "left out, because WATCHBILL_PROMETHEUS=skip: the parser of Prometheus"
-        );
-        return None;
-    }
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus-client-0.26.0");
-    let ready = home.join("ready");
-    if !ready.exists() {
-        ran(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home)).ok();
-        let pip =
-            ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "prometheus-client==0.26.0"];
-        ran(Command::new(home.join("bin/python")).args(pip)).ok();
-        fs::write(ready, "").unwrap();
-    }
-    Some(home.join("bin/python"))
+    let package = crate::installed::Package {
+        folder: "prometheus-client-0.26.0",
+        variable: "WATCHBILL_PROMETHEUS",
+        needs: "python3 with venv",
+    };
+    package.python(&["prometheus-client==0.26.0"]).map(|home| home.join("bin/python"))
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use shared::distress::{Distress, State};
+use shared::card::{Distress, State};
 
 use crate::resume::git;
 use crate::support::{Kept, Ran, TestBoard, is_gone, now, ran, until};

@@ -5,7 +5,7 @@ use shared::board::Mode;
 use shared::board::sqlite::SqliteBoard;
 use shared::board::verification;
 use shared::board::{Board, BoardId, Detail};
-use shared::packet::{self, Packet};
+use shared::card::packet::{self, Packet};
 
 use crate::support::{Ran, TestBoard, now, ran};
 
@@ -125,8 +125,8 @@ fn only_its_worker_or_a_person_records() {
     let step = ["packet", TASK, "--step", "x"];
     for (who, said) in [
         (by(&b, OTHER, run - 1, &step), "is not your task"),
-        (by(&b, TASK, run - 1, &step), "is not its open run any more"),
-        (b.hand(&["packet", TASK, "--step", "x", "--run", "99"]), "is not its open run any more"),
+        (by(&b, TASK, run - 1, &step), "is no longer its open run"),
+        (b.hand(&["packet", TASK, "--step", "x", "--run", "99"]), "is no longer its open run"),
     ] {
         let line = who.fails(1);
         assert!(line.contains(TASK) && line.contains(said), "{line}");
@@ -140,7 +140,7 @@ fn only_its_worker_or_a_person_records() {
     // What is done is nobody's to resume.
     for status in ["done", "archived"] {
         b.sql(&format!("UPDATE tasks SET status = '{status}', current_run_id = NULL WHERE id = '{TASK}'"));
-        assert!(b.hand(&step).fails(1).contains(&format!("is {status}: nobody takes it up")));
+        assert!(b.hand(&step).fails(1).contains(&format!("is {status}: no attempt follows")));
     }
     assert!(
         b.hand(&["packet", TASK]).ok().contains("- Blockers: no lamp"),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use shared::registry::NAMES as WATCHERS;
+use shared::base::registry::NAMES as WATCHERS;
 
 use crate::support::{Ran, TestBoard, now, ran};
 
@@ -77,9 +77,9 @@ fn what_it_cannot_take_is_refused_and_changes_nothing() {
     let b = broken();
     let at = b.path().join("watchbill.pause");
     for (args, code, why) in [
-        (["--until", "later"], 2, "is no time"),
-        (["--until", "6:00"], 2, "is no time"),
-        (["--until", "1000"], 2, "is over already"),
+        (["--until", "later"], 2, "not a time"),
+        (["--until", "6:00"], 2, "not a time"),
+        (["--until", "1000"], 2, "in the past"),
         (["--for", "15M"], 2, "counts months"),
     ] {
         let told = switch(&b, &[&["pause"][..], &args].concat()).fails(code);

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shared::cache::Stored;
 use shared::config::Config;
-use shared::replay::Replayed;
+use shared::logs::cache::Stored;
+use shared::ops::replay::Replayed;
 use testkit::sim::Night;
 
 use crate::route::LIMITED;
@@ -143,8 +143,8 @@ fn what_cannot_be_replayed_is_said() {
     let said = ran(b.command("watchbill").arg("replay")).fails(2);
     assert!(said.contains("--config NEW.toml"), "{said}");
     for (args, code, why) in [
-        (&["--since", "soon"][..], 2, "no time in the past"),
-        (&["--since", "2099-01-01T00:00:00Z"], 2, "no time in the past"),
+        (&["--since", "soon"][..], 2, "neither a length of time nor a time"),
+        (&["--since", "2099-01-01T00:00:00Z"], 2, "not in the past"),
         (&["--db", "/no/such.db"], 66, "/no/such.db"),
     ] {
         let said = b.replay(0, "", args);

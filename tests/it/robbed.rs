@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
+use shared::base::error::Kind;
+use shared::base::time::Time;
 use shared::board::Mode;
 use shared::board::sqlite::SqliteBoard;
 use shared::board::{Board, BoardId, Change, Step};
-use shared::error::Kind;
-use shared::time::Time;
 
 use crate::support::TestBoard;
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, StatementStatus, ToSql};
 use serde_json::Value;
+use shared::base::time::Time;
 use shared::board::Mode;
 use shared::board::sqlite::SqliteBoard;
 use shared::board::{BoardId, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS};
-use shared::time::Time;
 use testkit::generate::{Sizes, generate};
 
 use crate::support::{TestBoard, now};

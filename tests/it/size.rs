@@ -1,9 +1,9 @@
 //! What a pass holds and how much it does on boards that grew beyond all reason.
 
-use shared::registry::NAMES as WATCHERS;
+use shared::base::registry::NAMES as WATCHERS;
 use std::process::Command;
 
-use shared::time::Time;
+use shared::base::time::Time;
 use testkit::crowd;
 use testkit::generate::{Sizes, generate};
 

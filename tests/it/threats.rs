@@ -15,7 +15,7 @@ mod sizes; // texts far beyond anything useful
 mod users; // other users of the host, and their processes
 mod words; // ids, titles, logs and bodies that imitate or steer
 
-use shared::registry::NAMES as WATCHERS;
+use shared::base::registry::NAMES as WATCHERS;
 /// Far above what any of these passes takes, and an end where one waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -90,13 +90,19 @@ fn the_page_names_tests_that_exist_and_every_one_of_these() {
     let page = std::fs::read_to_string(repository("docs/threat-model.md")).unwrap();
     let (mut real, mut units) = (Vec::new(), Vec::new());
     sources(&repository("tests/it"), "", &mut real);
-    sources(&repository("shared/src"), "", &mut units);
+    for entry in std::fs::read_dir(repository("shared")).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().join("Cargo.toml").exists() {
+            sources(&entry.path().join("src"), &format!("{name}/"), &mut units);
+        }
+    }
     let named: Vec<&str> = page
         .split('`')
         .skip(1)
         .step_by(2)
         .filter(|w| w.starts_with("it::") || w.starts_with("unit::"))
         .collect();
+    let mut missing = Vec::new();
     for name in &named {
         let (path, test) = name.rsplit_once("::").unwrap();
         let (all, module) = match path.strip_prefix("it::") {
@@ -108,8 +114,11 @@ fn the_page_names_tests_that_exist_and_every_one_of_these() {
             (at == module || module.strip_suffix("::tests") == Some(at))
                 && text.contains(&format!("fn {test}("))
         };
-        assert!(all.iter().any(is_test), "the page names {name}, which is not there");
+        if !all.iter().any(is_test) {
+            missing.push(name);
+        }
     }
+    assert!(missing.is_empty(), "the page names tests that are not there: {missing:?}");
     assert!(named.len() >= 40, "only {} tests are named", named.len());
     for (module, text) in real.iter().filter(|(m, _)| m == "threats" || m.starts_with("threats::")) {
         for test in text.split("#[test]\nfn ").skip(1).filter_map(|t| t.split('(').next()) {

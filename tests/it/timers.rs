@@ -56,7 +56,7 @@ fn told(b: &TestBoard) -> Vec<String> {
         .collect()
 }
 
-const ENABLE: &str = "systemctl --user enable --now watchbill-heal.timer watchbill-synthesize-distress.timer watchbill-route-blocked.timer watchbill-budget-check.timer";
+const ENABLE: &str = "systemctl --user enable --now watchbill-run.timer";
 
 #[test]
 fn user_units_are_written_switched_on_and_taken_away() {
@@ -66,15 +66,15 @@ fn user_units_are_written_switched_on_and_taken_away() {
     fs::write(b.path().join("linger"), "no\n").unwrap();
     unchanged(&b, "timers install -n", || {
         let said = timers(&b, &["install", "--as", "user", "-n"]).ok();
-        assert_eq!(said.lines().filter(|l| l.starts_with("would write ")).count(), 8, "{said}");
+        assert_eq!(said.lines().filter(|l| l.starts_with("would write ")).count(), 2, "{said}");
         assert!(said.contains(&format!("would run {ENABLE}\nwould run loginctl enable-linger\n")), "{said}");
     });
     assert_eq!(told(&b), [""; 0], "and nothing is run");
     let said = timers(&b, &["install", "--as", "user"]).ok();
-    assert!(said.starts_with("write ") && !said.contains("would"), "{said}");
+    assert!(said.starts_with("wrote ") && !said.contains("would"), "{said}");
     assert_eq!(told(&b), ["systemctl --user daemon-reload", ENABLE, "loginctl enable-linger"]);
     let written = all(&units(&b));
-    assert_eq!(written.len(), 8);
+    assert_eq!(written.len(), 2);
     for (name, text) in &written {
         assert!(text.starts_with("# Written by `watchbill timers install`"), "{name}");
         if name.ends_with(".service") {
@@ -86,8 +86,8 @@ fn user_units_are_written_switched_on_and_taken_away() {
     // Once more changes nothing; a file that was changed is put right.
     assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "nothing to do\n");
     assert_eq!((told(&b), all(&units(&b))), (Vec::new(), written.clone()));
-    let heal = units(&b).join("watchbill-heal.service");
-    fs::write(&heal, "# Written by `watchbill timers install`, long ago\n[Service]\n").unwrap();
+    let run = units(&b).join("watchbill-run.service");
+    fs::write(&run, "# Written by `watchbill timers install`, long ago\n[Service]\n").unwrap();
     timers(&b, &["install", "--as", "user"]).ok();
     assert_eq!(all(&units(&b)), written);
     told(&b);
@@ -96,8 +96,8 @@ fn user_units_are_written_switched_on_and_taken_away() {
     fs::write(units(&b).join("backup.timer"), "[Timer]\n").unwrap();
     fs::write(units(&b).join("watchbill-mine.timer"), "[Timer]\n").unwrap();
     let said = timers(&b, &["remove", "-n"]).ok();
-    assert_eq!(said.matches("would remove ").count(), 8, "{said}");
-    assert_eq!(all(&units(&b)).len(), 10);
+    assert_eq!(said.matches("would remove ").count(), 2, "{said}");
+    assert_eq!(all(&units(&b)).len(), 4);
     timers(&b, &["remove"]).ok();
     assert_eq!(told(&b), [ENABLE.replace("enable", "disable"), "systemctl --user daemon-reload".into()]);
     let left: Vec<String> = all(&units(&b)).into_iter().map(|(name, _)| name).collect();
@@ -124,7 +124,7 @@ fn lingering_that_is_off_is_said_each_time_and_who_may_switch_it_on() {
     let status = timers(&b, &["status"]);
     assert!(status.code == 1 && status.out.contains("lingering is off"), "{status:?}");
     fs::remove_file(b.path().join("no-polkit")).unwrap();
-    assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "run loginctl enable-linger\n");
+    assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "ran loginctl enable-linger\n");
     assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "nothing to do\n");
 }
 
@@ -169,7 +169,7 @@ fn a_pass_as_the_unit_has_it_works_and_is_seen() {
         assert!(!name.is_empty());
     }
     assert_eq!(b.task("t_1", "status"), "ready");
-    assert!(b.path().join(".local/state/watchbill/budget.html").exists());
+    assert!(b.path().join(".local/state/watchbill/watchbill.html").exists());
     let said = timers(&b, &["status"]).ok();
     assert_eq!(
         (said.matches("; last pass ").count(), said.matches("s ago, exit 0\n").count()),
@@ -190,7 +190,7 @@ fn without_systemd_the_commands_are_said() {
     let b = home();
     fs::write(b.path().join("no-systemd"), "").unwrap();
     let r = timers(&b, &["install", "--as", "user"]);
-    assert_eq!((r.code, all(&units(&b)).len()), (1, 8), "{r:?}");
+    assert_eq!((r.code, all(&units(&b)).len()), (1, 2), "{r:?}");
     assert!(r.out.contains("systemd does not answer here. Still to be run:"), "{r:?}");
     assert!(r.out.contains(&format!("    {ENABLE}\n")), "{r:?}");
     assert_eq!(told(&b), [""; 0]);
@@ -198,9 +198,12 @@ fn without_systemd_the_commands_are_said() {
     let quiet = home();
     fs::write(quiet.path().join("no-systemd"), "").unwrap();
     let r = timers(&quiet, &["install", "--as", "user", "-q"]);
-    assert_eq!((r.code, all(&units(&quiet)).len()), (1, 8), "{r:?}");
+    assert_eq!((r.code, all(&units(&quiet)).len()), (1, 2), "{r:?}");
     assert!(r.out.starts_with("systemd does not answer here. Still to be run:\n"), "{r:?}");
-    assert!(!r.out.contains("write ") && r.out.contains(&format!("    {ENABLE}\n")), "{r:?}");
+    assert!(
+        !r.out.contains("write ") && !r.out.contains("wrote ") && r.out.contains(&format!("    {ENABLE}\n")),
+        "{r:?}"
+    );
     // One that answers and refuses is quoted.
     fs::remove_file(b.path().join("no-systemd")).unwrap();
     fs::write(b.path().join("broken-systemd"), "").unwrap();
@@ -216,13 +219,14 @@ fn a_crontab_gets_its_lines_and_keeps_its_own() {
     fs::write(b.path().join("crontab"), theirs).unwrap();
     let crontab = || fs::read_to_string(b.path().join("crontab")).unwrap();
     // Where no systemd answers, cron is what there is.
-    assert_eq!(timers(&b, &["install", "-n"]).ok(), "would write the crontab\n");
-    let said = timers(&b, &["install", "-n", "-v"]).ok();
+    // A person who tries it sees what would be written.
+    let said = timers(&b, &["install", "-n"]).ok();
+    assert!(said.starts_with("would write the crontab\n"), "{said}");
     assert!(said.contains("\n    0 4 * * * backup\n    # watchbill timers: begin"), "{said}");
     assert_eq!(crontab(), theirs);
     timers(&b, &["install"]).ok();
     let with = crontab();
-    assert!(with.starts_with(theirs) && with.matches(" --metrics ").count() == 4, "{with}");
+    assert!(with.starts_with(theirs) && with.matches(" --metrics ").count() == 1, "{with}");
     assert_eq!(timers(&b, &["install"]).ok(), "nothing to do\n");
     timers(&b, &["status"]).ok();
     // The line works in the environment cron has, and is quiet about what is no news.
@@ -230,7 +234,7 @@ fn a_crontab_gets_its_lines_and_keeps_its_own() {
     b.run_it("t_1", Some(dead_pid()), 3_600);
     let job = with
         .lines()
-        .find(|l| l.contains(" heal "))
+        .find(|l| l.contains(" run "))
         .unwrap()
         .splitn(6, ' ')
         .nth(5)
@@ -261,13 +265,13 @@ fn system_units_run_as_the_owner_of_the_board() {
     let r = timers(&b, &["install", "--as", "system", "--unit-dir", folder.to_str().unwrap()]);
     assert_eq!(r.code, 1, "the commands are left: {r:?}");
     assert!(r.out.contains("    systemctl --system daemon-reload\n"), "{r:?}");
-    assert_eq!(all(&folder).len(), 8);
+    assert_eq!(all(&folder).len(), 2);
     assert!(folder.join("watchbill-.service.d/hardening.conf").is_file());
-    let heal = fs::read_to_string(folder.join("watchbill-heal.service")).unwrap();
+    let heal = fs::read_to_string(folder.join("watchbill-run.service")).unwrap();
     let me = rustix::process::geteuid();
     assert_eq!(heal.contains(&format!("\nUser={}\n", me.as_raw())), !me.is_root(), "{heal}");
     assert!(heal.contains(&format!("\nReadWritePaths=-{}\n", b.path().join(".hermes").display())), "{heal}");
-    assert!(heal.contains(" --metrics /var/lib/watchbill/metrics/heal.prom\n"), "{heal}");
+    assert!(heal.contains(" --metrics /var/lib/watchbill/metrics\n"), "{heal}");
     assert_eq!(timers(&b, &["remove", "--as", "system", "--unit-dir", folder.to_str().unwrap()]).code, 1);
     assert_eq!((all(&folder).len(), folder.join("watchbill-.service.d").exists()), (0, false));
 }
@@ -276,17 +280,17 @@ fn system_units_run_as_the_owner_of_the_board() {
 fn what_is_in_the_way_stops_it_before_anything_is_done() {
     let b = home();
     fs::create_dir_all(units(&b)).unwrap();
-    fs::write(units(&b).join("watchbill-route-blocked.timer"), "[Timer]\n").unwrap();
+    fs::write(units(&b).join("watchbill-run.timer"), "[Timer]\n").unwrap();
     let said = timers(&b, &["install", "--as", "user"]).fails(1);
-    assert!(said.contains("watchbill-route-blocked.timer") && said.contains("nothing was done"), "{said}");
+    assert!(said.contains("watchbill-run.timer") && said.contains("nothing was done"), "{said}");
     assert_eq!((all(&units(&b)).len(), told(&b)), (1, Vec::new()));
-    fs::remove_file(units(&b).join("watchbill-route-blocked.timer")).unwrap();
+    fs::remove_file(units(&b).join("watchbill-run.timer")).unwrap();
     // A folder where a file must be: nothing of the others is left.
-    fs::create_dir(units(&b).join("watchbill-route-blocked.timer")).unwrap();
+    fs::create_dir(units(&b).join("watchbill-run.timer")).unwrap();
     assert_eq!(timers(&b, &["install", "--as", "user"]).code, 1);
     assert_eq!(all(&units(&b)).len(), 0);
     // No board, no timers: they would fail every two minutes.
-    fs::remove_dir(units(&b).join("watchbill-route-blocked.timer")).unwrap();
+    fs::remove_dir(units(&b).join("watchbill-run.timer")).unwrap();
     fs::remove_file(&b.db).unwrap();
     assert!(timers(&b, &["install", "--as", "user"]).fails(66).contains("no board found"));
     assert_eq!(all(&units(&b)).len(), 0);
@@ -300,19 +304,24 @@ fn what_was_named_is_pinned() {
     let metrics = b.path().join("textfile collector");
     let (db, metrics) = (elsewhere.db.to_str().unwrap(), metrics.to_str().unwrap());
     timers(&b, &["install", "--as", "user", "--db", db, "--metrics", metrics]).ok();
-    let heal = fs::read_to_string(units(&b).join("watchbill-heal.service")).unwrap();
-    assert!(heal.contains(&format!(" heal --db {db} --metrics \"{metrics}/heal.prom\"\n")), "{heal}");
+    let heal = fs::read_to_string(units(&b).join("watchbill-run.service")).unwrap();
+    assert!(heal.contains(&format!(" run --db {db} --metrics \"{metrics}\"\n")), "{heal}");
     let config = format!("\nEnvironment=WATCHBILL_CONFIG={}\n", b.path().join("watchbill.toml").display());
     assert!(heal.contains(&config), "{heal}");
     // Another systemd that starts the same is told.
     fs::write(b.path().join("crontab"), crate::tools::CRON).unwrap();
     let r = timers(&b, &["install", "--as", "user", "--db", db]);
-    assert!(r.err.contains("heal is started by crontab as well"), "{r:?}");
+    assert!(
+        r.err.contains(
+            "heal, synthesize-distress, route-blocked, budget-check are started by crontab as well"
+        ),
+        "{r:?}"
+    );
     // So does a worker's environment.
     let mut inside = command(&b, &["install", "--as", "user"]);
     ran(inside.env("HERMES_KANBAN_DB", db)).ok();
-    let heal = fs::read_to_string(units(&b).join("watchbill-heal.service")).unwrap();
-    assert!(heal.contains(&format!(" heal --db {db} ")), "{heal}");
+    let heal = fs::read_to_string(units(&b).join("watchbill-run.service")).unwrap();
+    assert!(heal.contains(&format!(" run --db {db} ")), "{heal}");
 }
 
 #[cfg(feature = "real")]
@@ -347,7 +356,7 @@ fn systemd_and_cron_accept_what_is_written() {
     verify("--system", &folder);
     let r = ran(Command::new("systemd-analyze")
         .args(["security", "--offline=yes", "--threshold=20"])
-        .arg("./watchbill-heal.service")
+        .arg("./watchbill-run.service")
         .current_dir(&folder));
     // Under root's own user it is less; a board of another user is told by User= above.
     assert!(r.code == 0 || rustix::process::geteuid().is_root(), "{r:?}");
@@ -391,12 +400,12 @@ fn a_board_with_sessions_has_them_looked_at() {
     let start = format!("\nExecStart={} coord detect --board default --record -q\n", program("watchbill"));
     assert!(service.contains(&start), "{service}");
     assert!(unit("watchbill-coord-detect.timer").contains("\nOnCalendar=*:*:10,40\n"));
-    assert_eq!((doctor(), all(&units(&b)).len()), (vec!["timers-installed".into(), "pass-never".into()], 10));
+    assert_eq!((doctor(), all(&units(&b)).len()), (vec!["timers-installed".into(), "pass-never".into()], 4));
     // A pass that came too late is seen where monitoring looks.
     fs::write(b.path().join("last"), (now() - 200).to_string()).unwrap();
     assert_eq!(doctor(), ["timers-installed", "pass-overdue"]);
     let check = ask(&["check"]);
-    assert!(check.contains("coord-detect: its last pass was 3m ago"), "{check}");
+    assert!(check.contains("coord-detect: last pass 3m ago"), "{check}");
     let status = timers(&b, &["status"]).out;
     assert!(status.contains("coord-detect         every 30s  on: "), "{status}");
     assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "nothing to do\n");
@@ -421,4 +430,170 @@ fn a_board_with_sessions_has_them_looked_at() {
     assert!(left.code == 1 && left.out.contains("watchbill-coord-detect.timer\n"), "{left:?}");
     let network = fs::read_to_string(folder.join("watchbill-coord-detect.service.d/network.conf")).unwrap();
     assert!(network.contains("\nIPAddressAllow=localhost\n"), "{network}");
+}
+
+/// Where somebody is to be told it is done: by a unit and a crontab line of its own, which alone has the network.
+#[test]
+fn whoever_is_to_be_told_gets_a_timer() {
+    let ids_of = |b: &TestBoard, about: &str| {
+        let mut doctor = tools::watchbill(b, &["doctor", "--json"]);
+        let said = ran(doctor.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME")).out;
+        let whole: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let found = whole["findings"].as_array().unwrap().iter().filter(|f| f["about"] == about);
+        found.map(|f| f["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let b = home();
+    timers(&b, &["install", "--as", "user"]).ok();
+    assert_eq!((all(&units(&b)).len(), ids_of(&b, "notify").len()), (2, 0), "nobody is to be told");
+    let b = TestBoard { config: "[notify.own]\ncommand = ['true']\n".into(), ..b };
+    let ids = |about: &str| ids_of(&b, about);
+    assert_eq!(ids("notify"), ["timers-missing"]);
+    assert_eq!(ids("notify own"), ["notify-ready"]);
+    timers(&b, &["install", "--as", "user"]).ok();
+    let enable = told(&b).into_iter().rfind(|l| l.contains(" enable ")).unwrap();
+    assert_eq!(enable, format!("{ENABLE} watchbill-notify.timer"));
+    let service = fs::read_to_string(units(&b).join("watchbill-notify.service")).unwrap();
+    let record = b.path().join(".local/state/watchbill/metrics/notify.prom");
+    let start = format!("\nExecStart={} notify --metrics {}\n", program("watchbill"), record.display());
+    assert!(service.contains(&start), "{service}");
+    assert_eq!(ids("notify"), ["timers-installed", "pass-never"]);
+    timers(&b, &["remove"]).ok();
+    assert_eq!(all(&units(&b)), []);
+
+    timers(&b, &["install", "--as", "cron"]).ok();
+    let crontab = fs::read_to_string(b.path().join("crontab")).unwrap();
+    let line = crontab.lines().find(|l| l.contains(" notify ")).unwrap();
+    assert!(line.starts_with("*/2 * * * * sleep 40; out=$("), "{line}");
+    let job = line.splitn(6, ' ').nth(5).unwrap().replace("\\%", "%").replace("sleep 40; ", "");
+    let mut sh = Command::new("/bin/sh");
+    sh.args(["-c", &job]).env_clear().env("HOME", b.path()).env("PATH", "/usr/bin:/bin");
+    let passed = ran(&mut sh);
+    assert_eq!((passed.code, passed.err.as_str()), (0, ""), "{passed:?}");
+    assert_eq!(ids("notify"), ["timers-installed", "pass-recent"]);
+    timers(&b, &["remove"]).ok();
+
+    let folder = b.path().join("units");
+    let left = timers(&b, &["install", "--as", "system", "--unit-dir", folder.to_str().unwrap()]);
+    assert!(left.code == 1 && left.out.contains("watchbill-notify.timer\n"), "{left:?}");
+    let network = fs::read_to_string(folder.join("watchbill-notify.service.d/network.conf")).unwrap();
+    assert!(network.contains("\nPrivateNetwork=no\n"), "{network}");
+}
+
+/// The units that an earlier version wrote are taken away once the new one is on; what somebody else wrote stays, and is told.
+#[test]
+fn four_units_become_one() {
+    let b = home();
+    let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/systemd");
+    let names = shared::base::registry::NAMES;
+    let write = |name: &str, mark: &str, end: &str| {
+        let file = format!("watchbill-{name}.{end}");
+        let text = fs::read_to_string(contrib.join(&file)).unwrap();
+        fs::write(units(&b).join(&file), format!("{mark}{text}")).unwrap();
+        fs::create_dir_all(b.path().join("on")).unwrap();
+        if end == "timer" {
+            fs::write(b.path().join("on").join(file), "").unwrap();
+        }
+    };
+    fs::create_dir_all(units(&b)).unwrap();
+    for end in ["service", "timer"] {
+        names.iter().for_each(|name| write(name, "# Written by `watchbill timers install`.\n", end));
+        write("route-blocked", "", end);
+    }
+    let gone: Vec<&str> = names.iter().copied().filter(|n| *n != "route-blocked").collect();
+    let disable = gone.iter().map(|n| format!(" watchbill-{n}.timer")).collect::<String>();
+    let disable = format!("systemctl --user disable --now{disable}");
+    // The stand-ins are written by the first call.
+    timers(&b, &["status"]).ok();
+    unchanged(&b, "timers install -n", || {
+        let said = timers(&b, &["install", "--as", "user", "-n"]).ok();
+        assert_eq!(
+            (said.matches("would write ").count(), said.matches("would remove ").count()),
+            (2, 6),
+            "{said}"
+        );
+        assert!(said.contains(&format!("would run {ENABLE}\nwould run {disable}\n")), "{said}");
+    });
+    told(&b);
+    let r = timers(&b, &["install", "--as", "user"]);
+    assert_eq!(r.code, 0, "{r:?}");
+    let reload = "systemctl --user daemon-reload";
+    assert_eq!(told(&b), [reload, ENABLE, &disable, reload]);
+    let left: Vec<String> = all(&units(&b)).into_iter().map(|(name, _)| name).collect();
+    let theirs = ["watchbill-route-blocked.service", "watchbill-route-blocked.timer"];
+    assert_eq!(left, [theirs[0], theirs[1], "watchbill-run.service", "watchbill-run.timer"]);
+    assert!(r.err.contains("route-blocked is started by ") && r.err.contains(theirs[1]), "{r:?}");
+    assert_eq!(r.err.lines().count(), 1, "{r:?}");
+    assert_eq!(timers(&b, &["install", "--as", "user"]).ok(), "nothing to do\n");
+
+    // A crontab that has the four lines of an earlier version has one.
+    let old = format!(
+        "0 4 * * * backup\n# watchbill timers: begin.\n{}# watchbill timers: end\n",
+        crate::tools::CRON
+    );
+    fs::write(b.path().join("crontab"), old).unwrap();
+    timers(&b, &["install", "--as", "cron"]).ok();
+    let crontab = fs::read_to_string(b.path().join("crontab")).unwrap();
+    let lines: Vec<&str> = crontab.lines().filter(|l| !l.starts_with('#')).collect();
+    assert!(lines.len() == 2 && lines[1].contains("watchbill run --metrics "), "{crontab}");
+}
+
+/// What each watcher did in a round is told of that watcher, whatever systemd says of the whole.
+#[test]
+fn a_round_is_judged_watcher_by_watcher() {
+    let b = home();
+    b.add("t_1", "ready");
+    timers(&b, &["install", "--as", "user"]).ok();
+    let state = b.path().join(".local/state/watchbill/metrics");
+    fs::create_dir_all(&state).unwrap();
+    let file = |name: &str, text: &str| fs::write(b.path().join(name), text).unwrap();
+    let at = now();
+    let record = |name: &str, ago: i64, exit: u8| {
+        let text = format!(
+            "# HELP watchbill_\nwatchbill_last_pass_timestamp_seconds{{program=\"{name}\"}} {}\n\
+             watchbill_last_pass_exit_code{{program=\"{name}\"}} {exit}\n",
+            at - ago
+        );
+        fs::write(state.join(format!("{name}.prom")), text).unwrap();
+    };
+    let moment = at.to_string();
+    let status = || {
+        let r = timers(&b, &["status", "--json", "--now", &moment]);
+        let whole: serde_json::Value = serde_json::from_str(&r.out).unwrap();
+        let each = whole["watchers"].as_array().unwrap().iter();
+        assert!(whole["watchers"][0]["starters"][0]["round"] == true, "{whole:#}");
+        let each = each.map(|w| (w["exit"].as_u64(), w["overdue"] == true)).collect::<Vec<_>>();
+        (r.code, each)
+    };
+    let doctor = || {
+        let mut c = tools::watchbill(&b, &["doctor", "-q", "--now", &moment]);
+        let said = ran(c.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME")).out;
+        let lines = said.lines().filter(|l| l.contains("pass-") || l.contains("timers-"));
+        lines.map(|l| l.split_whitespace().take(3).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    // The round began 60 s ago; heal ended by a bug, budget-check was not due.
+    file("last", &(at - 60).to_string());
+    file("result", "exit-code");
+    file("status", "1");
+    record("heal", 60, 70);
+    record("synthesize-distress", 59, 0);
+    record("route-blocked", 58, 0);
+    record("budget-check", 500, 0);
+    let fine = (Some(0), false);
+    assert_eq!(status(), (0, vec![(Some(70), false), fine, fine, fine]));
+    assert_eq!(doctor(), ["error pass-failed heal:"]);
+    // Rounds begin, and one watcher has made no pass in them for a while.
+    record("heal", 60, 0);
+    record("route-blocked", 600, 0);
+    file("result", "success");
+    file("status", "0");
+    assert_eq!(status(), (1, vec![fine, fine, (Some(0), true), fine]));
+    assert_eq!(doctor(), ["error pass-overdue route-blocked:"]);
+    // The program is gone: none of them is made.
+    file("last", &(at - 5).to_string());
+    file("result", "exit-code");
+    file("status", "203");
+    assert_eq!(doctor().len(), 4, "{:?}", doctor());
+    // Switched off: each of them has nothing that starts it.
+    fs::remove_file(b.path().join("on/watchbill-run.timer")).unwrap();
+    assert_eq!(doctor().iter().filter(|l| l.starts_with("error timers-off")).count(), 4, "{:?}", doctor());
 }

@@ -63,8 +63,16 @@ pub fn watchbill(b: &TestBoard, args: &[&str]) -> Command {
     for (name, text) in [("systemctl", SYSTEMCTL), ("loginctl", LOGINCTL), ("crontab", CRONTAB)] {
         write(bin.join(name), text);
     }
+    // A machine on which cron runs.
+    let proc = bin.join("proc");
+    for (pid, name) in [("1", "systemd\n"), ("9", "cron\n")] {
+        write(proc.join(pid).join("comm"), name);
+    }
     let mut command = b.command("watchbill");
-    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).args(args);
+    command
+        .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
+        .env("WATCHBILL_TEST_PROC", proc)
+        .args(args);
     command
 }
 

@@ -120,7 +120,7 @@ fn every_action_is_taken_back_to_the_byte_and_nobody_does_it_again() {
         let again = scene.undo(&["p-did"]);
         assert!(again.code == 1 && again.out.contains("undone already"), "{what}: {again:?}");
         // And no watcher has the last word, in whatever order they come.
-        for program in shared::registry::NAMES.iter().copied() {
+        for program in shared::base::registry::NAMES.iter().copied() {
             for seconds in [10, 40_000] {
                 let at = (now() + later + seconds).to_string();
                 let said = ran(b.command(program).arg("--db").arg(&b.db).args(["--now", &at]));
@@ -138,7 +138,7 @@ fn every_action_is_taken_back_to_the_byte_and_nobody_does_it_again() {
         let task = scene.acts_with(&mut played.borrow_mut());
         assert_eq!(b.rows(), rows, "{}", scene.action);
         let dump = b.dump();
-        assert!(scene.undo(&["p-did"]).fails(1).contains("changed nothing that could be put back"));
+        assert!(scene.undo(&["p-did"]).fails(1).contains("changed nothing that could be undone"));
         // The others follow on an action that can be taken back.
         if matches!(scene.action, "note" | "tell" | "comment") {
             assert!(scene.undo(&[&task]).fails(1).contains("left to be undone"));
@@ -324,7 +324,7 @@ fn whoever_undid_something_may_say_that_the_watchers_go_on() {
     scene.undo(&[A]).ok();
     let b = &scene.b;
     let said = b.later(90_000, &["-v"]).ok();
-    assert!(said.contains("left alone: undone by hand at"), "{said}");
+    assert!(said.contains("skipped: undone by hand at"), "{said}");
     b.sql(&format!(
         "INSERT INTO task_comments (task_id, author, body, created_at) VALUES ('{A}', 'ada', 'watchbill: heal', {})",
         now() + 20
@@ -338,7 +338,7 @@ fn whoever_undid_something_may_say_that_the_watchers_go_on() {
     // Its worker is dead, and who asks is told why nobody does anything about that.
     let why = ran(scene.b.command("watchbill").args(["why", A])).ok();
     let first = why.lines().next().unwrap();
-    assert!(first.contains("is running, and left alone on purpose, since what a watcher did"), "{why}");
+    assert!(first.contains("is running, and skipped on purpose, since what a watcher did"), "{why}");
     assert!(why.contains("'watchbill: heal'"), "{why}");
     scene.b.sql(&format!(
         "UPDATE tasks SET status = 'ready', claim_lock = NULL, claim_expires = NULL, worker_pid = NULL, current_run_id = NULL;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use shared::time::Time;
+use shared::base::time::Time;
 
 use crate::support::{Ran, TestBoard, dead_pid, now, ran, worker};
 
@@ -145,10 +145,10 @@ fn what_somebody_said_is_told_as_said() {
         ("t_00000002", "scheduled by somebody else 10m ago: after the release", "left_alone"),
         ("t_00000003", "in triage, blocked again and again for one reason", "due"),
         ("t_00000004", "done, 10m ago", "over"),
-        ("t_00000005", "in todo: it waits for t_00000001 (blocked)", "fine"),
+        ("t_00000005", "in todo: it waits for t_00000001 Task t_00000001 (blocked)", "fine"),
         (
             "t_00000006",
-            "ready, and left alone on purpose, since it is marked `watchbill: no-heal`",
+            "ready, and skipped on purpose, since it is marked `watchbill: no-heal`",
             "left_alone",
         ),
         ("t_00000007", "archived", "over"),
@@ -211,6 +211,122 @@ fn it_is_found_on_whichever_board_has_it() {
     let broken = broken.to_str().unwrap();
     assert!(ask(&b, &["t_00000001", "--db", broken, "--db", one]).ok().starts_with("t_00000001 is ready"));
     assert!(ask(&b, &["t_0000000b", "--db", broken, "--db", one]).fails(65).contains("broken.db"));
+}
+
+#[test]
+fn a_task_is_meant_by_its_id_the_beginning_of_it_or_its_title() {
+    let b = TestBoard::new();
+    for (id, title, status) in [
+        ("t_ac7aa76c", "Fix the flaky login test", "ready"),
+        ("t_ac7bb001", "Port the parser", "todo"),
+        ("t_0badcafe", "Port the login page", "done"),
+    ] {
+        b.add(id, status);
+        b.sql(&format!("UPDATE tasks SET title = '{title}' WHERE id = '{id}'"));
+    }
+    for (typed, id) in [
+        ("ac7aa76c", "t_ac7aa76c"),
+        ("t_ac7a", "t_ac7aa76c"),
+        ("ac7b", "t_ac7bb001"),
+        ("LOGIN", "t_ac7aa76c"),
+        ("page", "t_0badcafe"),
+    ] {
+        assert_eq!(json(&b, &[typed])["task"], id, "{typed}");
+    }
+    for (typed, code, said) in [
+        (
+            "t_ac7",
+            2,
+            "t_ac7: 2 tasks match: t_ac7aa76c Fix the flaky login test, t_ac7bb001 Port the parser;",
+        ),
+        (
+            "t_ac7aa76d",
+            1,
+            "no such task on any of these boards; did you mean t_ac7aa76c Fix the flaky login test?",
+        ),
+        ("lanterns", 2, "lanterns: not a task id, and no title on these boards has these words;"),
+    ] {
+        assert!(ask(&b, &[typed]).fails(code).contains(said), "{typed}");
+        // Nothing is answered where one of several is not clear.
+        assert!(ask(&b, &["t_ac7aa76c", typed]).fails(code).contains(said), "{typed}");
+    }
+
+    let said = ask(&b, &["page", "t_ac7a", "t_ac7aa76c"]).ok();
+    assert!(said.starts_with("t_0badcafe is done"), "{said}");
+    assert_eq!(said.matches("\n\nt_ac7aa76c is ready for luna").count(), 1, "each once: {said}");
+    let all = json(&b, &["page", "t_ac7a"]);
+    let tasks: Vec<_> = all["answers"].as_array().unwrap().iter().map(|a| a["task"].clone()).collect();
+    assert_eq!(
+        (&all["schema"], tasks),
+        (&"watchbill.why/1".into(), vec!["t_0badcafe".into(), "t_ac7aa76c".into()])
+    );
+}
+
+#[test]
+fn of_those_that_wait_for_a_provider_only_the_next_one_is_said_to_be_next() {
+    let b = TestBoard::new();
+    let profile = b.path().join("profiles/luna");
+    fs::create_dir_all(&profile).unwrap();
+    fs::write(
+        profile.join("config.yaml"),
+        "model: {default: m1, provider: custom, base_url: 'http://127.0.0.1:9/v1'}\n",
+    )
+    .unwrap();
+    b.add("t_00000001", "ready");
+    b.run_it("t_00000001", Some(dead_pid()), 900);
+    b.log(
+        "t_00000001",
+        "Query: work kanban task t_00000001\n❌ API failed after 2 retries — HTTP 429: Rate limit reached\n",
+    );
+    for id in ["t_0000000a", "t_0000000b"] {
+        b.add(id, "ready");
+    }
+    let db = b.db.to_str().unwrap();
+    let pass = |watcher: &str, seconds: i64| {
+        ran(b.command(watcher).args(["--db", db, "--now", &(now() + seconds).to_string()])).code
+    };
+    for seconds in [60, 180] {
+        for watcher in ["heal", "synthesize-distress", "route-blocked"] {
+            assert!(pass(watcher, seconds) <= 1);
+        }
+    }
+    assert_eq!(b.task("t_0000000b", "status"), "scheduled");
+    let held = b.payload("t_0000000b", "scheduled")["watchbill"]["hold"]["until"].as_i64().unwrap();
+    let after = (held + 60).to_string();
+    let says = |id: &str| json(&b, &[id, "--db", db, "--now", &after])["says"].as_str().unwrap().to_owned();
+    let (one, other) = (says("t_0000000a"), says("t_0000000b"));
+    assert!(
+        one.contains(" (passed): ")
+            && one.ends_with("; route-blocked acts with its next pass: probe (probe)"),
+        "{one}"
+    );
+    assert!(
+        other.contains(" (passed): ") && other.ends_with(": another task probes 127.0.0.1:9 first"),
+        "{other}"
+    );
+    // And so it goes.
+    pass("route-blocked", held + 60 - now());
+    assert_eq!(
+        (b.task("t_0000000a", "status"), b.task("t_0000000b", "status")),
+        ("ready".into(), "scheduled".into())
+    );
+}
+
+#[test]
+fn what_is_the_same_for_every_task_is_said_with_v_only() {
+    let b = TestBoard::new();
+    b.add("t_00000001", "ready");
+    let said = ask(&b, &["t_00000001"]).ok();
+    assert!(
+        !said.contains("asked now") && !said.contains("next look") && !said.contains("nothing to do"),
+        "{said}"
+    );
+    let all = ask(&b, &["t_00000001", "-v"]).ok();
+    assert!(
+        all.contains("asked now\n  heal ") && all.contains("route-blocked        nothing to do: no card"),
+        "{all}"
+    );
+    assert!(all.contains("next look\n  heal, synthesize-distress, route-blocked every 2m"), "{all}");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
+use shared::base::time::Time;
 use shared::board::{Board, Change, Detail, RunRef};
 use shared::logs::vitals::{Repeat, Turn, Vitals};
 use shared::policy::UseAsk;
-use shared::time::Time;
 
 use super::hands::act;
 use super::truth::{Job, Plan, Truth};

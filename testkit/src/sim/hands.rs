@@ -2,8 +2,8 @@
 //! (`docs` of the board name the columns; see `shared::board::hermes` for what we ourselves do).
 
 use serde_json::{Value, json};
+use shared::base::time::Time;
 use shared::board::{Board, Change, Detail, EventKind, Expect, RunRef, Status, Step};
-use shared::time::Time;
 
 /// Looks at one task.
 pub(super) fn look(board: &mut dyn Board, task: &str) -> Option<Detail> {

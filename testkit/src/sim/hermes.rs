@@ -1,24 +1,25 @@
 //! One tick of a dispatcher as Hermes 0.19 does it, in the order of its own loop, with the faults it has.
 
 use serde_json::json;
+use shared::base::time::Time;
 use shared::board::hermes::{FAILURE_LIMIT, is_guard_jammed, is_sticky};
 use shared::board::{Board, Detail, EventKind, Status, Task};
-use shared::distress;
-use shared::time::Time;
+use shared::card;
 
 use super::Sim;
 use super::hands::{act, claim, event, failed, look, reclaimed};
 use super::machine::Who;
 use super::trials::{self, Dispatch, End};
 use super::truth::{Job, Log, PROFILES, Plan, Truth};
+use super::wants;
 use shared::logs::LogEnd;
 
 /// Workers at once.
-const PLACES: usize = 4;
+pub(super) const PLACES: usize = 4;
 
 /// One tick, where a dispatcher lives.
 pub(super) fn tick(sim: &Sim) {
-    let Some(own) = sim.truth.borrow().dispatcher else { return };
+    let Some(own) = sim.truth.borrow().dispatcher.filter(|_| !wants::is_stuck(sim)) else { return };
     if sim.truth.borrow().trials.dispatch != Dispatch::CommandLine {
         return tick_as(sim, own);
     }
@@ -130,6 +131,7 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
     }
     let mut truth = sim.truth.borrow_mut();
     if truth.jobs.iter().filter(|j| j.pid.is_some()).count() >= PLACES {
+        truth.wants.halted = truth.second;
         return;
     }
     if !truth.machine.workers_of(&t.id).is_empty() {
@@ -150,8 +152,9 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
     truth.machine.is_now(pid, Who::Worker(t.id.clone(), run));
     let guise = truth.trials.guise();
     truth.machine.disguise(pid, guise);
-    let is_card = distress::is_card(t);
+    let is_card = card::is_card(t);
     let taught = trials::fate(&mut truth, &t.id, &profile, is_card);
+    wants::begun(&mut truth, &t.id, run, is_card);
     let (plan, lasts, silent) = match taught {
         Some(fate) => fate,
         None => {
@@ -210,11 +213,11 @@ fn fate(truth: &mut Truth, profile: &str, is_card: bool) -> (Plan, i64) {
         45..63 => (Plan::Die, later.min(soon * 10)),
         63..68 => (Plan::DieLeaving, later),
         68..74 => (Plan::Hang, soon),
-        74..79 => (Plan::Refused(shared::cause::Cause::ConnectionRefused), soon),
+        74..79 => (Plan::Refused(shared::base::cause::Cause::ConnectionRefused), soon),
         79..84 => (Plan::Exhaust, later),
         84..88 if !is_card => (Plan::Ask, later),
         88..90 if !is_card => (Plan::AskAndStay, later),
-        90..93 => (Plan::Refused(shared::cause::Cause::ModelMissing), soon),
+        90..93 => (Plan::Refused(shared::base::cause::Cause::ModelMissing), soon),
         _ => (done, later),
     }
 }

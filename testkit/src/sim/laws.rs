@@ -6,10 +6,10 @@ pub(super) mod trials;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use shared::base::cause::Cause;
+use shared::base::time::Time;
 use shared::board::{Board, Change, Detail, Event, EventKind, Outcome, Status, Step, Task};
-use shared::cause::Cause;
-use shared::distress;
-use shared::time::Time;
+use shared::card;
 
 use super::Sim;
 use super::hands::look;
@@ -59,7 +59,7 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
     if hands_off && step.changes.iter().any(touches) {
         return said("changes running work, which is heal's alone");
     }
-    if distress::is_card(&d.task) {
+    if card::is_card(&d.task) {
         return None;
     }
     let to = step.changes.iter().find_map(|c| match c {
@@ -245,8 +245,7 @@ pub(super) fn unsettled(all: &BTreeMap<String, Detail>, id: &str, known: &[Strin
                 |t: &Detail| t.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with("distress:"));
             // An incident's card names one task and speaks for all that are tied to it.
             let tied = |t: &Detail| d.parents.iter().any(|p| p.id == t.task.id);
-            let named =
-                |t: &Detail| distress::read_title(&t.task.title).is_some_and(|(source, _)| source == *id);
+            let named = |t: &Detail| card::read_title(&t.task.title).is_some_and(|(source, _)| source == *id);
             let about = |t: &Detail| named(t) || tied(t);
             let no = |t: &Detail| card(t) && about(t) && t.task.status == Status::Archived;
             newest(&[EventKind::Blocked, EventKind::Unblocked]).is_some_and(|e| e.kind == EventKind::Blocked)

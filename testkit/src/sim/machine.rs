@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use shared::base::time::Time;
 use shared::host::{HostFacts, Marks, Probe, Process, Processes, Scan};
-use shared::time::Time;
 
 use crate::chance::Chance;
 

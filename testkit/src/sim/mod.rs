@@ -2,7 +2,7 @@
 //! programs among them. One seed is one night, the same every time.
 //!
 //! The programs observe through the same [`shared::policy::World`], decide by the same code, judge processes by the same
-//! [`shared::host::View`] and write through the same [`shared::pass::Checked`] as in life. What is made up is what they look
+//! [`shared::host::View`] and write through the same [`shared::ops::pass::apply::Checked`] as in life. What is made up is what they look
 //! at. What a log says is given as what a reader of it makes of it: the readers have tests of their own.
 
 mod fares;
@@ -15,6 +15,7 @@ mod trees;
 mod trials;
 mod truth;
 mod upheaval;
+mod wants;
 mod work;
 
 use std::cell::RefCell;
@@ -28,11 +29,11 @@ use serde_json::json;
 use shared::board::Mode;
 use shared::board::sqlite::SqliteBoard;
 use shared::board::{Board, BoardId, Change, Detail, EventKind, NewTask, Outcome, Status, Step};
-use shared::cache::Stored;
 use shared::config::{Config, TreeDrift};
+use shared::logs::cache::Stored;
 
 use self::passes::{Fortune, Program};
-pub use self::truth::Tally;
+pub use self::truth::{Needs, Tally};
 use self::truth::{Truth, WORKERS};
 use crate::memory::MemoryBoard;
 
@@ -69,6 +70,7 @@ pub struct Night {
     engine: Engine,
     is_plain: bool,
     is_taught: bool,
+    is_asked: bool,
 }
 
 /// A night in which something happened that must never happen.
@@ -80,17 +82,27 @@ pub struct Broken {
     pub what: String,
     /// How it came to that, oldest first: second of the night, wall clock, what happened.
     pub story: Vec<String>,
+    /// What happened in it.
+    pub tally: Tally,
+    /// It was asked what needs a person.
+    pub asked: bool,
 }
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let seed = self.seed;
+        let night = match self.asked {
+            true => {
+                format!("Night::new({seed}).asked().run().unwrap_or_else(|broken| panic!(\"{{broken}}\"))")
+            }
+            false => format!("night({seed}, Engine::Memory)"),
+        };
         writeln!(f, "{}", self.what)?;
         writeln!(f, "How it came to that:\n{}", self.story.join("\n"))?;
         write!(
             f,
             "To see it again, paste this into tests/it/simulate.rs:\n\n\
-             #[test]\nfn night_{seed}() {{\n    night({seed}, Engine::Memory);\n}}\n"
+             #[test]\nfn night_{seed}() {{\n    {night};\n}}\n"
         )
     }
 }
@@ -98,7 +110,7 @@ impl std::fmt::Display for Broken {
 impl Night {
     /// The night of a seed.
     pub fn new(seed: u64) -> Night {
-        Night { seed, engine: Engine::Memory, is_plain: false, is_taught: true }
+        Night { seed, engine: Engine::Memory, is_plain: false, is_taught: true, is_asked: false }
     }
 
     /// The same night without working trees and logs of agents, as it was before there were any.
@@ -111,6 +123,13 @@ impl Night {
     #[must_use]
     pub fn untaught(self) -> Night {
         Night { is_taught: false, ..self }
+    }
+
+    /// The same night with what only people mend, and after each round the question what needs one: the programs' answer is held
+    /// against the truth. It takes its own course.
+    #[must_use]
+    pub fn asked(self) -> Night {
+        Night { is_asked: true, ..self }
     }
 
     /// The same night on another engine.
@@ -142,16 +161,18 @@ impl Night {
         upheaval::calm(&sim);
         sim.settle();
         let truth = sim.truth.into_inner();
-        match sim.broken.into_inner() {
-            None => Ok(truth.tally),
-            Some(what) => Err(Box::new(Broken { seed: self.seed, what, story: truth.story.into() })),
+        let (seed, tally, asked) = (self.seed, truth.tally, self.is_asked);
+        let broken = sim.broken.into_inner().map(|what| (what, truth.story.into()));
+        match broken.or(truth.wants.missed) {
+            None => Ok(tally),
+            Some((what, story)) => Err(Box::new(Broken { seed, what, story, tally, asked })),
         }
     }
 }
 
 /// Lets the nights of the seeds from `from` to before `to` pass, on as many threads as there are processors. What they came
-/// to, and those in which something was broken, by seed.
-pub fn nights(from: u64, to: u64, engine: Engine) -> (Tally, Vec<Broken>) {
+/// to, and those in which something was broken, by seed. `asked`: with the question what needs a person, see [`Night::asked`].
+pub fn nights(from: u64, to: u64, engine: Engine, asked: bool) -> (Tally, Vec<Broken>) {
     let next = AtomicU64::new(from);
     let share = || {
         let (mut sum, mut broken) = (Tally::default(), Vec::new());
@@ -160,9 +181,13 @@ pub fn nights(from: u64, to: u64, engine: Engine) -> (Tally, Vec<Broken>) {
             if seed >= to {
                 return (sum, broken);
             }
-            match Night::new(seed).on(engine).run() {
+            let night = Night::new(seed).on(engine);
+            match if asked { night.asked() } else { night }.run() {
                 Ok(night) => sum.add(&night),
-                Err(b) => broken.push(*b),
+                Err(b) => {
+                    sum.add(&b.tally);
+                    broken.push(*b);
+                }
             }
         }
     };
@@ -193,7 +218,7 @@ struct Sim {
 
 impl Sim {
     fn new(night: Night, listener: Option<Listener>) -> Sim {
-        let mut truth = Truth::new(night.seed, night.is_taught);
+        let mut truth = Truth::new(night.seed, night.is_taught, night.is_asked);
         truth.has_trees &= !night.is_plain;
         let mut config = Config::default();
         let knows = truth.chance.percent(50);
@@ -343,6 +368,7 @@ impl Sim {
                 upheaval::strike(self);
             }
             trials::strikes::strike(self);
+            wants::woes::strike(self);
             self.touch_trees(25);
             if !self.round() {
                 return;
@@ -367,6 +393,7 @@ impl Sim {
                 self.twice(program, fortune);
             }
         }
+        wants::compare(self);
         true
     }
 
@@ -456,6 +483,7 @@ impl Sim {
             }
             work::work(self);
             trials::due(self);
+            wants::woes::due(self);
             let due = self.truth.borrow().next_tick <= self.truth.borrow().second;
             if due {
                 let next = self.truth.borrow().second + 60;
@@ -491,6 +519,7 @@ impl Sim {
             for program in [Program::Heal, Program::Distress, Program::Route] {
                 applied += self.twice(program, Fortune { depth: 0, disturbed: false, killed_at: None });
             }
+            wants::compare(self);
             if applied == 0 && self.open_ends().is_empty() {
                 break;
             }

@@ -6,24 +6,23 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use shared::base::error::{Error, Kind, Result};
+use shared::base::registry::{HEAL, NAMES};
+use shared::base::time::Time;
 use shared::board::change::parts;
 use shared::board::{
     Board, BoardId, Comment, Detail, Entry, Event, Outcome, Rule, Run, Status, Step, StepAction, Task,
 };
-use shared::cache::Cache;
-use shared::error::{Error, Kind, Result};
 use shared::host::{
     Ask, Freed, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View,
 };
 use shared::logs::Reading;
-use shared::logs::usage::Usage;
+use shared::logs::cache::Cache;
 use shared::logs::vitals::Worker;
-use shared::pass::{Checked, stop_workers};
+use shared::ops::pass::apply::{Checked, stop_workers};
+use shared::ops::replay::stored;
+use shared::policy::runtime::{Dispatcher, LogAsk, LogReader, Runtime};
 use shared::policy::{Decision, Pass, UseAsk, Witness, World};
-use shared::registry::{HEAL, NAMES};
-use shared::replay::stored;
-use shared::runtime::{Dispatcher, LogAsk, LogReader, Runtime};
-use shared::time::Time;
 use shared::watch::Watcher;
 use shared::watch::budget::BudgetCheck;
 use shared::watch::distress::SynthesizeDistress;
@@ -34,13 +33,13 @@ use shared::watch::route::RouteBlocked;
 use super::machine::{HERTZ, Who};
 use super::trials::{self, Dispatch, End};
 use super::truth::PROFILES;
-use super::{Sim, fares, laws, trees, work};
+use super::{Sim, fares, laws, trees, wants, work};
 
 /// Steps in one write. A real pass takes a hundred; here every pass of three steps has an inside.
 const MAX_STEPS: usize = 2;
 
 /// Which program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Program {
     Heal,
     Distress,
@@ -66,7 +65,10 @@ pub(super) struct Fortune {
 
 /// Runs one pass. How many steps were applied; `None` where it was killed.
 pub(super) fn run(sim: &Sim, program: Program, fortune: Fortune) -> Option<usize> {
-    match program {
+    if !wants::starts(sim, program) {
+        return Some(0);
+    }
+    let applied = match program {
         Program::Heal => pass(sim, &Heal, fortune, &unknown),
         Program::Distress => pass(sim, &SynthesizeDistress, fortune, &|_| BTreeSet::new()),
         Program::Route => pass(sim, &RouteBlocked, fortune, &|_| BTreeSet::new()),
@@ -74,7 +76,9 @@ pub(super) fn run(sim: &Sim, program: Program, fortune: Fortune) -> Option<usize
             let watcher = BudgetCheck { comment: true, distress: true, ..BudgetCheck::default() };
             pass(sim, &watcher, fortune, &|_| BTreeSet::new())
         }
-    }
+    };
+    wants::passed(sim, program, applied.is_some());
+    applied
 }
 
 /// Tasks of whose recorded worker nobody knows whether it lives.
@@ -94,37 +98,17 @@ fn pass<W: Watcher>(
     fortune: Fortune,
     unknown: &dyn Fn(&W::Seen) -> BTreeSet<String>,
 ) -> Option<usize> {
-    let (pass, mut cache, stir, offset) = {
+    let (pass, mut cache, stir) = {
         let mut truth = sim.truth.borrow_mut();
         truth.tally.passes += 1;
         let id = format!("20270115T080000Z-{}-{:04x}", W::NAME, truth.tally.passes & 0xffff);
         let now = truth.now;
         let pass = Pass { id, program: W::NAME, now, clock_given: false, only: None, dry: false };
-        (pass, truth.memory.recall(), truth.stir, now.0 - truth.machine.up)
+        (pass, truth.memory.recall(), truth.stir)
     };
     let mut board = Watched { sim, inner: sim.open(), by: W::NAME, fortune, stir, writes: Cell::new(0) };
     let here = Here { sim };
-    let profile = |name: &str| sim.truth.borrow().profile(name);
-    let runtime = || runtime(sim);
-    let state = |folder: &Path, _| trees::state(&sim.truth.borrow(), &folder.to_string_lossy());
-    let vitals = |ask: &UseAsk<'_>, _: Option<Worker>, _: &mut Cache| fares::vitals(&sim.truth.borrow(), ask);
-    let mut world = World {
-        board: &mut board,
-        host: &here,
-        logs: &here,
-        cache: &mut cache,
-        runtime: &runtime,
-        profile: &profile,
-        tree: &|_, _| Err("no tree here".into()),
-        changes: &|_, _, _| Err("no tree here".into()),
-        state: &state,
-        vitals: &vitals,
-        sessions: &|_| Vec::new(),
-        usage: &|_, _| Usage::unknown("not told"),
-        clock_offset: offset,
-        config: &sim.config,
-    };
-    let Ok(seen) = watcher.observe(&mut world, &pass) else {
+    let Ok(seen) = around(sim, &mut board, &mut cache, |world| watcher.observe(world, &pass)) else {
         sim.broken(|| format!("{} cannot look", W::NAME));
         return Some(0);
     };
@@ -171,6 +155,7 @@ fn pass<W: Watcher>(
             match outcome {
                 Outcome::Applied { .. } => {
                     applied += 1;
+                    wants::applied(&mut truth, W::NAME, step);
                     truth.tally.applied += 1;
                     truth.tally.drifts +=
                         u64::from(step.case == Rule::TreeDrift || step.because.contains("other hands since"));
@@ -202,6 +187,41 @@ fn pass<W: Watcher>(
     Some(applied)
 }
 
+/// Lets `f` look at the world around the board.
+pub(super) fn around<T>(
+    sim: &Sim,
+    board: &mut dyn Board,
+    cache: &mut Cache,
+    f: impl FnOnce(&mut World<'_>) -> T,
+) -> T {
+    let here = Here { sim };
+    let clock_offset = {
+        let truth = sim.truth.borrow();
+        truth.now.0 - truth.machine.up
+    };
+    let profile = |name: &str| sim.truth.borrow().profile(name);
+    let runtime = || runtime(sim);
+    let state = |folder: &Path, _| trees::state(&sim.truth.borrow(), &folder.to_string_lossy());
+    let vitals = |ask: &UseAsk<'_>, _: Option<Worker>, _: &mut Cache| fares::vitals(&sim.truth.borrow(), ask);
+    let usage = |ask: &UseAsk<'_>, _: &mut Cache| wants::usage(&sim.truth.borrow(), ask);
+    f(&mut World {
+        board,
+        host: &here,
+        logs: &here,
+        cache,
+        runtime: &runtime,
+        profile: &profile,
+        tree: &|_, _| Err("no tree here".into()),
+        changes: &|_, _, _| Err("no tree here".into()),
+        state: &state,
+        vitals: &vitals,
+        sessions: &|_| Vec::new(),
+        usage: &usage,
+        clock_offset,
+        config: &sim.config,
+    })
+}
+
 /// Tells whoever listens of a pass as it would be kept.
 fn tell<W: Watcher>(sim: &Sim, pass: &Pass, seen: &W::Seen, decision: &Decision) {
     let mut listener = sim.listener.borrow_mut();
@@ -211,7 +231,7 @@ fn tell<W: Watcher>(sim: &Sim, pass: &Pass, seen: &W::Seen, decision: &Decision)
     }
 }
 
-fn runtime(sim: &Sim) -> Runtime {
+pub(super) fn runtime(sim: &Sim) -> Runtime {
     let truth = sim.truth.borrow();
     let is_daemon = truth.trials.dispatch != Dispatch::CommandLine;
     Runtime {
@@ -313,7 +333,7 @@ impl Witness for Here<'_> {
 }
 
 impl LogReader for Here<'_> {
-    fn read(&self, ask: &LogAsk<'_>, _cache: &mut shared::cache::Cache) -> Reading {
+    fn read(&self, ask: &LogAsk<'_>, _cache: &mut shared::logs::cache::Cache) -> Reading {
         work::reading(&self.sim.truth.borrow(), ask.task, ask.since)
     }
 }

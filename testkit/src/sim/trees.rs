@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shared::tree::state::{Kind, Method, PathState, TreeState};
+use shared::worktree::state::{Kind, Method, PathState, TreeState};
 
 use super::Sim;
 use super::truth::Truth;

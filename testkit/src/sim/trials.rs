@@ -6,13 +6,13 @@ pub(super) mod strikes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
+use shared::base::cause::Cause;
+use shared::base::time::Time;
 use shared::board::hermes::FAILURE_LIMIT;
 use shared::board::{Change, Detail, Status, Task};
-use shared::cause::Cause;
-use shared::distress;
+use shared::card;
 use shared::logs::hermes::Reader;
 use shared::logs::{Format, Line, LogEnd};
-use shared::time::Time;
 
 use super::Sim;
 use super::hands::{act, end_run, failed, in_run, look, unblocked};
@@ -343,7 +343,7 @@ pub(super) fn decides(sim: &Sim, card: &Detail) -> bool {
         let by_hand = truth.trials.decides_by_hand && !truth.calm && truth.trials.chance.percent(70);
         (by_hand, truth.now)
     };
-    let Some((source, _)) = distress::read_title(&card.task.title).filter(|_| by_hand) else { return false };
+    let Some((source, _)) = card::read_title(&card.task.title).filter(|_| by_hand) else { return false };
     let mut board = sim.open();
     let Some(d) = look(&mut *board, &source) else { return false };
     let stuck = matches!(d.task.status, Status::Blocked | Status::Scheduled);
@@ -352,6 +352,7 @@ pub(super) fn decides(sim: &Sim, card: &Detail) -> bool {
     }
     let mut truth = sim.truth.borrow_mut();
     truth.tell(|| format!("the orchestrator of {} unblocks {source} by command line", card.task.id));
+    super::wants::freed(&mut truth, &source);
     truth.trials.by_hand.insert((source, now));
     truth.tally.by_hand += 1;
     true

@@ -2,21 +2,25 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use shared::base::cause::Cause;
+use shared::base::time::Time;
 use shared::board::Detail;
-use shared::cache::Cache;
-use shared::cause::Cause;
+use shared::logs::cache::Cache;
+use shared::logs::provider::Profile;
 use shared::logs::{Evidence, LogEnd, MAX_EARLIER};
-use shared::provider::Profile;
-use shared::time::Time;
 
 use super::fares::Fare;
 use super::machine::{Guise, Machine};
 use super::trees::Tree;
 use super::trials::{self, Trials};
+use super::wants::{self, Need, Wants};
 use crate::chance::Chance;
 
 /// Lines of the story that are kept for the one who has to find out what went wrong.
 const STORY: usize = 160;
+
+/// How many kinds of needs there are.
+pub(super) const NEEDS: usize = Need::ALL.len();
 
 /// A provider as it is.
 #[derive(Debug, Clone)]
@@ -121,6 +125,8 @@ pub(super) struct Truth {
     pub(super) has_trees: bool,
     /// What trials on real boards taught.
     pub(super) trials: Trials,
+    /// What needs a person.
+    pub(super) wants: Wants,
     /// By folder.
     pub(super) trees: BTreeMap<String, Tree>,
     /// Where each task is worked on.
@@ -211,8 +217,44 @@ pub struct Tally {
     pub done: u64,
     /// Tasks that were with a person in the end.
     pub with_person: u64,
+    /// What needed a person, and what was said to.
+    pub needs: Needs,
     /// The longest time until everything was settled once the world was well, in minutes.
     pub slowest: u64,
+}
+
+/// What needed a person by the truth, and what was said to, in the rounds of one night or of many.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Rounds after which it was asked.
+    pub rounds: u64,
+    /// Needs by the truth, one for each round and each task or finding, by kind.
+    pub needed: [u64; NEEDS],
+    /// Of those, that lasted for more than one round and were not said, by kind.
+    pub missed: [u64; NEEDS],
+    /// What was said to need a person, one for each round and each task or finding.
+    pub said: u64,
+    /// Of those, what did not, for more than one round.
+    pub untrue: u64,
+}
+
+impl Needs {
+    fn add(&mut self, other: &Needs) {
+        self.rounds += other.rounds;
+        self.said += other.said;
+        self.untrue += other.untrue;
+        for (sum, more) in self.needed.iter_mut().zip(other.needed) {
+            *sum += more;
+        }
+        for (sum, more) in self.missed.iter_mut().zip(other.missed) {
+            *sum += more;
+        }
+    }
+
+    /// The kinds, in the order of the figures by kind.
+    pub fn kinds() -> [&'static str; NEEDS] {
+        Need::ALL.map(|(_, what)| what)
+    }
 }
 
 impl Tally {
@@ -242,12 +284,13 @@ impl Tally {
         self.long += other.long;
         self.done += other.done;
         self.with_person += other.with_person;
+        self.needs.add(&other.needs);
         self.slowest = self.slowest.max(other.slowest);
     }
 }
 
 impl Truth {
-    pub(super) fn new(seed: u64, taught: bool) -> Truth {
+    pub(super) fn new(seed: u64, taught: bool, asked: bool) -> Truth {
         let mut chance = Chance(seed);
         let up = chance.between(200, 400_000);
         let mut more = Chance(seed ^ 0x7472_6565_7300_0001);
@@ -258,6 +301,7 @@ impl Truth {
             more,
             has_trees,
             trials: Trials::new(seed, taught),
+            wants: Wants::new(seed, asked),
             trees: BTreeMap::new(),
             folders: BTreeMap::new(),
             fares: BTreeMap::new(),
@@ -330,6 +374,7 @@ impl Truth {
     /// An attempt came to its end.
     pub(super) fn ended(&mut self, job: &Job) {
         trials::ended(self, &job.task, job.run, trials::end_of(job.plan));
+        wants::ended(self, job);
         trials::forget(self, job);
     }
 }

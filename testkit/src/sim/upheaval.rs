@@ -2,14 +2,15 @@
 //! that lose half of what they say, and people who help.
 
 use serde_json::{Value, json};
+use shared::base::cause::Cause;
 use shared::board::{Board, Change, EventKind, Status, Task};
-use shared::cause::Cause;
 
 use super::Sim;
 use super::hands::{act, claim, completed, event, look, unblocked};
 use super::machine::Who;
 use super::trials::{self, End};
 use super::truth::{Job, Plan, WORKERS};
+use super::wants;
 
 /// Lets one thing happen that nobody asked for.
 pub(super) fn strike(sim: &Sim) {
@@ -53,6 +54,7 @@ pub(super) fn calm(sim: &Sim) {
     for pid in truth.machine.pids(|w| matches!(w, Who::Child(..) | Who::Stranger)) {
         truth.machine.forget(pid);
     }
+    wants::calm(&mut truth);
     truth.tell(|| "the world is well".into());
     drop(truth);
     // What only the operator can know is told by now.
@@ -103,7 +105,7 @@ fn reboot(sim: &Sim) {
 /// The state file is lost, and with it when the clock was set.
 fn forget(sim: &Sim) {
     let mut truth = sim.truth.borrow_mut();
-    truth.memory = shared::cache::Cache::in_memory();
+    truth.memory = shared::logs::cache::Cache::in_memory();
     truth.forgot_clock |= truth.clock_jumped;
     truth.remembers = false;
     truth.tell(|| "what our programs remember is lost".into());
@@ -141,6 +143,7 @@ pub(super) fn start_dispatcher(sim: &Sim) {
     if truth.dispatcher.is_none() {
         let pid = truth.machine.start(Who::Dispatcher, false);
         truth.dispatcher = Some(pid);
+        (truth.wants.halted, truth.wants.idle) = (truth.second, None);
         truth.tell(|| format!("a dispatcher starts, pid {pid}"));
     }
 }
@@ -179,7 +182,10 @@ fn break_row(sim: &Sim) {
             vec![Change::SetFailures { count: 1, error: Some(error.into()) }]
         }
         // A claim by hand: no worker is known, and it never comes.
-        3 | 4 => claim(&d, &format!("{name}:399998"), now, None),
+        3 | 4 => {
+            wants::ticked(&mut sim.truth.borrow_mut());
+            claim(&d, &format!("{name}:399998"), now, None)
+        }
         _ => return abroad(sim, &mut *board, &t),
     };
     act(&mut *board, now, &d, changes);
@@ -194,6 +200,7 @@ fn abroad(sim: &Sim, board: &mut dyn Board, t: &Task) {
     }
     let Some(run) = look(board, &t.id).and_then(|d| d.task.current_run) else { return };
     let mut truth = sim.truth.borrow_mut();
+    wants::ticked(&mut truth);
     let lasts = truth.chance.between(60, 3_000);
     let dies = truth.chance.percent(30);
     let (ends, beats) = (truth.second + lasts, truth.second + 60);
@@ -247,5 +254,7 @@ fn person(sim: &Sim) {
         _ => return,
     };
     sim.truth.borrow_mut().tell(|| format!("somebody touches {} ({}), way {which}", t.id, t.status));
-    act(&mut *board, now, &d, changes);
+    if act(&mut *board, now, &d, changes) {
+        wants::touched(&mut sim.truth.borrow_mut(), &t.id, which);
+    }
 }

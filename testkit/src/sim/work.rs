@@ -1,12 +1,12 @@
 //! Workers at work: signs of life, and how their attempts end.
 
 use serde_json::{Value, json};
+use shared::base::cause::Cause;
+use shared::base::time::Time;
 use shared::board::hermes::FAILURE_LIMIT;
 use shared::board::{Board, Change, Detail};
-use shared::cause::Cause;
-use shared::distress;
+use shared::card;
 use shared::logs::{Evidence, LogEnd};
-use shared::time::Time;
 
 use super::hands::{act, asked, completed, failed, look};
 use super::machine::Who;
@@ -130,6 +130,9 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
                 j.ends = second + 300;
                 j.plan = if well { Plan::Finish } else { j.plan };
             }
+            if well {
+                truth.wants.starved.insert((job.task.clone(), job.run));
+            }
             if let Some(log) = truth.logs.get_mut(&job.task).filter(|_| well) {
                 log.refusals.clear();
             }
@@ -147,6 +150,7 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
             if cause == Cause::Credential {
                 sim.truth.borrow_mut().tally.keys += 1;
             }
+            sim.truth.borrow_mut().wants.owned.insert((job.task.clone(), job.run));
             trials::under(sim);
             let mixed = sim.truth.borrow().trials.dispatch == Dispatch::Mixed;
             let manners = mixed && sim.truth.borrow_mut().chance.percent(60);
@@ -178,7 +182,9 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
             leave(sim, job, false);
         }
         Plan::Ask | Plan::AskAndStay => {
-            act(board, now, &d, asked(&d));
+            if act(board, now, &d, asked(&d)) {
+                sim.truth.borrow_mut().wants.asked.insert(job.task.clone());
+            }
             if job.plan == Plan::Ask {
                 return leave(sim, job, false);
             }
@@ -235,7 +241,7 @@ fn evidence(truth: &mut Truth, profile: &str, cause: Cause) -> Evidence {
 
 /// What an orchestrator writes into its card: mostly a decision, sometimes nonsense.
 fn decision(truth: &mut Truth, card: &Detail) -> Option<Value> {
-    let (source, _) = distress::read_title(&card.task.title)?;
+    let (source, _) = card::read_title(&card.task.title)?;
     let to = truth.chance.pick(&WORKERS).copied().unwrap_or("luna");
     if truth.calm {
         return Some(json!({"task": source, "action": "unblock", "reason": "all is well"}));

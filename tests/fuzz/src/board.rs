@@ -1,11 +1,11 @@
 //! What people and models write on a board: scope sections, distress cards, and the decisions in a completion.
 
 use serde_json::Value;
+use shared::base::names;
 use shared::board::Run;
-use shared::distress::decision::{self, Action, Decision, MAX_CHILDREN};
-use shared::distress::{Annex, Attempt, Blocker, Distress, State, is_card_title, read_title};
-use shared::names;
-use shared::scope::{self, Bounds, Policy, Scope, lint};
+use shared::card::decision::{self, Action, Decision, MAX_CHILDREN};
+use shared::card::scope::{self, Bounds, Policy, Scope, lint};
+use shared::card::{Annex, Attempt, Blocker, Distress, State, is_card_title, read_title};
 
 use super::secret::{hidden_in, is_own, planted};
 use super::text::{cut, number, text};

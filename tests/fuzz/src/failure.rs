@@ -1,8 +1,8 @@
 //! What the words of a failure mean: its cause, and when it ends.
 
-use shared::cause;
-use shared::logs::when::reset_time;
-use shared::time::Time;
+use shared::base::cause;
+use shared::base::time::Time;
+use shared::logs::reset_time::reset_time;
 
 use super::text::{number, text};
 

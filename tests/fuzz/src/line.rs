@@ -1,10 +1,9 @@
 //! The readers of logs, line by line: what one says does not depend on where a pass ended, lies in the log, and is bounded.
 
+use shared::base::time::Time;
 use shared::logs::reader::{Reader, sniff};
 use shared::logs::signal::MAX_WORDS;
-use shared::logs::{Format, Line, LogEnd, Signal, claude as claude_log, codex as codex_log};
-use shared::logs::{hermes as hermes_log, plain as plain_log, profile};
-use shared::time::Time;
+use shared::logs::{Format, Line, LogEnd, Signal, profile};
 
 use super::text::number;
 
@@ -13,18 +12,17 @@ const SEEN: Time = Time(1_795_250_000);
 
 /// The log of a Hermes worker.
 pub fn hermes(data: &[u8]) {
-    let new = Reader::Hermes(Box::new(hermes_log::Reader::new("t_1a2b3c4d")));
-    read(new, data, 16 << 10);
+    read(Reader::named("hermes", Some("t_1a2b3c4d")), data, 16 << 10);
 }
 
 /// A transcript of Claude Code.
 pub fn claude(data: &[u8]) {
-    read(Reader::Claude(claude_log::Reader::new()), data, 500_000);
+    read(Reader::named("claude", None).with_session(), data, 500_000);
 }
 
 /// A rollout of Codex.
 pub fn codex(data: &[u8]) {
-    read(Reader::Codex(codex_log::Reader::new()), data, 500_000);
+    read(Reader::named("codex", None).with_session(), data, 500_000);
 }
 
 /// Any other log, the log of a Hermes profile, and whichever of all formats the first lines show.
@@ -41,7 +39,7 @@ pub fn plain(data: &[u8]) {
                 None => return,
             }
         }
-        _ => Reader::Plain(plain_log::Reader::new()),
+        _ => Reader::named("plain", None),
     };
     read(new, rest, 64 << 10);
 }

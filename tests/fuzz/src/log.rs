@@ -5,13 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use shared::cache::Cache;
+use shared::base::redact::redact;
+use shared::base::time::Time;
+use shared::logs::agents::Homes;
+use shared::logs::cache::Cache;
 use shared::logs::file::{self, Ask, Of};
 use shared::logs::session::Prices;
 use shared::logs::usage::{self as used, Usage, UsageAsk};
 use shared::logs::{LogEnd, Reading};
-use shared::redact::redact;
-use shared::time::Time;
 use tempfile::TempDir;
 
 use super::secret::{hidden_in, is_own, planted};
@@ -129,8 +130,7 @@ pub(crate) fn attempt<'a>(which: u8, path: &'a Path, prices: &'a Prices) -> Usag
         worker_log: (!is_named).then_some(path),
         named: is_named.then_some(path),
         workspace: None,
-        home: None,
-        codex: None,
+        homes: Homes::NONE,
         held: &[],
         from: if which % 4 < 2 { Time(0) } else { Time(1_795_248_000) },
         to: None,

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use serde_json::{Value, json};
+use shared::base::error::Kind;
+use shared::base::money::Money;
+use shared::base::time::Time;
 use shared::config::{Config, Env, QuietHours, span};
-use shared::error::Kind;
-use shared::money::Money;
-use shared::report::{PLAN_SCHEMA, Plan};
-use shared::time::Time;
+use shared::ops::report::{PLAN_SCHEMA, Plan};
 
 use super::log::{place, write};
 use super::text::text;

@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use shared::board::verification;
-use shared::board::{Detail, Event, Place, Run, Status, Task};
-use shared::cache::Cache;
+use shared::base::time::Time;
+use shared::board::{Detail, Event, Run, Status, Task};
+use shared::board::{testing, verification};
+use shared::card::packet::{self, Autopsy, MAX_PACKET, Packet, record};
 use shared::config::Detect;
-use shared::health;
+use shared::logs::cache::Cache;
+use shared::logs::health;
 use shared::logs::session::Prices;
 use shared::logs::vitals::{self, MAX_CALLS_TOLD, MAX_EDITED, MAX_FINDINGS, MAX_SLICES, Vitals};
-use shared::packet::{self, Autopsy, MAX_PACKET, Packet, record};
-use shared::time::Time;
-use shared::tree::state::{Drift, MAX_NAMED, PathState, TreeState, drift};
+use shared::worktree::state::{Drift, MAX_NAMED, PathState, TreeState, drift};
 
 use super::log::{NOW, attempt, place, write};
 use super::secret::{hidden_in, is_own, planted};
@@ -162,56 +162,17 @@ fn event(kind: &str, trail: Value) -> Event {
 
 fn run(text: &str) -> Run {
     Run {
-        id: 1,
-        profile: Some("luna".into()),
-        status: "crashed".into(),
-        outcome: Some("crashed".into()),
         started_at: Time(1_795_248_000),
         ended_at: Some(Time(1_795_249_000)),
-        claim_lock: None,
-        worker_pid: None,
-        last_heartbeat_at: None,
         error: Some(format!("verification failed: {text}")),
         summary: Some(text.to_owned()),
-        route: None,
         failed: verification::in_metadata(text),
+        ..testing::run(1, "luna", Some("crashed"))
     }
 }
 
 fn detail(events: Vec<Event>) -> Detail {
-    let task = Task {
-        id: "t_1a2b3c4d".into(),
-        title: "Count the lanterns".into(),
-        assignee: Some("luna".into()),
-        status: Status::Ready,
-        priority: 0,
-        created_at: Time(1_795_240_000),
-        started_at: None,
-        claim_lock: None,
-        claim_expires: None,
-        worker_pid: None,
-        last_heartbeat_at: None,
-        current_run: None,
-        failures: 0,
-        last_failure_error: None,
-        max_retries: None,
-        block_kind: None,
-        block_recurrences: 0,
-        worker_started_at: None,
-        idempotency_key: None,
-    };
-    Detail {
-        task,
-        body: "Sort the lanterns.".into(),
-        runs: Vec::new(),
-        events,
-        is_truncated: false,
-        comments: Vec::new(),
-        parents: Vec::new(),
-        cards: Vec::new(),
-        cards_made: Vec::new(),
-        card_work: Vec::new(),
-        place: Place::default(),
-        mark: "e1".into(),
-    }
+    let sample = testing::detail("t_1a2b3c4d", Status::Ready);
+    let task = Task { created_at: Time(1_795_240_000), ..sample.task };
+    Detail { task, body: "Sort the lanterns.".into(), events, ..sample }
 }

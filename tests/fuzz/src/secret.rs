@@ -1,6 +1,7 @@
 //! `redact` and `quote`: what is shown of a text nobody trusts.
 
-use shared::{quote, redact};
+use shared::base::quote;
+use shared::base::redact;
 
 use super::text::{cut, number, text};
 

@@ -4,11 +4,12 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use rusqlite::Connection;
-use shared::cache::Cache;
+use shared::base::time::Time;
+use shared::logs::agents::Homes;
+use shared::logs::cache::Cache;
 use shared::logs::session::Prices;
 use shared::logs::usage::{self, UsageAsk};
 use shared::logs::vitals;
-use shared::time::Time;
 
 use super::log::{bounded, place};
 use super::resume::faring;
@@ -76,8 +77,7 @@ fn ask<'a>(named: &'a std::path::Path, prices: &'a Prices) -> UsageAsk<'a> {
         worker_log: None,
         named: Some(named),
         workspace: None,
-        home: None,
-        codex: None,
+        homes: Homes::NONE,
         held: &[],
         from: Time(1_795_248_000),
         to: None,

@@ -65,8 +65,8 @@ fn installed_upgraded_and_removed_with_its_timers_on() {
     let links = "cd /usr/bin && find . -type l -lname watchbill | wc -l; heal --version; board --help | head -1; command -v coord";
     let said = m.root(links);
     let version = env!("CARGO_PKG_VERSION");
-    let hand = "The hand of a worker or a person on a task board";
-    assert_eq!(said.trim(), format!("6\nheal {version}\n{hand}\n/usr/bin/coord"));
+    let about = "Read and change tasks on a board, as a worker or the operator";
+    assert_eq!(said.trim(), format!("6\nheal {version}\n{about}\n/usr/bin/coord"));
     // Pictures that the README shows lie where it says.
     let shown = "cd /usr/share/doc/watchbill; grep -o '(docs/[^)]*[.]png)' README.md | tr -d '()' | xargs ls";
     assert!(m.root(shown).contains(".png"));

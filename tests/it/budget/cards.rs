@@ -128,7 +128,7 @@ fn a_decision_comes_before_the_next_attempt() {
     assert!(said.contains("t_0000000a split"), "{said}");
     assert_eq!(b.task("t_0000000a", "status"), "todo");
     let after = b.dump();
-    for watcher in shared::registry::NAMES.iter().copied() {
+    for watcher in shared::base::registry::NAMES.iter().copied() {
         ran(&mut b.command(watcher)).ok();
     }
     assert_eq!(b.dump(), after);

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use shared::base::error::Kind;
+use shared::base::time::Time;
 use shared::board::Mode;
 use shared::board::hermes;
 use shared::board::sqlite::SqliteBoard;
 use shared::board::{Board, BoardId, Change, NewTask, Outcome, Status};
-use shared::error::Kind;
-use shared::time::Time;
 use testkit::generate::NO_PID;
 
 use super::{BEGAN, PATIENCE, kinds, open, step, trail};

@@ -1,13 +1,13 @@
 //! The chapters.
 
 use serde_json::{Value, json};
+use shared::base::cause::Cause;
+use shared::base::time::Time;
 use shared::board::hermes::{self, WORKER_GONE};
 use shared::board::{
     Change, EventKind, MAX_COMMENTS, MAX_EVENTS, MAX_FRONT, MAX_LINE, MAX_RUNS, NewTask, Outcome, RunRef,
     Status,
 };
-use shared::cause::Cause;
-use shared::time::Time;
 
 use super::{BEGAN, Foreign, Teller, kinds, newest, on_both, step, trail};
 

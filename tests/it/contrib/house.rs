@@ -5,21 +5,18 @@ use std::path::{Path, PathBuf};
 
 use super::{place, text};
 
-/// The line of each room, from the list of ARCHITECTURE.md.
-fn lines() -> BTreeMap<String, usize> {
+/// The crates below `shared`, from the list of ARCHITECTURE.md: the lowest first.
+fn crates() -> Vec<String> {
     let page = text("ARCHITECTURE.md");
-    let list =
-        page.split("<!-- rooms: begin -->").nth(1).and_then(|rest| rest.split("<!-- rooms: end -->").next());
-    let rooms = list.expect("the list of rooms").lines().enumerate().flat_map(|(nth, line)| {
-        line.split('`').skip(1).step_by(2).map(move |room| (room.to_owned(), nth)).collect::<Vec<_>>()
-    });
-    let all: Vec<(String, usize)> = rooms.collect();
-    let lines: BTreeMap<String, usize> = all.iter().cloned().collect();
-    assert_eq!(lines.len(), all.len(), "a room is listed twice");
-    lines
+    let list = page
+        .split("<!-- crates: begin -->")
+        .nth(1)
+        .and_then(|rest| rest.split("<!-- crates: end -->").next());
+    let rows = list.expect("the list of crates").lines();
+    rows.filter_map(|line| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned())).collect()
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(super) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -32,7 +29,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The code of a file without comments and without its tests, which stand at its end.
-fn code(source: &str) -> String {
+pub(super) fn code(source: &str) -> String {
     let own = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     own.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
@@ -88,16 +85,12 @@ fn tree<'t>(text: &'t str, before: &[String], found: &mut BTreeSet<Vec<String>>)
     }
 }
 
-/// The rooms that code names.
-fn named(code: &str) -> BTreeSet<String> {
-    behind("crate::", code).into_iter().filter_map(|path| path.into_iter().nth(1)).collect()
-}
-
-/// The modules of some rooms, and which modules each one names: without its tests, and without its parents.
-fn modules(rooms: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
-    let top = place("shared/src");
+/// The modules of a crate below `shared`, and which modules each one names: without its tests, and without its parents.
+fn modules(of: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let top = place("shared").join(of).join("src");
     let mut files = Vec::new();
-    rooms.iter().for_each(|room| sources(&top.join(room), &mut files));
+    sources(&top, &mut files);
+    files.retain(|file| *file != top.join("lib.rs"));
     let module = |file: &Path| -> Vec<String> {
         let path = file.strip_prefix(&top).unwrap().with_extension("");
         let words = path.iter().map(|word| word.to_string_lossy().into_owned());
@@ -144,60 +137,76 @@ fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     imports.keys().any(|at| walk(at, imports, &mut way, &mut done)).then_some(way)
 }
 
+/// The names in a section of a manifest.
+fn dependencies(manifest: &str, section: &str) -> Vec<String> {
+    let lines =
+        manifest.split(section).nth(1).unwrap_or_default().split("\n[").next().unwrap_or_default().lines();
+    let names =
+        lines.filter_map(|line| Some(line.split_once(" = ")?.0.trim_end_matches(".workspace").to_owned()));
+    names.filter(|name| !name.starts_with('#')).collect()
+}
+
 #[test]
-fn a_room_imports_only_rooms_below_it() {
-    let lines = lines();
-    let top = place("shared/src");
-    let modules = text("shared/src/lib.rs");
-    let modules =
-        modules.lines().filter_map(|l| l.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
-    let modules: BTreeSet<String> = modules.map(str::to_owned).collect();
-    assert_eq!(
-        lines.keys().cloned().collect::<BTreeSet<_>>(),
-        modules,
-        "ARCHITECTURE.md lists every room of lib.rs"
-    );
-    let mut files = Vec::new();
-    sources(&top, &mut files);
+fn a_crate_depends_only_on_crates_above_it_in_the_list() {
+    let crates = crates();
+    let mut folders = BTreeSet::new();
+    for entry in std::fs::read_dir(place("shared")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        folders.extend(path.join("Cargo.toml").exists().then_some(name));
+    }
+    assert_eq!(crates.iter().cloned().collect::<BTreeSet<_>>(), folders, "ARCHITECTURE.md lists every crate");
     let mut arrows = Vec::new();
-    for file in files {
-        let path = file.strip_prefix(&top).unwrap().display().to_string();
-        let room = path.split(['/', '.']).next().unwrap().to_owned();
-        let Some(line) = lines.get(&room) else { continue };
-        let code = code(&std::fs::read_to_string(&file).unwrap());
-        let up = |other: &String| *other != room && lines.get(other).is_some_and(|below| below >= line);
-        arrows.extend(named(&code).into_iter().filter(up).map(|other| format!("{path} imports {other}")));
+    for (nth, name) in crates.iter().enumerate() {
+        let manifest = text(&format!("shared/{name}/Cargo.toml"));
+        let all =
+            ["[dependencies]", "[dev-dependencies]"].map(|section| dependencies(&manifest, section)).concat();
+        let up = all.iter().filter(|other| crates[nth..].contains(other));
+        // With a feature for tests a crate may ask for another one twice, never for itself.
+        arrows.extend(up.map(|other| format!("{name} depends on {other}")));
     }
     assert_eq!(arrows, [""; 0], "see \"What may import what\" in ARCHITECTURE.md");
 }
 
-#[test]
-fn no_watcher_imports_another_one() {
-    let imports = modules(&["watch"]);
-    let watcher = |module: &str| module.split("::").nth(1).unwrap_or_default().to_owned();
-    let mut arrows = Vec::new();
-    for (module, named) in &imports {
-        let own = watcher(module);
-        let other = named.iter().filter(|n| ![own.as_str(), "watcher"].contains(&watcher(n).as_str()));
-        arrows.extend(other.filter(|_| !own.is_empty()).map(|other| format!("{module} imports {other}")));
+/// The first part of a module's path.
+fn room(module: &str) -> String {
+    module.split("::").next().unwrap_or_default().to_owned()
+}
+
+/// Which rooms of a crate name which others.
+fn rooms(of: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, named) in modules(of) {
+        let own = room(&module);
+        let others: Vec<String> = named.iter().map(|n| room(n)).filter(|n| *n != own).collect();
+        rooms.entry(own).or_default().extend(others);
     }
-    assert_eq!(arrows, [""; 0], "what two watchers share belongs into the room `policy`");
-    let rooms: BTreeSet<String> = imports.keys().map(|m| watcher(m)).collect();
-    let listed = shared::registry::NAMES.len();
-    assert!(rooms.len() >= listed, "every watcher of the list is a folder of `watch`: {rooms:?}");
+    rooms
 }
 
 #[test]
-fn no_circle_of_imports_is_in_the_policy_or_between_watchers() {
-    assert_eq!(circle(&modules(&["policy"])), None);
-    let by_watcher = |module: &str| module.split("::").take(2).collect::<Vec<_>>().join("::");
-    let mut watchers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (module, named) in modules(&["watch"]) {
-        let own = by_watcher(&module);
-        let others = named.iter().map(|n| by_watcher(n)).filter(|n| *n != own).collect::<Vec<_>>();
-        watchers.entry(own).or_default().extend(others);
+fn no_watcher_imports_another_one() {
+    let rooms = rooms("watch");
+    let mut arrows = Vec::new();
+    for (own, named) in &rooms {
+        arrows.extend(named.iter().filter(|n| *n != "watcher").map(|other| format!("{own} imports {other}")));
     }
-    assert_eq!(circle(&watchers), None);
+    assert_eq!(arrows, [""; 0], "what two watchers share belongs into the crate `policy`");
+    let listed = shared::base::registry::NAMES.len();
+    assert!(rooms.len() > listed, "every watcher of the list is a folder of `watch`: {rooms:?}");
+}
+
+#[test]
+fn no_circle_of_imports_is_in_a_crate() {
+    let circles: Vec<(String, Vec<String>)> = crates()
+        .into_iter()
+        .filter_map(|of| Some((circle(&rooms(&of))?, of)))
+        .map(|(way, of)| (of, way))
+        .collect();
+    // In these two a section of the configuration, or an agent, and what reads all of them name each other. No other crate may join.
+    let with: Vec<&str> = circles.iter().map(|(of, _)| of.as_str()).collect();
+    assert_eq!(with, ["config", "logs"], "modules of these crates import each other: {circles:?}");
+    assert_eq!(circle(&modules("policy")), None);
 }
 
 #[test]
@@ -206,8 +215,8 @@ fn imports_are_read_as_they_are_written() {
         "use crate::time::Time;\nuse crate::{board::{Task, hash}, names, time::{self}};\n// crate::cli\nfn f() { crate::money::of() }\n\
          #[cfg(test)]\nmod tests {\n use crate::watch;\n}",
     );
-    let want = ["board", "money", "names", "time"].map(str::to_owned);
-    assert_eq!(named(&code), want.into_iter().collect());
+    let all: Vec<String> = paths(&code, &[]).iter().map(|path| path.join("::")).collect();
+    assert_eq!(all, ["board::Task", "board::hash", "money::of", "names", "time", "time::Time"]);
     let at = ["watch", "heal", "stuck"].map(str::to_owned);
     let read: Vec<String> =
         paths("use super::super::route::{self, cards as c}; use super::{seen::{A, B}, Rules};", &at)
@@ -241,12 +250,11 @@ fn each_dependency_has_its_reason() {
     let reasons = page.split("## Dependencies").nth(1).unwrap();
     let listed: BTreeSet<String> =
         reasons.lines().filter_map(|l| Some(l.strip_prefix("| ")?.split(' ').next()?.to_owned())).collect();
-    let manifest = text("shared/Cargo.toml");
-    let section = manifest.split("[dependencies]").nth(1).unwrap().split("\n[").next().unwrap();
-    let mut wanted: BTreeSet<String> = section
-        .lines()
-        .filter_map(|l| Some(l.split_once(" = ")?.0.to_owned()).filter(|n| !n.starts_with('#')))
-        .collect();
+    let mut wanted = BTreeSet::new();
+    for name in crates() {
+        wanted.extend(dependencies(&text(&format!("shared/{name}/Cargo.toml")), "[dependencies]"));
+    }
+    crates().iter().for_each(|own| _ = wanted.remove(own));
     wanted.insert("package".into());
     assert_eq!(listed, wanted, "the table under \"Dependencies\" in CONTRIBUTING.md");
 }

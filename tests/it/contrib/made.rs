@@ -75,3 +75,32 @@ fn what_cannot_be_made_is_refused() {
         assert!(said.contains("complete-bash"), "{said}");
     }
 }
+
+#[test]
+fn help_of_a_subcommand_shows_the_common_options_it_uses() {
+    for (name, sub, shown, hidden) in [
+        ("board", "list", &["--db", "--now", "--quiet"][..], &["--verbose"][..]),
+        ("board", "init", &["--db", "--config"], &["--board", "--verbose", "--now"]),
+        ("board", "protocol", &["--json"], &["--db", "--board", "--config", "--now"]),
+        ("coord", "detect", &["--server", "--verbose"], &[]),
+        ("coord", "events", &["--db"], &["--server", "--verbose"]),
+    ] {
+        let alone = help(name, &[sub]);
+        for text in [&alone, &help("watchbill", &[name, sub]), &generated(name, &["man", sub])] {
+            let text = text.replace("\\-", "-").replace("\\fB", " ").replace("\\fR", " ");
+            let shows = |flag: &&str| text.split_whitespace().any(|word| word.trim_end_matches(',') == *flag);
+            assert!(shown.iter().all(shows) && !hidden.iter().any(shows), "{name} {sub}: {text}");
+        }
+        for flag in hidden {
+            // What is hidden is still read.
+            let value: &[&str] = match *flag {
+                "--verbose" => &[],
+                "--server" => &["http://127.0.0.1:1"],
+                _ => &["1"],
+            };
+            ran(Command::new(program(name)).arg(sub).arg(flag).args(value).arg("--help")).ok();
+        }
+    }
+    let heal = help("heal", &[]);
+    assert!(heal.find("--list-checks") < heal.find("Common options"), "its own flags come first: {heal}");
+}

@@ -1,7 +1,7 @@
 //! What the pages say is so.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -17,7 +17,7 @@ const HEADINGS: [&str; 8] =
     ["Purpose", "Usage", "What it looks at", "What it changes", "Options", "Exit codes", "Examples", "Notes"];
 
 /// Pages of parts of `watchbill`.
-const DESK: [&str; 5] = ["match", "doctor", "check", "metrics", "timers"];
+const DESK: [&str; 7] = ["match", "doctor", "check", "metrics", "timers", "run", "page"];
 
 pub fn help(name: &str, args: &[&str]) -> String {
     ran(Command::new(program(name)).args(args).arg("--help")).ok()
@@ -91,7 +91,7 @@ fn every_program_has_its_page_and_row() {
 
 #[test]
 fn every_exit_code_is_on_the_pages() {
-    for page in ["README.md", "docs/heal.md", "docs/board.md"] {
+    for page in ["docs/exit-codes.md", "docs/heal.md", "docs/board.md"] {
         let text = text(page);
         for code in CODES {
             assert!(text.contains(&format!("\n| {code} | ")), "{page} does not tell of {code}");
@@ -114,9 +114,8 @@ fn readme_begins_with_two_commands() {
 }
 
 #[test]
-fn readme_says_what_to_do_during_an_incident() {
-    let readme = text("README.md");
-    let section = readme.split("\n## During an incident\n").nth(1).unwrap().split("\n## ").next().unwrap();
+fn a_page_says_what_to_do_during_an_incident() {
+    let section = text("docs/how-to/during-an-incident.md");
     let board = TestBoard::new();
     for name in watchers() {
         let row = section
@@ -142,10 +141,11 @@ fn every_key_is_on_the_configuration_page() {
 #[test]
 fn every_finding_and_every_metric_is_on_its_page() {
     let (findings, metrics) = (text("docs/doctor.md"), text("docs/metrics.md"));
-    for id in shared::doctor::IDS {
+    for id in shared::ops::doctor::IDS {
         assert_eq!(findings.matches(&format!("\n| `{id}` | ")).count(), 1, "{id}");
     }
-    for m in shared::metrics::METRICS {
+    let of_passes = shared::ops::metrics::METRICS.iter();
+    for m in of_passes.chain(&shared::ops::needs::gauges::METRICS) {
         let labels: Vec<String> = m.labels.iter().map(|l| format!("`{l}`")).collect();
         let row = format!("| `{}` | {} | {} | {} |", m.name, m.kind, labels.join(", "), m.help);
         assert!(metrics.lines().any(|l| l == row), "docs/metrics.md lacks this row:\n{row}");
@@ -187,7 +187,9 @@ fn every_field_of_the_desk_is_on_its_page() {
     for (name, args) in [
         ("doctor", &["doctor"][..]),
         ("check", &["check"]),
+        ("page", &["page"]),
         ("timers", &["timers", "status"]),
+        ("run", &["run", "-n"]),
         ("timers", &["timers", "install", "--as", "user", "-n"]),
     ] {
         let ran = crate::tools::run(&board, &[args, &["--json"]].concat());
@@ -241,7 +243,7 @@ fn promises_name_tests_that_exist() {
     for name in pages.split('`').skip(1).step_by(2).filter(|w| w.contains("::") && !w.contains(' ')) {
         let (module, test) = name.rsplit_once("::").unwrap();
         let file = &*module.replace("::", "/");
-        let folder = if file == "unit" { place("shared/src") } else { place("tests/it") };
+        let folder = if file == "unit" { place("shared") } else { place("tests/it") };
         let mut found = false;
         files(&folder, &mut |path| {
             let here = path.strip_prefix(&folder).unwrap();
@@ -255,24 +257,151 @@ fn promises_name_tests_that_exist() {
     assert!(named >= 20, "only {named} tests are named");
 }
 
-#[test]
-fn links_lead_somewhere() {
-    let mut pages = vec![place("README.md"), place("CHANGELOG.md")];
+/// The pages a reader may come to.
+fn pages() -> Vec<PathBuf> {
+    let top = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"];
+    let mut pages: Vec<PathBuf> = top.into_iter().map(place).collect();
     files(&place("docs"), &mut |p| pages.push(p.to_path_buf()));
     pages.retain(|p| p.extension().is_some_and(|x| x == "md"));
-    let mut links = 0;
-    for page in pages {
-        let text = std::fs::read_to_string(&page).unwrap();
-        for link in text.split("](").skip(1).map(|l| l.split(')').next().unwrap()) {
-            if link.starts_with("https://") {
-                continue;
-            }
-            let target = page.parent().unwrap().join(link.split('#').next().unwrap());
-            assert!(target.exists(), "{} leads to {link}", page.display());
-            links += 1;
+    pages
+}
+
+/// A page without its fenced blocks.
+fn prose(page: &str) -> String {
+    let mut is_code = false;
+    let mut kept = String::new();
+    for line in page.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        if !is_code && !is_fence {
+            kept.push_str(line);
+            kept.push('\n');
         }
     }
-    assert!(links >= 10, "only {links} links were found");
+    kept
+}
+
+/// Relative links of a page: the file, and the anchor in it.
+fn links(page: &Path) -> Vec<(PathBuf, String)> {
+    let text = prose(&std::fs::read_to_string(page).unwrap());
+    let links = text.split("](").skip(1).map(|l| l.split(')').next().unwrap());
+    let ours = links.filter(|l| !l.starts_with("https://"));
+    ours.map(|link| {
+        let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+        let target = if file.is_empty() { page.to_path_buf() } else { page.parent().unwrap().join(file) };
+        (target, anchor.to_owned())
+    })
+    .collect()
+}
+
+/// The anchors of a page, as GitHub makes them of its headings.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let text = prose(&std::fs::read_to_string(page).unwrap());
+    let headings = text.lines().filter(|l| l.starts_with('#')).map(|l| l.trim_start_matches('#').trim());
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
+    headings.map(|h| h.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut count = 0;
+    for page in pages() {
+        for (target, anchor) in links(&page) {
+            let here = page.display();
+            assert!(target.exists(), "{here} leads to {}", target.display());
+            let is_there = anchor.is_empty() || anchors(&target).contains(&anchor);
+            assert!(is_there, "{here} leads to #{anchor} of {}, which has no such heading", target.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 200, "only {count} links were found");
+}
+
+/// Each file of the Debian package's documentation, with the place it comes from: the other way round two could meet in one place.
+fn packaged() -> Vec<(PathBuf, PathBuf)> {
+    let manifest = text("Cargo.toml");
+    let lines = manifest.lines().filter(|l| l.contains(", \"usr/share/doc/watchbill/"));
+    let mut all = Vec::new();
+    for line in lines {
+        let words: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+        let (from, to) = (place(words[0]), Path::new(words[1]));
+        let Some(ending) = from.file_name().unwrap().to_str().unwrap().strip_prefix('*') else {
+            all.push((to.join(from.file_name().unwrap()), from));
+            continue;
+        };
+        for entry in std::fs::read_dir(from.parent().unwrap()).unwrap().flatten() {
+            let name = entry.file_name();
+            if entry.path().is_file() && name.to_str().unwrap().ends_with(ending) {
+                all.push((to.join(name), entry.path()));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn links_of_the_package_lead_somewhere() {
+    let all = packaged();
+    let places: BTreeSet<&PathBuf> = all.iter().map(|(to, _)| to).collect();
+    assert_eq!(places.len(), all.len(), "two files in one place: {all:?}");
+    let from: BTreeSet<PathBuf> = all.iter().map(|(_, from)| from.canonicalize().unwrap()).collect();
+    let depth = |p: &Path| p.components().count() - place("").components().count();
+    for (to, page) in all.iter().filter(|(_, from)| from.extension().is_some_and(|x| x == "md")) {
+        let root = Path::new("usr/share/doc/watchbill");
+        assert_eq!(to.strip_prefix(root).unwrap().components().count(), depth(page), "{}", to.display());
+        for (target, _) in links(page) {
+            let is_there = from.contains(&target.canonicalize().unwrap());
+            assert!(is_there, "{} leads to {}, which is not packed", page.display(), target.display());
+        }
+    }
+}
+
+#[test]
+fn every_page_is_listed_once() {
+    let list = place("docs/README.md");
+    let canonical = |p: &PathBuf| p.canonicalize().unwrap();
+    let entries: Vec<String> = prose(&text("docs/README.md"))
+        .lines()
+        .filter_map(|l| Some(l.strip_prefix("- [")?.split("](").nth(1)?.split(')').next()?.to_owned()))
+        .collect();
+    let listed: Vec<PathBuf> = entries.iter().map(|e| canonical(&place("docs").join(e))).collect();
+    for page in pages() {
+        let is_one = page.starts_with(place("docs")) && page != list;
+        let times = listed.iter().filter(|l| **l == canonical(&page)).count();
+        assert_eq!(times, usize::from(is_one), "docs/README.md lists {}", page.display());
+    }
+}
+
+#[test]
+fn every_term_of_the_glossary_is_on_the_page_of_concepts() {
+    let glossary = text("CONTRIBUTING.md");
+    let rows = glossary.split("\n| term | meaning |\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let terms =
+        rows.lines().skip(1).flat_map(|row| row.split('|').nth(1).unwrap().split(", ")).map(str::trim);
+    let terms: Vec<&str> = terms.collect();
+    assert!(terms.len() >= 30, "{terms:?}");
+    let page = text("docs/concepts.md").to_lowercase();
+    let missing: Vec<_> = terms.iter().filter(|term| !page.contains(&format!("**{term}**"))).collect();
+    assert!(missing.is_empty(), "docs/concepts.md does not explain {missing:?}");
+    assert!(page.split_whitespace().count() <= 950, "it is longer than one reading");
+}
+
+/// A page for a symptom is one screen, and answers the same questions in the same order.
+#[test]
+fn every_how_to_fits_a_screen_and_answers_what_is_asked() {
+    let mut count = 0;
+    files(&place("docs/how-to"), &mut |path| {
+        let page = std::fs::read_to_string(path).unwrap();
+        assert!(page.lines().count() <= 60, "{} is longer than a screen", path.display());
+        let found: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("## ")).collect();
+        let asked: &[&str] = match path.file_name().unwrap().to_str().unwrap() {
+            "during-an-incident.md" => &[],
+            _ => &["What you see", "Why", "What to do", "How you know it is over"],
+        };
+        assert_eq!(found, asked, "{}", path.display());
+        count += 1;
+    });
+    assert!(count >= 9, "only {count} pages were found");
 }
 
 #[test]

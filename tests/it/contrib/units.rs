@@ -9,12 +9,15 @@ use crate::support::{Ran, TestBoard, program, ran};
 
 const HARDENING: &str = "watchbill-.service.d/hardening.conf";
 const NETWORK: &str = "watchbill-coord-detect.service.d/network.conf";
+const TARGETS: &str = "watchbill-notify.service.d/network.conf";
 
 /// What is started by a timer: the unit's name behind `watchbill-`, its command, and its page.
 fn started() -> Vec<(String, String, String)> {
     let watchers = watchers().into_iter().map(|name| (name.clone(), name.clone(), name));
     let sessions = ("coord-detect".into(), "coord detect --record -q".into(), "detect".into());
-    watchers.chain([sessions]).collect()
+    let round = ("run".into(), "watchbill run".into(), "run".into());
+    let notify = ("notify".into(), "watchbill notify".into(), "notify".into());
+    watchers.chain([round, sessions, notify]).collect()
 }
 
 /// The names of those units.
@@ -28,7 +31,8 @@ fn keys(unit: &str) -> Vec<(String, String)> {
     lines.filter_map(|l| l.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect()
 }
 
-/// The job lines of the crontab, five fields and a command: those that run, and the one for whoever spawns sessions.
+/// The job lines of the crontab, five fields and a command: that of a round, which runs, and those that somebody may want beside
+/// it or in its place.
 fn jobs() -> Vec<(Vec<String>, String)> {
     let job = |l: &str| {
         let mut words = l.splitn(6, ' ').map(str::to_owned);
@@ -37,7 +41,7 @@ fn jobs() -> Vec<(Vec<String>, String)> {
     };
     text("contrib/cron/watchbill")
         .lines()
-        .map(|l| l.strip_prefix('#').filter(|l| l.starts_with('*')).unwrap_or(l))
+        .map(|l| l.strip_prefix('#').unwrap_or(l))
         .filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()))
         .map(job)
         .collect()
@@ -97,8 +101,10 @@ fn every_watcher_has_service_timer_and_cron_line() {
     let units = std::fs::read_dir(place("contrib/systemd")).unwrap().flatten();
     let services = units.filter(|e| e.path().extension().is_some_and(|x| x == "service")).count();
     assert_eq!((services, jobs.len()), (started().len(), started().len()), "and nothing else is started");
-    let silent = text("contrib/cron/watchbill").lines().filter(|l| l.starts_with("#*")).count();
-    assert_eq!(silent, 1, "only sessions are nobody's, unless somebody spawns them");
+    let crontab = text("contrib/cron/watchbill");
+    let runs = crontab.lines().filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()));
+    let runs: Vec<&str> = runs.collect();
+    assert!(runs.len() == 1 && runs[0].contains(" watchbill run "), "one line is all: {runs:?}");
 }
 
 /// From systemd 254 on each of these puts a user unit into a user namespace, where no worker's environment can be read.
@@ -135,7 +141,7 @@ fn a_user_unit_gets_no_namespace() {
     let hardening = keys(&text(&format!("contrib/systemd/{HARDENING}")));
     // Of two files in two folders the one whose name comes later has the last word.
     let file = |path: &str| path.rsplit('/').next().unwrap().to_owned();
-    assert!(file(HARDENING) < file(NETWORK));
+    assert!(file(HARDENING) < file(NETWORK) && file(HARDENING) < file(TARGETS));
     assert!(hardening.iter().any(|(key, _)| needs_namespace(key)), "the drop-in is where they are");
     for blind in ["ProtectProc", "ProcSubset", "PrivatePIDs", "PrivateUsers"] {
         assert!(!hardening.iter().any(|(key, _)| key == blind), "{blind} hides the workers");
@@ -162,6 +168,9 @@ fn the_crontab_is_one_cron_reads() {
 fn a_cron_job_speaks_only_of_what_is_news() {
     let home = home();
     let quiet = Ran { code: 0, out: String::new(), err: String::new() };
+    let config = home.path().join(".config/watchbill");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), "[notify.own]\ncommand = ['true']\n").unwrap();
     for (_, job) in jobs() {
         let nothing = as_cron(&job, &home);
         assert!(nothing.out.contains("no board found"), "a root without a board is news: {nothing:?}");
@@ -216,9 +225,8 @@ mod real {
     /// The units in a folder of their own, with the built programs named by their full path.
     fn units() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("watchbill-.service.d")).unwrap();
-        std::fs::create_dir(dir.path().join("watchbill-coord-detect.service.d")).unwrap();
-        for drop_in in [HARDENING, NETWORK] {
+        for drop_in in [HARDENING, NETWORK, TARGETS] {
+            std::fs::create_dir(dir.path().join(drop_in).parent().unwrap()).unwrap();
             std::fs::copy(place("contrib/systemd").join(drop_in), dir.path().join(drop_in)).unwrap();
         }
         for name in names() {
@@ -259,8 +267,9 @@ mod real {
         }
         assert_eq!(verify(dir.path(), "--user").code, 0);
         // A user unit stands alone.
-        std::fs::remove_file(dir.path().join(HARDENING)).unwrap();
-        std::fs::remove_file(dir.path().join(NETWORK)).unwrap();
+        for drop_in in [HARDENING, NETWORK, TARGETS] {
+            std::fs::remove_file(dir.path().join(drop_in)).unwrap();
+        }
         assert_eq!(verify(dir.path(), "--user").code, 0);
     }
 
@@ -290,8 +299,12 @@ mod real {
         for name in names() {
             let dir = units();
             let unit = format!("./watchbill-{name}.service");
-            // A way to the servers of this machine costs something.
-            let threshold = if name == "coord-detect" { "--threshold=25" } else { "--threshold=20" };
+            // A way to the servers of this machine costs something, and one to all others more.
+            let threshold = match name.as_str() {
+                "coord-detect" => "--threshold=25",
+                "notify" => "--threshold=30",
+                _ => "--threshold=20",
+            };
             let args = ["security", "--offline=yes", threshold, unit.as_str()];
             let ran = tool("systemd-analyze", "systemd", &args, dir.path());
             assert_eq!(ran.code, 0, "{}", ran.out.lines().last().unwrap_or(""));
@@ -318,7 +331,9 @@ mod real {
         let ran = check(&text);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert_ne!(check(&text.replace("*/2 * * * *", "*/2 * * 99 *")).code, 0, "cron would see a mistake");
-        assert_ne!(check(text.trim_end()).code, 0, "a last line without an end is refused");
+        let job = text.lines().find(|l| l.starts_with("*/2")).unwrap();
+        let to_job = text.split_inclusive(job).next().unwrap();
+        assert_ne!(check(to_job).code, 0, "a last line without an end is refused");
     }
 }
 

@@ -208,7 +208,7 @@ fn what_cannot_be_begun_begins_nothing() {
     for (args, code, says) in [
         (vec!["--task", &waits, "--runtime", "claude"], 1, format!("waits for {}", y.task)),
         (vec!["--task", &y.task, "--runtime", "codex", "--agent", "a"], 2, "codex has no agents".into()),
-        (vec!["--task", &y.task, "--", "--model", "m"], 2, "opencode is no command".into()),
+        (vec!["--task", &y.task, "--", "--model", "m"], 2, "opencode takes no arguments".into()),
         (vec!["--task", &y.task, "--runtime", "claude", "--parent=-x"], 2, "-x: no session id".into()),
     ] {
         let said = y.coord(&[&["spawn"], &args[..]].concat()).fails(code);
@@ -361,7 +361,7 @@ fn what_a_runtime_lacks_is_said_and_changes_nothing() {
     for again in ["", " already"] {
         let said = y.coord(&["notify", "half done", "--from", &y.task, "--wake"]).ok();
         let want = format!(
-            "recorded{again} for {PARENT}, which is no session of a server, so nobody is woken; coord events shows it\n"
+            "recorded{again} for {PARENT}, which is not a session of a server, so nobody is woken; coord events shows it\n"
         );
         assert_eq!(said, want);
     }

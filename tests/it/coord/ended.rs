@@ -209,7 +209,7 @@ fn a_session_whose_task_is_somebody_elses_or_done_is_not_gone_on_with() {
     y.b.hand(&["claim", &y.task, "--worker", "luna"]).ok();
     let before = y.b.dump();
     let said = y.coord(&["message", &session, "Go on."]).fails(75);
-    assert!(said.contains("somebody else has"), "{said}");
+    assert!(said.contains("another worker has"), "{said}");
     assert_eq!(y.b.dump(), before);
     y.b.hand(&["complete", &y.task]).ok();
     let before = y.b.dump();
@@ -252,7 +252,7 @@ fn a_person_or_a_script_coordinates() {
         };
         assert_eq!((rows(parent), rows("person:bob")), (1, 0));
         let said = y.coord(&["notify", "half done", "--from", &y.task, "--wake"]).ok();
-        assert_eq!(said, format!("recorded for {parent}, which is no session; coord events shows it\n"));
+        assert_eq!(said, format!("recorded for {parent}, which is not a session; coord events shows it\n"));
         assert_eq!(y.b.payload(&y.task, "coord.notified")["parent"], parent);
     }
     let y = Yard::new(WORKS);
@@ -269,7 +269,7 @@ fn who_loses_a_race_is_told_to_try_again() {
     let before = y.b.dump();
     let said = y.coord(&["spawn", "--task", &y.task, "--runtime", "claude"]).fails(75);
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("somebody else has the task"), "{said}");
+    assert!(said.contains("another worker has the task"), "{said}");
     assert_eq!((y.b.dump(), y.branches()), (before, "main".into()));
     assert!(!y.repo.join(".worktrees").exists());
 }

@@ -85,6 +85,11 @@ fn d4_heal_brings_back_the_task_of_a_session_whose_server_was_killed() {
     );
     world.restart();
     assert_eq!(found(&world, &session, &["--now", &(now() + 66).to_string()]), ["SESSION_ORPHANED"]);
+    // A git that the killed server left in the tree is waited for, and on a slow machine it is still there.
+    world.server.until("the killed server's children have ended", || {
+        let said = heal(&world, 66, &["-n", "-v"]).ok();
+        (!said.contains("for its child")).then_some(())
+    });
     // As for any dead worker, its tree is noted first.
     let said = heal(&world, 66, &[]).ok();
     assert!(said.contains(&format!("{task} note: session {session} is orphaned")), "{said}");

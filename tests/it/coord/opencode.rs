@@ -186,8 +186,17 @@ impl Server {
         server
     }
 
+    /// Ends it, and waits until its port refuses: a dead process may still be listened for while the kernel takes it apart.
     pub fn kill(&mut self) {
         self.process.kill();
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            match TcpStream::connect(("127.0.0.1", self.port)) {
+                Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => return,
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+        panic!("port {} still answers", self.port);
     }
 
     #[track_caller]

@@ -80,7 +80,12 @@ fn what_is_wrong_is_said_in_one_line_and_nothing_is_begun() {
             "nobody listens there; nothing was done; start it with opencode serve",
         ),
         (&outside, "spawn --task TASK", 1, "not a git repository"),
-        (&repo, "notify hello", 2, "--from: not given, and this is no spawned session's tree"),
+        (
+            &repo,
+            "notify hello",
+            2,
+            "--from: not given, and the current folder is not the worktree of a spawned session",
+        ),
         (&repo, "notify hello --from ses_1 --type tired", 2, "--type tired: no such type"),
         (&repo, "status ses_1 --parent x", 2, "x: no session id"),
     ] {

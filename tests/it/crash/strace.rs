@@ -64,7 +64,7 @@ pub(super) struct Ended {
 
 /// Whether strace may be used here. Fails with one line where it is missing and nobody said to leave it out.
 #[track_caller]
-pub(super) fn may_trace() -> bool {
+pub(crate) fn may_trace() -> bool {
     if std::env::var("WATCHBILL_STRACE").is_ok_and(|v| v == "skip") {
         let test = std::thread::current().name().unwrap_or("?").to_owned();
         super::say(&format!("left out, because WATCHBILL_STRACE=skip: {test}"));

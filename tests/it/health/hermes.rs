@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
-use shared::health::Check;
+use shared::logs::health::Check;
 
 use super::session::Session;
 use crate::support::{Kept, TestBoard, now, worker};
@@ -74,7 +74,7 @@ impl Work {
         let said = self.board.heal(&["-v"]).ok();
         let told = said.split_once("; ignored: ").map(|(_, told)| told).unwrap_or_default();
         let checks = Check::ALL.into_iter().take(10).map(Check::name);
-        assert!(said.contains("left alone: worker alive"), "{said}");
+        assert!(said.contains("skipped: worker alive"), "{said}");
         checks.filter(|name| told.contains(&format!("{name} ("))).collect()
     }
 
@@ -394,7 +394,7 @@ fn healthy_work_of_hermes_is_never_acted_on() {
         w.board.config = "[host]\npid_namespace = \"same\"\n[heal]\nallow_stop = \"on\"\n".into();
         let before = w.board.dump();
         let said = w.board.heal(&["-v"]).ok();
-        assert!(said.contains("left alone: worker alive"), "{what}: {said}");
+        assert!(said.contains("skipped: worker alive"), "{what}: {said}");
         assert_eq!(w.board.dump(), before, "{what}");
         assert!(w.worker.is_running(), "{what}");
     }
@@ -448,7 +448,7 @@ fn the_packet_of_a_killed_worker_of_hermes_says_what_it_did() {
         assert_eq!((of("context"), of("window")), (json!(30_000), json!(200_000)));
         let since = vitals["turn"]["tool"]["since"].as_str().unwrap_or_default();
         assert_eq!(
-            shared::time::Time::parse(since).map(|at| (now() - at.0 - 1_900).abs() <= 5),
+            shared::base::time::Time::parse(since).map(|at| (now() - at.0 - 1_900).abs() <= 5),
             Some(true),
             "{vitals}"
         );

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use shared::time::Time;
+use shared::base::time::Time;
 
 use crate::support::now;
 

@@ -7,7 +7,7 @@ mod ends; // every way a worker ends, and the card it gets
 mod own; // a worker that writes its card itself
 mod refused; // nobody at the endpoint: heal's resets come first
 
-use shared::distress::Distress;
+use shared::card::Distress;
 
 use super::home::{Home, key};
 use crate::support::{Ran, ran};

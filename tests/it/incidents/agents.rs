@@ -87,7 +87,7 @@ impl World {
             let text = fs::read_to_string(path).unwrap();
             let older = |line: &str| {
                 let mut line: Value = serde_json::from_str(line).unwrap();
-                if let Some(at) = line["timestamp"].as_str().and_then(shared::time::Time::parse) {
+                if let Some(at) = line["timestamp"].as_str().and_then(shared::base::time::Time::parse) {
                     line["timestamp"] = json!(at.plus(-seconds).to_string());
                 }
                 format!("{line}\n")

@@ -163,7 +163,7 @@ pub fn tell(
         }
         (Verdict::Untouched, e) => {
             let right = matches!(e, Expect::Left(words) if reason.contains(words) && !words.is_empty());
-            (format!("left alone on purpose: {}", brief(&reason)), right)
+            (format!("skipped on purpose: {}", brief(&reason)), right)
         }
         (Verdict::Waiting, _) => ("**work stands still**".to_owned(), false),
     };

@@ -36,7 +36,7 @@ pub fn words(id: &str) -> &'static [&'static str] {
         "D6" => &["RUNAWAY"],
         "D3-question" => &["WAITING_HUMAN"],
         // Wrong arguments are the model's own to mend, and of a session without rows nothing is known: the claim ran out.
-        "D1-args" | "D8" => &["its claim was taken back"],
+        "D1-args" | "D8" => &["its claim was revoked"],
         "E17" | "F1" => &["nothing on the board says why"],
         "W-429" | "W-429-cron" | "W-429-real" | "W-429-lone" | "W-429-storm" | "W-goal-429" | "E7"
         | "A17" => &["rate_limit"],

@@ -126,14 +126,8 @@ fn limited(b: &TestBoard) {
 
 /// Writes the page of the board as it is in the morning.
 pub(super) fn write_page(b: &TestBoard, page: &Path) {
-    let mut command = b.command("budget-check");
-    ran(command.args(["-q", "--now", &NOW.to_string(), "--html", page.to_str().unwrap()])).ok();
-}
-
-/// The page of `watchbill report` for it.
-pub(super) fn write_report(b: &TestBoard, page: &Path) {
     let mut command = b.command("watchbill");
-    ran(command.args(["report", "-q", "--now", &NOW.to_string(), "--html", page.to_str().unwrap()])).ok();
+    ran(command.args(["page", "-q", "--now", &NOW.to_string()]).arg(page)).ok();
 }
 
 /// A recorded transcript, beside the board.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
-use shared::time::Time;
+use shared::base::time::Time;
 use testkit::chance::Chance;
 use testkit::generate::{Sizes, generate};
 

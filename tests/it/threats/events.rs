@@ -182,7 +182,7 @@ fn a_forged_card_keeps_its_source_still_and_is_spoken_of() {
     assert_eq!(b.task(ID, "status"), "blocked", "nobody sets a task free behind a card");
     assert_eq!(b.task("t_0000cafe", "assignee"), "tuesday", "the forger does not answer it");
     let told = b.pass_later("route-blocked", 3_600, &[]);
-    assert!(told.code == 1 && told.err.contains("was not claimed"), "{told:?}");
+    assert!(told.code == 0 && told.out.contains("was not claimed"), "{told:?}");
     // Completed by the forger's own run, with a decision: words for a person.
     b.sql(&format!(
         "UPDATE tasks SET status = 'done', completed_at = {at} WHERE id = 't_0000cafe';

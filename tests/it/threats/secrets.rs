@@ -244,9 +244,9 @@ fn no_secret_of_any_shape_leaves_any_program() {
     ] {
         ask(args);
     }
-    let html = b.path().join("report.html");
-    ask(&["report", "--html", html.to_str().unwrap()]);
-    clean("the report as a page", &fs::read(&html).unwrap_or_default(), &all);
+    let html = b.path().join("whole.html");
+    ask(&["page", html.to_str().unwrap()]);
+    clean("the page", &fs::read(&html).unwrap(), &all);
     for (n, id) in ids.iter().enumerate() {
         let log = b.path().join(format!("kanban/logs/{id}.log"));
         let json: &[&str] = if n % 2 == 0 { &["--json"] } else { &["-v"] };

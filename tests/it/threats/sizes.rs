@@ -29,7 +29,7 @@ fn texts_of_a_hundred_megabytes_are_read_at_their_front() {
         assert!(told.out.len() < 100_000, "{watcher} says {} bytes", told.out.len());
     }
     let told = b.heal(&["-v"]).ok();
-    assert!(told.contains("t_00000001 left alone: marked `watchbill: no-heal`"), "{told}");
+    assert!(told.contains("t_00000001 skipped: marked `watchbill: no-heal`"), "{told}");
     assert_eq!(b.task("t_00000002", "length(body)"), "100000000", "and it is left whole");
 }
 
@@ -50,6 +50,6 @@ fn ten_thousand_comments_hide_no_word_and_cost_little() {
         assert_eq!(told.code, 0, "{watcher} {}", told.err);
     }
     let told = b.heal(&["-v"]).ok();
-    assert!(told.contains("t_00000001 left alone: marked"), "{told}");
+    assert!(told.contains("t_00000001 skipped: marked"), "{told}");
     assert!(told.contains("t_00000002 reset"), "{told}");
 }

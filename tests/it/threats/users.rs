@@ -42,7 +42,7 @@ fn a_process_that_says_it_is_the_worker_holds_its_task_back_and_no_other() {
     let mut kept =
         pretender(&["hermes", "--api-key", &key, "chat", "-q", &format!("work kanban task {CLAIMED}")], &[]);
     let told = b.heal(&["-v"]).ok();
-    assert!(told.contains(&format!("{CLAIMED} left alone: worker alive: pid {}", kept.pid())), "{told}");
+    assert!(told.contains(&format!("{CLAIMED} skipped: worker alive: pid {}", kept.pid())), "{told}");
     assert!(told.contains(&format!("{NEIGHBOUR} requeue")), "{told}");
     assert!(!told.contains(&key[8..]) && !b.dump().contains(&key[8..]), "nobody's arguments are quoted");
     // It stands still as long as that process lives, and the time is told.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::WATCHERS;
-use crate::support::{TestBoard, dead_pid};
+use crate::support::{TestBoard, dead_pid, ran};
 
 #[test]
 fn ids_that_are_paths_statements_or_escapes_are_only_ids() {
@@ -82,13 +82,15 @@ fn the_page_of_a_hostile_board_runs_nothing() {
         "UPDATE tasks SET title = ?1, body = '## Scope' || char(10) || 'In scope: ' || ?1, assignee = ?1";
     b.open().execute(sql, [evil]).unwrap();
     b.open().execute("UPDATE task_runs SET profile = ?1, error = ?1", [evil]).unwrap();
-    let page = b.path().join("page.html");
-    b.pass("budget-check", &["--html", page.to_str().unwrap()]).ok();
-    let page = fs::read_to_string(page).unwrap();
-    for mark in ["<script>alert", "<img src=x", "onload=\"x\"", "href=\"javascript"] {
-        assert!(!page.contains(mark), "{mark}");
+    let (part, whole) = (b.path().join("part.html"), b.path().join("page.html"));
+    b.pass("budget-check", &["--html", part.to_str().unwrap()]).ok();
+    ran(b.command("watchbill").arg("page").arg(&whole)).ok();
+    for page in [part, whole].map(|page| fs::read_to_string(page).unwrap()) {
+        for mark in ["<script>alert", "<img src=x", "onload=\"x\"", "href=\"javascript"] {
+            assert!(!page.contains(mark), "{mark}");
+        }
+        assert!(page.contains("&lt;script&gt;alert(1)"), "it is shown, as words");
     }
-    assert!(page.contains("&lt;script&gt;alert(1)"), "it is shown, as words");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::board::{Change, Detail, Event, EventKind, Status, Step};
 use shared::config::TreeDrift;
 use shared::host::Target;
-use shared::tree::state::TreeState;
+use shared::worktree::state::TreeState;
 
 use super::super::machine::Who;
 use super::super::trials::End;

@@ -1,10 +1,10 @@
 //! What must hold of what trials on real boards taught.
 
 use serde_json::Value;
+use shared::base::cause::Cause;
+use shared::base::time::Time;
 use shared::board::{Board, Change, Detail, Event, Rule, Status, Step, StepAction};
-use shared::cause::Cause;
-use shared::distress;
-use shared::time::Time;
+use shared::card;
 
 use super::super::hands::look;
 use super::super::machine::Who;
@@ -41,7 +41,7 @@ pub(super) fn before(
 /// explains that. Of a card nobody writes down how its attempts ended. Of a log that was last written before the newest attempt began,
 /// by a clock that was set back since, nobody can tell which part is whose: there only what one of us wrote down before is known.
 fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
-    if step.case != Rule::ResumeCap || distress::is_card(&d.task) {
+    if step.case != Rule::ResumeCap || card::is_card(&d.task) {
         return None;
     }
     let truth = sim.truth.borrow();
@@ -143,7 +143,7 @@ fn bothered(
         return None;
     }
     let about = step.changes.iter().find_map(|c| match c {
-        Change::AddTask { task, .. } => distress::read_title(&task.title).map(|(source, _)| source),
+        Change::AddTask { task, .. } => card::read_title(&task.title).map(|(source, _)| source),
         _ => None,
     });
     let about = about.unwrap_or_else(|| d.task.id.clone());
@@ -181,7 +181,7 @@ fn is_about_another(d: &Detail, step: &Step) -> bool {
 fn again(sim: &Sim, board: &mut dyn Board, by: &str, d: &Detail, step: &Step, quiet: bool) -> Option<String> {
     let frees = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready)));
     let stands = matches!(d.task.status, Status::Blocked | Status::Scheduled);
-    if !frees || !stands || !quiet || distress::is_card(&d.task) {
+    if !frees || !stands || !quiet || card::is_card(&d.task) {
         return None;
     }
     let to = step.changes.iter().find_map(|c| match c {

@@ -5,7 +5,7 @@ use shared::board::Status;
 
 use super::super::hands::{act, look, reclaimed, unblocked};
 use super::super::truth::{PROFILES, Truth};
-use super::super::{Sim, upheaval};
+use super::super::{Sim, upheaval, wants};
 use super::{Dispatch, Key};
 
 /// Perhaps something happens that only the trials taught.
@@ -70,6 +70,7 @@ fn mend_key(sim: &Sim) {
     let key = truth.trials.keys.entry(name.into()).or_default();
     *key = Key { is_refused: false, version: key.version + 1, changed: Some(now), written: Some(now) };
     truth.tell(|| format!("the configuration of {name} is changed"));
+    wants::mended(&mut truth, name);
 }
 
 /// A person makes the key work again where nobody can see it, and sets a task of that profile free.
@@ -86,7 +87,9 @@ fn replace_key(sim: &Sim) {
     let Some(t) = stuck.into_iter().find(|t| t.assignee.as_deref() == Some(name)) else { return };
     if let Some(d) = look(&mut *board, &t.id) {
         sim.truth.borrow_mut().tell(|| format!("somebody sets {} free", t.id));
-        act(&mut *board, now, &d, unblocked(&d));
+        if act(&mut *board, now, &d, unblocked(&d)) {
+            wants::freed(&mut sim.truth.borrow_mut(), &t.id);
+        }
     }
 }
 
@@ -98,7 +101,10 @@ fn take_back(sim: &Sim) {
     let Some(d) = look(&mut *board, &t.id).filter(|_| t.claim_host() != Some("lighthouse")) else { return };
     let now = sim.truth.borrow().now;
     sim.truth.borrow_mut().tell(|| format!("somebody takes the claim on {} back", t.id));
-    act(&mut *board, now, &d, reclaimed(&d, json!({"manual": true})));
+    wants::ticked(&mut sim.truth.borrow_mut());
+    if act(&mut *board, now, &d, reclaimed(&d, json!({"manual": true}))) {
+        wants::freed(&mut sim.truth.borrow_mut(), &t.id);
+    }
 }
 
 /// Hermes writes a hint of its own into a profile's configuration: its time is new, and nothing that decides.

@@ -2,7 +2,7 @@
 //!
 //! `WATCHBILL_KILLS_MINUTES` says for how long; without it this is left out.
 
-use shared::registry::NAMES as WATCHERS;
+use shared::base::registry::NAMES as WATCHERS;
 use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

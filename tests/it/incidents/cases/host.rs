@@ -101,7 +101,7 @@ fn looks(w: &mut World) {
     let before = states(w);
     if w.watched {
         let rows = w.home.dump();
-        for name in shared::registry::NAMES.iter().copied() {
+        for name in shared::base::registry::NAMES.iter().copied() {
             let _ = crate::support::ran(w.home.command(name).arg("--dry-run"));
         }
         assert!(w.home.dump() == rows, "a dry run of ours wrote");

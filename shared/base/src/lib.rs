@@ -1,0 +1,17 @@
+//! What every other crate of Watchbill uses: texts, files, time, money, and the words that stand on boards and in logs.
+
+pub mod atomic_file;
+pub mod cause;
+pub mod clip;
+pub mod endpoint;
+pub mod error;
+pub mod hash;
+pub mod money;
+pub mod names;
+pub mod open_enum;
+pub mod quote;
+pub mod redact;
+pub mod registry;
+pub mod snapshot;
+pub mod time;
+pub mod untrusted_file;

@@ -1,0 +1,287 @@
+//! Which boards there are, exactly as Hermes resolves paths, environment and slugs (0.19 `kanban_db.py`).
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use saphyr::{LoadableYamlNode, Yaml};
+
+use super::BoardId;
+use base::error::{Error, Kind, Result};
+use base::quote;
+use base::untrusted_file;
+
+/// The environment, handed in so that resolution can be tested without touching the process's own.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What the command line and the configuration say about which boards to use.
+#[derive(Debug, Clone, Default)]
+pub struct Which {
+    /// `--db`: these files and no others.
+    pub db: Vec<PathBuf>,
+    /// `--board`: these slugs under the root.
+    pub board: Vec<String>,
+    /// `--hermes-root`, or the configured one.
+    pub root: Option<PathBuf>,
+    /// A board from the configuration, watched beside those of the root.
+    pub configured: Option<PathBuf>,
+}
+
+/// Whether a slug is one Hermes accepts: 1 to 64 of `a-z 0-9 - _`, not starting with `-` or `_`.
+pub fn is_slug(s: &str) -> bool {
+    let ok = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    (1..=64).contains(&s.len()) && s.bytes().all(ok) && !s.starts_with(['-', '_'])
+}
+
+/// The folder that holds boards and profiles: `HERMES_KANBAN_HOME`, else the root behind `HERMES_HOME` (its grandparent
+/// when that is `<root>/profiles/<name>`), else `~/.hermes`.
+pub fn root(given: Option<&Path>, env: Env<'_>) -> Option<PathBuf> {
+    if let Some(given) = given {
+        return Some(given.to_path_buf());
+    }
+    let set = |name: &str| env(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+    if let Some(home) = set("HERMES_KANBAN_HOME") {
+        return Some(expanded(&home, env));
+    }
+    let native = env("HOME").filter(|h| !h.is_empty()).map(|h| PathBuf::from(h).join(".hermes"));
+    let Some(home) = env("HERMES_HOME").filter(|v| !v.is_empty()).map(PathBuf::from) else { return native };
+    let real = |p: &Path| p.canonicalize().unwrap_or_else(|_| p.to_path_buf());
+    if let Some(native) = native.filter(|n| real(&home).starts_with(real(n))) {
+        return Some(native);
+    }
+    match home.parent() {
+        Some(parent) if parent.file_name().is_some_and(|n| n == "profiles") => {
+            parent.parent().map(Path::to_path_buf)
+        }
+        _ => Some(home),
+    }
+}
+
+fn expanded(path: &str, env: Env<'_>) -> PathBuf {
+    match (path.strip_prefix("~/"), env("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// The file of a board under a root.
+pub fn db_path(root: &Path, slug: &str) -> PathBuf {
+    if slug == "default" { root.join("kanban.db") } else { boards(root).join(slug).join("kanban.db") }
+}
+
+fn boards(root: &Path) -> PathBuf {
+    root.join("kanban").join("boards")
+}
+
+/// Whether a file is the board itself, or one of the files SQLite keeps beside it, under whatever name: to open and close it like
+/// any other file would take the locks off it that this process holds (SQLite, "How To Corrupt", 2.2).
+pub fn is_board_file(id: &BoardId, file: &Path) -> bool {
+    let identity = |path: &Path| path.metadata().ok().map(|m| (m.dev(), m.ino()));
+    let Some(named) = identity(file) else { return false };
+    ["", "-wal", "-shm"].iter().any(|end| {
+        let mut own = id.path.as_os_str().to_owned();
+        own.push(end);
+        identity(Path::new(&own)) == Some(named)
+    })
+}
+
+/// The folder of a board's worker logs. `None` for a board outside any Hermes root.
+pub fn logs_dir(id: &BoardId) -> Option<PathBuf> {
+    match (&id.root, id.slug.as_deref()) {
+        (Some(root), Some("default")) => Some(root.join("kanban").join("logs")),
+        (Some(root), Some(slug)) => Some(boards(root).join(slug).join("logs")),
+        _ => None,
+    }
+}
+
+/// Longest name of a log without its ending, in bytes; a file system takes 255 with it.
+const MAX_NAME: usize = 200;
+
+/// The log of a task in the folder of its board's worker logs. An id comes from a row that anybody may have written, and never
+/// leads out of the folder: what no file name can hold stands there as `%2F`. Ids of Hermes stay as they are.
+pub fn log_file(folder: &Path, task: &str) -> PathBuf {
+    let mut name = String::new();
+    for (n, c) in task.char_indices() {
+        if c.is_control() || c == '/' || c == '%' || (n == 0 && c == '.') {
+            name.push_str(&format!("%{:02X}", u32::from(c)));
+        } else {
+            name.push(c);
+        }
+    }
+    if name.len() > MAX_NAME {
+        let front = base::clip::clip(&name, MAX_NAME - 17);
+        name = format!("{front}%{:016x}", base::hash::fnv(task.bytes()));
+    }
+    folder.join(format!("{name}.log"))
+}
+
+/// The root and slug a file belongs to, by where it lies, first as it was named and then with links resolved: so a board
+/// named by `--db` still finds its logs. Elsewhere it is the default board of a root that was named with it.
+fn placed(path: &Path, named_root: Option<&Path>) -> BoardId {
+    let alone = BoardId { path: path.to_path_buf(), slug: None, root: None };
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let real = path.canonicalize().unwrap_or_else(|_| whole.clone());
+    let found = [whole, real].iter().find_map(|p| home_of(p));
+    let found = found.or_else(|| named_root.map(|r| ("default".to_owned(), r.to_path_buf())));
+    match found {
+        Some((slug, root)) => BoardId { slug: Some(slug), root: Some(root), ..alone },
+        None => alone,
+    }
+}
+
+fn home_of(db: &Path) -> Option<(String, PathBuf)> {
+    let name = |n: usize| db.ancestors().nth(n).and_then(Path::file_name).and_then(|n| n.to_str());
+    if name(0) != Some("kanban.db") {
+        return None;
+    }
+    if name(2) == Some("boards") && name(3) == Some("kanban") {
+        return Some((name(1)?.to_owned(), db.ancestors().nth(4)?.to_path_buf()));
+    }
+    // Hermes makes `kanban/` beside the default board on first use; without it this may be anybody's file.
+    let root = db.parent().filter(|root| root.join("kanban").is_dir())?;
+    Some(("default".into(), root.to_path_buf()))
+}
+
+/// The slug Hermes works on where none is named: `HERMES_KANBAN_BOARD`, else what `boards switch` chose.
+fn current(root: &Path, env: Env<'_>) -> String {
+    let switched = || untrusted_file::text(&root.join("kanban").join("current"));
+    let slug = env("HERMES_KANBAN_BOARD").or_else(switched).map(|s| s.trim().to_lowercase());
+    slug.filter(|s| is_slug(s)).unwrap_or_else(|| "default".into())
+}
+
+/// The boards to use, in a fixed order: default first, the rest by name.
+///
+/// # Errors
+/// `NoInput` where there is none at all: a cron job without `HERMES_HOME` must not watch nothing in silence.
+/// `Usage` for a slug Hermes would refuse.
+pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
+    if !which.db.is_empty() {
+        return Ok(which.db.iter().map(|p| placed(p, which.root.as_deref())).collect());
+    }
+    let root = root(which.root.as_deref(), env);
+    if !which.board.is_empty() {
+        let root = root.ok_or_else(|| no_root("--board needs one"))?;
+        return which.board.iter().map(|s| named(&root, s)).collect();
+    }
+    // As a Hermes worker is told where its board is: the same variables pin us to the same file.
+    if which.root.is_none() {
+        let set = |name: &str| env(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        if let Some(path) = set("HERMES_KANBAN_DB") {
+            // The file may lie anywhere; logs and profiles are where root and slug say.
+            let path = expanded(&path, env);
+            let slug = root.as_deref().map(|r| current(r, env));
+            return Ok(vec![BoardId { path, slug, root }]);
+        }
+        let slug = set("HERMES_KANBAN_BOARD").map(|s| s.to_lowercase()).filter(|s| is_slug(s));
+        if let (Some(root), Some(slug)) = (&root, slug) {
+            let known = |file: &str| boards(root).join(&slug).join(file).exists();
+            let there = slug == "default" || known("kanban.db") || known("board.json");
+            // Hermes falls back in silence when that board does not exist; so do we, to the whole root.
+            if there {
+                return Ok(vec![named(root, &slug)?]);
+            }
+        }
+    }
+    let mut found = root.as_deref().map(all_under).unwrap_or_default();
+    found.extend(which.configured.as_deref().map(|p| placed(p, None)));
+    if found.is_empty() {
+        if let Some(denied) = root.as_deref().and_then(unreadable) {
+            return Err(Error::new(Kind::Permission, denied.display(), "permission denied")
+                .hint("run this as the user who owns it"));
+        }
+        let at = root.map_or_else(|| "no Hermes root".to_owned(), |r| r.display().to_string());
+        return Err(Error::new(Kind::NoInput, at, "no board found")
+            .hint("set HERMES_HOME or --hermes-root, or name a board with --db"));
+    }
+    Ok(found)
+}
+
+/// What keeps us from seeing the boards of a root.
+fn unreadable(root: &Path) -> Option<PathBuf> {
+    let denied = |e: std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
+    let of_file = std::fs::metadata(db_path(root, "default")).err();
+    let of_boards = std::fs::read_dir(boards(root)).err();
+    [(of_file, root.to_path_buf()), (of_boards, boards(root))]
+        .into_iter()
+        .find_map(|(e, at)| e.is_some_and(denied).then_some(at))
+}
+
+fn no_root(why: &str) -> Error {
+    Error::new(Kind::NoInput, "no Hermes root", why).hint("set HERMES_HOME or --hermes-root")
+}
+
+fn named(root: &Path, slug: &str) -> Result<BoardId> {
+    let slug = slug.trim().to_lowercase();
+    if !is_slug(&slug) {
+        return Err(Error::new(Kind::Usage, format!("--board {slug}"), "not a board slug")
+            .hint("1 to 64 of a-z, 0-9, - and _, starting with a letter or digit"));
+    }
+    Ok(BoardId { path: db_path(root, &slug), root: Some(root.to_path_buf()), slug: Some(slug) })
+}
+
+/// Every board of a root that has a file with something in it; archived ones are left out.
+fn all_under(root: &Path) -> Vec<BoardId> {
+    let has_board = |p: &Path| std::fs::metadata(p).is_ok_and(|m| m.is_file() && m.len() > 0);
+    let mut slugs: Vec<String> = std::fs::read_dir(boards(root))
+        .map(|entries| {
+            entries
+                .flatten()
+                .filter_map(|e| e.file_name().into_string().ok())
+                .filter(|n| is_slug(n))
+                .collect()
+        })
+        .unwrap_or_default();
+    slugs.retain(|s| s != "default" && !is_archived(&boards(root).join(s).join("board.json")));
+    slugs.sort();
+    slugs.insert(0, "default".into());
+    let id = |slug: String| BoardId {
+        path: db_path(root, &slug),
+        root: Some(root.to_path_buf()),
+        slug: Some(slug),
+    };
+    slugs.into_iter().map(id).filter(|id| has_board(&id.path)).collect()
+}
+
+/// Where Hermes keeps the boards of a root, as its configuration says it, unless that is SQLite. A `kanban.db` that still lies
+/// there is an old copy then.
+pub fn foreign_storage(root: &Path) -> Option<String> {
+    // Most configurations do not name it, and this is asked for each board that is opened.
+    let text = untrusted_file::text(&root.join("config.yaml")).filter(|text| text.contains("storage"))?;
+    let documents = Yaml::load_from_str(&text).unwrap_or_default();
+    let storage = documents.first()?.as_mapping_get("kanban")?.as_mapping_get("storage")?;
+    let backend = storage.as_mapping_get("backend")?.as_str()?.trim().to_lowercase();
+    (!backend.is_empty() && backend != "sqlite").then(|| quote::inline(&backend, 60))
+}
+
+fn is_archived(board_json: &Path) -> bool {
+    let Some(text) = untrusted_file::text(board_json) else { return false };
+    let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    parsed.get("archived").and_then(serde_json::Value::as_bool).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_has_one_log_in_the_folder() {
+        let folder = Path::new("/x/logs");
+        let name = |id: &str| {
+            let path = log_file(folder, id);
+            assert_eq!(path.parent(), Some(folder), "{id}");
+            path.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        for (id, want) in [
+            ("t_1a2b3c4d", "t_1a2b3c4d.log"),
+            ("PROJ-12", "PROJ-12.log"),
+            ("owner/repo#12", "owner%2Frepo#12.log"),
+            ("../../etc/passwd", "%2E.%2F..%2Fetc%2Fpasswd.log"),
+            ("a%2Fb", "a%252Fb.log"),
+            ("a\0b", "a%00b.log"),
+            ("", ".log"),
+        ] {
+            assert_eq!(name(id), want);
+        }
+        let long = [name(&"ä".repeat(300)), name(&"ä".repeat(301))];
+        assert!(long[0] != long[1] && long.iter().all(|n| n.len() <= MAX_NAME + 4), "{long:?}");
+    }
+}

@@ -1,0 +1,633 @@
+//! What a board is, in no engine's terms: tasks, runs, events, links, comments, and the primitives of change.
+//!
+//! Tables and words are those of the Hermes Kanban. Engines (`sqlite`, the memory board of the test kit) implement
+//! [`Board`]; what a Hermes operation leaves behind is pure code over [`Change`] in [`hermes`].
+
+pub mod change;
+pub mod discover;
+pub mod event_kind;
+pub mod find;
+pub mod hermes;
+pub mod image;
+pub mod sqlite;
+pub mod step_action;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod title;
+pub mod verification;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use base::clip::clip;
+use base::error::Result;
+pub use base::names::is_task_id;
+use base::open_enum;
+use base::time::Time;
+pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
+pub use event_kind::EventKind;
+pub use step_action::{Rule, StepAction};
+use title::is_card_title;
+
+open_enum! {
+    /// Where a task stands, as Hermes 0.13 to 0.22 names it. No watcher acts on a task whose state it does not know.
+    Status {
+        /// Waits to be specified.
+        Triage = "triage",
+        /// Waits for its parents.
+        Todo = "todo",
+        /// Parked until somebody ends it; nothing in Hermes does so by time.
+        Scheduled = "scheduled",
+        /// Waits for a worker.
+        Ready = "ready",
+        /// Claimed by a worker.
+        Running = "running",
+        /// Stopped, by a worker, a person or the failure breaker.
+        Blocked = "blocked",
+        /// Waits for a reviewer.
+        Review = "review",
+        /// Finished.
+        Done = "done",
+        /// Put away.
+        Archived = "archived",
+    }
+}
+
+impl Status {
+    /// Every state of work that is not over.
+    pub const OPEN: [Status; 7] = [
+        Status::Triage,
+        Status::Todo,
+        Status::Scheduled,
+        Status::Ready,
+        Status::Running,
+        Status::Blocked,
+        Status::Review,
+    ];
+
+    /// Whether a parent in this state lets its children run (Hermes: `done` or `archived`).
+    pub fn frees_children(&self) -> bool {
+        matches!(self, Status::Done | Status::Archived)
+    }
+}
+
+/// One row of the board's task table, without its body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// `t_` and at least 8 hex digits.
+    pub id: String,
+    /// One line.
+    pub title: String,
+    /// The profile that works on it, lower case; `None` is unassigned.
+    pub assignee: Option<String>,
+    /// Where it stands.
+    pub status: Status,
+    /// Dispatch order: higher first.
+    pub priority: i64,
+    /// When it was made.
+    pub created_at: Time,
+    /// When its *first* attempt began.
+    pub started_at: Option<Time>,
+    /// `<hostname>:<pid>` of the claimer, which is a dispatcher or a command line, not the worker.
+    pub claim_lock: Option<String>,
+    /// When the claim runs out unless it is extended.
+    pub claim_expires: Option<Time>,
+    /// The worker's process id on the claimer's host.
+    pub worker_pid: Option<i64>,
+    /// The newest sign of life.
+    pub last_heartbeat_at: Option<Time>,
+    /// The open run; `None` exactly when there is none.
+    pub current_run: Option<i64>,
+    /// Hermes' unified failure counter.
+    pub failures: i64,
+    /// Text of the newest failure; steers Hermes' respawn guard.
+    pub last_failure_error: Option<String>,
+    /// A breaker limit set by hand for this task; wins over the board's.
+    pub max_retries: Option<i64>,
+    /// Why it was blocked, as Hermes 0.18 and later type it.
+    pub block_kind: Option<String>,
+    /// How often it was blocked again for the same kind.
+    pub block_recurrences: i64,
+    /// The newest Hermes' fingerprint of the worker process: `<boot id>:<start of pid 1>|<start ticks>`.
+    pub worker_started_at: Option<String>,
+    /// Key under which a repeated creation finds this task again.
+    pub idempotency_key: Option<String>,
+}
+
+impl Task {
+    /// The host part of the claim: everything up to the first colon (some branches write `host:pid:uuid`).
+    pub fn claim_host(&self) -> Option<&str> {
+        self.claim_lock.as_deref().map(claim_host)
+    }
+
+    /// The process id part of the claim.
+    pub fn claimer_pid(&self) -> Option<i64> {
+        claimer_pid(self.claim_lock.as_deref()?)
+    }
+}
+
+/// The host in a claim `<host>:<pid>[:<uuid>]`.
+pub fn claim_host(lock: &str) -> &str {
+    lock.split(':').next().unwrap_or(lock)
+}
+
+/// The process id in a claim `<host>:<pid>[:<uuid>]`.
+pub fn claimer_pid(lock: &str) -> Option<i64> {
+    lock.split(':').nth(1)?.parse().ok()
+}
+
+/// One attempt at a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Unique on its board.
+    pub id: i64,
+    /// Who worked.
+    pub profile: Option<String>,
+    /// `running`, or how it ended.
+    pub status: String,
+    /// How it ended; `None` while it is open.
+    pub outcome: Option<String>,
+    /// When it was claimed.
+    pub started_at: Time,
+    /// When it was closed.
+    pub ended_at: Option<Time>,
+    /// The claim it ran under; Hermes clears it on close.
+    pub claim_lock: Option<String>,
+    /// The worker's process id; Hermes clears it on close.
+    pub worker_pid: Option<i64>,
+    /// Newest sign of life in this attempt.
+    pub last_heartbeat_at: Option<Time>,
+    /// Error text of a bad end.
+    pub error: Option<String>,
+    /// What the worker handed on.
+    pub summary: Option<String>,
+    /// What an orchestrator decided in it, as [`Run::route_in`] reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Value>,
+    /// Checks that its details say failed, as [`verification::in_metadata`] reads them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<verification::Failure>,
+}
+
+impl Run {
+    /// Whether it is open, or was closed at that moment or later.
+    pub fn is_since(&self, since: Time) -> bool {
+        self.ended_at.is_none_or(|at| at >= since)
+    }
+
+    /// Seconds it lasted, up to `now` while it is open; 0 where the clock went back.
+    pub fn seconds(&self, now: Time) -> i64 {
+        self.ended_at.unwrap_or(now).since(self.started_at).max(0)
+    }
+
+    /// The key `route` of a run's details. Models write these: the details may be a text that holds the object, the
+    /// route may be a text that holds the value, and what is no JSON is shown by its first 200 bytes.
+    pub fn route_in(metadata: &str) -> Option<Value> {
+        if metadata.len() > MAX_METADATA {
+            return Some(Value::String("too long".into()));
+        }
+        // Most runs have none, and need not be parsed.
+        if !metadata.contains("route") {
+            return None;
+        }
+        let Ok(mut details) = serde_json::from_str::<Value>(metadata) else {
+            return Some(Value::String(clip(metadata, 200).to_owned()));
+        };
+        if let Value::String(inner) = &details {
+            details = serde_json::from_str(inner).ok()?;
+        }
+        let route = details.get_mut("route")?.take();
+        let parsed = route.as_str().and_then(|text| serde_json::from_str(text).ok());
+        // A null decides nothing, and would not survive being saved.
+        Some(parsed.unwrap_or(route)).filter(|route| !route.is_null())
+    }
+}
+
+/// One entry of a task's history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// When.
+    pub at: Time,
+    /// In which run, where it belongs to one.
+    pub run: Option<i64>,
+    /// Details; `Null` where there are none or where the stored text is not JSON (boards hold such rows).
+    pub payload: Value,
+}
+
+impl Event {
+    /// The watcher that wrote this event, or `None` where it was somebody else.
+    pub fn by(&self) -> Option<&str> {
+        self.payload.get("by")?.as_str()
+    }
+
+    /// Our own part of the payload.
+    pub fn trail(&self) -> Option<&Value> {
+        self.payload.get("watchbill")
+    }
+}
+
+/// A note on a task, shown to its next worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comment {
+    /// Who wrote it.
+    pub author: String,
+    /// Its text.
+    pub body: String,
+    /// When.
+    pub at: Time,
+}
+
+/// The other end of a dependency.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kin {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its state.
+    pub status: Status,
+}
+
+/// Where a task is worked on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// `scratch` (deleted on completion), `dir` or `worktree`.
+    pub kind: Option<String>,
+    /// Its folder.
+    pub path: Option<String>,
+    /// Its branch, where the board names one.
+    pub branch: Option<String>,
+    /// Who the task belongs to, where a board serves several.
+    pub tenant: Option<String>,
+    /// Who made the task: a profile, a program, or a person's name. Anybody may have written it.
+    #[serde(default)]
+    pub made_by: Option<String>,
+    /// The model set for this task alone (Hermes 0.15 and later).
+    #[serde(default)]
+    pub model_override: Option<String>,
+    /// The provider set for this task alone (Hermes 0.20 and later).
+    #[serde(default)]
+    pub provider_override: Option<String>,
+    /// When the task was completed; also of one that was opened again since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Time>,
+}
+
+/// A distress card that was made for a task, open or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardMade {
+    /// The card.
+    pub id: String,
+    /// Its idempotency key.
+    pub key: String,
+    /// Where it stands.
+    pub status: Status,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// All that a decision on one task may need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Detail {
+    /// The row, from the same snapshot as everything else here.
+    pub task: Task,
+    /// The card's text.
+    pub body: String,
+    /// Newest attempts first, at most [`MAX_RUNS`].
+    pub runs: Vec<Run>,
+    /// Oldest first; at most [`MAX_EVENTS`] newest, [`EventKind::NOISE`] left out, and of the kinds in [`EventKind::TURNS`] some older ones.
+    pub events: Vec<Event>,
+    /// There are more events than that: what was counted from them may be too little.
+    #[serde(default)]
+    pub is_truncated: bool,
+    /// Oldest first: at most [`MAX_COMMENTS`] newest, and every older one that begins with [`MARKER`]. A look of many tasks
+    /// keeps their [`Fronts`] alone; [`Board::comments`] gives whole texts.
+    pub comments: Vec<Comment>,
+    /// Tasks this one waits for.
+    pub parents: Vec<Kin>,
+    /// Open distress cards whose source is this task.
+    pub cards: Vec<String>,
+    /// Every card ever made for it under its own key, oldest first.
+    #[serde(default)]
+    pub cards_made: Vec<CardMade>,
+    /// From when to when somebody worked on a card of it; without an end, somebody does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub card_work: Vec<(Time, Option<Time>)>,
+    /// Where it is worked on.
+    #[serde(default)]
+    pub place: Place,
+    /// Opaque token of the newest event that matters; a different token means that somebody did something.
+    pub mark: String,
+}
+
+impl Detail {
+    /// The open run, where the row points at one.
+    pub fn current_run(&self) -> Option<&Run> {
+        let id = self.task.current_run?;
+        self.runs.iter().find(|r| r.id == id)
+    }
+
+    /// The event of the newest claim.
+    pub fn newest_claim(&self) -> Option<&Event> {
+        self.events.iter().rev().find(|e| e.kind == EventKind::Claimed)
+    }
+
+    /// The lock of the newest claim, which the history keeps after rows and runs have lost it.
+    pub fn newest_lock(&self) -> Option<&str> {
+        self.newest_claim()?.payload.get("lock")?.as_str()
+    }
+
+    /// The file the newest claim says the worker's last words are in: the agent's own log, else what its command printed.
+    pub fn words_file(&self) -> Option<&str> {
+        let trail = self.newest_claim()?.trail()?;
+        trail.get("log").or_else(|| trail.get("output"))?.as_str()
+    }
+
+    /// Whether the newest claim is the worker's own, as `board claim --pid` makes it: no claimer can be gone besides.
+    pub fn is_self_claimed(&self) -> bool {
+        let claimer = self.task.claim_lock.as_deref().or(self.newest_lock()).and_then(claimer_pid);
+        let recorded = || self.newest_claim()?.trail()?.get("pid")?.as_i64();
+        claimer.is_some() && claimer == self.task.worker_pid.or_else(recorded)
+    }
+
+    /// Run and pid of every worker the board has a record of, as it was spawned or as it claimed. The history keeps what rows
+    /// lose when an attempt is closed.
+    pub fn workers(&self) -> Vec<(i64, i64)> {
+        let said = |e: &Event| match e.kind {
+            EventKind::Spawned => e.payload.get("pid")?.as_i64(),
+            EventKind::Claimed => e.trail()?.get("pid")?.as_i64(),
+            _ => None,
+        };
+        let events = self.events.iter().filter_map(|e| Some((e.run?, said(e)?)));
+        let runs = self.runs.iter().filter_map(|r| Some((r.id, r.worker_pid?)));
+        let row = self.task.current_run.zip(self.task.worker_pid);
+        events.chain(runs).chain(row).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The newest attempt, open or closed.
+    pub fn newest_run(&self) -> Option<&Run> {
+        self.runs.first()
+    }
+}
+
+/// The open cards among those made for a task and those it waits for.
+pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
+    let mut open: Vec<String> =
+        made.iter().filter(|c| !c.status.frees_children()).map(|c| c.id.clone()).collect();
+    open.sort();
+    for kin in parents.iter().filter(|k| is_card_title(&k.title) && !k.status.frees_children()) {
+        if !open.contains(&kin.id) {
+            open.push(kin.id.clone());
+        }
+    }
+    open
+}
+
+/// The cards of a task whose attempts are read with it: those made under its own key, and those it waits for.
+pub fn its_cards(cards_made: &[CardMade], parents: &[Kin]) -> BTreeSet<String> {
+    let parents = parents.iter().filter(|p| is_card_title(&p.title)).map(|p| p.id.clone());
+    cards_made.iter().rev().map(|c| c.id.clone()).chain(parents).take(MAX_CARDS).collect()
+}
+
+/// Most cards whose attempts are read with their task.
+const MAX_CARDS: usize = 16;
+
+/// Most attempts read for one task.
+pub const MAX_RUNS: usize = 30;
+/// Most events read for one task.
+pub const MAX_EVENTS: usize = 1_000;
+/// Most comments read for one task: what Hermes itself shows a worker, and a few more.
+pub const MAX_COMMENTS: usize = 50;
+
+/// Most bytes kept of the newest comment of each author: a card quotes a few hundred of what a worker said last.
+pub const MAX_FRONT: usize = 2_048;
+/// Most bytes kept of every other comment: its first line may speak to us, and nothing else of it is used.
+pub const MAX_LINE: usize = 256;
+
+/// What a look of many tasks keeps of the comments of one of them: people and agents paste whole logs into comments, and a
+/// pass looks at thousands of tasks at once.
+#[derive(Debug, Default)]
+pub struct Fronts {
+    authors: BTreeSet<String>,
+}
+
+impl Fronts {
+    /// How many bytes to keep of a comment of this author. Asked from the newest comment to the oldest.
+    pub fn most(&mut self, author: &str) -> usize {
+        if self.authors.contains(author) {
+            return MAX_LINE;
+        }
+        self.authors.insert(author.to_owned());
+        MAX_FRONT
+    }
+
+    /// A text of at most so many bytes. Where it was cut it ends with `…` behind a whole word: the front of a line must not
+    /// pass for a line of its own, and half a secret is not known as one.
+    pub fn of(text: &str, most: usize) -> Cow<'_, str> {
+        if text.len() <= most {
+            return Cow::Borrowed(text);
+        }
+        let front = clip(text, most.saturating_sub('…'.len_utf8()));
+        let words = front.trim_end_matches(|c: char| !c.is_whitespace());
+        Cow::Owned(format!("{}…", if words.is_empty() { front } else { words }))
+    }
+}
+
+/// Most bytes read of any one text on a board.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// Most bytes of a run's details that are looked into.
+const MAX_METADATA: usize = 64 * 1024;
+
+/// How a comment begins that speaks to us.
+pub const MARKER: &str = "watchbill:";
+
+/// The note in the payload of a heartbeat.
+pub fn noted(payload: &serde_json::Value) -> Option<&str> {
+    payload.get("note")?.as_str().map(str::trim).filter(|note| !note.is_empty())
+}
+
+/// Most events of those kinds read for one task besides the newest [`MAX_EVENTS`].
+pub const MAX_TURNS: usize = 200;
+
+/// An event with its place in the history of the whole board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its number: later entries have greater ones.
+    pub id: i64,
+    /// The task it is about.
+    pub task: String,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Who a board is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoardId {
+    /// The file, as it was named or found.
+    pub path: PathBuf,
+    /// `default`, a slug, or `None` for a file named directly.
+    pub slug: Option<String>,
+    /// Where its logs and profiles live: the Hermes root; `None` for a board that stands alone.
+    pub root: Option<PathBuf>,
+}
+
+impl BoardId {
+    /// What to call it in a report.
+    pub fn name(&self) -> String {
+        match &self.slug {
+            Some(slug) => slug.clone(),
+            None => self.path.display().to_string(),
+        }
+    }
+
+    /// Its file as any working folder would name it: commands in texts are run from anywhere.
+    pub fn file(&self) -> String {
+        std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).display().to_string()
+    }
+
+    /// The folder that holds it.
+    pub fn folder(&self) -> PathBuf {
+        let parent = self.path.parent().filter(|p| !p.as_os_str().is_empty());
+        parent.map_or_else(|| PathBuf::from("."), PathBuf::from)
+    }
+}
+
+/// What a board is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Reading only: the connection cannot write.
+    Look,
+    /// Reading and writing.
+    Change,
+}
+
+/// Opens an existing board with the engine that stores it; never makes one. `patience` is the longest wait for another writer.
+///
+/// # Errors
+/// `NoInput` for a missing or empty board, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
+pub fn open(id: &BoardId, mode: Mode, patience: Duration) -> Result<Box<dyn Board>> {
+    Ok(Box::new(sqlite::SqliteBoard::open(id.clone(), mode, patience)?))
+}
+
+/// Makes a board of our own, with the tables of Hermes 0.19, in a new file.
+///
+/// # Errors
+/// `Partial` where something is already there, `Permission` or `Io` where it cannot be made.
+pub fn create(path: &Path, patience: Duration) -> Result<()> {
+    sqlite::SqliteBoard::create(path, patience)
+}
+
+/// A task board, in domain terms. Synchronous; one pass uses one board at a time.
+pub trait Board {
+    /// Who it is.
+    fn id(&self) -> &BoardId;
+
+    /// Whether it was made by `board init`: no dispatcher belongs to it, so nobody else promotes what becomes free.
+    fn is_own(&self) -> bool;
+
+    /// Which program makes boards of this shape, in words.
+    fn shape(&self) -> &'static str;
+
+    /// The task that has this idempotency key, unless it is archived.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn with_key(&mut self, key: &str) -> Result<Option<String>>;
+
+    /// What is wrong with the store, if it is damaged. `thorough` also compares what indexes hold, as Hermes does before it
+    /// opens a board; both count their entries. An engine that checks itself says `None`.
+    ///
+    /// # Errors
+    /// The store cannot be read, for another reason than damage.
+    fn damage(&self, _thorough: bool) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// Every row in one of these states, from one snapshot, in dispatch order.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>>;
+
+    /// The whole story of some tasks, from one snapshot, but for the [`Fronts`] of their comments; unknown ids are left out.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>>;
+
+    /// The comments of one task as [`Detail::comments`] chooses them, with their whole texts.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>>;
+
+    /// The newest note that came with a heartbeat of a task, which [`Detail::events`] leaves out as all heartbeats.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>>;
+
+    /// The bare rows of these tasks, from one snapshot, in the order asked for; unknown ids are left out.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>>;
+
+    /// Newest runs of the whole board with their tasks, oldest first, at most `most`: it costs what it returns. Without
+    /// their texts: only who worked, when, and how it ended.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>>;
+
+    /// Newest events of the whole board, oldest first, none before `since` and at most `most`.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>>;
+
+    /// The same for the kinds in [`EventKind::TURNS`] only: what repeats on every tick does not push them out.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>>;
+
+    /// Events of the kinds in [`EventKind::SESSION`] on the whole board after the one with this number, oldest first, at most `most`. It
+    /// costs what came after that one.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>>;
+
+    /// A token that is another one as soon as somebody else committed to the board; `None` where that cannot be told. Equal
+    /// tokens mean that what was read in between need not be read again.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn stamp(&mut self) -> Result<Option<i64>> {
+        Ok(None)
+    }
+
+    /// Whether it may be written: schema, rights, and a file nobody else lost.
+    ///
+    /// # Errors
+    /// Why it must not be.
+    fn writable(&mut self) -> Result<()>;
+
+    /// Carries out steps, each whole or not at all, each guarded by what it expects.
+    ///
+    /// All of them share one short write transaction, split above [`change::MAX_STEPS`]. `patience` is the longest wait
+    /// for another writer.
+    ///
+    /// # Errors
+    /// The board is busy or failed; nothing of the unfinished transaction remains.
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>>;
+}

@@ -1,0 +1,950 @@
+//! The SQLite engine: every SQL text of Watchbill's boards, and how their files are handled.
+//!
+//! The file belongs to somebody else. Measured on Hermes 0.19: after each commit it opens and closes the file, which
+//! by POSIX drops its own locks, so the next closing process could unlink a live WAL. Hence SQLite >= 3.51 (bundled,
+//! its guard notices that), no checkpoint and no WAL removal on our close, and never a raw open of the file.
+
+mod file;
+mod rows;
+mod texts;
+
+use crate::EventKind;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
+use serde_json::Value;
+
+use self::file::{Columns, Place, begin, check_file, columns, connect, copy, millis, replaced, settle, told};
+pub use self::file::{damaged, repair};
+use self::rows::{card_made, cell, event, front, int, place, run, task, text};
+use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
+use super::change::{MAX_STEPS, parts};
+use super::discover::foreign_storage;
+use super::image::Cell;
+use super::{
+    Board, BoardId, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS,
+    MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, Outcome, Run, RunRef, Status, Step, Task, its_cards, open_cards,
+};
+use base::error::{Error, Kind, Result};
+use base::snapshot::Snapshot;
+use base::time::Time;
+
+/// `application_id` of boards made by `board init` ("WBIL"). Hermes leaves it 0.
+const OUR_APPLICATION: i64 = 0x5742_494C;
+
+/// Tables and columns as Hermes 0.19 makes them, in our own words; so Hermes itself can open a board of ours.
+const SCHEMA: &str = include_str!("schema.sql");
+
+const Q_COLUMNS: &str = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c \
+     WHERE m.type = 'table' AND m.name IN ('tasks','task_runs','task_events','task_links','task_comments')";
+const Q_KIN: &str = "SELECT t.id, t.title, t.status FROM task_links l JOIN tasks t ON t.id = l.parent_id \
+     WHERE l.child_id = ?1";
+const Q_CARDS: &str = "SELECT id, idempotency_key, status, created_at FROM tasks \
+     WHERE idempotency_key >= ?1 AND idempotency_key < ?2";
+const Q_COMMENTS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 \
+     ORDER BY created_at DESC, id DESC LIMIT ?2";
+const Q_MARKERS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 AND body LIKE ?2 \
+     ORDER BY created_at DESC, id DESC";
+const Q_CHILDREN: &str = "SELECT child_id FROM task_links WHERE parent_id = ?1";
+const Q_FREE_CHILDREN: &str = "SELECT c.id FROM task_links l JOIN tasks c ON c.id = l.child_id \
+     WHERE l.parent_id = ?1 AND c.status = 'todo' AND NOT EXISTS (SELECT 1 FROM task_links m \
+     JOIN tasks p ON p.id = m.parent_id WHERE m.child_id = c.id AND p.status NOT IN ('done', 'archived'))";
+const Q_THERE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
+const Q_WAITS: &str = "SELECT EXISTS (SELECT 1 FROM task_links WHERE parent_id = ?1 AND child_id = ?2)";
+const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status != 'archived' LIMIT 1";
+const Q_INTEGRITY: &str = "PRAGMA integrity_check(1)";
+const Q_QUICK: &str = "PRAGMA quick_check(1)";
+const W_EVENT: &str =
+    "INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+const W_COMMENT: &str =
+    "INSERT INTO task_comments (task_id, author, body, created_at) VALUES (?1, ?2, ?3, ?4)";
+const W_LINK: &str = "INSERT OR IGNORE INTO task_links (parent_id, child_id) VALUES (?1, ?2)";
+const W_UNLINK: &str = "DELETE FROM task_links WHERE parent_id = ?1 AND child_id = ?2";
+const W_END_RUN: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), error = ?5, \
+     metadata = ?6, ended_at = ?7, claim_lock = NULL, claim_expires = NULL, worker_pid = NULL \
+     WHERE id = ?1 AND task_id = ?8 AND ended_at IS NULL";
+/// The same where runs have a column for the worker's fingerprint: a newer Hermes keeps by whom a closed run was worked on, so
+/// that it can end a worker that outlives it.
+const W_END_RUN_KEPT: &str = "UPDATE task_runs SET status = ?2, outcome = ?3, summary = COALESCE(?4, summary), \
+     error = ?5, metadata = ?6, ended_at = ?7, claim_expires = NULL \
+     WHERE id = ?1 AND task_id = ?8 AND ended_at IS NULL";
+const W_MARK_RUN: &str = "UPDATE task_runs SET worker_started_at = ?2, worker_pid = (SELECT worker_pid FROM tasks \
+     WHERE id = ?1), claim_lock = (SELECT claim_lock FROM tasks WHERE id = ?1) \
+     WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
+const W_START_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, claim_lock, claim_expires, worker_pid, \
+     max_runtime_seconds, started_at) SELECT id, COALESCE(?2, assignee), 'running', claim_lock, claim_expires, \
+     worker_pid, max_runtime_seconds, ?3 FROM tasks WHERE id = ?1";
+const W_PAST_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, outcome, summary, metadata, started_at, \
+     ended_at) SELECT id, assignee, CASE ?2 WHEN 'completed' THEN 'done' ELSE ?2 END, ?2, ?3, ?4, ?5, ?5 FROM tasks \
+     WHERE id = ?1";
+const LAST_END: &str = "SELECT max(ended_at) FROM task_runs WHERE task_id = ?1";
+const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbeat_at = ?3 \
+     WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
+
+/// Of the newest heartbeats only: there is one a minute.
+const Q_BEAT_NOTE: &str = "SELECT payload FROM (SELECT payload, created_at, id FROM task_events WHERE task_id = ?1 \
+     AND kind = 'heartbeat' ORDER BY created_at DESC, id DESC LIMIT 1000) WHERE payload LIKE '%\"note\"%' \
+     ORDER BY created_at DESC, id DESC LIMIT 1";
+
+/// Columns every known Hermes has; without one of these the file is no board.
+const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
+
+/// A board in a SQLite file.
+pub struct SqliteBoard {
+    id: BoardId,
+    conn: Connection,
+    columns: Columns,
+    texts: Texts,
+    own: bool,
+    mode: Mode,
+    /// Where it writes; `None` where it only looks.
+    place: Option<Place>,
+    /// Longest wait for another writer, in milliseconds; shared with the connection's busy handler.
+    patience: Arc<AtomicU64>,
+    /// What is looked at, where SQLite cannot read the board in its own place. After the connection: it is closed first.
+    _copy: Option<Snapshot>,
+}
+
+impl SqliteBoard {
+    /// Opens an existing board; never makes one.
+    ///
+    /// # Errors
+    /// `NoInput` for a missing or empty file, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
+    pub fn open(id: BoardId, mode: Mode, busy: Duration) -> Result<SqliteBoard> {
+        let file = check_file(&id.path)?;
+        let at = id.path.display().to_string();
+        let flags = match mode {
+            Mode::Look => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Mode::Change => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        };
+        let patience = Arc::new(AtomicU64::new(millis(busy)));
+        let (conn, application, copy) = match begin(&id.path, flags, &patience) {
+            Ok((conn, application)) => (conn, application, None),
+            Err(e) if mode == Mode::Look && e.kind == Kind::Permission => {
+                let copy = copy(&id.path)?;
+                let (conn, application) = begin(&copy.path(), flags, &patience)?;
+                (conn, application, Some(copy))
+            }
+            Err(e) => return Err(e),
+        };
+        let own = application == OUR_APPLICATION;
+        settle(&conn, own, mode).map_err(|e| told(&at, &e))?;
+        if let Some(backend) = id.root.as_deref().filter(|_| !own).and_then(foreign_storage) {
+            let what = format!(
+                "an old file: Hermes stores these boards in {backend}, and only SQLite files can be read"
+            );
+            return Err(Error::new(Kind::Data, at, what));
+        }
+        let columns = columns(&conn).map_err(|e| told(&at, &e))?;
+        let tasks = columns.get("tasks");
+        if let Some(missing) = NEEDED.iter().find(|c| !tasks.is_some_and(|t| t.contains(**c))) {
+            let what = match tasks {
+                None => "not a task board: it has no table `tasks`".to_owned(),
+                Some(_) => format!("not a task board we know: `tasks` has no column `{missing}`"),
+            };
+            return Err(Error::new(Kind::Data, at, what));
+        }
+        let place = match mode {
+            Mode::Look => None,
+            Mode::Change => Some(Place::of(&id.path, file, &conn).ok_or_else(|| replaced(&at))?),
+        };
+        let texts = Texts::of(&columns);
+        Ok(SqliteBoard { id, conn, columns, texts, own, mode, place, patience, _copy: copy })
+    }
+
+    /// Makes a board of our own in a new file, with the tables of Hermes 0.19.
+    ///
+    /// # Errors
+    /// `Partial` where something is already there, `Permission` or `Io` where it cannot be made.
+    pub fn create(path: &Path, busy: Duration) -> Result<()> {
+        let at = path.display().to_string();
+        if std::fs::symlink_metadata(path).is_ok_and(|m| m.len() > 0 || !m.is_file()) {
+            return Err(Error::new(Kind::Partial, at, "already exists; nothing was changed"));
+        }
+        if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| Error::io(folder.display(), &e))?;
+        }
+        let patience = Arc::new(AtomicU64::new(millis(busy)));
+        let conn =
+            connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, &patience)?;
+        // One transaction: whoever looks at the file in between sees no board rather than half of one.
+        let sql = format!(
+            "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA}; PRAGMA application_id = {OUR_APPLICATION}; COMMIT;"
+        );
+        conn.execute_batch(&sql).map_err(|e| told(&at, &e))
+    }
+
+    /// The reading statements this board uses, by name, for checks of their query plans.
+    pub fn reads(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("glance", self.texts.glance.clone()),
+            ("task", self.texts.task.clone()),
+            ("titled", self.texts.titled.clone()),
+            ("runs", self.texts.runs.clone()),
+            ("recent runs", self.texts.recent_runs.clone()),
+            ("task events", self.texts.task_events.clone()),
+            ("task turns", self.texts.task_turns.clone()),
+            ("mark", self.texts.mark.clone()),
+            ("board events", self.texts.board_events.clone()),
+            ("turns", self.texts.turns.clone()),
+            ("coordinated", self.texts.coordinated.clone()),
+            ("parents", Q_KIN.into()),
+            ("cards", Q_CARDS.into()),
+            ("comments", Q_COMMENTS.into()),
+            ("markers", Q_MARKERS.into()),
+            ("children", Q_CHILDREN.into()),
+            ("free children", Q_FREE_CHILDREN.into()),
+            ("key", Q_KEY.into()),
+        ]
+    }
+
+    fn has(&self, table: &str, column: &str) -> bool {
+        file::has(&self.columns, table, column)
+    }
+
+    fn board_events(&self, sql: &str, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        if !self.columns.contains_key("task_events") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<(String, Event)>> {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut rows = statement.query(params![most, since.0])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                all.push((text(row, 5).unwrap_or_default(), event(row)));
+            }
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn fault(&self, e: &rusqlite::Error) -> Error {
+        told(&self.id.path.display().to_string(), e)
+    }
+
+    fn mark(&self, conn: &Connection, task: &str) -> rusqlite::Result<String> {
+        if !self.columns.contains_key("task_events") {
+            return Ok(mark_of(0));
+        }
+        let mut statement = conn.prepare_cached(&self.texts.mark)?;
+        let mut rows = statement.query([task])?;
+        let id = rows.next()?.and_then(|r| int(r, 0));
+        Ok(mark_of(id.unwrap_or(0)))
+    }
+
+    fn detail(&self, conn: &Connection, id: &str) -> rusqlite::Result<Option<Detail>> {
+        let mut statement = conn.prepare_cached(&self.texts.task)?;
+        let mut rows = statement.query([id])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let (task, body) = (task(row), text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
+        let place = place(row, GLANCE_COLUMNS);
+
+        let mut runs = Vec::new();
+        if self.columns.contains_key("task_runs") {
+            let mut statement = conn.prepare_cached(&self.texts.runs)?;
+            let mut rows = statement.query(params![id, MAX_RUNS as i64])?;
+            while let Some(row) = rows.next()? {
+                runs.push(run(row));
+            }
+        }
+        // Read by time (the index), told by id as events are: after a clock was set back an older attempt began later.
+        if !runs.is_sorted_by(|a, b| a.id > b.id) {
+            runs.sort_unstable_by_key(|r| Reverse(r.id));
+        }
+        let mut events = Vec::new();
+        // The mark, from the very rows it would be looked for in; `None` where ids are no numbers.
+        let mut newest = Some(0);
+        if self.columns.contains_key("task_events") {
+            let mut statement = conn.prepare_cached(&self.texts.task_events)?;
+            let mut rows = statement.query(params![id, MAX_EVENTS as i64])?;
+            while let Some(row) = rows.next()? {
+                newest = newest.zip(row.get_ref(4)?.as_i64().ok()).map(|(a, b)| a.max(b));
+                events.push((int(row, 4), event(row)));
+            }
+        }
+        let is_truncated = events.len() >= MAX_EVENTS;
+        if is_truncated {
+            // Whoever writes a thousand comments must not push out what holds or stops the task.
+            let known: BTreeSet<Option<i64>> = events.iter().map(|(id, _)| *id).collect();
+            let mut statement = conn.prepare_cached(&self.texts.task_turns)?;
+            let mut rows = statement.query(params![id, MAX_TURNS as i64])?;
+            while let Some(row) = rows.next()? {
+                if !known.contains(&int(row, 4)) {
+                    events.push((int(row, 4), event(row)));
+                }
+            }
+        }
+        // Read by time (the index), told by id (the order in which things really happened). Ids that are texts (Hermes
+        // 0.12) say nothing; then it is the order of time, from the oldest.
+        events.reverse();
+        events.sort_by_key(|(id, _)| *id);
+        let comments = self.comments_in(conn, id, false)?;
+        let mut parents = Vec::new();
+        if self.columns.contains_key("task_links") {
+            let mut statement = conn.prepare_cached(Q_KIN)?;
+            let mut rows = statement.query([id])?;
+            while let Some(row) = rows.next()? {
+                parents.push(Kin {
+                    id: text(row, 0).unwrap_or_default(),
+                    title: text(row, 1).unwrap_or_default(),
+                    status: Status::from(text(row, 2).unwrap_or_default()),
+                });
+            }
+            // Sorted here: no index holds this order, and SQLite would build one for every task looked at.
+            parents.sort_by(|a, b| a.id.cmp(&b.id));
+        }
+        let mut cards_made = Vec::new();
+        if self.has("tasks", "idempotency_key") {
+            let mut statement = conn.prepare_cached(Q_CARDS)?;
+            // `;` is the byte after `:`, so this is every key with the prefix, by index.
+            let mut rows = statement.query([format!("distress:{id}:"), format!("distress:{id};")])?;
+            while let Some(row) = rows.next()? {
+                cards_made.push(card_made(row));
+            }
+            cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        }
+        let cards = open_cards(&cards_made, &parents);
+        let mut card_work = Vec::new();
+        for card in its_cards(&cards_made, &parents) {
+            let mut statement = conn.prepare_cached(&self.texts.runs)?;
+            let mut rows = statement.query(params![card, MAX_RUNS as i64])?;
+            while let Some(row) = rows.next()? {
+                let run = run(row);
+                card_work.push((run.started_at, run.ended_at));
+            }
+        }
+        let mark = match newest {
+            Some(newest) if !is_truncated => mark_of(newest),
+            _ => self.mark(conn, id)?,
+        };
+        let events = events.into_iter().map(|(_, e)| e).collect();
+        Ok(Some(Detail {
+            task,
+            body,
+            runs,
+            events,
+            is_truncated,
+            comments,
+            parents,
+            cards,
+            cards_made,
+            card_work,
+            place,
+            mark,
+        }))
+    }
+
+    /// The comments of a task, oldest first; whole, or the fronts of them.
+    fn comments_in(&self, conn: &Connection, id: &str, whole: bool) -> rusqlite::Result<Vec<Comment>> {
+        if !self.columns.contains_key("task_comments") {
+            return Ok(Vec::new());
+        }
+        let mut fronts = (!whole).then(Fronts::default);
+        let mut comments = comments_of(conn, Q_COMMENTS, params![id, MAX_COMMENTS as i64], &mut fronts)?;
+        if comments.len() >= MAX_COMMENTS {
+            // A marker counts however many comments came after it.
+            let markers = comments_of(conn, Q_MARKERS, params![id, format!("{MARKER}%")], &mut fronts)?;
+            let older: Vec<_> = markers.into_iter().filter(|m| !comments.contains(m)).collect();
+            comments.extend(older);
+        }
+        comments.reverse();
+        Ok(comments)
+    }
+
+    /// Updates columns of one task; those this board does not have are left out.
+    fn set(&self, tx: &Connection, id: &str, sets: &[(&str, &dyn ToSql)]) -> rusqlite::Result<()> {
+        let sets: Vec<_> = sets.iter().filter(|(c, _)| self.has("tasks", c)).collect();
+        let list: Vec<_> = sets.iter().enumerate().map(|(i, (c, _))| format!("{c} = ?{}", i + 2)).collect();
+        if list.is_empty() {
+            return Ok(());
+        }
+        let mut statement =
+            tx.prepare_cached(&format!("UPDATE tasks SET {} WHERE id = ?1", list.join(", ")))?;
+        let mut values: Vec<&dyn ToSql> = vec![&id];
+        values.extend(sets.iter().map(|(_, v)| *v));
+        statement.execute(values.as_slice())?;
+        Ok(())
+    }
+
+    fn step_in(&self, tx: &Connection, now: Time, step: &Step) -> rusqlite::Result<Outcome> {
+        if let Some(expect) = &step.expect {
+            let mut statement = tx.prepare_cached(&self.texts.task)?;
+            let mut rows = statement.query([&step.task])?;
+            let Some(row) = rows.next()? else {
+                return Ok(Outcome::Moved { what: "the task is gone".into() });
+            };
+            // A look under the write lock is as good as a guard in the UPDATE, and can say what moved.
+            if let Some(what) = expect.differs(&task(row), &self.mark(tx, &step.task)?) {
+                return Ok(Outcome::Moved { what: what.into() });
+            }
+        } else if !step.only_adds() {
+            // A plan comes from a file that anybody may have edited.
+            return Ok(Outcome::Refused { why: "a step that expects nothing may only add something".into() });
+        }
+        for change in &step.changes {
+            let what = match missing(tx, change)? {
+                None => self.turned(tx, &step.task, change)?,
+                missing => missing,
+            };
+            if let Some(what) = what {
+                return Ok(Outcome::Moved { what });
+            }
+        }
+        let mut opened = None;
+        for change in &step.changes {
+            if let Err(why) = self.change(tx, now, &step.task, change, &mut opened)? {
+                return Ok(Outcome::Refused { why });
+            }
+        }
+        Ok(Outcome::Applied { run: opened })
+    }
+
+    /// What a change that takes another one back finds otherwise than it must be.
+    fn turned(&self, tx: &Connection, id: &str, change: &Change) -> rusqlite::Result<Option<String>> {
+        match change {
+            Change::PutBack(row) => {
+                for (column, from) in row.iter().filter_map(|(c, turn)| Some((c.name(), turn.from.as_ref()?)))
+                {
+                    if !self.has("tasks", column) {
+                        continue;
+                    }
+                    let sql = format!("SELECT {column} FROM tasks WHERE id = ?1");
+                    let is = tx.prepare_cached(&sql)?.query_row([id], |r| Ok(cell(r, 0)))?;
+                    if is != *from {
+                        return Ok(Some(format!("{column} is {is} and was {from}")));
+                    }
+                }
+                Ok(None)
+            }
+            Change::ArchiveAnother { id, mark, .. } => {
+                let same = self.mark(tx, id)? == *mark;
+                Ok((!same).then(|| format!("something happened to {id}")))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Carries out one primitive; the inner error is a refusal that undoes the whole step.
+    fn change(
+        &self,
+        tx: &Connection,
+        now: Time,
+        id: &str,
+        change: &Change,
+        opened: &mut Option<i64>,
+    ) -> rusqlite::Result<std::result::Result<(), String>> {
+        match change {
+            Change::AddTask { status, task } => return self.add_task(tx, now, id, status, task),
+            Change::AddAnother { id, status, task, events, done } => {
+                if let Err(why) = self.add_task(tx, now, id, status, task)? {
+                    return Ok(Err(why));
+                }
+                let mut run = None;
+                if let Some(summary) = done {
+                    self.set(tx, id, &[("result", &None::<String>), ("completed_at", &now.0)])?;
+                    run = Some(past_run(tx, now, id, "completed", Some(summary), None)?);
+                }
+                for first in events {
+                    let run = run.filter(|_| first.kind == EventKind::Completed);
+                    add_event(tx, now, id, &first.kind, &first.payload, run)?;
+                }
+            }
+            // Looked at before anything was done.
+            Change::Require { .. } => {}
+            Change::SetStatus(status) => self.set(tx, id, &[("status", &status.as_str())])?,
+            Change::ReleaseClaim => self.set(
+                tx,
+                id,
+                &[
+                    ("claim_lock", &None::<String>),
+                    ("claim_expires", &None::<i64>),
+                    ("worker_pid", &None::<i64>),
+                    ("worker_started_at", &None::<String>),
+                ],
+            )?,
+            Change::TakeClaim { lock, expires, pid } => {
+                self.set(
+                    tx,
+                    id,
+                    &[("claim_lock", lock), ("claim_expires", &expires.0), ("worker_pid", pid)],
+                )?;
+                tx.prepare_cached("UPDATE tasks SET started_at = COALESCE(started_at, ?2) WHERE id = ?1")?
+                    .execute(params![id, now.0])?;
+            }
+            Change::Fingerprint(text) => {
+                self.set(tx, id, &[("worker_started_at", text)])?;
+                if self.has("task_runs", "worker_started_at") {
+                    tx.prepare_cached(W_MARK_RUN)?.execute([id, text])?;
+                }
+            }
+            Change::Heartbeat { expires } => {
+                self.set(tx, id, &[("claim_expires", &expires.0), ("last_heartbeat_at", &now.0)])?;
+                tx.prepare_cached(W_BEAT_RUN)?.execute(params![id, expires.0, now.0])?;
+            }
+            Change::ForgetHeartbeat => self.set(tx, id, &[("last_heartbeat_at", &None::<i64>)])?,
+            Change::StartRun { profile } => {
+                tx.prepare_cached(W_START_RUN)?.execute(params![id, profile, now.0])?;
+                let run = tx.last_insert_rowid();
+                *opened = Some(run);
+                self.set(tx, id, &[("current_run_id", &run)])?;
+            }
+            Change::PastRun { outcome, summary, metadata } => {
+                *opened = Some(past_run(tx, now, id, outcome, summary.as_deref(), metadata.as_ref())?);
+            }
+            Change::EndRun { run, status, outcome, summary, error, metadata } => {
+                let metadata = metadata.as_ref().map(Value::to_string);
+                let kept = self.has("task_runs", "worker_started_at");
+                tx.prepare_cached(if kept { W_END_RUN_KEPT } else { W_END_RUN })?
+                    .execute(params![run, status, outcome, summary, error, metadata, now.0, id])?;
+                self.set(tx, id, &[("current_run_id", &None::<i64>)])?;
+            }
+            Change::ForgetRun => self.set(tx, id, &[("current_run_id", &None::<i64>)])?,
+            Change::SetFailures { count, error } => {
+                self.set(tx, id, &[("consecutive_failures", count), ("last_failure_error", error)])?;
+            }
+            Change::Assign(to) => self.set(tx, id, &[("assignee", to)])?,
+            Change::SetBlock { kind, recurrences } => {
+                self.set(tx, id, &[("block_kind", kind), ("block_recurrences", recurrences)])?;
+            }
+            Change::SetResult(result) => {
+                self.set(tx, id, &[("result", result), ("completed_at", &now.0)])?;
+            }
+            Change::AddEvent { kind, payload, run } => {
+                let run = run.and_then(|r| match r {
+                    RunRef::Id(id) => Some(id),
+                    RunRef::New => *opened,
+                });
+                add_event(tx, now, id, kind, payload, run)?;
+            }
+            Change::AddComment { author, body } => {
+                tx.prepare_cached(W_COMMENT)?.execute(params![id, author, body, now.0])?;
+            }
+            Change::Link { parent } => return self.link(tx, parent, id),
+            Change::Unlink { parent } => {
+                tx.prepare_cached(W_UNLINK)?.execute([parent.as_str(), id])?;
+            }
+            Change::Reword { title, body } => {
+                let mut sets: Vec<(&str, &dyn ToSql)> = Vec::new();
+                sets.extend(title.as_ref().map(|t| ("title", t as &dyn ToSql)));
+                sets.extend(body.as_ref().map(|b| ("body", b as &dyn ToSql)));
+                self.set(tx, id, &sets)?;
+            }
+            Change::SetPlace { kind, path } => {
+                self.set(tx, id, &[("workspace_kind", kind), ("workspace_path", path)])?;
+            }
+            Change::SetPriority(to) => self.set(tx, id, &[("priority", to)])?,
+            Change::ClearOverrides => {
+                let none = None::<String>;
+                self.set(tx, id, &[("model_override", &none), ("provider_override", &none)])?;
+            }
+            Change::PutBack(row) => {
+                if let Some((column, turn)) = row.iter().find(|(c, turn)| !c.takes(&turn.to)) {
+                    return Ok(Err(format!("{} cannot be {}", column.name(), turn.to)));
+                }
+                let row: Vec<_> = row.iter().map(|(c, turn)| (c.name(), bound(&turn.to))).collect();
+                let sets: Vec<(&str, &dyn ToSql)> = row.iter().map(|(c, v)| (*c, v as &dyn ToSql)).collect();
+                self.set(tx, id, &sets)?;
+            }
+            Change::ArchiveAnother { id, mark: _, payload } => {
+                self.set(tx, id, &[("status", &Status::Archived.as_str())])?;
+                add_event(tx, now, id, &EventKind::Archived, payload, None)?;
+            }
+            Change::PromoteChildren { payload } => {
+                let mut statement = tx.prepare_cached(Q_FREE_CHILDREN)?;
+                let mut children: Vec<String> =
+                    statement.query_map([id], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
+                children.sort();
+                for child in children {
+                    self.set(tx, &child, &[("status", &"ready")])?;
+                    add_event(tx, now, &child, &EventKind::Promoted, payload, None)?;
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn add_task(
+        &self,
+        tx: &Connection,
+        now: Time,
+        id: &str,
+        status: &Status,
+        task: &super::NewTask,
+    ) -> rusqlite::Result<std::result::Result<(), String>> {
+        if let Some(key) = &task.idempotency_key {
+            let mut statement = tx.prepare_cached(Q_KEY)?;
+            let mut rows = statement.query([key])?;
+            // Inside the transaction, unlike Hermes, so that two makers at once cannot both win.
+            if let Some(row) = rows.next()? {
+                return Ok(Err(format!("{} already has this key", text(row, 0).unwrap_or_default())));
+            }
+        }
+        let kind = task.workspace_kind.as_deref().unwrap_or("scratch");
+        let all: [(&str, &dyn ToSql); 14] = [
+            ("id", &id),
+            ("title", &task.title),
+            ("body", &task.body),
+            ("assignee", &task.assignee),
+            ("status", &status.as_str()),
+            ("priority", &task.priority),
+            ("created_by", &task.created_by),
+            ("created_at", &now.0),
+            ("workspace_kind", &kind),
+            ("workspace_path", &task.workspace_path),
+            ("tenant", &task.tenant),
+            ("idempotency_key", &task.idempotency_key),
+            ("max_retries", &task.max_retries),
+            ("max_runtime_seconds", &task.max_runtime_seconds),
+        ];
+        let all: Vec<_> = all.iter().filter(|(c, _)| self.has("tasks", c)).collect();
+        let names: Vec<_> = all.iter().map(|(c, _)| *c).collect();
+        let marks: Vec<_> = (1..=all.len()).map(|n| format!("?{n}")).collect();
+        let sql = format!("INSERT INTO tasks ({}) VALUES ({})", names.join(", "), marks.join(", "));
+        let values: Vec<&dyn ToSql> = all.iter().map(|(_, v)| *v).collect();
+        match tx.prepare_cached(&sql)?.execute(values.as_slice()) {
+            Ok(_) => Ok(Ok(())),
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Ok(Err(format!("{id} exists already")))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn link(
+        &self,
+        tx: &Connection,
+        parent: &str,
+        child: &str,
+    ) -> rusqlite::Result<std::result::Result<(), String>> {
+        let known: bool = tx
+            .prepare_cached("SELECT count(*) FROM tasks WHERE id = ?1")?
+            .query_row([parent], |r| r.get(0))?;
+        if !known {
+            return Ok(Err(format!("{parent}: no such task")));
+        }
+        let mut statement = tx.prepare_cached(Q_CHILDREN)?;
+        let (mut seen, mut next) = (BTreeSet::new(), vec![child.to_owned()]);
+        while let Some(id) = next.pop() {
+            if id == parent {
+                return Ok(Err(format!("{parent} already waits for {child}: this would close a circle")));
+            }
+            if seen.insert(id.clone()) {
+                let children = statement.query_map([&id], |r| r.get::<_, String>(0))?;
+                next.extend(children.collect::<rusqlite::Result<Vec<_>>>()?);
+            }
+        }
+        tx.prepare_cached(W_LINK)?.execute([parent, child])?;
+        Ok(Ok(()))
+    }
+}
+
+impl Board for SqliteBoard {
+    fn id(&self) -> &BoardId {
+        &self.id
+    }
+
+    fn is_own(&self) -> bool {
+        self.own
+    }
+
+    fn shape(&self) -> &'static str {
+        let tasks = |column: &str| self.has("tasks", column);
+        match () {
+            () if self.own => "made by `board init`",
+            () if !tasks("current_run_id") || !self.columns.contains_key("task_runs") => {
+                "Hermes 0.12 or earlier"
+            }
+            () if tasks("worker_started_at") => "Hermes later than 0.21.3",
+            () if tasks("provider_override") => "Hermes 0.20 to 0.21",
+            () if tasks("block_kind") => "Hermes 0.18 or 0.19",
+            () if tasks("branch_name") => "Hermes 0.15 to 0.17",
+            () => "Hermes 0.13 or 0.14",
+        }
+    }
+
+    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        let read = || -> rusqlite::Result<Option<String>> {
+            let mut statement = self.conn.prepare_cached(Q_KEY)?;
+            let mut rows = statement.query([key])?;
+            Ok(rows.next()?.and_then(|r| text(r, 0)))
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn damage(&self, thorough: bool) -> Result<Option<String>> {
+        let sql = if thorough { Q_INTEGRITY } else { Q_QUICK };
+        match self.conn.query_row(sql, [], |r| r.get::<_, String>(0)) {
+            Ok(said) if said == "ok" => Ok(None),
+            Ok(said) => Ok(Some(said.trim().replace('\n', "; "))),
+            Err(e) => match self.fault(&e) {
+                fault if fault.kind == Kind::Damaged => Ok(Some(e.to_string())),
+                fault => Err(fault),
+            },
+        }
+    }
+
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        let read = || -> rusqlite::Result<Vec<Task>> {
+            let tx = self.conn.unchecked_transaction()?;
+            let mut tasks = Vec::new();
+            {
+                let mut statement = tx.prepare_cached(&self.texts.glance)?;
+                for status in of {
+                    let mut rows = statement.query([status.as_str()])?;
+                    while let Some(row) = rows.next()? {
+                        tasks.push(task(row));
+                    }
+                }
+            }
+            tx.finish()?;
+            Ok(tasks)
+        };
+        let mut tasks = read().map_err(|e| self.fault(&e))?;
+        // By keys: a row is too large to be moved at each comparison.
+        tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
+        Ok(tasks)
+    }
+
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        let read = || -> rusqlite::Result<Vec<Detail>> {
+            let tx = self.conn.unchecked_transaction()?;
+            let mut all = Vec::with_capacity(ids.len());
+            for id in ids {
+                all.extend(self.detail(&tx, id)?);
+            }
+            tx.finish()?;
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
+        self.comments_in(&self.conn, task, true).map_err(|e| self.fault(&e))
+    }
+
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
+        let read = || -> rusqlite::Result<Option<String>> {
+            let mut statement = self.conn.prepare_cached(Q_BEAT_NOTE)?;
+            let mut rows = statement.query([task])?;
+            Ok(rows.next()?.and_then(|row| text(row, 0)))
+        };
+        let payload = read().map_err(|e| self.fault(&e))?;
+        Ok(payload.and_then(|p| super::noted(&serde_json::from_str(&p).ok()?).map(str::to_owned)))
+    }
+
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
+        let read = || -> rusqlite::Result<Vec<Task>> {
+            let tx = self.conn.unchecked_transaction()?;
+            let mut tasks = Vec::with_capacity(ids.len());
+            {
+                let mut statement = tx.prepare_cached(&self.texts.titled)?;
+                for id in ids {
+                    let mut rows = statement.query([id])?;
+                    tasks.extend(rows.next()?.map(task));
+                }
+            }
+            tx.finish()?;
+            Ok(tasks)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+        if !self.columns.contains_key("task_runs") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<(String, Run)>> {
+            let mut statement = self.conn.prepare_cached(&self.texts.recent_runs)?;
+            let mut rows = statement.query([most])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                all.push((text(row, RUN_COLUMNS.len()).unwrap_or_default(), run(row)));
+            }
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.board_events(&self.texts.board_events, since, most)
+    }
+
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.board_events(&self.texts.turns, since, most)
+    }
+
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
+        if !self.columns.contains_key("task_events") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<Entry>> {
+            let mut statement = self.conn.prepare_cached(&self.texts.coordinated)?;
+            let mut rows = statement.query(params![after, most])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (id, task) = (int(row, 4).unwrap_or(0), text(row, 5).unwrap_or_default());
+                all.push(Entry { id, task, event: event(row) });
+            }
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn stamp(&mut self) -> Result<Option<i64>> {
+        let read = self.conn.query_row("PRAGMA data_version", [], |r| r.get(0));
+        read.map(Some).map_err(|e| self.fault(&e))
+    }
+
+    fn writable(&mut self) -> Result<()> {
+        let at = self.id.path.display();
+        if !self.has("tasks", "current_run_id") || !self.columns.contains_key("task_runs") {
+            let hint = "open it once with a newer Hermes (0.13 or later), which migrates it";
+            return Err(Error::new(
+                Kind::Data,
+                at,
+                "too old to write: it has no runs (Hermes 0.12 or earlier)",
+            )
+            .hint(hint));
+        }
+        if !self.has("task_events", "run_id") || !self.has("tasks", "consecutive_failures") {
+            return Err(Error::new(
+                Kind::Data,
+                at,
+                "too old to write: its events or failures have no columns we know",
+            )
+            .hint("open it once with a newer Hermes (0.13 or later), which migrates it"));
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+        if steps.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.mode == Mode::Look {
+            return Err(Error::new(
+                Kind::Bug,
+                self.id.path.display(),
+                "a write on a board opened for looking",
+            ));
+        }
+        self.writable()?;
+        self.patience.store(millis(patience), Ordering::Relaxed);
+        let is_there = || self.place.as_ref().is_some_and(Place::is_same);
+        let write = || -> rusqlite::Result<Option<Vec<Outcome>>> {
+            let mut outcomes = Vec::with_capacity(steps.len());
+            for part in parts(steps, MAX_STEPS) {
+                let mut done: BTreeSet<&str> = BTreeSet::new();
+                // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy
+                // timeout says.
+                let mut tx = Transaction::new_unchecked(&self.conn, TransactionBehavior::Immediate)?;
+                for step in part {
+                    if let Some(first) = step.after.iter().find(|t| !done.contains(t.as_str())) {
+                        outcomes.push(Outcome::Moved { what: format!("{first} was not changed") });
+                        continue;
+                    }
+                    let save = tx.savepoint()?;
+                    let outcome = self.step_in(&save, now, step)?;
+                    match outcome {
+                        Outcome::Applied { .. } => {
+                            done.insert(&step.task);
+                            save.commit()?;
+                        }
+                        // Dropped: whatever the step did before it was refused is undone.
+                        _ => save.finish()?,
+                    }
+                    outcomes.push(outcome);
+                }
+                if !is_there() {
+                    // Dropped, which undoes it: another board lies there now.
+                    return Ok(None);
+                }
+                tx.commit()?;
+            }
+            Ok(Some(outcomes))
+        };
+        let done = write().map_err(|e| self.fault(&e))?;
+        // And once more: what went away during the commit took it along.
+        done.filter(|_| is_there()).ok_or_else(|| replaced(&self.id.path.display().to_string()))
+    }
+}
+
+fn bound(cell: &Cell) -> rusqlite::types::Value {
+    match cell {
+        Cell::None => rusqlite::types::Value::Null,
+        Cell::Number(n) => (*n).into(),
+        Cell::Text(t) => t.clone().into(),
+    }
+}
+
+/// What stands for all that was written about a task so far.
+fn mark_of(newest: i64) -> String {
+    format!("e{newest}")
+}
+
+/// What a change requires and is not there.
+fn missing(tx: &Connection, change: &Change) -> rusqlite::Result<Option<String>> {
+    let Change::Require { task, parent } = change else { return Ok(None) };
+    let there: bool = match parent {
+        None => tx.prepare_cached(Q_THERE)?.query_row([task], |r| r.get(0))?,
+        Some(parent) => tx.prepare_cached(Q_WAITS)?.query_row([parent, task], |r| r.get(0))?,
+    };
+    Ok((!there).then(|| match parent {
+        None => format!("{task} was not made"),
+        Some(parent) => format!("{task} does not wait for {parent}"),
+    }))
+}
+
+fn comments_of(
+    conn: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+    fronts: &mut Option<Fronts>,
+) -> rusqlite::Result<Vec<Comment>> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let author = text(row, 0).unwrap_or_default();
+        let most = fronts.as_mut().map_or(MAX_TEXT, |f| f.most(&author));
+        let body = front(row, 1, most).unwrap_or_default();
+        all.push(Comment { author, body, at: Time(int(row, 2).unwrap_or(0)) });
+    }
+    Ok(all)
+}
+
+/// Adds a run that was never open; returns its id.
+fn past_run(
+    tx: &Connection,
+    now: Time,
+    task: &str,
+    outcome: &str,
+    summary: Option<&str>,
+    metadata: Option<&Value>,
+) -> rusqlite::Result<i64> {
+    let metadata = metadata.map(Value::to_string);
+    // Hermes takes the run that ended last for the newest one, and of two that ended in one second the older.
+    let last: Option<i64> = tx.prepare_cached(LAST_END)?.query_row([task], |r| r.get(0))?;
+    let at = last.map_or(now.0, |end| now.0.max(end.saturating_add(1)));
+    tx.prepare_cached(W_PAST_RUN)?.execute(params![task, outcome, summary, metadata, at])?;
+    Ok(tx.last_insert_rowid())
+}
+
+fn add_event(
+    tx: &Connection,
+    now: Time,
+    task: &str,
+    kind: &EventKind,
+    payload: &Value,
+    run: Option<i64>,
+) -> rusqlite::Result<()> {
+    let payload = (!payload.is_null()).then(|| payload.to_string());
+    tx.prepare_cached(W_EVENT)?.execute(params![task, run, kind.as_str(), payload, now.0])?;
+    Ok(())
+}

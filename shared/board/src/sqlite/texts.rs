@@ -1,0 +1,131 @@
+//! The reading statements whose text depends on the columns a board has. Written once for each board: a pass uses some of
+//! them for every task it looks at.
+
+use super::file::{Columns, has};
+use crate::EventKind;
+
+/// Task columns in the order [`task`](super::rows::task) reads them; those a board lacks are read as NULL.
+pub(super) const TASK_COLUMNS: [&str; 28] = [
+    "id",
+    "title",
+    "assignee",
+    "status",
+    "priority",
+    "created_at",
+    "started_at",
+    "claim_lock",
+    "claim_expires",
+    "worker_pid",
+    "last_heartbeat_at",
+    "current_run_id",
+    "consecutive_failures",
+    "last_failure_error",
+    "max_retries",
+    "block_kind",
+    "block_recurrences",
+    "worker_started_at",
+    "idempotency_key",
+    "workspace_kind",
+    "workspace_path",
+    "branch_name",
+    "tenant",
+    "model_override",
+    "provider_override",
+    "created_by",
+    "completed_at",
+    "body",
+];
+
+/// How many of them a glance reads: not where and by what it is worked on, and not the body.
+pub(super) const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 9;
+
+/// Run columns in the order [`run`](super::rows::run) reads them.
+pub(super) const RUN_COLUMNS: [&str; 12] = [
+    "id",
+    "profile",
+    "status",
+    "outcome",
+    "started_at",
+    "ended_at",
+    "claim_lock",
+    "worker_pid",
+    "last_heartbeat_at",
+    "error",
+    "summary",
+    "metadata",
+];
+
+/// See [`super::SqliteBoard::reads`].
+pub(super) struct Texts {
+    pub(super) glance: String,
+    pub(super) titled: String,
+    pub(super) task: String,
+    pub(super) runs: String,
+    pub(super) recent_runs: String,
+    pub(super) task_events: String,
+    pub(super) task_turns: String,
+    pub(super) mark: String,
+    pub(super) board_events: String,
+    pub(super) turns: String,
+    pub(super) coordinated: String,
+}
+
+impl Texts {
+    pub(super) fn of(columns: &Columns) -> Texts {
+        let list = |table: &str, wanted: &[&str]| {
+            let one =
+                |c: &&str| if has(columns, table, c) { (*c).to_owned() } else { format!("NULL AS {c}") };
+            wanted.iter().map(one).collect::<Vec<_>>().join(", ")
+        };
+        // Bodies stay out: a pass looks at every open row, and a body may be long.
+        let glance = list("tasks", &TASK_COLUMNS[..GLANCE_COLUMNS]);
+        let runs = list("task_runs", &RUN_COLUMNS);
+        // Texts stay out: of the newest runs of a whole board only who, when and how counts.
+        let long = ["error", "summary", "metadata"];
+        let recent_runs = RUN_COLUMNS.map(|c| match has(columns, "task_runs", c) && !long.contains(&c) {
+            true => c.to_owned(),
+            false => format!("NULL AS {c}"),
+        });
+        let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
+        let event = format!("SELECT kind, created_at, {run}, payload, id");
+        let [noise, turns, coord] = [EventKind::NOISE, EventKind::TURNS, EventKind::SESSION].map(quoted);
+        let of_task = |kinds: &str| {
+            format!(
+                "{event} FROM task_events WHERE task_id = ?1 AND kind {kinds} ORDER BY created_at DESC, id DESC LIMIT ?2"
+            )
+        };
+        let of_board = |more: &str| {
+            format!(
+                "{event}, task_id FROM task_events \
+                 WHERE id > (SELECT max(id) FROM task_events) - ?1 AND created_at >= ?2 {more} ORDER BY id"
+            )
+        };
+        Texts {
+            glance: format!("SELECT {glance} FROM tasks WHERE status = ?1"),
+            titled: format!("SELECT {glance} FROM tasks WHERE id = ?1"),
+            task: format!("SELECT {} FROM tasks WHERE id = ?1", list("tasks", &TASK_COLUMNS)),
+            // By start, not by end or id: that is what the index holds.
+            runs: format!(
+                "SELECT {runs} FROM task_runs WHERE task_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2"
+            ),
+            recent_runs: format!(
+                "SELECT {}, task_id FROM task_runs \
+                 WHERE id > (SELECT max(id) FROM task_runs) - ?1 ORDER BY id",
+                recent_runs.join(", ")
+            ),
+            task_events: of_task(&format!("NOT IN ({noise})")),
+            task_turns: of_task(&format!("IN ({turns})")),
+            // The highest id and not the latest time: what somebody writes under a slow clock is news too.
+            mark: format!("SELECT max(id) FROM task_events WHERE task_id = ?1 AND kind NOT IN ({noise})"),
+            board_events: of_board(""),
+            turns: of_board(&format!("AND kind IN ({turns})")),
+            coordinated: format!(
+                "{event}, task_id FROM task_events WHERE id > ?1 AND kind IN ({coord}) ORDER BY id LIMIT ?2"
+            ),
+        }
+    }
+}
+
+fn quoted(kinds: &[EventKind]) -> String {
+    kinds.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ")
+}

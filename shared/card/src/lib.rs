@@ -1,0 +1,258 @@
+//! The distress card: one standard way to say that a task is stuck and what somebody should do about it.
+//!
+//! Title, blocker types and template are a contract between workers, watchers and orchestrators: whoever writes such a
+//! card, the same words mean the same thing. Rendering has one form only; reading forgives what a model does to it.
+
+mod appendix;
+pub mod decision;
+pub mod packet;
+pub mod protocol;
+mod read;
+pub mod scope;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::appendix::{Annex, Attempt, Commands};
+pub use base::cause::Blocker;
+use base::names::{is_task_id, may_be_task_id};
+use base::quote;
+use board::Task;
+pub use board::title::{PREFIX, is_card_title};
+
+/// How the idempotency key of a card begins.
+pub const KEY: &str = "distress:";
+/// How the key of an incident's card begins: one card for many sources.
+pub const INCIDENT_KEY: &str = "distress:incident:";
+
+/// Most characters of one value of the template.
+const MAX_VALUE: usize = 300;
+/// Most characters of a task id on a card.
+const MAX_ID: usize = 80;
+
+/// `[BLOCKED] t_1a2b3c4d rate_limited`.
+pub fn title(source: &str, blocker: Blocker) -> String {
+    format!("{PREFIX} {} {blocker}", shown_id(source))
+}
+
+/// A task id as a card shows it: one inert line, whatever the board holds.
+pub fn shown_id(id: &str) -> String {
+    if is_task_id(id) { id.to_owned() } else { quote::inline(id, MAX_ID) }
+}
+
+/// Whether a task with this key is an incident's card.
+pub fn is_incident(key: Option<&str>) -> bool {
+    key.is_some_and(|k| k.starts_with(INCIDENT_KEY))
+}
+
+/// Whether a task is a distress card, by title or key.
+pub fn is_card(task: &Task) -> bool {
+    let key = task.idempotency_key.as_deref();
+    is_card_title(&task.title) || key.is_some_and(|k| k.starts_with(KEY))
+}
+
+/// Reads a card's title: the source, and the blocker type where it is one of the six. Near misses count
+/// (`[blocked] t_1a2b3c4d: rate limited`). An id of another shape than Hermes' counts only in front of a blocker type:
+/// any word may be one.
+pub fn read_title(title: &str) -> Option<(String, Option<Blocker>)> {
+    let rest = behind_prefix(title)?;
+    let (word, more) = first_word(rest);
+    if let Some(blocker) = Blocker::parse(more).filter(|_| may_be_task_id(word)) {
+        return Some((word.to_owned(), Some(blocker)));
+    }
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    is_task_id(&rest[..end]).then(|| (rest[..end].to_owned(), Blocker::parse(&rest[end..])))
+}
+
+/// The blocker type in a card's title, also behind an id of several words.
+pub fn blocker_in(title: &str) -> Option<Blocker> {
+    match read_title(title) {
+        Some((_, blocker)) => blocker,
+        None => Blocker::parse(behind_prefix(title)?.rsplit_once(char::is_whitespace)?.1),
+    }
+}
+
+/// The word of a card's title that may be its source's id, where [`read_title`] cannot tell. Only words with a digit among
+/// other characters count, as those of a sentence have none.
+pub fn guess_title(title: &str) -> Option<&str> {
+    let (word, more) = first_word(behind_prefix(title)?);
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_id = more.trim().is_empty() || (digits > 0 && digits < word.len());
+    (is_id && may_be_task_id(word)).then_some(word)
+}
+
+fn behind_prefix(title: &str) -> Option<&str> {
+    let rest = title.trim_start().get(PREFIX.len()..).filter(|_| is_card_title(title))?;
+    Some(rest.trim_start_matches([' ', ':', '-']))
+}
+
+/// The first word without the marks around it, and what follows.
+fn first_word(text: &str) -> (&str, &str) {
+    let (word, more) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word.trim_matches(['`', '*', '(', ')', ',', '.', ':', ';', '-']), more)
+}
+
+/// The program with which this board is changed by hand, ready for a command line.
+pub fn hand(own_board: bool, slug: Option<&str>, db: &str) -> String {
+    match (own_board, slug) {
+        (true, _) => format!("board --db {}", shell_word(db)),
+        (false, Some("default")) => "hermes kanban".to_owned(),
+        // A file that was named directly may not be the board that Hermes itself would take.
+        (false, None) => format!("HERMES_KANBAN_DB={} hermes kanban", shell_word(db)),
+        (false, Some(slug)) => format!("hermes kanban --board {}", shell_word(slug)),
+    }
+}
+
+/// A text as one word of a shell line.
+pub fn shell_word(s: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+".contains(&b);
+    if !s.is_empty() && s.bytes().all(plain) {
+        s.to_owned()
+    } else {
+        format!("'{}'", s.replace('\'', r"'\''"))
+    }
+}
+
+/// A task id as a word of a command that is shown: the whole id wherever one line can hold it.
+pub fn id_word(id: &str) -> String {
+    let is_line = !id.contains('`') && base::clip::printable(id) == id;
+    shell_word(&if is_line { id.to_owned() } else { shown_id(id) })
+}
+
+/// Where the work of a stuck task is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Everything is committed.
+    Committed,
+    /// The tree has changes that are in no commit.
+    Uncommitted,
+    /// It was put aside under this name.
+    Stashed(String),
+    /// Nobody looked, or it could not be seen.
+    Unknown,
+}
+
+impl State {
+    /// Reads the value of the template.
+    pub fn parse(s: &str) -> State {
+        let text = s.trim();
+        // One pair of everything: the name may have brackets and ticks of its own.
+        let bare = text.strip_prefix('`').map_or(text, |t| t.strip_suffix('`').unwrap_or(t)).trim();
+        match bare.trim_matches('`').to_ascii_lowercase().as_str() {
+            "committed" => State::Committed,
+            "uncommitted" => State::Uncommitted,
+            word if word.starts_with("stashed") => {
+                State::stash(bare.get("stashed".len()..).unwrap_or_default())
+            }
+            _ => State::Unknown,
+        }
+    }
+
+    fn stash(name: &str) -> State {
+        let name = name.trim();
+        let name = name.strip_prefix('(').map_or(name, |n| n.strip_suffix(')').unwrap_or(n)).trim();
+        if name.is_empty() { State::Unknown } else { State::Stashed(name.to_owned()) }
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            State::Committed => f.write_str("committed"),
+            State::Uncommitted => f.write_str("uncommitted"),
+            State::Stashed(name) => write!(f, "stashed({name})"),
+            State::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// The template's fields. An absent one is said as `unknown`: a guess on a card sends somebody the wrong way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distress {
+    /// The stuck task.
+    pub source: String,
+    /// The profile that worked on it.
+    pub worker: Option<String>,
+    /// Its branch.
+    pub branch: Option<String>,
+    /// Where it worked.
+    pub workspace: Option<String>,
+    /// What kind of help is needed.
+    pub blocker: Blocker,
+    /// What was done.
+    pub completed: Option<String>,
+    /// What is out of the task's scope.
+    pub cannot_touch: Option<String>,
+    /// What the orchestrator should do.
+    pub needs: Option<String>,
+    /// Where the work is.
+    pub state: State,
+}
+
+/// What may be done by whoever takes the card; word for word the same on every card.
+const SCOPE_GUARD: &str = "## Scope Guard\n\
+     DO NOT touch: anything outside diagnosing and remediating the blocker described above\n\
+     Only fix: assign, split, reassign, or unblock the source task\n";
+
+impl Distress {
+    /// The title that belongs to it.
+    pub fn title(&self) -> String {
+        title(&self.source, self.blocker)
+    }
+
+    /// The template, filled in. Every value is one inert line: no control characters, no secrets, no line breaks.
+    pub fn render(&self) -> String {
+        let value = |v: &Option<String>| {
+            let said = v.as_deref().map(|v| quote::inline(v, MAX_VALUE)).filter(|v| !v.is_empty());
+            said.unwrap_or_else(|| "unknown".to_owned())
+        };
+        let state = match &self.state {
+            // A stash nobody can name is no place to look at.
+            State::Stashed(name) => match quote::inline(name, 80) {
+                name if name.is_empty() => State::Unknown,
+                name => State::Stashed(name),
+            },
+            other => other.clone(),
+        };
+        format!(
+            "## Distress Signal\n\
+             - Blocked task: {}\n\
+             - Worker: {}\n\
+             - Branch: {}\n\
+             - Workspace: {}\n\
+             - Blocker type: {}\n\
+             - Completed: {}\n\
+             - Cannot touch: {}\n\
+             - Needs: {}\n\
+             - State: {state}\n\
+             \n{SCOPE_GUARD}",
+            shown_id(&self.source),
+            value(&self.worker),
+            value(&self.branch),
+            value(&self.workspace),
+            self.blocker,
+            value(&self.completed),
+            value(&self.cannot_touch),
+            value(&self.needs),
+        )
+    }
+
+    /// Reads the template out of a card's body; `None` where it has no such section or does not name its task and
+    /// blocker type. Other heading levels, bold labels, other bullets and other case are forgiven.
+    pub fn parse(body: &str) -> Option<Distress> {
+        read::read(body, is_task_id)
+    }
+
+    /// The same where the task may be any board's, whose ids have any shape: only that board knows whether there is one.
+    pub fn parse_any(body: &str) -> Option<Distress> {
+        read::read(body, may_be_task_id)
+    }
+
+    /// Whether a body has the template of a card about this task, whatever the shape of its id.
+    pub fn is_about(body: &str, source: &str) -> bool {
+        read::names(body, &shown_id(source))
+    }
+}
+
+#[cfg(test)]
+mod tests;

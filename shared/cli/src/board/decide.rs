@@ -1,0 +1,97 @@
+//! What an orchestrator or a person decides about a task: who does it, when it goes on, and what comes first.
+
+use serde_json::json;
+
+use super::packet::tree_fact;
+use super::{Hand, own_business, refused, speaker};
+use base::error::Result;
+use base::names::is_profile;
+use board::hermes;
+use board::{Kin, Status};
+use policy::runtime;
+
+impl Hand<'_> {
+    pub(super) fn link(&mut self, parent: &str, child: &str) -> Result<u8> {
+        if parent == child {
+            return Err(refused(child, "a task cannot wait for itself"));
+        }
+        let first = self.look(parent)?.task;
+        let seen = self.look(child)?;
+        if seen.parents.iter().any(|p| p.id == parent) {
+            return self.answer(&json!({"parent": parent, "child": child, "linked": false}), "");
+        }
+        let kin = Kin { id: first.id, title: first.title, status: first.status };
+        let changes = hermes::linked(&seen, &kin, &self.trail("link"));
+        self.must(child, Some(&seen), changes)?;
+        self.answer(&json!({"parent": parent, "child": child, "linked": true}), "")
+    }
+
+    /// Refuses a profile that does not exist, where that can be known: Hermes 0.19 leaves such a task in ready and says so nowhere.
+    pub(super) fn must_exist(&self, profile: &str, force: bool) -> Result<()> {
+        let known = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).profiles;
+        if force || known.is_empty() || profile == "default" || known.iter().any(|k| k == profile) {
+            return Ok(());
+        }
+        let hint = format!("one of {}; or --force", known.join(", "));
+        Err(refused(profile, "no such profile, so no worker would start for the task").hint(hint))
+    }
+
+    pub(super) fn reassign(
+        &mut self,
+        id: &str,
+        profile: &str,
+        reason: Option<&str>,
+        force: bool,
+    ) -> Result<u8> {
+        let profile = profile.trim().to_lowercase();
+        if !is_profile(&profile) {
+            return Err(
+                refused(&profile, "not the name of a profile").hint("a-z, 0-9, - and _, such as luna")
+            );
+        }
+        let seen = self.look(id)?;
+        own_business(&mut *self.board, &seen, true)?;
+        self.must_exist(&profile, force)?;
+        let t = &seen.task;
+        if let Some(lock) = t.claim_lock.as_deref().filter(|_| t.status == Status::Running) {
+            return Err(refused(id, format!("is running, claimed by {lock}"))
+                .hint("wait for its end, or stop its worker and let heal requeue it"));
+        }
+        let mut trail = self.trail("reassign");
+        let reason = reason.map(str::trim).filter(|r| !r.is_empty());
+        trail.because = reason.unwrap_or(trail.because);
+        // What the next one to work on it begins with.
+        trail.more.extend(tree_fact(&seen));
+        let changes = hermes::assigned(&seen, &profile, &trail);
+        self.must(id, Some(&seen), changes)?;
+        let json =
+            json!({"task": id, "assignee": profile, "from": seen.task.assignee, "status": seen.task.status});
+        self.answer(&json, "")
+    }
+
+    pub(super) fn unblock(&mut self, id: &str, reason: Option<&str>) -> Result<u8> {
+        let seen = self.look(id)?;
+        own_business(&mut *self.board, &seen, true)?;
+        if !matches!(seen.task.status, Status::Blocked | Status::Scheduled) {
+            return Err(refused(id, format!("is {}, not blocked or scheduled", seen.task.status)));
+        }
+        let mut trail = self.trail("unblock");
+        let reason = reason.map(str::trim).filter(|r| !r.is_empty());
+        trail.because = reason.unwrap_or(trail.because);
+        let mut changes = Vec::new();
+        if let Some(reason) = reason {
+            // In Hermes' words, so that its readers know the comment.
+            changes.extend(hermes::commented(&speaker(None), &format!("UNBLOCK: {reason}")));
+        }
+        changes.extend(hermes::unblocked(&seen, &trail));
+        self.must(id, Some(&seen), changes)?;
+        let to = hermes::unblocked_to(&seen);
+        let waits = seen.parents.iter().find(|p| p.status != Status::Done).map_or("", |p| p.id.as_str());
+        let text = if to == Status::Todo {
+            format!("{id} waits for {waits}, then it is ready\n")
+        } else {
+            String::new()
+        };
+        self.answer(&json!({"task": id, "status": to}), &text)
+    }
+}

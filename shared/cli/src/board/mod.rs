@@ -1,0 +1,302 @@
+//! The command line of `board`: one small transaction a call, guarded by what was seen.
+
+mod args;
+pub(super) mod card;
+mod decide;
+pub(super) mod packet;
+mod run;
+mod show;
+mod tasks;
+mod work;
+
+use std::io::{IsTerminal, Write};
+
+use serde_json::{Map, Value, json};
+
+pub(super) use args::Command;
+pub(super) use run::{Handed, runnable};
+
+use super::{Common, Here, env, print, print_json};
+use ::board::{Board, BoardId, Change, Detail, Expect, Mode, Outcome, Step};
+use base::error::{Error, Kind, Result};
+use board::hermes::Trail;
+use config::Config;
+use logs::cache::Cache;
+use policy::authorship::HAND;
+
+/// How often a task is written to anew where others write to it too: a heartbeat moves its row.
+const TRIES: usize = 5;
+
+/// One call: the board, the clock, and how to answer.
+pub(super) struct Hand<'a> {
+    pub(super) board: Box<dyn Board>,
+    pub(super) here: Here,
+    pub(super) config: &'a Config,
+    pub(super) common: &'a Common,
+    /// The program, as events name it.
+    pub(super) by: &'static str,
+    pub(super) pass: String,
+}
+
+pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
+    if let Command::Protocol { role, skill } = command {
+        return tell((*role).into(), *skill, common.json);
+    }
+    let config = common.load()?.config;
+    if let Command::Init { path } = command {
+        let path = path.as_ref().or_else(|| common.db.first()).ok_or_else(|| {
+            Error::new(Kind::Usage, "board init", "no file named").hint("board init PATH, or --db PATH")
+        })?;
+        board::create(path, config.board.busy_timeout)?;
+        let text =
+            format!("made {}; use it with --db, or set board.db in the configuration\n", path.display());
+        return print(&if common.json { format!("{}\n", json!({"made": path})) } else { text });
+    }
+    let mode = if command.only_reads() { Mode::Look } else { Mode::Change };
+    let mut hand = Hand::open(common, &config, mode, HAND)?;
+    match command {
+        // Both were answered without a board.
+        Command::Init { .. } | Command::Protocol { .. } => Ok(0),
+        Command::Add(add) => hand.add(add),
+        Command::List { status, assignee } => hand.list(status, assignee.as_deref()),
+        Command::Show { id } => hand.show(id),
+        Command::Claim(claim) => hand.claim(claim),
+        Command::Run(run) => hand.work(run),
+        Command::Heartbeat { id, note, ttl, run } => hand.heartbeat(id, note.as_deref(), *ttl, *run),
+        Command::Comment { id, text, author } => hand.comment(id, text, author.as_deref()),
+        Command::Packet(packet) => hand.packet(packet),
+        Command::Block(block) => hand.block(block),
+        Command::Complete(complete) => hand.complete(complete),
+        Command::Link { parent, child } => hand.link(parent, child),
+        Command::Reassign { id, profile, reason, force } => {
+            hand.reassign(id, profile, reason.as_deref(), *force)
+        }
+        Command::Unblock { id, reason } => hand.unblock(id, reason.as_deref()),
+    }
+}
+
+/// The text for a worker or an orchestrator, to be put where it reads its rules.
+fn tell(role: ::card::protocol::Role, skill: bool, json: bool) -> Result<u8> {
+    let text = if skill { role.skill() } else { role.text().to_owned() };
+    print(&if json { format!("{:#}\n", json!({"role": role.name(), "text": text})) } else { text })
+}
+
+/// The one board a hand works on: named, or the one `hermes kanban boards switch` chose.
+fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
+    let mut found = common.boards(config)?;
+    // A board in the configuration is there to be worked on; Hermes' own are only watched beside it.
+    let configured = found.iter().position(|b| Some(&b.path) == config.board.db.as_ref());
+    if let Some(nth) = configured.filter(|_| common.db.is_empty() && common.board.is_empty()) {
+        return Ok(found.swap_remove(nth));
+    }
+    if found.len() > 1 {
+        let root = found.iter().find_map(|b| b.root.clone());
+        let current = root.and_then(|r| base::untrusted_file::text(&r.join("kanban").join("current")));
+        let slug = current.map_or_else(|| "default".to_owned(), |c| c.trim().to_lowercase());
+        let named = common.db.len() > 1 || common.board.len() > 1;
+        found.retain(|b| !named && b.slug.as_deref() == Some(slug.as_str()));
+    }
+    found.into_iter().next().ok_or_else(|| {
+        Error::new(Kind::Usage, "board", "found several boards").hint("name one with --board or --db")
+    })
+}
+
+pub(super) fn refused(at: &str, why: impl std::fmt::Display) -> Error {
+    Error::new(Kind::Partial, at, why)
+}
+
+impl<'a> Hand<'a> {
+    /// Opens the one board that is meant.
+    pub(super) fn open(
+        common: &'a Common,
+        config: &'a Config,
+        mode: Mode,
+        by: &'static str,
+    ) -> Result<Hand<'a>> {
+        let id = the_board(common, config)?;
+        if common.now.is_some() && mode == Mode::Change && common.db.is_empty() {
+            return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db"));
+        }
+        let here = Here::look(common, config)?;
+        if mode == Mode::Change {
+            ops::pass::open::refuse_split(&id, &here.host)?;
+        }
+        let board = board::open(&id, mode, config.board.busy_timeout)?;
+        if mode == Mode::Change {
+            // What watchers remember is only read here.
+            let mut cache = Cache::open(Cache::place(&env));
+            ops::pass::damage::refuse(&*board, &mut cache, here.now)?;
+        }
+        let pass = super::pass_id(by, here.now);
+        Ok(Hand { board, here, config, common, by, pass })
+    }
+
+    /// The board's file, as any working folder would name it.
+    pub(super) fn board_file(&self) -> String {
+        self.board.id().file()
+    }
+
+    pub(super) fn look(&mut self, id: &str) -> Result<Detail> {
+        // Other runtimes have ids of other shapes; the board knows them.
+        let absent = || match board::is_task_id(id) || id.starts_with("t_") {
+            true => refused(id, "no such task on this board"),
+            false => refused(id, "not a task id").hint("they look like t_1a2b3c4d"),
+        };
+        let mut seen = self.board.look(&[id.to_owned()])?.pop().ok_or_else(absent)?;
+        // A person or a worker reads them whole.
+        seen.comments = self.board.comments(id)?;
+        Ok(seen)
+    }
+
+    pub(super) fn trail<'t>(&'t self, case: &'t str) -> Trail<'t> {
+        Trail {
+            by: self.by,
+            pass: &self.pass,
+            clock_given: self.here.clock_given,
+            case: case.into(),
+            cause: None,
+            because: case,
+            more: Map::new(),
+        }
+    }
+
+    /// Applies one step; a lost race is a refusal here, because a hand wants to know.
+    pub(super) fn apply(&mut self, id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Result<Outcome> {
+        let step = Step {
+            task: id.to_owned(),
+            action: "hand".into(),
+            case: "hand".into(),
+            cause: None,
+            because: String::new(),
+            expect: seen.map(Expect::of),
+            proof: None,
+            stop: None,
+            after: Vec::new(),
+            changes,
+        };
+        let patience = self.config.board.busy_timeout;
+        let outcome = self.board.apply(self.here.now, &[step], patience)?.pop();
+        outcome.ok_or_else(|| Error::new(Kind::Bug, id, "a step without an outcome"))
+    }
+
+    /// Writes what there is to write of a task as it stands, and anew where somebody else wrote to it meanwhile. `false`: by
+    /// what it shows there is nothing to write.
+    ///
+    /// # Errors
+    /// What `changes` says of it; a refusal by the board; somebody who never stops writing to it.
+    pub(super) fn write(
+        &mut self,
+        id: &str,
+        mut changes: impl FnMut(&mut Self, &Detail) -> Result<Option<Vec<Change>>>,
+    ) -> Result<bool> {
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            let seen = self.look(id)?;
+            let Some(now) = changes(self, &seen)? else { return Ok(false) };
+            match self.apply(id, Some(&seen), now)? {
+                Outcome::Applied { .. } => return Ok(true),
+                Outcome::Moved { what } => last = what,
+                Outcome::Refused { why } => return Err(refused(id, why)),
+                Outcome::Planned => return Err(Error::new(Kind::Bug, id, "a command only planned its step")),
+            }
+        }
+        Err(refused(id, format!("changed again at each try to write it ({last})"))
+            .hint("run the command again"))
+    }
+
+    pub(super) fn must(
+        &mut self,
+        id: &str,
+        seen: Option<&Detail>,
+        changes: Vec<Change>,
+    ) -> Result<Option<i64>> {
+        match self.apply(id, seen, changes)? {
+            Outcome::Applied { run } => Ok(run),
+            Outcome::Moved { what } => {
+                Err(refused(id, format!("changed meanwhile ({what}); nothing was done")).hint("try again"))
+            }
+            Outcome::Refused { why } => Err(refused(id, why)),
+            Outcome::Planned => Err(Error::new(Kind::Bug, id, "a command only planned its step")),
+        }
+    }
+
+    /// An answer that is empty: a person at a terminal is told so, a script sees the empty output.
+    pub(super) fn nothing(&self, json: &Value, what: &str) -> Result<u8> {
+        if !self.common.json && !self.common.quiet && std::io::stdout().is_terminal() {
+            let _ = writeln!(std::io::stderr(), "{what}");
+        }
+        self.answer(json, "")
+    }
+
+    pub(super) fn answer(&self, json: &Value, text: &str) -> Result<u8> {
+        match (self.common.json, self.common.quiet) {
+            (true, _) => print_json(json),
+            (false, true) => Ok(0),
+            (false, false) => print(text),
+        }
+    }
+}
+
+/// The run a hand speaks for. A Hermes worker is told its run in its environment, which says nothing about any other
+/// task it may touch.
+fn told_run(task: &str, run: Option<i64>) -> Option<i64> {
+    let is_mine = env("HERMES_KANBAN_TASK").as_deref() == Some(task);
+    run.or_else(|| env("HERMES_KANBAN_RUN_ID").filter(|_| is_mine)?.parse().ok())
+}
+
+/// Who has a task whose worker has lost it.
+fn owner(seen: &Detail) -> String {
+    match seen.task.current_run {
+        Some(run) => format!("another worker has this task (run {run})"),
+        None => format!("the task is {} and no worker has it", seen.task.status),
+    }
+}
+
+/// Refuses a hand whose run was taken away meanwhile.
+fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
+    match told_run(&seen.task.id, run) {
+        Some(run) if seen.task.current_run != Some(run) => {
+            let why = format!("run {run} is no longer its open run: {}", owner(seen));
+            Err(refused(&seen.task.id, why).hint("stop working on it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a worker's hand on what is not its own: another worker's task, or the decision about itself. Hermes' own tools
+/// refuse the same (0.19, `_enforce_worker_task_ownership`). Whoever has the card of a task may decide about it.
+fn own_business(board: &mut dyn Board, seen: &Detail, decides: bool) -> Result<()> {
+    let Some(mine) = env("HERMES_KANBAN_TASK") else { return Ok(()) };
+    let id = &seen.task.id;
+    if mine == *id {
+        return match decides {
+            true => Err(refused(id, "is your own task; the orchestrator or the operator decides about it")
+                .hint("stop here: its card tells the orchestrator")),
+            false => Ok(()),
+        };
+    }
+    let mine = board.look(std::slice::from_ref(&mine))?.pop();
+    let named = mine
+        .as_ref()
+        .and_then(|m| ::card::read_title(&m.task.title))
+        .is_some_and(|(source, _)| source == *id);
+    let waits = mine
+        .as_ref()
+        .is_some_and(|m| ::card::is_card(&m.task) && seen.parents.iter().any(|p| p.id == m.task.id));
+    if named || waits {
+        return Ok(());
+    }
+    Err(refused(id, "is not your task (HERMES_KANBAN_TASK), nor is your task its card")
+        .hint("do not change it"))
+}
+
+/// Who signs what a worker says about its task: its profile by the environment, else by the claim.
+fn worker_of(seen: &Detail) -> String {
+    let claimed = seen.current_run().and_then(|r| r.profile.clone());
+    speaker(env("HERMES_PROFILE").or(claimed).as_deref())
+}
+
+pub(super) fn speaker(given: Option<&str>) -> String {
+    let given = given.map(str::to_owned).or_else(|| env("HERMES_PROFILE")).or_else(|| env("USER"));
+    given.map(|g| g.trim().to_owned()).filter(|g| !g.is_empty()).unwrap_or_else(|| "user".into())
+}

@@ -1,0 +1,445 @@
+//! `board run`: the smallest harness for a worker, the one program here that lives as long as something else. No watcher
+//! calls it. `coord spawn` starts the same harness for a claim that it made: see [`handed`].
+
+mod handed;
+mod prompt;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::args::{Claim, Run};
+use super::work::Harness;
+use super::{Hand, env, owner, refused};
+use base::cause::{Cause, Owner};
+use base::error::{Error, Kind, Result};
+use base::time::Time;
+use board::hermes::{self, Trail};
+use board::{Change, Detail, EventKind, Status, discover};
+use card::packet::{self, Packet};
+use logs::LogEnd;
+use logs::cache::Cache;
+use logs::operator_patterns::Patterns;
+use ops::pass::look::handover;
+use policy::authorship::HAND;
+use policy::runtime::{self, LogFiles};
+use policy::runtime::{LogAsk, LogReader};
+
+/// How often the command is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// The longest time between two heartbeats.
+const BEAT: Duration = Duration::from_secs(60);
+/// Holds the command back until its task is claimed under its pid, then hands it the pid, the run and the rest of stdin.
+const GATE: &str = "read -r HERMES_KANBAN_RUN_ID && export HERMES_KANBAN_RUN_ID && exec \"$@\"";
+
+pub(crate) use handed::Handed;
+
+/// What is started for a task.
+struct Start<'a> {
+    folder: PathBuf,
+    prompt: String,
+    profile: Option<&'a str>,
+    command: &'a [OsString],
+    /// The named file that takes what it prints.
+    log: Option<&'a Path>,
+}
+
+/// A command that waits for its task.
+struct Gate {
+    child: Child,
+    /// The file with its prompt goes with it.
+    prompt: prompt::File,
+    text: String,
+    log: Option<PathBuf>,
+}
+
+/// A task at work.
+struct Work {
+    gate: Gate,
+    task: String,
+    run: Option<i64>,
+    profile: Option<String>,
+    since: Time,
+}
+
+/// How it came to its end.
+enum End {
+    /// The command ended.
+    Itself(ExitStatus),
+    /// We were told to stop.
+    Told,
+    /// Its run is over, whoever ended it, and the command goes on all the same.
+    Lost,
+}
+
+impl Hand<'_> {
+    pub(super) fn work(&mut self, asked: &Run) -> Result<u8> {
+        let profile = asked.assignee.trim().to_lowercase();
+        if profile.is_empty() {
+            return Err(Error::new(Kind::Usage, "--assignee", "is blank").hint("name a profile"));
+        }
+        runnable(&asked.command[0])?;
+        let told = listen()?;
+        let ready = self.board.glance(&[Status::Ready, Status::Todo])?;
+        for task in ready.into_iter().filter(|t| t.assignee.as_deref() == Some(profile.as_str())) {
+            let seen = self.look(&task.id)?;
+            if self.may_claim(&seen).is_err() {
+                continue;
+            }
+            let start = Start {
+                folder: folder_of(&seen)?,
+                prompt: self.prompt(&task.id)?,
+                profile: Some(&profile),
+                command: &asked.command,
+                log: asked.log.as_deref(),
+            };
+            let gate = self.gate(&task.id, start)?;
+            let claim = Claim {
+                workspace: None,
+                id: None,
+                worker: None,
+                pid: Some(i64::from(gate.child.id())),
+                ttl: asked.ttl,
+                log: None,
+            };
+            let since = self.here.now;
+            let harness = Harness { pid: i64::from(std::process::id()), output: gate.log.as_deref() };
+            match self.take(&seen, &claim, Some(&profile), Some(harness)) {
+                Ok(Ok(run)) => {
+                    let work = Work { gate, task: task.id, run, profile: Some(profile), since };
+                    return self.harness(work, asked.ttl, &told);
+                }
+                // Lost to another worker: the next one will do.
+                Ok(Err(_)) => drop(gate.end()),
+                Err(e) => {
+                    drop(gate.end());
+                    return Err(e);
+                }
+            }
+        }
+        self.answer(&json!({"task": null}), "")
+    }
+
+    /// Starts the command behind its gate: nothing of it runs before the claim.
+    fn gate(&mut self, id: &str, start: Start<'_>) -> Result<Gate> {
+        let Start { folder, prompt: text, profile, command: line, log } = start;
+        let prompt = prompt::File::new(&text).map_err(|e| Error::io("the file with the prompt", &e))?;
+        let board = self.board.id().clone();
+        let path = std::path::absolute(&board.path).unwrap_or_else(|_| board.path.clone());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", GATE, "sh"]).args(line).current_dir(&folder).stdin(Stdio::piped());
+        command
+            .env("HERMES_KANBAN_TASK", id)
+            .env_remove("HERMES_KANBAN_RUN_ID")
+            .env("HERMES_KANBAN_DB", path)
+            .env("HERMES_KANBAN_WORKSPACE", &folder)
+            .env("WATCHBILL_PROMPT_FILE", prompt.path());
+        for (name, value) in [("HERMES_KANBAN_BOARD", board.slug.as_deref()), ("HERMES_PROFILE", profile)] {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        // A Ctrl-C of the terminal is ours, who then stops it in an orderly way.
+        command.process_group(0);
+        let log = self.log(id, log)?;
+        if let Some((_, file)) = &log {
+            let copy = || file.try_clone().map_err(|e| Error::io("the log", &e));
+            command.stdout(copy()?).stderr(copy()?);
+        }
+        let child = command.spawn().map_err(|e| Error::io("/bin/sh", &e))?;
+        Ok(Gate { child, prompt, text, log: log.map(|(path, _)| path) })
+    }
+
+    /// What a worker is told which sees nothing else of the board: the same as `heal --print-prompt` where an attempt was made before, and all that was said since.
+    pub(crate) fn prompt(&mut self, id: &str) -> Result<String> {
+        let Some((mut detail, packet)) = self.handover(id)? else { return Err(refused(id, "no such task")) };
+        detail.comments = self.board.comments(id)?;
+        let tried = (!detail.runs.is_empty()).then_some(&packet);
+        Ok(format!("{}\n", packet::told(&detail, tried)))
+    }
+
+    fn handover(&mut self, id: &str) -> Result<Option<(Detail, Packet)>> {
+        let board = self.board.id().clone();
+        let pass = self.here.pass(HAND, None, true);
+        let mut cache = Cache::open(Cache::place(&env));
+        handover(&board, id, &mut self.here.tools(&pass, self.config, &mut cache, false))
+    }
+
+    /// The board's own log of a task, else one beside our memory.
+    pub(crate) fn log_of(&self, id: &str) -> Option<PathBuf> {
+        let place = self.board.id();
+        // No Hermes root is begun for the sake of a log.
+        let of_board = discover::logs_dir(place).filter(|_| place.root.as_deref().is_some_and(Path::is_dir));
+        let ours = || Some(Cache::place(&env)?.parent()?.join("logs"));
+        Some(discover::log_file(&of_board.or_else(ours)?, id))
+    }
+
+    /// Where the command's words go: the named file, else the task's own.
+    fn log(&self, id: &str, named: Option<&Path>) -> Result<Option<(PathBuf, File)>> {
+        let own = || self.log_of(id);
+        let Some(path) = named.map(Path::to_path_buf).or_else(own) else { return Ok(None) };
+        let at = |e: &std::io::Error| Error::io(path.display(), e);
+        if named.is_none() {
+            // What an earlier attempt wrote is kept beside it, and not taken for this one's.
+            path.parent().map_or(Ok(()), fs::create_dir_all).map_err(|e| at(&e))?;
+            let old = path.with_extension("log.1");
+            fs::rename(&path, old).or_else(none_there).map_err(|e| at(&e))?;
+        }
+        let mut options = File::options();
+        // Nobody else's to read, as the agents' own logs are.
+        let file = options.append(true).create(true).mode(0o600).open(&path).map_err(|e| at(&e))?;
+        Ok(Some((path, file)))
+    }
+
+    /// Lets the command go, sends heartbeats while it runs, and says how it ended.
+    fn harness(&mut self, mut work: Work, ttl: Option<Duration>, told: &AtomicBool) -> Result<u8> {
+        work.gate.open(work.run);
+        let ttl = ttl.unwrap_or(self.config.board.claim_ttl);
+        let every = (ttl / 3).min(BEAT);
+        let (began, start) = (Instant::now(), self.here.now);
+        let (mut beat, mut over) = (began, false);
+        let end = loop {
+            if let Some(status) = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))? {
+                break End::Itself(status);
+            }
+            if told.load(Ordering::Relaxed) {
+                break End::Told;
+            }
+            if beat.elapsed() >= every {
+                beat = Instant::now();
+                self.here.now = self.clock(start, began);
+                // A worker that has said its own last word has until the next one to end.
+                match (self.beat(&work, ttl), over) {
+                    (true, _) => over = false,
+                    (false, false) => over = true,
+                    (false, true) => break End::Lost,
+                }
+            }
+            std::thread::sleep(LOOK);
+        };
+        self.here.now = self.clock(start, began);
+        match end {
+            End::Itself(status) => self.ended(&work, status),
+            End::Told => self.called_off(&mut work),
+            End::Lost => {
+                let (id, run) = (work.task.clone(), work.run);
+                let stopped = self.here.host.stop_child(&mut work.gate.child, &id, run);
+                let how = stopped.map_or_else(|why| why, |()| "the command was stopped".into());
+                Err(refused(&id, format!("its run is over; {how}")))
+            }
+        }
+    }
+
+    /// The present time: this program outlives the reading of the clock it began with.
+    fn clock(&self, start: Time, began: Instant) -> Time {
+        let gone = i64::try_from(began.elapsed().as_secs()).unwrap_or(i64::MAX);
+        if self.here.clock_given { start.plus(gone) } else { Time::of_clock() }
+    }
+
+    /// One heartbeat; whether the run is still the command's. A board that is busy now is there for the next one.
+    fn beat(&mut self, work: &Work, ttl: Duration) -> bool {
+        let Ok(seen) = self.look(&work.task) else { return true };
+        if !work.holds(&seen) {
+            return false;
+        }
+        let expires = self.here.now.plus(config::span::seconds(ttl));
+        let _ = self.apply(&work.task, Some(&seen), hermes::heartbeat(&seen, expires, None));
+        true
+    }
+
+    /// The command ended: done, or failed, or it said its own word before.
+    fn ended(&mut self, work: &Work, status: ExitStatus) -> Result<u8> {
+        let id = &work.task;
+        let seen = self.look(id)?;
+        if !work.holds(&seen) {
+            let said = seen.task.status;
+            let json = json!({"task": id, "run": work.run, "ended": "by_itself", "status": said, "exit_code": status.code()});
+            return self.answer(&json, &format!("{id} is {said}, as its worker said\n"));
+        }
+        let how = match (status.code(), status.signal()) {
+            (Some(0), _) => return self.finished(work, seen),
+            (Some(code), _) => format!("worker exited with code {code} (board run)"),
+            (None, signal) => format!("worker killed by signal {} (board run)", signal.unwrap_or(0)),
+        };
+        if let Some(why) = self.is_heals(work, &seen) {
+            let trail = self.about(work, &how, Some(status));
+            self.must(
+                id,
+                None,
+                vec![hermes::noted_in(work.run, EventKind::CommandEnded, json!({}), &trail)],
+            )?;
+            return Err(refused(id, format!("{how}; {why}: heal goes on with it")));
+        }
+        let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;
+        let pid = Some(i64::from(work.gate.child.id()));
+        self.settle(work, |hand, seen| {
+            let mut changes = hermes::failed(seen, &how, pid, limit, &hand.about(work, &how, Some(status)));
+            changes.extend(hand.packet_of(id));
+            changes
+        })?;
+        let blocks = self.look(id)?.task.status == Status::Blocked;
+        let then = if blocks { "failed too often, it is blocked" } else { "it is ready again" };
+        Err(refused(id, format!("{how}; {then}")))
+    }
+
+    fn finished(&mut self, work: &Work, seen: Detail) -> Result<u8> {
+        let id = &work.task;
+        if let Some(parent) = seen.parents.iter().find(|p| !p.status.frees_children()) {
+            return Err(refused(id, format!("waits for {}, which is {}", parent.id, parent.status)));
+        }
+        let how = "worker exited with code 0 (board run)";
+        self.settle(work, |hand, seen| {
+            hermes::completed(seen, None, Some(how), &hand.about(work, how, None))
+        })?;
+        let json =
+            json!({"task": id, "run": work.run, "ended": "completed", "status": "done", "exit_code": 0});
+        self.answer(&json, &format!("{id} done\n"))
+    }
+
+    /// We were told to stop: the command first, then its claim. Nobody's fault, so it counts for nothing.
+    fn called_off(&mut self, work: &mut Work) -> Result<u8> {
+        let id = work.task.clone();
+        if let Err(why) = self.here.host.stop_child(&mut work.gate.child, &id, work.run) {
+            return Err(refused(&id, format!("stopped, but {why}: heal goes on with it")));
+        }
+        let seen = self.look(&id)?;
+        if !work.holds(&seen) {
+            return Err(refused(&id, format!("stopped; it is {}, as its worker said", seen.task.status)));
+        }
+        let how = "worker stopped with its harness (board run)";
+        self.settle(work, |hand, seen| {
+            let mut changes = hermes::released(seen, how, &hand.about(work, how, None));
+            changes.extend(hand.packet_of(&id));
+            changes
+        })?;
+        Err(refused(&id, "stopped; it is ready again"))
+    }
+
+    /// Writes how it ended. That somebody wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
+    fn settle(&mut self, work: &Work, changes: impl Fn(&mut Self, &Detail) -> Vec<Change>) -> Result<()> {
+        self.write(&work.task, |hand, seen| match work.holds(seen) {
+            true => Ok(Some(changes(hand, seen))),
+            false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
+        })?;
+        Ok(())
+    }
+
+    /// Why what goes on is for `heal` to say: its worker left somebody behind, or hit a wall at which the next would stop too.
+    fn is_heals(&self, work: &Work, seen: &Detail) -> Option<String> {
+        match self.here.host.left_by_run(&work.task, work.run) {
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => return Some(format!("process {} of it still runs", left[0])),
+            Err(why) => return Some(why),
+        }
+        let named = work.gate.log.as_deref()?.to_str()?;
+        let ask = LogAsk {
+            board: self.board.id(),
+            task: &seen.task.id,
+            profile: work.profile.as_deref(),
+            since: work.since,
+            now: self.here.now,
+            file: Some(named),
+        };
+        let patterns = Patterns::of(&self.config.matches);
+        match LogFiles(&patterns).read(&ask, &mut Cache::in_memory()).end {
+            LogEnd::Ended(e) if e.cause.owner() == Owner::Distress && e.cause != Cause::ExitCode => {
+                Some(format!("its log ends on {}", e.cause.as_str()))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the next attempt is told, where there is anything to tell.
+    fn packet_of(&mut self, id: &str) -> Vec<Change> {
+        let Ok(Some((_, packet))) = self.handover(id) else { return Vec::new() };
+        if packet.is_blank() { Vec::new() } else { hermes::commented(HAND, &packet::render(&packet)) }
+    }
+
+    fn about<'t>(&'t self, work: &Work, how: &'t str, status: Option<ExitStatus>) -> Trail<'t> {
+        let mut trail = Trail { because: how, ..self.trail("run") };
+        let more = [
+            ("seconds", json!(self.here.now.since(work.since))),
+            ("log", json!(work.gate.log)),
+            ("exit_code", json!(status.map(|s| s.code()))),
+            ("signal", json!(status.map(|s| s.signal()))),
+        ];
+        trail.more.extend(more.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.to_owned(), v)));
+        trail
+    }
+}
+
+impl Work {
+    fn holds(&self, seen: &Detail) -> bool {
+        seen.task.status == Status::Running && seen.task.current_run == self.run
+    }
+}
+
+impl Gate {
+    /// Lets the command begin, with its prompt.
+    fn open(&mut self, run: Option<i64>) {
+        let Some(mut stdin) = self.child.stdin.take() else { return };
+        let text = format!("{}\n{}", run.map_or_else(String::new, |r| r.to_string()), self.text);
+        // Whether it reads any of it, and when, is the command's own business.
+        std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
+    }
+
+    /// Ends it before it began: without a first line the gate never opens.
+    fn end(mut self) -> std::io::Result<()> {
+        drop(self.child.stdin.take());
+        self.child.wait()?;
+        self.prompt.close()
+    }
+}
+
+/// The folder a task is worked on in: its own, else this one.
+fn folder_of(seen: &Detail) -> Result<PathBuf> {
+    match seen.place.path.as_deref().map(Path::new) {
+        Some(path) if !path.is_dir() => {
+            Err(refused(&seen.task.id, format!("its folder {} is not there", path.display())))
+        }
+        Some(path) => Ok(path.to_path_buf()),
+        None => std::env::current_dir().map_err(|e| Error::io("the current folder", &e)),
+    }
+}
+
+/// From now on SIGTERM, SIGINT and SIGHUP only say that we are to stop.
+fn listen() -> Result<Arc<AtomicBool>> {
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&told)).map_err(|e| Error::io("signals", &e))?;
+    }
+    Ok(told)
+}
+
+/// Refuses a command that is not there, before anything is claimed for it. One with a relative path is looked for in the
+/// task's folder.
+pub(crate) fn runnable(command: &OsStr) -> Result<()> {
+    let path = Path::new(command);
+    let is_there = match path.components().count() {
+        1 if !command.as_encoded_bytes().contains(&b'/') => {
+            let all = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&all).any(|dir| dir.join(path).is_file())
+        }
+        _ => path.is_relative() || path.is_file(),
+    };
+    if is_there {
+        return Ok(());
+    }
+    let at = format!("command {}", path.display());
+    Err(Error::new(Kind::Usage, at, "no such program").hint("put it on the PATH, or give its whole path"))
+}
+
+fn none_there(e: std::io::Error) -> std::io::Result<()> {
+    if e.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(e) }
+}

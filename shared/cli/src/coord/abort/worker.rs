@@ -1,0 +1,133 @@
+//! Stopping a session that is a command: its harness is asked first, which stops it and gives the task back; then it is looked
+//! that nothing of it is left.
+
+use board::EventKind;
+use serde_json::json;
+
+use super::super::work::Work;
+use super::super::{Coord, refused};
+use base::error::Result;
+use coord::{Mapping, MappingStatus, mapping};
+use host::Life;
+use policy::attempts::worker::AtWork;
+
+impl Coord<'_> {
+    pub(super) fn abort_worker(&mut self, m: &Mapping, reason: Option<&str>) -> Result<u8> {
+        let at = m.session.as_str();
+        if m.status != MappingStatus::Active || m.waits {
+            return self.abort_left(m, reason);
+        }
+        let stopped = self.stop_worker(m)?;
+        // Its harness gave the task back already, unless that was gone or had to be killed.
+        if !self.end(m, MappingStatus::Aborted, reason)? {
+            let task = self.hand.look(&m.task)?;
+            let now = mapping::of(&task).into_iter().rfind(|now| now.session == m.session);
+            // It was faster.
+            if let Some(now) = now.filter(|now| now.status == MappingStatus::Completed || !stopped) {
+                return self.had_ended(&now);
+            }
+            self.stopped(m, MappingStatus::Aborted, reason)?;
+        }
+        let word = if stopped { "stopped" } else { "was gone" };
+        let json = json!({
+            "session": m.session, "task": m.task, "stopped": stopped, "was": word,
+            "mapping": MappingStatus::Aborted,
+        });
+        self.hand.answer(&json, &format!("{at} {word}; its mapping is aborted, and {} is free\n", m.task))
+    }
+
+    /// Stops what lives of a session whose run has ended: its harness gives it a while after its last word.
+    fn abort_left(&mut self, m: &Mapping, reason: Option<&str>) -> Result<u8> {
+        let at = m.session.as_str();
+        let not = |why: String| refused(at, format!("{why}; nothing was changed on the board"));
+        let left = self.alive(m).map_err(not)?;
+        if left.is_empty() && !m.waits {
+            return self.had_ended(m);
+        }
+        let host = &self.hand.here.host;
+        let words = format!(" {} ", Work::words(&m.task, m.run.unwrap_or(0)).join(" "));
+        // Of all of them only the worker has the harness for a parent, which stops the others.
+        let of_run = |pid: &i64| host.target(&m.task, m.run, *pid);
+        left.iter().filter_map(of_run).any(|target| host.stop_harness(&target, &words) == Ok(true));
+        host.stop_left(&m.task, m.run).map_err(not)?;
+        if let Some(pid) = host.left_by_run(&m.task, m.run).map_err(not)?.first() {
+            return Err(not(format!("process {pid} of it lives on")));
+        }
+        self.stopped(m, MappingStatus::Aborted, reason)?;
+        let word = if left.is_empty() { "waited for an answer" } else { "stopped" };
+        let then = self.left(&m.task, MappingStatus::Aborted)?;
+        let json = json!({
+            "session": m.session, "task": m.task, "stopped": !left.is_empty(), "was": word,
+            "mapping": MappingStatus::Aborted,
+        });
+        self.hand.answer(&json, &format!("{at} {word}{then}\n"))
+    }
+
+    /// Processes of a session that is a command.
+    ///
+    /// # Errors
+    /// Why that cannot be told from here, in words.
+    pub(in super::super) fn alive(&mut self, m: &Mapping) -> std::result::Result<Vec<i64>, String> {
+        let host = &self.hand.here.host;
+        if !host.is_here(&m.host) {
+            return Err(format!("it ran on {}, and whether it lives cannot be told from here", m.host));
+        }
+        let task = self.hand.look(&m.task).map_err(|e| e.what)?;
+        let claim = task.events.iter().rfind(|e| e.kind == EventKind::Claimed && e.run == m.run);
+        let namespace = claim.and_then(|e| e.trail()?.get("namespace").cloned());
+        let ours = serde_json::json!(self.hand.here.host.facts().pid_namespace);
+        if namespace.is_some_and(|of_it| of_it != ours) {
+            return Err(
+                "it ran in another pid namespace, and whether it lives cannot be told from here".into()
+            );
+        }
+        self.hand.here.host.left_by_run(&m.task, m.run)
+    }
+
+    fn had_ended(&self, m: &Mapping) -> Result<u8> {
+        let word = "had ended";
+        let json =
+            json!({"session": m.session, "task": m.task, "stopped": false, "was": word, "mapping": null});
+        self.hand.answer(&json, &format!("{} {word}; its mapping is {}\n", m.session, m.status.as_str()))
+    }
+
+    /// Stops the worker of a mapping and all of its run, and sees that nothing of it is left. Whether it had to.
+    fn stop_worker(&mut self, m: &Mapping) -> Result<bool> {
+        let at = m.session.as_str();
+        let not = |why: String| refused(at, format!("{why}; nothing was changed on the board"));
+        let task = self.hand.look(&m.task)?;
+        let Some(AtWork { look, target, .. }) = self.worker(&task)? else { return Ok(false) };
+        let host = &self.hand.here.host;
+        let was_alive = match (look.life, target) {
+            (Life::Unknown, _) => {
+                let why = format!("whether its worker lives cannot be told from here: {}", look.because);
+                return Err(not(why).hint("abort it on the host it runs on"));
+            }
+            (Life::Alive, None) => {
+                let pid = look.worker_pid.unwrap_or(0);
+                return Err(not(format!(
+                    "pid {pid} does not prove that it is its worker, so it is not stopped"
+                )));
+            }
+            (Life::Alive, Some(target)) => {
+                let words = Work::words(&m.task, m.run.unwrap_or(0)).join(" ");
+                // It may have ended by itself meanwhile; what follows sees that.
+                let by_harness = host.stop_harness(&target, &format!(" {words} "));
+                if by_harness != Ok(true)
+                    && let Err(why) = host.stop(&target)
+                    && host.target(&m.task, m.run, target.pid).is_some()
+                {
+                    return Err(not(why));
+                }
+                true
+            }
+            (Life::Gone, _) => false,
+        };
+        // Tools it left running, in whatever session of their own.
+        host.stop_left(&m.task, m.run).map_err(not)?;
+        match host.left_by_run(&m.task, m.run).map_err(not)?.first() {
+            None => Ok(was_alive),
+            Some(pid) => Err(not(format!("process {pid} of it lives on"))),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What a spawn is about to do, with everything that can be known before anything is changed.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::super::worktree::Plan;
+pub(in super::super) use super::super::worktree::Repo;
+use super::super::{Coord, coordinator_named, refused, silent};
+use super::{Mapping, Server, Spawn};
+use crate::board::runnable;
+use crate::random_hex;
+use base::error::{Error, Kind, Result};
+use board::{Detail, Event, EventKind, Status};
+use coord::{Coordinator, Operation, Runtime, Sense as _, SessionId, mapping};
+
+/// How long another spawn of the same task may take, in seconds, before it counts as dead.
+const UNDER_WAY: i64 = 60;
+
+/// Where a spawn begins.
+pub(super) enum Begin {
+    /// There is nothing to do.
+    Found(Box<Mapping>),
+    /// There is.
+    Go(Box<Order>),
+}
+
+/// What is to be done.
+pub(in super::super) struct Order {
+    pub(in super::super) runtime: Runtime,
+    /// Its name, where it gets one from us.
+    pub(in super::super) session: Option<SessionId>,
+    /// More arguments for the runtime's command.
+    pub(in super::super) more: Vec<OsString>,
+    pub(in super::super) task: String,
+    /// The task as it was seen; `None` where it is to be made.
+    pub(in super::super) seen: Option<Detail>,
+    /// An earlier spawn claimed it and died.
+    pub(in super::super) resumes: bool,
+    /// A session of an earlier run goes on.
+    pub(in super::super) again: Option<Again>,
+    pub(in super::super) title: String,
+    /// The text of a new task.
+    pub(in super::super) prompt: String,
+    /// What the session is told, where that was given or can be known before the claim: what is left of an attempt is told
+    /// of the newest one, which then is this one.
+    pub(in super::super) told: Option<String>,
+    pub(in super::super) agent: Option<String>,
+    pub(in super::super) parent: Option<Coordinator>,
+    pub(in super::super) repo: Repo,
+    pub(in super::super) place: PathBuf,
+    pub(in super::super) branch: String,
+    pub(in super::super) plan: Plan,
+}
+
+/// A session that goes on with its task.
+pub(in super::super) struct Again {
+    /// As it was.
+    pub(in super::super) mapping: Mapping,
+    /// What it is told.
+    pub(in super::super) text: String,
+}
+
+impl Order {
+    /// The coordinator, where a server can be told of it.
+    pub(super) fn servers_parent(&self) -> Option<&SessionId> {
+        self.parent.as_ref().and_then(Coordinator::session).filter(|p| p.is_opencodes())
+    }
+}
+
+impl Coord<'_> {
+    pub(super) fn order(&mut self, args: &Spawn, server: &Server) -> Result<Begin> {
+        let runtime = Runtime::from(args.runtime);
+        may_be(runtime, args)?;
+        let parent = args.parent.as_deref().map(coordinator_named).transpose()?;
+        let prompt = args.prompt.as_deref().unwrap_or_default().trim().to_owned();
+        let mut session = runtime
+            .headless()
+            .filter(|h| h.is_named_by_caller())
+            .and_then(|_| SessionId::parse(&random_uuid()));
+        let (seen, resumes) = match &args.task {
+            None => (None, false),
+            Some(id) => {
+                let seen = self.hand.look(id)?;
+                match mapping::open(&seen) {
+                    Some(waiting) if waiting.waits => return Err(waits(&waiting)),
+                    Some(mapping) => return Ok(Begin::Found(Box::new(mapping))),
+                    None => {}
+                }
+                let resumes = match self.unfinished(&seen)? {
+                    None => false,
+                    Some(claim) => {
+                        session = begun(claim, runtime, session)?;
+                        true
+                    }
+                };
+                if !resumes {
+                    self.may_take(&seen)?;
+                    self.has_ended(&seen)?;
+                }
+                (Some(seen), resumes)
+            }
+        };
+        let told = match &seen {
+            _ if !prompt.is_empty() => Some(prompt.clone()),
+            Some(seen) if !resumes => Some(self.hand.prompt(&seen.task.id)?),
+            _ => None,
+        };
+        let own = |seen: &Detail| seen.task.title.clone();
+        let title = args.title.clone().or_else(|| seen.as_ref().map(own)).map(|t| t.trim().to_owned());
+        let title = title.filter(|t| !t.is_empty() && !t.contains('\n')).ok_or_else(|| {
+            Error::new(Kind::Usage, "--title", "a new task needs one line that says what is to be done")
+                .hint("give --title, or --task for one that is there")
+        })?;
+        let task = args.task.clone().unwrap_or_else(|| format!("t_{}", random_hex()));
+        let here = match &args.repo {
+            Some(dir) => dir.clone(),
+            None => std::env::current_dir().map_err(|e| Error::io("this folder", &e))?,
+        };
+        let repo = Repo::find(&here)?;
+        let place = repo.place(args.name.as_deref().unwrap_or(&task))?;
+        let branch = args.branch.clone().unwrap_or_else(|| format!("wt/{task}"));
+        let plan = repo.plan(&place, &branch)?;
+        match runtime.headless() {
+            Some(headless) => runnable(headless.program().as_ref())?,
+            None => {
+                server.health().map_err(|why| {
+                    refused(server.address().as_str(), format!("{why}; nothing was done"))
+                        .hint("start it with opencode serve, or name another one with --server")
+                })?;
+            }
+        }
+        // Of a coordinator that is a command, a person or a script nobody can be asked.
+        let asked = parent.as_ref().and_then(Coordinator::session).filter(|p| p.is_opencodes());
+        if let Some(parent) = asked {
+            server.session(parent).map_err(|e| silent(server, parent, &e))?;
+        }
+        let agent = args.agent.clone();
+        Ok(Begin::Go(Box::new(Order {
+            runtime,
+            session,
+            more: args.more.clone(),
+            task,
+            seen,
+            resumes,
+            again: None,
+            title,
+            prompt,
+            told,
+            agent,
+            parent,
+            repo,
+            place,
+            branch,
+            plan,
+        })))
+    }
+
+    /// The claim of a spawn that died before it said which session works on this task.
+    fn unfinished<'d>(&self, seen: &'d Detail) -> Result<Option<&'d Event>> {
+        let Some(run) = seen.current_run().filter(|_| seen.task.status == Status::Running) else {
+            return Ok(None);
+        };
+        let ours = |e: &&Event| e.by() == Some(super::super::COORD) && e.run == Some(run.id);
+        let Some(claim) = seen.newest_claim().filter(ours) else { return Ok(None) };
+        let wait = UNDER_WAY - self.hand.here.now.since(claim.at);
+        if wait > 0 {
+            return Err(Error::new(Kind::Busy, &seen.task.id, "another spawn of it is under way")
+                .hint(format!("if that spawn died, try again in {wait}s")));
+        }
+        // The first one says how it was begun; the one of its worker may have followed.
+        Ok(seen.events.iter().find(|e| e.kind == EventKind::Claimed && ours(e)))
+    }
+
+    /// Refuses a second session while the last one of the task still works: its run may have ended before it did. Where nobody
+    /// can tell, the board's word counts.
+    fn has_ended(&mut self, seen: &Detail) -> Result<()> {
+        let Some(m) = mapping::of(seen).pop() else { return Ok(()) };
+        let works = match self.server_of(&m) {
+            Ok(at) => {
+                let state = self.servers.at(&at).state(&m.session, Path::new(&m.directory));
+                state.is_ok_and(|state| state.is_under_way())
+            }
+            Err(_) => self.alive(&m).is_ok_and(|left| !left.is_empty()),
+        };
+        if !works {
+            return Ok(());
+        }
+        let why = format!("its session {} still works, though its run has ended", m.session);
+        Err(Error::new(Kind::Busy, &m.task, why).hint("try again when it has ended its turn, or abort it"))
+    }
+
+    fn may_take(&self, seen: &Detail) -> Result<()> {
+        match &seen.task.status {
+            Status::Running => Err(lost(seen)),
+            _ => self.hand.may_claim(seen).map_err(|why| refused(&seen.task.id, why)),
+        }
+    }
+}
+
+/// Refuses what somebody else has: it may be free again later.
+pub(in super::super) fn lost(seen: &Detail) -> Error {
+    let lock = seen.task.claim_lock.as_deref().map_or(String::new(), |lock| format!(" (claimed by {lock})"));
+    Error::new(Kind::Busy, &seen.task.id, format!("another worker has the task{lock}; nothing was started"))
+}
+
+/// Refuses a second session beside one that waits.
+fn waits(m: &Mapping) -> Error {
+    refused(&m.task, format!("its session {} waits for an answer", m.session))
+        .hint("coord message answers it, coord abort ends it")
+}
+
+/// Refuses what a runtime cannot be asked for.
+fn may_be(runtime: Runtime, args: &Spawn) -> Result<()> {
+    let word = runtime.as_str();
+    if let Some(why) = runtime.lacks(Operation::Agent).filter(|_| args.agent.is_some()) {
+        return Err(Error::new(Kind::Usage, "--agent", format!("{word} {why}")));
+    }
+    if runtime.headless().is_none() && !args.more.is_empty() {
+        let why = format!("{word} takes no arguments");
+        return Err(Error::new(Kind::Usage, "--", why).hint("leave them out, or give another --runtime"));
+    }
+    Ok(())
+}
+
+/// The name of the session that a spawn began, which must have been the same runtime's.
+fn begun(claim: &Event, runtime: Runtime, fresh: Option<SessionId>) -> Result<Option<SessionId>> {
+    let said = |key: &str| claim.trail().and_then(|t| t.get(key)?.as_str());
+    let before = said("runtime").unwrap_or(Runtime::Opencode.as_str());
+    if before != runtime.as_str() {
+        let why = format!("a spawn began it with {}", base::quote::inline(before, 20));
+        return Err(Error::new(Kind::Usage, "--runtime", why).hint("give that one, or abort it first"));
+    }
+    Ok(said("session").and_then(SessionId::parse).or(fresh))
+}
+
+/// A UUID of version 4.
+fn random_uuid() -> String {
+    let digits: String = (0..4).map(|_| random_hex()).collect();
+    let (a, b, c, d, e) = (&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..32]);
+    format!("{a}-{b}-4{c}-8{d}-{e}")
+}

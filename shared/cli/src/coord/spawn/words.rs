@@ -1,0 +1,38 @@
+//! What a new session is told.
+
+use super::order::Order;
+use board::Detail;
+use card::packet;
+use card::shell_word;
+
+/// What was to be said, else the task as it is on the board, and how to report.
+pub(super) fn prompt(order: &Order, seen: &Detail, db: &str) -> String {
+    let id = &order.task;
+    let mut parts = Vec::new();
+    match &order.told {
+        Some(told) => parts.push(told.clone()),
+        None => parts.push(packet::told(seen, None)),
+    }
+    let run = seen.task.current_run.unwrap_or(0);
+    let place = order.place.display();
+    let db = shell_word(db);
+    // The harness of a command sends them itself.
+    let beat = match order.runtime.headless() {
+        Some(_) => String::new(),
+        None => format!("- every few minutes: `board --db {db} heartbeat {id} --run {run}`\n"),
+    };
+    parts.push(format!(
+        "## How to work on it\n\
+         You work on task {id}, in {place} on branch {}, and nowhere else. Nobody answers questions while you work; commit \
+         what you do. In your terminal:\n\
+         - rules for workers: `board protocol worker`; the whole task: `board --db {db} show {id}`\n\
+         {beat}\
+         - when it is done: `board --db {db} complete {id} --run {run} --summary \"what changed\"`\n\
+         - to tell your coordinator something: `coord --db {db} notify --from {id} \"...\"`\n\
+         - when you cannot go on: the same with `--level blocking`; say what you tried, what failed and what would help, then \
+         end your turn: the answer is your next message",
+        order.branch
+    ));
+    parts.retain(|p| !p.is_empty());
+    parts.join("\n\n")
+}

@@ -1,0 +1,197 @@
+//! A working tree of its own for a session, made by `git` as the caller's hand would.
+//!
+//! What is there already is used and never taken away: a tree in which an earlier attempt left its work is where the next
+//! one goes on.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{refused, utf8};
+use base::error::{Error, Kind, Result};
+use base::quote;
+use worktree::git;
+
+/// Where working trees are put, below the top of the repository's first one.
+const FOLDER: &str = ".worktrees";
+
+/// A repository, by the top folder of its first working tree.
+pub(super) struct Repo {
+    git: PathBuf,
+    top: PathBuf,
+}
+
+/// What stands at the place of a working tree.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// It is there, on this branch.
+    Use,
+    /// A new tree for a branch that is there.
+    Attach,
+    /// A new tree and a new branch.
+    Make,
+}
+
+/// What was made, so that it can be taken away again.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    tree: bool,
+    /// The commit a new branch was put on.
+    branch_at: Option<String>,
+    folder: bool,
+}
+
+impl Repo {
+    /// The repository that a folder is in.
+    pub(super) fn find(from: &Path) -> Result<Repo> {
+        let at = from.display();
+        let program = git().map_err(|why| Error::new(Kind::Partial, "git", why))?;
+        let repo = Repo { git: program, top: from.to_owned() };
+        let listed = repo
+            .run(&["worktree", "list", "--porcelain", "-z"])
+            .map_err(|why| refused(&at.to_string(), why))?;
+        // The first one listed is the main one, whichever this is.
+        let first = listed.split('\0').next().and_then(|l| l.strip_prefix("worktree "));
+        let top = first.map(PathBuf::from).filter(|top| top.is_dir());
+        let top = top.ok_or_else(|| refused(&at.to_string(), "is in a repository without a working tree"))?;
+        let repo = Repo { top, ..repo };
+        repo.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).map_err(|_| {
+            refused(&at.to_string(), "has no commit yet").hint("a branch needs one to begin at")
+        })?;
+        Ok(repo)
+    }
+
+    /// The place of a working tree of this name.
+    pub(super) fn place(&self, name: &str) -> Result<PathBuf> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if name.is_empty() || name.len() > 100 || name.starts_with(['.', '-']) || !name.chars().all(plain) {
+            return Err(Error::new(Kind::Usage, format!("--name {name}"), "no name for a folder")
+                .hint("letters, digits, dots, _ and -, at most 100"));
+        }
+        Ok(self.top.join(FOLDER).join(name))
+    }
+
+    /// What is to be done for a tree of this branch at this place. Changes nothing.
+    pub(super) fn plan(&self, place: &Path, branch: &str) -> Result<Plan> {
+        if self.run(&["check-ref-format", "--branch", branch]).is_err() || branch.starts_with('-') {
+            return Err(Error::new(Kind::Usage, format!("--branch {branch}"), "no name for a branch"));
+        }
+        let at = place.display().to_string();
+        let listed = self.run(&["worktree", "list", "--porcelain", "-z"]).map_err(|why| refused(&at, why))?;
+        let full = format!("branch refs/heads/{branch}");
+        let mut elsewhere = None;
+        for tree in listed.split("\0\0") {
+            let mut lines = tree.split('\0');
+            let path = lines.next().and_then(|l| l.strip_prefix("worktree ")).unwrap_or_default();
+            let on = lines.any(|l| l == full);
+            match (Path::new(path) == place, on) {
+                (true, true) if place.is_dir() => return Ok(Plan::Use),
+                (true, false) => {
+                    return Err(refused(&at, format!("is a working tree of another branch than {branch}")));
+                }
+                (false, true) => elsewhere = Some(path.to_owned()),
+                _ => {}
+            }
+        }
+        if let Some(other) = elsewhere {
+            return Err(refused(&format!("--branch {branch}"), format!("is checked out in {other}")));
+        }
+        if std::fs::symlink_metadata(place).is_ok() {
+            return Err(refused(&at, "exists already, and is not a worktree of this repository")
+                .hint("give another --name"));
+        }
+        let there = self.run(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).is_ok();
+        Ok(if there { Plan::Attach } else { Plan::Make })
+    }
+
+    /// Makes what is planned. What was made before a failure is taken away again.
+    pub(super) fn make(&self, plan: &Plan, place: &Path, branch: &str) -> Result<Made> {
+        let mut made = Made::default();
+        if *plan == Plan::Use {
+            return Ok(made);
+        }
+        let at = place.display().to_string();
+        let folder = self.top.join(FOLDER);
+        if !folder.is_dir() {
+            std::fs::create_dir_all(&folder).map_err(|e| Error::io(folder.display(), &e))?;
+            made.folder = true;
+            // So that the repository's own tree does not show it.
+            let ignore = folder.join(".gitignore");
+            std::fs::write(&ignore, "*\n").map_err(|e| Error::io(ignore.display(), &e))?;
+        }
+        let path = utf8(place)?;
+        let done = match plan {
+            Plan::Make => self.run(&["worktree", "add", "--quiet", "-b", branch, path, "HEAD"]),
+            _ => self.run(&["worktree", "add", "--quiet", path, branch]),
+        };
+        // A hook may fail after everything is there.
+        made.tree = place.is_dir();
+        if *plan == Plan::Make {
+            made.branch_at = self.commit_of(branch);
+        }
+        match done {
+            Ok(_) => Ok(made),
+            Err(why) => {
+                let left = self.undo(&made, place, branch);
+                Err(refused(&at, with_left(format!("git worktree add: {why}"), left)))
+            }
+        }
+    }
+
+    /// Takes away what was made, and says what could not be.
+    pub(super) fn undo(&self, made: &Made, place: &Path, branch: &str) -> Option<String> {
+        let mut left = Vec::new();
+        let path = place.display().to_string();
+        if made.tree && self.run(&["worktree", "remove", "--force", &path]).is_err() {
+            left.push(format!("the working tree {path}"));
+        }
+        if let Some(at) = &made.branch_at {
+            // Only while nobody committed to it.
+            let reference = format!("refs/heads/{branch}");
+            if self.run(&["update-ref", "-d", &reference, at]).is_err() {
+                left.push(format!("the branch {branch}"));
+            }
+            let _ = self.run(&["config", "--remove-section", &format!("branch.{branch}")]);
+        }
+        if made.folder {
+            let folder = self.top.join(FOLDER);
+            let mut inside = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            if inside.all(|e| e.file_name() == OsStr::new(".gitignore")) {
+                let _ = std::fs::remove_file(folder.join(".gitignore"));
+                let _ = std::fs::remove_dir(&folder);
+            }
+        }
+        (!left.is_empty()).then(|| left.join(" and "))
+    }
+
+    fn commit_of(&self, branch: &str) -> Option<String> {
+        let said = self.run(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).ok()?;
+        Some(said.trim().to_owned()).filter(|s| !s.is_empty())
+    }
+
+    /// Runs git in the repository; its last words where it fails.
+    fn run(&self, args: &[&str]) -> std::result::Result<String, String> {
+        let mut command = Command::new(&self.git);
+        command.arg("-C").arg(&self.top).args(args).stdin(Stdio::null());
+        // A caller that is a hook of git itself has these set, to another repository.
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"] {
+            command.env_remove(name);
+        }
+        command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
+        let out = command.output().map_err(|e| format!("git: {e}"))?;
+        if out.status.success() {
+            return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&out.stderr);
+        let last = said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("failed");
+        Err(quote::inline(last.trim_start_matches("fatal: "), 200))
+    }
+}
+
+/// A failure, and what of its traces is still there.
+pub(super) fn with_left(why: String, left: Option<String>) -> String {
+    match left {
+        None => why,
+        Some(left) => format!("{why}; left behind: {left}"),
+    }
+}

@@ -1,0 +1,180 @@
+//! `watchbill doctor`: looks whether everything is in place, and writes nothing.
+
+pub(super) mod look;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use self::look::{Eyes, Origin};
+use super::{Common, Here, env, print, print_json};
+use base::error::{Kind, Result};
+use config::{Config, keys};
+use logs::cache::Cache;
+use ops::doctor::{self, Finding, Hidden, Severity};
+use ops::pass::damage::When;
+use ops::report::printable;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "watchbill.doctor/1";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes:\n  0   no finding of severity --fail-on or worse\n  1   at least one such finding\n  2   wrong usage\n  70  a bug in watchbill\n  74  output failed"
+)]
+pub(super) struct DoctorArgs {
+    /// Exit with 1 for a finding of this severity or worse
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    fail_on: FailOn,
+    /// Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]
+    #[arg(long, value_name = "DIR")]
+    metrics: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FailOn {
+    /// Something works less well than it could
+    Warning,
+    /// Tasks may stop, or work may be lost
+    Error,
+}
+
+pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
+    let common = &args.common;
+    let loaded = common.load();
+    let mut found = doctor::config(&look::config(&loaded));
+    found.extend(look::unit_settings().as_ref().and_then(doctor::unit_settings));
+    let (config, origin) = loaded.map_or_else(|_| Default::default(), |l| (l.config, l.origin));
+    let here = Here::look(common, &config)?;
+    let facts = here.host.facts();
+    let is_same = config.host.pid_namespace == host::PidNamespace::Same;
+    let hidden = match () {
+        () if !facts.initial_pid_namespace && !is_same => Some(Hidden::Namespace),
+        () if !facts.sees_all => Some(Hidden::Proc),
+        () => None,
+    };
+
+    let place = Cache::place(&env);
+    let mut cache = Cache::open(place.clone());
+    let state = look::state(place.as_deref(), cache.refused());
+    let pass = here.pass("doctor", None, true);
+    let mut tools = here.tools(&pass, &config, &mut cache, false);
+    let mut folders: Vec<PathBuf> = state.folder.iter().cloned().collect();
+    let mut spawns = false;
+    match common.boards(&config) {
+        Ok(ids) => {
+            for id in ids {
+                folders.insert(0, id.folder());
+                spawns |= look::spawns(&id, &config, here.now);
+                found.extend(doctor::board(&look::board(&id, &mut tools, When::Always), &config, here.now));
+            }
+        }
+        // A slug that cannot be one is a slip of the hand and nothing about this machine.
+        Err(e) if e.kind == Kind::Usage => return Err(e),
+        Err(e) => found.push(doctor::none(&e)),
+    }
+    let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref(), common.root(&config).as_deref());
+    let watchers = eyes.watchers(spawns, !config.notify.is_empty());
+    found.extend(doctor::watchers(&watchers, eyes.starters(), here.now));
+    found.extend(doctor::targets(&look::targets(place.as_deref(), &config), here.now));
+    found.push(doctor::state(&state));
+    found.extend(look::disks(&folders).iter().map(doctor::disk));
+    found.extend(hidden.map(doctor::hidden));
+    found.push(doctor::versions(&look::versions(version)));
+
+    let values = values(common, &config, &origin);
+    let fail = match args.fail_on {
+        FailOn::Warning => Severity::Warning,
+        FailOn::Error => Severity::Error,
+    };
+    let exit = u8::from(doctor::worst(&found) >= fail);
+    if common.json {
+        let whole = json!({
+            "schema": SCHEMA, "version": version, "now": here.now, "worst": doctor::worst(&found), "exit": exit,
+            "findings": found, "config": values,
+        });
+        print_json(&whole)?;
+    } else {
+        print(&text(&found, &values, common))?;
+    }
+    Ok(exit)
+}
+
+/// Every value that counts here and who said so, flags included.
+fn values(common: &Common, config: &Config, origin: &BTreeMap<String, Origin>) -> Vec<Value> {
+    let flag = |name: &str| match name {
+        "board.db" if !common.db.is_empty() => {
+            Some(("--db", common.db.iter().map(|p| p.display().to_string())))
+        }
+        _ => None,
+    };
+    let one =
+        |name: &str, value: Option<String>, from: &str| json!({"key": name, "value": value, "origin": from});
+    let mut all: Vec<Value> = keys()
+        .iter()
+        .map(|k| {
+            let name = k.name();
+            match (flag(&name), &common.hermes_root) {
+                (Some((flag, paths)), _) => one(&name, Some(paths.collect::<Vec<_>>().join(", ")), flag),
+                (None, Some(root)) if name == "board.hermes_root" => {
+                    one(&name, Some(root.display().to_string()), "--hermes-root")
+                }
+                _ => one(&name, k.value(config), origin.get(&name).map_or("default", String::as_str)),
+            }
+        })
+        .collect();
+    // What is said by name, of profiles and providers, has no row in the table of keys.
+    let known: Vec<String> = keys().iter().map(|k| k.name()).collect();
+    let named = origin.iter().filter(|(name, _)| !known.contains(name));
+    all.extend(named.map(|(name, from)| one(name, None, from)));
+    all
+}
+
+fn text(found: &[Finding], values: &[Value], common: &Common) -> String {
+    let shown: Vec<&Finding> =
+        found.iter().filter(|f| !common.quiet || f.severity >= Severity::Warning).collect();
+    let wide = shown.iter().map(|f| f.id.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for f in shown {
+        // Writing to a text never fails.
+        let _ = writeln!(
+            out,
+            "{:7}  {:wide$}  {}: {}",
+            f.severity,
+            f.id,
+            printable(&f.about),
+            printable(&f.what)
+        );
+        if let Some(todo) = f.todo.as_ref().filter(|_| f.severity >= Severity::Warning) {
+            let _ = writeln!(out, "         {:wide$}  do: {}", "", printable(todo));
+        }
+    }
+    if common.verbose {
+        let _ = writeln!(out, "\nConfiguration:");
+        for v in values {
+            let text = |key: &str| v[key].as_str().unwrap_or("-");
+            let _ = writeln!(
+                out,
+                "  {} = {}  ({})",
+                printable(text("key")),
+                printable(text("value")),
+                printable(text("origin"))
+            );
+        }
+    }
+    if !common.quiet {
+        let count = |s| found.iter().filter(|f| f.severity == s).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        let many = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let _ = match (errors, warnings) {
+            (0, 0) => writeln!(out, "\nAll is well."),
+            _ => writeln!(out, "\n{}, {}.", many(errors, "error"), many(warnings, "warning")),
+        };
+    }
+    out
+}

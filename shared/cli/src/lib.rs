@@ -1,0 +1,254 @@
+//! The command line: one vocabulary of flags, one place that reads environment and clock, one that ends the program.
+
+mod board;
+mod budget;
+mod check;
+mod coord;
+mod demo;
+mod doctor;
+mod generate;
+mod heal;
+mod init;
+mod match_log;
+mod notify;
+mod page;
+mod pause;
+pub mod programs;
+mod providers;
+mod replay;
+mod run;
+mod standing;
+mod status;
+mod summary;
+mod ticker;
+mod timers;
+mod told;
+mod undo;
+mod watcher;
+mod why;
+mod wrap;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
+
+use ::board::BoardId;
+use ::board::discover::{self, Which};
+use ::coord::opencode::Opencode;
+use base::error::{Error, Kind, Result};
+use base::time::Time;
+use config::{Config, Loaded};
+use host::Host;
+use logs::agents::Homes;
+use logs::cache::Cache;
+use ops::pass::Tools;
+use ops::report::Loudness;
+use policy::Pass;
+
+/// Flags every program has.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Common options")]
+struct Common {
+    /// Use only this board file (may be repeated)
+    #[arg(long, value_name = "PATH", global = true)]
+    db: Vec<PathBuf>,
+    /// Use only this board of the Hermes root (may be repeated) [default: all boards]
+    #[arg(long, value_name = "SLUG", global = true)]
+    board: Vec<String>,
+    /// Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]
+    #[arg(long, value_name = "DIR", global = true)]
+    hermes_root: Option<PathBuf>,
+    /// Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml
+    #[arg(long, value_name = "FILE", env = "WATCHBILL_CONFIG", global = true)]
+    config: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
+    /// Also print what was skipped, and the reason
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// Print errors only
+    #[arg(short, long, conflicts_with = "verbose", global = true)]
+    quiet: bool,
+    /// Use this as the current time (RFC 3339 or epoch seconds); a change then needs --db
+    #[arg(long, value_name = "TIME", value_parser = parse_time, global = true)]
+    now: Option<Time>,
+}
+
+/// Flags every watcher has.
+#[derive(Debug, Clone, Args)]
+struct WatcherFlags {
+    /// Print what would be done, and change nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Check only this task: its id, with or without t_, the start of its id, or words of its title
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
+    /// Apply the steps of a plan made by --dry-run --json, under the same guards
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["dry_run", "facts", "task", "now", "db", "board", "hermes_root"]
+    )]
+    plan: Option<PathBuf>,
+    /// Decide from the data of an earlier pass (its --json -v output), and change nothing
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+    /// Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "facts", "task"])]
+    metrics: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct WatcherArgs {
+    #[command(flatten)]
+    watcher: WatcherFlags,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Common {
+    fn loudness(&self) -> Loudness {
+        Loudness { json: self.json, verbose: self.verbose, quiet: self.quiet }
+    }
+
+    fn load(&self) -> Result<Loaded> {
+        Config::load(self.config.as_deref(), &std::env::vars_os().collect())
+    }
+
+    fn boards(&self, config: &Config) -> Result<Vec<BoardId>> {
+        let which = Which {
+            db: self.db.clone(),
+            board: self.board.clone(),
+            root: self.hermes_root.clone().or_else(|| config.board.hermes_root.clone()),
+            configured: config.board.db.clone(),
+        };
+        discover::find(&which, &env).map_err(|missing| stored_elsewhere(&which, missing))
+    }
+
+    /// The folder whose owner runs the workers: that of a board that is named, else the Hermes root.
+    fn root(&self, config: &Config) -> Option<PathBuf> {
+        let named = self.db.first().or(config.board.db.as_ref()).and_then(|db| db.parent());
+        let given = self.hermes_root.as_deref().or(config.board.hermes_root.as_deref());
+        named.map(std::path::Path::to_path_buf).or_else(|| discover::root(given, &env))
+    }
+}
+
+/// Why no board was found, where Hermes' own configuration says it.
+fn stored_elsewhere(which: &Which, missing: Error) -> Error {
+    let root = discover::root(which.root.as_deref(), &env).filter(|_| missing.kind == Kind::NoInput);
+    let Some((root, backend)) = root.and_then(|r| discover::foreign_storage(&r).map(|b| (r, b))) else {
+        return missing;
+    };
+    let what = format!("its boards are stored in {}, and only SQLite files can be read", backend);
+    Error::new(Kind::Data, root.display().to_string(), what)
+}
+
+/// One reading of the clock, and this machine as it is now.
+struct Here {
+    now: Time,
+    clock_given: bool,
+    host: Host,
+    clock_offset: i64,
+    /// Where agents keep their logs.
+    homes: Homes,
+    /// opencode, its server and its store.
+    opencode: Opencode,
+}
+
+impl Here {
+    fn look(common: &Common, config: &Config) -> Result<Here> {
+        let clock = Time::of_clock();
+        // Processes started by the real clock, whatever time a test or a post-mortem asks about.
+        let host = Host::here(&config.host, clock)?;
+        let clock_offset = host.wall_minus_boot(clock);
+        Ok(Here {
+            now: common.now.unwrap_or(clock),
+            clock_given: common.now.is_some(),
+            host,
+            clock_offset,
+            homes: Homes::of(env),
+            opencode: Opencode::of(&env),
+        })
+    }
+
+    /// What a pass over boards is done with.
+    fn tools<'a>(
+        &'a self,
+        pass: &'a Pass,
+        config: &'a Config,
+        cache: &'a mut Cache,
+        keep_seen: bool,
+    ) -> Tools<'a> {
+        Tools {
+            pass,
+            host: &self.host,
+            config,
+            cache,
+            clock_offset: self.clock_offset,
+            homes: &self.homes,
+            opencode: &self.opencode,
+            keep_seen,
+        }
+    }
+
+    fn pass(&self, program: &'static str, only: Option<String>, dry: bool) -> Pass {
+        Pass {
+            id: pass_id(program, self.now),
+            program,
+            now: self.now,
+            clock_given: self.clock_given,
+            only,
+            dry,
+        }
+    }
+}
+
+/// `20261121T031205Z-heal-7f3a`; tests fix it with `WATCHBILL_PASS`.
+fn pass_id(program: &str, now: Time) -> String {
+    if let Some(given) = env("WATCHBILL_PASS") {
+        return given;
+    }
+    format!("{}-{program}-{}", now.compact(), &random_hex()[..4])
+}
+
+/// Eight hex digits nobody can guess twice.
+fn random_hex() -> String {
+    let mut bytes = [0_u8; 4];
+    // Where the kernel gives no randomness, pid and clock still differ between two calls.
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
+        bytes =
+            (std::process::id() ^ u32::try_from(Time::of_clock().0 & 0xffff_ffff).unwrap_or(0)).to_le_bytes();
+    }
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+fn parse_time(s: &str) -> std::result::Result<Time, String> {
+    Time::parse(s).ok_or_else(|| "not RFC 3339 or epoch seconds, such as 2026-11-21T03:12:05Z".to_owned())
+}
+
+/// What a failed write of our own output means: a closed pipe is nobody's fault (`heal | head -1`), a full disk is.
+fn output_code(e: &std::io::Error) -> u8 {
+    if e.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { Kind::Io.code() }
+}
+
+/// Writes JSON to stdout, without secrets in any of its texts.
+fn print_json(whole: &Value) -> Result<u8> {
+    print(&base::redact::json(&format!("{whole:#}\n")))
+}
+
+/// Writes a finished text to stdout.
+fn print(text: &str) -> Result<u8> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(0),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+        Err(e) => Err(Error::new(Kind::Io, "stdout", e)),
+    }
+}

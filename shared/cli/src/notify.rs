@@ -1,0 +1,254 @@
+//! `watchbill notify`: tells people what began or stopped to need them, by the targets of `[notify.NAME]`.
+
+mod deliver;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::standing::Standing;
+use super::summary::NIGHT;
+use super::told::Books;
+use super::{Common, Here, env, print, print_json, watcher};
+use base::error::{Error, Kind, Result};
+use base::redact::redact;
+use base::time::Time;
+use config::{Config, NotifyKeys};
+use logs::cache::Cache;
+use ops::needs::Now;
+use ops::notify::{Book, Decision, Message, Outcome};
+use ops::report::{printable, say};
+use ops::timers::NOTIFY;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "watchbill.notified/1";
+const NAME: &str = "watchbill notify";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Targets are in the configuration, as [notify.NAME] with a command or a URL. One message says what began and \
+                  what ended since the last message. Later passes try a target again that cannot be reached.\n\n\
+                  Exit codes:\n  0   done, also if there was nothing to send\n  1   a target cannot be reached, or not everything \
+                  could be read\n  2   wrong usage\n  66  no target in the configuration\n  70  a bug in watchbill\n  74  disk or output \
+                  failed\n  75  another pass is sending\n  77  not permitted\n  78  bad configuration"
+)]
+pub(super) struct NotifyArgs {
+    /// Send to this target only (may be repeated) [default: all targets]
+    #[arg(long, value_name = "NAME")]
+    target: Vec<String>,
+    /// Send a test message now, also in quiet hours
+    #[arg(long)]
+    test: bool,
+    /// Print what would be sent, and send nothing
+    #[arg(short = 'n', long, conflicts_with = "test")]
+    dry_run: bool,
+    /// Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "test"])]
+    metrics: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+/// What was done for one target.
+pub(super) struct Told {
+    target: String,
+    did: Did,
+}
+
+enum Did {
+    Quiet,
+    Waits { until: Time, why: String },
+    WouldSend(Box<Message>),
+    Sent(Box<Message>),
+    Failed { message: Box<Message>, why: String, is_lost: bool },
+}
+
+impl Did {
+    fn of(message: Box<Message>, outcome: Outcome) -> Did {
+        match outcome {
+            Outcome::Accepted => Did::Sent(message),
+            Outcome::Refused(why) => Did::Failed { message, why, is_lost: false },
+            Outcome::Lost(why) => Did::Failed { message, why, is_lost: true },
+        }
+    }
+}
+
+pub(super) fn run(args: &NotifyArgs, version: &str) -> Result<u8> {
+    watcher::recorded(NOTIFY.program, args.metrics.as_deref(), args.common.now, version, |_| {
+        pass(args, version)
+    })
+}
+
+fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
+    let loaded = args.common.load()?;
+    let targets = targets(&loaded.config, &args.target)?;
+    let books = Books::of(Cache::place(&env).as_deref())?;
+    let mut nothing_seen = None;
+    let (told, code) = match args.test {
+        true => (tested(&args.common, &loaded.config, &books, targets)?, 0),
+        false => {
+            let mut standing = Standing::look(&args.common, &loaded, None, NIGHT)?;
+            let now = standing.needs();
+            let _lock = if args.dry_run { None } else { Some(books.lock()?) };
+            let one = |(name, keys): (&str, &NotifyKeys)| tell(&books, name, keys, &now, args.dry_run);
+            let told = targets.into_iter().map(one).collect::<Result<Vec<_>>>()?;
+            let code = standing.code();
+            nothing_seen = standing.faults.pop().filter(|_| standing.boards.is_empty());
+            (told, code)
+        }
+    };
+    let exit = code.max(u8::from(told.iter().any(Told::is_failed)));
+    show(args, version, &told, exit)?;
+    // That no board is found is told to the targets, too, once it has lasted.
+    nothing_seen.map_or(Ok(exit), Err)
+}
+
+/// The targets asked for, in the order of their names.
+fn targets<'c>(config: &'c Config, only: &[String]) -> Result<Vec<(&'c str, &'c NotifyKeys)>> {
+    if config.notify.is_empty() {
+        return Err(Error::new(Kind::NoInput, "configuration", "no target to tell")
+            .hint("write a [notify.NAME] with a command or a URL into it"));
+    }
+    let known = || config.notify.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    if let Some(name) = only.iter().find(|name| !config.notify.contains_key(*name)) {
+        let what = format!("no target {:?} in the configuration", printable(name));
+        return Err(Error::new(Kind::Usage, "--target", what).hint(format!("there are: {}", known())));
+    }
+    let is_asked = |name: &&String| only.is_empty() || only.contains(name);
+    let asked = config.notify.iter().filter(|(name, _)| is_asked(name));
+    Ok(asked.map(|(name, keys)| (name.as_str(), keys)).collect())
+}
+
+/// Sends a test message to every target of the configuration.
+pub(super) fn test_all(common: &Common, config: &Config) -> Result<Vec<Told>> {
+    tested(common, config, &Books::of(Cache::place(&env).as_deref())?, targets(config, &[])?)
+}
+
+fn tested(
+    common: &Common,
+    config: &Config,
+    books: &Books,
+    targets: Vec<(&str, &NotifyKeys)>,
+) -> Result<Vec<Told>> {
+    let _lock = books.lock()?;
+    let here = Here::look(common, config)?;
+    let message = Message::test(&here.host.facts().hostname, here.now);
+    Ok(targets.into_iter().map(|(name, keys)| test(books, name, keys, &message)).collect())
+}
+
+fn test(books: &Books, target: &str, keys: &NotifyKeys, message: &Message) -> Told {
+    let outcome = deliver::send(keys, message, &env);
+    // What waited for its next try need not wait any longer.
+    if outcome == Outcome::Accepted
+        && let Ok(mut book) = books.read(target)
+        && book.failing().is_some()
+    {
+        book.reached();
+        let _ = books.write(target, &book);
+    }
+    Told { target: target.to_owned(), did: Did::of(Box::new(message.clone()), outcome) }
+}
+
+fn tell(books: &Books, target: &str, keys: &NotifyKeys, now: &Now, is_dry: bool) -> Result<Told> {
+    let told = |did| Ok(Told { target: target.to_owned(), did });
+    let before = match books.read(target) {
+        Ok(book) => book,
+        Err(why) => {
+            complain(&format!("{why}; what was told before is told again"));
+            Book::default()
+        }
+    };
+    let mut book = before.clone();
+    book.observe(now);
+    let message = match book.decide(now, keys) {
+        Decision::Send(message) if is_dry => return told(Did::WouldSend(message)),
+        Decision::Send(message) => message,
+        other => {
+            if !is_dry && book != before {
+                books.write(target, &book)?;
+            }
+            return told(match other {
+                Decision::Wait { until, why } => Did::Waits { until, why },
+                _ => Did::Quiet,
+            });
+        }
+    };
+    let observed = book.clone();
+    book.sending(&message);
+    // A pass that is killed from here on leaves behind that the message may have arrived.
+    books.write(target, &book)?;
+    let outcome = deliver::send(keys, &message, &env);
+    book.sent(&message, outcome.clone(), &observed, now.now);
+    books.write(target, &book)?;
+    told(Did::of(message, outcome))
+}
+
+fn show(args: &NotifyArgs, version: &str, told: &[Told], exit: u8) -> Result<()> {
+    let common = &args.common;
+    told.iter().for_each(Told::complain);
+    if common.json {
+        let whole = json!({
+            "schema": SCHEMA, "version": version, "targets": told.iter().map(Told::json).collect::<Vec<_>>(), "exit": exit,
+        });
+        return print_json(&whole).map(|_| ());
+    }
+    if common.quiet {
+        return Ok(());
+    }
+    let lines = told.iter().filter_map(|t| t.line(common.verbose)).collect::<String>();
+    print(&redact(&lines)).map(|_| ())
+}
+
+impl Told {
+    /// Whether nothing, or perhaps nothing, arrived.
+    pub(super) fn is_failed(&self) -> bool {
+        matches!(self.did, Did::Failed { .. })
+    }
+
+    /// Says on stderr why nothing arrived, if so.
+    pub(super) fn complain(&self) {
+        if let Did::Failed { why, is_lost, .. } = &self.did {
+            let lost = if *is_lost { "; it may have arrived" } else { "" };
+            complain(&format!("{}: {why}{lost}", self.target));
+        }
+    }
+
+    /// What is said of it on stdout.
+    pub(super) fn line(&self, verbose: bool) -> Option<String> {
+        let target = &self.target;
+        match &self.did {
+            Did::Quiet => verbose.then(|| format!("{target}: nothing to tell\n")),
+            Did::Waits { until, why } => {
+                verbose.then(|| printable(&format!("{target}: waits until {until}: {why}")) + "\n")
+            }
+            Did::WouldSend(message) => {
+                let text = message.text.lines().map(|line| format!("    {}\n", printable(line)));
+                let text = text.collect::<String>();
+                Some(format!("{target}: would send: {}\n{text}", printable(&message.title)))
+            }
+            Did::Sent(message) => Some(format!("{target}: sent: {}\n", printable(&message.title))),
+            Did::Failed { .. } => None,
+        }
+    }
+
+    /// The same as JSON.
+    pub(super) fn json(&self) -> Value {
+        let target = &self.target;
+        match &self.did {
+            Did::Quiet => json!({"target": target, "did": "nothing"}),
+            Did::Waits { until, why } => {
+                json!({"target": target, "did": "waited", "until": until, "why": why})
+            }
+            Did::WouldSend(message) => json!({"target": target, "did": "planned", "message": message}),
+            Did::Sent(message) => json!({"target": target, "did": "sent", "message": message}),
+            Did::Failed { message, why, is_lost } => json!({
+                "target": target, "did": "failed", "why": why, "lost": is_lost, "message": message,
+            }),
+        }
+    }
+}
+
+fn complain(what: &str) {
+    let _ = say(&mut std::io::stderr().lock(), '3', NAME, &redact(what));
+}

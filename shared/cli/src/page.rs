@@ -1,0 +1,119 @@
+//! `watchbill page`: the page for the morning, over all boards; and where any page is written to: whole or not at all, for nobody
+//! else to read, and in the place of nothing but a page.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::standing::{NIGHT, Standing};
+use super::{Common, env, print, print_json};
+use base::atomic_file::beside;
+use base::error::{Error, Kind, Result};
+use logs::cache::Cache;
+use ops::morning;
+use ops::needs::{Now, gauges};
+
+/// The schema of `--json`.
+const SCHEMA: &str = "watchbill.page/1";
+/// Its file in the folder of the state file.
+const FILE: &str = "watchbill.html";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What needs you comes first, with the command for each. Writes only the page, which only you can read. \
+                  A browser reloads it every minute. Exit code 1 if something could not be read; the page says what."
+)]
+pub(super) struct PageArgs {
+    /// Write the page to this file [default: watchbill.html in the state folder]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]
+    #[arg(long, value_name = "DIR")]
+    metrics: Option<PathBuf>,
+    /// Leave how much needs a person in this file (*.prom), for the textfile collector of node_exporter
+    #[arg(long, value_name = "FILE")]
+    needs: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+pub(super) fn run(args: &PageArgs, version: &str) -> Result<u8> {
+    let common = &args.common;
+    let nowhere = || {
+        Error::new(Kind::Usage, "FILE", "there is no state folder for the page")
+            .hint("name the file to write")
+    };
+    let file = args.file.clone().or_else(place).ok_or_else(nowhere)?;
+    let loaded = common.load()?;
+    let standing = Standing::look(common, &loaded, args.metrics.as_deref(), NIGHT)?;
+    let counted = args.needs.as_deref().map(|file| gauges::write(file, &standing.needs()));
+    let (now, code) = (make(&standing, &file, "")?, standing.code());
+    counted.transpose()?;
+    let said = morning::headline(&now);
+    if common.json {
+        print_json(&json!({
+            "schema": SCHEMA, "version": version, "now": now.now, "file": file, "said": said, "needs": now.needs.len(),
+            "exit": code,
+        }))?;
+    } else if !common.quiet {
+        print(&format!("{}: {said}\n", ops::report::printable(&file.display().to_string())))?;
+    }
+    Ok(code)
+}
+
+/// Where the page is, unless told otherwise.
+pub(super) fn place() -> Option<PathBuf> {
+    Cache::place(&env)?.parent().map(|state| state.join(FILE))
+}
+
+/// Writes the page of what was seen, and gives what needs a person. `flag`: what named the file.
+pub(super) fn make(standing: &Standing, file: &Path, flag: &str) -> Result<Now> {
+    let now = standing.needs();
+    write(file, flag, &morning::page(&now, &standing.parts()))?;
+    Ok(now)
+}
+
+/// Writes the page beside its place first, so that nobody ever opens half of one. Only a page of before is replaced.
+pub(super) fn write(file: &Path, flag: &str, text: &str) -> Result<()> {
+    let at = format!("{flag}{}", file.display());
+    let wrong = |e: &std::io::Error| {
+        let kind = if e.kind() == std::io::ErrorKind::PermissionDenied { Kind::Permission } else { Kind::Io };
+        Error::new(kind, &at, e).hint("name a file in a folder you can write")
+    };
+    if let Some(why) = is_no_page(file) {
+        return Err(Error::new(Kind::Usage, &at, why).hint("name a file of its own for the page"));
+    }
+    // A link is somebody's way to say where the page is to be.
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let folder = real.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A timer's first page may come before anything else of ours. Boards are nobody else's business.
+    let is_new = !folder.exists();
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
+    if is_new {
+        let _ = writeln!(std::io::stderr(), "made the folder {}", folder.display());
+    }
+    let new = beside(folder, text, 0o600).map_err(|e| wrong(&e))?;
+    new.persist(&real).map_err(|e| wrong(&e.error))?;
+    Ok(())
+}
+
+/// Why a place is not one for a page, if so: whatever is there and is no page of ours would be lost.
+fn is_no_page(file: &Path) -> Option<&'static str> {
+    if file == Path::new("-") {
+        return Some("is not a file");
+    }
+    let meta = file.metadata().ok()?;
+    if meta.is_dir() {
+        return Some("is a folder");
+    }
+    if !meta.is_file() {
+        return Some("is not a plain file");
+    }
+    let mut begins = Vec::new();
+    let read = std::fs::File::open(file).and_then(|f| f.take(64).read_to_end(&mut begins));
+    let is_page = begins.is_empty() || begins.starts_with(b"<!doctype html>");
+    (read.is_err() || !is_page).then_some("holds something else than a page")
+}

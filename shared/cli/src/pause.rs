@@ -1,0 +1,145 @@
+//! `watchbill pause` and `watchbill unpause`: the red switch of a board.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Common, env, parse_time, print, print_json};
+use base::error::{Error, Kind, Result};
+use base::time::Time;
+use board::BoardId;
+use config::pause::{self, Pause};
+use config::quiet_hours::next_clock;
+use config::span;
+use ops::report::printable;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "watchbill.pause/1";
+/// Most characters of a reason that are kept.
+const MAX_REASON: usize = 300;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without --until or --for the pause lasts until `watchbill unpause`. Until then watchers exit with 75; \
+                        --dry-run still works. The pause is the file watchbill.pause beside the board: create or \
+                        remove it where this program cannot run."
+)]
+pub(super) struct PauseArgs {
+    /// End the pause at this time: HH:MM (next local), RFC 3339 or epoch seconds
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// End the pause after this long (90m, 12h)
+    #[arg(long = "for", value_name = "SPAN", conflicts_with = "until")]
+    lasting: Option<String>,
+    /// Record the reason for the pause
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct UnpauseArgs {
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
+    let common = &args.common;
+    let config = common.load()?.config;
+    let now = common.now.unwrap_or_else(Time::of_clock);
+    let pause = Pause {
+        until: end(args, now)?,
+        reason: args.reason.as_deref().map(|r| base::quote::inline(r, MAX_REASON)),
+        by: env("USER").or_else(|| env("LOGNAME")),
+        since: Some(now),
+    };
+    let mut said = Said::default();
+    for id in common.boards(&config)? {
+        let before = pause::in_force(&id.folder(), now);
+        pause.write(&id.folder()).map_err(|e| fault(&id, &e))?;
+        let was = before.map_or_else(String::new, |b| format!(" (was: {})", b.words(now)));
+        said.board(&id, Some(&pause), &format!("{}{was}", pause.words(now)));
+    }
+    said.print(common, now)
+}
+
+pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
+    let common = &args.common;
+    let config = common.load()?.config;
+    let now = common.now.unwrap_or_else(Time::of_clock);
+    let mut said = Said::default();
+    for id in common.boards(&config)? {
+        let Some(was) = pause::read(&id.folder()) else {
+            said.board(&id, None, "was not paused");
+            continue;
+        };
+        std::fs::remove_file(pause::place(&id.folder())).map_err(|e| fault(&id, &e))?;
+        said.board(&id, None, &format!("goes on (was: {})", was.words(now)));
+    }
+    said.print(common, now)
+}
+
+/// When it ends by itself.
+fn end(args: &PauseArgs, now: Time) -> Result<Option<Time>> {
+    let wrong = |text: &str, what: &str| {
+        let hint = "write HH:MM, 2026-11-22T06:00:00Z, epoch seconds, or --for 2h";
+        Err(Error::new(Kind::Usage, format!("--until {text}"), what).hint(hint))
+    };
+    if let Some(lasting) = &args.lasting {
+        let lasting = span::read(lasting).map_err(|why| {
+            Error::new(Kind::Usage, format!("--for {lasting}"), why).hint("write 90m or 12h")
+        })?;
+        if lasting.is_zero() {
+            return Err(Error::new(Kind::Usage, "--for 0s", "ends at once, so nothing would be paused")
+                .hint("write 90m or 12h, or `watchbill unpause` to end a pause"));
+        }
+        return Ok(Some(now.plus(span::seconds(lasting))));
+    }
+    let Some(text) = args.until.as_deref() else { return Ok(None) };
+    let Some(until) = next_clock(text, now).or_else(|| parse_time(text).ok()) else {
+        return wrong(text, "not a time");
+    };
+    if until <= now {
+        return wrong(text, "in the past");
+    }
+    Ok(Some(until))
+}
+
+fn fault(id: &BoardId, e: &std::io::Error) -> Error {
+    let place = pause::place(&id.folder());
+    match Kind::of_io(e) {
+        Kind::Permission => {
+            Error::new(Kind::Permission, place.display(), "cannot be written; nothing was changed")
+                .hint("run this as the user who owns the folder")
+        }
+        _ => Error::new(Kind::Io, place.display(), e)
+            .hint("the board is paused as long as anything has that name; make or remove it by hand"),
+    }
+}
+
+/// What became of each board.
+#[derive(Default)]
+struct Said {
+    lines: String,
+    boards: Vec<Value>,
+}
+
+impl Said {
+    fn board(&mut self, id: &BoardId, pause: Option<&Pause>, line: &str) {
+        let _ = writeln!(self.lines, "{}: {}", printable(&id.name()), printable(line));
+        self.boards.push(json!({
+            "board": id.name(), "path": id.path, "paused": pause.is_some(), "until": pause.and_then(|p| p.until),
+            "reason": pause.and_then(|p| p.reason.as_deref()), "by": pause.and_then(|p| p.by.as_deref()),
+        }));
+    }
+
+    fn print(self, common: &Common, now: Time) -> Result<u8> {
+        if common.json {
+            let whole = json!({"schema": SCHEMA, "now": now, "boards": self.boards});
+            return print_json(&whole);
+        }
+        if common.quiet { Ok(0) } else { print(&self.lines) }
+    }
+}

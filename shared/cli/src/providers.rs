@@ -1,0 +1,295 @@
+//! `watchbill providers`: who works with which provider, how each stands, and what waits for it. Looking only.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Common, Here, env, print, print_json};
+use base::error::Result;
+use base::time::{Time, words};
+use board::{self, Mode, Status};
+use card::is_card;
+use logs::cache::Cache;
+use logs::provider::Id;
+use logs::provider::ledger::{Entry, RETRIED, State};
+use ops::pass;
+use ops::report::printable;
+use policy::authorship::our_hold;
+use policy::routing::facts::{self, About, Routing};
+use policy::routing::router::Router;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "watchbill.providers/1";
+
+#[derive(Debug, Args)]
+pub(super) struct ProvidersArgs {
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+/// One provider, or one profile's own key.
+struct Row {
+    id: Id,
+    state: State,
+    entry: Option<Entry>,
+    profiles: Vec<String>,
+    held: usize,
+    on_way: usize,
+    /// The task that tries it after its hold.
+    probing: Option<String>,
+}
+
+/// Everything the boards of one Hermes root show together.
+#[derive(Default)]
+struct Seen {
+    routing: Routing,
+    /// Assignees of tasks that we hold, each as often as it holds one.
+    held: BTreeMap<String, usize>,
+}
+
+pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
+    let common = &args.common;
+    let config = common.load()?.config;
+    let here = Here::look(common, &config)?;
+    let pass = here.pass("providers", None, true);
+    let mut cache = Cache::open(Cache::place(&env));
+    let mut tools = here.tools(&pass, &config, &mut cache, false);
+    let mut roots: BTreeMap<Option<PathBuf>, Seen> = BTreeMap::new();
+    for id in common.boards(&config)? {
+        let root = id.root.clone().map(|root| root.canonicalize().unwrap_or(root));
+        let seen = roots.entry(root).or_default();
+        let mut board = board::open(&id, Mode::Look, config.board.busy_timeout)?;
+        pass::look::around(&mut *board, &mut tools, |world, pass| {
+            let rows = world.board.glance(&Status::OPEN)?;
+            let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !is_card(t));
+            let waits: Vec<String> = waits.map(|t| t.id.clone()).collect();
+            let waiting = world.board.look(&waits)?;
+            for d in waiting.iter().filter(|d| our_hold(d).is_some()) {
+                *seen.held.entry(d.task.assignee.clone().unwrap_or_default()).or_default() += 1;
+            }
+            let known = (world.runtime)().profiles;
+            let about =
+                About { rows: &rows, details: waiting.iter().collect(), known: &known, clock_given: true };
+            let routing = facts::observe(world, &about, pass.now)?;
+            seen.routing.profiles.extend(routing.profiles);
+            seen.routing.sightings.extend(routing.sightings);
+            // The last board knows what all before it left for the others.
+            (seen.routing.others, seen.routing.sent) = (routing.others, routing.sent);
+            seen.routing.quiet_until = routing.quiet_until;
+            Ok(())
+        })?;
+    }
+    let of_root = |seen: &Seen| rows(seen, &Router::new(&seen.routing, &config, here.now, &[], Vec::new()));
+    let rows: Vec<Row> = roots.values().flat_map(of_root).collect();
+    let quiet = roots.values().find_map(|seen| seen.routing.quiet_until);
+    if common.json {
+        let all: Vec<Value> = rows.iter().map(|r| whole(r, here.now)).collect();
+        let report = json!({
+            "schema": SCHEMA, "now": here.now, "quiet_until": quiet, "providers": all,
+        });
+        return print_json(&report);
+    }
+    if common.quiet {
+        return Ok(0);
+    }
+    let quiet = quiet.map_or_else(String::new, |q| {
+        format!("Quiet hours until {}: nothing resumes by itself.\n", q.local_minute())
+    });
+    print(&(table(&rows, here.now) + &quiet))
+}
+
+/// One row for each provider that somebody works with or that was in trouble, and one for each key that was refused.
+fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for p in seen.routing.profiles.values() {
+        let id = p.id();
+        let held = seen.held.get(&p.name).copied().unwrap_or(0);
+        match rows.iter_mut().find(|r| r.id.is_same(&id) || (!id.is_known() && !r.id.is_known())) {
+            Some(row) => {
+                row.profiles.push(p.name.clone());
+                row.held += held;
+            }
+            None => rows.push(Row {
+                id,
+                state: State::Healthy,
+                entry: None,
+                profiles: vec![p.name.clone()],
+                held,
+                on_way: 0,
+                probing: None,
+            }),
+        }
+    }
+    for entry in router.entries() {
+        let state = router.state_of(entry);
+        let row = rows.iter_mut().find(|r| entry.profile.is_none() && r.id.is_same(&entry.id));
+        match row {
+            Some(row) => (row.state, row.entry) = (state, Some(entry.clone())),
+            None => rows.push(Row {
+                id: entry.id.clone(),
+                state,
+                entry: Some(entry.clone()),
+                profiles: entry.profile.clone().into_iter().collect(),
+                held: 0,
+                on_way: 0,
+                probing: None,
+            }),
+        }
+    }
+    for row in &mut rows {
+        row.on_way = router.on_way(&row.id);
+        let probed = row.entry.as_ref().filter(|_| row.state == State::HalfOpen);
+        row.probing = probed.and_then(|e| router.probing(&row.id, e)).map(str::to_owned);
+    }
+    rows
+}
+
+fn whole(r: &Row, now: Time) -> Value {
+    let e = r.entry.as_ref();
+    let held = r.state.is_held();
+    json!({
+        "name": r.id.name, "host": r.id.host, "state": r.state.as_str(), "profiles": r.profiles,
+        "credential_of": e.and_then(|e| e.profile.as_deref()),
+        "cause": e.map(|e| e.cause), "since": e.map(|e| e.since), "until": e.filter(|_| held).map(|e| e.until),
+        "refusals": e.map_or(0, |e| e.strikes), "task": e.map(|e| e.task.as_str()),
+        "recovered": e.and_then(|e| e.good), "next_probe": next_probe(r, now),
+        "held": r.held, "on_the_way": r.on_way, "probing": r.probing,
+    })
+}
+
+/// When the next task tries it: at the end of the hold; at once where that is over and no task tries it already.
+fn next_probe(r: &Row, now: Time) -> Option<Time> {
+    let entry = r.entry.as_ref()?;
+    match r.state {
+        State::Healthy | State::GivenUp => None,
+        State::HalfOpen => r.probing.is_none().then_some(now),
+        _ => Some(entry.until),
+    }
+}
+
+fn table(rows: &[Row], now: Time) -> String {
+    if rows.is_empty() {
+        return "no profile names a provider\n".into();
+    }
+    let head = ["provider", "state", "until", "held", "profiles", "why"].map(str::to_owned);
+    let mut cells: Vec<[String; 6]> = vec![head];
+    for r in rows {
+        let e = r.entry.as_ref();
+        let until =
+            e.filter(|_| r.state.is_held() && r.state != State::GivenUp).map(|e| e.until.local_minute());
+        let why = match (e, r.state) {
+            (None, _) => String::new(),
+            (Some(e), State::Healthy) => {
+                format!("{} is over since {}", e.cause, words(e.good.map_or(0, |g| now.since(g))))
+            }
+            (Some(e), State::HalfOpen) => {
+                let by = r.probing.as_deref().unwrap_or("the next task");
+                format!("after {}: {by} probes it", e.cause)
+            }
+            (Some(e), _) => {
+                let times = if e.strikes == 1 { "once".to_owned() } else { format!("{} times", e.strikes) };
+                let again = match r.state {
+                    State::CredentialBroken => format!("; {RETRIED}"),
+                    _ => String::new(),
+                };
+                let since = words(now.since(e.since));
+                format!("{} since {since}, refused {times}, seen on {}{again}", e.cause, e.task)
+            }
+        };
+        let name = match e.and_then(|e| e.profile.as_ref()) {
+            Some(profile) => format!("key of {profile}"),
+            None => r.id.to_string(),
+        };
+        cells.push([
+            printable(&name),
+            r.state.label().to_owned(),
+            until.unwrap_or_else(|| "-".into()),
+            r.held.to_string(),
+            printable(&r.profiles.join(", ")),
+            printable(&why),
+        ]);
+    }
+    let wide = |i: usize| cells.iter().map(|c| c[i].chars().count()).max().unwrap_or(0);
+    let w = [wide(0), wide(1), wide(2), wide(3), wide(4)];
+    let mut out = String::new();
+    for [a, b, c, d, e, f] in &cells {
+        let line = format!("{a:0$}  {b:1$}  {c:2$}  {d:>3$}  {e:4$}  {f}", w[0], w[1], w[2], w[3], w[4]);
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::cause::Cause;
+    use logs::provider::Profile;
+
+    fn profile(name: &str, host: &str) -> (String, Profile) {
+        let p = Profile { name: name.into(), endpoint: Some(host.into()), ..Profile::default() };
+        (name.to_owned(), p)
+    }
+
+    #[test]
+    fn two_names_of_one_endpoint_are_one_row() {
+        let mut seen = Seen::default();
+        seen.routing.profiles.extend([profile("luna", "a"), profile("mira", "a"), profile("sol", "b")]);
+        seen.held.insert("mira".into(), 3);
+        let config = config::Config::default();
+        let router = Router::new(&seen.routing, &config, Time(0), &[], Vec::new());
+        let all = rows(&seen, &router);
+        assert_eq!(all.len(), 2);
+        assert_eq!((all[0].profiles.join(" "), all[0].held), ("luna mira".to_owned(), 3));
+        let text = table(&all, Time(0));
+        assert_eq!(text.lines().nth(1), Some("a         healthy  -         3  luna, mira"));
+    }
+
+    #[test]
+    fn what_is_held_says_until_when_and_why() {
+        let entry = Entry {
+            id: Id::new(None, Some("a")),
+            profile: None,
+            cause: Cause::Quota,
+            since: Time(1_000),
+            bad: Time(1_000),
+            until: Time(4_600),
+            strikes: 2,
+            task: "t_00000001".into(),
+            good: None,
+        };
+        let row = |state| Row {
+            id: entry.id.clone(),
+            state,
+            entry: Some(entry.clone()),
+            profiles: vec!["luna".into()],
+            held: 1,
+            on_way: 0,
+            probing: None,
+        };
+        let held = whole(&row(State::OutOfQuota), Time(1_060));
+        assert_eq!((&held["state"], &held["until"]), (&json!("out_of_quota"), &json!(Time(4_600))));
+        assert_eq!(held["next_probe"], json!(Time(4_600)));
+        let said = table(&[row(State::OutOfQuota)], Time(1_060));
+        assert!(said.contains("quota since 1m, refused 2 times, seen on t_00000001"), "{said}");
+        assert!(whole(&row(State::GivenUp), Time(1_060))["next_probe"].is_null());
+        let probed = |by: Option<&str>| Row { probing: by.map(str::to_owned), ..row(State::HalfOpen) };
+        assert_eq!(whole(&probed(None), Time(5_000))["next_probe"], json!(Time(5_000)));
+        let said = table(&[probed(None)], Time(5_000));
+        assert!(
+            said.contains("trying again") && said.contains("after quota: the next task probes it"),
+            "{said}"
+        );
+        assert_eq!(
+            whole(&probed(None), Time(5_000))["state"],
+            json!("half_open"),
+            "a program reads the other word"
+        );
+        let tried = whole(&probed(Some("t_00000002")), Time(5_000));
+        assert_eq!((&tried["probing"], &tried["next_probe"]), (&json!("t_00000002"), &Value::Null));
+        let said = table(&[probed(Some("t_00000002"))], Time(5_000));
+        assert!(said.contains("after quota: t_00000002 probes it"), "{said}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The look that `status`, `check` and `page` take at everything: the watchers, every board, and what each task needs.
+
+use std::path::{Path, PathBuf};
+
+use super::doctor::look::{self, Eyes};
+use super::{Common, Here, env, why};
+use ::page::Overview;
+use base::error::{Error, Kind, Result};
+use base::time::Time;
+use config::Loaded;
+use logs::cache::Cache;
+use ops::doctor::{self, Finding, StartersSeen};
+use ops::explain::Summary;
+use ops::morning::Part;
+use ops::needs::{self, BoardNow, Now};
+use ops::pass::damage::When;
+
+/// How many seconds are looked back unless told: a night.
+pub(super) const NIGHT: i64 = 12 * 3_600;
+
+/// What was seen. One thing that cannot be looked at hides no other.
+pub(super) struct Standing {
+    pub(super) now: Time,
+    /// From when on finished and healed tasks are counted.
+    pub(super) since: Time,
+    host: String,
+    /// Of the watchers. Those that are overdue are counted beside.
+    pub(super) machine: Vec<Finding>,
+    pub(super) overdue: usize,
+    pub(super) boards: Vec<OneBoard>,
+    /// What kept boards from being found or looked at.
+    pub(super) faults: Vec<Error>,
+}
+
+/// One board.
+pub(super) struct OneBoard {
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+    pub(super) findings: Vec<Finding>,
+    /// How many tasks are open; 0 where it cannot be read, which is one of the findings.
+    pub(super) open: usize,
+    /// What its tasks need, or why they could not be looked at.
+    pub(super) summary: Result<Summary>,
+    /// What `budget-check` sees of it.
+    overview: Option<Overview>,
+}
+
+impl Standing {
+    /// Looks. `span`: how many seconds back finished and healed tasks are counted. `metrics`: where the watchers leave their files.
+    ///
+    /// # Errors
+    /// This machine cannot be looked at. What is wrong with boards is among what was seen.
+    pub(super) fn look(
+        common: &Common,
+        loaded: &Loaded,
+        metrics: Option<&Path>,
+        span: i64,
+    ) -> Result<Standing> {
+        let config = &loaded.config;
+        let here = Here::look(common, config)?;
+        let lens = why::lens(common, &here, loaded);
+        let pass = here.pass("watchbill", None, true);
+        let place = Cache::place(&env);
+        let mut cache = Cache::open(place.clone());
+        let mut tools = here.tools(&pass, config, &mut cache, false);
+        let state = place.as_deref().and_then(Path::parent);
+        let eyes = Eyes::new(state, metrics, common.root(config).as_deref());
+        let watchers = eyes.watchers(false, !config.notify.is_empty());
+        let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
+        let targets = look::targets(place.as_deref(), config);
+        let mut standing = Standing {
+            now: here.now,
+            since: here.now.plus(-span),
+            host: here.host.facts().hostname.clone(),
+            machine: doctor::watchers(&watchers, starters, here.now)
+                .into_iter()
+                .chain(doctor::targets(&targets, here.now))
+                .collect(),
+            overdue: watchers.iter().filter(|w| w.is_overdue(here.now)).count(),
+            boards: Vec::new(),
+            faults: Vec::new(),
+        };
+        let ids = common.boards(config).unwrap_or_else(|e| {
+            standing.faults.push(e);
+            Vec::new()
+        });
+        for id in ids {
+            let seen = look::board(&id, &mut tools, When::Doubted);
+            let findings = doctor::board(&seen, config, here.now);
+            let open = seen.read.as_ref().map_or(0, |read| read.open);
+            // That a board cannot be read is one of the findings.
+            let read = seen.read.and_then(|_| {
+                lens.read(&id, standing.since).inspect_err(|e| standing.faults.push(e.clone()))
+            });
+            let (summary, overview) = match read {
+                Ok(mut read) => {
+                    let overview = read.overview.take();
+                    (Ok(Summary::of(read, standing.since, here.now)), overview)
+                }
+                Err(e) => (Err(e), None),
+            };
+            standing.boards.push(OneBoard {
+                name: id.name(),
+                path: id.path,
+                findings,
+                open,
+                summary,
+                overview,
+            });
+        }
+        Ok(standing)
+    }
+
+    /// What needs a person, with what is counted beside.
+    pub(super) fn needs(&self) -> Now {
+        let mut all = needs::of_findings(&self.machine, None);
+        let mut boards = Vec::new();
+        for board in &self.boards {
+            all.extend(needs::of_findings(&board.findings, Some(&board.name)));
+            let Ok(summary) = &board.summary else { continue };
+            all.extend(needs::of_tasks(summary));
+            boards.push(BoardNow::of(summary));
+        }
+        needs::sort(&mut all);
+        Now {
+            now: self.now,
+            since: self.since,
+            host: self.host.clone(),
+            needs: all,
+            boards,
+            unknown: self.faults.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// What was seen of each board, for the page.
+    pub(super) fn parts(&self) -> Vec<Part<'_>> {
+        let boards = self.boards.iter();
+        boards
+            .map(|b| Part { board: &b.name, summary: b.summary.as_ref().ok(), overview: b.overview.as_ref() })
+            .collect()
+    }
+
+    /// The exit code of a look: whether all of it could be seen.
+    pub(super) fn code(&self) -> u8 {
+        let is_whole = |b: &OneBoard| b.summary.as_ref().is_ok_and(|summary| summary.unknown.is_empty());
+        if self.faults.is_empty() && self.boards.iter().all(is_whole) { 0 } else { Kind::Partial.code() }
+    }
+}

@@ -1,0 +1,421 @@
+//! `watchbill timers`: has the watchers started by systemd or cron, says whether they are, and takes it away again.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::doctor::look::{Eyes, cron_runs, spawns};
+use super::{Common, env, print, print_json};
+use base::error::{Error, Kind, Result};
+use base::time::{Time, words};
+use board::{BoardId, discover};
+use config::Config;
+use logs::cache::Cache;
+use ops::doctor::WatcherSeen;
+use ops::report::{printable, say};
+use ops::timers::install::{self, Change};
+use ops::timers::shipped::{self, Wanted};
+use ops::timers::{self, By, NOTIFY, Owner, Places, ROUND, SESSIONS, Starter, WATCHED};
+
+/// The schema of `--json`.
+const SCHEMA: &str = "watchbill.timers/1";
+const NAME: &str = "watchbill timers";
+/// Where systemd keeps the state of system units (`StateDirectory=watchbill` of hardening.conf).
+const SYSTEM_STATE: &str = "/var/lib/watchbill";
+
+fn after_help() -> String {
+    let each = WATCHED.map(|w| format!("{} every {}", w.program, words(w.every))).join(", ");
+    format!(
+        "install starts `watchbill run` every {}, on the boards that it finds now: {each}. A second install changes nothing. \
+         remove deletes only what install wrote.\n\n\
+         Exit codes:\n  0   done, or nothing to do; status: all watchers are scheduled\n  1   you must run the printed commands, \
+         or a file exists that install did not write; status: a watcher is not scheduled\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  \
+         70  a bug in watchbill\n  74  disk or output failed\n  77  not permitted\n  78  bad configuration",
+        words(ROUND)
+    )
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = after_help())]
+pub(super) struct TimersArgs {
+    /// The action
+    pub(super) action: Action,
+    /// Schedule with this [default: the systemd that answers, of the machine for root, else of this user; else cron]
+    #[arg(long = "as", value_name = "WHO")]
+    pub(super) by: Option<As>,
+    /// Print what would be done, and change nothing
+    #[arg(short = 'n', long)]
+    pub(super) dry_run: bool,
+    /// Let the passes write their metrics files to this folder [default: metrics in the state folder]
+    #[arg(long, value_name = "DIR")]
+    pub(super) metrics: Option<PathBuf>,
+    /// Write the units to this folder, and print the commands to run
+    #[arg(long, value_name = "DIR")]
+    pub(super) unit_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Action {
+    /// Write and enable units or crontab lines
+    Install,
+    /// Show what starts each watcher, and when it last ran
+    Status,
+    /// Remove what install wrote
+    Remove,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum As {
+    /// The systemd of this user
+    User,
+    /// The systemd of the machine
+    System,
+    /// The crontab of this user
+    Cron,
+}
+
+impl From<As> for By {
+    fn from(who: As) -> By {
+        match who {
+            As::User => By::User,
+            As::System => By::System,
+            As::Cron => By::Cron,
+        }
+    }
+}
+
+pub(super) fn run(args: &TimersArgs) -> Result<u8> {
+    match args.action {
+        Action::Install => install(args),
+        Action::Status => status(args),
+        Action::Remove => remove(args),
+    }
+}
+
+fn install(args: &TimersArgs) -> Result<u8> {
+    let config = args.common.load()?.config;
+    let plan = Plan::of(args, &config, !config.notify.is_empty())?;
+    let code = carry_out(args, plan.by, &plan.changes)?;
+    plan.warn();
+    Ok(code)
+}
+
+/// What installing changes.
+pub(super) struct Plan {
+    /// Who starts the watchers then.
+    pub(super) by: By,
+    /// What is to be changed; nothing where all is in place.
+    pub(super) changes: Vec<Change>,
+    folder: Option<PathBuf>,
+    wanted: Wanted,
+}
+
+impl Plan {
+    /// `notify`: there are people to be told.
+    pub(super) fn of(args: &TimersArgs, config: &Config, notify: bool) -> Result<Plan> {
+        let by = args.by.map_or_else(choose, |by| Ok(by.into()))?;
+        let wanted = wanted(args, by, config, notify)?;
+        let folder = folder(args, by)?;
+        let changes = install::install(by, folder.as_deref(), &wanted)?;
+        Ok(Plan { by, changes, folder, wanted })
+    }
+
+    /// The user who runs what is installed, where that is another one than this.
+    pub(super) fn user(&self) -> Option<u32> {
+        self.wanted.user.filter(|_| self.by == By::System)
+    }
+
+    /// Whether what was installed is started: there is no cron without its daemon.
+    pub(super) fn is_started(&self) -> bool {
+        self.by != By::Cron || cron_runs() != Some(false)
+    }
+
+    /// Says what else starts the same programs, and that cron is not there to start them.
+    pub(super) fn warn(&self) {
+        let Plan { by, folder, wanted, .. } = self;
+        if !self.is_started() {
+            let what = "no cron daemon runs here: nothing is started until one does";
+            let _ = say(&mut std::io::stderr().lock(), '4', NAME, what);
+        }
+        let others = timers::look(&Places::of(&env), &Owner::of(wanted.root.as_deref()));
+        // What we wrote ourselves, and what is of another user, does the work once.
+        let ours = |s: &Starter| {
+            let names = shipped::timers(wanted);
+            let is_written =
+                |f: &PathBuf| names.iter().any(|name| f.join(name).display().to_string() == s.place);
+            let in_crontab = s.round || [SESSIONS.program, NOTIFY.program].contains(&s.program);
+            s.by == *by && folder.as_ref().map_or(in_crontab, is_written)
+        };
+        let is_double = |s: &&Starter| !ours(s) && s.is_on != Some(false) && s.other_user.is_none();
+        let mut doubles: Vec<(&str, Vec<&str>)> = Vec::new();
+        for s in others.iter().filter(is_double) {
+            match doubles.iter_mut().find(|(place, _)| *place == s.place) {
+                Some((_, programs)) => programs.push(s.program),
+                None => doubles.push((&s.place, vec![s.program])),
+            }
+        }
+        for (place, programs) in doubles {
+            let is = if programs.len() == 1 { "is" } else { "are" };
+            let programs = programs.join(", ");
+            let what = format!(
+                "{programs} {is} started by {place} as well; take that away, or each pass is done twice"
+            );
+            let _ = say(&mut std::io::stderr().lock(), '4', NAME, &what);
+        }
+    }
+}
+
+fn remove(args: &TimersArgs) -> Result<u8> {
+    let one = |by: By| -> Result<(By, Vec<Change>)> {
+        let folder = folder(args, by)?;
+        Ok((by, install::remove(by, folder.as_deref())?))
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    let all = match args.by {
+        Some(by) => vec![one(by.into())?],
+        // Where there is no cron there is nothing of ours in it. Units of the machine are root's to remove.
+        None => [By::User, By::System, By::Cron]
+            .into_iter()
+            .filter(|by| *by != By::System || is_root || args.unit_dir.is_some())
+            .filter_map(|by| one(by).ok())
+            .collect(),
+    };
+    let mut some: Vec<_> = all.into_iter().filter(|(_, changes)| !changes.is_empty()).collect();
+    if some.is_empty() {
+        some.push((args.by.map_or(By::User, By::from), Vec::new()));
+    }
+    let codes = some.iter().map(|(by, changes)| carry_out(args, *by, changes)).collect::<Result<Vec<_>>>()?;
+    Ok(codes.into_iter().max().unwrap_or(0))
+}
+
+/// Does it, or says what would be done; 1 where commands are left to be run by hand.
+fn carry_out(args: &TimersArgs, by: By, changes: &[Change]) -> Result<u8> {
+    let common = &args.common;
+    let done = Done::of(args, by, changes)?;
+    if common.json {
+        let whole = json!({
+            "schema": SCHEMA, "as": by, "dry_run": args.dry_run, "changes": changes, "left": done.left, "why": done.why,
+            "exit": done.code(),
+        });
+        print_json(&whole)?;
+        return Ok(done.code());
+    }
+    print(&done.text(args, changes))?;
+    Ok(done.code())
+}
+
+/// What became of changes.
+#[derive(Default)]
+pub(super) struct Done {
+    /// Commands that are still to be run by hand.
+    pub(super) left: Vec<String>,
+    /// Why they are.
+    pub(super) why: Option<String>,
+}
+
+impl Done {
+    /// Carries them out, but for a dry run.
+    pub(super) fn of(args: &TimersArgs, by: By, changes: &[Change]) -> Result<Done> {
+        if args.dry_run {
+            return Ok(Done::default());
+        }
+        let runs = changes.iter().any(|c| matches!(c, Change::Run { .. }));
+        let is_there = args.unit_dir.is_none() && runs && install::answers(by);
+        let (left, why) = install::carry_out(changes, is_there)?;
+        Ok(Done { left, why })
+    }
+
+    /// 1 where commands are left.
+    pub(super) fn code(&self) -> u8 {
+        u8::from(!self.left.is_empty())
+    }
+
+    /// What was done or would be, line by line, and what is left.
+    pub(super) fn text(&self, args: &TimersArgs, changes: &[Change]) -> String {
+        let (common, left) = (&args.common, &self.left);
+        let mut out = String::new();
+        let is_left = |c: &Change| matches!(c, Change::Run { command } if left.iter().any(|l| l.contains(&command.join(" "))));
+        for change in changes.iter().filter(|c| !is_left(c) && !common.quiet) {
+            let said = if args.dry_run { format!("would {change}") } else { change.done() };
+            // Writing to a text never fails.
+            let _ = writeln!(out, "{}", printable(&said));
+            if let Change::Write { text, .. } | Change::Crontab { text } = change
+                && (common.verbose || args.dry_run)
+            {
+                out.extend(text.lines().map(|line| format!("    {}\n", printable(line))));
+            }
+        }
+        if changes.is_empty() && !common.quiet {
+            out.push_str("nothing to do\n");
+        }
+        if !left.is_empty() {
+            let why = self.why.as_deref().unwrap_or("systemd does not answer here");
+            let gap = if common.quiet { "" } else { "\n" };
+            let _ = writeln!(out, "{gap}{}. Still to be run:\n", printable(why));
+            out.extend(left.iter().map(|command| format!("    {command}\n")));
+        }
+        out
+    }
+}
+
+/// Whoever can start something here.
+fn choose() -> Result<By> {
+    let systemd = if rustix::process::geteuid().is_root() { By::System } else { By::User };
+    if install::answers(systemd) {
+        return Ok(systemd);
+    }
+    install::present().map(|_| By::Cron).map_err(|e| {
+        Error::new(Kind::NoInput, "systemd, cron", format!("neither answers here ({e})"))
+            .hint("--as user, system or cron writes what they need all the same")
+    })
+}
+
+fn folder(args: &TimersArgs, by: By) -> Result<Option<PathBuf>> {
+    if by == By::Cron {
+        return Ok(None);
+    }
+    let nowhere = || {
+        Error::new(Kind::Usage, "--as user", "neither XDG_CONFIG_HOME nor HOME is set")
+            .hint("name --unit-dir")
+    };
+    args.unit_dir.clone().or_else(|| shipped::folder(by, &env)).map(Some).ok_or_else(nowhere)
+}
+
+/// What is so here and now: a timer has next to nothing of this environment, so it is pinned.
+fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wanted> {
+    let common = &args.common;
+    // A timer that watches nothing would fail every two minutes; better now.
+    let ids = common.boards(config)?;
+    let program = std::env::current_exe().map_err(|e| Error::io("this executable", &e))?;
+    if program.to_string_lossy().ends_with(" (deleted)") {
+        return Err(
+            Error::new(Kind::NoInput, program.display(), "was replaced while it runs").hint("start it again")
+        );
+    }
+    let whole =
+        |path: &Path| std::path::absolute(path).map_err(|e| Error::new(Kind::Usage, path.display(), e));
+    let text = |path: &Path| whole(path).map(|p| p.display().to_string());
+    let mut boards = Vec::new();
+    for db in &common.db {
+        boards.extend(["--db".to_owned(), text(db)?]);
+    }
+    for slug in &common.board {
+        boards.extend(["--board".to_owned(), slug.clone()]);
+    }
+    let given = common.hermes_root.as_deref().or(config.board.hermes_root.as_deref());
+    if boards.is_empty() && given.is_none() {
+        // As Hermes itself reads them, the first one first; see discover.
+        let pinned = [("HERMES_KANBAN_DB", "--db"), ("HERMES_KANBAN_BOARD", "--board")];
+        if let Some((flag, value)) = pinned.iter().find_map(|(name, flag)| Some((*flag, env(name)?))) {
+            boards.extend([flag.to_owned(), if flag == "--db" { text(Path::new(&value))? } else { value }]);
+        }
+    }
+    let state = match by {
+        By::System => PathBuf::from(SYSTEM_STATE),
+        By::User | By::Cron => {
+            let place = Cache::place(&env).and_then(|p| p.parent().map(Path::to_path_buf));
+            place.ok_or_else(|| Error::new(Kind::Usage, "state", "neither XDG_STATE_HOME nor HOME is set"))?
+        }
+    };
+    let named = args.metrics.as_deref().map(whole).transpose()?;
+    let mut variables = Vec::new();
+    if let Some(file) = &common.config {
+        variables.push(("WATCHBILL_CONFIG", text(file)?));
+    }
+    if by != By::System {
+        let xdg = ["XDG_CONFIG_HOME", "XDG_STATE_HOME"];
+        variables.extend(xdg.into_iter().filter_map(|name| Some((name, env(name)?))));
+    }
+    let root = discover::root(given, &env).map(|root| whole(&root)).transpose()?;
+    use std::os::unix::fs::MetadataExt;
+    let now = common.now.unwrap_or_else(Time::of_clock);
+    let with_sessions = ids.iter().filter(|id| spawns(id, config, now)).map(named_board);
+    let sessions = with_sessions.collect::<Vec<_>>();
+    let owner = ids.first().and_then(|id| id.path.metadata().ok()).map(|m| m.uid());
+    let mut writable: Vec<PathBuf> = ids.iter().map(|id| whole(&id.folder())).collect::<Result<_>>()?;
+    writable.extend(named.clone());
+    writable.dedup();
+    let wanted = Wanted {
+        program,
+        root,
+        metrics: named.unwrap_or_else(|| state.join("metrics")),
+        state,
+        variables,
+        boards,
+        sessions,
+        notify,
+        // Who owns the board runs the workers.
+        user: owner.filter(|uid| *uid != 0),
+        writable,
+    };
+    wanted.check()?;
+    Ok(wanted)
+}
+
+/// The flag that names one board to a program that works on one.
+fn named_board(id: &BoardId) -> [String; 2] {
+    match &id.slug {
+        Some(slug) => ["--board".into(), slug.clone()],
+        None => ["--db".into(), id.file()],
+    }
+}
+
+fn status(args: &TimersArgs) -> Result<u8> {
+    let common = &args.common;
+    let now = common.now.unwrap_or_else(Time::of_clock);
+    let place = Cache::place(&env);
+    let config = common.load()?.config;
+    let state = place.as_deref().and_then(Path::parent);
+    let eyes = Eyes::new(state, args.metrics.as_deref(), common.root(&config).as_deref());
+    let spawns = common.boards(&config).is_ok_and(|ids| ids.iter().any(|id| spawns(id, &config, now)));
+    let all = eyes.watchers(spawns, !config.notify.is_empty());
+    let stops = eyes.lingers() == Some(false) && all.iter().any(|w| w.is_started_by(By::User));
+    let is_well = |w: &WatcherSeen| w.is_started() && !w.is_overdue(now) && !w.is_failing();
+    let code = u8::from(stops || all.iter().any(|w| w.watched.is_needed && !is_well(w)));
+    if common.json {
+        let one = |w: &WatcherSeen| {
+            json!({
+                "program": w.watched.program, "every": w.watched.every, "starters": w.starters, "last": w.last(),
+                "exit": w.exit(), "overdue": w.is_overdue(now),
+            })
+        };
+        let whole = json!({
+            "schema": SCHEMA, "now": now, "exit": code, "watchers": all.iter().map(one).collect::<Vec<_>>(),
+        });
+        print_json(&whole)?;
+    } else if !common.quiet {
+        let linger = "lingering is off: timers of a user stop when the last session ends; sudo loginctl enable-linger $USER\n";
+        let lines = all.iter().map(|w| line(w, now)).collect::<String>();
+        print(&format!("{lines}{}", if stops { linger } else { "" }))?;
+    }
+    Ok(code)
+}
+
+fn line(w: &WatcherSeen, now: Time) -> String {
+    let how = |s: &Starter| {
+        let state = match s.is_on {
+            Some(true) => "on",
+            Some(false) => "off",
+            None => "there",
+        };
+        let user = s.other_user.as_deref().map(|user| format!(" of another user ({user})"));
+        printable(&format!("{state}: {}{}", s.place, user.unwrap_or_default()))
+    };
+    let by = match w.starters.is_empty() {
+        true => "not scheduled".to_owned(),
+        false => w.starters.iter().map(how).collect::<Vec<_>>().join(", "),
+    };
+    let last = w.last().map_or_else(
+        || "no pass on record".to_owned(),
+        |at| {
+            let exit = w.exit().map_or_else(String::new, |exit| format!(", exit {exit}"));
+            let late = if w.is_overdue(now) { " (overdue)" } else { "" };
+            format!("last pass {} ago{late}{exit}", words(now.since(at)))
+        },
+    );
+    format!("{:20} every {:4} {by}; {last}\n", w.watched.program, words(w.watched.every))
+}

@@ -1,0 +1,91 @@
+//! What each target was told: one small file a target, beside the state file.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+
+use base::atomic_file::beside;
+use base::error::{Error, Kind, Result};
+use base::untrusted_file;
+use ops::doctor::TargetSeen;
+use ops::notify::Book;
+
+/// Their folder.
+pub(crate) struct Books(PathBuf);
+
+impl Books {
+    /// Beside the state file.
+    ///
+    /// # Errors
+    /// Nothing says where that is.
+    pub(crate) fn of(state: Option<&Path>) -> Result<Books> {
+        Books::beside(state).ok_or_else(|| {
+            Error::new(Kind::Usage, "state", "neither XDG_STATE_HOME nor HOME is set")
+                .hint("set one of them: what was told is written down there")
+        })
+    }
+
+    pub(crate) fn beside(state: Option<&Path>) -> Option<Books> {
+        Some(Books(state?.parent()?.join("notify")))
+    }
+
+    fn file(&self, target: &str) -> PathBuf {
+        self.0.join(format!("{target}.json"))
+    }
+
+    /// Keeps other passes from telling the same; the kernel lets go of it, however this pass ends.
+    ///
+    /// # Errors
+    /// `Busy` where another pass has it; the folder cannot be made or written.
+    pub(crate) fn lock(&self) -> Result<File> {
+        let place = self.0.join("lock");
+        let wrong = |e: &io::Error| Error::io(place.display(), e);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|e| wrong(&e))?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file =
+            rustix::fs::open(&place, flags, Mode::from_raw_mode(0o600)).map_err(|e| wrong(&e.into()))?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| Error::new(Kind::Busy, place.display(), "another pass is telling the targets"))?;
+        Ok(file.into())
+    }
+
+    /// What a target was told; an empty book where there is none.
+    ///
+    /// # Errors
+    /// In one phrase: it cannot be read, or is none of ours.
+    pub(crate) fn read(&self, target: &str) -> std::result::Result<Book, String> {
+        let file = self.file(target);
+        let wrong = |why: &str| format!("{}: {why}", file.display());
+        match untrusted_file::text(&file) {
+            Some(text) => Book::read(&text).map_err(|why| wrong(&why)),
+            None if file.symlink_metadata().is_err() => Ok(Book::default()),
+            None => Err(wrong("cannot be read")),
+        }
+    }
+
+    /// Writes it: whole, and on the disk before this returns.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write(&self, target: &str, book: &Book) -> Result<()> {
+        let file = self.file(target);
+        let wrong = |e: &io::Error| Error::io(file.display(), e);
+        let text = serde_json::to_string(book).map_err(|e| Error::new(Kind::Bug, file.display(), e))?;
+        let new = beside(&self.0, &text, 0o600).map_err(|e| wrong(&e))?;
+        new.as_file().sync_all().map_err(|e| wrong(&e))?;
+        new.persist(&file).map_err(|e| wrong(&e.error))?;
+        Ok(())
+    }
+
+    /// How it stands with these targets: the tries that failed, or why what was told cannot be read.
+    pub(crate) fn failing<'t>(&self, targets: impl IntoIterator<Item = &'t String>) -> Vec<TargetSeen> {
+        let one = |target: &'t String| TargetSeen {
+            name: target.clone(),
+            failing: self.read(target).map(|book| book.failing().cloned()),
+        };
+        targets.into_iter().map(one).collect()
+    }
+}

@@ -1,0 +1,203 @@
+//! `watchbill undo`: takes back what a watcher did, where the board still is as it left it.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::Args;
+
+use super::{Common, Here, env, watcher};
+use base::error::{Error, Kind, Result};
+use base::quote;
+use base::time::Time;
+use board::{Board, Detail, Step};
+use logs::cache::Cache;
+use ops::pass;
+use ops::undo::{self, Action, Word};
+use policy::Pass;
+use policy::authorship;
+
+/// What can be undone.
+const FORMS: &str =
+    "a pass looks like 20261121T031205Z-heal-7f3a, a task like t_1a2b3c4d; reports and events name both";
+/// Most characters of a reason that are kept.
+const MAX_REASON: usize = 200;
+/// Most events looked through for a pass.
+const MAX_EVENTS: u32 = 200_000;
+
+pub(super) const AFTER_HELP: &str = concat!(
+    "\
+Undoes the newest change of a task, or each change of a pass, if the task has not changed since. Deletes nothing: \
+comments and attempts stay, and a card that the watcher wrote is archived. Watchers skip the task until something else \
+changes it. Also works while the board is paused.
+
+Exit codes:
+  0   everything undone
+",
+    "  1   refused, with the reason: the task changed since, or there is nothing to undo
+  2   wrong usage
+  65  not a readable board, or a board that must not be written
+  66  no such board
+  70  a bug in watchbill
+  74  disk or output failed
+  75  the board is busy; try again
+  77  not permitted
+  78  bad configuration"
+);
+
+#[derive(Debug, Args)]
+pub(super) struct UndoArgs {
+    /// A pass (20261121T031205Z-heal-7f3a), or a task (t_1a2b3c4d)
+    #[arg(value_name = "PASS|TASK")]
+    what: String,
+    /// Print what would be undone, and change nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Record the reason in the task's history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+pub(super) fn run(args: &UndoArgs, version: &str) -> Result<u8> {
+    let common = &args.common;
+    if common.now.is_some() && !args.dry_run && common.db.is_empty() {
+        return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db")
+            .hint("add --dry-run to look only"));
+    }
+    let what = args.what.trim();
+    if what.is_empty() || what.contains(char::is_whitespace) {
+        return Err(Error::new(Kind::Usage, "PASS|TASK", "is neither a pass nor a task").hint(FORMS));
+    }
+    let config = common.load()?.config;
+    let here = Here::look(common, &config)?;
+    let pass = here.pass(undo::NAME, None, args.dry_run);
+    let mut cache = Cache::in_memory();
+    let mut tools = here.tools(&pass, &config, &mut cache, false);
+    let said = Word {
+        who: env("USER").or_else(|| env("LOGNAME")).map(|who| quote::inline(&who, 64)),
+        reason: args.reason.as_deref().map(|r| quote::inline(r, MAX_REASON)),
+    };
+    let asked = Asked { what, pass: &pass, said: &said, knows: Cell::new(false) };
+    let (mut boards, mut found) = (Vec::new(), 0);
+    for id in common.boards(&config)? {
+        let report = pass::by_hand(&id, &mut tools, |board| asked.steps(board));
+        found += report.steps.len() + usize::from(report.error.is_some());
+        boards.push(report);
+    }
+    if found == 0 {
+        return Err(asked.nothing());
+    }
+    watcher::show(&pass, version, &boards, None, common)
+}
+
+struct Asked<'a> {
+    what: &'a str,
+    pass: &'a Pass,
+    said: &'a Word,
+    /// Whether any board knows the task or the pass.
+    knows: Cell<bool>,
+}
+
+impl Asked<'_> {
+    fn is_task(&self) -> bool {
+        self.what.starts_with("t_")
+    }
+
+    /// What to do on one board, each with why it must not be done.
+    fn steps(&self, board: &mut dyn Board) -> Result<Vec<(Step, Option<String>)>> {
+        let ids = if self.is_task() { vec![self.what.to_owned()] } else { self.tasks(board)? };
+        let mut steps = Vec::new();
+        for d in board.look(&ids)? {
+            self.knows.set(true);
+            let Some((action, others)) = self.action(board, &d)? else { continue };
+            steps.push(match undo::step(&d, &action, &others, self.pass, self.said) {
+                Ok(step) => (step, None),
+                Err(why) => (undo::refused(&d.task.id, &action, self.said), Some(why)),
+            });
+        }
+        Ok(steps)
+    }
+
+    /// The action that is meant, with the tasks it names.
+    fn action(
+        &self,
+        board: &mut dyn Board,
+        d: &Detail,
+    ) -> Result<Option<(Action, BTreeMap<String, Detail>)>> {
+        for action in undo::actions(d) {
+            // Whoever made it takes it back, as long as nobody took it.
+            if undo::made_by(d, &action.pass) {
+                continue;
+            }
+            let meant = if self.is_task() { !action.is_undone } else { action.pass == self.what };
+            if !meant {
+                continue;
+            }
+            let named: Vec<String> = action.named.iter().cloned().collect();
+            let others: BTreeMap<String, Detail> =
+                board.look(&named)?.into_iter().map(|o| (o.task.id.clone(), o)).collect();
+            let makes = others.values().any(|o| undo::made_by(o, &action.pass));
+            if action.is_change() || makes {
+                return Ok(Some((action, others)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tasks that a pass did something to.
+    fn tasks(&self, board: &mut dyn Board) -> Result<Vec<String>> {
+        let since = begun(self.what).unwrap_or(Time(0));
+        let mut ids = BTreeSet::new();
+        for (task, e) in board.events(since, MAX_EVENTS)? {
+            let pass = e.trail().and_then(|t| t.get("pass")?.as_str());
+            if pass == Some(self.what) && authorship::is_ours(&e) {
+                ids.insert(task);
+            }
+        }
+        Ok(ids.into_iter().collect())
+    }
+
+    fn nothing(&self) -> Error {
+        let what = match (self.is_task(), self.knows.get()) {
+            (true, true) => "no watcher changed it in a way that is left to be undone",
+            (true, false) => "no such task on any of these boards",
+            (false, true) => "that pass changed nothing that could be undone",
+            (false, false) if begun(self.what).is_none() => {
+                let what =
+                    "looks neither like a task nor a pass, and no pass of that name left anything here";
+                return Error::new(Kind::Partial, self.what, what).hint(FORMS);
+            }
+            (false, false) => "no watcher's pass of that name left anything on these boards",
+        };
+        Error::new(Kind::Partial, self.what, what)
+    }
+}
+
+/// When a pass began, as its name says: `20261121T031205Z-...`.
+fn begun(pass: &str) -> Option<Time> {
+    let at = pass.get(..16).filter(|at| at.is_ascii())?;
+    let (day, clock) = (at.get(..8)?, at.get(9..15)?);
+    Time::parse(&format!(
+        "{}-{}-{}T{}:{}:{}Z",
+        &day[..4],
+        &day[4..6],
+        &day[6..],
+        &clock[..2],
+        &clock[2..4],
+        &clock[4..]
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_says_when_it_began() {
+        assert_eq!(begun("20270115T080000Z-heal-7f3a"), Some(Time(1_800_000_000)));
+        for none in ["p", "", "heal-20270115T080000Z", "2027é115T080000Z-x", "2027-01-15T08:00:00Z"] {
+            assert_eq!(begun(none), None, "{none}");
+        }
+    }
+}

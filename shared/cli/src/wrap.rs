@@ -1,0 +1,46 @@
+//! Lines that fit a terminal of 80 columns.
+
+/// Columns of a line.
+const WIDE: usize = 80;
+
+/// A sentence as lines that are indented like this, and two columns more behind the first. Its own indentation stays.
+pub(super) fn wrapped(indent: &str, sentence: &str) -> String {
+    if indent.chars().count() + sentence.chars().count() <= WIDE {
+        return format!("{}\n", format!("{indent}{sentence}").trim_end());
+    }
+    let own = sentence.len() - sentence.trim_start().len();
+    let mut line = format!("{indent}{}", &sentence[..own]);
+    let next = format!("{line}  ");
+    let (mut out, mut is_empty) = (String::new(), true);
+    for word in sentence.split_whitespace() {
+        let is_full = line.chars().count() + word.chars().count() + usize::from(!is_empty) > WIDE;
+        if is_full && !is_empty {
+            out.push_str(&line);
+            out.push('\n');
+            line.clone_from(&next);
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    format!("{out}{}\n", line.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_sentence_goes_over_several_lines_of_80_columns() {
+        let said = wrapped("  ", &format!("    $ {}", "word ".repeat(40)));
+        assert!(said.lines().count() == 3 && said.lines().all(|l| l.chars().count() <= WIDE), "{said}");
+        assert!(
+            said.starts_with("      $ word") && said.lines().nth(1).unwrap().starts_with("        word"),
+            "{said}"
+        );
+        assert_eq!((wrapped("  ", "").as_str(), wrapped("", "one").as_str()), ("\n", "one\n"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Lays one source of values over what is there already.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use super::keys::{KeyInfo, keys};
+use super::place::{Place, kind, nearest, shown};
+use super::rules::Given;
+use super::sections::SECTIONS;
+use super::{Env, Loaded, actions, matches, tables};
+use base::error::{Error, Kind, Result};
+
+/// Lays the TOML `text` of the file `path` over `loaded`.
+pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
+    let place = Place { path, text };
+    let document = DeTable::parse(text)
+        .map_err(|e| place.error(e.span(), e.message().trim_end().replace('\n', ", ")))?;
+    for (name, table) in document.get_ref() {
+        let section = name.get_ref();
+        if tables::SECTIONS.contains(&section.as_ref()) {
+            tables::toml(loaded, &place, section, table)?;
+            continue;
+        }
+        if section == matches::SECTION {
+            matches::toml(loaded, &place, table)?;
+            continue;
+        }
+        if !SECTIONS.iter().any(|(s, _)| s == section) {
+            let what = format!("unknown section or key `{}`", shown(section));
+            return Err(place.error(Some(name.span()), what).hint(near_section(section)));
+        }
+        let Some(entries) = table.get_ref().as_table() else {
+            let what = format!("{section} is {}, must be a table", kind(table.get_ref()));
+            return Err(place
+                .error(Some(table.span()), what)
+                .hint(format!("write [{section}] on its own line")));
+        };
+        for (name, value) in entries {
+            if section == "heal" && name.get_ref() == actions::KEY {
+                actions::toml(loaded, &place, value)?;
+                continue;
+            }
+            let Some(info) = keys_of(section).find(|k| k.key == name.get_ref()) else {
+                let what = format!("unknown key `{section}.{}`", shown(name.get_ref()));
+                return Err(place.error(Some(name.span()), what).hint(near_key(section, name.get_ref())));
+            };
+            (info.set)(&mut loaded.config, Given::Toml(value.get_ref()))
+                .map_err(|fault| place.error(Some(value.span()), format!("{} {fault}", info.name())))?;
+            loaded.origin.insert(info.name(), path.display().to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Lays the `WATCHBILL_<SECTION>_<KEY>` variables of `env` over `loaded`. Others are not ours.
+pub(super) fn env(loaded: &mut Loaded, env: &Env) -> Result<()> {
+    for (name, value) in env {
+        let Some((name, section, key)) = split(name) else { continue };
+        let Some(info) = keys_of(section).find(|k| k.key.to_uppercase() == key) else {
+            let hint = match nearest(&key.to_lowercase(), keys_of(section).map(|k| (k.key, k))) {
+                Some(info) => format!("did you mean `{}`?", info.variable()),
+                None => known_keys(section),
+            };
+            return Err(Error::new(Kind::Config, shown(name), "unknown key").hint(hint));
+        };
+        (info.set)(&mut loaded.config, Given::Variable(value))
+            .map_err(|fault| Error::new(Kind::Config, name, format!("{} {fault}", info.name())))?;
+        loaded.origin.insert(info.name(), name.to_owned());
+    }
+    Ok(())
+}
+
+/// Takes a variable's name apart, if it is one of ours.
+fn split(name: &OsStr) -> Option<(&str, &'static str, &str)> {
+    let name = name.to_str()?;
+    let rest = name.strip_prefix("WATCHBILL_")?;
+    SECTIONS.iter().find_map(|(section, _)| {
+        let key = rest.strip_prefix(section.to_uppercase().as_str())?.strip_prefix('_')?;
+        Some((name, *section, key))
+    })
+}
+
+/// A key that two places have, of which that of a profile is nearly always meant.
+const OF_PROFILES: &str = "fallbacks";
+const PROFILES_HINT: &str =
+    "did you mean `fallbacks` of [profiles.NAME]? For cards it is that of [orchestrator]";
+
+fn near_section(name: &str) -> String {
+    let sections = || SECTIONS.iter().map(|(s, _)| *s).chain(tables::SECTIONS).chain([matches::SECTION]);
+    if name == OF_PROFILES {
+        return PROFILES_HINT.into();
+    }
+    // A key above the first [section] is the likelier slip than a section of a key's name.
+    if let Some(info) = keys().iter().find(|k| k.key == name) {
+        return format!("did you mean `{}`?", info.name());
+    }
+    if let Some(section) = nearest(name, sections().map(|s| (s, s))) {
+        return format!("did you mean `{section}`?");
+    }
+    match nearest(name, keys().iter().map(|k| (k.key, k))) {
+        Some(info) => format!("did you mean `{}`?", info.name()),
+        None => format!("known sections: {}", sections().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn near_key(section: &str, name: &str) -> String {
+    if name == OF_PROFILES {
+        return PROFILES_HINT.into();
+    }
+    if let Some(info) = keys().iter().find(|k| k.key == name) {
+        return format!("did you mean `{}` of [{}]?", info.key, info.section);
+    }
+    match nearest(name, keys_of(section).map(|k| (k.key, k.key))) {
+        Some(key) => format!("did you mean `{key}`?"),
+        None => known_keys(section),
+    }
+}
+
+fn keys_of(section: &str) -> impl Iterator<Item = &'static KeyInfo> {
+    keys().iter().filter(move |k| k.section == section)
+}
+
+fn known_keys(section: &str) -> String {
+    let names: Vec<&str> = keys_of(section).map(|k| k.key).collect();
+    format!("known keys of [{section}]: {}", names.join(", "))
+}

@@ -1,0 +1,172 @@
+//! The red switch: a plain file beside a board, which works even when the board does not.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use base::atomic_file::beside;
+use base::error::{Error, Kind};
+use base::time::{Time, words};
+use base::untrusted_file::{open, others_hand};
+
+/// The name of the file, in the folder of a board.
+pub const FILE: &str = "watchbill.pause";
+
+/// Far above any pause this program writes, in bytes.
+const MAX_BYTES: u64 = 16 << 10;
+
+/// What the file says. An empty one, and whatever else has its name, pauses as well: without an end, until it is removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// When it ends by itself.
+    pub until: Option<Time>,
+    /// Why, in its author's words.
+    pub reason: Option<String>,
+    /// Who paused.
+    pub by: Option<String>,
+    /// When.
+    pub since: Option<Time>,
+}
+
+/// The place of a board's pause.
+pub fn place(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
+/// The pause of the board in this folder; `None` where nothing has its name.
+pub fn read(folder: &Path) -> Option<Pause> {
+    let file = place(folder);
+    std::fs::symlink_metadata(&file).ok()?;
+    // What cannot be read as a pause of ours, or could be anybody's, is one all the same: then nothing in it ends it.
+    Some(told(&file).unwrap_or_default())
+}
+
+/// The pause in force now: one that ended by itself is none.
+pub fn in_force(folder: &Path, now: Time) -> Option<Pause> {
+    read(folder).filter(|pause| !pause.is_over(now))
+}
+
+fn told(file: &Path) -> Option<Pause> {
+    let file = open(file).ok()?;
+    let meta = file.metadata().ok()?;
+    if !meta.is_file() || meta.len() > MAX_BYTES || others_hand(&meta).is_some() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    toml::from_str(&text).ok()
+}
+
+impl Pause {
+    /// Whether it ended by itself.
+    pub fn is_over(&self, now: Time) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
+
+    /// `paused until 06:00 (5h 12m) by anna: the database is moved`.
+    pub fn words(&self, now: Time) -> String {
+        let mut said = match self.until {
+            Some(until) if until <= now => format!("a pause that ended {} ago", words(now.since(until))),
+            Some(until) => format!("paused until {} ({})", until.local_minute(), words(until.since(now))),
+            None => "paused".into(),
+        };
+        if let Some(by) = self.by.as_deref().filter(|b| !b.is_empty()) {
+            said.push_str(&format!(" by {by}"));
+        }
+        if let Some(reason) = self.reason.as_deref().filter(|r| !r.is_empty()) {
+            said.push_str(&format!(": {reason}"));
+        }
+        base::quote::inline(&said, 400)
+    }
+
+    /// What whoever wanted to write is told.
+    pub fn refusal(&self, folder: &Path, now: Time) -> Error {
+        Error::new(Kind::Busy, place(folder).display(), self.words(now))
+            .hint("`watchbill unpause`, or remove this file, to go on")
+    }
+
+    /// Writes it, in the place of an earlier one, so that nobody ever reads half of it.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or something that is no plain file has the name; that pauses already.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let file = place(folder);
+        if std::fs::symlink_metadata(&file).is_ok_and(|m| !m.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "is there and no plain file"));
+        }
+        let text = toml::to_string(self).map_err(io::Error::other)?;
+        let said = "# Nothing is changed on this board meanwhile. `watchbill unpause`, or remove this file.";
+        // Whoever runs a watcher must be able to read when it ends.
+        let new = beside(folder, &format!("{said}\n{text}"), 0o644)?;
+        new.as_file().sync_all()?;
+        new.persist(&file).map_err(|e| e.error)?;
+        File::open(folder)?.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const NOW: Time = Time(1_800_000_000);
+
+    fn whole() -> Pause {
+        Pause {
+            until: Some(NOW.plus(3_600)),
+            reason: Some("the \"database\"\nis moved".into()),
+            by: Some("anna".into()),
+            since: Some(NOW),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path()), None);
+        for pause in [Pause::default(), whole(), Pause { until: None, ..whole() }] {
+            pause.write(dir.path()).unwrap();
+            assert_eq!(read(dir.path()), Some(pause));
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn whatever_else_has_its_name_pauses_without_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = place(dir.path());
+        let far = "until = \"2020-01-01T00:00:00Z\"\n";
+        for text in ["", "until = 3.5\n", "later\n", &format!("{far}once = 1\n"), &"#".repeat(20_000)] {
+            fs::write(&at, text).unwrap();
+            assert_eq!(read(dir.path()), Some(Pause::default()), "{:.20}", text);
+        }
+        fs::write(&at, far).unwrap();
+        assert!(read(dir.path()).unwrap().is_over(NOW));
+        fs::set_permissions(&at, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(read(dir.path()), Some(Pause::default()), "anybody could have written when it ends");
+        fs::remove_file(&at).unwrap();
+        fs::create_dir(&at).unwrap();
+        assert_eq!(read(dir.path()), Some(Pause::default()));
+        assert!(whole().write(dir.path()).is_err());
+    }
+
+    #[test]
+    fn it_ends_in_the_second_it_names() {
+        assert!(!whole().is_over(NOW.plus(3_599)) && whole().is_over(NOW.plus(3_600)));
+        assert!(!Pause::default().is_over(Time(i64::MAX)));
+    }
+
+    #[test]
+    fn it_says_how_long_who_and_why_in_one_line() {
+        let said = whole().words(NOW);
+        assert!(said.starts_with("paused until ") && !said.contains('\n'), "{said}");
+        assert!(said.contains("(1h) by anna: the \"database\" is moved"), "{said}");
+        assert_eq!(Pause::default().words(NOW), "paused");
+        assert!(whole().words(NOW.plus(7_200)).starts_with("a pause that ended 1h ago by anna"));
+    }
+}

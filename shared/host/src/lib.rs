@@ -1,0 +1,124 @@
+//! This host: whether a recorded worker lives, who holds a lock, whether the board file is split.
+//!
+//! Every answer has an `Unknown`, and `Unknown` never leads to an action. Nothing here but `stop` sends a signal, and
+//! nothing opens a board file or reads the wall clock. What was read is judged by pure functions (`judge`, the parsers), so
+//! that every case a kernel can show has its row in a table.
+
+pub mod child;
+mod host_facts;
+mod judge;
+mod locks;
+mod machine;
+mod open_files;
+mod proc;
+mod split;
+mod stop;
+mod stopped;
+mod types;
+
+use std::path::{Path, PathBuf};
+
+use base::error::Result;
+use base::time::Time;
+pub use machine::View;
+use proc::ProcFs;
+pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
+pub use types::{
+    Ask, AtWork, Birth, Boot, Freed, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof,
+    Recheck, Split, Target,
+};
+
+/// This host, read once per pass.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Where the process file system is; another folder only in tests.
+    proc: PathBuf,
+    aliases: Vec<String>,
+    same_namespace: bool,
+    /// Clock ticks per second, the unit of process starts.
+    hertz: u64,
+    facts: HostFacts,
+}
+
+impl Host {
+    /// Reads this host. `now` is the wall clock at this moment, not a given time: boot time follows from it.
+    ///
+    /// # Errors
+    /// Where `/proc` cannot be read, or shows another pid namespace than ours, so that no pid would mean
+    /// what it says.
+    pub fn here(policy: &HostPolicy, now: Time) -> Result<Host> {
+        host_facts::read(PathBuf::from("/proc"), policy, now)
+    }
+
+    /// What was read about this host.
+    pub fn facts(&self) -> HostFacts {
+        self.facts.clone()
+    }
+
+    /// Whether `name` (the part of a claim lock before the first colon) is this host.
+    pub fn is_here(&self, name: &str) -> bool {
+        self.view(&ProcFs(&self.proc)).is_here(name)
+    }
+
+    /// Seconds between wall clock and boot clock. Between two passes of one boot this changes only when
+    /// somebody steps the wall clock (or by the second that rounding costs).
+    pub fn wall_minus_boot(&self, now: Time) -> i64 {
+        now.0.saturating_sub(self.boot_clock())
+    }
+
+    /// Seconds since this machine was started, those in which it slept among them.
+    pub fn boot_clock(&self) -> i64 {
+        host_facts::boot_clock()
+    }
+
+    /// Judges every attempt asked about, in that order, by one scan of all processes.
+    pub fn look(&self, asks: &[Ask]) -> Vec<Look> {
+        self.view(&ProcFs(&self.proc)).look(asks)
+    }
+
+    /// Processes that work in a folder or below it, ourselves apart, as far as we may see where they work.
+    pub fn inside(&self, folder: &Path) -> Vec<Orphan> {
+        let Ok(folder) = std::fs::canonicalize(folder) else { return Vec::new() };
+        let found = proc::inside(&self.proc, &folder);
+        found.iter().map(|p| Orphan { pid: p.pid, command: judge::short(p), run: p.run() }).collect()
+    }
+
+    fn view<'a>(&'a self, processes: &'a dyn Processes) -> View<'a> {
+        View {
+            facts: &self.facts,
+            aliases: &self.aliases,
+            same_namespace: self.same_namespace,
+            hertz: self.hertz,
+            processes,
+        }
+    }
+
+    /// When a process started, to recognise it again by; `None` where there is no such process.
+    pub fn birth_of(&self, pid: i64) -> Option<Birth> {
+        match proc::probe(&self.proc, pid) {
+            Probe::Present(p) if !p.zombie => {
+                Some(Birth { boot: Boot::Id(self.facts.boot_id.clone()), ticks: p.ticks? })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether what was proven gone still is.
+    pub fn still_gone(&self, proof: &Proof) -> bool {
+        self.recheck(&[Some(proof.clone())], &[]).still_gone == [true]
+    }
+
+    /// Looks once more at what was proven gone, and for who works on these tasks, to be asked just before the board is
+    /// changed. One scan of all processes.
+    pub fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
+        self.view(&ProcFs(&self.proc)).recheck(proofs, freed)
+    }
+
+    /// Whether a pid on the board, or a lock in `/proc/locks`, can be taken at its word.
+    fn sees_namespace(&self) -> bool {
+        self.facts.initial_pid_namespace || self.same_namespace
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,423 @@
+//! Reading processes: one scan of `/proc`, and one close look at a single pid through a pidfd.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_process};
+
+use base::clip::lossy;
+
+/// `PF_KTHREAD` in field 9 of `/proc/PID/stat` (linux/sched.h).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// Where processes are seen: in `/proc`, or in the table of a simulated machine.
+pub trait Processes {
+    /// Looks at all of them once, keeping what belongs to one of `tasks`.
+    fn scan(&self, tasks: &BTreeSet<&str>) -> Scan;
+    /// Looks at one pid.
+    fn probe(&self, pid: i64) -> Probe;
+    /// Waits a moment for environments that could not be read, as they cannot while a process is replaced or ends. What is
+    /// known at the first look stays as it is. Only of processes that began at or after `from`, in clock ticks after boot.
+    fn settle(&self, _scan: &mut Scan, _tasks: &BTreeSet<&str>, _from: u64) {}
+}
+
+/// The processes of the kernel we run on, as this folder shows them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProcFs<'a>(pub(super) &'a Path);
+
+impl Processes for ProcFs<'_> {
+    fn scan(&self, tasks: &BTreeSet<&str>) -> Scan {
+        scan(self.0, tasks)
+    }
+
+    fn probe(&self, pid: i64) -> Probe {
+        probe(self.0, pid)
+    }
+
+    fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
+        settle(self.0, scan, tasks, from);
+    }
+}
+
+/// How often, and how far apart, an unreadable environment is looked at again: for a tenth of a second. On a busy machine
+/// some process is always just being replaced.
+const LOOKS: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(5);
+
+/// What one process shows of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: i64,
+    /// Its parent's.
+    pub parent: i64,
+    /// It ended and waits to be collected. Also true of a process whose first thread ended while others run on.
+    pub zombie: bool,
+    /// It is a thread of the kernel.
+    pub kernel: bool,
+    /// Start in clock ticks after boot; `None` where nothing of the process was readable.
+    pub ticks: Option<u64>,
+    /// The arguments joined by blanks; `None` where there are none to be read.
+    pub command: Option<String>,
+    /// What its environment says.
+    pub marks: Marks,
+}
+
+/// The two variables Hermes gives a worker, out of an environment of which nothing else is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Marks {
+    /// We may not look, or it is just being replaced.
+    Unreadable,
+    /// Bytes that are no environment: the process wrote its title over it.
+    Overwritten,
+    /// It was read.
+    Read {
+        /// `HERMES_KANBAN_TASK`.
+        task: Option<String>,
+        /// `HERMES_KANBAN_RUN_ID`.
+        run: Option<String>,
+    },
+}
+
+/// How a process' environment stands to an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kin {
+    /// It cannot be known.
+    Unreadable,
+    /// Another task's, or nobody's.
+    Stranger,
+    /// The same task, and no run id that could be compared.
+    SameTask,
+    /// Another run of the same task.
+    OtherRun,
+    /// The run asked about, or any run where none was.
+    ThisRun,
+}
+
+impl Process {
+    /// Puts together what three files of `/proc/PID` hold; `environ` is `None` where it may not be read. `None`: the first is
+    /// no `stat` line. All three are bytes the process itself may have chosen.
+    pub fn parse(pid: i64, stat: &[u8], cmdline: &[u8], environ: Option<&[u8]>) -> Option<Process> {
+        let Stat { zombie, parent, kernel, ticks } = parse_stat(&lossy(stat))?;
+        let marks = environ.map_or(Marks::Unreadable, marks);
+        Some(Process { pid, parent, zombie, kernel, ticks: Some(ticks), command: command(cmdline), marks })
+    }
+
+    /// The task whose Hermes worker this is by its command line, which ends `kanban task <id>`.
+    pub fn worker_of(&self) -> Option<&str> {
+        let mut words = self.command.as_deref()?.split_whitespace().rev();
+        let id = words.next()?;
+        (words.next() == Some("task") && words.next() == Some("kanban")).then_some(id)
+    }
+
+    /// Whether it is a Hermes process that gave itself this title, as it does where the package `setproctitle` can be imported:
+    /// nothing is left of its command line then.
+    pub fn is_renamed_hermes(&self) -> bool {
+        self.command.as_deref() == Some("hermes")
+    }
+
+    /// The run its environment names.
+    pub fn run(&self) -> Option<i64> {
+        let Marks::Read { run, .. } = &self.marks else { return None };
+        run.as_deref()?.trim().parse().ok()
+    }
+
+    /// How its environment stands to this run of this task.
+    pub fn kin(&self, task: &str, run: Option<i64>) -> Kin {
+        let Marks::Read { task: its_task, .. } = &self.marks else { return Kin::Unreadable };
+        if its_task.as_deref() != Some(task) {
+            return Kin::Stranger;
+        }
+        let Some(run) = run else { return Kin::ThisRun };
+        match self.run() {
+            Some(its) if its == run => Kin::ThisRun,
+            Some(_) => Kin::OtherRun,
+            None => Kin::SameTask,
+        }
+    }
+
+    fn opaque(pid: i64) -> Process {
+        let marks = Marks::Unreadable;
+        Process { pid, parent: 0, zombie: false, kernel: false, ticks: None, command: None, marks }
+    }
+}
+
+/// What a single pid is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// No process has this id.
+    Absent,
+    /// It ended and only waits to be collected.
+    Exited,
+    /// Somebody lives there.
+    Present(Process),
+    /// That cannot be told, and why.
+    Unclear(String),
+}
+
+/// What one walk over all processes found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scan {
+    /// Everybody alive who carries the marks or the command line of a task asked about.
+    pub marked: Vec<Process>,
+    /// We ourselves and our ancestors.
+    pub own: BTreeSet<i64>,
+    /// Pid and start of processes of our own user whose environment could not be read.
+    pub veiled: Vec<(i64, u64)>,
+    /// Whether those may be anybody's: we stand where the kernel shows us no environment of our own user's processes.
+    pub short_sighted: bool,
+    /// Whether some process refused to be looked at at all.
+    pub denied: bool,
+    /// Why the walk is not complete.
+    pub gap: Option<String>,
+}
+
+/// Walks over all processes once, keeping what belongs to one of `tasks`.
+pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
+    let mut scan = Scan::default();
+    let mut parents = BTreeMap::new();
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
+    };
+    for entry in entries {
+        let name = match entry {
+            Ok(entry) => entry.file_name(),
+            Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
+        };
+        let Some(pid) = name.to_str().and_then(|n| n.parse::<i64>().ok()) else { continue };
+        match read(root, pid) {
+            Ok(process) => {
+                parents.insert(pid, process.parent);
+                scan.take(process, tasks, &|pid| is_ours(root, pid));
+            }
+            Err(e) if vanished(&e) => {}
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => scan.denied = true,
+            Err(e) => scan.gap = Some(format!("pid {pid} cannot be read: {e}")),
+        }
+    }
+    scan.short_sighted = !scan.veiled.is_empty() && is_short_sighted(root);
+    let mut next = Some(i64::from(getpid().as_raw_nonzero().get()));
+    while let Some(pid) = next.filter(|p| scan.own.insert(*p)) {
+        next = parents.get(&pid).copied();
+    }
+    scan
+}
+
+/// Whether an environment is kept from us for good. What is only just being replaced can be read, and is empty.
+fn is_refused(environ: &io::Result<Vec<u8>>) -> bool {
+    environ.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
+}
+
+fn settle(root: &Path, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
+    // Who hides for good is mostly older: agents of a login, daemons.
+    let (old, mut young): (Vec<_>, Vec<_>) = std::mem::take(&mut scan.veiled)
+        .into_iter()
+        .partition(|(pid, ticks)| *ticks < from || is_refused(&environ(root, *pid)));
+    for _ in 0..LOOKS {
+        if young.is_empty() {
+            break;
+        }
+        std::thread::sleep(BETWEEN);
+        for (pid, ticks) in std::mem::take(&mut young) {
+            match read(root, pid) {
+                Ok(process) if process.ticks == Some(ticks) => {
+                    scan.take(process, tasks, &|_| true);
+                    young.append(&mut scan.veiled);
+                }
+                // Its number is somebody else's now, who came after the walk as others may have.
+                Ok(_) => {}
+                Err(e) if vanished(&e) => {}
+                Err(_) => young.push((pid, ticks)),
+            }
+        }
+    }
+    scan.veiled = [old, young].concat();
+}
+
+impl Scan {
+    /// What a walk over these processes, all of our own user, would keep.
+    pub fn over(processes: impl IntoIterator<Item = Process>, tasks: &BTreeSet<&str>) -> Scan {
+        let mut scan = Scan::default();
+        processes.into_iter().for_each(|p| scan.take(p, tasks, &|_| true));
+        scan
+    }
+
+    fn take(&mut self, process: Process, tasks: &BTreeSet<&str>, is_ours: &dyn Fn(i64) -> bool) {
+        if process.zombie || process.kernel {
+            return;
+        }
+        let by_command = process.worker_of().is_some_and(|t| tasks.contains(t));
+        let by_marks = match &process.marks {
+            Marks::Read { task, .. } => task.as_deref().is_some_and(|t| tasks.contains(t)),
+            Marks::Overwritten => false,
+            Marks::Unreadable => {
+                if let Some(ticks) = process.ticks.filter(|_| is_ours(process.pid)) {
+                    self.veiled.push((process.pid, ticks));
+                }
+                false
+            }
+        };
+        if by_command || by_marks {
+            self.marked.push(process);
+        }
+    }
+}
+
+/// Looks at one pid. The pidfd is what makes it one look: while it says "not ended", the number cannot have
+/// been given to somebody else, so all that was read in between belongs to one process.
+pub(super) fn probe(root: &Path, pid: i64) -> Probe {
+    let id = i32::try_from(pid).ok().filter(|p| *p > 0).and_then(Pid::from_raw);
+    let Some(id) = id else { return Probe::Unclear(format!("{pid} is no process id")) };
+    let fd = match pidfd_open(id, PidfdFlags::empty()) {
+        Ok(fd) => fd,
+        Err(Errno::SRCH) => return Probe::Absent,
+        Err(Errno::INVAL | Errno::NOENT) => return leaderless(root, pid, id),
+        Err(e) => return Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
+    };
+    let before = ended(&fd);
+    let process = read(root, pid);
+    match (before, ended(&fd)) {
+        (Ok(false), Ok(false)) => Probe::Present(process.unwrap_or_else(|_| Process::opaque(pid))),
+        (Ok(_), Ok(_)) => Probe::Exited,
+        (Err(e), _) | (_, Err(e)) => Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
+    }
+}
+
+/// A number that is in use but leads no process: a thread's, or that of a session or group whose leader died
+/// and whose members live on (the children of a killed worker). Older kernels say EINVAL to both.
+fn leaderless(root: &Path, pid: i64, id: Pid) -> Probe {
+    // Signal 0 is never delivered; unlike /proc, this answer does not depend on what we are allowed to see.
+    if test_kill_process(id) == Err(Errno::SRCH) {
+        return Probe::Absent;
+    }
+    let status = fs::read_to_string(root.join(pid.to_string()).join("status")).unwrap_or_default();
+    match status_number(&status, "Tgid:") {
+        Some(process) if process != pid => Probe::Absent,
+        _ => Probe::Unclear(format!("pid {pid} is neither a process nor free")),
+    }
+}
+
+fn ended(fd: &OwnedFd) -> Result<bool, Errno> {
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    Ok(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
+}
+
+/// Like `fs::read`, which asks for the size first and then feels its way: files here have none, and are read whole at once.
+fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(4096);
+    fs::File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Living processes that work in a folder or below it, ourselves apart.
+pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
+    let pids = fs::read_dir(root).into_iter().flatten().flatten();
+    let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<i64>().ok());
+    let there = |pid: &i64| {
+        let cwd = fs::read_link(root.join(pid.to_string()).join("cwd"));
+        cwd.is_ok_and(|cwd| cwd.starts_with(folder))
+    };
+    let others = pids.filter(|pid| *pid != i64::from(getpid().as_raw_nonzero().get())).filter(there);
+    others.filter_map(|pid| read(root, pid).ok()).filter(|p| !p.zombie).collect()
+}
+
+fn environ(root: &Path, pid: i64) -> io::Result<Vec<u8>> {
+    whole(&root.join(pid.to_string()).join("environ"))
+}
+
+/// What one process shows of itself. Who it is must be held by a pidfd meanwhile.
+pub(super) fn read(root: &Path, pid: i64) -> io::Result<Process> {
+    let dir = root.join(pid.to_string());
+    let (stat, cmdline) = (whole(&dir.join("stat"))?, whole(&dir.join("cmdline"))?);
+    let environ = environ(root, pid).ok();
+    Process::parse(pid, &stat, &cmdline, environ.as_deref())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    zombie: bool,
+    parent: i64,
+    kernel: bool,
+    ticks: u64,
+}
+
+fn parse_stat(text: &str) -> Option<Stat> {
+    // The name in brackets is the process' own choice and may hold brackets and blanks itself.
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let number = |n: usize| fields.get(n - 3)?.parse::<u64>().ok();
+    Some(Stat {
+        zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
+        parent: i64::try_from(number(4)?).ok()?,
+        kernel: number(9)? & KERNEL_THREAD != 0,
+        ticks: number(22)?,
+    })
+}
+
+fn command(bytes: &[u8]) -> Option<String> {
+    let text = lossy(bytes).replace('\0', " ");
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn marks(bytes: &[u8]) -> Marks {
+    // An empty environment is what a process shows in the middle of exec: it says nothing.
+    if bytes.is_empty() {
+        return Marks::Unreadable;
+    }
+    if !bytes.contains(&b'=') {
+        return Marks::Overwritten;
+    }
+    let value = |name: &[u8]| {
+        let hit = bytes.split(|b| *b == 0).find_map(|v| v.strip_prefix(name))?;
+        Some(lossy(hit).into_owned())
+    };
+    Marks::Read { task: value(b"HERMES_KANBAN_TASK="), run: value(b"HERMES_KANBAN_RUN_ID=") }
+}
+
+fn is_ours(root: &Path, pid: i64) -> bool {
+    // Not the owner of the folder: that is root for every process that may not be dumped.
+    let status = fs::read_to_string(root.join(pid.to_string()).join("status")).unwrap_or_default();
+    status_number(&status, "Uid:") == Some(i64::from(getuid().as_raw()))
+}
+
+/// The first user namespace always has this inode (`PROC_USER_INIT_INO`, linux/proc_ns.h).
+const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
+/// `CAP_SYS_PTRACE` (linux/capability.h).
+const PTRACE: u32 = 19;
+
+/// Whether the kernel refuses us environments of processes that have our own user id: from a user namespace of our own
+/// (systemd's `PrivateUsers=`, which sandbox options imply in user units from 254 on), and as root with fewer
+/// capabilities than they have (ptrace(2), "Ptrace access mode checking").
+fn is_short_sighted(root: &Path) -> bool {
+    let itself = root.join("self");
+    let first = fs::read_link(itself.join("ns/user")).is_ok_and(|l| l == Path::new(INITIAL_USER_NAMESPACE));
+    if !first {
+        return true;
+    }
+    let status = fs::read_to_string(itself.join("status")).unwrap_or_default();
+    let capable = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let capable =
+        capable.and_then(|c| u64::from_str_radix(c.trim(), 16).ok()).is_some_and(|c| c >> PTRACE & 1 == 1);
+    getuid().is_root() && !capable
+}
+
+fn status_number(status: &str, key: &str) -> Option<i64> {
+    status.lines().find_map(|l| l.strip_prefix(key))?.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether an error only says that the process ended meanwhile.
+pub(super) fn vanished(e: &io::Error) -> bool {
+    e.kind() == io::ErrorKind::NotFound || Errno::from_io_error(e) == Some(Errno::SRCH)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::session::testing::{SEEN, ended, pieces, read, recording};
+
+fn end(text: &str) -> Option<(Cause, Option<u16>)> {
+    ended(&read(Reader::new(), text).0)
+}
+
+#[test]
+fn lines_that_state_a_failure() {
+    let http = |cause, status| Some((cause, Some(status)));
+    for (line, want) in [
+        ("HTTP 429: Rate limit reached for requests per min", http(Cause::RateLimit, 429)),
+        ("HTTP 429", http(Cause::RateLimit, 429)),
+        ("HTTP/1.1 503 Service Unavailable", http(Cause::Overloaded, 503)),
+        ("429 Too Many Requests", http(Cause::RateLimit, 429)),
+        ("Error: 429 Too Many Requests", http(Cause::RateLimit, 429)),
+        (r#"Error: 429 {"type":"error","error":{"type":"rate_limit_error"}}"#, http(Cause::RateLimit, 429)),
+        ("Error code: 429 - {'error': {'type': 'insufficient_quota'}}", http(Cause::Quota, 429)),
+        (
+            "Error code: 401 - {'error': {'message': 'Incorrect API key provided'}}",
+            http(Cause::Credential, 401),
+        ),
+        ("Error code: 402 - {'error': 'Insufficient credits'}", http(Cause::Quota, 402)),
+        ("Error code: 404 - {'error': 'The model x does not exist'}", http(Cause::ModelMissing, 404)),
+        ("2026-11-21 08:17:34,678 ERROR [api] HTTP 529: Overloaded", http(Cause::Overloaded, 529)),
+        ("[2026-11-21T08:17:34Z] [ERROR] status=503", http(Cause::Overloaded, 503)),
+        ("[08:17:34] error: status code: 500", http(Cause::ServerError, 500)),
+        ("ERROR: exceeded retry limit, last status: 429 Too Many Requests", http(Cause::RateLimit, 429)),
+        ("ERROR: You've hit your usage limit. Try again at 9:20 AM.", Some((Cause::Quota, None))),
+        ("API Error: 529 Overloaded. This is a server-side issue", http(Cause::Overloaded, 529)),
+        ("API Error: Request rejected (429) · This request would exceed", http(Cause::RateLimit, 429)),
+        ("API Error: Unable to connect to API (ConnectionRefused)", Some((Cause::ConnectionRefused, None))),
+        ("Claude usage limit reached. Your limit will reset at 3pm (UTC).", Some((Cause::Quota, None))),
+        ("API Error: Repeated 529 Overloaded errors", Some((Cause::Overloaded, Some(529)))),
+        ("Error: got status: 429 Too Many Requests", Some((Cause::RateLimit, Some(429)))),
+        (
+            "stream error: exceeded retry limit, last status: 429 Too Many Requests",
+            Some((Cause::RateLimit, Some(429))),
+        ),
+        ("You've hit your session limit · resets 9:50pm (Europe/Berlin)", Some((Cause::Quota, None))),
+        ("Claude AI usage limit reached|1795252800", Some((Cause::Quota, None))),
+        ("Invalid API key · Please run /login", Some((Cause::Credential, None))),
+        ("Credit balance is too low", Some((Cause::Quota, None))),
+        ("openai.RateLimitError: Error code: 429 - {'error': {}}", http(Cause::RateLimit, 429)),
+        ("openai.APIConnectionError: Connection error.", Some((Cause::ConnectionRefused, None))),
+        ("anthropic.APIStatusError: Error code: 529 - {'type': 'error'}", http(Cause::Overloaded, 529)),
+        ("anthropic.AuthenticationError: invalid x-api-key", Some((Cause::Credential, None))),
+        ("ERROR:app.llm:Error code: 429 - {'error': {}}", http(Cause::RateLimit, 429)),
+        (
+            "google.genai.errors.ClientError: 403 PERMISSION_DENIED. {'error': {'message': 'API key was reported as leaked'}}",
+            http(Cause::Credential, 403),
+        ),
+        ("AI_APICallError: Overloaded", Some((Cause::Overloaded, None))),
+        (
+            "botocore.errorfactory.ThrottlingException: An error occurred (ThrottlingException) when calling the InvokeModel operation: Too many tokens",
+            Some((Cause::RateLimit, None)),
+        ),
+        (r#"{"level":"error","status":429,"msg":"slow down"}"#, http(Cause::RateLimit, 429)),
+        (r#"{"level":"ERROR","error":{"statusCode":503,"message":"busy"}}"#, http(Cause::Overloaded, 503)),
+    ] {
+        assert_eq!(end(&format!("working\n{line}\n")), want, "{line}");
+        assert_eq!(end(&format!("{line}\n\n  \nexit status 1")), want, "{line}");
+        assert_eq!(end(&format!("\u{1b}[31m{line}\u{1b}[0m")), want, "{line}");
+    }
+}
+
+#[test]
+fn lines_that_state_none() {
+    for line in [
+        "503 lines",
+        "429 tests passed",
+        "429",
+        "503",
+        "wrote 429 Too Many Requests to the page",
+        "the author left",
+        "authored by a person",
+        "    HTTP 429: quoted in an answer",
+        "> HTTP 429: quoted",
+        "+    return Error(\"HTTP 429\")",
+        "test status 429 is retried ... ok",
+        "status 429 is handled by the client",
+        "HTTP 429 handling was added",
+        "HTTP 404: page not found",
+        "HTTP 403 Forbidden",
+        "HTTP 401: login first",
+        "HTTP 4290",
+        "HTTP 429.5",
+        "404 Not Found",
+        "Error: 503 lines differ",
+        "INFO HTTP 429: seen in the fixture",
+        "2026-11-21 08:17:34 DEBUG status=503",
+        "I fixed the RateLimitError: it is gone",
+        "RateLimitError",
+        "requests.exceptions.ConnectionError: refused",
+        "ValueError: HTTP 429",
+        "NotFoundError: no such file",
+        r#"{"level":"info","status":429}"#,
+        r#"{"status":429}"#,
+        r#"{"level":"error","lines":503}"#,
+        "You've hit your stride; the limit is near",
+        "You've hit your target. There is no limit",
+        "We reached the limit reached before; resets are hard",
+        "API Error: none seen",
+        "Rate limit reached for the day, I guess",
+        "2026-11-21 08:17:34 WARN HTTP 429: trying again",
+        "src/client.py:41:    raise RateLimitError(\"Error code: 429 - x\")",
+        "botocore.exceptions.ClientError: An error occurred (ThrottlingException) when calling the ListStacks operation: Rate exceeded",
+        "httpx.HTTPStatusError: Client error '403 Forbidden' for url 'https://pypi.example/simple'",
+        "Error response from daemon: toomanyrequests: You have reached your pull rate limit.",
+        "429 Too Many Requests is what the limiter answers",
+    ] {
+        assert_eq!(end(line), None, "{line}");
+        let (_, signals) = read(Reader::new(), line);
+        assert!(signals.is_empty(), "{line}: {signals:?}");
+    }
+}
+
+#[test]
+fn only_the_last_lines_end_an_attempt() {
+    let failure = "HTTP 429: slow down\n";
+    let other = |n: usize| "work\n".repeat(n);
+    let is_end = |text: &str| end(text).is_some();
+    assert!(is_end(&format!("{failure}{}", other(3))));
+    assert!(!is_end(&format!("{failure}{}", other(4))));
+    assert!(!is_end(&format!("{failure}{failure}{}", other(4))));
+    assert!(is_end(&format!("{}{}", failure.repeat(3), other(11))));
+    assert!(!is_end(&format!("{}{}", failure.repeat(3), other(12))));
+    let spread = |gap: usize| format!("{failure}{}{failure}{}{failure}{}", other(gap), other(gap), other(4));
+    assert!(is_end(&spread(8)) && !is_end(&spread(9)));
+    let mixed = format!("{failure}HTTP 503: busy\n{failure}{}", other(4));
+    assert!(!is_end(&mixed));
+}
+
+#[test]
+fn a_limit_says_when_it_ends() {
+    let (reader, _) = read(Reader::new(), "ERROR: HTTP 429: try again in 20s\n");
+    let LogEnd::Ended(e) = reader.end() else { panic!() };
+    assert_eq!((e.at, e.resets), (Some(SEEN), Some(SEEN.plus(20))));
+    assert_eq!(e.words, "ERROR: HTTP 429: try again in 20s");
+}
+
+#[test]
+fn what_stands_beneath_a_failure_belongs_to_it() {
+    let answer = "ApiError: got status: 429 . {\n  \"error\": {\n    \"message\": \"You exceeded your current quota\"\n  }\n}\n";
+    let trace = "APIError: 529 {\"type\":\"overloaded_error\"}\n    at a (a.js:1:2)\n    at b (b.js:3:4)\n    at c (c.js:5:6)\n    at d (d.js:7:8)\n";
+    let http = |cause, status| Some((cause, Some(status)));
+    assert_eq!(end(answer), http(Cause::Quota, 429));
+    assert_eq!(end(trace), http(Cause::Overloaded, 529));
+    // No more than so many lines: a file that is printed beneath is none of it.
+    assert_eq!(end(&format!("HTTP 429: x\n{}", "  y\n".repeat(59))), http(Cause::RateLimit, 429));
+    assert_eq!(end(&format!("HTTP 429: x\n{}", "  y\n".repeat(70))), None);
+}
+
+#[test]
+fn an_answer_somebody_asked_to_see_is_no_failure() {
+    assert_eq!(end("HTTP/2 429\ncontent-type: text/html\nserver: x\n"), None);
+    assert_eq!(end("HTTP/2 429\n"), Some((Cause::RateLimit, Some(429))));
+}
+
+#[test]
+fn a_cut_line_is_data() {
+    let mut reader = Reader::default();
+    let mut out = Vec::new();
+    reader.line(&Line { text: "HTTP 429: x", offset: 0, is_cut: true, seen: SEEN }, &mut out);
+    assert_eq!((reader.end(), out.len()), (LogEnd::NoEvidence, 0));
+}
+
+/// Recordings of agents are full of statuses; read as plain text they say nothing.
+#[test]
+fn transcripts_are_no_plain_text() {
+    for file in ["claude/api_429_exhausted.jsonl", "codex/429_turn_failed.jsonl"] {
+        assert_eq!(end(&recording(file)), None, "{file}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn pieces_come_to_the_same(all in prop::collection::vec("(HTTP 429: x|HTTP 503|work|| {2}|Error code: 4[0-9]{2} - x)", 0..40)) {
+        pieces(Reader::new(), &all.join("\n"));
+    }
+
+    #[test]
+    fn ordinary_words_are_nothing(line in "[a-z]{1,9}( [a-z0-9.,:()-]{1,9}){0,12}") {
+        prop_assume!(!line.contains("limit") && !line.starts_with("status"));
+        prop_assert_eq!(end(&line), None);
+    }
+
+    #[test]
+    fn never_panics(line in any::<String>(), rest in "(HTTP |Error code: |status=|Error: )[0-9]{0,4}.{0,9}") {
+        let _ = (end(&line), end(&rest));
+    }
+}

@@ -1,0 +1,199 @@
+//! What Hermes' own profile folders say. `.env` and `auth.json` are never read.
+
+use std::path::{Path, PathBuf};
+
+use saphyr::{LoadableYamlNode, Yaml};
+
+use super::{Profile, known, place};
+use base::endpoint::host;
+use base::hash::Fnv;
+use base::time::Time;
+
+/// Where a key stands, or the name of the variable that holds it.
+const KEYS: [&str; 4] = ["api_key", "key", "key_env", "api_key_env"];
+
+/// What one `config.yaml` says.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// As far as it can be read.
+    pub(super) profile: Profile,
+    /// An endpoint is named, but stands in the environment (`${NAME}`) or is no URL.
+    pub(super) is_hidden: bool,
+}
+
+/// Reads one profile of a Hermes root; `None` where there is no such folder.
+pub(super) fn read(root: &Path, name: &str) -> Option<Said> {
+    let home = home(root, name).filter(|home| home.is_dir())?;
+    let file = home.join("config.yaml");
+    let mut said = of_text(&yaml_text(&file));
+    said.profile.name = name.into();
+    said.profile.written = written(&file);
+    Some(said)
+}
+
+/// When a file was last written.
+fn written(path: &Path) -> Option<Time> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok().map(Time)
+}
+
+/// The folder of a profile; `None` where the name is none: it comes from a row that anybody may have written, and must not
+/// lead out of the root.
+pub fn home(root: &Path, name: &str) -> Option<PathBuf> {
+    if name.is_empty() || name.contains(['/', '\0']) || name.starts_with('.') {
+        return None;
+    }
+    Some(if name == "default" { root.to_owned() } else { root.join("profiles").join(name) })
+}
+
+/// How many tokens the context of a model holds, as far as the profile with this home folder says: its configuration
+/// (`model.context_length`), else what Hermes once learnt of the endpoint and wrote down (`context_length_cache.yaml`).
+pub fn context_window(home: &Path, model: &str, endpoint: &str) -> Option<u64> {
+    let size = |node: Option<&Yaml<'_>>| u64::try_from(node?.as_integer()?).ok().filter(|size| *size > 0);
+    let read = |name: &str, pick: &dyn Fn(&Yaml<'_>) -> Option<u64>| {
+        pick(Yaml::load_from_str(&yaml_text(&home.join(name))).ok()?.first()?)
+    };
+    let key = format!("{model}@{}", endpoint.trim_end_matches('/'));
+    read("config.yaml", &|top| size(top.as_mapping_get("model")?.as_mapping_get("context_length"))).or_else(
+        || {
+            read("context_length_cache.yaml", &|top| {
+                size(top.as_mapping_get("context_lengths")?.as_mapping_get(&key))
+            })
+        },
+    )
+}
+
+/// The keys of Hermes 0.19: `model` as a text or as `{provider, default|model, base_url}`,
+/// `providers.<name>.{base_url|api|url, default_model}`, and the older list `custom_providers`.
+fn of_text(text: &str) -> Said {
+    let documents = Yaml::load_from_str(text).unwrap_or_default();
+    let Some(top) = documents.first() else { return Said::default() };
+    let model = top.as_mapping_get("model");
+    let provider = word(model, &["provider"]).filter(|p| p != "auto");
+    let named = provider.as_deref().and_then(|p| entry(top, p));
+    let own = word(model, &["base_url"]);
+    let listed = word(named, &["base_url", "api", "url"]);
+    // Hermes goes by the entry of a provider of one's own, and by `model.base_url` for those it is built with.
+    let is_built_in = provider.as_deref().is_some_and(|p| known::host(p).is_some());
+    let url = if is_built_in { own.or(listed) } else { listed.or(own) };
+    let shown = url.as_deref().filter(|url| !url.contains("${"));
+    let endpoint = shown.and_then(host);
+    let model = model
+        .and_then(|m| m.as_str())
+        .map(str::to_owned)
+        .or_else(|| word(model, &["default", "model"]))
+        .or_else(|| word(named, &["default_model", "model"]));
+    let keys = [top.as_mapping_get("model"), named].map(|node| KEYS.map(|key| word(node, &[key])));
+    let mut says = Fnv::new();
+    for part in [&provider, &model, &url].into_iter().chain(keys.iter().flatten()) {
+        says.part(part.as_deref().unwrap_or_default().as_bytes());
+    }
+    Said {
+        is_hidden: url.is_some() && endpoint.is_none(),
+        profile: Profile {
+            model,
+            says: Some(says.value()),
+            place: shown.and_then(place),
+            endpoint,
+            provider,
+            ..Profile::default()
+        },
+    }
+}
+
+/// The first of some keys that holds a text.
+fn word(node: Option<&Yaml<'_>>, keys: &[&str]) -> Option<String> {
+    let said = keys.iter().find_map(|k| node?.as_mapping_get(k)?.as_str());
+    said.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty())
+}
+
+/// The entry of a provider by its name, as Hermes looks it up: `custom:` may stand before it, and blanks are hyphens.
+fn entry<'a, 'b>(top: &'a Yaml<'b>, provider: &str) -> Option<&'a Yaml<'b>> {
+    let plain = |name: &str| name.trim().to_lowercase().replace(' ', "-");
+    let wanted = plain(provider);
+    let wanted = wanted.strip_prefix("custom:").unwrap_or(&wanted);
+    let providers = top.as_mapping_get("providers").and_then(Yaml::as_mapping);
+    let by_key = providers.and_then(|all| {
+        all.iter().find(|(key, _)| key.as_str().is_some_and(|k| plain(k) == wanted)).map(|(_, entry)| entry)
+    });
+    by_key.or_else(|| {
+        let list = top.as_mapping_get("custom_providers")?.as_vec()?;
+        list.iter().find(|e| word(Some(e), &["name"]).is_some_and(|name| plain(&name) == wanted))
+    })
+}
+
+/// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.
+pub fn yaml_text(path: &Path) -> String {
+    base::untrusted_file::text(path).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_hermes() {
+        let some = |s: &str| Some(s.to_owned());
+        let cases = [
+            (
+                "model: {provider: fake, default: m1}\nproviders:\n  fake: {base_url: 'http://Host:1/v1', api_key: k}",
+                (some("fake"), some("m1"), some("host:1")),
+            ),
+            (
+                "model: {provider: 'custom:fake', base_url: 'https://u:p@b.example/v1'}\nproviders: {fake: {default_model: m2}}",
+                (some("custom:fake"), some("m2"), some("b.example")),
+            ),
+            // A leftover of another provider does not count for one of one's own.
+            (
+                "model: {provider: 'custom:fake', base_url: 'http://old:1'}\nproviders: {fake: {url: 'http://new:1'}}",
+                (some("custom:fake"), None, some("new:1")),
+            ),
+            (
+                "model: {provider: anthropic, base_url: 'http://own:1'}\nproviders: {anthropic: {api: 'http://other:1'}}",
+                (some("anthropic"), None, some("own:1")),
+            ),
+            (
+                "model: {provider: 'custom:my-moon', model: m3}\ncustom_providers: [3, {name: sun}, {name: My Moon, base_url: 'http://moon:1/v1'}]",
+                (some("custom:my-moon"), some("m3"), some("moon:1")),
+            ),
+            ("model: {provider: moon}\ncustom_providers: {name: moon}", (some("moon"), None, None)),
+            ("model: gpt-5", (None, some("gpt-5"), None)),
+            ("model: {provider: auto, model: x}", (None, some("x"), None)),
+            ("model: [1, 2]", (None, None, None)),
+            (": : :\n\t[", (None, None, None)),
+            ("", (None, None, None)),
+        ];
+        for (text, (provider, model, endpoint)) in cases {
+            let said = of_text(text);
+            let p = said.profile;
+            assert_eq!((p.provider, p.model, p.endpoint), (provider, model, endpoint), "{text}");
+            assert!(!said.is_hidden, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_is_not_shown_is_hidden() {
+        for url in ["${BASE}/v1", "https://${HOST}/v1", "https://a.example/${PATH}", "not a url"] {
+            let said = of_text(&format!("model: {{provider: openrouter, base_url: '{url}'}}"));
+            assert_eq!((said.profile.endpoint, said.profile.place), (None, None), "{url}");
+            assert!(said.is_hidden, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_name_never_leads_out_of_its_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("config.yaml"), "model: {provider: root, default: m}").unwrap();
+        std::fs::create_dir_all(dir.path().join("profiles/luna")).unwrap();
+        std::fs::create_dir_all(dir.path().join("profiles/bare")).unwrap();
+        std::fs::write(dir.path().join("profiles/luna/config.yaml"), "model: {provider: moon}").unwrap();
+        let said = |name| read(dir.path(), name).map(|s| (s.profile.provider, s.profile.written.is_some()));
+        assert_eq!(said("luna"), Some((Some("moon".into()), true)));
+        assert_eq!(said("default"), Some((Some("root".into()), true)));
+        assert_eq!(said("bare"), Some((None, false)));
+        for name in ["..", "../..", "a/../..", "", "nobody"] {
+            assert_eq!(said(name), None, "{name}");
+        }
+    }
+}

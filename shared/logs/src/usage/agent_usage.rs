@@ -1,0 +1,123 @@
+//! What the log of an agent says an attempt used.
+
+use std::path::Path;
+
+use super::agent::{Session, session};
+use super::bill::{Priced, bill};
+use super::files::{rereads, shown};
+use super::find::{MAX_FILES, in_folder};
+use super::{Usage, UsageAsk, store};
+use crate::agents::opencode;
+use crate::cache::Cache;
+use crate::handle::Owner;
+
+/// The usage a claim's own file tells.
+pub(crate) fn of_named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Usage {
+    let at = shown(&named.display().to_string());
+    if !named.is_absolute() {
+        return Usage::unknown("the log its claim names is no absolute path");
+    }
+    let (path, session) = opencode::place(named);
+    let usage = match store::is_store(&path) {
+        Ok(true) => opencode::read(ask, &path, session.as_deref()).map(Some),
+        Ok(false) => of_file(ask, named, Owner::Ourselves, cache),
+        Err(why) => Err(why),
+    };
+    match usage {
+        Ok(Some(usage)) => usage,
+        Ok(None) if named.symlink_metadata().is_ok() => {
+            Usage::unknown(format!("{at}: neither Claude Code, Codex nor opencode wrote this"))
+        }
+        Ok(None) => Usage::unknown(format!("{at}: there is no such file")),
+        Err(why) => Usage::unknown(format!("{at}: {why}")),
+    }
+}
+
+/// What the board's own log of the task tells, where an agent writes straight into it.
+pub(crate) fn of_worker_log(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
+    let Some(path) = ask.worker_log else { return Ok(None) };
+    of_file(ask, path, Owner::Anybody, cache)
+        .map_err(|why| format!("{}: {why}", shown(&path.display().to_string())))
+}
+
+/// What the sessions in the task's folder used that were there during the attempt.
+pub(crate) fn of_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
+    let here = in_folder(ask, cache);
+    let mut found: Option<Usage> = None;
+    for path in here.paths {
+        let Some(usage) = of_file(ask, &path, Owner::Ourselves, cache)? else { continue };
+        found = Some(match found {
+            Some(newer) => both(newer, usage),
+            None => usage,
+        });
+    }
+    if let Some(usage) = found.as_mut().filter(|_| here.is_more) {
+        usage.least(format!("only the newest {MAX_FILES} sessions of the folder are looked at"));
+    }
+    Ok(found)
+}
+
+/// What one log tells; `None` where there is none, or none of an agent.
+fn of_file(
+    ask: &UsageAsk<'_>,
+    path: &Path,
+    owner: Owner,
+    cache: &mut Cache,
+) -> Result<Option<Usage>, String> {
+    let Some(session) = session(ask, path, owner, cache)? else { return Ok(None) };
+    let mut usage = if session.is_empty() { Usage::unknown(Session::NONE) } else { of_session(session, ask) };
+    usage.source = Some(shown(&path.display().to_string()));
+    Ok(Some(usage))
+}
+
+fn of_session(Session { agent, record, gaps, gaps_of_sums }: Session, ask: &UsageAsk<'_>) -> Usage {
+    let (tokens, cost, unknown) = bill(&record.models, Priced { prices: ask.prices, agent: Some(agent) });
+    let mut usage = Usage {
+        format: Some(agent.name().into()),
+        model: record.model().map(shown),
+        turns: Some(record.turns),
+        tool_calls: Some(record.calls),
+        tool_errors: Some(record.errors()),
+        tokens: Some(tokens),
+        cost,
+        compactions: Some(record.compactions),
+        identical_calls: Some(record.run.longest),
+        edits: Some(record.edited.values().fold(0, |sum, n| sum.saturating_add(*n))),
+        rereads: rereads(&record.signs.reads.to_map()),
+        unknown,
+        ..Usage::default()
+    };
+    agent.correct(&record, &mut usage);
+    gaps.into_iter().chain(gaps_of_sums).for_each(|why| usage.least(why));
+    usage
+}
+
+/// Two sessions of one attempt.
+fn both(newer: Usage, older: Usage) -> Usage {
+    let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    let mut rereads: Vec<_> = newer.rereads.into_iter().chain(older.rereads).collect();
+    rereads.sort_by_key(|r| std::cmp::Reverse(r.times));
+    rereads.truncate(5);
+    Usage {
+        turns: sum(newer.turns, older.turns),
+        tool_calls: sum(newer.tool_calls, older.tool_calls),
+        tool_errors: sum(newer.tool_errors, older.tool_errors),
+        edits: sum(newer.edits, older.edits),
+        compactions: sum(newer.compactions, older.compactions),
+        identical_calls: newer.identical_calls.max(older.identical_calls),
+        tokens: newer.tokens.zip(older.tokens).map(|(a, b)| a.plus(b)),
+        cost: newer.cost.zip(older.cost).map(|(a, b)| a.plus(b)),
+        rereads,
+        is_least: newer.is_least || older.is_least,
+        unknown: newer.unknown.into_iter().chain(older.unknown).collect(),
+        ..newer
+    }
+}
+
+impl Usage {
+    /// What is told is the least there was, for this reason.
+    pub(crate) fn least(&mut self, why: impl Into<String>) {
+        self.is_least = true;
+        self.unknown.push(why.into());
+    }
+}

@@ -1,0 +1,542 @@
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::agents::Homes;
+use crate::session::testing::{expected, recording};
+use config::{Config, PriceKeys};
+
+mod hermes;
+mod opencode;
+
+pub(super) const NOW: Time = Time(4_000_000_000);
+
+/// An attempt that covers everything there is.
+pub(super) fn ask<'a>(named: Option<&'a Path>, prices: &'a Prices) -> UsageAsk<'a> {
+    UsageAsk {
+        task: "t_1",
+        profile: None,
+        root: None,
+        worker_log: None,
+        named,
+        workspace: None,
+        homes: Homes::NONE,
+        held: &[],
+        from: Time(0),
+        to: None,
+        next: None,
+        now: NOW,
+        prices,
+    }
+}
+
+/// The usage in a named file within these times.
+#[track_caller]
+fn within(path: &Path, from: &str, to: Option<&str>) -> Usage {
+    let time = |t: &str| Time::parse(t).unwrap();
+    let prices = Prices::default();
+    let ask = UsageAsk { from: time(from), to: to.map(time), ..ask(Some(path), &prices) };
+    read(&ask, &mut Cache::in_memory())
+}
+
+fn of(path: &Path) -> Usage {
+    read(&ask(Some(path), &Prices::default()), &mut Cache::in_memory())
+}
+
+/// A text as a log, with whatever else lies in its folder.
+struct Desk {
+    dir: tempfile::TempDir,
+    cache: Cache,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        Desk { dir: tempfile::tempdir().unwrap(), cache: Cache::in_memory() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn append(&self, name: &str, text: impl AsRef<[u8]>) {
+        OpenOptions::new().append(true).open(self.path(name)).unwrap().write_all(text.as_ref()).unwrap();
+    }
+
+    fn read(&mut self, name: &str) -> Usage {
+        let path = self.path(name);
+        read(&ask(Some(&path), &Prices::default()), &mut self.cache)
+    }
+}
+
+fn lines(all: &[Value]) -> String {
+    all.iter().map(|l| format!("{l}\n")).collect()
+}
+
+fn cents(usage: &Usage) -> Option<String> {
+    usage.cost.map(|m| m.to_string())
+}
+
+fn says(usage: &Usage, what: &str) -> bool {
+    usage.unknown.iter().any(|u| u.contains(what))
+}
+
+/// Reads a text at once, and in two halves cut at every tenth of it, and wants the same each time.
+#[track_caller]
+fn in_halves(text: &str) -> Usage {
+    let mut desk = Desk::new();
+    desk.write("x.jsonl", text);
+    let whole = desk.read("x.jsonl");
+    assert_eq!(desk.read("x.jsonl"), whole, "nothing new");
+    for tenth in 1..10 {
+        let at = text.len() * tenth / 10;
+        let mut desk = Desk::new();
+        desk.write("x.jsonl", &text.as_bytes()[..at]);
+        desk.read("x.jsonl");
+        desk.append("x.jsonl", &text.as_bytes()[at..]);
+        let halves = desk.read("x.jsonl");
+        let (halves, whole) = (Usage { source: None, ..halves }, Usage { source: None, ..whole.clone() });
+        assert_eq!(halves, whole, "cut at {at}");
+    }
+    whole
+}
+
+#[test]
+fn every_recording_of_claude_comes_to_its_own_sums() {
+    for (file, want) in expected("claude") {
+        let usage = in_halves(&recording(&file));
+        let n = |key: &str| want[key].as_u64();
+        let sum = |key: &str| want[key].as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>();
+        let tokens = usage.tokens.unwrap();
+        assert_eq!(usage.format.as_deref(), Some("claude"), "{file}");
+        let found =
+            [usage.turns, usage.tool_calls, usage.tool_errors, usage.compactions, usage.identical_calls];
+        let keys = ["api_calls", "tool_calls", "tool_errors", "compactions", "max_identical_run"];
+        assert_eq!(found, keys.map(n), "{file}");
+        let found = [tokens.input, tokens.cache_write, tokens.cache_read, tokens.output].map(Some);
+        assert_eq!(found, ["input", "cache_write", "cache_read", "output"].map(n), "{file}");
+        let cost = usage.cost.unwrap().0 as f64 / 1e9;
+        assert!((cost - want["cost_usd"].as_f64().unwrap()).abs() < 1e-9, "{file} {cost}");
+        assert_eq!(usage.edits, Some(sum("edited")), "{file}");
+        assert_eq!(usage.rereads, [], "{file}: twice is not often");
+        assert_eq!(usage.is_least, want["compactions"] != 0, "{file}");
+        assert_eq!(says(&usage, "the call behind a compaction is in no log"), usage.is_least, "{file}");
+    }
+}
+
+#[test]
+fn every_recording_of_codex_comes_to_its_own_sums() {
+    for (file, want) in expected("codex") {
+        let usage = in_halves(&recording(&file));
+        let n = |key: &str| want[key].as_u64();
+        assert_eq!(usage.format.as_deref(), Some("codex"), "{file}");
+        assert_eq!(usage.model.as_deref(), Some("gpt-5.1-codex"), "{file}");
+        let found = [usage.tool_calls, usage.tool_errors, usage.compactions];
+        assert_eq!(found, ["tool_calls", "tool_errors", "compactions"].map(n), "{file}");
+        let tokens = usage.tokens.unwrap();
+        let (input, turns, runs) = match file.as_str() {
+            "codex/429_turn_failed.jsonl" => (0, 0, 0),
+            // No count of tokens follows; the record of the call tells.
+            "codex/sigkill_dangling_call.jsonl" => (1_200, 1, 1),
+            _ => (want["total_usage"]["input_tokens"].as_u64().unwrap(), 4, 1),
+        };
+        assert_eq!(tokens.input + tokens.cache_read, input, "{file}");
+        assert_eq!((usage.turns, usage.identical_calls), (Some(turns), Some(runs)), "{file}");
+        if let Some(total) = want["total_usage"].as_object() {
+            assert_eq!(
+                (total["cached_input_tokens"].as_u64(), total["output_tokens"].as_u64()),
+                (Some(tokens.cache_read), Some(tokens.output))
+            );
+        }
+        assert_eq!(says(&usage, "no price for gpt-5.1-codex"), input > 0, "{file}");
+        assert_eq!(usage.cost.is_some(), input == 0, "{file}");
+    }
+}
+
+#[test]
+fn a_resumed_session_charges_each_attempt_its_own_part() {
+    let desk = Desk::new();
+    let path = desk.write("s.jsonl", recording("claude/tools_errors_then_compact_resume.jsonl"));
+    let told = |u: &Usage| (u.turns, u.tool_calls, u.tool_errors, u.compactions, u.edits, u.is_least);
+    let first = within(&path, "2026-11-21T08:06:05Z", Some("2026-11-21T08:06:09Z"));
+    let second = within(&path, "2026-11-21T08:19:53Z", None);
+    let whole = of(&path);
+    assert_eq!(told(&first), (Some(8), Some(8), whole.tool_errors, Some(0), Some(1), false));
+    assert_eq!(told(&second), (Some(1), Some(0), Some(0), Some(1), Some(0), true));
+    assert_eq!(first.tokens.unwrap().plus(second.tokens.unwrap()), whole.tokens.unwrap());
+    assert_eq!(first.cost.unwrap().plus(second.cost.unwrap()), whole.cost.unwrap());
+    let later = within(&path, "2026-11-21T09:00:00Z", None);
+    assert_eq!(
+        (later.turns, later.tokens, later.cost),
+        (None, None, None),
+        "no line of it is no sign of no use"
+    );
+    assert_eq!(later.unknown, ["no line of the log lies in this attempt"]);
+}
+
+#[test]
+fn an_attempt_that_ends_is_counted_again_up_to_there() {
+    let mut desk = Desk::new();
+    let path = desk.write("s.jsonl", recording("claude/tools_errors_then_compact_resume.jsonl"));
+    let prices = Prices::default();
+    let from = Time::parse("2026-11-21T08:06:05Z").unwrap();
+    let running = UsageAsk { from, now: from.plus(3_600), ..ask(Some(&path), &prices) };
+    assert_eq!(read(&running, &mut desk.cache).turns, Some(9));
+    let early = UsageAsk { now: from.plus(10), ..running };
+    assert_eq!(read(&early, &mut desk.cache).turns, Some(8), "at that time there was no more");
+    assert_eq!(read(&running, &mut desk.cache).turns, Some(9));
+    let ended = UsageAsk { to: Some(from.plus(4)), ..running };
+    assert_eq!(read(&ended, &mut desk.cache).turns, Some(8));
+    // Another attempt in the same file has a count of its own.
+    let next = UsageAsk { from: Time::parse("2026-11-21T08:19:53Z").unwrap(), ..running };
+    assert_eq!((read(&next, &mut desk.cache).turns, read(&ended, &mut desk.cache).turns), (Some(1), Some(8)));
+}
+
+fn counted(at: &str, input: u64, last: u64) -> Value {
+    let usage = |n: u64| json!({"input_tokens": n, "cached_input_tokens": n / 2, "output_tokens": n / 10});
+    json!({"timestamp": at, "type": "event_msg", "payload": {"type": "token_count",
+        "info": {"total_token_usage": usage(input), "last_token_usage": usage(last)}}})
+}
+
+fn called(at: &str, id: &str, arguments: &str) -> Value {
+    json!({"timestamp": at, "type": "response_item", "payload":
+        {"type": "function_call", "name": "shell", "arguments": arguments, "call_id": id}})
+}
+
+#[test]
+fn of_codex_no_more_calls_failed_than_were_made() {
+    let output = |id: &str| {
+        json!({"timestamp": "2026-11-21T08:00:02Z", "type": "response_item", "payload":
+            {"type": "function_call_output", "call_id": id, "output": "failed to parse function arguments: x"}})
+    };
+    // As where the front of a log is gone.
+    let all = lines(&[output("a"), output("b"), called("2026-11-21T08:00:03Z", "c", "{}"), output("c")]);
+    let desk = Desk::new();
+    let path = desk.write("r.jsonl", &all);
+    let usage = within(&path, "2026-11-21T08:00:00Z", None);
+    assert_eq!((usage.tool_calls, usage.tool_errors), (Some(1), Some(1)), "{usage:?}");
+}
+
+#[test]
+fn of_codex_sums_only_what_was_added_counts() {
+    let all = lines(&[
+        json!({"timestamp": "2026-11-21T08:00:00Z", "type": "session_meta", "payload": {"id": "x", "cwd": "/w"}}),
+        json!({"timestamp": "2026-11-21T08:00:00Z", "type": "turn_context", "payload": {"model": "gpt-5.1-codex"}}),
+        called("2026-11-21T08:00:01Z", "a", "{}"),
+        counted("2026-11-21T08:00:02Z", 1_000, 1_000),
+        counted("2026-11-21T08:30:00Z", 1_000, 1_000),
+        called("2026-11-21T08:30:01Z", "b", "{}"),
+        counted("2026-11-21T08:30:02Z", 3_000, 2_000),
+        called("2026-11-21T08:30:03Z", "c", "{}"),
+        called("2026-11-21T08:30:03Z", "d", "{\"x\": 1}"),
+        counted("2026-11-21T08:30:04Z", 6_000, 3_000),
+    ]);
+    let desk = Desk::new();
+    let path = desk.write("r.jsonl", &all);
+    let second = within(&path, "2026-11-21T08:29:59Z", None);
+    let tokens = Tokens { input: 2_500, cache_write: 0, cache_read: 2_500, output: 500 };
+    assert_eq!((second.tokens, second.turns), (Some(tokens), Some(2)));
+    assert_eq!((second.tool_calls, second.identical_calls), (Some(3), Some(2)));
+    assert_eq!(second.model.as_deref(), Some("gpt-5.1-codex"), "stated before the attempt");
+    let first = within(&path, "2026-11-21T08:00:00Z", Some("2026-11-21T08:00:03Z"));
+    assert_eq!((first.tokens.unwrap().total(), first.turns, first.tool_calls), (1_100, Some(1), Some(1)));
+
+    // Of a log whose front is left out, what the first sum holds beyond its own call is not the attempt's.
+    let window = window::Window::new(Time(0), None, None, NOW);
+    let owner = crate::handle::Owner::Ourselves;
+    let short = all.find("2026-11-21T08:30:01Z").map(|at| all.len() - at).unwrap() as u64 + 60;
+    let scanned = scan::Scan { sort: "x", path: &path, owner, window, now: NOW, most: short };
+    let new = |_: &fs::File, _| {
+        let codex = crate::Reader::named("codex", None);
+        Ok(agent::AgentLog::new(&codex).map(|count| scan::Begun { count, sure: true }))
+    };
+    let found = scan::scan(&scanned, &mut Cache::in_memory(), new).unwrap().unwrap();
+    assert!(found.is_part);
+    assert_eq!(found.count.record.used_in_all().context(), 5_000);
+}
+
+/// Half a line of one format may be the front of a line of another.
+#[test]
+fn half_a_line_shows_no_format_for_long() {
+    let meta =
+        r#"{"type":"session_meta","session_id":"x","timestamp":"2026-11-21T08:00:00Z","payload":{"id":"x"}}"#;
+    let codex = [called("2026-11-21T08:00:01Z", "a", "{}"), counted("2026-11-21T08:00:02Z", 1_000, 1_000)];
+    let codex = format!("{meta}\n{}", lines(&codex));
+    for (text, format) in
+        [(&*codex, Some("codex")), ("{\"x\": {\"type\":\"turn.started\",\"n\": 1}}\n1\n", None)]
+    {
+        for at in 0..text.len() {
+            let mut desk = Desk::new();
+            let path = desk.write("x.jsonl", &text[..at]);
+            assert_eq!(desk.read("x.jsonl"), of(&path), "{format:?} {at}");
+            desk.append("x.jsonl", &text[at..]);
+            let usage = desk.read("x.jsonl");
+            assert_eq!((usage.format.as_deref(), &usage), (format, &of(&path)), "{format:?} {at}");
+        }
+    }
+}
+
+#[test]
+fn one_line_that_nobody_ever_ends_is_counted() {
+    let call = json!({"type": "assistant", "session_id": "s", "message": {"id": "a", "model": "claude-sonnet-4-5",
+        "usage": {"input_tokens": 100, "output_tokens": 10}, "content": []}});
+    let mut desk = Desk::new();
+    let path = desk.write("x.jsonl", call.to_string());
+    for _ in 0..2 {
+        let usage = desk.read("x.jsonl");
+        assert_eq!((usage.format.as_deref(), usage.turns), (Some("claude"), Some(1)));
+    }
+    desk.append("x.jsonl", "\n");
+    assert_eq!(desk.read("x.jsonl"), of(&path));
+}
+
+#[test]
+fn what_states_no_time_is_counted_from_its_last_start() {
+    let start = json!({"type": "system", "subtype": "init", "session_id": "s", "model": "claude-sonnet-4-5"});
+    let call = |id: &str| {
+        json!({"type": "assistant", "session_id": "s", "message": {"id": id, "model": "claude-sonnet-4-5",
+            "usage": {"input_tokens": 100, "output_tokens": 10}, "content": []}})
+    };
+    let once = in_halves(&lines(&[start.clone(), call("a"), call("b")]));
+    assert_eq!((once.turns, once.is_least), (Some(2), false));
+    let twice = in_halves(&lines(&[start.clone(), call("a"), call("b"), start, call("c")]));
+    assert_eq!((twice.turns, twice.tokens.unwrap().input, twice.is_least), (Some(1), 100, true));
+    assert!(says(&twice, "several starts"), "{:?}", twice.unknown);
+
+    let item = json!({"type": "item.completed", "item": {"id": "i", "type": "command_execution", "command": "x", "exit_code": 1}});
+    let done = |n: u64| json!({"type": "turn.completed", "usage": {"input_tokens": n, "cached_input_tokens": 0, "output_tokens": 1}});
+    let begun = json!({"type": "thread.started", "thread_id": "t"});
+    let codex = in_halves(&lines(&[begun.clone(), item.clone(), done(5), begun, item, done(9)]));
+    assert_eq!((codex.turns, codex.tool_calls, codex.tool_errors), (None, Some(1), Some(1)));
+    assert_eq!(codex.tokens.unwrap().input, 4, "sums go on in the same thread");
+}
+
+#[test]
+fn subagents_add_tokens_money_and_calls_but_no_turns() {
+    let desk = Desk::new();
+    let agent = recording("claude/tools_errors_then_compact_resume.jsonl");
+    let path = desk.write("p/s1.jsonl", recording("claude/sigkill_dangling_tool.jsonl"));
+    let alone = of(&path);
+    desk.write(
+        "p/s1/subagents/agent-a.jsonl",
+        agent.replace("\"isSidechain\":false", "\"isSidechain\":true"),
+    );
+    desk.write("p/s1/subagents/agent-a.meta.json", "{}");
+    desk.write("p/s2/subagents/agent-b.jsonl", &agent);
+    let both = of(&path);
+    assert_eq!(both.turns, alone.turns);
+    assert_eq!(both.tool_calls, alone.tool_calls.map(|n| n + 8));
+    assert_eq!(both.tokens.unwrap().input, alone.tokens.unwrap().input + 900);
+    assert_eq!(both.cost.unwrap().0, alone.cost.unwrap().0 + 102_975_000);
+    assert_eq!((both.compactions, both.edits), (alone.compactions, Some(1)));
+    for n in 0..60 {
+        desk.write(&format!("p/s1/subagents/agent-{n:02}.jsonl"), "");
+    }
+    let many = of(&path);
+    assert!(
+        many.is_least && says(&many, "of 61 subagents only the newest 50 are read"),
+        "{:?}",
+        many.unknown
+    );
+}
+
+#[test]
+fn a_subagent_of_an_earlier_attempt_hides_nothing() {
+    let desk = Desk::new();
+    let path = desk.write("p/s1.jsonl", recording("claude/sigkill_dangling_tool.jsonl"));
+    let (from, to) = ("2026-11-21T08:07:30Z", Some("2026-11-21T08:08:30Z"));
+    let alone = within(&path, from, to);
+    assert!(alone.tokens.is_some());
+    desk.write("p/s1/subagents/agent-a.jsonl", recording("claude/tools_errors_then_compact_resume.jsonl"));
+    assert_eq!(within(&path, from, to), alone);
+}
+
+#[test]
+fn a_file_read_again_and_again_is_named() {
+    let read = |n: usize, file: &str| {
+        json!({"type": "assistant", "sessionId": "s", "timestamp": "2026-11-21T08:00:00Z", "message": {"id": n.to_string(),
+            "model": "claude-opus-5", "content": [{"type": "tool_use", "id": format!("c{n}"), "name": "Read", "input": {"file_path": file}}]}})
+    };
+    let secret = format!("/w/sk-proj-{}", "aB3dE5".repeat(12));
+    let all: Vec<Value> = (0..9).map(|n| read(n, if n < 4 { "/w/a" } else { &secret })).collect();
+    let usage = in_halves(&lines(&all));
+    assert_eq!(usage.rereads.iter().map(|r| r.times).collect::<Vec<_>>(), [5, 4]);
+    assert_eq!((usage.rereads[1].file.as_str(), usage.identical_calls), ("/w/a", Some(5)));
+    assert!(!usage.rereads[0].file.contains("aB3dE5"), "{:?}", usage.rereads);
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    let desk = Desk::new();
+    let log = desk.write("s.jsonl", recording("claude/auth_401.jsonl"));
+    fs::create_dir(desk.path("folder.jsonl")).unwrap();
+    symlink(&log, desk.path("link.jsonl")).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, desk.path("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    desk.write("empty", "");
+    desk.write("words", "Working on it.\n{\"answer\": 1}\n");
+    desk.write("hermes", "Query: work kanban task t_1\n");
+    desk.write("other.db", "SQLite format 3\0 and then nothing that is one");
+    for (name, want) in [
+        ("none.jsonl", "there is no such file"),
+        ("folder.jsonl", "not a regular file"),
+        ("link.jsonl", "a symbolic link"),
+        ("fifo", "not a regular file"),
+        ("empty", "neither Claude Code, Codex nor opencode wrote this"),
+        ("words", "neither Claude Code, Codex nor opencode wrote this"),
+        ("hermes", "neither Claude Code, Codex nor opencode wrote this"),
+        ("other.db", "file is not a database"),
+    ] {
+        let path = desk.path(name);
+        assert_eq!(of(&path), Usage::unknown(format!("{}: {want}", path.display())), "{name}");
+    }
+    assert_eq!(of(Path::new("s.jsonl")), Usage::unknown("the log its claim names is no absolute path"));
+    let nothing = read(&ask(None, &Prices::default()), &mut Cache::in_memory());
+    assert_eq!(nothing, Usage::unknown("no log or store tells what this attempt used"));
+}
+
+#[test]
+fn a_file_replaced_under_the_cursor_is_read_anew() {
+    let mut desk = Desk::new();
+    let text = recording("claude/stream_cut_midmessage.jsonl");
+    desk.write("s.jsonl", &text);
+    assert_eq!(desk.read("s.jsonl").turns, Some(2));
+    desk.write("s.jsonl", recording("claude/tools_errors_then_compact_resume.jsonl"));
+    assert_eq!(desk.read("s.jsonl").turns, Some(9), "longer, and another");
+    desk.write("s.jsonl", &text);
+    assert_eq!(desk.read("s.jsonl").turns, Some(2), "shorter");
+    desk.append("s.jsonl", "{\"torn\": \"by a crash\n{\"type\":\"mode\"}\n");
+    let torn = desk.read("s.jsonl");
+    assert!(torn.is_least && says(&torn, "1 lines of the log could not be read"), "{torn:?}");
+}
+
+#[test]
+fn prices_are_the_operators_or_list_prices_or_none() {
+    let desk = Desk::new();
+    let text = recording("claude/api_429_exhausted.jsonl");
+    let path = desk.write("s.jsonl", text.replace("claude-sonnet-4-5", "glm-4.6"));
+    let foreign = of(&path);
+    assert_eq!((foreign.cost, foreign.turns), (None, Some(1)));
+    assert!(says(&foreign, "no price for glm-4.6") && !foreign.is_least);
+    let mut config = Config::default();
+    let keys = PriceKeys { input: Some(1.0), output: Some(10.0), ..PriceKeys::default() };
+    config.prices = [("glm".to_owned(), keys)].into();
+    let prices = Prices::of(&config);
+    let mut cache = Cache::in_memory();
+    read(&ask(Some(&path), &Prices::default()), &mut cache);
+    let own = read(&ask(Some(&path), &prices), &mut cache);
+    assert_eq!(
+        own.cost,
+        Some(Money(100 * 1_000 + 2_000 * 1_250 + 10_000 * 100 + 50 * 10_000)),
+        "whatever is cached"
+    );
+}
+
+#[test]
+fn a_session_in_the_tasks_folder_is_found() {
+    let desk = Desk::new();
+    let text = recording("claude/tools_errors_then_compact_resume.jsonl");
+    let tree = desk.path("a.b_c d");
+    fs::create_dir(&tree).unwrap();
+    let real = fs::canonicalize(&tree).unwrap();
+    let slug: String =
+        real.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let here = text.replace("/home/dev/src/p1", real.to_str().unwrap());
+    let put = |name: &str, text: &str| desk.write(&format!("home/projects/{slug}/{name}.jsonl"), text);
+    put("elsewhere", &text);
+    let (homes, prices) = (Homes::NONE.with("claude", &desk.path("home")), Prices::default());
+    let time = |t: &str| Time::parse(t).unwrap();
+    let ask = UsageAsk {
+        workspace: Some(&tree),
+        homes: &homes,
+        from: time("2026-11-21T08:06:05Z"),
+        ..ask(None, &prices)
+    };
+    let none = |usage: Usage| usage == Usage::unknown("no log or store tells what this attempt used");
+    assert!(none(read(&ask, &mut Cache::in_memory())), "another folder of the same slug");
+    put("s1", &here);
+    let found = read(&ask, &mut Cache::in_memory());
+    assert_eq!((found.turns, cents(&found).as_deref()), (Some(9), Some("$0.10")));
+    assert!(found.source.unwrap().ends_with("/s1.jsonl"));
+    assert!(none(read(&UsageAsk { from: time("2026-11-21T09:00:00Z"), ..ask }, &mut Cache::in_memory())));
+    assert!(none(read(&UsageAsk { homes: Homes::NONE, ..ask }, &mut Cache::in_memory())));
+    let short = UsageAsk { to: Some(time("2026-11-21T08:06:09Z")), ..ask };
+    let next = here.lines().filter(|l| l.contains("08:19:54")).map(|l| format!("{l}\n")).collect::<String>();
+    put("next", &next.replace("08:19:54", "08:07:30"));
+    assert_eq!(
+        read(&short, &mut Cache::in_memory()).turns,
+        Some(8),
+        "what begins behind its end is the next one's"
+    );
+    fs::remove_file(desk.path("home/projects").join(&slug).join("next.jsonl")).unwrap();
+    put("s2", &here);
+    assert_eq!(read(&ask, &mut Cache::in_memory()).turns, Some(18), "two sessions of one attempt");
+}
+
+#[test]
+fn an_agent_that_writes_into_the_boards_log_is_read_there() {
+    let desk = Desk::new();
+    let path = desk.write("t_1.log", recording("codex/tools_errors_ok.jsonl"));
+    let prices = Prices::default();
+    let usage = read(&UsageAsk { worker_log: Some(&path), ..ask(None, &prices) }, &mut Cache::in_memory());
+    assert_eq!((usage.format.as_deref(), usage.turns), (Some("codex"), Some(4)));
+}
+
+#[test]
+fn the_cursor_stays_small() {
+    let call = |n: usize| {
+        json!({"type": "assistant", "sessionId": "s", "timestamp": "2026-11-21T08:00:00Z", "message": {"id": format!("{n}"),
+            "model": format!("m{n}{}", "x".repeat(2_000)), "usage": {"input_tokens": 1},
+            "content": [{"type": "tool_use", "id": format!("c{n}"), "name": "Read", "input": {"file_path": format!("/{n}{}", "y".repeat(900))}}]}})
+    };
+    let mut desk = Desk::new();
+    let path = desk.write("s.jsonl", lines(&(0..2_000).map(call).collect::<Vec<_>>()));
+    assert_eq!(desk.read("s.jsonl").turns, Some(2_000));
+    let key = format!("usage:agent:-2000:{}", path.display());
+    let body = desk.cache.log(&key).unwrap().body;
+    assert!(body.len() < 500_000, "{}", body.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn any_bytes_are_survived(
+        which in 0..4_usize,
+        place in 0..1_000_usize,
+        junk in proptest::collection::vec(any::<u8>(), 0..200),
+        words in "[\"{}\\[\\],:0a\n]{0,9}",
+        long in prop_oneof![9 => Just(0_usize), 1 => Just(9_usize << 20)],
+        from in 0..2_000_000_000_i64,
+    ) {
+        let text = match which {
+            0 => recording("claude/tools_errors_then_compact_resume.jsonl"),
+            1 => recording("codex/tools_errors_ok.jsonl"),
+            2 => "{\"type\":\"thread.started\",\"thread_id\":\"x\"}\n".into(),
+            _ => String::new(),
+        };
+        let mut bytes = text.into_bytes();
+        let at = bytes.len() * place / 1_000;
+        let mut rest = bytes.split_off(at);
+        bytes.extend_from_slice(&junk);
+        bytes.extend_from_slice(words.as_bytes());
+        bytes.extend(std::iter::repeat_n(b'x', long));
+        bytes.append(&mut rest);
+        let desk = Desk::new();
+        let path = desk.write("s.jsonl", &bytes);
+        let prices = Prices::default();
+        let asked = UsageAsk { from: Time(from), ..ask(Some(&path), &prices) };
+        let usage = read(&asked, &mut Cache::in_memory());
+        prop_assert!(usage.turns.is_some() || usage.tokens.is_some() || !usage.unknown.is_empty());
+    }
+}

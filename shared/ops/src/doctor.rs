@@ -1,0 +1,141 @@
+//! Whether everything is in place for the watchers to do their work: facts of configuration, boards, timers and this machine in,
+//! findings out. Everything here is pure; who looks is the command line.
+
+mod boards;
+mod machine;
+mod targets;
+mod watchers;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub use self::boards::{Around, BoardRead, BoardSeen, board, none};
+pub use self::machine::{
+    ConfigSeen, DiskSeen, Hidden, StateSeen, UnitSettings, Versions, config, disk, hidden, state,
+    unit_settings, versions,
+};
+pub use self::targets::{FAILING, Failing, TargetSeen, targets};
+pub use self::watchers::{StartersSeen, WatcherSeen, watchers};
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// As it should be.
+    Ok,
+    /// Worth knowing.
+    Info,
+    /// Something works worse than it could.
+    Warning,
+    /// Work may stand still, or be lost.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Severity::Ok => "ok",
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        })
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Its stable name, one of [`IDS`].
+    pub id: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The board, the watcher or the file it is about.
+    pub about: String,
+    /// What is so.
+    pub what: String,
+    /// What to do about it.
+    pub todo: Option<String>,
+}
+
+impl Finding {
+    fn new(
+        severity: Severity,
+        id: &'static str,
+        about: impl fmt::Display,
+        what: impl fmt::Display,
+    ) -> Finding {
+        Finding { id, severity, about: about.to_string(), what: what.to_string(), todo: None }
+    }
+
+    fn ok(id: &'static str, about: impl fmt::Display, what: impl fmt::Display) -> Finding {
+        Finding::new(Severity::Ok, id, about, what)
+    }
+
+    fn info(id: &'static str, about: impl fmt::Display, what: impl fmt::Display) -> Finding {
+        Finding::new(Severity::Info, id, about, what)
+    }
+
+    fn warning(id: &'static str, about: impl fmt::Display, what: impl fmt::Display) -> Finding {
+        Finding::new(Severity::Warning, id, about, what)
+    }
+
+    fn error(id: &'static str, about: impl fmt::Display, what: impl fmt::Display) -> Finding {
+        Finding::new(Severity::Error, id, about, what)
+    }
+
+    fn todo(mut self, what: impl fmt::Display) -> Finding {
+        self.todo = Some(what.to_string());
+        self
+    }
+}
+
+/// Every finding there is. Names do not change; new ones may come.
+pub const IDS: [&str; 41] = [
+    "config-valid",
+    "config-invalid",
+    "config-shared",
+    "config-differs",
+    "board-found",
+    "board-none",
+    "board-unreadable",
+    "board-unwritable",
+    "board-too-old",
+    "board-split",
+    "board-damaged",
+    "board-paused",
+    "other-user",
+    "clock-sane",
+    "clock-behind",
+    "dispatcher-alive",
+    "dispatcher-absent",
+    "dispatcher-hidden",
+    "dispatcher-wedged",
+    "dispatcher-stopped",
+    "orchestrator-found",
+    "orchestrator-missing",
+    "fallback-missing",
+    "auto-decompose-on",
+    "timers-installed",
+    "timers-missing",
+    "timers-off",
+    "timers-twice",
+    "linger-off",
+    "pass-recent",
+    "pass-never",
+    "pass-overdue",
+    "pass-failed",
+    "notify-ready",
+    "notify-failing",
+    "workers-hidden",
+    "state-ready",
+    "state-refused",
+    "disk-space",
+    "disk-low",
+    "versions",
+];
+
+/// The worst of them.
+pub fn worst(findings: &[Finding]) -> Severity {
+    findings.iter().map(|f| f.severity).max().unwrap_or(Severity::Ok)
+}

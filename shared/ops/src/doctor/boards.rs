@@ -1,0 +1,280 @@
+//! One board: whether it is there, what it is, who may write it, who dispatches on it, and whom its cards go to.
+
+use std::path::PathBuf;
+
+use super::Finding;
+use crate::pass::lock::Wedge;
+use crate::pass::open::{split_todo, split_what};
+use base::error::{Error, Kind};
+use base::time::{Time, words};
+use board::sqlite::repair;
+use board::{Board, Status};
+use config::Config;
+use config::pause::Pause;
+use host::Split;
+use policy::cards::writer::orchestrators;
+use policy::clock::FUTURE;
+use policy::dispatcher::{self, TICKED, is_tick};
+use policy::remedy;
+use policy::runtime::gateway::Gone;
+use policy::runtime::{Dispatcher, Runtime};
+
+/// How far back the work of a dispatcher is looked for, in seconds, and in how many events.
+const BACK: i64 = 7 * 86_400;
+const MAX_EVENTS: u32 = 4_000;
+
+/// What is seen of a board without writing to it.
+pub struct BoardSeen {
+    /// What to call it.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// What it says, or why it says nothing.
+    pub read: Result<BoardRead, Error>,
+    /// Files and folders beside it that cannot be written and must be.
+    pub locked: Vec<PathBuf>,
+    /// Whether it is split.
+    pub split: Split,
+    /// What is wrong with the file, where it is damaged.
+    pub damage: Option<String>,
+    /// A dispatcher that is stuck in its lock.
+    pub wedge: Option<Wedge>,
+    /// The pause in force.
+    pub pause: Option<Pause>,
+    /// Who owns the file, where that is another user than this one.
+    pub owner: Option<u32>,
+}
+
+/// What a board says.
+pub struct BoardRead {
+    /// Which Hermes made tables of this shape.
+    pub shape: &'static str,
+    /// It was made by `board init`.
+    pub is_own: bool,
+    /// Why its tables must not be written, if so.
+    pub refused: Option<Error>,
+    /// Tasks that are neither done nor archived.
+    pub open: usize,
+    /// Tasks that a dispatcher would have started by now.
+    pub waiting: usize,
+    /// Its newest event.
+    pub newest: Option<Time>,
+    /// The last thing its dispatcher is known to have done.
+    pub ticked: Option<Time>,
+    /// For how many seconds it may do nothing.
+    pub patience: i64,
+    /// The gateway that earlier passes saw, where its lock is free now and nothing shows another dispatcher.
+    pub gone: Option<i64>,
+    /// The process that holds the dispatcher's lock is stopped.
+    pub stopped: bool,
+    /// What is around it.
+    pub runtime: Runtime,
+    /// Hermes rewrites by itself what is in triage.
+    pub decomposes: bool,
+}
+
+/// What is around a board: the runtime, and what of it is known beside.
+pub struct Around {
+    /// The runtime.
+    pub runtime: Runtime,
+    /// The gateway that earlier passes saw.
+    pub gone: Option<Gone>,
+    /// The process that holds the dispatcher's lock is stopped.
+    pub stopped: bool,
+    /// Hermes rewrites by itself what is in triage.
+    pub decomposes: bool,
+}
+
+impl BoardRead {
+    /// Reads a board.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(board: &mut dyn Board, around: Around, now: Time) -> Result<BoardRead, Error> {
+        let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
+        let rows = board.glance(&Status::OPEN)?;
+        let events = board.events(now.plus(-BACK), MAX_EVENTS)?;
+        let Around { runtime, gone, stopped, decomposes } = around;
+        let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
+        let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
+        let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
+        // Where the gateway is known to be gone, no work is too new to wait for one.
+        let turns = if gone.is_some() { &[] } else { events.as_slice() };
+        Ok(BoardRead {
+            shape,
+            is_own,
+            refused,
+            open: rows.len(),
+            waiting: dispatcher::waiting(&rows, &runtime.profiles, turns, now),
+            patience: dispatcher::patience(&rows, &runtime),
+            newest: events.iter().map(|(_, e)| e.at).max(),
+            gone: gone.map(|g| g.pid),
+            stopped,
+            ticked: events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max(),
+            runtime,
+            decomposes,
+        })
+    }
+}
+
+/// Judges one board.
+pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
+    let mut all = vec![file(seen)];
+    if let Some(pause) = &seen.pause {
+        let todo = "`watchbill unpause` once the reason is gone; nothing is changed until then";
+        all.push(Finding::warning("board-paused", &seen.name, pause.words(now)).todo(todo));
+    }
+    if let Some(owner) = seen.owner {
+        let what = format!(
+            "its file belongs to user {owner}: the environment of that user's workers cannot be read"
+        );
+        let todo = "run the watchers as the user who runs the workers";
+        all.push(Finding::warning("other-user", &seen.name, what).todo(todo));
+    }
+    let Ok(read) = &seen.read else { return all };
+    all.push(clock(seen, read, now));
+    if !read.is_own {
+        all.push(dispatcher(seen, read, now));
+        all.extend(profiles(seen, read, config));
+    }
+    all
+}
+
+/// No board at all, and why.
+pub fn none(why: &Error) -> Finding {
+    let hint = why.hint.as_deref().unwrap_or("name a board with --db");
+    let none = Finding::error("board-none", &why.at, &why.what);
+    if why.kind == Kind::NoInput {
+        none.todo(format!("{hint}; {}", remedy::NO_BOARD))
+    } else {
+        none.todo(hint)
+    }
+}
+
+fn file(seen: &BoardSeen) -> Finding {
+    let path = seen.path.display().to_string();
+    // A board without a name is called by its path.
+    let at = if seen.name == path { String::new() } else { format!("{path}: ") };
+    let on = |id, e: &Error| {
+        let todo = e.hint.as_deref().unwrap_or(match e.kind {
+            Kind::NoInput => "name another one, or start Hermes once on it",
+            _ => "see what it is; restore it from a copy where it is damaged",
+        });
+        Finding::error(id, &seen.name, format!("{at}{}", e.what)).todo(todo)
+    };
+    if let Split::Split { pids } = &seen.split {
+        return Finding::error("board-split", &seen.name, split_what(pids)).todo(split_todo(pids));
+    }
+    if let Some(what) = &seen.damage {
+        let what = format!("{at}{what}; Hermes refuses it, and nothing is written here");
+        return Finding::error("board-damaged", &seen.name, what).todo(repair(&path));
+    }
+    let read = match &seen.read {
+        Ok(read) => read,
+        Err(e) => return on("board-unreadable", e),
+    };
+    if let Some(e) = &read.refused {
+        return on("board-too-old", e);
+    }
+    if !seen.locked.is_empty() {
+        let files: Vec<_> = seen.locked.iter().map(|p| p.display().to_string()).collect();
+        let todo = "run as the user who owns the board, or give this one the right to write there";
+        return Finding::error("board-unwritable", &seen.name, format!("not writable: {}", files.join(", ")))
+            .todo(todo);
+    }
+    let tasks = if read.open == 1 { "1 open task".to_owned() } else { format!("{} open tasks", read.open) };
+    Finding::ok("board-found", &seen.name, format!("{at}{}, {tasks}", read.shape))
+}
+
+fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
+    match read.newest {
+        Some(newest) if newest.since(now) > FUTURE => {
+            let what = format!(
+                "its newest event is {} in the future, at {newest}: nothing is decided by time",
+                words(newest.since(now))
+            );
+            let todo = "set the clock of this machine, or of the machine that wrote that event";
+            Finding::error("clock-behind", &seen.name, what).todo(todo)
+        }
+        Some(newest) => {
+            let what = format!("its newest event is {} old", words(now.since(newest)));
+            Finding::ok("clock-sane", &seen.name, what)
+        }
+        None => Finding::ok("clock-sane", &seen.name, "it has no event yet"),
+    }
+}
+
+fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
+    if let Some(wedge) = &seen.wedge {
+        return Finding::error("dispatcher-wedged", &seen.name, wedge.what()).todo(remedy::WEDGED);
+    }
+    let last = read.ticked.map(|at| format!("it last did something {} ago", words(now.since(at))));
+    let recent = read.ticked.is_some_and(|at| now.since(at) <= read.patience);
+    match &read.runtime.dispatcher {
+        Dispatcher::Alive(pid) if read.stopped => {
+            let what = format!("process {pid} holds its lock and is stopped (state T): no worker is started");
+            let todo = format!(
+                "`kill -9 {pid}`, then start it again: continued, it may write over what was written meanwhile"
+            );
+            Finding::error("dispatcher-stopped", &seen.name, what).todo(todo)
+        }
+        Dispatcher::Alive(pid) => {
+            let last = last.unwrap_or_else(|| "nothing of it is on the board yet".into());
+            Finding::ok("dispatcher-alive", &seen.name, format!("process {pid} holds its lock; {last}"))
+        }
+        Dispatcher::Unknown(why) => Finding::info("dispatcher-hidden", &seen.name, why),
+        _ if recent && read.gone.is_none() => {
+            Finding::ok("dispatcher-alive", &seen.name, last.unwrap_or_default())
+        }
+        _ => {
+            let last = last.unwrap_or_else(|| "nothing on the board was done by one".into());
+            let what = match read.gone {
+                Some(pid) => format!("the gateway that an earlier pass saw (process {pid}) is gone; {last}"),
+                None => format!("no dispatcher holds its lock; {last}"),
+            };
+            match read.waiting {
+                0 => Finding::warning("dispatcher-absent", &seen.name, what),
+                1 => Finding::error("dispatcher-absent", &seen.name, format!("1 ready task waits: {what}")),
+                n => Finding::error("dispatcher-absent", &seen.name, format!("{n} ready tasks wait: {what}")),
+            }
+            .todo(remedy::NO_DISPATCHER)
+        }
+    }
+}
+
+/// Whoever the configuration names must be there.
+fn profiles(seen: &BoardSeen, read: &BoardRead, config: &Config) -> Vec<Finding> {
+    let known = &read.runtime.profiles;
+    // A root without profiles is no Hermes with workers; then names are not checked.
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let is_there = |name: &String| name == "default" || known.contains(name);
+    let mut all = Vec::new();
+    let deciders = orchestrators(config, read.runtime.orchestrator.clone());
+    match deciders.iter().find(|p| is_there(p)) {
+        Some(one) => all.push(Finding::ok("orchestrator-found", &seen.name, format!("cards go to {one}"))),
+        None => {
+            let what = format!("no profile {}: cards wait, and nobody decides", deciders.join(", nor "));
+            let todo = "make that profile, or name one with `distress.orchestrator`";
+            let is_named = config.distress.orchestrator.is_some() || read.runtime.orchestrator.is_some();
+            let make = if is_named { Finding::error } else { Finding::warning };
+            all.push(make("orchestrator-missing", &seen.name, what).todo(todo));
+        }
+    }
+    let stand_ins = config.orchestrator.fallbacks.iter().map(|p| ("orchestrator.fallbacks".to_owned(), p));
+    let named = config.profiles.iter();
+    let named = named
+        .flat_map(|(of, keys)| keys.fallbacks.iter().map(move |p| (format!("profiles.{of}.fallbacks"), p)));
+    for (key, profile) in stand_ins.chain(named).filter(|(_, p)| !is_there(p)) {
+        let what = format!("{key} names {profile}, and there is no such profile");
+        let todo = "make that profile, or remove the name: no task is rerouted there";
+        all.push(Finding::error("fallback-missing", &seen.name, what).todo(todo));
+    }
+    if read.decomposes {
+        let what = "kanban.auto_decompose is on: Hermes may rewrite a task in triage before its card is read";
+        let todo = "set `kanban: {auto_decompose: false}` in Hermes' config.yaml";
+        all.push(Finding::warning("auto-decompose-on", &seen.name, what).todo(todo));
+    }
+    all
+}

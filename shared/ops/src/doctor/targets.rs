@@ -1,0 +1,51 @@
+//! Those whom `watchbill notify` tells: whether they can be told.
+
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+use base::time::{Time, words};
+
+/// The name of the finding that a target cannot be told anything.
+pub const FAILING: &str = "notify-failing";
+/// Failed tries from which on a target needs a person.
+const MAX_FAILED: u32 = 3;
+
+/// Tries that failed, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failing {
+    /// When the first of them was.
+    pub since: Time,
+    /// How many.
+    pub tries: u32,
+    /// When the next one is.
+    pub next: Time,
+    /// What the last one ended with.
+    pub why: String,
+}
+
+/// One target.
+pub struct TargetSeen {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The tries that failed since the last message that was accepted; or why nobody knows.
+    pub failing: Result<Option<Failing>, String>,
+}
+
+/// Judges them all.
+pub fn targets(all: &[TargetSeen], now: Time) -> Vec<Finding> {
+    all.iter().map(|target| one(target, now)).collect()
+}
+
+fn one(target: &TargetSeen, now: Time) -> Finding {
+    let about = format!("notify {}", target.name);
+    let failing = match &target.failing {
+        Ok(None) => return Finding::ok("notify-ready", about, "no message to it waits"),
+        Ok(Some(failing)) => failing,
+        Err(why) => return Finding::warning(FAILING, about, format!("what it was told is not known: {why}")),
+    };
+    let tries =
+        if failing.tries == 1 { "the last try".into() } else { format!("the last {} tries", failing.tries) };
+    let what = format!("{tries} failed, for {}: {}", words(now.since(failing.since)), failing.why);
+    let make = if failing.tries >= MAX_FAILED { Finding::error } else { Finding::warning };
+    make(FAILING, &about, &what).todo(format!("watchbill notify --test --target {}", target.name))
+}

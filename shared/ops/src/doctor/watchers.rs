@@ -1,0 +1,275 @@
+//! The watchers: what starts each, when it last did its work, and how that ended.
+
+use super::Finding;
+use crate::metrics::Record;
+use crate::timers::{By, Ended, ROUND, Starter, Watched};
+use base::time::{Time, words};
+use policy::remedy;
+
+/// The record of a pass and systemd's record of its start lie at most this many seconds apart.
+const SAME: i64 = 30;
+
+/// One watcher, as it is found.
+pub struct WatcherSeen {
+    /// Which.
+    pub watched: Watched,
+    /// What starts it.
+    pub starters: Vec<Starter>,
+    /// What its last pass left, the newest of several.
+    pub record: Option<Record>,
+}
+
+impl WatcherSeen {
+    /// When its last pass began, by its own record or by that of systemd, whichever is newer.
+    pub fn last(&self) -> Option<Time> {
+        // A round leaves a record of each pass it has made; where there is one, its own start says nothing of this watcher.
+        let tells = |s: &&&Starter| !s.round || s.metrics.is_none() || self.record.is_none();
+        let told = self.on().iter().filter(tells).filter_map(|s| s.last).max();
+        self.record.map(|r| r.at).max(told)
+    }
+
+    /// The exit code of the last pass, where it is known and no start after it failed.
+    pub fn exit(&self) -> Option<u8> {
+        match self.failed() {
+            Some((_, ended)) => Some(ended.status).filter(|status| *status != 0),
+            None => self.record.map(|r| r.exit).or_else(|| {
+                let ended = |s: &&Starter| s.last.and(s.ended.as_ref()).map(|e| e.status);
+                self.on().iter().find_map(ended)
+            }),
+        }
+    }
+
+    /// Whether something starts it for these boards.
+    pub fn is_started(&self) -> bool {
+        !self.on().is_empty()
+    }
+
+    /// Whether this is what starts it.
+    pub fn is_started_by(&self, by: By) -> bool {
+        self.on().iter().any(|s| s.by == by)
+    }
+
+    /// Whether its last start failed. Exit 1 is a pass that was made, with something to say.
+    pub fn is_failing(&self) -> bool {
+        self.failed().is_some_and(|(_, ended)| ended.status != 1)
+    }
+
+    /// A timer whose last start failed, and was not followed by a pass that left a record: a program that cannot be
+    /// started leaves none.
+    fn failed(&self) -> Option<(&Starter, &Ended)> {
+        let failed = self.on().into_iter().filter_map(|s| Some((s, s.ended.as_ref()?)));
+        let mut failed = failed.filter(|(_, ended)| ended.result != "success");
+        let is_newer = |s: &Starter| {
+            self.record.is_some_and(|r| {
+                s.last.is_none_or(|at| if s.round { r.at >= at } else { r.at > at.plus(SAME) })
+            })
+        };
+        // A round that was made, and failed in another watcher: this one was not due.
+        let not_due = |s: &Starter, ended: &Ended| {
+            s.round && self.watched.every > ROUND && self.record.is_some() && is_pass(ended)
+        };
+        failed.find(|(s, ended)| !is_newer(s) && !not_due(s, ended))
+    }
+
+    /// What starts it for these boards: timers of other users are not counted.
+    fn ours(&self) -> impl Iterator<Item = &Starter> {
+        self.starters.iter().filter(|s| s.other_user.is_none())
+    }
+
+    fn on(&self) -> Vec<&Starter> {
+        self.ours().filter(|s| s.is_on != Some(false)).collect()
+    }
+
+    /// Whether its next pass is late. One that never did anything is not late: it may just have been installed.
+    pub fn is_overdue(&self, now: Time) -> bool {
+        self.last().is_some_and(|at| now.since(at) > self.watched.overdue())
+    }
+}
+
+/// What is known of those who start programs on this machine; `None` where that cannot be seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StartersSeen {
+    /// The user's own systemd outlives its sessions.
+    pub lingers: Option<bool>,
+    /// A cron daemon runs.
+    pub cron_runs: Option<bool>,
+}
+
+/// Judges them all.
+pub fn watchers(all: &[WatcherSeen], seen: StartersSeen, now: Time) -> Vec<Finding> {
+    let one = |w| [started(w), passed(w, seen.cron_runs, now)];
+    let mut found: Vec<Finding> = all.iter().flat_map(one).flatten().collect();
+    let by_user = all.iter().any(|w| w.is_started_by(By::User));
+    if by_user && seen.lingers == Some(false) {
+        let what = "timers of a user stop when that user's last session ends";
+        let todo = "sudo loginctl enable-linger $USER";
+        found.push(Finding::warning("linger-off", "timers", what).todo(todo));
+    }
+    found
+}
+
+fn started(w: &WatcherSeen) -> Option<Finding> {
+    let name = w.watched.program;
+    let on = w.on();
+    let places = |all: &[&Starter]| all.iter().map(|s| s.place.as_str()).collect::<Vec<_>>().join(", ");
+    let off = w.ours().next();
+    Some(match (on.as_slice(), off) {
+        ([], None) => {
+            let what = format!("not scheduled, {}", w.watched.without);
+            let other = w.starters.iter().find_map(|s| s.other_user.as_deref());
+            let other = other.map(|user| format!(" (the timers of {user} watch other boards)"));
+            let make = if w.watched.is_needed { Finding::error } else { Finding::warning };
+            let what = format!("{what}{}", other.unwrap_or_default());
+            make("timers-missing", name, &what).todo(remedy::NOT_SCHEDULED)
+        }
+        ([], Some(off)) => {
+            let timer = off.place.rsplit('/').next().unwrap_or(&off.place);
+            Finding::error("timers-off", name, format!("{} is there and does not run", off.place))
+                .todo(format!("{} enable --now {timer}", manager(off)))
+        }
+        ([one], _) => {
+            let asked =
+                if one.is_on.is_none() { " (systemd could not be asked whether it runs)" } else { "" };
+            Finding::ok("timers-installed", name, format!("{}{asked}", one.place))
+        }
+        (many, _) => Finding::warning("timers-twice", name, format!("started by {}", places(many)))
+            .todo("take all but one away; two passes at once do no harm and cost twice"),
+    })
+}
+
+fn manager(starter: &Starter) -> &'static str {
+    if starter.by == By::User { "systemctl --user" } else { "systemctl" }
+}
+
+/// Whether this is how a program of ours ends, and not how one ends that could not be started or was called wrongly.
+fn is_pass(ended: &Ended) -> bool {
+    ended.result == "exit-code" && matches!(ended.status, 1 | 64..=78)
+}
+
+/// Where what a pass prints is found.
+fn log(w: &WatcherSeen) -> String {
+    let on = w.on();
+    let Some(starter) = on.first() else { return "the mail of cron".to_owned() };
+    let timer = starter.place.rsplit('/').next().unwrap_or_default();
+    let service = timer.trim_end_matches(".timer");
+    match starter.by {
+        By::System => format!("`journalctl -u {service}.service`"),
+        By::User => format!("`journalctl --user -u {service}.service`"),
+        By::Cron => "the mail of cron".to_owned(),
+    }
+}
+
+fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding> {
+    let name = w.watched.program;
+    let is_stuck = cron_runs == Some(false) && !w.on().is_empty() && w.on().iter().all(|s| s.by == By::Cron);
+    if let Some((starter, ended)) = w.failed() {
+        return Some(failed(w, starter, ended, now));
+    }
+    let Some(last) = w.last() else {
+        let todo = format!("wait for its next turn, then read {}", log(w));
+        // systemd remembers the last start itself.
+        let by_cron = w.is_started_by(By::Cron);
+        if is_stuck {
+            let what = "only cron starts it, no cron daemon runs here, and no pass of it is on record";
+            return Some(Finding::error("pass-never", name, what).todo(remedy::NO_CRON));
+        }
+        if by_cron && !w.watched.is_recorded {
+            return None;
+        }
+        let what = "no pass of it is on record";
+        let how = if by_cron { " (a pass leaves one where its timer names --metrics)" } else { "" };
+        let what = format!("{what}{how}");
+        return (!w.on().is_empty()).then(|| Finding::warning("pass-never", name, &what).todo(todo));
+    };
+    let ago = words(now.since(last));
+    if w.is_overdue(now) {
+        let daemon = if is_stuck { "; no cron daemon runs here" } else { "" };
+        let every = words(w.watched.every);
+        let what = format!("last pass {ago} ago, and one is due every {every}{daemon}");
+        let todo = if is_stuck {
+            remedy::NO_CRON
+        } else {
+            "see whether its timer, or cron, runs; `watchbill timers status`"
+        };
+        return Some(Finding::error("pass-overdue", name, what).todo(todo));
+    }
+    let todo = format!("run `{} -v` by hand and read what it says", w.watched.command);
+    Some(match w.exit() {
+        // 75: the board was busy, or is paused.
+        None | Some(0 | 75) => Finding::ok("pass-recent", name, format!("its last pass was {ago} ago")),
+        Some(1) => {
+            let what = format!("its last pass, {ago} ago, could not look at or change everything (exit 1)");
+            Finding::warning("pass-failed", name, what).todo(todo)
+        }
+        Some(code) => {
+            Finding::error("pass-failed", name, format!("its last pass, {ago} ago, ended with {code}"))
+                .todo(todo)
+        }
+    })
+}
+
+/// A start that failed by systemd's own record: exit 1 is a pass that says so itself, everything else is worse.
+fn failed(w: &WatcherSeen, starter: &Starter, ended: &Ended, now: Time) -> Finding {
+    let name = w.watched.program;
+    let ago = starter.last.map(|at| format!(", {} ago,", words(now.since(at)))).unwrap_or_default();
+    let why = match (ended.result.as_str(), ended.status) {
+        ("exit-code", 126 | 127 | 203) => {
+            format!("the program could not be started (status {})", ended.status)
+        }
+        ("exit-code", status) => format!("exit {status}"),
+        (result, _) => format!("systemd says: {result}"),
+    };
+    let make = if ended.status == 1 { Finding::warning } else { Finding::error };
+    make("pass-failed", name, &format!("its last start{ago} failed: {why}")).todo(format!("read {}", log(w)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Severity, worst};
+    use super::*;
+    use crate::timers::WATCHED;
+
+    fn by_cron(last: Option<Time>) -> WatcherSeen {
+        let starter = Starter {
+            program: WATCHED[0].program,
+            by: By::Cron,
+            place: "crontab".into(),
+            is_on: Some(true),
+            last,
+            ended: None,
+            metrics: None,
+            other_user: None,
+            round: false,
+        };
+        WatcherSeen { watched: WATCHED[0], starters: vec![starter], record: None }
+    }
+
+    #[test]
+    fn what_cron_would_start_stands_still_without_cron() {
+        let now = Time(1_800_000_000);
+        for (last, cron_runs, id, severity, part) in [
+            (None, Some(true), "pass-never", Severity::Warning, "no pass of it is on record"),
+            (None, None, "pass-never", Severity::Warning, "no pass of it is on record"),
+            (None, Some(false), "pass-never", Severity::Error, "no cron daemon runs here"),
+            (
+                Some(now.plus(-86_400)),
+                Some(false),
+                "pass-overdue",
+                Severity::Error,
+                "; no cron daemon runs here",
+            ),
+            // Whatever its process is called: it did its work.
+            (Some(now.plus(-60)), Some(false), "pass-recent", Severity::Ok, "1m ago"),
+        ] {
+            let seen = StartersSeen { lingers: None, cron_runs };
+            let found = watchers(&[by_cron(last)], seen, now);
+            assert_eq!((found[1].id, worst(&found)), (id, severity), "{found:?}");
+            assert!(found[1].what.contains(part), "{found:?}");
+        }
+        // What systemd starts as well does not depend on it.
+        let mut both = by_cron(None);
+        both.starters.push(Starter { by: By::System, ..both.starters[0].clone() });
+        let seen = StartersSeen { lingers: None, cron_runs: Some(false) };
+        assert!(worst(&watchers(&[both], seen, now)) < Severity::Error);
+    }
+}

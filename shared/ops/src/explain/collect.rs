@@ -1,0 +1,453 @@
+//! The reading part: the board, the log of the newest attempt, and every watcher, asked anew as in a dry run. Nothing is
+//! written, not even to our own memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::facts::{Facts, Take, Verdict};
+use super::silence;
+use super::summary::{Counts, Read};
+use crate::pass::{self, Tools};
+use crate::report::BoardReport;
+use base::error::Result;
+use base::registry::ROUTE_BLOCKED;
+use base::time::Time;
+use board::{self, Board, BoardId, Detail, Event, EventKind, Mode, Rule, Status, Step, Task};
+use config::Config;
+use config::pause;
+use config::span::seconds;
+use coord::opencode::Opencode;
+use host::Host;
+use logs::agents::Homes;
+use logs::cache::Cache;
+use logs::{LogEnd, Reading};
+use page::Overview;
+use policy::attempts::ended;
+use policy::attempts::worker::used;
+use policy::authorship;
+use policy::cards::writer::orchestrators;
+use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
+use policy::routing;
+use policy::routing::facts::About;
+use policy::routing::router::Router;
+use policy::runtime::{Dispatcher, LogAsk, Runtime};
+use policy::{Pass, World};
+use watch::{Visit, Watcher, each};
+
+/// Most tasks it waits for that are looked at.
+const MAX_KIN: usize = 5;
+/// Most events of a board that are looked through for what was done.
+const MAX_EVENTS: u32 = 50_000;
+/// Most tasks of a board that are looked at closely.
+const MAX_TASKS: usize = 1_000;
+
+/// What it takes to look at boards.
+pub struct Lens<'a> {
+    /// This machine.
+    pub host: &'a Host,
+    /// Configuration.
+    pub config: &'a Config,
+    /// Who set each key of it.
+    pub origin: &'a BTreeMap<String, String>,
+    /// Wall clock minus boot clock, in seconds.
+    pub clock_offset: i64,
+    /// The folders of the agents.
+    pub homes: &'a Homes,
+    /// opencode, its server and its store.
+    pub opencode: &'a Opencode,
+    /// The one reading of the clock.
+    pub now: Time,
+    /// It came from the command line.
+    pub clock_given: bool,
+    /// The board was named in a way that a command must repeat.
+    pub by_file: bool,
+    /// Where our memory lies.
+    pub memory: Option<PathBuf>,
+}
+
+/// What all watchers say of one board now.
+#[derive(Default)]
+pub struct Survey {
+    takes: BTreeMap<String, Vec<Take>>,
+    failed: Vec<(&'static str, String)>,
+    told: BTreeMap<(&'static str, String), String>,
+    /// What `budget-check` saw.
+    overview: Option<Overview>,
+    /// What concerns more than one task, or none; each once.
+    pub findings: Vec<String>,
+}
+
+impl Lens<'_> {
+    fn pass(&self, program: &'static str, only: Option<&str>) -> Pass {
+        Pass {
+            id: format!("{}-{program}", self.now.compact()),
+            program,
+            now: self.now,
+            clock_given: self.clock_given,
+            only: only.map(str::to_owned),
+            dry: true,
+        }
+    }
+
+    /// Each watcher has the memory of its own pass: what one has read does not count as read for the next.
+    fn with<T>(&self, pass: &Pass, f: impl FnOnce(&mut Tools<'_>) -> T) -> T {
+        let mut cache = Cache::open(self.memory.clone());
+        f(&mut Tools {
+            pass,
+            host: self.host,
+            config: self.config,
+            cache: &mut cache,
+            clock_offset: self.clock_offset,
+            homes: self.homes,
+            opencode: self.opencode,
+            keep_seen: false,
+        })
+    }
+
+    /// Asks every watcher about a board, or about one of its tasks only.
+    pub fn survey(&self, id: &BoardId, only: Option<&str>) -> Survey {
+        Survey::of(&Here { lens: self, id }, only)
+    }
+
+    /// What happened to a board since then: every task that somebody may have to hear of.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    pub fn read(&self, id: &BoardId, since: Time) -> Result<Read> {
+        read(&Here { lens: self, id }, since)
+    }
+
+    /// Everything about these tasks; unknown ids are left out.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    pub fn facts(&self, id: &BoardId, tasks: &[String], survey: &Survey) -> Result<Vec<Facts>> {
+        look(&Here { lens: self, id }, tasks, survey).map(|(facts, _)| facts)
+    }
+}
+
+/// A board, and how it is looked at: on this machine, or in a simulated night. Nothing is written.
+pub trait Site {
+    /// The board.
+    fn id(&self) -> &BoardId;
+    /// Opens it for looking.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn open(&self) -> Result<Box<dyn Board>>;
+    /// What is set for the look.
+    fn set(&self) -> Set<'_>;
+    /// What a watcher says of the board, or of one of its tasks only, asked as in a dry run.
+    fn ask<W: Watcher>(&self, watcher: &W, only: Option<&str>) -> BoardReport;
+    /// Lets `f` look at the world around the board.
+    ///
+    /// # Errors
+    /// Whatever `f` says.
+    fn look<T>(&self, board: &mut dyn Board, f: impl FnOnce(&mut World<'_>) -> Result<T>) -> Result<T>;
+    /// The red switch of the board, where it is thrown now, in its author's words.
+    fn paused(&self) -> Option<String>;
+    /// A process that sits on the dispatcher's lock.
+    fn wedged(&self) -> Option<String>;
+}
+
+/// What is set for a look.
+#[derive(Clone, Copy)]
+pub struct Set<'a> {
+    /// Configuration.
+    pub config: &'a Config,
+    /// Who set each key of it.
+    pub origin: &'a BTreeMap<String, String>,
+    /// The one reading of the clock.
+    pub now: Time,
+    /// The board was named in a way that a command must repeat.
+    pub by_file: bool,
+}
+
+/// A board of this machine.
+struct Here<'a, 'l> {
+    lens: &'a Lens<'l>,
+    id: &'a BoardId,
+}
+
+impl Site for Here<'_, '_> {
+    fn id(&self) -> &BoardId {
+        self.id
+    }
+
+    fn open(&self) -> Result<Box<dyn Board>> {
+        board::open(self.id, Mode::Look, self.lens.config.board.busy_timeout)
+    }
+
+    fn set(&self) -> Set<'_> {
+        let Lens { config, origin, now, by_file, .. } = *self.lens;
+        Set { config, origin, now, by_file }
+    }
+
+    fn ask<W: Watcher>(&self, watcher: &W, only: Option<&str>) -> BoardReport {
+        let pass = self.lens.pass(W::NAME, only);
+        self.lens.with(&pass, |tools| pass::run(watcher, self.id, tools))
+    }
+
+    fn look<T>(&self, board: &mut dyn Board, f: impl FnOnce(&mut World<'_>) -> Result<T>) -> Result<T> {
+        let pass = self.lens.pass("watchbill", None);
+        self.lens.with(&pass, |tools| pass::look::around(board, tools, |world, _| f(world)))
+    }
+
+    fn paused(&self) -> Option<String> {
+        pause::in_force(&self.id.folder(), self.lens.now).map(|p| p.words(self.lens.now))
+    }
+
+    fn wedged(&self) -> Option<String> {
+        let pass = self.lens.pass("watchbill", None);
+        self.lens.with(&pass, |tools| pass::lock::wedge(self.id, tools).map(|w| w.to_string()))
+    }
+}
+
+/// What happened to a board since then: every task that somebody may have to hear of.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn read(site: &impl Site, since: Time) -> Result<Read> {
+    let mut board = site.open()?;
+    let (id, now) = (site.id(), site.set().now);
+    let survey = Survey::of(site, None);
+    let rows = board.glance(&Status::OPEN)?;
+    let events = board.events(since, MAX_EVENTS)?;
+    let mut unknown: Vec<String> = survey.failures();
+    let is_cut = u32::try_from(events.len()).unwrap_or(u32::MAX) >= MAX_EVENTS;
+    let cut = is_cut.then(|| {
+        format!("only the newest {MAX_EVENTS} events were read: what was done before them is not told")
+    });
+    let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
+    chosen.extend(events.iter().filter(|(_, e)| authorship::is_ours(e)).map(|(task, _)| task.clone()));
+    let stands = |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage);
+    let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
+    let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t)));
+    chosen.extend(of_rows.map(|t| t.id.clone()));
+    if chosen.len() > MAX_TASKS {
+        unknown.push(format!("{} more tasks were not looked at", chosen.len() - MAX_TASKS));
+    }
+    let chosen: Vec<String> = chosen.into_iter().take(MAX_TASKS).collect();
+    let done: BTreeSet<&String> =
+        events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
+    let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
+    let (facts, runtime) = look(site, &chosen, &survey)?;
+    let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
+    let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
+    Ok(Read {
+        board: id.name(),
+        path: id.path.display().to_string(),
+        paused: site.paused(),
+        facts,
+        findings: survey.findings,
+        idle: if board.is_own() { None } else { idle(&rows, &runtime, &long, now) },
+        unknown,
+        cut,
+        counts: Counts {
+            done: done.iter().filter(|t| t.status == Status::Done && !card::is_card(t)).count(),
+            running: count(Status::Running),
+            ready: count(Status::Ready),
+        },
+        overview: survey.overview,
+    })
+}
+
+/// Everything about these tasks, with the runtime around the board; unknown ids are left out.
+fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Facts>, Runtime)> {
+    let mut board = site.open()?;
+    let own_board = board.is_own();
+    let (id, Set { config, now, by_file, .. }) = (site.id(), site.set());
+    let (paused, wedged) = (site.paused(), site.wedged());
+    let slug = id.slug.as_deref().filter(|_| !by_file);
+    let flags = match slug {
+        Some("default") => String::new(),
+        Some(slug) => format!(" --board {}", card::shell_word(slug)),
+        None => format!(" --db {}", card::shell_word(&id.file())),
+    };
+    site.look(&mut *board, |world| {
+        let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
+        let runtime = dispatcher::runtime(world, &lately, now);
+        let details = world.board.look(tasks)?;
+        let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
+        let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
+        let rows = world.board.glance(&Status::OPEN)?;
+        let known = &runtime.profiles;
+        let about = About { rows: &rows, details: details.iter().collect(), known, clock_given: true };
+        let routing = routing::facts::observe(world, &about, now)?;
+        let orchestrators = orchestrators(config, runtime.orchestrator.clone());
+        let router = Router::new(&routing, config, now, known, orchestrators);
+        let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
+        let mut all = Vec::new();
+        for d in details {
+            let reading = reading(world.logs, id, &d, now, world.cache);
+            all.push(Facts {
+                board: id.name(),
+                hand: card::hand(own_board, slug, &id.file()),
+                flags: flags.clone(),
+                own_board,
+                now,
+                paused: paused.clone(),
+                reading,
+                kin: kin(&d).filter_map(found).collect(),
+                card: card_of(&d).and_then(found),
+                runtime: runtime.clone(),
+                wedged: wedged.clone(),
+                unanswered: unanswered(world, &d, now),
+                takers: (!known.is_empty()).then(|| router.free_instead_of(d.task.assignee.as_deref())),
+                patience: seconds(config.routing.unclaimed),
+                takes: survey.told_of(&d, now),
+                detail: d,
+            });
+        }
+        Ok((all, runtime))
+    })
+}
+
+/// Seconds after which an attempt without any answer is worth a word: a worker takes a minute to start on a slow machine.
+const LONG: i64 = 300;
+
+/// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
+fn idle(rows: &[Task], runtime: &Runtime, events: &[(String, Event)], now: Time) -> Option<String> {
+    let n = dispatcher::waiting(rows, &runtime.profiles, events, now);
+    let ticked = events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max();
+    // A gateway that is gone is no dispatcher, whatever it did lately.
+    let recent =
+        !runtime.is_daemon && ticked.is_some_and(|at| now.since(at) <= dispatcher::patience(rows, runtime));
+    let absent = runtime.dispatcher == Dispatcher::Absent && !recent && n > 0;
+    let (tasks, wait) = if n == 1 { ("task", "waits") } else { ("tasks", "wait") };
+    absent.then(|| format!("no dispatcher is seen, and {n} ready {tasks} {wait} for one"))
+}
+
+fn reading(
+    logs: &dyn policy::runtime::LogReader,
+    board: &BoardId,
+    d: &Detail,
+    now: Time,
+    cache: &mut Cache,
+) -> Reading {
+    let Some(run) = d.newest_run() else { return Reading::of(LogEnd::Absent, None) };
+    let profile = run.profile.as_deref().or(d.task.assignee.as_deref());
+    let file = d.words_file();
+    let ask = LogAsk { board, task: &d.task.id, profile, since: run.started_at, now, file };
+    ended::by_board(d, logs.read(&ask, cache))
+}
+
+/// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.
+fn unanswered(world: &mut World<'_>, d: &Detail, now: Time) -> Option<Time> {
+    let run = d.current_run().filter(|run| now.since(run.started_at) >= LONG)?;
+    let usage = used(world, d, run, now);
+    (usage.turns == Some(0)).then_some(run.started_at)
+}
+
+/// What it waits for, or waited for.
+fn kin(d: &Detail) -> impl Iterator<Item = String> + '_ {
+    let open = d.parents.iter().filter(|p| !p.status.frees_children());
+    let over = d.parents.iter().filter(|p| p.status.frees_children());
+    let card = |p: &&board::Kin| !card::is_card_title(&p.title);
+    open.chain(over).filter(card).take(MAX_KIN).map(|p| p.id.clone())
+}
+
+/// Its open distress card, else the newest one that was made for it.
+fn card_of(d: &Detail) -> Option<String> {
+    let tied = || d.parents.iter().rev().find(|p| card::is_card_title(&p.title)).map(|p| p.id.clone());
+    d.cards.first().cloned().or_else(|| d.cards_made.last().map(|c| c.id.clone())).or_else(tied)
+}
+
+impl Survey {
+    /// Asks every watcher about a board, or about one of its tasks only.
+    fn of(site: &impl Site, only: Option<&str>) -> Survey {
+        let mut asking = Asking { site, only, survey: Survey::default() };
+        each(site.set().origin, &mut asking);
+        asking.survey
+    }
+
+    fn take(&mut self, watcher: &'static str, report: BoardReport) {
+        if let Some(e) = &report.error {
+            self.failed.push((watcher, e.to_string()));
+        }
+        for finding in report.standing() {
+            if !self.findings.contains(finding) {
+                self.findings.push(finding.clone());
+            }
+        }
+        for (step, _) in report.steps {
+            let verdict = Verdict::Acts { action: step.action, case: step.case };
+            let take = Take { watcher, verdict, because: step.because, next: None };
+            self.takes.entry(step.task).or_default().push(take);
+        }
+        for left in report.left {
+            let verdict = if left.unknown { Verdict::Unknown } else { Verdict::Leaves };
+            let take = Take { watcher, verdict, because: left.because, next: left.next };
+            self.takes.entry(left.task).or_default().push(take);
+        }
+        for t in report.overview.iter().flat_map(|o| &o.tasks) {
+            let said: Vec<String> =
+                t.verdicts.iter().map(|v| format!("{}: {}", v.verdict, v.because)).collect();
+            self.told.insert((watcher, t.task.clone()), said.join("; "));
+        }
+        self.overview = self.overview.take().or(report.overview);
+    }
+
+    /// What could not be asked, and why; each reason once.
+    fn failures(&self) -> Vec<String> {
+        self.failed.iter().map(|(_, why)| why.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// What every watcher says of a task: its own words, else why there are none.
+    fn told_of(&self, d: &Detail, now: Time) -> Vec<Take> {
+        let mut taking = Taking { survey: self, d, now, takes: Vec::new() };
+        each(&BTreeMap::new(), &mut taking);
+        taking.takes
+    }
+}
+
+/// Asks each watcher about a board.
+struct Asking<'a, S> {
+    site: &'a S,
+    only: Option<&'a str>,
+    survey: Survey,
+}
+
+impl<S: Site> Visit for Asking<'_, S> {
+    fn one<W: Watcher>(&mut self, watcher: &W) {
+        let mut report = self.site.ask(watcher, self.only);
+        let frees = |step: &Step| matches!(step.case, Rule::Probe | Rule::HoldOver);
+        if W::NAME == ROUTE_BLOCKED && self.only.is_some() && report.steps.iter().any(|(s, _)| frees(s)) {
+            // Which of all that wait for a provider goes first is not decided by one alone.
+            let whole = self.site.ask(watcher, None);
+            (report.steps, report.left) = (whole.steps, whole.left);
+        }
+        self.survey.take(W::NAME, report);
+    }
+}
+
+/// Takes what each watcher said of one task.
+struct Taking<'a> {
+    survey: &'a Survey,
+    d: &'a Detail,
+    now: Time,
+    takes: Vec<Take>,
+}
+
+impl Visit for Taking<'_> {
+    fn one<W: Watcher>(&mut self, _watcher: &W) {
+        let (watcher, survey, id) = (W::NAME, self.survey, &self.d.task.id);
+        let failed = survey.failed.iter().find(|(w, _)| *w == watcher);
+        let own = survey.takes.get(id).into_iter().flatten().find(|t| t.watcher == watcher);
+        let nothing = |verdict, because: String| Take { watcher, verdict, because, next: None };
+        let take = match (own, failed) {
+            (Some(own), _) => own.clone(),
+            (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
+            (None, None) => {
+                let told = survey.told.get(&(watcher, id.clone()));
+                let because = match told.map(String::as_str) {
+                    Some("") => "within its bounds".into(),
+                    Some(said) => format!("{said}; it only tells"),
+                    None => silence::of::<W>(self.d, self.now),
+                };
+                nothing(Verdict::Nothing, because)
+            }
+        };
+        self.takes.push(take);
+    }
+}

@@ -1,0 +1,155 @@
+//! Everything that was seen of one task, as plain data.
+
+use serde::Serialize;
+
+use base::time::Time;
+use board::{Detail, Event, EventKind, Rule, Status, StepAction};
+use card::is_card;
+use logs::Reading;
+use policy::runtime::Runtime;
+use policy::{authorship, needs_operator};
+
+/// What one watcher says of a task now, asked as in a dry run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Take {
+    /// The watcher.
+    pub(crate) watcher: &'static str,
+    /// What it would do.
+    #[serde(flatten)]
+    pub(crate) verdict: Verdict,
+    /// Why, in one line; where it says nothing, why there is nothing to say.
+    pub because: String,
+    /// When it comes to another answer by itself, where it waits for a moment that is known.
+    pub next: Option<Time>,
+}
+
+/// What a watcher would do with a task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// Change it.
+    Acts {
+        /// The verb of the change.
+        action: StepAction,
+        /// The rule.
+        case: Rule,
+    },
+    /// Leave it alone, for that reason.
+    Leaves,
+    /// Leave it alone, because something is not known.
+    Unknown,
+    /// It finds nothing wrong with it.
+    Nothing,
+    /// It could not look.
+    Failed,
+}
+
+/// Everything that was seen of one task.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// What to call its board.
+    pub board: String,
+    /// The program with which a person changes that board.
+    pub(crate) hand: String,
+    /// The flags with which our own programs find it; empty, or with a blank in front.
+    pub(crate) flags: String,
+    /// The board was made by `board init`: nobody dispatches on it.
+    pub own_board: bool,
+    /// The one reading of the clock.
+    pub now: Time,
+    /// The red switch is thrown, in its author's words.
+    pub(crate) paused: Option<String>,
+    /// The task.
+    pub detail: Detail,
+    /// What the log of its newest attempt says.
+    pub reading: Reading,
+    /// Tasks it waits or waited for.
+    pub(crate) kin: Vec<Detail>,
+    /// Its open distress card, else its newest one.
+    pub(crate) card: Option<Detail>,
+    /// The dispatcher and the profiles.
+    pub runtime: Runtime,
+    /// A process sits on the dispatcher's lock.
+    pub(crate) wedged: Option<String>,
+    /// Since when its running attempt waits for the first answer of its provider, where that takes long.
+    pub(crate) unanswered: Option<Time>,
+    /// The profiles that may take it now instead of who has it; `None` where that is not known.
+    pub(crate) takers: Option<Vec<String>>,
+    /// Seconds that a card may wait for somebody who takes it.
+    pub(crate) patience: i64,
+    /// What every watcher says of it now; empty where nobody was asked.
+    pub(crate) takes: Vec<Take>,
+}
+
+impl Facts {
+    /// The same of a task it waits for: as its rows tell it, since nobody was asked about that one.
+    pub(crate) fn of_kin(&self, kin: &Detail) -> Facts {
+        let reading = Reading::of(logs::LogEnd::Absent, None);
+        let (kin, empty) = (kin.clone(), Vec::new());
+        Facts {
+            detail: kin,
+            reading,
+            kin: empty,
+            card: None,
+            takes: Vec::new(),
+            unanswered: None,
+            takers: None,
+            ..self.clone()
+        }
+    }
+
+    /// What a watcher says of it.
+    pub(crate) fn take(&self, watcher: &str) -> Option<&Take> {
+        self.takes.iter().find(|t| t.watcher == watcher)
+    }
+
+    /// Its open distress card.
+    pub(crate) fn open_card(&self) -> Option<&Detail> {
+        self.card.as_ref().filter(|c| !c.task.status.frees_children())
+    }
+
+    /// Its open card, where nobody has taken it for too long, and since when it waits.
+    pub(crate) fn untaken_card(&self) -> Option<(&Detail, Time)> {
+        let card = self.open_card()?;
+        Some((card, needs_operator::untaken(card, self.now, self.patience)?))
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.detail.task.status.frees_children()
+    }
+
+    /// Why no watcher acts on it whatever is wrong with it, if so: somebody wants that.
+    pub(crate) fn hands_off(&self) -> Option<String> {
+        if authorship::is_opted_out(&self.detail, &self.runtime.profiles) {
+            return Some("skipped on purpose, since it is marked `watchbill: no-heal`".into());
+        }
+        let at = authorship::undone(&self.detail)?.at.local_minute();
+        Some(format!("skipped on purpose, since what a watcher did to it was undone by hand at {at}"))
+    }
+
+    /// Whether it is a distress card itself.
+    pub(crate) fn is_card(&self) -> bool {
+        is_card(&self.detail.task)
+    }
+
+    /// The newest event of this kind.
+    pub(crate) fn newest(&self, kind: EventKind) -> Option<&Event> {
+        self.detail.events.iter().rev().find(|e| e.kind == kind)
+    }
+
+    /// When it came to stand as it does: the newest event that is no remark.
+    pub(crate) fn since(&self) -> Time {
+        let remark =
+            |e: &&Event| !matches!(e.kind, EventKind::Commented | EventKind::Detected | EventKind::Edited);
+        let newest = self.detail.events.iter().rev().find(remark).map(|e| e.at);
+        let began = self.detail.current_run().map(|r| r.started_at);
+        let running = began.filter(|_| self.detail.task.status == Status::Running);
+        running.or(newest).unwrap_or(self.detail.task.created_at)
+    }
+}
+
+/// A text out of an event's details.
+pub(crate) fn text<'a>(e: &'a Event, key: &str) -> Option<&'a str> {
+    e.payload.get(key)?.as_str().map(str::trim).filter(|s| !s.is_empty())
+}

@@ -1,0 +1,561 @@
+//! How a task stands and why, in two lines: the answer first, then what is behind it. Pure.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::diagnosis::{self, named};
+use super::facts::{Facts, Take, Verdict, text};
+use super::session;
+use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
+use base::time::{Time, words};
+use board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
+use policy::authorship::{self, cause_in, is_ours, our_hold};
+use policy::needs_operator::{self, is_nobodys};
+use policy::remedy;
+use policy::runtime::Dispatcher;
+
+/// What a task's standing comes to, for whoever has to do something about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// It is over.
+    Over,
+    /// It goes its way.
+    Fine,
+    /// It goes on by itself, or by an orchestrator's answer.
+    Waits,
+    /// A watcher would change it now.
+    Due,
+    /// Our programs leave it alone: somebody said so, or something is not known.
+    LeftAlone,
+    /// Nothing goes on without a person.
+    NeedsPerson,
+}
+
+/// How a task stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stand {
+    /// What it comes to.
+    pub kind: Kind,
+    /// Until when it waits, where that is known.
+    pub until: Option<Time>,
+    /// The answer: its state and the cause.
+    pub(crate) says: String,
+    /// What is behind it.
+    pub(crate) more: Option<String>,
+}
+
+impl Stand {
+    fn new(kind: Kind, says: impl Into<String>) -> Stand {
+        Stand { kind, until: None, says: says.into(), more: None }
+    }
+
+    fn until(self, until: Option<Time>) -> Stand {
+        Stand { until, ..self }
+    }
+
+    fn more(self, more: Option<String>) -> Stand {
+        Stand { more: self.more.or(more), ..self }
+    }
+}
+
+/// How it stands.
+pub(crate) fn of(f: &Facts) -> Stand {
+    if let Some(told) = told(f).filter(|_| !f.is_over()) {
+        return told;
+    }
+    let stand = match &f.detail.task.status {
+        Status::Done => over(f, "done"),
+        Status::Archived => over(f, "archived"),
+        Status::Running => running(f),
+        Status::Blocked => blocked(f),
+        Status::Scheduled => scheduled(f),
+        Status::Ready => ready(f),
+        Status::Todo => todo(f),
+        Status::Triage => triage(f),
+        Status::Review => Stand::new(Kind::Fine, "in review: it waits for a reviewer"),
+        Status::Other(word) => Stand::new(
+            Kind::LeftAlone,
+            format!("in a state this version does not know ({word}), so it is skipped"),
+        ),
+    };
+    let stand = left_lying(f, beyond_waiting(f, stand));
+    let before = || diagnosis::newest(f, None).map(|t| format!("Before that: {}", t.says()));
+    if stand.more.is_some() { stand } else { stand.more(before()) }
+}
+
+/// What waits, but for something that comes only by a person: a key, money, or somebody who takes its card.
+fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
+    // A hold that is over ends with the next pass, unless no watcher says so: its card is open then.
+    let waits = stand.kind == Kind::Waits || (stand.kind == Kind::Due && due(f).is_none());
+    // What is left alone for want of knowledge still has its card, and what waits for its card in todo goes on by it alone.
+    let is_wanted = stand.kind == Kind::LeftAlone
+        && (f.hands_off().is_some() || f.detail.task.status == Status::Scheduled);
+    if !waits && (!matches!(stand.kind, Kind::LeftAlone | Kind::Fine) || is_wanted) {
+        return stand;
+    }
+    if let Some(lacking) = needs_operator::lacking(&f.detail).filter(|_| stand.kind != Kind::Fine) {
+        let profile = f.detail.task.assignee.as_deref().unwrap_or("its profile");
+        let mend = lacking.todo(profile, f.takers.as_deref());
+        let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));
+        return Stand { kind: Kind::NeedsPerson, more: Some(more), ..stand };
+    }
+    let Some((card, since)) = f.untaken_card() else { return stand };
+    let id = &card.task.id;
+    let says = format!("{}; nobody has taken card {id} for {}", stand.says, ago(f, since));
+    let unstarted = f.own_board || f.runtime.dispatcher == Dispatcher::Absent;
+    let mend = unstarted.then(|| upper(remedy::untaken(f.own_board)));
+    let more = mend.into_iter().chain(stand.more).reduce(|mend, more| format!("{mend}. {more}"));
+    Stand { kind: Kind::NeedsPerson, says, more, ..stand }
+}
+
+/// What nobody moves: no watcher acts on it, no card asks anybody, nobody wants it so, and a dispatcher would have set it free
+/// long ago. After as long as a card may wait it needs a person. What runs is not meant: it may well go its way.
+fn left_lying(f: &Facts, stand: Stand) -> Stand {
+    let stands = matches!(f.detail.task.status, Status::Blocked | Status::Ready);
+    let is_long = f.now.since(f.since()) >= f.patience;
+    let lies = stand.kind == Kind::LeftAlone && stands && is_long && f.hands_off().is_none();
+    let lies = lies && !is_promoted(f);
+    if !lies { stand } else { Stand { kind: Kind::NeedsPerson, ..stand } }
+}
+
+/// Whether a dispatcher sets it free with its next tick.
+fn is_promoted(f: &Facts) -> bool {
+    let d = &f.detail;
+    let works = f.runtime.dispatcher != Dispatcher::Absent && f.wedged.is_none() && !f.own_board;
+    let is_below = d.task.failures < d.task.max_retries.unwrap_or(f.runtime.failure_limit);
+    let is_free = d.parents.iter().all(|p| p.status.frees_children());
+    d.task.status == Status::Blocked && !hermes::is_sticky(&d.events) && works && is_below && is_free
+}
+
+/// A living worker of which a person was told, as long as that stands.
+fn told(f: &Facts) -> Option<Stand> {
+    let e = needs_operator::told(&f.detail).filter(|_| f.hands_off().is_none())?;
+    if f.take(HEAL).is_some_and(|t| acts(t).is_some()) {
+        return None;
+    }
+    let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or("nobody says why");
+    let says = format!("{}, and needs a person since {} ago: {because}", f.detail.task.status, ago(f, e.at));
+    let mend = text(e, "mend").map(|mend| format!("What a person can do: {mend}"));
+    Some(Stand::new(Kind::NeedsPerson, says).more(mend))
+}
+
+fn ago(f: &Facts, at: Time) -> String {
+    words(f.now.since(at))
+}
+
+/// The beginning of a sentence. A program's name stays as it is.
+fn upper(text: &str) -> String {
+    if NAMES.iter().any(|program| text.starts_with(program)) {
+        return text.to_owned();
+    }
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
+fn over(f: &Facts, word: &str) -> Stand {
+    let d = &f.detail;
+    let event = if word == "done" { EventKind::Completed } else { EventKind::Archived };
+    let at = f.newest(event).map(|e| e.at).or(d.newest_run().and_then(|r| r.ended_at));
+    let when = at.map_or_else(String::new, |at| format!(", {} ago", ago(f, at)));
+    let run = d.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"));
+    let by = run.and_then(|r| r.profile.as_deref()).map_or_else(String::new, |p| format!(" by {p}"));
+    let nth = match d.runs.len() {
+        0 | 1 => String::new(),
+        n => format!(" in attempt {n}"),
+    };
+    let summary = run.and_then(|r| r.summary.as_deref()).filter(|s| !s.is_empty());
+    let summary = summary.map_or_else(String::new, |s| format!(": {s}"));
+    let (by, nth) = if word == "done" { (by, nth) } else { (String::new(), String::new()) };
+    let more = match diagnosis::newest(f, None) {
+        Some(trouble) => format!("On the way: {}", trouble.says()),
+        None => diagnosis::waited(f).map_or_else(
+            || "Nothing went wrong with it, as far as this board tells".into(),
+            |w| format!("On the way: {w}"),
+        ),
+    };
+    Stand::new(Kind::Over, format!("{word}{by}{nth}{when}{summary}")).more(Some(more))
+}
+
+fn running(f: &Facts) -> Stand {
+    let heal = f.take(HEAL);
+    // To note something of a running task is no sign that something is wrong with it.
+    let act = |t: &&Take| acts(t).is_some_and(|(action, _)| *action != StepAction::Tell);
+    let due = [ROUTE_BLOCKED, SYNTHESIZE_DISTRESS].into_iter().filter_map(|w| f.take(w)).find(act);
+    let ailment = f.detail.task.current_run.and_then(|run| session::ailment(&f.detail, run));
+    if let Some(why) = f.hands_off() {
+        let t = &f.detail.task;
+        let claim = if t.claim_lock.is_none() { "; nobody holds its claim" } else { "" };
+        let pid = t
+            .worker_pid
+            .map_or_else(|| "no worker is recorded".into(), |p| format!("its worker is process {p}"));
+        return Stand::new(Kind::LeftAlone, format!("running, and {why}"))
+            .more(Some(format!("Its row: {pid}{claim}")));
+    }
+    match heal.map(|t| (&t.verdict, t)) {
+        Some((Verdict::Acts { action, case }, take)) => {
+            Stand::new(Kind::Due, format!("running, and something is wrong: {}", take.because))
+                .more(Some(format!("heal acts with its next pass: {action} ({case})")))
+        }
+        Some((Verdict::Unknown, take)) => Stand::new(
+            Kind::LeftAlone,
+            format!("running, skipped because something is not known: unknown: {}", take.because),
+        ),
+        Some((Verdict::Leaves, take)) if take.next.is_some() => {
+            Stand::new(Kind::Waits, format!("running, but {}", take.because)).until(take.next)
+        }
+        _ if due.is_some() => {
+            let because = due.map(|t| t.because.clone()).unwrap_or_default();
+            Stand::new(Kind::Due, format!("running, and something is wrong: {because}"))
+        }
+        Some((Verdict::Leaves, take)) if ailment.is_some() => {
+            // Whoever is asked about it may know; what was decided waits for the session's end.
+            let kind = if f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
+            Stand::new(kind, format!("running, but {}", ailment.unwrap_or_default()))
+                .more(asked(f).or_else(|| Some(upper(&take.because))))
+        }
+        Some((Verdict::Leaves, take)) if f.open_card().is_some() => {
+            Stand::new(Kind::Waits, format!("running: {}", take.because)).more(asked(f))
+        }
+        Some((Verdict::Leaves, take)) if f.unanswered.is_some() => {
+            let (who, since) = (f.detail.task.assignee.as_deref().unwrap_or("its worker"), f.unanswered);
+            let since = since.map_or_else(String::new, |at| ago(f, at));
+            let says = format!(
+                "running, and waits for an answer: the provider of {who} has not answered since the attempt began {since} ago"
+            );
+            Stand::new(Kind::Fine, says).more(Some(upper(&take.because)))
+        }
+        Some((Verdict::Leaves, take)) => {
+            Stand::new(Kind::Fine, format!("running, and nothing is wrong: {}", take.because))
+        }
+        _ => {
+            let run = f.detail.current_run();
+            let heard = f.detail.task.last_heartbeat_at.max(run.map(|r| r.started_at));
+            let heard = heard.map_or_else(|| "never".into(), |at| format!("{} ago", ago(f, at)));
+            Stand::new(Kind::Fine, format!("running, and its worker was last heard from {heard}"))
+        }
+    }
+}
+
+fn acts(t: &Take) -> Option<(&StepAction, &Rule)> {
+    match &t.verdict {
+        Verdict::Acts { action, case } => Some((action, case)),
+        _ => None,
+    }
+}
+
+/// Who acts on it with the next pass, as a sentence. To say something is no act.
+fn due(f: &Facts) -> Option<(String, &Take)> {
+    let act =
+        |t: &&Take| watch::acts(t.watcher) && acts(t).is_some_and(|(action, _)| *action != StepAction::Tell);
+    let take = f.takes.iter().find(act)?;
+    let (action, case) = acts(take)?;
+    Some((format!("{} acts with its next pass: {action} ({case})", take.watcher), take))
+}
+
+/// The same with its reason.
+fn due_because(f: &Facts) -> Option<String> {
+    due(f).map(|(says, take)| format!("{says}: {}", take.because))
+}
+
+fn blocked(f: &Facts) -> Stand {
+    let d = &f.detail;
+    let sticky = hermes::is_sticky(&d.events);
+    let block = f.newest(EventKind::Blocked).filter(|_| sticky);
+    if let Some(e) = block.filter(|e| is_ours(e))
+        && let Some(cause) = text(e, "cause")
+    {
+        return with_person(f, e, cause);
+    }
+    let behind = diagnosis::newest(f, None);
+    if let Some(card) = f.open_card() {
+        let why = behind.as_ref().and_then(|t| t.cause).map_or_else(|| "stopped".into(), named);
+        let why =
+            block.and_then(|e| text(e, "reason")).map_or(why, |reason| format!("its worker said: {reason}"));
+        let says = format!("blocked: {why}; card {} asks {}", card.task.id, decider(card));
+        return Stand::new(Kind::Waits, says).more(behind.map(|t| upper(&t.detail)).or_else(|| asked(f)));
+    }
+    let due = due(f);
+    let kind = if due.is_some() { Kind::Due } else { Kind::LeftAlone };
+    if let Some(e) = block {
+        return stopped(f, e, due_because(f));
+    }
+    if let Some(why) = f.hands_off() {
+        return Stand::new(Kind::LeftAlone, format!("blocked, and {why}"));
+    }
+    let limit = d.task.max_retries.map_or_else(String::new, |n| format!(", its own limit is {n}"));
+    if let Some(gave_up) = f.newest(EventKind::GaveUp) {
+        let failures = match d.task.failures {
+            1 => "1 failure".to_owned(),
+            n => format!("{n} failures"),
+        };
+        let why = behind.as_ref().and_then(|t| t.cause).map(named);
+        let why = why
+            .or_else(|| text(gave_up, "error").map(str::to_owned))
+            .unwrap_or_else(|| "nobody says why".into());
+        let says = format!("blocked after {failures}{limit}, {} ago: {why}", ago(f, gave_up.at));
+        let wait = f.takes.iter().find_map(|t| t.next);
+        let kind = if wait.is_some() && kind != Kind::Due { Kind::Waits } else { kind };
+        let behind = behind.map(|t| upper(&t.detail));
+        let more = match (&behind, due) {
+            (Some(behind), Some((due, _))) => Some(format!("{behind}; {due}")),
+            (Some(behind), None) => Some(behind.clone()),
+            (None, _) => due_because(f),
+        };
+        return Stand::new(kind, says).until(wait).more(more);
+    }
+    let says = format!("blocked since {} ago, and nothing on the board says why", ago(f, f.since()));
+    let promoted = "a dispatcher sets it free by itself while its failures are below the limit".to_owned();
+    Stand::new(kind, says).more(due_because(f).or(Some(promoted)))
+}
+
+const BY_HAND: &str = "Blocked by hand: only the operator unblocks it";
+
+/// Somebody else stopped it: its worker, or a person.
+fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
+    let kind = text(e, "kind").or(f.detail.task.block_kind.as_deref());
+    let reason = text(e, "reason").unwrap_or("no reason given");
+    let when = ago(f, e.at);
+    let Some(run) = worked(f, e) else {
+        // Whoever wrote it: a question is a person's to answer.
+        if kind == Some("needs_input") {
+            let says = format!("blocked: a person is asked (needs_input) {when} ago: {reason}");
+            return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(BY_HAND.into())));
+        }
+        let says = format!("blocked by hand {when} ago: {reason}");
+        let alone = || "Only a person lifts that, and nobody else is asked".to_owned();
+        return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(alone())));
+    };
+    let who = run.profile.as_deref().unwrap_or("without a profile");
+    let who = match kind {
+        Some("needs_input") => format!("its worker {who} asks a person (needs_input)"),
+        Some(kind) => format!("its worker {who} stopped it ({kind})"),
+        // A person may block work under its worker, and leaves the same.
+        None => format!("stopped while {who} worked on it,"),
+    };
+    // What an orchestrator may answer gets a card first; see `synthesize-distress`.
+    let stand = Stand::new(
+        if due.is_some() { Kind::Due } else { Kind::NeedsPerson },
+        format!("blocked: {who} {when} ago: {reason}"),
+    );
+    stand.more(due.or_else(|| Some(BY_HAND.into())))
+}
+
+/// The attempt that a block ended. For one that nobody worked on Hermes makes an attempt up, so that the reason is kept.
+fn worked<'a>(f: &'a Facts, block: &Event) -> Option<&'a Run> {
+    let run = f.detail.runs.iter().find(|r| Some(r.id) == block.run)?;
+    let claimed = f.detail.events.iter().any(|e| e.kind == EventKind::Claimed && e.run == block.run);
+    (claimed || run.seconds(f.now) > 0).then_some(run)
+}
+
+/// We gave it to a person.
+fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
+    let reason = text(e, "reason").unwrap_or("nobody says why");
+    let pass = e.trail().and_then(|t| t.get("pass")).and_then(Value::as_str);
+    let says = format!("blocked and needs a person since {} ago ({cause}): {reason}", ago(f, e.at));
+    let behind = diagnosis::newest(f, pass).map(|t| format!("Behind it: {}", t.says()));
+    // Its worker had stopped it, and nobody could help.
+    let theirs = |e: &&Event| e.kind == EventKind::Blocked && !is_ours(e) && text(e, "reason").is_some();
+    let theirs = f.detail.events.iter().rev().find(theirs);
+    let newest = f.detail.newest_run().filter(|r| r.outcome.as_deref() == Some("blocked"));
+    let said = theirs.filter(|_| newest.is_some()).and_then(|e| text(e, "reason"));
+    let said = said.map(|r| format!("Behind it: it was blocked with the words: {r}"));
+    let known = e.trail().and_then(cause_in).map(|c| format!("Behind it: {}", named(c)));
+    let alone = || "Nobody but a person lifts that, and nothing else went wrong with it".to_owned();
+    Stand::new(Kind::NeedsPerson, says).more(said.or(behind).or(known).or_else(|| Some(alone())))
+}
+
+fn scheduled(f: &Facts) -> Stand {
+    let Some((e, hold)) = our_hold(&f.detail) else {
+        let e = authorship::parked(&f.detail);
+        let when = e.map_or_else(String::new, |e| format!(" {} ago", ago(f, e.at)));
+        let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
+        let says = format!("scheduled by somebody else{when}{reason}");
+        return Stand::new(Kind::LeftAlone, says)
+            .more(Some("It was scheduled by hand, and only the operator ends that".into()));
+    };
+    let until = hold.get("until").and_then(Value::as_i64).map(Time);
+    let why = cause_in(hold).map(named);
+    let why =
+        why.or_else(|| text(e, "cause").map(str::to_owned)).unwrap_or_else(|| "no cause is noted".into());
+    let behind = diagnosis::newest(f, None).map(|t| t.detail);
+    let (kind, says) = match until {
+        Some(until) if until > f.now => {
+            let left = words(until.since(f.now));
+            (Kind::Waits, format!("held until {} ({left}): {why}", until.local_minute()))
+        }
+        Some(until) => beyond(f, &format!("held until {} (passed): {why}", until.local_minute())),
+        None => beyond(f, &format!("held without an end: {why}")),
+    };
+    let behind = match (f.open_card(), behind) {
+        (Some(card), Some(behind)) => Some(format!("Card {} asks {}; {behind}", card.task.id, decider(card))),
+        (Some(_), None) => asked(f),
+        (None, behind) => behind.map(|b| upper(&b)),
+    };
+    Stand::new(kind, says).until(until).more(behind)
+}
+
+/// What a task waits for whose hold has no end to wait for.
+fn beyond(f: &Facts, held: &str) -> (Kind, String) {
+    if let Some(card) = f.open_card() {
+        let kind = if due(f).is_some() { Kind::Due } else { Kind::Waits };
+        return (kind, format!("{held}; its card {} decides", card.task.id));
+    }
+    // The first of them that acts: passes are made in this order.
+    match due(f) {
+        Some((_, take)) if goes_on_waiting(take) => {
+            return (Kind::Waits, format!("{held}; it {}", take.because));
+        }
+        Some((says, _)) => return (Kind::Due, format!("{held}; {says}")),
+        None => {}
+    }
+    let said =
+        |watcher: &str| f.take(watcher).filter(|t| matches!(t.verdict, Verdict::Leaves | Verdict::Unknown));
+    match [ROUTE_BLOCKED, HEAL, SYNTHESIZE_DISTRESS].into_iter().find_map(said) {
+        Some(take) => (Kind::Waits, format!("{held}; {}", take.because)),
+        None => (Kind::Due, held.to_owned()),
+    }
+}
+
+/// Whether a watcher would hold a held task on, because it is not its turn.
+pub(super) fn goes_on_waiting(t: &Take) -> bool {
+    acts(t).is_some_and(|(action, _)| *action == StepAction::Extend)
+}
+
+fn ready(f: &Facts) -> Stand {
+    let d = &f.detail;
+    if let Some(why) = f.hands_off() {
+        return Stand::new(Kind::LeftAlone, format!("ready, and {why}"));
+    }
+    if let Some(said) = notice(f) {
+        return said;
+    }
+    if is_nobodys(d.task.assignee.as_deref(), &f.runtime.profiles, f.own_board) {
+        let who = match d.task.assignee.as_deref() {
+            None => "assigned to nobody".to_owned(),
+            Some(name) => format!("for {name}, and there is no such profile"),
+        };
+        return Stand::new(Kind::NeedsPerson, format!("ready and {who}, so nobody takes it"));
+    }
+    if let Some((says, take)) = due(f) {
+        return Stand::new(Kind::Due, format!("ready, and nobody takes it: {}", take.because))
+            .more(Some(says));
+    }
+    if let Some(wedged) = &f.wedged {
+        // That is told once, of the board.
+        return Stand::new(Kind::Waits, format!("ready, and its dispatcher does nothing: {wedged}"));
+    }
+    let speaks =
+        |t: &&Take| matches!(t.verdict, Verdict::Leaves | Verdict::Unknown) && watch::acts(t.watcher);
+    if let Some(take) = f.takes.iter().find(speaks) {
+        let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
+        return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);
+    }
+    let (who, since) = (d.task.assignee.as_deref().unwrap_or("any worker"), ago(f, f.since()));
+    if f.own_board {
+        return Stand::new(Kind::Fine, format!("ready for {who} since {since}: a worker must claim it"));
+    }
+    let every = words(f.runtime.interval);
+    match &f.runtime.dispatcher {
+        Dispatcher::Absent => Stand::new(
+            Kind::Waits,
+            format!("ready for {who} since {since}, and no dispatcher is seen that would start it"),
+        ),
+        Dispatcher::Unknown(why) => Stand::new(
+            Kind::Fine,
+            format!("ready for {who} since {since}; whether a dispatcher runs is not known: {why}"),
+        ),
+        Dispatcher::Alive(pid) => Stand::new(
+            Kind::Fine,
+            format!("ready for {who} since {since}: the dispatcher (process {pid}, every {every}) starts it"),
+        ),
+        Dispatcher::Ticked => Stand::new(
+            Kind::Fine,
+            format!("ready for {who} since {since}: the dispatcher starts it with its next tick"),
+        ),
+    }
+}
+
+/// What was said on the board of a task that stands still, or would be said now.
+fn notice(f: &Facts) -> Option<Stand> {
+    let now =
+        f.take(ROUTE_BLOCKED).filter(|t| acts(t).is_some_and(|(action, _)| *action == StepAction::Tell));
+    let began = |e: &Event| authorship::is_fresh_start(e) || e.kind == EventKind::Claimed;
+    let from = f.detail.events.iter().rposition(began).map_or(0, |i| i + 1);
+    let told = f.detail.events[from..].iter().rev();
+    // What heal says of a worker stands as long as that worker does; see `told`.
+    let is_notice = |e: &Event| e.kind == EventKind::Detected && is_ours(e) && e.by() != Some(HEAL);
+    let told = told.into_iter().find(|e| is_notice(e) && text(e, "mend").is_some());
+    let because =
+        told.and_then(|e| e.trail()?.get("because")?.as_str()).or(now.map(|t| t.because.as_str()))?;
+    // It begins with the task's own name, and so does the line.
+    let says = because.strip_prefix(&format!("{} is ", f.detail.task.id)).unwrap_or(because);
+    let mend = told.and_then(|e| text(e, "mend"));
+    // What mends it is the end of the reason, and a sentence of its own here.
+    let says = mend.and_then(|mend| says.strip_suffix(mend)?.strip_suffix("; ")).unwrap_or(says);
+    let mend = mend.map(|mend| format!("What mends it: {mend}"));
+    let soon = || "route-blocked says so on the board with its next pass, with what mends it".to_owned();
+    Some(Stand::new(Kind::NeedsPerson, says).more(mend.or_else(|| Some(soon()))))
+}
+
+fn todo(f: &Facts) -> Stand {
+    if let Some((says, take)) = due(f) {
+        return Stand::new(Kind::Due, format!("in todo, and something is wrong: {}", take.because))
+            .more(Some(says));
+    }
+    let open: Vec<_> = f.detail.parents.iter().filter(|p| !p.status.frees_children()).collect();
+    let Some(first) = open.first() else {
+        let kin = if f.detail.parents.is_empty() {
+            "waits for nothing that the board names"
+        } else {
+            "all it waits for is done"
+        };
+        return Stand::new(Kind::Fine, format!("in todo: {kin}; a dispatcher promotes it"));
+    };
+    let more = match open.len() {
+        1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    let says = format!("in todo: it waits for {} {} ({}){more}", first.id, first.title, first.status);
+    let behind = f.kin.iter().find(|k| k.task.id == first.id).map(|k| of(&f.of_kin(k)));
+    let behind = behind.map(|b| format!("{} is {}", first.id, b.says));
+    Stand::new(Kind::Fine, says).more(behind)
+}
+
+fn triage(f: &Facts) -> Stand {
+    let looped = f.newest(EventKind::BlockLoopDetected);
+    let why = match looped {
+        Some(e) => {
+            let reason = text(e, "reason").map_or_else(String::new, |r| format!(": {r}"));
+            format!("in triage, blocked again and again for one reason{reason}")
+        }
+        None => "in triage: it waits to be specified".to_owned(),
+    };
+    if let Some(said) = notice(f) {
+        let says = said.says.strip_prefix("still in triage, ").unwrap_or(&said.says);
+        return Stand { says: format!("in triage: {says}"), ..said };
+    }
+    let kind = match (looped, f.open_card()) {
+        (None, _) => Kind::Fine,
+        (Some(_), Some(_)) => Kind::Waits,
+        (Some(_), None) if due(f).is_some() => Kind::Due,
+        (Some(_), None) => Kind::NeedsPerson,
+    };
+    Stand::new(kind, why).more(asked(f)).more(due_because(f))
+}
+
+/// Who is asked by the open card.
+fn asked(f: &Facts) -> Option<String> {
+    let card = f.open_card()?;
+    Some(format!("Card {} asks {}", card.task.id, decider(card)))
+}
+
+/// Who decides on a card, and how far that is.
+pub(super) fn decider(card: &board::Detail) -> String {
+    let who = card.task.assignee.as_deref().unwrap_or("nobody");
+    match card.task.status {
+        Status::Running => format!("{who}, who works on it"),
+        Status::Ready => format!("{who}, who has not taken it yet"),
+        ref other => format!("{who}; it is {other}"),
+    }
+}

@@ -1,0 +1,135 @@
+//! What a person can run, ready to be copied. Pure.
+
+use serde::Serialize;
+
+use super::facts::{Facts, Take, Verdict, text};
+use super::standing::{self, Kind, Stand};
+use base::registry::HEAL;
+use board::{EventKind, Status, StepAction};
+use card::shell_word;
+use policy::authorship::our_hold;
+use policy::needs_operator;
+use policy::runtime::Dispatcher;
+
+/// Most characters of a title in what a command is for.
+const MAX_TITLE: usize = 60;
+
+/// One command, and what it is for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Command {
+    /// What it does.
+    pub(crate) to: String,
+    /// The whole line.
+    pub(crate) run: String,
+}
+
+/// What a person can do about a task, the likeliest first.
+pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
+    let (id, hand, flags) = (shell_word(&f.detail.task.id), &f.hand, &f.flags);
+    let author = if f.own_board { " --author \"$USER\"" } else { "" };
+    let mut all = Vec::new();
+    let mut add = |to: &str, run: String| {
+        if !all.iter().any(|c: &Command| c.run == run) {
+            all.push(Command { to: to.to_owned(), run });
+        }
+    };
+    if f.paused.is_some() {
+        add("let the watchers change this board again", format!("watchbill unpause{flags}"));
+    }
+    if f.hands_off().is_some() && !f.is_over() {
+        add("let the watchers help it again", format!("{hand} comment {id} 'watchbill: heal'{author}"));
+    }
+    // To say something is no act, and would help nobody.
+    let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
+    // A pass over this task alone would not see that it is another one's turn.
+    let acts = |t: &&Take| acts(t) && watch::acts(t.watcher) && !standing::goes_on_waiting(t);
+    if let Some(take) = f.takes.iter().find(acts) {
+        add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
+    }
+    // Unblocked as it is, it would meet the same refusal.
+    let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind == Kind::NeedsPerson);
+    if let Some(lacking) = lacking {
+        let to = match f.takers.as_deref() {
+            None => Some(("PROFILE".to_owned(), lacking.other().to_owned())),
+            Some([]) => {
+                add(lacking.again(), format!("{hand} unblock {id}"));
+                None
+            }
+            Some([first, rest @ ..]) => Some((shell_word(first), who_may(first, rest))),
+        };
+        if let Some((profile, whom)) = to {
+            let run = format!("{hand} reassign {id} {profile} && {hand} unblock {id}");
+            add(&format!("assign it to {whom}"), run);
+        }
+    }
+    if f.untaken_card().is_some() && !f.own_board && f.runtime.dispatcher == Dispatcher::Absent {
+        add(
+            "have a worker started for its card once; `hermes gateway` keeps doing that",
+            format!("{hand} dispatch"),
+        );
+    }
+    if let Some(card) = f.open_card() {
+        let card = shell_word(&card.task.id);
+        add("read the card that asks about it", format!("{hand} show {card}"));
+    }
+    let nobody = needs_operator::is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, false);
+    let others = f.runtime.profiles.iter().filter(|p| Some(*p) != f.detail.task.assignee.as_ref());
+    let other = others.map(String::as_str).find(|p| *p != "default").unwrap_or("PROFILE");
+    let names: Vec<&str> = f.runtime.profiles.iter().map(String::as_str).take(6).collect();
+    let to_whom = match names.as_slice() {
+        [] => "assign it to a profile".to_owned(),
+        names => format!("assign it to one of {}", names.join(", ")),
+    };
+    let reassign = format!("{hand} reassign {id} {}", shell_word(other));
+    match f.detail.task.status {
+        Status::Blocked | Status::Scheduled => {
+            if asks(f) {
+                add("answer its worker first", format!("{hand} comment {id} 'YOUR ANSWER'{author}"));
+            }
+            let is_held = our_hold(&f.detail).is_some();
+            let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
+                (Some(lacking), _) => lacking.again(),
+                (None, true) if is_held => "not wait for the end of its hold",
+                (None, false) if is_held => "not wait any longer",
+                _ => "let it go on",
+            };
+            add(to, format!("{hand} unblock {id}"));
+            if stand.kind == Kind::NeedsPerson {
+                add(
+                    "see what its next attempt would be told",
+                    format!("{} --print-packet {id}{flags}", HEAL),
+                );
+            }
+        }
+        Status::Triage => add("put it back on its way", format!("{hand} specify {id}")),
+        Status::Ready if nobody || stand.kind == Kind::NeedsPerson => add(&to_whom, reassign),
+        Status::Todo => {
+            for kin in f.detail.parents.iter().filter(|p| !p.status.frees_children()).take(2) {
+                let to =
+                    format!("ask about what it waits for: {}", base::quote::inline(&kin.title, MAX_TITLE));
+                add(&to, format!("watchbill why {}{flags}", shell_word(&kin.id)));
+            }
+        }
+        _ => {}
+    }
+    add("read its whole history", history(f, &id));
+    all
+}
+
+/// `sol, which may take it now; so may nova`.
+fn who_may(first: &str, rest: &[String]) -> String {
+    let others = rest.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let others = if others.is_empty() { String::new() } else { format!("; so may {others}") };
+    format!("{first}, which may take it now{others}")
+}
+
+/// Whether its worker stopped to ask a person something.
+fn asks(f: &Facts) -> bool {
+    let kind =
+        f.newest(EventKind::Blocked).and_then(|e| text(e, "kind")).or(f.detail.task.block_kind.as_deref());
+    f.detail.task.status == Status::Blocked && kind == Some("needs_input")
+}
+
+fn history(f: &Facts, id: &str) -> String {
+    if f.own_board { format!("{} show {id}", f.hand) } else { format!("board show {id}{}", f.flags) }
+}

@@ -1,0 +1,292 @@
+//! What happened to a board since some hours: who needs a person, what waits and until when, what went on by our help, and
+//! what was skipped and why. Pure; the pieces are those of `standing`.
+
+pub mod text;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::deeds;
+pub(crate) use super::deeds::Deed;
+use super::diagnosis;
+use super::facts::Facts;
+use super::standing::{self, Kind};
+use super::suggestions;
+pub(crate) use super::suggestions::Command;
+use base::cause::Cause;
+use base::quote;
+use base::time::Time;
+use board::Status;
+use logs::LogEnd;
+use page::Overview;
+use policy::needs_operator;
+
+/// So many tasks that share what they lack are told together.
+const TOGETHER: usize = 2;
+/// Most characters of a line that was made of somebody's words.
+const MAX_LINE: usize = 400;
+
+/// What happened to one board.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    pub(crate) board: String,
+    pub(crate) path: String,
+    pub(crate) since: Time,
+    #[serde(skip)]
+    pub(crate) now: Time,
+    /// The red switch is thrown, in its author's words.
+    pub(crate) paused: Option<String>,
+    /// Nothing goes on with these without a person. The longest wait first, as in all lists.
+    pub(crate) needs_you: Vec<Entry>,
+    pub(crate) waiting: Vec<Entry>,
+    pub(crate) healed: Vec<Entry>,
+    pub(crate) left_alone: Vec<Entry>,
+    /// What the watchers found that is about none of these tasks.
+    pub findings: Vec<String>,
+    /// The one among them that says that ready work waits for a dispatcher.
+    #[serde(skip)]
+    pub(crate) idle: Option<String>,
+    /// What could not be looked at, and why.
+    pub unknown: Vec<String>,
+    pub(crate) counts: Counts,
+}
+
+/// How many tasks there are beside, cards not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Counts {
+    /// Finished since then.
+    pub(crate) done: usize,
+    /// Running now.
+    pub(crate) running: usize,
+    /// Ready now.
+    pub(crate) ready: usize,
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// The id of the task.
+    pub task: String,
+    pub(crate) title: String,
+    pub(crate) status: Status,
+    pub(crate) assignee: Option<String>,
+    /// How it stands, without its name in front.
+    pub(crate) says: String,
+    /// What is behind it.
+    pub(crate) more: Option<String>,
+    /// Since when it stands so.
+    pub since: Time,
+    /// Until when it waits, where that is known.
+    pub until: Option<Time>,
+    /// A watcher would change it with its next pass.
+    pub(crate) due: bool,
+    /// What our programs did with it in that time, oldest first.
+    pub(crate) deeds: Vec<Deed>,
+    /// The likeliest thing a person would run.
+    pub(crate) command: Option<Command>,
+    /// What it shares with others, which are told together.
+    pub(crate) shared: Option<Shared>,
+}
+
+/// What a provider refuses to several tasks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Shared {
+    /// The provider or its host; where a key was refused, the profile that has it.
+    pub at: String,
+    pub(crate) cause: Cause,
+}
+
+impl Shared {
+    /// By the hold of a task, else by its open card.
+    pub(super) fn of(f: &Facts) -> Option<Shared> {
+        let d = &f.detail;
+        let (trail, cause) = needs_operator::held_for(d)?;
+        let text = |key: &str| trail.get(key).and_then(Value::as_str);
+        let key = || trail.get("hold")?.get("key")?.as_str()?.strip_prefix("provider:")?.split(" (").next();
+        let profile = || text("profile").or(d.task.assignee.as_deref());
+        let host = || match &f.reading.end {
+            LogEnd::Ended(e) => e.endpoint_host.as_deref(),
+            _ => None,
+        };
+        let at = match cause {
+            Cause::Credential => profile(),
+            _ => text("provider").or_else(key).or_else(|| text("place")).or_else(host).or_else(profile),
+        };
+        Some(Shared { at: quote::line(at?, 80), cause }).filter(|s| s.cause.lies_with_provider())
+    }
+}
+
+/// Entries that share something beside each other, in the order of their first ones; the others each by itself.
+pub(crate) fn by_refusal(all: &[Entry]) -> Vec<(Option<&Shared>, Vec<&Entry>)> {
+    let mut groups: Vec<(Option<&Shared>, Vec<&Entry>)> = Vec::new();
+    for e in all {
+        let shared = e.shared.as_ref();
+        match groups.iter_mut().find(|(of, _)| of.is_some() && *of == shared) {
+            Some((_, entries)) => entries.push(e),
+            None => groups.push((shared, vec![e])),
+        }
+    }
+    groups
+}
+
+/// The same, where fewer than [`TOGETHER`] that share something are told one by one.
+pub(crate) fn together(all: &[Entry]) -> (Vec<(&Shared, Vec<&Entry>)>, Vec<&Entry>) {
+    let (mut groups, mut singles) = (Vec::new(), Vec::new());
+    for (shared, entries) in by_refusal(all) {
+        match shared.filter(|_| entries.len() >= TOGETHER) {
+            Some(shared) => groups.push((shared, entries)),
+            None => singles.extend(entries),
+        }
+    }
+    (groups, singles)
+}
+
+/// What is said once of all of a group: `moon: a quota or the money at its provider was used up; 11 tasks, the first hold ends at 02:09`.
+pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
+    let next = entries.iter().filter_map(|e| e.until).min();
+    let next = next.map_or_else(String::new, |at| format!(", the first hold ends at {}", at.local_minute()));
+    let tasks = if entries.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", entries.len()) };
+    format!("{}: {}; {tasks}{next}", shared.at, diagnosis::plain(shared.cause))
+}
+
+/// What was read of one board.
+pub struct Read {
+    pub(crate) board: String,
+    pub(crate) path: String,
+    pub(crate) paused: Option<String>,
+    pub(crate) facts: Vec<Facts>,
+    pub(crate) findings: Vec<String>,
+    /// Ready work that nobody starts, since nobody dispatches.
+    pub(crate) idle: Option<String>,
+    /// What could not be looked at, and why: among it may be tasks that need a person.
+    pub unknown: Vec<String>,
+    /// Said where not all of what was done could be read.
+    pub(crate) cut: Option<String>,
+    pub(crate) counts: Counts,
+    /// What `budget-check` saw of it.
+    pub overview: Option<Overview>,
+}
+
+impl Summary {
+    /// Sorts what was read into the lists.
+    pub fn of(read: Read, since: Time, now: Time) -> Summary {
+        let Read { board, path, paused, facts, findings, idle, unknown, cut, counts, overview: _ } = read;
+        let mut s = Summary {
+            board,
+            path,
+            since,
+            now,
+            paused,
+            needs_you: Vec::new(),
+            waiting: Vec::new(),
+            healed: Vec::new(),
+            left_alone: Vec::new(),
+            findings: Vec::new(),
+            idle,
+            unknown: unknown.iter().chain(&cut).map(|u| quote::line(u, MAX_LINE)).collect(),
+            counts,
+        };
+        // A card is told with the task it is about.
+        for f in facts.iter().filter(|f| !f.is_card()) {
+            let (kind, entry) = entry(f, since);
+            match kind {
+                Kind::NeedsPerson => s.needs_you.push(entry),
+                // That nobody dispatches is told once, of the board.
+                Kind::Waits
+                    if entry.status == Status::Ready && entry.until.is_none() && f.open_card().is_none() =>
+                {
+                    if entry.deeds.iter().any(Deed::helps) {
+                        s.healed.push(entry);
+                    }
+                }
+                Kind::Waits | Kind::Due => s.waiting.push(entry),
+                Kind::LeftAlone => s.left_alone.push(entry),
+                Kind::Fine | Kind::Over if entry.deeds.iter().any(Deed::helps) => s.healed.push(entry),
+                Kind::Fine | Kind::Over => {}
+            }
+        }
+        for list in [&mut s.needs_you, &mut s.waiting, &mut s.healed, &mut s.left_alone] {
+            list.sort_by(|a, b| (a.since, &a.task).cmp(&(b.since, &b.task)));
+        }
+        let told = |finding: &String| facts.iter().any(|f| finding.contains(&f.detail.task.id));
+        let untold = findings.iter().filter(|f| !told(f));
+        s.findings = untold.chain(&s.idle).map(|f| quote::line(f, MAX_LINE)).collect();
+        s
+    }
+
+    /// The tasks that a watcher would change with its next pass.
+    pub fn due(&self) -> BTreeSet<String> {
+        self.waiting.iter().filter(|e| e.due).map(|e| e.task.clone()).collect()
+    }
+
+    /// What our programs helped: first what ran again or is done, then what is ready and was not started yet.
+    pub(crate) fn helped(&self) -> (Vec<&Entry>, Vec<&Entry>) {
+        self.healed.iter().partition(|e| !e.is_unstarted())
+    }
+
+    /// Whether there is nothing that anybody must be told: what was skipped before the time asked about is no news.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let lists = self.needs_you.len() + self.waiting.len() + self.healed.len();
+        let told = lists + self.findings.len() + self.unknown.len();
+        told == 0 && self.paused.is_none() && !self.left_alone.iter().any(|e| self.is_news(e))
+    }
+
+    /// Whether it came to stand so in the time asked about.
+    pub(crate) fn is_news(&self, e: &Entry) -> bool {
+        e.since >= self.since
+    }
+}
+
+fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
+    let stand = standing::of(f);
+    let d = &f.detail;
+    let line = |s: &str| quote::line(s, MAX_LINE);
+    let deeds = deeds::of(d.events.iter().filter(|e| e.at >= since));
+    // The last command only reads, and a task that goes its way needs none.
+    let needs = matches!(stand.kind, Kind::NeedsPerson | Kind::LeftAlone | Kind::Waits | Kind::Due);
+    let mut commands = suggestions::of(f, &stand);
+    commands.retain(|c| !c.run.starts_with("watchbill unpause"));
+    let command = commands.into_iter().next().filter(|_| needs);
+    let entry = Entry {
+        task: d.task.id.clone(),
+        title: line(&d.task.title),
+        status: d.task.status.clone(),
+        assignee: d.task.assignee.clone(),
+        says: line(&stand.says),
+        more: stand.more.as_deref().map(line),
+        since: f.since(),
+        until: stand.until.filter(|u| *u > f.now),
+        due: stand.kind == Kind::Due,
+        deeds: deeds.into_iter().map(|d| Deed { because: line(&d.because), ..d }).collect(),
+        command,
+        shared: Shared::of(f).filter(|_| matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due)),
+    };
+    (stand.kind, entry)
+}
+
+impl Entry {
+    /// Whether it only became ready by what was done, and nobody took it up since.
+    pub(crate) fn is_unstarted(&self) -> bool {
+        matches!(self.status, Status::Ready | Status::Todo)
+    }
+
+    /// What was done with it, in the order of time: `requeued ×2, moved`.
+    pub(crate) fn done(&self) -> String {
+        let mut all: Vec<(&str, usize)> = Vec::new();
+        for d in self.deeds.iter().filter(|d| d.helps()) {
+            match all.last_mut() {
+                Some((did, n)) if *did == d.did => *n += 1,
+                _ => all.push((d.did, 1)),
+            }
+        }
+        let one = |(did, n): (&str, usize)| if n == 1 { did.to_owned() } else { format!("{did} ×{n}") };
+        all.into_iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Why that was done, of what helped last.
+    pub(crate) fn because(&self) -> Option<&str> {
+        self.deeds.iter().rev().find(|d| d.helps()).map(|d| d.because.as_str())
+    }
+}

@@ -1,0 +1,687 @@
+//! Tables of how tasks stand, what they had, and what a person is told to run.
+
+use serde_json::{Value, json};
+
+use super::facts::{Facts, Take, Verdict};
+use super::standing::{self, Kind};
+use super::{deeds, diagnosis, suggestions};
+use base::cause::Cause;
+use board::testing::{NOW, ago, detail, event, run};
+use board::{Detail, Event, Kin, Status};
+use logs::{Evidence, LogEnd, Reading};
+use policy::needs_operator;
+use policy::remedy::Lacking;
+use policy::runtime::{Dispatcher, Runtime};
+
+fn facts(detail: Detail) -> Facts {
+    Facts {
+        board: "default".into(),
+        hand: "hermes kanban".into(),
+        flags: String::new(),
+        own_board: false,
+        now: NOW,
+        paused: None,
+        detail,
+        reading: Reading::of(LogEnd::Absent, None),
+        kin: Vec::new(),
+        card: None,
+        runtime: Runtime {
+            dispatcher: Dispatcher::Alive(7),
+            is_daemon: true,
+            failure_limit: 2,
+            interval: 60,
+            profiles: vec!["luna".into(), "sol".into()],
+            orchestrator: None,
+        },
+        wedged: None,
+        takers: None,
+        unanswered: None,
+        patience: 1_800,
+        takes: Vec::new(),
+    }
+}
+
+fn task(status: Status, events: Vec<Event>) -> Facts {
+    let mut d = detail("t_00000001", status);
+    d.events.extend(events);
+    facts(d)
+}
+
+/// An event of ours.
+fn ours(kind: &str, seconds: i64, by: &str, case: &str, more: Value) -> Event {
+    let mut payload = json!({"by": by, "watchbill": {"pass": format!("p{seconds}"), "case": case, "because": "for a reason"}});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "hold" => payload["watchbill"][key] = value.clone(),
+            "of" => payload["watchbill"]["cause"] = value.clone(),
+            _ => payload[key] = value.clone(),
+        }
+    }
+    event(kind, seconds, payload)
+}
+
+fn take(watcher: &'static str, verdict: Verdict, next: Option<i64>) -> Take {
+    Take { watcher, verdict, because: "so it is".into(), next: next.map(|s| NOW.plus(s)) }
+}
+
+fn acts(action: &str) -> Verdict {
+    Verdict::Acts { action: action.into(), case: "dead-worker".into() }
+}
+
+#[track_caller]
+fn stands(f: &Facts, kind: Kind, says: &str, more: Option<&str>) {
+    let stand = standing::of(f);
+    assert_eq!((stand.kind, stand.says.as_str(), stand.more.as_deref()), (kind, says, more), "{stand:?}");
+}
+
+#[test]
+fn a_block_says_who_lifts_it() {
+    let by_us = json!({"cause": "tree-drift", "reason": "tree-drift, changed: a"});
+    stands(
+        &task(Status::Blocked, vec![ours("blocked", 600, "heal", "tree-drift", by_us)]),
+        Kind::NeedsPerson,
+        "blocked and needs a person since 10m ago (tree-drift): tree-drift, changed: a",
+        Some("Nobody but a person lifts that, and nothing else went wrong with it"),
+    );
+    // What its worker had said before nobody could help it.
+    let first = Event { run: Some(1), ..event("blocked", 900, json!({"reason": "need a key"})) };
+    let later = json!({"cause": "no-decision", "reason": "its card was closed"});
+    let mut f =
+        task(Status::Blocked, vec![first, ours("blocked", 600, "route-blocked", "no-decision", later)]);
+    f.detail.runs = vec![run(1, "luna", Some("blocked"))];
+    let stand = standing::of(&f);
+    assert_eq!(stand.more.as_deref(), Some("Behind it: it was blocked with the words: need a key"));
+    let by_hand = event("blocked", 600, json!({"reason": "which licence?"}));
+    stands(
+        &task(Status::Blocked, vec![by_hand.clone()]),
+        Kind::NeedsPerson,
+        "blocked by hand 10m ago: which licence?",
+        Some("Only a person lifts that, and nobody else is asked"),
+    );
+    let mut f = task(Status::Blocked, vec![Event { run: Some(1), ..by_hand }]);
+    f.detail.task.block_kind = Some("needs_input".into());
+    f.detail.runs = vec![run(1, "luna", Some("blocked"))];
+    stands(
+        &f,
+        Kind::NeedsPerson,
+        "blocked: its worker luna asks a person (needs_input) 10m ago: which licence?",
+        Some("Blocked by hand: only the operator unblocks it"),
+    );
+    // Without a kind a person may have said it, under the worker; and of what nobody worked on Hermes makes an attempt up.
+    (f.detail.task.block_kind, f.detail.events[1].payload) = (None, json!({"reason": "stop"}));
+    assert_eq!(standing::of(&f).says, "blocked: stopped while luna worked on it, 10m ago: stop");
+    f.detail.runs[0].started_at = ago(1_200);
+    assert_eq!(standing::of(&f).says, "blocked by hand 10m ago: stop");
+    // A question is a person's to answer, whoever wrote it.
+    f.detail.task.block_kind = Some("needs_input".into());
+    let stand = standing::of(&f);
+    assert_eq!(
+        (stand.kind, &*stand.says),
+        (Kind::NeedsPerson, "blocked: a person is asked (needs_input) 10m ago: stop")
+    );
+    // Somebody's word about a block that was lifted is of the past.
+    let lifted = vec![event("blocked", 900, json!({})), event("unblocked", 600, json!({}))];
+    let nothing = "blocked since 10m ago, and nothing on the board says why";
+    assert_eq!(standing::of(&task(Status::Blocked, lifted)).says, nothing);
+}
+
+#[test]
+fn the_log_of_the_attempt_that_failed_wins() {
+    let gave_up = event("gave_up", 1_200, json!({"error": "pid 7 not alive"}));
+    let mut f = task(Status::Blocked, vec![gave_up]);
+    f.detail.task.failures = 2;
+    f.detail.runs = vec![run(1, "luna", Some("crashed"))];
+    f.detail.runs[0].error = Some("pid 7 not alive".into());
+    let of_board = "blocked after 2 failures, 20m ago: its worker died, and nothing says why (worker_gone)";
+    assert_eq!(standing::of(&f).says, of_board);
+    f.reading.end = LogEnd::Ended(Evidence {
+        http: Some(402),
+        endpoint_host: Some("moon:1".into()),
+        words: "HTTP 402: no credits".into(),
+        ..Evidence::new(Cause::Quota, 9)
+    });
+    stands(
+        &f,
+        Kind::LeftAlone,
+        "blocked after 2 failures, 20m ago: a quota or the money at its provider was used up (quota)",
+        Some("Attempt 1 of luna, 20m ago, HTTP 402 at moon:1; its log: HTTP 402: no credits"),
+    );
+    // What a watcher waits for is said, and what it would do.
+    f.takes = vec![take("heal", Verdict::Leaves, Some(300))];
+    assert_eq!((standing::of(&f).kind, standing::of(&f).until), (Kind::Waits, Some(NOW.plus(300))));
+    f.takes = vec![take("route-blocked", acts("move"), None)];
+    let stand = standing::of(&f);
+    assert_eq!(stand.kind, Kind::Due);
+    assert!(stand.more.unwrap().ends_with("; route-blocked acts with its next pass: move (dead-worker)"));
+    // The log belongs to the newest attempt: one that went well has another.
+    f.detail.runs[0].outcome = Some("completed".into());
+    assert_eq!(diagnosis::newest(&f, None), None);
+}
+
+#[test]
+fn what_went_wrong_is_told_of_work_that_is_over() {
+    let requeued = ours("reclaimed", 900, "heal", "recycled-pid", json!({"of": "worker_gone"}));
+    let done = event("completed", 300, json!({}));
+    let mut f = task(Status::Done, vec![requeued, done.clone()]);
+    f.detail.runs = vec![run(2, "sol", Some("completed")), run(1, "luna", Some("reclaimed"))];
+    f.detail.runs[0].summary = Some("counted".into());
+    stands(
+        &f,
+        Kind::Over,
+        "done by sol in attempt 2, 5m ago: counted",
+        Some(
+            "On the way: its worker died, and nothing says why (worker_gone); heal requeued it 15m ago (recycled-pid): for a \
+             reason",
+        ),
+    );
+    // Of a worker that was stopped nobody says that it just died, nor of one whose claim ran out.
+    let stopped = ours("crashed", 900, "heal", "health:Stalled", json!({"of": "worker_gone"}));
+    let told = diagnosis::newest(&task(Status::Done, vec![stopped]), None).map(|t| t.says());
+    assert_eq!(told.as_deref(), Some("heal requeued it 15m ago (health:Stalled): for a reason"));
+    let mut lost = task(Status::Done, vec![]);
+    lost.detail.runs = vec![run(1, "luna", Some("reclaimed"))];
+    lost.detail.runs[0].error = Some("stale_lock=h:77".into());
+    let told = diagnosis::newest(&lost, None).map(|t| t.says());
+    let ran_out = "attempt 1 of luna, 20m ago: reclaimed, its claim was revoked: stale_lock=h:77";
+    assert_eq!(told.as_deref(), Some(ran_out));
+    // A failure after our deed is the newer trouble.
+    f.detail.runs.insert(0, run(3, "sol", Some("timed_out")));
+    f.detail.runs[0].ended_at = Some(ago(400));
+    let says = diagnosis::newest(&f, None).map(|t| t.says());
+    assert_eq!(says.as_deref(), Some("it ran out of time (timed_out); attempt 3 of sol, 6m ago: timed_out"));
+    let well = task(Status::Done, vec![done]);
+    stands(&well, Kind::Over, "done, 5m ago", Some("Nothing went wrong with it, as far as this board tells"));
+}
+
+#[test]
+fn what_waits_says_for_what() {
+    let hold = json!({"cause": "rate_limit", "until": NOW.plus(3_600).0});
+    let held = |hold: Value| ours("scheduled", 60, "route-blocked", "provider-hold", json!({"hold": hold}));
+    let stand = standing::of(&task(Status::Scheduled, vec![held(hold.clone())]));
+    assert_eq!((stand.kind, stand.until), (Kind::Waits, Some(NOW.plus(3_600))));
+    assert!(stand.says.ends_with("(1h): its provider limited requests (rate_limit)"), "{}", stand.says);
+    let over = json!({"cause": "rate_limit", "until": ago(60).0});
+    assert_eq!(standing::of(&task(Status::Scheduled, vec![held(over)])).kind, Kind::Due);
+    let foreign = event("scheduled", 60, json!({"reason": "not now"}));
+    assert_eq!(standing::of(&task(Status::Scheduled, vec![foreign])).kind, Kind::LeftAlone);
+
+    let mut f = task(Status::Todo, vec![]);
+    let parent = task(Status::Blocked, vec![event("blocked", 60, json!({}))]).detail;
+    let kin = |id: &str, status| Kin { id: id.into(), title: "P".into(), status };
+    f.detail.parents = vec![kin("t_00000009", Status::Done), kin("t_00000001", Status::Blocked)];
+    f.kin = vec![parent];
+    stands(
+        &f,
+        Kind::Fine,
+        "in todo: it waits for t_00000001 P (blocked)",
+        Some("t_00000001 is blocked by hand 1m ago: no reason given"),
+    );
+}
+
+#[test]
+fn ready_work_says_why_nobody_takes_it() {
+    let ready = || task(Status::Ready, vec![]);
+    assert_eq!(
+        standing::of(&ready()).says,
+        "ready for luna since 2h 30m: the dispatcher (process 7, every 1m) starts it"
+    );
+    let mut f = ready();
+    f.runtime.dispatcher = Dispatcher::Absent;
+    assert_eq!(standing::of(&f).kind, Kind::Waits);
+    let mut f = ready();
+    f.wedged = Some("dispatcher-wedged: process 9".into());
+    assert_eq!(standing::of(&f).says, "ready, and its dispatcher does nothing: dispatcher-wedged: process 9");
+    assert_eq!(standing::of(&f).kind, Kind::Waits, "that is told once, of the board");
+    let mut f = ready();
+    f.detail.task.assignee = Some("nobody".into());
+    assert_eq!(
+        standing::of(&f).says,
+        "ready and for nobody, and there is no such profile, so nobody takes it"
+    );
+    f.own_board = true;
+    f.runtime.profiles.clear();
+    assert_eq!(standing::of(&f).kind, Kind::Fine, "on a board without profiles nobody is unknown");
+
+    let said = |seconds: i64, by: &str| {
+        let mut told = ours("watchbill_detected", seconds, by, "notice", json!({"mend": "hermes x"}));
+        told.payload["watchbill"]["because"] =
+            json!("t_00000001 is ready, and the guard holds it back; hermes x");
+        told
+    };
+    let told = task(Status::Ready, vec![said(60, "route-blocked")]);
+    stands(&told, Kind::NeedsPerson, "ready, and the guard holds it back", Some("What mends it: hermes x"));
+    // Not what somebody else says in our name's place, nor what was said before somebody decided.
+    assert_eq!(standing::of(&task(Status::Ready, vec![said(60, "luna")])).kind, Kind::Fine);
+    let since = task(Status::Ready, vec![said(60, "route-blocked"), event("unblocked", 30, json!({}))]);
+    assert_eq!(standing::of(&since).kind, Kind::Fine);
+    // What was said of a worker is over with that worker.
+    let looped = json!({"key": "health:Loop detected", "mend": "look at what process 7 does"});
+    let looped = ours("watchbill_detected", 600, "heal", "health:Loop detected", looped);
+    let gone = event("reclaimed", 300, json!({"by": "heal", "stale_lock": "host:7"}));
+    assert_eq!(standing::of(&task(Status::Ready, vec![looped, gone])).kind, Kind::Fine);
+}
+
+#[test]
+fn a_running_task_is_as_its_worker() {
+    let running = |verdict: Option<Verdict>, next| {
+        let mut f = task(Status::Running, vec![]);
+        f.takes.extend(verdict.map(|v| take("heal", v, next)));
+        standing::of(&f)
+    };
+    for (verdict, next, kind) in [
+        (Some(acts("requeue")), None, Kind::Due),
+        (Some(Verdict::Leaves), None, Kind::Fine),
+        (Some(Verdict::Leaves), Some(60), Kind::Waits),
+        (Some(Verdict::Unknown), None, Kind::LeftAlone),
+        (Some(Verdict::Nothing), None, Kind::Fine),
+        (None, None, Kind::Fine),
+    ] {
+        assert_eq!(running(verdict.clone(), next).kind, kind, "{verdict:?}");
+    }
+    let mut marked = task(Status::Running, vec![]);
+    marked.detail.body = "watchbill: no-heal".into();
+    marked.takes = vec![take("heal", Verdict::Leaves, None)];
+    assert!(standing::of(&marked).says.contains("skipped on purpose"));
+}
+
+#[test]
+fn one_pass_is_one_deed_and_only_ours_are() {
+    let events = [
+        ours("linked", 600, "synthesize-distress", "gave-up", json!({})),
+        ours("assigned", 600, "synthesize-distress", "gave-up", json!({"of": "quota"})),
+        ours("unblocked", 600, "synthesize-distress", "gave-up", json!({})),
+        ours("reclaimed", 300, "heal", "dead-worker", json!({})),
+        ours("reclaimed", 200, "luna", "dead-worker", json!({})),
+        event("reclaimed", 100, json!({"by": "heal"})),
+    ];
+    let all = deeds::of(&events);
+    let told: Vec<_> = all.iter().map(|d| (d.did, d.cause, d.at)).collect();
+    assert_eq!(told, [("moved", Some(Cause::Quota), ago(600)), ("requeued", None, ago(300))]);
+    assert!(all.iter().all(deeds::Deed::helps));
+}
+
+/// A task of luna that is held for this cause.
+fn held(cause: &str) -> Facts {
+    let hold = json!({"cause": cause, "key": "provider:moon (moon.example)", "until": NOW.plus(600).0});
+    let mut f =
+        task(Status::Scheduled, vec![ours("scheduled", 60, "route-blocked", "x", json!({"hold": hold}))]);
+    f.detail.task.assignee = Some("luna".into());
+    f
+}
+
+#[test]
+fn what_a_person_alone_can_give_needs_one() {
+    for (cause, kind, at) in [
+        ("credential", Kind::NeedsPerson, "luna"),
+        ("quota", Kind::NeedsPerson, "moon"),
+        ("rate_limit", Kind::Waits, "moon"),
+    ] {
+        let f = held(cause);
+        assert_eq!(standing::of(&f).kind, kind, "{cause}");
+        let shared = crate::explain::summary::Shared::of(&f).unwrap();
+        assert_eq!((shared.at.as_str(), shared.cause.as_str()), (at, cause));
+    }
+    assert!(standing::of(&held("credential")).more.unwrap().starts_with("Put a working key into"));
+    // Nor does it come by the end of a hold that no watcher ends.
+    let mut over = held("quota");
+    over.now = NOW.plus(900);
+    assert_eq!(standing::of(&over).kind, Kind::NeedsPerson);
+    over.takes = vec![take("route-blocked", acts("probe"), None)];
+    assert_eq!(standing::of(&over).kind, Kind::Due);
+    // What runs is held by nothing: with a refused key, too, a living worker waits for its card.
+    let of = json!({"by": "synthesize-distress", "watchbill": {"card": "t_0000caf1", "cause": "credential"}});
+    let mut tied = detail("t_00000001", Status::Todo);
+    (tied.events, tied.cards) = (vec![event("linked", 60, of)], vec!["t_0000caf1".into()]);
+    assert_eq!(needs_operator::lacking(&tied), Some(Lacking::Key));
+    tied.task.status = Status::Running;
+    assert_eq!(needs_operator::lacking(&tied), None);
+    // A card that nobody takes: after its time, and not before somebody could.
+    for (status, seconds, kind) in [
+        (Status::Ready, 1_799, Kind::Waits),
+        (Status::Ready, 1_800, Kind::NeedsPerson),
+        (Status::Running, 9_000, Kind::Waits),
+        (Status::Scheduled, 9_000, Kind::Waits),
+    ] {
+        let mut f = held("rate_limit");
+        let mut card = detail("t_0000caf1", status.clone());
+        let leaked = ours("reclaimed", 60, "heal", "leaked-claim", json!({"prev_lock": "host:7"}));
+        (card.events, card.task.created_at) =
+            (vec![event("promoted", seconds, json!({})), leaked], ago(9_000));
+        f.card = Some(card);
+        let stand = standing::of(&f);
+        assert_eq!(stand.kind, kind, "{status} {seconds}");
+        assert_eq!(
+            stand.says.contains("nobody has taken card t_0000caf1 for 30m"),
+            kind == Kind::NeedsPerson
+        );
+        f.runtime.dispatcher = Dispatcher::Absent;
+        let more = standing::of(&f).more.unwrap_or_default();
+        assert_eq!(more.starts_with("Start `hermes gateway`"), kind == Kind::NeedsPerson, "{more}");
+        let first = suggestions::of(&f, &standing::of(&f)).remove(0);
+        assert_eq!(first.run == "hermes kanban dispatch", kind == Kind::NeedsPerson, "{first:?}");
+    }
+}
+
+#[test]
+fn what_nobody_moves_needs_a_person_after_a_while() {
+    let lies = |seconds: i64| {
+        // A word that says another thing than the row does, as anybody may write one.
+        let asked = event("blocked", 9_000, json!({"reason": "which licence?", "kind": "needs_input"}));
+        let mut f = task(Status::Blocked, vec![asked, event("unblocked", seconds, json!({"by": "heal"}))]);
+        f.detail.task.failures = 2;
+        f
+    };
+    assert_eq!(standing::of(&lies(1_799)).kind, Kind::LeftAlone);
+    assert_eq!(standing::of(&lies(1_800)).kind, Kind::NeedsPerson);
+    // A dispatcher that works sets it free with its next tick.
+    let mut below = lies(1_800);
+    below.detail.task.failures = 1;
+    assert_eq!(standing::of(&below).kind, Kind::LeftAlone);
+    below.runtime.dispatcher = Dispatcher::Absent;
+    assert_eq!(standing::of(&below).kind, Kind::NeedsPerson);
+    // Whoever acts on it, or will, is waited for; and what somebody wants left alone is.
+    let mut waits = lies(1_800);
+    waits.detail.events.push(event("gave_up", 1_800, json!({"error": "pid 7 not alive"})));
+    waits.takes = vec![take("heal", Verdict::Leaves, Some(300))];
+    assert_eq!(standing::of(&waits).kind, Kind::Waits);
+    waits.takes = vec![take("heal", Verdict::Unknown, None)];
+    assert_eq!(standing::of(&waits).kind, Kind::NeedsPerson, "its log cannot be read");
+    let parked = task(Status::Scheduled, vec![event("scheduled", 9_000, json!({"reason": "not tonight"}))]);
+    assert_eq!(standing::of(&parked).kind, Kind::LeftAlone);
+}
+
+#[test]
+fn a_card_that_nobody_takes_is_told_however_its_task_stands() {
+    for (status, verdict) in [
+        (Status::Running, Verdict::Unknown),
+        (Status::Running, Verdict::Nothing),
+        (Status::Todo, Verdict::Nothing),
+    ] {
+        let mut f = task(status.clone(), vec![]);
+        f.takes = vec![take("heal", verdict, None)];
+        let mut card = detail("t_0000caf1", Status::Ready);
+        (card.events, card.task.created_at) = (vec![event("promoted", 1_800, json!({}))], ago(9_000));
+        f.card = Some(card);
+        assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "{status}");
+    }
+}
+
+#[test]
+fn a_used_up_quota_is_one_also_behind_a_card_that_was_answered() {
+    let of = json!({"by": "synthesize-distress", "watchbill": {"pass": "p", "card": "t_0000caf1", "cause": "quota"}});
+    let claimed = event("claimed", 2_000, json!({}));
+    let gave_up = event("gave_up", 1_200, json!({"error": "worker exited cleanly"}));
+    let mut f = task(Status::Blocked, vec![claimed.clone(), gave_up, event("linked", 1_100, of.clone())]);
+    f.detail.task.failures = 2;
+    f.takes = vec![take("route-blocked", Verdict::Leaves, None)];
+    assert_eq!(standing::of(&f).kind, Kind::NeedsPerson);
+    assert_eq!(needs_operator::lacking(&f.detail), Some(Lacking::Quota));
+    let joined = json!({"by": "synthesize-distress", "watchbill": {"pass": "p", "card": "t_0000caf2"}});
+    f.detail.events.push(event("linked", 1_000, joined));
+    assert_eq!(needs_operator::lacking(&f.detail), Some(Lacking::Quota), "one incident with others");
+    // Not of another attempt, and not where somebody blocked it since.
+    let mut later = f.clone();
+    later.detail.events.push(Event { at: ago(900), ..claimed });
+    assert_eq!(needs_operator::lacking(&later.detail), None);
+    f.detail.events.push(event("blocked", 600, json!({"reason": "which licence?"})));
+    assert_eq!(needs_operator::lacking(&f.detail), None);
+}
+
+#[test]
+fn of_a_hold_that_is_over_it_says_what_holds_the_task_on() {
+    let passed = |take: Option<Take>| {
+        let mut f = held("rate_limit");
+        (f.now, f.takes) = (NOW.plus(900), take.into_iter().collect());
+        f
+    };
+    let said = |watcher, because: &str, verdict, next| Take {
+        because: because.into(),
+        ..take(watcher, verdict, next)
+    };
+    let extends =
+        said("route-blocked", "waits until 04:00: another task probes moon first", acts("extend"), None);
+    let over = format!(
+        "held until {} (passed): its provider limited requests (rate_limit)",
+        NOW.plus(600).local_minute()
+    );
+    let mut asked = passed(None);
+    asked.card = Some(detail("t_0000caf1", Status::Running));
+    for (f, kind, says) in [
+        (asked, Kind::Waits, "; its card t_0000caf1 decides"),
+        (
+            passed(Some(extends.clone())),
+            Kind::Waits,
+            "; it waits until 04:00: another task probes moon first",
+        ),
+        (
+            passed(Some(take("route-blocked", acts("probe"), None))),
+            Kind::Due,
+            "; route-blocked acts with its next pass: probe (dead-worker)",
+        ),
+        (
+            passed(Some(said("heal", "quiet hours until 06:00", Verdict::Leaves, Some(60)))),
+            Kind::Waits,
+            "; quiet hours until 06:00",
+        ),
+        (passed(None), Kind::Due, ""),
+    ] {
+        let stand = standing::of(&f);
+        assert_eq!((stand.kind, stand.says.as_str()), (kind, format!("{over}{says}").as_str()));
+    }
+    // A pass over it alone would not see whose turn it is.
+    let runs = |f: &Facts| suggestions::of(f, &standing::of(f));
+    assert!(runs(&passed(Some(extends))).iter().all(|c| !c.run.contains("--task")));
+    let probes = runs(&passed(Some(take("route-blocked", acts("probe"), None))));
+    assert_eq!(probes[0].run, "route-blocked --task t_00000001");
+    assert_eq!(probes[1].to, "not wait any longer");
+}
+
+#[test]
+fn commands_are_whole_and_fit_the_state() {
+    let runs = |f: &Facts| -> Vec<String> {
+        suggestions::of(f, &standing::of(f)).into_iter().map(|c| c.run).collect()
+    };
+    let blocked = task(Status::Blocked, vec![event("blocked", 60, json!({}))]);
+    let packet = "heal --print-packet t_00000001";
+    assert_eq!(runs(&blocked), ["hermes kanban unblock t_00000001", packet, "board show t_00000001"]);
+    // Unblocked under the same key it is refused again.
+    let move_it = "hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001";
+    assert_eq!(suggestions::of(&held("credential"), &standing::of(&held("credential")))[0].run, move_it);
+    let offered = |cause: &str, takers: &[&str]| {
+        let takers = Some(takers.iter().map(|p| (*p).to_owned()).collect());
+        let f = Facts { takers, ..held(cause) };
+        let stand = standing::of(&f);
+        let all = suggestions::of(&f, &stand).into_iter();
+        let all: Vec<_> = all.filter(|c| c.run.contains("reassign") || c.run.contains("unblock")).collect();
+        (all, stand.more.unwrap())
+    };
+    for cause in ["credential", "quota"] {
+        let (all, _) = offered(cause, &["sol", "nova"]);
+        assert_eq!(all[0].run, move_it.replace("PROFILE", "sol"));
+        assert_eq!(all[0].to, "assign it to sol, which may take it now; so may nova");
+        assert!(all[1].to.starts_with("try it again, once its pro"), "{all:?}");
+        let (all, more) = offered(cause, &[]);
+        assert!(
+            all.len() == 1 && all[0].to.starts_with("try it again, once"),
+            "no profile is named: {all:?}"
+        );
+        assert!(more.contains("unblock it") && more.contains(", no other profile may take it now"), "{more}");
+        // To read its card mends nothing.
+        let card = Some(detail("t_0000caf1", Status::Ready));
+        let f = Facts { takers: Some(Vec::new()), card, ..held(cause) };
+        let first = suggestions::of(&f, &standing::of(&f)).remove(0);
+        assert_eq!(first.run, "hermes kanban unblock t_00000001");
+    }
+    assert_eq!(runs(&held("rate_limit"))[0], "hermes kanban unblock t_00000001");
+    let mut f = task(Status::Running, vec![]);
+    (f.paused, f.flags) = (Some("paused".into()), " --board night".into());
+    f.takes = vec![take("heal", acts("requeue"), None)];
+    assert_eq!(
+        runs(&f),
+        [
+            "watchbill unpause --board night",
+            "heal --task t_00000001 --board night",
+            "board show t_00000001 --board night"
+        ]
+    );
+    let mut nobodys = task(Status::Ready, vec![]);
+    nobodys.detail.task.assignee = None;
+    assert_eq!(runs(&nobodys)[0], "hermes kanban reassign t_00000001 luna");
+    let mut marked = task(Status::Blocked, vec![]);
+    marked.detail.body = "watchbill: no-heal".into();
+    assert_eq!(runs(&marked)[0], "hermes kanban comment t_00000001 'watchbill: heal'");
+    // An id is somebody's text, too.
+    let mut odd = task(Status::Blocked, vec![]);
+    odd.detail.task.id = "t_1; rm -rf /".into();
+    assert!(runs(&odd)[0].ends_with("'t_1; rm -rf /'"));
+}
+
+mod summary {
+    use super::*;
+    use crate::explain::summary::{Counts, Read, Summary, text};
+
+    fn read(facts: Vec<Facts>) -> Summary {
+        let findings = facts.iter().map(|f| format!("{} is odd", f.detail.task.id)).collect();
+        let counts = Counts { done: 4, running: 1, ready: 0 };
+        let read = Read {
+            board: "default".into(),
+            path: "/b".into(),
+            paused: None,
+            facts,
+            // What is about one of the tasks is told there.
+            findings,
+            idle: None,
+            unknown: Vec::new(),
+            cut: None,
+            counts,
+            overview: None,
+        };
+        Summary::of(read, ago(43_200), NOW)
+    }
+
+    fn named(id: &str, mut f: Facts) -> Facts {
+        f.detail.task.id = id.into();
+        f
+    }
+
+    fn night() -> Vec<Facts> {
+        let requeued = |n| ours("reclaimed", n, "heal", "dead-worker", json!({}));
+        let ended = event("completed", 300, json!({}));
+        let hold = json!({"cause": "rate_limit", "until": NOW.plus(600).0});
+        let mut card = named("t_00000006", task(Status::Blocked, vec![event("blocked", 60, json!({}))]));
+        card.detail.task.title = "[BLOCKED] t_00000003 rate_limited".into();
+        vec![
+            named("t_00000001", task(Status::Done, vec![requeued(900), requeued(600), ended.clone()])),
+            named("t_00000002", task(Status::Done, vec![ended.clone()])),
+            named("t_00000003", task(Status::Done, vec![requeued(90_000), ended])),
+            named(
+                "t_00000004",
+                task(Status::Scheduled, vec![ours("scheduled", 60, "heal", "x", json!({"hold": hold}))]),
+            ),
+            named(
+                "t_00000005",
+                task(
+                    Status::Blocked,
+                    vec![ours("blocked", 60, "heal", "x", json!({"cause": "resume-cap", "reason": "<b>"}))],
+                ),
+            ),
+            card,
+            named("t_00000007", task(Status::Scheduled, vec![event("scheduled", 90_000, json!({}))])),
+            named("t_00000008", task(Status::Ready, vec![])),
+        ]
+    }
+
+    #[test]
+    fn every_task_is_in_one_list_at_most() {
+        let s = read(night());
+        let of =
+            |list: &[crate::explain::summary::Entry]| list.iter().map(|e| e.task.clone()).collect::<Vec<_>>();
+        assert_eq!(of(&s.healed), ["t_00000001"], "only what was helped in that time");
+        assert_eq!(of(&s.waiting), ["t_00000004"]);
+        assert_eq!(of(&s.needs_you), ["t_00000005"], "a card is told with its task");
+        assert_eq!(of(&s.left_alone), ["t_00000007"]);
+        assert_eq!(s.healed[0].done(), "requeued ×2");
+        assert_eq!(s.healed[0].because(), Some("for a reason"));
+        assert!(!s.is_quiet());
+        let said = text::lines(&s, false);
+        assert!(
+            said.contains("1 needs you, 1 waits, 1 healed, 1 skipped; 4 done, 1 running, 0 ready"),
+            "{said}"
+        );
+        assert!(said.find("needs you\n") < said.find("waiting\n"), "{said}");
+        assert!(said.contains("requeued ×2 (for a reason); now done"), "{said}");
+    }
+
+    #[test]
+    fn what_shares_a_cause_is_told_once() {
+        let of = |id: &str, cause: &str| named(id, held(cause));
+        let s = read(vec![
+            of("t_00000001", "quota"),
+            of("t_00000002", "quota"),
+            of("t_00000003", "credential"),
+            of("t_00000004", "rate_limit"),
+            of("t_00000005", "rate_limit"),
+        ]);
+        let said = text::lines(&s, false);
+        let until = NOW.plus(600).local_minute();
+        let quota = format!(
+            "  moon: a quota or the money at its provider was used up; 2 tasks, the first hold ends at {until}\n"
+        );
+        assert_eq!(said.matches(&quota).count(), 1, "{said}");
+        let limit =
+            format!("  moon: its provider limited requests; 2 tasks, the first hold ends at {until}\n");
+        assert!(said.find("waiting\n") < said.find(&limit), "{said}");
+        assert!(said.contains("    t_00000002 Count the lanterns\n"), "{said}");
+        assert!(!said.contains("luna: its key"), "one alone is told as it is: {said}");
+        assert_eq!(said.matches("$ hermes kanban reassign t_00000001 PROFILE && ").count(), 1, "{said}");
+        assert_eq!(said.matches("$ hermes kanban reassign").count(), 2, "{said}");
+    }
+
+    #[test]
+    fn a_night_in_which_nothing_happened_is_quiet() {
+        let quiet = vec![night().swap_remove(1), night().swap_remove(6), night().swap_remove(7)];
+        let s = read(quiet);
+        assert!(s.is_quiet());
+        assert_eq!(text::lines(&s, false), "", "what was skipped before is no news");
+        assert!(text::lines(&s, true).contains("all is well; 4 done"));
+        let mut found = Summary { findings: vec!["luna is odd".into()], ..s.clone() };
+        assert!(!found.is_quiet());
+        assert!(text::lines(&found, false).contains("! luna is odd"));
+        (found.findings, found.paused) = (Vec::new(), Some("paused".into()));
+        assert!(!found.is_quiet(), "a pause somebody forgot");
+    }
+}
+
+#[test]
+fn what_was_found_of_its_session_comes_first() {
+    let keys =
+        json!({"session": "ses_1", "server": "http://a:1", "host": "h", "directory": "/w", "by": "coord"});
+    let found = |kind: &str, severity: &str, state: &str, seconds: i64| {
+        let keys = json!({"session": "ses_1", "type": kind, "severity": severity, "episode": "m", "state": state,
+            "said": format!("{kind} it is"), "by": "coord"});
+        Event { run: Some(1), ..event("coord.detection", seconds, keys) }
+    };
+    let spawned = Event { run: Some(1), ..event("coord.spawned", 900, keys) };
+    let worked = |more: Vec<Event>| {
+        let mut f = task(Status::Running, [vec![spawned.clone()], more].concat());
+        f.detail.task.current_run = Some(1);
+        f.detail.runs = vec![run(1, "luna", None)];
+        f.takes = vec![take("heal", Verdict::Leaves, None)];
+        f
+    };
+    stands(&worked(vec![]), Kind::Fine, "running, and nothing is wrong: so it is", None);
+    let waits = Facts { unanswered: Some(NOW.plus(-660)), ..worked(vec![]) };
+    let says = "running, and waits for an answer: the provider of luna has not answered since the attempt began 11m ago";
+    stands(&waits, Kind::Fine, says, Some("So it is"));
+    let ended = vec![found("RUNAWAY", "high", "found", 90), found("RUNAWAY", "high", "ended", 60)];
+    stands(&worked(ended), Kind::Fine, "running, and nothing is wrong: so it is", None);
+    let two = || vec![found("RUNAWAY", "high", "found", 90), found("TOOL_LONG", "low", "found", 60)];
+    let ill = "its session ses_1: RUNAWAY: RUNAWAY it is";
+    stands(&worked(two()), Kind::LeftAlone, &format!("running, but {ill}"), Some("So it is"));
+    // Of an attempt that is over nothing ends any more, and its row says only that the claim ran out.
+    let mut f = worked(two());
+    (f.detail.task.status, f.detail.task.current_run) = (Status::Ready, None);
+    f.detail.runs[0] = run(1, "luna", Some("reclaimed"));
+    let trouble = diagnosis::newest(&f, None).unwrap();
+    assert!(trouble.detail.contains(&format!(": {ill}; reclaimed, its claim was revoked")), "{trouble:?}");
+}

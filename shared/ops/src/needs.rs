@@ -1,0 +1,239 @@
+//! What needs a person now: one list for `status` and `check`, grouped by cause. Pure.
+
+pub mod gauges;
+pub mod screen;
+
+use serde::Serialize;
+
+use crate::doctor::{FAILING, Finding, Severity};
+use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
+use base::registry::NAMES;
+use base::time::Time;
+use policy::remedy::Lacking;
+
+/// Most tasks that one command names.
+const MAX_AT_ONCE: usize = 16;
+/// The finding that a board cannot be read.
+const UNREADABLE: &str = "board-unreadable";
+/// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
+/// tells and is not started, are for `doctor` alone.
+const STOPPERS: [&str; 13] = [
+    UNREADABLE,
+    "board-unwritable",
+    "board-split",
+    "board-damaged",
+    "dispatcher-wedged",
+    "dispatcher-stopped",
+    "dispatcher-absent",
+    "timers-missing",
+    "timers-off",
+    "pass-never",
+    "pass-overdue",
+    "pass-failed",
+    FAILING,
+];
+
+/// One thing that needs a person, however many tasks wait for it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Need {
+    /// Names the episode: the same text as long as the same thing needs a person, whatever its figures.
+    pub key: String,
+    /// What kind of thing: a cause of ended attempts (`quota`), the name of a finding of `doctor` (`dispatcher-absent`), or `task`.
+    pub cause: String,
+    /// The board it is about; `None` where it is about all of them.
+    pub board: Option<String>,
+    /// What is so, in one line.
+    pub says: String,
+    /// The tasks that wait for it, the longest wait first.
+    pub tasks: Vec<Waiting>,
+    /// Since when, where that is known.
+    pub since: Option<Time>,
+    /// When a watcher tries again by itself, where one does.
+    pub next: Option<Time>,
+    /// The command that fits this cause.
+    pub run: Option<String>,
+    /// What to do before that command, or where no command does it.
+    pub todo: Option<String>,
+}
+
+/// A task that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its id.
+    pub id: String,
+    /// Its title, as one line.
+    pub title: String,
+}
+
+/// One board, as `status` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BoardNow {
+    /// Its name.
+    pub board: String,
+    /// Nothing is changed on it: the words of who paused it.
+    pub(crate) paused: Option<String>,
+    /// How many tasks wait for something else than a person.
+    pub waiting: usize,
+    /// How many ran again, or are done, by what a watcher did.
+    pub healed: usize,
+    /// The others.
+    pub(crate) counts: Counts,
+    /// What the watchers found that is about none of its tasks, beside what `doctor` says of it.
+    pub findings: Vec<String>,
+    /// What could not be looked at, and why. There may be tasks among it that need a person.
+    pub unknown: Vec<String>,
+}
+
+/// Everything at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Now {
+    /// When.
+    pub now: Time,
+    /// From when on finished and healed tasks are counted.
+    pub since: Time,
+    /// This machine.
+    pub host: String,
+    /// What needs a person: what stops everything first, then what most tasks wait for.
+    pub needs: Vec<Need>,
+    /// Every board that could be read.
+    pub boards: Vec<BoardNow>,
+    /// Why other boards could not be looked at.
+    pub unknown: Vec<String>,
+}
+
+/// Whether a finding of `doctor` is one of those that somebody must hear of who did not ask: at least a warning, and one that stops
+/// something.
+pub fn is_stopper(f: &Finding) -> bool {
+    let acts = NAMES.iter().all(|name| *name != f.about) || watch::acts(&f.about);
+    f.severity >= Severity::Warning
+        && STOPPERS.contains(&f.id)
+        // Without work that waits for one it is no news.
+        && (f.id != "dispatcher-absent" || f.severity == Severity::Error)
+        && (f.id != "timers-missing" || acts)
+}
+
+/// Several things that are so, as one line: `heal, route-blocked: nothing starts it; default: paused`. What is said of several is said
+/// once; what is about nothing has no name in front.
+pub fn in_one_line<'t>(all: impl IntoIterator<Item = (&'t str, &'t str)>) -> String {
+    let mut said: Vec<(String, &str)> = Vec::new();
+    for (about, what) in all {
+        match said.iter_mut().find(|(names, other)| !names.is_empty() && *other == what) {
+            Some((names, _)) => names.push_str(&format!(", {about}")),
+            None => said.push((about.to_owned(), what)),
+        }
+    }
+    let one = |(names, what): &(String, &str)| match names.is_empty() {
+        true => (*what).to_owned(),
+        false => format!("{names}: {what}"),
+    };
+    said.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// What findings ask of a person: those that stop something, one need for each kind of finding.
+pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
+    let stops = |f: &&Finding| is_stopper(f) && f.severity == Severity::Error;
+    let mut kinds: Vec<Vec<&Finding>> = Vec::new();
+    for f in findings.iter().filter(stops) {
+        match kinds.iter_mut().find(|kind| kind[0].id == f.id) {
+            Some(kind) => kind.push(f),
+            None => kinds.push(vec![f]),
+        }
+    }
+    let need = |kind: Vec<&Finding>| Need {
+        key: board.map_or_else(|| kind[0].id.to_owned(), |board| format!("{}:{board}", kind[0].id)),
+        cause: kind[0].id.to_owned(),
+        board: board.map(str::to_owned),
+        says: in_one_line(kind.iter().map(|f| (f.about.as_str(), f.what.as_str()))),
+        tasks: Vec::new(),
+        since: None,
+        next: None,
+        run: None,
+        todo: kind[0].todo.clone(),
+    };
+    kinds.into_iter().map(need).collect()
+}
+
+/// What the tasks of a board ask of a person: those that a provider refuses for one cause as one.
+pub fn of_tasks(summary: &Summary) -> Vec<Need> {
+    let need = |(shared, entries): (Option<&Shared>, Vec<&Entry>)| {
+        let first = entries[0];
+        let (cause, at, says) = match shared {
+            Some(shared) => (shared.cause.to_string(), &shared.at, summary::heading(shared, &entries)),
+            None => {
+                ("task".to_owned(), &first.task, format!("{} {}: {}", first.task, first.title, first.says))
+            }
+        };
+        Need {
+            key: format!("{cause}:{}:{at}", summary.board),
+            cause,
+            board: Some(summary.board.clone()),
+            says,
+            tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.clone() }).collect(),
+            since: entries.iter().map(|e| e.since).min(),
+            next: entries.iter().filter_map(|e| e.until).min(),
+            run: run(&entries),
+            todo: shared.and_then(|shared| before(shared, first)),
+        }
+    };
+    summary::by_refusal(&summary.needs_you).into_iter().map(need).collect()
+}
+
+/// The command of the first task, for all of them where one command does it: none of the others ends its wait by itself once the first
+/// one runs.
+fn run(entries: &[&Entry]) -> Option<String> {
+    let [first, others @ ..] = entries else { return None };
+    let whole = first.command.as_ref()?.run.clone();
+    // `board unblock` takes one task.
+    let takes_all = |verb: &&str| verb.starts_with("hermes kanban ") && verb.ends_with(" unblock ");
+    let Some(verb) = whole.strip_suffix(&first.task).filter(takes_all) else { return Some(whole) };
+    let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.run.strip_prefix(verb) == Some(&e.task));
+    let others = others.iter().filter(same).take(MAX_AT_ONCE - 1).map(|e| e.task.as_str());
+    Some([whole.as_str()].into_iter().chain(others).collect::<Vec<_>>().join(" "))
+}
+
+/// What comes before the command, where that only unblocks what would be refused again.
+fn before(shared: &Shared, first: &Entry) -> Option<String> {
+    let lacking = Lacking::of(shared.cause)?;
+    let is_again = first.command.as_ref().is_some_and(|c| c.to == lacking.again());
+    is_again.then(|| lacking.before(&shared.at))
+}
+
+/// What stands below a need: what to do, then the command.
+pub(crate) fn remedy(need: &Need) -> impl Iterator<Item = String> {
+    let todo = need.todo.iter().map(|todo| format!("    do: {todo}"));
+    todo.chain(need.run.iter().map(|run| format!("    $ {run}")))
+}
+
+/// In the order in which a person wants them: a board that cannot be read, for all the rest may come of that; what stops everything, then what stops a board, then tasks, of these the most first.
+pub fn sort(needs: &mut [Need]) {
+    needs.sort_by(|a, b| {
+        let rank = |n: &Need| {
+            (
+                n.cause != UNREADABLE,
+                !n.tasks.is_empty(),
+                n.board.is_some(),
+                std::cmp::Reverse(n.tasks.len()),
+                n.since,
+            )
+        };
+        (rank(a), &a.key).cmp(&(rank(b), &b.key))
+    });
+}
+
+impl BoardNow {
+    /// What is counted of a board.
+    pub fn of(s: &Summary) -> BoardNow {
+        BoardNow {
+            board: s.board.clone(),
+            paused: s.paused.clone(),
+            waiting: s.waiting.len(),
+            healed: s.helped().0.len(),
+            counts: s.counts,
+            findings: s.findings.iter().filter(|f| Some(*f) != s.idle.as_ref()).cloned().collect(),
+            unknown: s.unknown.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

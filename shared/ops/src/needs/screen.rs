@@ -1,0 +1,132 @@
+//! What `watchbill status` shows: one line on a good night, one screen on a bad one. Pure.
+
+use std::fmt::Write as _;
+
+use super::{Need, Now, remedy};
+use crate::report::printable;
+use base::time::words;
+
+/// Most things that need a person, in full; the others are counted. With two lines each, the head and the foot, twelve lines.
+const MAX_NEEDS: usize = 5;
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Columns of the terminal; `None` where the lines go elsewhere and are not cut.
+    pub width: Option<usize>,
+    /// Colours are seen.
+    pub colour: bool,
+}
+
+impl Look {
+    /// A line, not longer than the terminal is wide.
+    fn line(self, out: &mut String, text: &str) {
+        let text = printable(text);
+        let is_long = |width: &usize| text.chars().count() > *width;
+        let shown = match self.width.filter(is_long) {
+            Some(width) => text.chars().take(width.saturating_sub(1)).collect::<String>() + "…",
+            None => text,
+        };
+        whole(out, &shown);
+    }
+
+    /// The first lines of a list, and how many there are more.
+    fn some(self, out: &mut String, mut all: impl Iterator<Item = String>) {
+        all.by_ref().take(MAX_NEEDS).for_each(|line| self.line(out, &line));
+        match all.count() {
+            0 => {}
+            more => self.line(out, &format!("  and {more} more of these: watchbill report")),
+        }
+    }
+
+    fn painted(self, code: &str, line: &str) -> String {
+        match (self.colour, line.strip_suffix('\n')) {
+            (true, Some(text)) => format!("\u{1b}[{code}m{text}\u{1b}[0m\n"),
+            _ => line.to_owned(),
+        }
+    }
+}
+
+/// A line that is never cut: half a command is of no use.
+fn whole(out: &mut String, text: &str) {
+    // Writing to a text never fails.
+    let _ = writeln!(out, "{text}");
+}
+
+/// The lines.
+pub fn lines(now: &Now, look: Look) -> String {
+    let mut head = String::new();
+    look.line(&mut head, &format!("{} {}: {}", now.host, now.now.local_minute(), said(now)));
+    let good = now.needs.is_empty() && findings(now).next().is_none();
+    let code = match (good, unknown(now).next()) {
+        (false, _) => "1;31",
+        (true, Some(_)) => "1;33",
+        (true, None) => "32",
+    };
+    let mut out = look.painted(code, &head);
+    for need in now.needs.iter().take(MAX_NEEDS) {
+        shown(&mut out, look, need, now);
+    }
+    let more = now.needs.len().saturating_sub(MAX_NEEDS);
+    if more > 0 {
+        look.line(&mut out, &format!("and {more} more: watchbill report"));
+    }
+    look.some(&mut out, findings(now));
+    look.some(&mut out, unknown(now));
+    for (board, paused) in now.boards.iter().filter_map(|b| Some((&b.board, b.paused.as_ref()?))) {
+        look.line(&mut out, &format!("  {board}: paused, {paused}"));
+    }
+    out
+}
+
+/// What was found of the boards themselves.
+fn findings(now: &Now) -> impl Iterator<Item = String> {
+    now.boards.iter().flat_map(|b| b.findings.iter().map(move |f| format!("! {}: {f}", b.board)))
+}
+
+/// What could not be looked at.
+fn unknown(now: &Now) -> impl Iterator<Item = String> {
+    let of_boards =
+        now.boards.iter().flat_map(|b| b.unknown.iter().map(move |u| format!("? {}: {u}", b.board)));
+    now.unknown.iter().map(|u| format!("? {u}")).chain(of_boards)
+}
+
+fn said(now: &Now) -> String {
+    let sum = |count: fn(&super::BoardNow) -> usize| now.boards.iter().map(count).sum::<usize>();
+    let counted = |counts: &[(usize, &str)]| {
+        let some = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
+        some.collect::<Vec<_>>().join(", ")
+    };
+    let open = counted(&[
+        (sum(|b| b.counts.running), "running"),
+        (sum(|b| b.counts.ready), "ready"),
+        (sum(|b| b.waiting), "waiting"),
+    ]);
+    let ended = counted(&[(sum(|b| b.counts.done), "done"), (sum(|b| b.healed), "healed")]);
+    let mut said = match now.needs.len() {
+        0 if findings(now).next().is_some() => "look at the board itself".to_owned(),
+        0 if unknown(now).next().is_some() => "not everything could be looked at".to_owned(),
+        0 => "nothing needs you".to_owned(),
+        1 => "1 thing needs you".to_owned(),
+        n => format!("{n} things need you"),
+    };
+    if !open.is_empty() {
+        let _ = write!(said, "; {open}");
+    }
+    if !ended.is_empty() {
+        let _ = write!(said, "; {ended} in {}", words(now.now.since(now.since)));
+    }
+    said
+}
+
+/// What is so, and below it the command.
+fn shown(out: &mut String, look: Look, need: &Need, now: &Now) {
+    let board = need.board.as_ref().filter(|_| now.boards.len() > 1 && !need.tasks.is_empty());
+    let board = board.map_or_else(String::new, |b| format!("{b}: "));
+    // What is said of one task says itself since when.
+    let since = need.since.filter(|_| need.cause != "task");
+    let since = since.map(|at| now.now.since(at)).filter(|seconds| *seconds >= 60);
+    let since = since.map_or_else(String::new, |seconds| format!(", for {}", words(seconds)));
+    look.line(out, &format!("! {board}{}{since}", need.says));
+    remedy(need).for_each(|line| whole(out, &printable(&line)));
+}

@@ -1,0 +1,191 @@
+use super::screen::{Look, lines};
+use super::*;
+use crate::explain::summary::Shared;
+use base::cause::Cause;
+use board::Status;
+
+const NOW: Time = board::testing::NOW;
+
+fn finding(severity: Severity, id: &'static str, about: &str, what: &str) -> Finding {
+    Finding {
+        id,
+        severity,
+        about: about.into(),
+        what: what.into(),
+        todo: Some("watchbill timers install".into()),
+    }
+}
+
+fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
+    Entry {
+        task: id.into(),
+        title: "Tidy imports".into(),
+        status: Status::Scheduled,
+        assignee: Some("nova".into()),
+        says: "blocked by hand: MIT or Apache?".into(),
+        more: None,
+        since: NOW.plus(-60 * minutes),
+        until: None,
+        due: false,
+        deeds: Vec::new(),
+        command: Some(crate::explain::summary::Command {
+            to: "let it go on".into(),
+            run: format!("hermes kanban unblock {id}"),
+        }),
+        shared: shared.map(|(at, cause)| Shared { at: at.into(), cause }),
+    }
+}
+
+fn summary(needs_you: Vec<Entry>) -> Summary {
+    Summary {
+        board: "default".into(),
+        path: "/kanban.db".into(),
+        since: NOW.plus(-43_200),
+        now: NOW,
+        paused: None,
+        needs_you,
+        waiting: Vec::new(),
+        healed: Vec::new(),
+        left_alone: Vec::new(),
+        findings: Vec::new(),
+        idle: None,
+        unknown: Vec::new(),
+        counts: Counts { done: 12, running: 4, ready: 2 },
+    }
+}
+
+fn now(needs: Vec<Need>, summary: &Summary) -> Now {
+    Now {
+        now: NOW,
+        since: summary.since,
+        host: "vm".into(),
+        needs,
+        boards: vec![BoardNow::of(summary)],
+        unknown: Vec::new(),
+    }
+}
+
+#[test]
+fn tasks_of_one_refusal_are_one_need_whose_key_no_figure_changes() {
+    let quota = Some(("moon", Cause::Quota));
+    let one = of_tasks(&summary(vec![entry("t_00000001", quota, 5)]));
+    let three = of_tasks(&summary(vec![
+        entry("t_00000001", quota, 5),
+        entry("t_00000002", None, 3),
+        entry("t_00000003", quota, 2),
+        entry("t_00000004", Some(("luna", Cause::Credential)), 1),
+    ]));
+    let keys: Vec<&str> = three.iter().map(|n| n.key.as_str()).collect();
+    assert_eq!(keys, ["quota:default:moon", "task:default:t_00000002", "credential:default:luna"]);
+    assert_eq!(one[0].key, three[0].key, "a task more is no new episode");
+    assert_eq!(three[0].tasks.len(), 2);
+    assert_eq!(three[0].since, Some(NOW.plus(-300)));
+    assert_eq!(three[0].says, "moon: a quota or the money at its provider was used up; 2 tasks");
+    assert_eq!(one[0].says, "moon: a quota or the money at its provider was used up; 1 task");
+    assert_eq!(three[1].run.as_deref(), Some("hermes kanban unblock t_00000002"));
+}
+
+#[test]
+fn what_was_refused_is_unblocked_together_once_that_is_mended() {
+    let refused = |id: &str, hand: &str| {
+        let mut e = entry(id, Some(("juno", Cause::Credential)), 5);
+        let to = Lacking::Key.again().to_owned();
+        e.command = Some(crate::explain::summary::Command { to, run: format!("{hand} unblock {id}") });
+        e
+    };
+    let of = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0);
+    for hand in ["hermes kanban", "hermes kanban --board night"] {
+        let need = of(vec![refused("t_00000001", hand), refused("t_00000002", hand)]);
+        let want = format!(
+            "    do: put a working key into the configuration of juno, then run\n    $ {hand} unblock t_00000001 t_00000002"
+        );
+        assert_eq!(remedy(&need).collect::<Vec<_>>().join("\n"), want);
+    }
+    let many = (1..=99).map(|n| refused(&format!("t_{n:08}"), "hermes kanban")).collect();
+    assert!(of(many).run.is_some_and(|run| run.ends_with(" t_00000016") && run.len() < 240));
+    let own = of(vec![refused("t_00000001", "board"), refused("t_00000002", "board")]);
+    assert_eq!(own.run.as_deref(), Some("board unblock t_00000001"), "it takes one task");
+    // Another profile takes it: nothing is to be mended first.
+    let mut moved = refused("t_00000001", "hermes kanban");
+    moved.command.as_mut().unwrap().to = "give it to sol".into();
+    assert_eq!(of(vec![moved]).todo, None);
+}
+
+#[test]
+fn one_kind_of_finding_is_one_need_and_what_stops_nothing_is_none() {
+    let all = [
+        finding(Severity::Error, "timers-missing", "heal", "nothing starts it"),
+        finding(Severity::Error, "timers-missing", "route-blocked", "nothing starts it"),
+        finding(Severity::Warning, "timers-missing", "budget-check", "nothing starts it"),
+        finding(Severity::Error, "fallback-missing", "default", "no profile has one"),
+        finding(Severity::Warning, "pass-failed", "heal", "exit 1"),
+        finding(Severity::Error, "pass-overdue", "heal", "2h ago"),
+    ];
+    let needs = of_findings(&all, None);
+    let said: Vec<(&str, &str)> = needs.iter().map(|n| (n.key.as_str(), n.says.as_str())).collect();
+    assert_eq!(
+        said,
+        [("timers-missing", "heal, route-blocked: nothing starts it"), ("pass-overdue", "heal: 2h ago")]
+    );
+    let mut all = needs;
+    all.extend(of_findings(
+        &[finding(Severity::Error, "board-unreadable", "default", "no permission")],
+        Some("default"),
+    ));
+    sort(&mut all);
+    assert_eq!(all[0].cause, "board-unreadable", "what else is wrong may come of that");
+    let board = [finding(Severity::Warning, "dispatcher-absent", "default", "none is seen")];
+    assert!(of_findings(&board, Some("default")).is_empty(), "no work waits for one");
+    assert!(!is_stopper(&board[0]));
+}
+
+#[test]
+fn a_good_night_is_one_line_and_a_bad_one_twelve() {
+    let plain = Look { width: Some(80), colour: false };
+    let good = summary(Vec::new());
+    let text = lines(&now(Vec::new(), &good), plain);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.ends_with(": nothing needs you; 4 running, 2 ready; 12 done in 12h\n"), "{text}");
+
+    let mut bad =
+        of_findings(&[finding(Severity::Error, "timers-missing", "heal", "nothing starts it")], None);
+    let tasks = (1..=9).map(|n| entry(&format!("t_0000000{n}"), None, n)).collect();
+    let bad_summary = summary(tasks);
+    bad.extend(of_tasks(&bad_summary));
+    sort(&mut bad);
+    let text = lines(&now(bad, &bad_summary), plain);
+    assert!(text.lines().count() <= 12, "{text}");
+    assert!(text.lines().all(|l| l.starts_with("    $") || l.chars().count() <= 80), "{text}");
+    assert!(text.lines().next().is_some_and(|l| l.contains(": 10 things need you; ")), "{text}");
+    assert!(text.lines().nth(1).is_some_and(|l| l == "! heal: nothing starts it"), "{text}");
+    assert!(text.ends_with("and 5 more: watchbill report\n"), "{text}");
+}
+
+#[test]
+fn what_was_not_seen_is_never_called_well() {
+    let mut s = summary(Vec::new());
+    s.unknown.push("12 more tasks were not looked at".into());
+    let text = lines(&now(Vec::new(), &s), Look { width: None, colour: true });
+    assert!(text.contains(": not everything could be looked at; "), "{text}");
+    assert!(text.starts_with("\u{1b}[1;33m") && text.contains("? default: 12 more tasks"), "{text}");
+    assert!(!text.contains("nothing needs you"), "{text}");
+}
+
+#[test]
+fn what_was_found_of_the_board_itself_is_never_called_nothing() {
+    let mut s = summary(Vec::new());
+    s.idle = Some("no dispatcher is seen, and 2 ready tasks wait for one".into());
+    s.findings = (1..=7).map(|n| format!("finding {n}")).chain(s.idle.clone()).collect();
+    let text = lines(&now(Vec::new(), &s), Look { width: None, colour: false });
+    assert!(text.contains(": look at the board itself; "), "{text}");
+    assert!(text.contains("\n! default: finding 5\n  and 2 more of these: watchbill report\n"), "{text}");
+    assert!(!text.contains("nothing needs you") && !text.contains("no dispatcher is seen"), "{text}");
+
+    let mut unread = now(Vec::new(), &summary(Vec::new()));
+    unread.unknown.push("/other.db: is busy".into());
+    let text = lines(&unread, Look { width: None, colour: false });
+    assert!(
+        text.contains(": not everything could be looked at; ") && text.ends_with("\n? /other.db: is busy\n"),
+        "{text}"
+    );
+}

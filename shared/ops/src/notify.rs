@@ -1,0 +1,276 @@
+//! What `watchbill notify` tells a target, and when. Pure.
+//!
+//! One message tells all that began or ended since the last one that was accepted. What a target was told stands in its
+//! [`Book`], which is written before and after each message, so that a pass that is killed loses none. Where the answer to a
+//! message was lost, the next one tells the same again and says so.
+
+pub mod message;
+
+use serde::{Deserialize, Serialize};
+
+use crate::doctor::{FAILING, Failing};
+use crate::needs::{Need, Now};
+use base::time::{Time, words};
+use config::NotifyKeys;
+pub use message::Message;
+
+/// The schema of a [`Book`].
+pub const BOOK: &str = "watchbill.told/1";
+/// Seconds for which something must be gone before it is told to be over. What comes back earlier is the same episode.
+const SETTLED: i64 = 300;
+/// Seconds after which a person is told that something cannot be looked at.
+const UNSEEN: i64 = 600;
+/// Seconds until a message that was not accepted is sent again. It doubles with each further try.
+const RETRY: i64 = 60;
+/// Where that doubling ends.
+const MAX_RETRY: i64 = 1_800;
+const HOUR: i64 = 3_600;
+
+/// What a target was told. Kept between passes, one file a target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Book {
+    /// [`BOOK`].
+    schema: String,
+    /// Told to need a person, and not told to be over.
+    open: Vec<Episode>,
+    /// When messages were accepted in the last hour, oldest first.
+    sent: Vec<Time>,
+    /// What was sent without an answer: whether it arrived is not known.
+    doubt: Option<Doubt>,
+    /// Why the last message was not accepted, where it was not.
+    failing: Option<Failing>,
+    /// Since when not everything could be looked at.
+    unseen: Option<Time>,
+}
+
+/// Something that needs a person, from its begin to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Episode {
+    /// The key of its [`Need`].
+    pub key: String,
+    /// The board it is about.
+    board: Option<String>,
+    /// What was so when it was told.
+    pub says: String,
+    /// Since when it is gone.
+    gone: Option<Time>,
+}
+
+/// A message whose answer is not known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Doubt {
+    began: Vec<Episode>,
+    /// Keys.
+    ended: Vec<String>,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The receiver has it.
+    Accepted,
+    /// The receiver does not have it, and why.
+    Refused(String),
+    /// Nobody knows whether the receiver has it, and why.
+    Lost(String),
+}
+
+/// What is to be done for a target.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Nothing began and nothing ended.
+    Quiet,
+    /// There is something to tell, and this is not the time for it.
+    Wait {
+        /// When it is.
+        until: Time,
+        /// Why not now.
+        why: String,
+    },
+    /// This is to be told now.
+    Send(Box<Message>),
+}
+
+impl Default for Book {
+    fn default() -> Book {
+        let (open, sent) = (Vec::new(), Vec::new());
+        Book { schema: BOOK.into(), open, sent, doubt: None, failing: None, unseen: None }
+    }
+}
+
+impl Book {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// In one phrase: it is none of ours, or of another version.
+    pub fn read(text: &str) -> Result<Book, String> {
+        let book: Book = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        match book.schema == BOOK {
+            true => Ok(book),
+            false => Err(format!("its schema is {:?}, not {BOOK:?}", base::clip::clip(&book.schema, 40))),
+        }
+    }
+
+    /// Why the last message was not accepted.
+    pub fn failing(&self) -> Option<&Failing> {
+        self.failing.as_ref()
+    }
+
+    /// Takes note of what is so now: what was told and is gone, and how long something could not be looked at.
+    pub fn observe(&mut self, now: &Now) {
+        let at = now.now;
+        self.sent.retain(|sent| (0..HOUR).contains(&at.since(*sent)));
+        self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
+        let blind = self.blind(now);
+        let needs: Vec<&Need> = blind.iter().chain(&now.needs).collect();
+        for episode in &mut self.open {
+            let is_so =
+                needs.iter().any(|n| n.key == episode.key) || !was_looked_for(now, episode.board.as_deref());
+            episode.gone = (!is_so).then(|| episode.gone.filter(|gone| *gone <= at).unwrap_or(at));
+        }
+    }
+
+    /// A message arrived that tells nothing.
+    pub fn reached(&mut self) {
+        self.failing = None;
+    }
+
+    /// What is to be told now.
+    pub fn decide(&self, now: &Now, target: &NotifyKeys) -> Decision {
+        let message = self.message(now);
+        if message.began.is_empty() && message.ended.is_empty() {
+            return Decision::Quiet;
+        }
+        match self.wait(now.now, target) {
+            Some((until, why)) => Decision::Wait { until, why },
+            None => Decision::Send(Box::new(message)),
+        }
+    }
+
+    /// All that began and ended since the last message that was accepted.
+    fn message(&self, now: &Now) -> Message {
+        let doubted_end = |key: &String| self.doubt.as_ref().is_some_and(|doubt| doubt.ended.contains(key));
+        let is_open = |key: &String| self.open.iter().any(|e| e.key == *key);
+        let blind = self.blind(now);
+        // That this target could not be told anything is over where it is told.
+        let tells = |n: &&Need| self.failing.is_none() || n.cause != FAILING;
+        let needs = blind.iter().chain(&now.needs).filter(tells);
+        let began = needs.filter(|n| !is_open(&n.key) || doubted_end(&n.key)).cloned().collect::<Vec<_>>();
+        let is_over = |e: &&Episode| {
+            let gone = e.gone.map(|gone| now.now.since(gone));
+            gone.is_some_and(|seconds| seconds >= SETTLED || doubted_end(&e.key))
+        };
+        // What may have been told, and is gone before it was told for certain.
+        let doubted = self.doubt.iter().flat_map(|doubt| &doubt.began).filter(|e| {
+            !is_open(&e.key)
+                && began.iter().all(|n| n.key != e.key)
+                && was_looked_for(now, e.board.as_deref())
+        });
+        let ended: Vec<Episode> = self.open.iter().filter(is_over).chain(doubted).cloned().collect();
+        let open = self.open.iter().filter(|e| e.gone.is_none() && !doubted_end(&e.key)).count();
+        let is_well = now.needs.is_empty()
+            && self.open.iter().all(|e| ended.iter().any(|over| over.key == e.key))
+            && unseen(now).next().is_none()
+            && now.boards.iter().all(|b| b.findings.is_empty());
+        Message::of(now, began, ended, open, is_well, self.doubt.is_some(), self.sent.last().copied())
+    }
+
+    /// That something cannot be looked at, once that has lasted.
+    fn blind(&self, now: &Now) -> Option<Need> {
+        let since = self.unseen.filter(|since| now.now.since(*since) >= UNSEEN)?;
+        let first = unseen(now).next()?;
+        Some(Need {
+            key: "unseen".into(),
+            cause: "unseen".into(),
+            board: None,
+            says: format!("not everything could be looked at for {}: {first}", words(now.now.since(since))),
+            tasks: Vec::new(),
+            since: Some(since),
+            next: None,
+            run: Some("watchbill doctor".into()),
+            todo: None,
+        })
+    }
+
+    /// Until when nothing may be sent, and why.
+    fn wait(&self, now: Time, target: &NotifyKeys) -> Option<(Time, String)> {
+        if let Some(until) = target.quiet.and_then(|quiet| quiet.until(now)) {
+            return Some((until, "quiet hours".into()));
+        }
+        if let Some(failing) = self.failing.as_ref().filter(|f| f.next > now && f.since <= now) {
+            return Some((failing.next, format!("the last try failed: {}", failing.why)));
+        }
+        let most = usize::try_from(target.max_per_hour).unwrap_or(usize::MAX);
+        let first = self.sent.len().checked_sub(most).and_then(|i| self.sent.get(i))?;
+        Some((first.plus(HOUR), format!("{most} messages were sent within the hour")))
+    }
+
+    /// The message is about to be sent: until its outcome is known, it may have arrived.
+    pub fn sending(&mut self, message: &Message) {
+        let began = message.began.iter().map(Episode::of);
+        let ended = message.ended.iter().map(|e| e.key.clone());
+        let doubt = self.doubt.get_or_insert(Doubt { began: Vec::new(), ended: Vec::new() });
+        for episode in began {
+            doubt.began.retain(|e| e.key != episode.key);
+            doubt.began.push(episode);
+        }
+        for key in ended {
+            if !doubt.ended.contains(&key) {
+                doubt.ended.push(key);
+            }
+        }
+    }
+
+    /// What became of the message. `before`: the book as it was before [`Book::sending`].
+    pub fn sent(&mut self, message: &Message, outcome: Outcome, before: &Book, now: Time) {
+        match outcome {
+            Outcome::Accepted => {
+                self.open.retain(|e| message.ended.iter().all(|over| over.key != e.key));
+                for episode in message.began.iter().map(Episode::of) {
+                    self.open.retain(|e| e.key != episode.key);
+                    self.open.push(episode);
+                }
+                self.sent.push(now);
+                self.doubt = None;
+                self.failing = None;
+            }
+            Outcome::Refused(why) => {
+                self.doubt.clone_from(&before.doubt);
+                self.failed(why, now);
+            }
+            Outcome::Lost(why) => self.failed(why, now),
+        }
+    }
+
+    fn failed(&mut self, why: String, now: Time) {
+        let tries = self.failing.as_ref().map_or(0, |f| f.tries);
+        let wait = RETRY.saturating_mul(1 << tries.min(10)).min(MAX_RETRY);
+        let since = self.failing.as_ref().map_or(now, |f| f.since.min(now));
+        self.failing = Some(Failing { since, tries: tries.saturating_add(1), next: now.plus(wait), why });
+    }
+}
+
+impl Episode {
+    fn of(need: &Need) -> Episode {
+        let (key, board) = (need.key.clone(), need.board.clone());
+        Episode { key, board, says: need.says.clone(), gone: None }
+    }
+}
+
+/// What could not be looked at.
+fn unseen(now: &Now) -> impl Iterator<Item = &String> {
+    now.unknown.iter().chain(now.boards.iter().flat_map(|b| &b.unknown))
+}
+
+/// Whether it would be seen if it still were so: what cannot be looked at has not ended.
+fn was_looked_for(now: &Now, board: Option<&str>) -> bool {
+    let Some(board) = board else { return now.unknown.is_empty() };
+    match now.boards.iter().find(|b| b.board == board) {
+        Some(seen) => seen.unknown.is_empty(),
+        // It is gone, unless it could not be found or read.
+        None => now.unknown.is_empty() && now.needs.iter().all(|n| n.board.as_deref() != Some(board)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+use super::message::Kind;
+use super::*;
+use crate::explain::summary::Counts;
+use crate::needs::{BoardNow, Waiting};
+use config::{NotifyFormat, QuietHours};
+
+const NOW: Time = board::testing::NOW;
+
+fn need(key: &str, board: Option<&str>) -> Need {
+    Need {
+        key: key.into(),
+        cause: key.split(':').next().unwrap_or_default().into(),
+        board: board.map(str::to_owned),
+        says: format!("{key} is so"),
+        tasks: board.map(|_| Waiting { id: "t_00000001".into(), title: "Tidy".into() }).into_iter().collect(),
+        since: None,
+        next: None,
+        run: Some(format!("mend {key}")),
+        todo: None,
+    }
+}
+
+fn board(name: &str) -> BoardNow {
+    BoardNow {
+        board: name.into(),
+        paused: None,
+        waiting: 0,
+        healed: 0,
+        counts: Counts::default(),
+        findings: Vec::new(),
+        unknown: Vec::new(),
+    }
+}
+
+/// What is so so many seconds after [`NOW`]: the needs by their keys, on a board where the key has one behind a colon.
+fn at(seconds: i64, keys: &[&str]) -> Now {
+    let needs = keys.iter().map(|key| need(key, key.split(':').nth(1))).collect();
+    let now = NOW.plus(seconds);
+    let boards = vec![board("default"), board("other")];
+    Now { now, since: now.plus(-3_600), host: "vm".into(), needs, boards, unknown: Vec::new() }
+}
+
+fn anybody() -> NotifyKeys {
+    NotifyKeys { command: vec!["cat".into()], ..NotifyKeys::default() }
+}
+
+/// One pass: what was decided, and what came of it.
+fn pass(book: &mut Book, now: &Now, target: &NotifyKeys, outcome: Outcome) -> Decision {
+    book.observe(now);
+    let decision = book.decide(now, target);
+    if let Decision::Send(message) = &decision {
+        let before = book.clone();
+        book.sending(message);
+        book.sent(message, outcome, &before, now.now);
+    }
+    // Nothing is kept that the file does not hold.
+    *book = Book::read(&serde_json::to_string(book).unwrap()).unwrap();
+    decision
+}
+
+/// The keys that a message tells: those that began, and those that ended.
+fn told(decision: &Decision) -> Option<(Vec<&str>, Vec<&str>)> {
+    let Decision::Send(message) = decision else { return None };
+    let began = message.began.iter().map(|n| n.key.as_str()).collect();
+    Some((began, message.ended.iter().map(|e| e.key.as_str()).collect()))
+}
+
+fn kind(decision: &Decision) -> Option<Kind> {
+    let Decision::Send(message) = decision else { return None };
+    Some(message.kind)
+}
+
+#[test]
+fn an_episode_is_told_once_at_its_begin_and_once_at_its_end() {
+    let (mut book, target) = (Book::default(), anybody());
+    let mut all = Vec::new();
+    // Five hours, a pass every two minutes; a quota from the first to the second hour, a key in the third.
+    for round in 0..150 {
+        let keys: &[&str] = match round {
+            30..60 => &["quota:default:moon"],
+            75..90 => &["quota:default:moon", "credential:default:luna"],
+            90..100 => &["credential:default:luna"],
+            _ => &[],
+        };
+        let decision = pass(&mut book, &at(120 * round, keys), &target, Outcome::Accepted);
+        if let Decision::Send(message) = decision {
+            all.push((round, message.title));
+        }
+    }
+    let want = [
+        (30, "vm: 1 thing needs you"),
+        (63, "vm: all is well again"),
+        (75, "vm: 2 things need you"),
+        (93, "vm: 1 thing is over; 1 thing needs you still"),
+        (103, "vm: all is well again"),
+    ];
+    assert_eq!(all, want.map(|(round, title)| (round, title.to_owned())));
+}
+
+#[test]
+fn a_quiet_night_is_no_message_and_changes_no_book() {
+    let (mut book, target) = (Book::default(), anybody());
+    for round in 0..100 {
+        assert_eq!(pass(&mut book, &at(120 * round, &[]), &target, Outcome::Accepted), Decision::Quiet);
+    }
+    assert_eq!(book, Book::default());
+}
+
+#[test]
+fn what_comes_back_at_once_is_the_same_episode() {
+    let (mut book, target) = (Book::default(), anybody());
+    let key = &["dispatcher-absent:default"][..];
+    assert!(told(&pass(&mut book, &at(0, key), &target, Outcome::Accepted)).is_some());
+    for (seconds, keys) in [(120, &[][..]), (240, key), (360, &[]), (600, &[]), (650, key)] {
+        let decision = pass(&mut book, &at(seconds, keys), &target, Outcome::Accepted);
+        assert_eq!(decision, Decision::Quiet, "{seconds}");
+    }
+    assert_eq!(pass(&mut book, &at(700, &[]), &target, Outcome::Accepted), Decision::Quiet);
+    let over = pass(&mut book, &at(1_000, &[]), &target, Outcome::Accepted);
+    assert_eq!(kind(&over), Some(Kind::Well));
+    let again = pass(&mut book, &at(1_100, key), &target, Outcome::Accepted);
+    assert_eq!(told(&again), Some((vec![key[0]], vec![])), "a new episode");
+}
+
+#[test]
+fn what_cannot_be_looked_at_has_not_ended_and_is_told_after_ten_minutes() {
+    let (mut book, target) = (Book::default(), anybody());
+    let blind = |seconds| {
+        let mut now = at(seconds, &[]);
+        now.boards[0].unknown.push("log of t_00000001: permission denied".into());
+        now
+    };
+    pass(&mut book, &at(0, &["quota:default:moon"]), &target, Outcome::Accepted);
+    for seconds in [120, 420, 700] {
+        assert_eq!(pass(&mut book, &blind(seconds), &target, Outcome::Accepted), Decision::Quiet);
+    }
+    let unseen = pass(&mut book, &blind(720), &target, Outcome::Accepted);
+    assert_eq!(told(&unseen), Some((vec!["unseen"], vec![])));
+    let Decision::Send(message) = unseen else { unreachable!() };
+    assert!(message.text.contains("for 10m: log of t_00000001: permission denied\n"), "{}", message.text);
+    for seconds in [900, 3_000] {
+        assert_eq!(pass(&mut book, &blind(seconds), &target, Outcome::Accepted), Decision::Quiet);
+    }
+    // It can be looked at again, and the quota is over as well.
+    assert_eq!(pass(&mut book, &at(3_120, &[]), &target, Outcome::Accepted), Decision::Quiet);
+    let well = pass(&mut book, &at(3_420, &[]), &target, Outcome::Accepted);
+    assert_eq!(told(&well), Some((vec![], vec!["quota:default:moon", "unseen"])));
+    assert_eq!(kind(&well), Some(Kind::Well));
+}
+
+#[test]
+fn a_board_that_is_not_read_keeps_its_episodes_and_one_that_is_gone_does_not() {
+    let (mut book, target) = (Book::default(), anybody());
+    pass(&mut book, &at(0, &["quota:default:moon"]), &target, Outcome::Accepted);
+    let mut unreadable = at(600, &["board-unreadable:default"]);
+    unreadable.boards.remove(0);
+    let decision = pass(&mut book, &unreadable, &target, Outcome::Accepted);
+    assert_eq!(told(&decision), Some((vec!["board-unreadable:default"], vec![])));
+    let mut lost = at(1_200, &[]);
+    lost.boards.remove(0);
+    lost.unknown.push("no board found".into());
+    assert_eq!(pass(&mut book, &lost, &target, Outcome::Accepted), Decision::Quiet);
+    let gone = |seconds| {
+        let mut now = at(seconds, &[]);
+        now.boards.remove(0);
+        now
+    };
+    assert_eq!(pass(&mut book, &gone(1_300), &target, Outcome::Accepted), Decision::Quiet);
+    let over = pass(&mut book, &gone(1_600), &target, Outcome::Accepted);
+    assert_eq!(told(&over), Some((vec![], vec!["quota:default:moon", "board-unreadable:default"])));
+}
+
+#[test]
+fn a_refused_message_is_sent_again_and_a_lost_one_says_so() {
+    let (mut book, target) = (Book::default(), anybody());
+    let now = |seconds| at(seconds, &["quota:default:moon"]);
+    let refused = || Outcome::Refused("ntfy.example answers 429".into());
+    let first = pass(&mut book, &now(0), &target, refused());
+    let Decision::Wait { until, why } = pass(&mut book, &now(30), &target, refused()) else { panic!() };
+    assert_eq!((until, why.as_str()), (NOW.plus(60), "the last try failed: ntfy.example answers 429"));
+    let second = pass(&mut book, &now(60), &target, Outcome::Lost("no answer".into()));
+    let third = pass(&mut book, &now(1_000), &target, Outcome::Accepted);
+    let of = |decision: &Decision| {
+        let Decision::Send(message) = decision else { panic!("{decision:?}") };
+        (message.again, serde_json::json!(message)["id"].clone(), message.text.contains("may repeat"))
+    };
+    let (one, two, three) = (of(&first), of(&second), of(&third));
+    assert_eq!((one.0, two.0, three.0), (false, false, true));
+    assert_eq!((&one.1, &one.1), (&two.1, &three.1), "a receiver can tell that it is the same");
+    assert!(three.2 && !two.2);
+    assert_eq!(pass(&mut book, &now(1_120), &target, Outcome::Accepted), Decision::Quiet);
+    assert!(book.failing().is_none());
+}
+
+#[test]
+fn what_may_have_been_told_and_is_gone_is_told_to_be_over() {
+    for outcome in [Outcome::Lost("no answer".into()), Outcome::Refused("answers 404".into())] {
+        let is_lost = matches!(outcome, Outcome::Lost(_));
+        let (mut book, target) = (Book::default(), anybody());
+        pass(&mut book, &at(0, &["quota:default:moon"]), &target, outcome);
+        let then = pass(&mut book, &at(600, &[]), &target, Outcome::Accepted);
+        assert_eq!(kind(&then), is_lost.then_some(Kind::Well));
+        assert_eq!(pass(&mut book, &at(720, &[]), &target, Outcome::Accepted), Decision::Quiet);
+    }
+}
+
+#[test]
+fn an_end_that_may_have_been_told_is_told_again_or_taken_back() {
+    for comes_back in [false, true] {
+        let (mut book, target) = (Book::default(), anybody());
+        let key = &["quota:default:moon"][..];
+        pass(&mut book, &at(0, key), &target, Outcome::Accepted);
+        pass(&mut book, &at(60, &[]), &target, Outcome::Accepted);
+        let end = pass(&mut book, &at(400, &[]), &target, Outcome::Lost("no answer".into()));
+        assert_eq!(kind(&end), Some(Kind::Well));
+        let keys = if comes_back { key } else { &[] };
+        let then = pass(&mut book, &at(600, keys), &target, Outcome::Accepted);
+        let want = if comes_back { Kind::Needs } else { Kind::Well };
+        assert_eq!(kind(&then), Some(want));
+        assert_eq!(pass(&mut book, &at(720, keys), &target, Outcome::Accepted), Decision::Quiet);
+    }
+}
+
+/// A pass may end after each of its writes. Nothing is lost, and what may come twice says so.
+#[test]
+fn no_message_is_lost_wherever_a_pass_is_killed() {
+    for arrived in [false, true] {
+        let (mut book, target) = (Book::default(), anybody());
+        let now = at(0, &["quota:default:moon"]);
+        book.observe(&now);
+        let Decision::Send(message) = book.decide(&now, &target) else { panic!() };
+        // Killed before the first write: the book is as it was. After it:
+        book.sending(&message);
+        let mut left = Book::read(&serde_json::to_string(&book).unwrap()).unwrap();
+        let next = pass(&mut left, &at(120, &["quota:default:moon"]), &target, Outcome::Accepted);
+        let Decision::Send(again) = next else { panic!("lost, arrived: {arrived}") };
+        assert!(again.again);
+        let then = pass(&mut left, &at(240, &["quota:default:moon"]), &target, Outcome::Accepted);
+        assert_eq!(then, Decision::Quiet);
+    }
+}
+
+#[test]
+fn quiet_hours_and_the_bound_of_an_hour_put_off_and_lose_nothing() {
+    let (mut book, mut target) = (Book::default(), anybody());
+    target.max_per_hour = 2;
+    let keys = ["a:default", "b:default", "c:default", "d:default"];
+    for n in 1..=2 {
+        assert!(
+            told(&pass(&mut book, &at(n * 120, &keys[..n as usize]), &target, Outcome::Accepted)).is_some()
+        );
+    }
+    for (seconds, n) in [(360, 3), (1_000, 4), (3_719, 4)] {
+        let decision = pass(&mut book, &at(seconds, &keys[..n]), &target, Outcome::Accepted);
+        let want = Decision::Wait {
+            until: NOW.plus(120 + 3_600),
+            why: "2 messages were sent within the hour".into(),
+        };
+        assert_eq!(decision, want);
+    }
+    let both = pass(&mut book, &at(3_720, &keys), &target, Outcome::Accepted);
+    assert_eq!(told(&both), Some((vec!["c:default", "d:default"], vec![])));
+
+    let clock = NOW.local_minute();
+    let hour: u32 = clock[..2].parse().unwrap();
+    let quiet = format!("{:02}:00-{:02}:00", hour, (hour + 2) % 24);
+    target.quiet = QuietHours::parse(&quiet);
+    let mut book = Book::default();
+    let decision = pass(&mut book, &at(0, &keys[..1]), &target, Outcome::Accepted);
+    assert!(matches!(&decision, Decision::Wait { why, .. } if why == "quiet hours"), "{decision:?}");
+    // What began and ended meanwhile is no news any more.
+    assert_eq!(pass(&mut book, &at(8_000, &[]), &target, Outcome::Accepted), Decision::Quiet);
+}
+
+#[test]
+fn tries_come_less_and_less_often() {
+    let (mut book, target) = (Book::default(), anybody());
+    let (mut at_second, mut waits) = (0, Vec::new());
+    for _ in 0..8 {
+        let decision =
+            pass(&mut book, &at(at_second, &["a:default"]), &target, Outcome::Refused("answers 503".into()));
+        assert!(told(&decision).is_some(), "{decision:?}");
+        let next = book.failing().unwrap().next.since(NOW);
+        waits.push(next - at_second);
+        at_second = next;
+    }
+    assert_eq!(waits, [60, 120, 240, 480, 960, 1_800, 1_800, 1_800]);
+    assert_eq!(book.failing().unwrap().tries, 8);
+    book.reached();
+    assert!(book.failing().is_none());
+}
+
+#[test]
+fn a_clock_that_was_put_back_holds_nothing_up() {
+    let (mut book, target) = (Book::default(), anybody());
+    pass(&mut book, &at(100_000, &["a:default"]), &target, Outcome::Refused("answers 503".into()));
+    let decision = pass(&mut book, &at(0, &["a:default"]), &target, Outcome::Accepted);
+    assert!(told(&decision).is_some(), "{decision:?}");
+    pass(&mut book, &at(50_000, &[]), &target, Outcome::Accepted);
+    assert_eq!(pass(&mut book, &at(0, &[]), &target, Outcome::Accepted), Decision::Quiet);
+    assert_eq!(kind(&pass(&mut book, &at(300, &[]), &target, Outcome::Accepted)), Some(Kind::Well));
+}
+
+#[test]
+fn that_a_target_failed_is_no_news_for_itself() {
+    let (mut book, target) = (Book::default(), anybody());
+    let keys = ["a:default", "notify-failing"];
+    pass(&mut book, &at(0, &keys[..1]), &target, Outcome::Refused("answers 503".into()));
+    let decision = pass(&mut book, &at(600, &keys), &target, Outcome::Accepted);
+    assert_eq!(told(&decision), Some((vec!["a:default"], vec![])));
+    // Another one that fails is.
+    let decision = pass(&mut book, &at(720, &keys), &target, Outcome::Accepted);
+    assert_eq!(told(&decision), Some((vec!["notify-failing"], vec![])));
+}
+
+#[test]
+fn a_text_is_bounded_and_cuts_no_command() {
+    let mut now = at(0, &[]);
+    now.needs =
+        (0..40).map(|n| need(&format!("quota:default:{n:03}{}", "x".repeat(100)), Some("default"))).collect();
+    now.needs[0].run = Some(format!("hermes {}", "y".repeat(400)));
+    now.needs[1].says = "line\u{1b}[31m two\nthree sk-ant-REDACTED".into();
+    let mut book = Book::default();
+    let Decision::Send(message) = pass(&mut book, &now, &anybody(), Outcome::Accepted) else { panic!() };
+    let text = &message.text;
+    assert!(text.len() <= 1_800 && text.ends_with("there is more: watchbill status\n"), "{text}");
+    assert!(text.contains("    $ watchbill status\n") && !text.contains("yyy"), "{text}");
+    assert!(!text.contains('\u{1b}') && !text.contains("AAAAAAAA") && !text.contains("two\nthree"), "{text}");
+}
+
+#[test]
+fn each_receiver_gets_its_own_form() {
+    let mut now = at(0, &["a:default"]);
+    now.needs[0].says = "<!channel> & @everyone".into();
+    let mut book = Book::default();
+    let Decision::Send(message) = pass(&mut book, &now, &anybody(), Outcome::Accepted) else { panic!() };
+    let body = |format| message.body(format, "-100", "my-topic");
+    assert_eq!(body(NotifyFormat::Json)["schema"], "watchbill.notify/1");
+    let ntfy = body(NotifyFormat::Ntfy);
+    assert_eq!((&ntfy["topic"], &ntfy["title"]), (&"my-topic".into(), &"vm: 1 thing needs you".into()));
+    let slack = body(NotifyFormat::Slack)["text"].as_str().unwrap().to_owned();
+    assert!(slack.contains("&lt;!channel&gt; &amp; @everyone"), "{slack}");
+    assert_eq!(body(NotifyFormat::Discord)["allowed_mentions"], serde_json::json!({"parse": []}));
+    let telegram = body(NotifyFormat::Telegram);
+    assert_eq!(telegram["chat_id"], "-100");
+    assert!(telegram["text"].as_str().unwrap().starts_with("vm: 1 thing needs you\n! default: <!channel>"));
+}
+
+#[test]
+fn a_book_of_something_else_is_refused() {
+    assert!(Book::read("{}").is_err() && Book::read("").is_err());
+    let other = serde_json::to_string(&Book::default()).unwrap().replace(BOOK, "watchbill.told/2");
+    assert_eq!(
+        Book::read(&other).unwrap_err(),
+        "its schema is \"watchbill.told/2\", not \"watchbill.told/1\""
+    );
+}

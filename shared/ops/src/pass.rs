@@ -1,0 +1,101 @@
+//! One pass of a watcher over one board: open, look, decide, apply, report.
+
+pub mod apply;
+pub mod damage;
+mod decide;
+pub mod lock;
+pub mod look;
+pub mod open;
+mod report;
+
+pub use self::report::dry_report;
+use crate::report::BoardReport;
+use base::error::{Kind, Result};
+use board::{Board, BoardId, Outcome, Step};
+use config::Config;
+use coord::opencode::Opencode;
+use host::Host;
+use logs::agents::Homes;
+use logs::cache::Cache;
+use policy::Pass;
+use policy::runtime::gateway;
+use watch::Watcher;
+
+/// Everything a pass needs that does not belong to one board.
+pub struct Tools<'a> {
+    /// The pass.
+    pub pass: &'a Pass,
+    /// This machine.
+    pub host: &'a Host,
+    /// Configuration.
+    pub config: &'a Config,
+    /// Memory between passes.
+    pub cache: &'a mut Cache,
+    /// Wall clock minus boot clock, in seconds.
+    pub clock_offset: i64,
+    /// The folders of the agents, in which logs are looked for by who holds them open and by the folder they were made in.
+    pub homes: &'a Homes,
+    /// opencode as it is on this machine.
+    pub opencode: &'a Opencode,
+    /// Keep what was seen for the report.
+    pub keep_seen: bool,
+}
+
+/// Runs one pass over one board. Never fails as a whole: the report says what happened.
+pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> BoardReport {
+    let report = reported(id, |report| {
+        let mut board = open::for_watcher(id, watcher.only_looks(), tools, report)?;
+        gateway::note(id, tools.host, tools.cache, tools.pass.now);
+        let seen = look::around(&mut *board, tools, |world, pass| watcher.observe(world, pass))?;
+        let decision = decide::decide(watcher, &seen, id, tools);
+        let steps = report::decided(watcher, seen, decision, id, tools, report);
+        apply::apply(&mut *board, steps, tools, report)
+    });
+    if report.error.as_ref().is_some_and(|e| e.kind == Kind::Damaged) {
+        damage::doubt(id, tools.cache, tools.pass.now);
+    }
+    report
+}
+
+/// Applies steps that were planned earlier, exactly as they stand.
+pub fn apply_plan(id: &BoardId, steps: Vec<Step>, tools: &mut Tools<'_>) -> BoardReport {
+    reported(id, |report| {
+        let mut board = open::for_watcher(id, false, tools, report)?;
+        apply::apply(&mut *board, steps, tools, report)
+    })
+}
+
+/// Carries out what somebody asked for by hand: each step, or why it must not be done. A pause is for watchers, and holds
+/// nobody's hand; a board that moved meanwhile is no news here but a refusal.
+pub fn by_hand(
+    id: &BoardId,
+    tools: &mut Tools<'_>,
+    steps: impl FnOnce(&mut dyn Board) -> Result<Vec<(Step, Option<String>)>>,
+) -> BoardReport {
+    let mut report = reported(id, |report| {
+        let mut board = open::by_hand(id, tools)?;
+        let (mut refused, mut doable) = (Vec::new(), Vec::new());
+        for (step, why) in steps(&mut *board)? {
+            match why {
+                Some(why) => refused.push((step, Outcome::Refused { why })),
+                None => doable.push(step),
+            }
+        }
+        let done = apply::apply(&mut *board, doable, tools, report);
+        report.steps.splice(..0, refused);
+        done
+    });
+    for (_, outcome) in &mut report.steps {
+        if let Outcome::Moved { what } = outcome {
+            *outcome = Outcome::Refused { why: format!("moved meanwhile: {what}") };
+        }
+    }
+    report
+}
+
+/// The report of what is done on one board, with the error it ends with, if it does.
+fn reported(id: &BoardId, done: impl FnOnce(&mut BoardReport) -> Result<()>) -> BoardReport {
+    let mut report = BoardReport::of(id);
+    report.error = done(&mut report).err();
+    report
+}

@@ -1,0 +1,248 @@
+//! Carrying out steps: stop workers, look once more at every process, take the dispatch lock, write.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{Tools, lock};
+use crate::report::BoardReport;
+use base::error::{Error, Result};
+use base::time::Time;
+use board::change::{MAX_STEPS, parts};
+use board::{Board, Outcome, Step};
+use config::span::seconds;
+use host::{AtWork, Freed};
+use policy::Witness;
+
+/// The longest wait for the board itself while we hold the dispatch lock: a dispatcher loses one tick at most.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Carries out steps, each whole or not at all, and puts down what became of each.
+///
+/// # Errors
+/// The board must not be written, or is busy. What an earlier transaction did stands in the report.
+pub(super) fn apply(
+    board: &mut dyn Board,
+    steps: Vec<Step>,
+    tools: &mut Tools<'_>,
+    report: &mut BoardReport,
+) -> Result<()> {
+    if tools.pass.dry {
+        report.steps = steps.into_iter().map(|s| (s, Outcome::Planned)).collect();
+        return Ok(());
+    }
+    if steps.is_empty() {
+        // A board on which nothing moves may be one whose dispatcher is stuck in its lock.
+        lock::look(board.id(), tools, report);
+        return Ok(());
+    }
+    board.writable()?;
+    let steps = stop_workers(board, steps, tools.host, &mut report.steps)?;
+    // Before the lock: a scan of all processes is slow.
+    let checked = Checked::of(steps, tools.host, tools.pass.now, tools.config.heal.orphan_wait);
+    let lock = lock::take(board.id(), tools, report)?;
+    let (done, fault) = checked.apply(board, tools.pass.now, PATIENCE);
+    drop(lock);
+    report.steps.extend(done);
+    fault.map_or(Ok(()), Err)
+}
+
+/// Stops the workers that steps name, where the board is still as it was seen: what was done with a task meanwhile says that
+/// its worker is well. Gives the steps that go on, with the proof that their worker is gone; `moved` gets the others.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn stop_workers(
+    board: &mut dyn Board,
+    steps: Vec<Step>,
+    host: &dyn Witness,
+    moved: &mut Vec<(Step, Outcome)>,
+) -> Result<Vec<Step>> {
+    let mut go_on = Vec::with_capacity(steps.len());
+    for mut step in steps {
+        let Some(target) = &step.stop else {
+            go_on.push(step);
+            continue;
+        };
+        let now = board.look(std::slice::from_ref(&step.task))?;
+        let still = now.first().map_or(Some("task"), |d| step.expect.as_ref()?.differs(&d.task, &d.mark));
+        let what = match still {
+            Some(what) => what.to_owned(),
+            None => match host.stop(target) {
+                Ok(proof) => {
+                    step.proof = Some(proof);
+                    go_on.push(step);
+                    continue;
+                }
+                Err(why) => format!("its worker was not stopped: {why}"),
+            },
+        };
+        moved.push((step, Outcome::Moved { what }));
+    }
+    Ok(go_on)
+}
+
+/// Steps that were held against the processes of this machine just before the write. What comes after is only the write: a
+/// pass, a plan and a simulated pass end alike.
+#[derive(Debug)]
+pub struct Checked {
+    /// With each, why it must not be done.
+    steps: Vec<(Step, Option<String>)>,
+}
+
+impl Checked {
+    /// Looks once more at every process that must be gone, and whether nobody works on what is to be set free: the board may
+    /// be done with an attempt whose worker is not. What a worker left behind is waited for, `orphan_wait` from the end
+    /// of its attempt.
+    pub fn of(steps: Vec<Step>, host: &dyn Witness, now: Time, orphan_wait: Duration) -> Checked {
+        let proofs: Vec<_> = steps.iter().map(|s| s.proof.clone()).collect();
+        let freed: Vec<Freed<'_>> = steps.iter().filter_map(freed).collect();
+        let seen = host.recheck(&proofs, &freed);
+        let at_work: BTreeMap<String, AtWork> = freed
+            .iter()
+            .zip(seen.at_work)
+            .filter_map(|(freed, process)| Some((freed.task.to_owned(), process?)))
+            .collect();
+        let is_waited_for = |step: &Step| {
+            let ended = step.expect.as_ref().and_then(|e| e.ended);
+            ended.is_some_and(|ended| now.since(ended) < seconds(orphan_wait))
+        };
+        let stays = |(step, holds): (Step, bool)| {
+            let back = (!holds).then(|| "its worker is there after all".to_owned());
+            let at_work = at_work.get(&step.task).filter(|p| p.is_worker || is_waited_for(&step));
+            let at_work = at_work.map(|p| format!("process {} still works on it", p.pid));
+            (step, back.or(at_work))
+        };
+        Checked { steps: steps.into_iter().zip(seen.still_gone).map(stays).collect() }
+    }
+
+    /// Writes them, one transaction for each of their parts: what an earlier one did is told even where a later one fails.
+    /// What was never tried has no outcome; the error says why.
+    pub fn apply(
+        self,
+        board: &mut dyn Board,
+        now: Time,
+        patience: Duration,
+    ) -> (Vec<(Step, Outcome)>, Option<Error>) {
+        // Moved and not copied: there may be thousands, each with all that it writes.
+        let (mut doable, mut rest, mut order) = (Vec::new(), Vec::new(), Vec::new());
+        for (step, stays) in self.steps {
+            order.push(stays.is_none());
+            match stays {
+                None => doable.push(step),
+                Some(what) => rest.push((step, Outcome::Moved { what })),
+            }
+        }
+        let (mut outcomes, mut fault) = (Vec::with_capacity(doable.len()), None);
+        for part in parts(&doable, MAX_STEPS) {
+            match board.apply(now, part, patience) {
+                Ok(done) => outcomes.extend(done),
+                Err(e) => {
+                    fault = Some(e);
+                    break;
+                }
+            }
+        }
+        let (mut done, mut rest) = (doable.into_iter().zip(outcomes), rest.into_iter());
+        let became = |is_done: bool| if is_done { done.next() } else { rest.next() };
+        (order.into_iter().filter_map(became).collect(), fault)
+    }
+}
+
+/// What a step sets free.
+fn freed(step: &Step) -> Option<Freed<'_>> {
+    let workers = step.expect.as_ref().map_or(&[][..], |e| &e.workers);
+    step.sets_free().then_some(Freed { task: &step.task, workers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use board::testing::NOW;
+    use board::testing::detail;
+    use board::{Change, Expect, Rule, Status, StepAction};
+    use host::{Ask, HostFacts, Look, Proof, Recheck};
+
+    /// A machine on which one process still works on `t_0000000a`.
+    struct Outliving;
+
+    impl Witness for Outliving {
+        fn facts(&self) -> HostFacts {
+            unreachable!("nobody asks")
+        }
+        fn is_here(&self, _: &str) -> bool {
+            true
+        }
+        fn look(&self, _: &[Ask]) -> Vec<Look> {
+            Vec::new()
+        }
+        fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
+            let process = |task: &str| match task {
+                "t_0000000a" => Some(AtWork { pid: 77, is_worker: true }),
+                "t_0000000c" => Some(AtWork { pid: 78, is_worker: false }),
+                _ => None,
+            };
+            let at_work = freed.iter().map(|f| process(f.task)).collect();
+            Recheck { still_gone: vec![true; proofs.len()], at_work }
+        }
+    }
+
+    #[test]
+    fn work_is_not_set_free_while_a_process_still_works_on_it() {
+        let step = |id: &str, was: Status, changes: Vec<Change>| Step {
+            task: id.into(),
+            action: StepAction::Reset,
+            case: Rule::CrashLoop,
+            cause: None,
+            because: String::new(),
+            expect: Some(Expect::of(&detail(id, was))),
+            proof: None,
+            stop: None,
+            after: Vec::new(),
+            changes,
+        };
+        let (ready, blocked) = (Change::SetStatus(Status::Ready), Change::SetStatus(Status::Blocked));
+        let to = Change::Assign(Some("nova".into()));
+        for (id, was, changes, stays) in [
+            ("t_0000000a", Status::Blocked, vec![ready.clone()], true),
+            ("t_0000000a", Status::Scheduled, vec![Change::SetStatus(Status::Todo)], true),
+            ("t_0000000a", Status::Ready, vec![to.clone()], true),
+            ("t_0000000b", Status::Blocked, vec![ready.clone()], false),
+            // What only says something, or gives it to a person, sets nothing free.
+            ("t_0000000a", Status::Blocked, vec![to, blocked], false),
+            ("t_0000000a", Status::Blocked, vec![], false),
+            // Of a running task the proof speaks.
+            ("t_0000000a", Status::Running, vec![ready], false),
+        ] {
+            let checked = Checked::of(
+                vec![step(id, was.clone(), changes.clone())],
+                &Outliving,
+                NOW,
+                Duration::from_secs(900),
+            );
+            let why = checked.steps[0].1.as_deref();
+            assert_eq!(why, stays.then_some("process 77 still works on it"), "{was} {changes:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_worker_left_behind_is_waited_for_from_the_end_of_its_attempt() {
+        let held = |ended: Option<i64>| {
+            let mut step = Step {
+                task: "t_0000000c".into(),
+                action: StepAction::Release,
+                case: Rule::HoldOver,
+                cause: None,
+                because: String::new(),
+                expect: Some(Expect::of(&detail("t_0000000c", Status::Scheduled))),
+                proof: None,
+                stop: None,
+                after: Vec::new(),
+                changes: vec![Change::SetStatus(Status::Ready)],
+            };
+            step.expect.as_mut().unwrap().ended = ended.map(|ago| NOW.plus(-ago));
+            Checked::of(vec![step], &Outliving, NOW, Duration::from_secs(900)).steps[0].1.is_some()
+        };
+        assert!(held(Some(0)) && held(Some(899)));
+        assert!(!held(Some(900)) && !held(None), "not for ever");
+    }
+}

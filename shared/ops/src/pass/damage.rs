@@ -1,0 +1,80 @@
+//! Whether a board is damaged. A pass looks for a reason only, which is cheap; SQLite checks the file where there is one.
+//!
+//! A reason is a copy that Hermes left when it refused the board (`kanban.db.corrupt.*.bak`), or an earlier pass that failed on
+//! the file. What a check answered is remembered, so that copies of a board that was repaired since cost nothing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use base::error::Result;
+use base::time::Time;
+use board::sqlite::damaged;
+use board::{Board, BoardId};
+use logs::cache::Cache;
+
+/// Largest board that is checked without a reason, in bytes. A check reads the whole file: about 700 MB a second.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// When a board is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Where there is a reason.
+    Doubted,
+    /// Also where there is none, but for a very large board.
+    Always,
+}
+
+/// Refuses a damaged board: what is written there is lost with the rest, or makes the repair harder.
+///
+/// # Errors
+/// `Damaged`, with what is wrong and how to repair it.
+pub fn refuse(board: &dyn Board, cache: &mut Cache, now: Time) -> Result<()> {
+    match look(board, cache, now, When::Doubted)? {
+        Some(what) => Err(damaged(&board.id().path.display().to_string(), &what)),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with a board, if it is damaged and was checked.
+///
+/// # Errors
+/// The board cannot be read, for another reason than damage.
+pub fn look(board: &dyn Board, cache: &mut Cache, now: Time, when: When) -> Result<Option<String>> {
+    let id = board.id();
+    let (doubt, answered) = (doubt_of(id), format!("damage:answered:{}:", id.path.display()));
+    let copies: BTreeSet<String> = copies(&id.path).iter().map(|name| format!("{answered}{name}")).collect();
+    let is_doubted = cache.is_known(&doubt) || copies.iter().any(|key| !cache.is_known(key));
+    let is_small = || id.path.metadata().is_ok_and(|m| m.len() <= MAX_BYTES);
+    if !is_doubted && (when == When::Doubted || !is_small()) {
+        return Ok(None);
+    }
+    let found = board.damage(is_doubted)?;
+    if found.is_some() {
+        // Asked again in every pass until it is repaired, also where somebody removed the copies.
+        cache.sight(&doubt, now);
+        return Ok(found);
+    }
+    cache.forget(&doubt, &BTreeSet::new());
+    cache.forget(&answered, &copies);
+    copies.iter().for_each(|key| _ = cache.sight(key, now));
+    Ok(None)
+}
+
+/// Has the next pass check the board: this one failed on the file itself, or saw what damages it.
+pub(crate) fn doubt(id: &BoardId, cache: &mut Cache, now: Time) {
+    cache.sight(&doubt_of(id), now);
+}
+
+fn doubt_of(id: &BoardId) -> String {
+    format!("damage:doubt:{}", id.path.display())
+}
+
+/// The names of the copies that Hermes left of a board it refused.
+fn copies(path: &Path) -> Vec<String> {
+    let Some(name) = path.file_name().and_then(|n| n.to_str()) else { return Vec::new() };
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (begin, end) = (format!("{name}.corrupt."), ".bak");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|e| e.file_name().into_string().ok());
+    names.filter(|n| n.starts_with(&begin) && n.ends_with(end)).collect()
+}

@@ -1,0 +1,213 @@
+//! Who spoke last: a person's or an orchestrator's word stands, and starts what we count afresh.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use base::cause::Cause;
+use base::registry::NAMES;
+use base::time::Time;
+use board::{Comment, Detail, Event, EventKind, Status};
+use config::Heal;
+use config::span::seconds;
+
+/// The program that signs the events of a worker: `board`.
+pub const HAND: &str = "board";
+
+/// What `watchbill undo` signs its events with.
+pub const UNDO: &str = "undo";
+
+/// Whether one of the watchers left an event; everybody else's word starts the counters afresh.
+pub fn is_ours(e: &Event) -> bool {
+    e.by().is_some_and(|by| NAMES.contains(&by))
+}
+
+/// The event that says who parked a task which is parked now. An `unblocked` behind it released nothing, for the row says
+/// otherwise: whoever wrote that would let the hold last for ever.
+pub fn parked(d: &Detail) -> Option<&Event> {
+    let newest = d.events.iter().rev().find(|e| matches!(e.kind, EventKind::Scheduled | EventKind::Status));
+    newest.filter(|e| e.kind == EventKind::Scheduled)
+}
+
+/// A person, an orchestrator or the work itself said: from the top.
+pub fn is_fresh_start(e: &Event) -> bool {
+    let by_hand = match e.kind {
+        EventKind::Unblocked | EventKind::PromotedManual | EventKind::Completed => true,
+        // The dispatcher filling in its default is nobody's decision.
+        EventKind::Assigned => e.payload.get("source").is_none(),
+        EventKind::Reclaimed => e.payload.get("manual").and_then(Value::as_bool) == Some(true),
+        _ => false,
+    };
+    by_hand && !is_ours(e)
+}
+
+/// Whether an event starts anew what is counted of a task. What an orchestrator runs while it works on the task's own card bears
+/// nobody's name and is no person's word: it decides, and the counts go on.
+pub fn starts_anew(d: &Detail, e: &Event) -> bool {
+    let during = |(from, to): &(Time, Option<Time>)| e.at >= *from && to.is_none_or(|to| e.at <= to);
+    is_fresh_start(e) && (e.kind == EventKind::Completed || !d.card_work.iter().any(during))
+}
+
+/// Whether somebody who may say so wants this task skipped: a body line `watchbill: no-heal`, or a comment that
+/// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back.
+pub fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
+    let marked = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
+    let mut said = seen.comments.iter().filter_map(|c| Some((c, opts_out(c)?))).peekable();
+    if said.peek().is_none() {
+        return marked;
+    }
+    let workers: BTreeSet<String> = seen
+        .runs
+        .iter()
+        .filter_map(|r| r.profile.as_deref())
+        .chain(seen.task.assignee.as_deref())
+        .chain(profiles.iter().map(String::as_str))
+        // `default` is what Hermes calls a person at the command line as well; their word must be heard.
+        .filter(|name| *name != "default")
+        .map(str::to_lowercase)
+        .collect();
+    said.filter(|(c, _)| !workers.contains(&c.author.to_lowercase())).fold(marked, |_, (_, out)| out)
+}
+
+/// Whether a comment asks to leave its task alone, or takes that back; `None`: it says neither.
+fn opts_out(c: &Comment) -> Option<bool> {
+    match c.body.lines().next().map(str::trim_end)? {
+        "watchbill: no-heal" => Some(true),
+        "watchbill: heal" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether an event says that something happened to the work itself, rather than to what is written around it.
+pub fn is_turn(e: &Event) -> bool {
+    let around = matches!(
+        e.kind,
+        EventKind::Commented
+            | EventKind::Edited
+            | EventKind::Reprioritized
+            | EventKind::Linked
+            | EventKind::Unlinked
+    );
+    !around && !EventKind::NOISE.contains(&e.kind) && !e.kind.as_str().starts_with("watchbill_")
+}
+
+/// The word with which somebody took back what one of us did, as long as nothing happened to the task since and nobody said
+/// `watchbill: heal`. Whoever undoes something would otherwise see it done again by the next pass.
+pub fn undone(d: &Detail) -> Option<&Event> {
+    let at = d.events.iter().rposition(|e| e.kind == EventKind::Undone && e.by() == Some(UNDO))?;
+    let undone = &d.events[at];
+    let asked =
+        |c: &Comment| c.at > undone.at && c.body.lines().next().map(str::trim_end) == Some("watchbill: heal");
+    let over = d.events[at..].iter().any(is_turn) || d.comments.iter().any(asked);
+    (!over).then_some(undone)
+}
+
+/// Why no watcher acts on a task whatever is wrong with it, if so: somebody said so, or took back what a watcher did.
+pub fn hands_off(seen: &Detail, profiles: &[String]) -> Option<String> {
+    if is_opted_out(seen, profiles) {
+        return Some("marked `watchbill: no-heal`".into());
+    }
+    let undone = undone(seen)?;
+    Some(format!(
+        "undone by hand at {}; skipped until something else happens to it",
+        undone.at.local_minute()
+    ))
+}
+
+/// The hold we put on a task that still stands, with the event that says so.
+pub fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
+    if d.task.status != Status::Scheduled {
+        return None;
+    }
+    let newest = parked(d)?;
+    let ours = is_ours(newest);
+    // Nothing of ours is ever put over somebody else's schedule; what says so is forged.
+    let at = d.events.iter().rposition(|e| e == newest).map_or(0, |at| at + 1);
+    let steps = d.events[..at].iter().rev();
+    let steps = steps
+        .take_while(|e| !matches!(e.kind, EventKind::Unblocked | EventKind::Status | EventKind::Claimed));
+    if steps.into_iter().any(|e| e.kind == EventKind::Scheduled && !is_ours(e)) {
+        return None;
+    }
+    Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
+}
+
+/// The cause that a hold or a trail of ours names, where it is one we know.
+pub fn cause_in(word: &Value) -> Option<Cause> {
+    serde_json::from_value(word.get("cause")?.clone()).ok()
+}
+
+/// Whether one of us took a task off the open card of an incident: that card goes on for others, and whatever stops the task
+/// from now on is another matter, also where the card's title still names it.
+pub fn has_left(d: &Detail, card: &str) -> bool {
+    let about = |e: &&Event| {
+        matches!(e.kind, EventKind::Linked | EventKind::Unlinked)
+            && e.payload.get("parent").and_then(Value::as_str) == Some(card)
+    };
+    let newest = d.events.iter().rev().find(about);
+    newest.is_some_and(|e| e.kind == EventKind::Unlinked && is_ours(e))
+        && !d.parents.iter().any(|p| p.id == card)
+}
+
+/// Seconds for which a task is held for a cause, after `n` holds before this one: time mends no refused key, so that waits as long
+/// as anything may.
+pub fn hold_for(policy: &Heal, cause: Cause, n: i64, task: &str) -> i64 {
+    let most = seconds(policy.hold_max);
+    let first = if cause == Cause::Credential { most } else { seconds(policy.hold) };
+    base::time::backoff(first, n, most, task)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use board::testing::{ago, detail, event};
+
+    #[test]
+    fn what_was_undone_stands_until_something_happens_or_somebody_asks() {
+        let said =
+            |body: &str, seconds: i64| Comment { author: "anna".into(), body: body.into(), at: ago(seconds) };
+        let stands = |by: &str, later: &[Event], comments: Vec<Comment>| {
+            let mut d = detail("t_00000001", Status::Ready);
+            d.events.push(event(EventKind::Undone, 100, json!({"by": by})));
+            d.events.extend_from_slice(later);
+            d.comments = comments;
+            undone(&d).is_some()
+        };
+        assert!(stands(UNDO, &[], Vec::new()));
+        assert!(!stands("anna", &[], Vec::new()), "whose word is not undo's");
+        for (kind, over) in
+            [("commented", false), ("heartbeat", false), ("claimed", true), ("unblocked", true)]
+        {
+            assert_eq!(stands(UNDO, &[event(kind, 50, json!({}))], Vec::new()), !over, "{kind}");
+        }
+        assert!(!stands(UNDO, &[], vec![said("watchbill: heal", 50)]));
+        assert!(stands(UNDO, &[], vec![said("watchbill: heal", 150)]), "said before it was undone");
+        assert!(stands(UNDO, &[], vec![said("please\nwatchbill: heal", 50)]));
+    }
+
+    #[test]
+    fn what_is_run_while_somebody_works_on_its_card_starts_no_count_anew() {
+        let mut d = detail("t_00000001", Status::Ready);
+        d.card_work = vec![(ago(90), Some(ago(60))), (ago(30), None)];
+        let at = |kind: &str, seconds: i64| starts_anew(&d, &event(kind, seconds, json!({})));
+        let all = [91, 90, 75, 60, 59, 31, 30, 1].map(|seconds| at("unblocked", seconds));
+        assert_eq!(all, [true, false, false, false, true, true, false, false]);
+        assert!(at("completed", 75), "the work is done");
+        assert!(!at("claimed", 59));
+    }
+
+    #[test]
+    fn a_fresh_start_is_said_by_somebody() {
+        let is = |kind: &str, payload: Value| is_fresh_start(&event(kind, 9, payload));
+        for kind in ["unblocked", "promoted_manual", "completed", "assigned"] {
+            assert!(is(kind, json!({})) && is(kind, json!({"by": "anna"})), "{kind}");
+            assert!(!is(kind, json!({"by": "heal"})), "{kind}: one of us");
+        }
+        assert!(!is("assigned", json!({"source": "default_assignee"})), "the dispatcher's default");
+        assert!(is("reclaimed", json!({"manual": true})));
+        assert!(!is("reclaimed", json!({"manual": false})) && !is("reclaimed", json!({})));
+        assert!(!is("claimed", json!({"manual": true})) && !is("promoted", json!({})));
+    }
+}

@@ -1,0 +1,215 @@
+//! Who takes the cards, and how many at once: a storm of cards must not take every worker slot for the orchestrator.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use crate::authorship::{self, HAND};
+use crate::cards::identity::is_writer;
+use crate::cards::seen::SourceSeen;
+use crate::cards::writer::{CardWriter, Trouble, orchestrators};
+use crate::{Decision, Left};
+use base::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
+use base::time::Time;
+use board::hermes::{self, Trail};
+use board::{Detail, EventKind, Expect, Rule, Status, Step, StepAction};
+use card::Blocker;
+
+/// Why a card waits whose orchestrator would die of what it is asked about.
+pub const SAME_WALL: &str =
+    "the orchestrator works with the provider that refuses; name another one (orchestrator.fallbacks)";
+
+/// Why a card waits whose task a rule will move.
+pub const WORKER_RUNS: &str = "its worker still runs; it is moved to another provider once that has ended";
+
+/// Who takes the cards.
+pub struct Orchestrator {
+    /// The profile.
+    pub name: String,
+    /// Why it cannot take any.
+    pub(crate) problem: Option<String>,
+}
+
+/// Where one card goes.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    /// Its assignee.
+    pub(crate) orchestrator: String,
+    /// Why it must wait; `None` is `ready` at once.
+    pub(crate) wait: Option<String>,
+}
+
+/// The places that are left.
+pub struct Queue {
+    orchestrator: String,
+    problem: Option<String>,
+    free: usize,
+}
+
+impl Queue {
+    /// No card is taken yet.
+    pub fn new(writer: &CardWriter<'_>) -> Queue {
+        let Orchestrator { name, problem } = writer.orchestrator();
+        let at_work = |c: &&Detail| matches!(c.task.status, Status::Ready | Status::Running);
+        let taken = writer.seen.cards.iter().filter(at_work).count();
+        let most = usize::try_from(writer.config.distress.max_open_cards).unwrap_or(usize::MAX);
+        Queue { orchestrator: name, problem, free: most.saturating_sub(taken) }
+    }
+
+    /// A place for the card of one trouble.
+    pub fn take(&mut self, writer: &CardWriter<'_>, s: &SourceSeen, t: &Trouble) -> Slot {
+        let mut orchestrator = self.orchestrator.clone();
+        if let Some(why) = t.wait {
+            return Slot { orchestrator, wait: Some(why.into()) };
+        }
+        if let Some(problem) = &self.problem {
+            return Slot { orchestrator, wait: Some(format!("parked: {problem}")) };
+        }
+        // An orchestrator behind the same wall dies of it too.
+        let walled = |p: &str| {
+            writer.held.contains(p) || (t.blocker == Blocker::RateLimited && writer.shares_provider(s, t, p))
+        };
+        if walled(&orchestrator) {
+            match writer.stand_ins().into_iter().find(|p| !walled(p)) {
+                Some(other) => orchestrator = other,
+                None => return Slot { orchestrator, wait: Some(SAME_WALL.into()) },
+            }
+        }
+        if self.free == 0 {
+            return Slot { orchestrator, wait: Some("queued behind other cards".into()) };
+        }
+        self.free -= 1;
+        Slot { orchestrator, wait: None }
+    }
+
+    /// Places that other cards of this pass have taken.
+    pub(crate) fn take_away(&mut self, places: usize) {
+        self.free = self.free.saturating_sub(places);
+    }
+
+    /// Places that cards leave in this pass.
+    pub fn give_back(&mut self, places: usize) {
+        self.free += places;
+    }
+
+    /// The place of a card that is there already.
+    pub fn joined(&self) -> Slot {
+        Slot { orchestrator: self.orchestrator.clone(), wait: None }
+    }
+
+    /// Lets the cards go that waited longest, as far as there are places. Says why the others wait.
+    pub fn release(&mut self, writer: &CardWriter<'_>, decision: &mut Decision) {
+        let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
+        let waits = |c: &&Detail| {
+            held(c).is_some() && authorship::undone(c).is_none() && !changed.contains(&c.task.id)
+        };
+        let mut waiting: Vec<&Detail> = writer.seen.cards.iter().filter(waits).collect();
+        waiting.sort_by_key(|c| (c.task.created_at, c.task.id.clone()));
+        let mut stuck: BTreeMap<String, usize> = BTreeMap::new();
+        for card in waiting {
+            // Whoever gave it to somebody meant it.
+            let given = card
+                .events
+                .iter()
+                .any(|e| e.kind == EventKind::Assigned && !authorship::is_ours(e) && e.by() != Some(HAND));
+            let given = card.task.assignee.clone().filter(|_| given);
+            // Past its hold the worker is somebody's to look at: it lives, and is refused still.
+            if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && writer.seen.now < until) {
+                let because = WORKER_RUNS.to_owned();
+                decision.left.push(Left::new(&card.task.id, because));
+                continue;
+            }
+            let walled = held(card).is_some_and(|(why, until)| why == SAME_WALL && writer.seen.now < until);
+            let problem = self.problem.clone().or_else(|| walled.then(|| SAME_WALL.to_owned()));
+            if let Some(problem) = problem.filter(|_| given.is_none()) {
+                *stuck.entry(problem).or_default() += 1;
+                continue;
+            }
+            if writer.pass.only.is_some() || self.free == 0 {
+                let because = "a card that waits its turn".to_owned();
+                decision.left.push(Left::new(&card.task.id, because));
+                continue;
+            }
+            self.free -= 1;
+            decision.steps.push(writer.let_go(card, given.as_deref().unwrap_or(&self.orchestrator)));
+        }
+        let waits = |(why, n): (String, usize)| (why.clone(), format!("cards that wait: {n}; {why}"));
+        decision.notices.extend(stuck.into_iter().map(waits));
+    }
+}
+
+/// Why a card waits, and until when, where it was we who said so: this program, or the hand of a worker that found no place.
+fn held(card: &Detail) -> Option<(&str, Time)> {
+    let newest = authorship::parked(card)?;
+    let ours = is_writer(newest) || newest.by() == Some(ROUTE_BLOCKED);
+    if card.task.status != Status::Scheduled || !ours {
+        return None;
+    }
+    let hold = newest.trail()?.get("hold")?;
+    let why = hold.get("cause").and_then(Value::as_str).unwrap_or_default();
+    Some((why, hold.get("until").and_then(Value::as_i64).map_or(newest.at, Time)))
+}
+
+impl CardWriter<'_> {
+    /// The profile that takes the cards: ours to name, else Hermes' own setting, else the name of the contract. Where
+    /// profiles are known it must be one of them: the runtime would hand a card without one to anybody.
+    pub fn orchestrator(&self) -> Orchestrator {
+        let hermes = self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone());
+        let name = orchestrators(self.config, hermes).swap_remove(0);
+        let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let exists = known.is_empty() || name == "default" || known.contains(&name);
+        let there: Vec<String> = exists.then(|| name.clone()).into_iter().chain(self.stand_ins()).collect();
+        if let Some(works) = there.iter().find(|p| !self.held.contains(*p)) {
+            return Orchestrator { name: works.clone(), problem: None };
+        }
+        if let Some(held) = there.into_iter().next() {
+            return Orchestrator { name: held, problem: Some(SAME_WALL.into()) };
+        }
+        let problem = format!(
+            "there is no profile {name} to take them; make it (hermes profile create {name}) or name another one \
+             (distress.orchestrator)"
+        );
+        Orchestrator { name, problem: Some(problem) }
+    }
+
+    /// Those of `orchestrator.fallbacks` that exist, in their order.
+    fn stand_ins(&self) -> Vec<String> {
+        let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let exists = |p: &&String| known.is_empty() || *p == "default" || known.contains(p);
+        self.config.orchestrator.fallbacks.iter().filter(exists).cloned().collect()
+    }
+
+    fn let_go(&self, card: &Detail, orchestrator: &str) -> Step {
+        let because = format!("a place is free for this card; {orchestrator} takes it");
+        let trail = Trail {
+            by: SYNTHESIZE_DISTRESS,
+            pass: &self.pass.id,
+            clock_given: self.pass.clock_given,
+            case: Rule::Queue,
+            cause: None,
+            because: &because,
+            more: Map::new(),
+        };
+        Step {
+            task: card.task.id.clone(),
+            action: StepAction::ReleaseCard,
+            case: Rule::Queue,
+            cause: None,
+            expect: Some(Expect::of(card)),
+            proof: None,
+            stop: None,
+            after: Vec::new(),
+            changes: hermes::card_released(card, orchestrator, &trail),
+            because,
+        }
+    }
+}
+
+/// What a card was made for, as its first event says: the cause's word and the provider's place.
+pub fn about(card: &Detail) -> Option<(String, String)> {
+    let created = card.events.iter().find(|e| e.kind == EventKind::Created && is_writer(e))?;
+    let trail = created.trail()?;
+    let word = trail.get("word").and_then(Value::as_str)?;
+    let place = trail.get("place").and_then(Value::as_str).unwrap_or_default();
+    Some((word.to_owned(), place.to_owned()))
+}

@@ -1,0 +1,103 @@
+//! Whether time can be trusted in a pass, and since when. Nothing is decided by a clock that jumped, and no silence is measured
+//! across the jump in later passes.
+
+use std::collections::BTreeSet;
+
+use crate::{Pass, World};
+use base::time::Time;
+use board::{Status, Task};
+
+/// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
+pub const FUTURE: i64 = 120;
+const MOVED: i64 = 60;
+/// Under this name the state file remembers when a pass saw that the clock had been set.
+const SET: &str = "clock-set:";
+/// And under this one since when it would have seen that.
+const KNOWN: &str = "clock-known:";
+
+/// Why time cannot be trusted in this pass, if so: a board from the future, or a wall clock that jumped.
+pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
+    // A given clock has nothing to do with this machine's, and must not be remembered as if it had.
+    let moved = if pass.clock_given {
+        None
+    } else {
+        let boot = world.host.facts().boot_id;
+        world.cache.clock_moved(&boot, world.clock_offset)
+    };
+    if moved.is_none() && !pass.clock_given {
+        world.cache.forget(KNOWN, &BTreeSet::new());
+        world.cache.sight(KNOWN, pass.now);
+    }
+    if has_moved(moved).is_some() {
+        world.cache.forget(SET, &BTreeSet::new());
+        world.cache.sight(SET, pass.now);
+    }
+    judged(moved, newest, pass.now)
+}
+
+/// Notes how the wall clock stands in a pass that has nothing to decide, so that a later one sees that it was set in between.
+/// Where nobody is at work and no pass decided anything yet, no silence will be measured, and nothing is written.
+pub fn remember(world: &mut World<'_>, pass: &Pass, rows: &[Task]) {
+    if world.cache.knows_clock() || rows.iter().any(|t| t.status == Status::Running) {
+        fault(world, pass, None);
+    }
+}
+
+/// Since when the wall clock runs steadily, by that clock: a time before it cannot be compared with now. `None`: no pass saw it
+/// being set.
+pub fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
+    if pass.clock_given {
+        return None;
+    }
+    world.cache.newest(SET).map(|(_, at)| at.min(pass.now))
+}
+
+/// Since when passes would have seen that the wall clock was set; what happened to it before is lost with the state file. `None`:
+/// the clock is given.
+pub fn known_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
+    if pass.clock_given {
+        return None;
+    }
+    world.cache.newest(KNOWN).map(|(_, at)| at.min(pass.now))
+}
+
+/// The seconds by which the clock moved, where they are too many.
+fn has_moved(moved: Option<i64>) -> Option<i64> {
+    moved.filter(|by| by.abs() > MOVED)
+}
+
+/// The same, from the seconds by which the clock moved and the time of the newest event.
+fn judged(moved: Option<i64>, newest: Option<Time>, now: Time) -> Option<String> {
+    if let Some(newest) = newest.filter(|n| n.since(now) > FUTURE) {
+        return Some(format!("the board has an event at {newest}, in the future"));
+    }
+    has_moved(moved).map(|by| format!("the wall clock moved by {by} s since the last pass"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_minutes_ahead_or_a_minute_moved_are_still_trusted() {
+        let now = Time(1_000_000);
+        let says = |moved, newest: Option<i64>| {
+            let said = judged(moved, newest.map(|s| now.plus(s)), now).unwrap_or_default();
+            [("moved", "wall clock moved"), ("future", "in the future")]
+                .into_iter()
+                .find_map(|(word, sign)| said.contains(sign).then_some(word))
+        };
+        for (moved, newest, want) in [
+            (None, None, None),
+            (Some(0), Some(-9_000), None),
+            (Some(60), Some(120), None),
+            (Some(-60), None, None),
+            (Some(61), None, Some("moved")),
+            (Some(-61), Some(0), Some("moved")),
+            (None, Some(121), Some("future")),
+            (Some(900), Some(121), Some("future")),
+        ] {
+            assert_eq!(says(moved, newest), want, "{moved:?} {newest:?}");
+        }
+    }
+}

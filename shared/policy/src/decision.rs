@@ -1,0 +1,154 @@
+//! A pass, and what a watcher decides in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use base::time::Time;
+use board::Step;
+use config::Config;
+use logs::provider::{self, Profile};
+
+/// Who is carrying out which pass, and when. Handed to everything that decides or writes.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    /// `20261121T031205Z-heal-7f3a`.
+    pub id: String,
+    /// The program.
+    pub program: &'static str,
+    /// The one reading of the clock.
+    pub now: Time,
+    /// It came from the command line.
+    pub clock_given: bool,
+    /// Only this task.
+    pub only: Option<String>,
+    /// Nothing may be written anywhere.
+    pub dry: bool,
+}
+
+/// A task that was looked at and not changed, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Left {
+    /// Which.
+    pub task: String,
+    /// The reason in one line.
+    pub because: String,
+    /// The reason is that we do not know.
+    pub unknown: bool,
+    /// When the watcher would come to another answer by itself, where it waits for a moment that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Time>,
+}
+
+impl Left {
+    /// A task that is left alone for this reason.
+    pub fn new(task: &str, because: impl Into<String>) -> Left {
+        Left { task: task.to_owned(), because: because.into(), unknown: false, next: None }
+    }
+
+    /// The reason is that something is not known.
+    #[must_use]
+    pub fn unknown(self) -> Left {
+        Left { unknown: true, ..self }
+    }
+
+    /// Until then.
+    #[must_use]
+    pub fn until(self, next: Option<Time>) -> Left {
+        Left { next, ..self }
+    }
+}
+
+/// What a watcher makes of what it saw.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What to change, at most one step a task.
+    pub steps: Vec<Step>,
+    /// What was looked at and left alone.
+    pub left: Vec<Left>,
+    /// What could not be looked at or changed: said in every pass, which ends with exit 1.
+    pub findings: Vec<String>,
+    /// Notices, each by what matters of it, without ages and counts: said when it begins, changes or ends, and no matter for
+    /// the exit code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notices: BTreeMap<String, String>,
+    /// Notices that the board has, each with whether a step of this pass writes it there: that step is all that is said of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<(String, bool)>,
+    /// Nothing was judged, and so no notice is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unjudged: bool,
+}
+
+impl Decision {
+    /// Nothing is judged while the clock cannot be trusted. `concerns`: there is something that waits for it.
+    pub fn of_broken_clock(fault: &str, concerns: bool) -> Decision {
+        let said = format!("clock: {fault}; nothing is done by time until it is sane");
+        Decision {
+            findings: concerns.then_some(said).into_iter().collect(),
+            unjudged: true,
+            ..Decision::default()
+        }
+    }
+}
+
+/// Another moment and another policy for what was seen.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherPolicy<'a> {
+    /// The moment.
+    pub at: Time,
+    /// The policy.
+    pub policy: &'a Config,
+    /// The policy it was seen under.
+    pub seen_under: &'a Config,
+}
+
+impl OtherPolicy<'_> {
+    /// Profiles as the other policy describes them. What both say alike is as it was seen, be it from the profile's own folder.
+    pub fn profiles(&self, profiles: &mut BTreeMap<String, Profile>) {
+        let (is, was) = (&self.policy.profiles, &self.seen_under.profiles);
+        for name in is.keys().chain(was.keys()).collect::<BTreeSet<_>>() {
+            if is.get(name) == was.get(name) {
+                continue;
+            }
+            let keys = is.get(name).cloned().unwrap_or_default();
+            let known = profiles.remove(name);
+            let known = known.unwrap_or_else(|| Profile { name: name.clone(), ..Profile::default() });
+            let profile = Profile { fallbacks: keys.fallbacks.clone(), ..known };
+            profiles.insert(name.clone(), provider::as_told(profile, &keys));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::ProfileKeys;
+
+    #[test]
+    fn another_policy_changes_only_the_profiles_it_says_otherwise_of() {
+        let config = |fallbacks: &[&str]| {
+            let fallbacks = fallbacks.iter().map(|f| (*f).to_owned()).collect();
+            let luna = ProfileKeys { fallbacks, ..ProfileKeys::default() };
+            let sol = ProfileKeys { provider: Some("sun".into()), ..ProfileKeys::default() };
+            Config {
+                profiles: [("luna".to_owned(), luna), ("sol".to_owned(), sol)].into(),
+                ..Config::default()
+            }
+        };
+        let (was, is) = (config(&[]), config(&["sol"]));
+        let other = OtherPolicy { at: Time(9), policy: &is, seen_under: &was };
+        let of = |name: &str, endpoint: &str| Profile {
+            name: name.into(),
+            provider: Some("seen".into()),
+            endpoint: Some(endpoint.into()),
+            ..Profile::default()
+        };
+        let mut profiles: BTreeMap<String, Profile> =
+            ["luna", "sol", "vega"].map(|n| (n.to_owned(), of(n, "https://e.example"))).into();
+        other.profiles(&mut profiles);
+        let fallbacks: Vec<_> = profiles.values().map(|p| (p.name.as_str(), p.fallbacks.len())).collect();
+        assert_eq!(fallbacks, [("luna", 1), ("sol", 0), ("vega", 0)]);
+        assert_eq!(profiles["sol"], of("sol", "https://e.example"), "said alike: as it was seen");
+    }
+}

@@ -1,0 +1,20 @@
+//! What the watchers share: what they observe, how they decide on a pass, and the rules that more than one of them needs. A
+//! watcher imports this room and never another watcher.
+
+pub mod attempts;
+pub mod authorship;
+pub mod cards;
+pub mod clock;
+pub mod decision;
+pub mod dispatcher;
+pub mod needs_operator;
+pub mod remedy;
+pub mod routing;
+pub mod runtime;
+pub mod worktree_note;
+pub mod world;
+
+pub use decision::{Decision, Left, OtherPolicy, Pass};
+pub use world::{
+    ChangesReader, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, Witness, World,
+};

@@ -1,0 +1,99 @@
+//! What only a person can decide.
+
+use serde_json::Value;
+
+use crate::authorship;
+use crate::remedy::Lacking;
+use base::cause::Cause;
+use base::registry::HEAL;
+use base::time::Time;
+use board::{Detail, Event, EventKind, Run, Status, hermes};
+
+/// The key of a worker that outlived its attempt.
+pub const OLDER_WORKER: &str = "older-worker";
+
+/// The key of a host that refuses to start a worker.
+pub const HOST_REFUSES: &str = "host-refuses";
+
+/// The key of a worker that said it ends and lives on.
+pub const EXITED: &str = "exited-worker";
+
+/// What holds a task, by our hold, else by the step that tied it to its open card, or to any card of its newest attempt while it stays
+/// blocked: the trail of that step, and the cause.
+pub fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
+    let cause_of = |trail: &Value| {
+        let of_hold = || authorship::cause_in(trail.get("hold")?);
+        authorship::cause_in(trail).or_else(of_hold)
+    };
+    let trail = match authorship::our_hold(d) {
+        Some((e, _)) => e.trail()?,
+        None => {
+            let ours = d.events.iter().enumerate().rev().filter(|(_, e)| authorship::is_ours(e));
+            let ours = ours.filter_map(|(at, e)| Some((at, e.trail()?)));
+            // A decision that cannot be carried out leaves it as blocked as it was, by nobody's word.
+            let stays = d.task.status == Status::Blocked && !hermes::is_sticky(&d.events);
+            let claimed = d.events.iter().rposition(|e| e.kind == EventKind::Claimed);
+            let is_tied = |(at, trail): &(usize, &Value)| {
+                let card = trail.get("card").and_then(Value::as_str);
+                let is_of_it = stays && claimed.is_none_or(|claimed| *at > claimed);
+                card.is_some_and(|card| is_of_it || d.cards.iter().any(|open| open == card))
+                    // The card of an incident names none: the task's own did.
+                    && cause_of(trail).is_some()
+            };
+            ours.into_iter().find(is_tied)?.1
+        }
+    };
+    Some((trail, cause_of(trail)?))
+}
+
+/// Why a task that is held or has an open card needs a person all the same: its key was refused, or a quota or the money at its
+/// provider is used up. A watcher that knew another profile for it would have moved it. `None` while it runs, since nothing holds
+/// it then.
+pub fn lacking(d: &Detail) -> Option<Lacking> {
+    if d.task.status == Status::Running {
+        return None;
+    }
+    held_for(d).and_then(|(_, cause)| Lacking::of(cause))
+}
+
+/// Since when a card waits for somebody to take it, where that is longer than `patience` seconds.
+pub fn untaken(card: &Detail, now: Time, patience: i64) -> Option<Time> {
+    // That a claim which nobody made was taken away is no turn of it.
+    let is_leak = |e: &Event| {
+        e.kind == EventKind::Reclaimed && e.by() == Some(HEAL) && e.payload.get("prev_lock").is_some()
+    };
+    let turn = card.events.iter().rev().find(|e| authorship::is_turn(e) && !is_leak(e)).map(|e| e.at);
+    let since = turn.unwrap_or(card.task.created_at);
+    (card.task.status == Status::Ready && now.since(since) >= patience).then_some(since)
+}
+
+/// What `heal` told a person of a living worker, or of a host that starts none, as long as it stands: nothing happened to the task
+/// since, and it was not noted as over. A start that the host refused is nothing.
+pub fn told(d: &Detail) -> Option<&Event> {
+    let unstarted = |r: &&Run| r.outcome.as_deref() == Some("spawn_failed");
+    let is_refused =
+        |e: &Event| e.run.is_some_and(|run| d.runs.iter().filter(unstarted).any(|r| r.id == run));
+    let since =
+        d.events.iter().rposition(|e| authorship::is_turn(e) && !is_refused(e)).map_or(0, |at| at + 1);
+    let newest = d.events[since..].iter().rev().find(|e| is_told(e))?;
+    (newest.payload.get("over").is_none()).then_some(newest)
+}
+
+fn is_told(e: &Event) -> bool {
+    let of_worker =
+        |key: &str| [OLDER_WORKER, HOST_REFUSES, EXITED].contains(&key) || key.starts_with("health:");
+    e.kind == EventKind::Detected && e.by() == Some(HEAL) && key(e).is_some_and(of_worker)
+}
+
+/// What it was told of.
+pub fn key(e: &Event) -> Option<&str> {
+    e.payload.get("key").and_then(Value::as_str)
+}
+
+/// Whether nobody will ever take a ready task: Hermes skips these without a word.
+pub fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
+    match assignee {
+        None => !own_board,
+        Some(name) => !known.is_empty() && name != "default" && !known.iter().any(|k| k == name),
+    }
+}

@@ -1,0 +1,121 @@
+//! What a person does for which cause. One list: notices on a board, `why`, `status`, messages, pages and `doctor` take their words here.
+
+use base::cause::Cause;
+
+/// No dispatcher runs, on a board of Hermes.
+pub const NO_DISPATCHER: &str =
+    "start `hermes gateway`, or let cron run `hermes kanban dispatch`: nothing else starts a worker";
+
+/// A process sits in the lock of the dispatcher.
+pub const WEDGED: &str = "look at that process; if it does nothing, kill -9 it and start it again: another end may write over the board";
+
+/// No timer starts a watcher.
+pub const NOT_SCHEDULED: &str = "watchbill timers install";
+
+/// Only cron starts a watcher, and no cron daemon runs.
+pub const NO_CRON: &str = "start cron: `systemctl enable --now cron`, or as this machine starts its services";
+
+/// There is no board at all.
+pub const NO_BOARD: &str = "where there is none yet: `hermes kanban init`, or `board init FILE` without Hermes; `watchbill demo` shows what this is for";
+
+/// A card that nobody takes, where nobody starts a worker. `own_board`: it is a board of `board init`, whose workers come by themselves.
+pub fn untaken(own_board: bool) -> &'static str {
+    if own_board { "start a worker that takes it: `board claim --worker NAME`" } else { NO_DISPATCHER }
+}
+
+/// A task whose assignee does not exist, or that has none. `name`: the profile it is for, where that is plainly a name; `reassign`: the
+/// command that gives it to another one.
+pub fn nobodys(name: Option<&str>, reassign: &str) -> String {
+    match name {
+        None => reassign.to_owned(),
+        Some(name) => format!("hermes profile create {name}, or {reassign}"),
+    }
+}
+
+/// What a task waits for that only a person can give: a key, or a quota and money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lacking {
+    /// Its key was refused.
+    Key,
+    /// A quota or the money at its provider is used up.
+    Quota,
+}
+
+impl Lacking {
+    /// By the cause of its hold.
+    pub fn of(cause: Cause) -> Option<Lacking> {
+        match cause {
+            Cause::Credential => Some(Lacking::Key),
+            Cause::Quota => Some(Lacking::Quota),
+            _ => None,
+        }
+    }
+
+    /// What to do, as a sentence. `takers`: the profiles that may take it now, where that is known.
+    pub fn todo(self, profile: &str, takers: Option<&[String]>) -> String {
+        let mend = match self {
+            Lacking::Key => format!("Put a working key into the configuration of {profile} and unblock it"),
+            Lacking::Quota => "Only money or a new quota helps: unblock it then".to_owned(),
+        };
+        match takers {
+            Some([]) => format!("{mend}, no other profile may take it now"),
+            _ => format!("{mend}, or give it to {}", self.other()),
+        }
+    }
+
+    /// What comes before its tasks are unblocked, where no other profile may take them. `at`: the profile whose key it is, else the
+    /// provider.
+    pub fn before(self, at: &str) -> String {
+        match self {
+            Lacking::Key => format!("put a working key into the configuration of {at}, then run"),
+            Lacking::Quota => format!("once {at} has money or a new quota, run"),
+        }
+    }
+
+    /// Which other profile could take it.
+    pub fn other(self) -> &'static str {
+        match self {
+            Lacking::Key => "a profile with another key",
+            Lacking::Quota => "a profile at another provider",
+        }
+    }
+
+    /// When it may be tried again.
+    pub fn again(self) -> &'static str {
+        match self {
+            Lacking::Key => "try it again, once its profile has a new key",
+            Lacking::Quota => "try it again, once its provider has a new quota or money",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_has_its_own_words() {
+        let takers = ["sol".to_owned()];
+        for (lacking, takers, want) in [
+            (Lacking::Key, None, "new key|and unblock it, or give it to a profile with another key"),
+            (Lacking::Key, Some(&takers[..0]), "new key|and unblock it, no other profile may take it now"),
+            (
+                Lacking::Quota,
+                Some(&takers[..]),
+                "new quota|unblock it then, or give it to a profile at another provider",
+            ),
+        ] {
+            let (again, todo) = want.split_once('|').unwrap();
+            assert!(
+                lacking.again().contains(again) && lacking.todo("luna", takers).ends_with(todo),
+                "{lacking:?}"
+            );
+        }
+        assert_eq!(Lacking::of(Cause::RateLimit), None);
+        assert_eq!(
+            nobodys(Some("ada"), "board reassign t_1 PROFILE"),
+            "hermes profile create ada, or board reassign t_1 PROFILE"
+        );
+        assert!(!untaken(true).contains("hermes") && untaken(false).contains("hermes gateway"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Which running attempts show that their provider answers.
+//!
+//! That one lives and beats is not enough. Hermes beats while it waits for an answer, and between two tries of a request that
+//! was refused (0.19.0, `_touch_activity`); `board run` beats for as long as its command lives.
+
+use crate::World;
+use crate::attempts::worker::{ask, worker};
+use base::error::Result;
+use base::time::Time;
+use board::{Detail, Run};
+use config::span::seconds;
+use host::Life;
+
+/// Most attempts that are asked about in one pass; the youngest ones, as an older one says nothing of a hold that ended since.
+const MAX_ASKED: usize = 32;
+
+/// Running attempts that have worked for long enough and were answered, of those that matter.
+pub(crate) fn answered<'a>(
+    world: &mut World<'_>,
+    runs: &'a [(String, Run)],
+    matters: impl Fn(&Run) -> bool,
+    now: Time,
+) -> Result<Vec<(&'a str, &'a Run)>> {
+    let pace = seconds(world.config.routing.pace);
+    // The board gives its runs the oldest first.
+    let youngest = runs.iter().rev().filter(|(_, run)| worked(run, pace) && matters(run));
+    let lasting: Vec<&(String, Run)> = youngest.take(MAX_ASKED).collect();
+    let ids: Vec<String> = lasting.iter().map(|(task, _)| task.clone()).collect();
+    let details = world.board.look(&ids)?;
+    let mut answered = Vec::new();
+    for (task, run) in lasting {
+        let Some(detail) = details.iter().find(|d| d.task.id == *task) else { continue };
+        if was_answered(world, detail, now).unwrap_or(true) {
+            answered.push((task.as_str(), run));
+        }
+    }
+    Ok(answered)
+}
+
+/// Whether the worker of a task was answered since its attempt began; `None` where nothing here tells of that.
+fn was_answered(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<bool> {
+    let worker = worker(world, detail, now)?;
+    match (worker.look.life, worker.vitals) {
+        (Life::Gone, _) => Some(false),
+        (_, Some(vitals)) => vitals.turns.map(|turns| turns > 0),
+        // Hermes writes each answer down as it comes.
+        (Life::Alive, None) => ask(detail).is_some_and(|ask| ask.hermes_spawned).then_some(false),
+        (Life::Unknown, None) => None,
+    }
+}
+
+/// Whether an attempt runs, and beat this many seconds after it began or later.
+fn worked(run: &Run, seconds: i64) -> bool {
+    let runs = run.outcome.is_none() && run.ended_at.is_none() && run.profile.is_some();
+    runs && run.last_heartbeat_at.is_some_and(|beat| beat >= run.started_at.plus(seconds))
+}

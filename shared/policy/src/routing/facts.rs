@@ -1,0 +1,412 @@
+//! What routing rests on besides the tasks themselves: who runs where, what was seen of each provider, and what is on its
+//! way there. Plain data, so that a pass can be shown, saved and decided again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::attempts::ended;
+use crate::authorship;
+use crate::routing::answered;
+use crate::runtime::LogAsk;
+use crate::{OtherPolicy, World};
+use base::cause::Cause;
+use base::error::Result;
+use base::time::Time;
+use board::{Detail, Event, Run, Status, Task};
+use config::span::seconds;
+use config::{Config, Routing as Keys};
+use logs::Evidence;
+use logs::provider::ledger::{Entry, Ledger, News, Policy, Sighting};
+use logs::provider::{self, Id, Profile};
+
+/// How far back among a board's newest events and runs is looked.
+const MAX_EVENTS: u32 = 20_000;
+const MAX_RUNS: u32 = 500;
+/// Most profiles whose configuration is read.
+const MAX_PROFILES: usize = 256;
+/// Seconds after its end in which the log of an attempt is asked why it was limited, and of how many that is done in one pass.
+const LATELY: i64 = 3_600;
+const MAX_ASKED: usize = 32;
+/// Seconds after which nothing sent counts any more: a night.
+pub(crate) const NIGHT: i64 = 43_200;
+
+/// Everything the router is asked about.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Routing {
+    /// Every profile somebody knows, by name.
+    pub profiles: BTreeMap<String, Profile>,
+    /// What this board's attempts showed of their providers.
+    pub sightings: Vec<Sighting>,
+    /// How providers stand as other boards of the same Hermes root see it.
+    pub others: Vec<Entry>,
+    /// What we sent to a provider within a night, on any board of the same Hermes root.
+    pub sent: Vec<Sent>,
+    /// The owner's quiet hours are now, until then.
+    pub quiet_until: Option<Time>,
+}
+
+impl Routing {
+    /// As it would have been seen at another moment under another policy.
+    pub fn under(&mut self, other: &OtherPolicy<'_>) {
+        self.quiet_until = other.policy.routing.quiet_until(other.at);
+        other.profiles(&mut self.profiles);
+    }
+}
+
+/// One task that we sent to a provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The task.
+    pub task: String,
+    /// The profile.
+    pub profile: String,
+    /// Its provider.
+    pub id: Id,
+    /// When.
+    pub at: Time,
+    /// It was somebody else's before; else it was only released.
+    pub is_move: bool,
+    /// It is still on its way: ready or running, also where the runtime tries it once more by itself.
+    pub is_open: bool,
+}
+
+/// What one board tells the others of its Hermes root. A profile of the same name under another root is another one, with a key of
+/// its own.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Shared {
+    /// The root with links resolved; `None` for boards outside any.
+    #[serde(default)]
+    root: Option<PathBuf>,
+    entries: Vec<Entry>,
+    sent: Vec<Sent>,
+}
+
+/// The numbers of the ledger, from the configuration.
+pub(crate) fn policy(config: &Config) -> Policy {
+    let Keys { pace, give_up, max_probes, .. } = &config.routing;
+    Policy {
+        hold: seconds(config.heal.hold),
+        hold_max: seconds(config.heal.hold_max),
+        decay: seconds(*pace),
+        give_up: seconds(*give_up),
+        max_probes: *max_probes,
+    }
+}
+
+/// What there is to look at closely besides.
+pub struct About<'a> {
+    /// The open rows of the board.
+    pub rows: &'a [Task],
+    /// Tasks that were looked at: their own history is never pruned while they live, so it reaches further back than the
+    /// newest events of the board.
+    pub details: Vec<&'a Detail>,
+    /// Profiles that exist.
+    pub known: &'a [String],
+    /// The moment was given, not read: what it looks like then is nobody else's business.
+    pub clock_given: bool,
+}
+
+/// Looks at who runs where, how providers stand, and what is on its way.
+pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Routing> {
+    let About { rows, details, known, clock_given } = about;
+    let mut names: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+    names.extend(world.config.profiles.keys().map(String::as_str));
+    names.extend(rows.iter().filter_map(|t| t.assignee.as_deref()));
+    let mut profiles: BTreeMap<String, Profile> = names
+        .into_iter()
+        .take(MAX_PROFILES)
+        .filter_map(|name| Some((name.to_owned(), (world.profile)(name)?)))
+        .collect();
+    let root = world.board.id().root.clone();
+    for profile in profiles.values_mut() {
+        profile.changed = provider::changed::seen(root.as_deref(), profile, world.cache, now);
+    }
+    let events = world.board.turns(now.plus(-NIGHT), MAX_EVENTS)?;
+    let runs = world.board.recent_runs(MAX_RUNS)?;
+    let sent = sent(&events, rows);
+    let on_way = on_their_way(world, &sent, details)?;
+    let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
+    let told = told(&events, &details);
+    let said = said_by_logs(world, &runs, &told, now)?;
+    let untold = |task: &str, run: &Run| !is_booked_limit(run) || !told.contains(&(task, run.id));
+    let mut sightings: Vec<Sighting> = runs
+        .iter()
+        .filter(|(task, run)| untold(task, run))
+        .filter_map(|(task, run)| of_run(task, run, &profiles, said.get(&(task.as_str(), run.id))))
+        .collect();
+    sightings.extend(events.iter().filter_map(|(task, e)| of_event(task, e)));
+    let theirs = details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event(&d.task.id, e)));
+    sightings.extend(theirs);
+    // What a pass finds out of the tasks it looks at counts at once: the provider of an attempt that did not end well is doubted.
+    let ended = details.iter().filter_map(|d| d.newest_run()).filter(|run| run.ended_at.is_some());
+    let failed = ended.filter(|run| run.outcome.as_deref() != Some("completed"));
+    let doubted: BTreeSet<Id> = failed.map(|run| provider_of(run, &profiles)).collect();
+    // Of one that nobody doubts, and that nothing was sent to, nobody asks how its attempts fare.
+    let matters = |run: &Run| {
+        let id = provider_of(run, &profiles);
+        sightings.iter().any(|s| s.news != News::Good && (s.profile == run.profile || s.id.is_same(&id)))
+            || sent.iter().map(|s| &s.id).chain(&doubted).any(|doubted| doubted.is_same(&id))
+    };
+    let lasting = answered::answered(world, &runs, matters, now)?;
+    sightings.extend(lasting.into_iter().map(|(task, run)| Sighting {
+        at: run.last_heartbeat_at.unwrap_or(run.started_at),
+        ..sighting(task, run, &profiles, News::Good)
+    }));
+    sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
+    sightings.dedup();
+    let here = world.board.id().path.display().to_string();
+    let entries = Ledger::fold(&sightings, &policy(world.config)).entries().to_vec();
+    let root = root.map(|root| root.canonicalize().unwrap_or(root));
+    let mine = Shared { root, entries, sent };
+    if !clock_given {
+        share(world, &here, &mine);
+    }
+    let Shared { root, sent, .. } = mine;
+    let mut routing = Routing {
+        profiles,
+        sightings,
+        others: Vec::new(),
+        sent,
+        quiet_until: world.config.routing.quiet_until(now),
+    };
+    for (board, body) in world.cache.shared() {
+        let Ok(other) = serde_json::from_str::<Shared>(&body) else { continue };
+        if board != here && other.root == root {
+            // A board that is gone must not hold a provider for ever.
+            let fresh = |e: &Entry| now.since(e.bad.max(e.until)) < NIGHT;
+            routing.others.extend(other.entries.into_iter().filter(fresh));
+            routing.sent.extend(other.sent.into_iter().filter(|s| now.since(s.at) < NIGHT));
+        }
+    }
+    Ok(routing)
+}
+
+/// Tasks that were sent to a provider and are still on their way. What they say of it reaches further back than the newest events
+/// of the board, and counts on as it did while they waited.
+fn on_their_way(world: &mut World<'_>, sent: &[Sent], looked_at: &[&Detail]) -> Result<Vec<Detail>> {
+    let known: BTreeSet<&str> = looked_at.iter().map(|d| d.task.id.as_str()).collect();
+    let open = sent.iter().filter(|s| s.is_open && !known.contains(s.task.as_str()));
+    let ids: BTreeSet<String> = open.map(|s| s.task.clone()).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    world.board.look(&ids.into_iter().collect::<Vec<_>>())
+}
+
+fn share(world: &mut World<'_>, here: &str, what: &Shared) {
+    let nothing = what.entries.is_empty() && what.sent.is_empty();
+    let body = if nothing { None } else { serde_json::to_string(what).ok() };
+    world.cache.put_shared(here, body);
+}
+
+/// One attempt: its task and its number.
+type Attempt<'a> = (&'a str, i64);
+
+/// Whether the runtime itself booked an attempt as limited. That says neither by what (Hermes 0.22 books a used-up quota and an
+/// overloaded provider so as well) nor until when.
+fn is_booked_limit(run: &Run) -> bool {
+    run.outcome.as_deref() == Some("rate_limited")
+}
+
+/// Attempts of which a watcher wrote down what refused them: with the moment that their log stated, which the booking does not have.
+fn told<'a>(events: &'a [(String, Event)], details: &[&'a Detail]) -> BTreeSet<Attempt<'a>> {
+    let of_board = events.iter().map(|(task, e)| (task.as_str(), e));
+    let of_tasks = details.iter().flat_map(|d| d.events.iter().map(|e| (d.task.id.as_str(), e)));
+    let of = |(task, e): (&'a str, &'a Event)| {
+        of_event(task, e)?;
+        let trail = e.trail()?;
+        let task = trail.get("source").and_then(Value::as_str).unwrap_or(task);
+        Some((task, trail.get("run")?.as_i64()?))
+    };
+    of_board.chain(of_tasks).filter_map(of).collect()
+}
+
+/// Whether a watcher wrote down on the task itself what refused an attempt.
+pub fn is_told(d: &Detail, run: &Run) -> bool {
+    told(&[], &[d]).contains(&(d.task.id.as_str(), run.id))
+}
+
+/// What the logs say of attempts that the runtime booked as limited lately, and of which nobody wrote anything down yet.
+fn said_by_logs<'a>(
+    world: &mut World<'_>,
+    runs: &'a [(String, Run)],
+    told: &BTreeSet<Attempt<'_>>,
+    now: Time,
+) -> Result<BTreeMap<Attempt<'a>, Evidence>> {
+    let lately = |run: &Run| run.ended_at.is_some_and(|end| now.since(end) <= LATELY);
+    let asked: Vec<&(String, Run)> = runs
+        .iter()
+        .rev()
+        .filter(|(task, run)| is_booked_limit(run) && lately(run) && !told.contains(&(task.as_str(), run.id)))
+        .take(MAX_ASKED)
+        .collect();
+    if asked.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let ids: BTreeSet<String> = asked.iter().map(|(task, _)| task.clone()).collect();
+    let board = world.board.id().clone();
+    let mut said = BTreeMap::new();
+    for d in world.board.look(&ids.into_iter().collect::<Vec<_>>())? {
+        let of_it = || asked.iter().filter(|(task, _)| *task == d.task.id);
+        let Some(since) = of_it().map(|(_, run)| run.started_at).min() else { continue };
+        let profile = of_it().find_map(|(_, run)| run.profile.as_deref());
+        let (task, file) = (d.task.id.as_str(), d.words_file());
+        let reading =
+            world.logs.read(&LogAsk { board: &board, task, profile, since, now, file }, world.cache);
+        for (run, evidence) in ended::told(&d, &reading) {
+            let known = of_it().find(|(_, asked)| asked.id == run.id && evidence.cause.lies_with_provider());
+            said.extend(known.map(|(task, run)| ((task.as_str(), run.id), evidence.clone())));
+        }
+    }
+    Ok(said)
+}
+
+/// What an attempt says by the way it ended: in its log, where that was asked, else as its runtime booked it.
+fn of_run(
+    task: &str,
+    run: &Run,
+    profiles: &BTreeMap<String, Profile>,
+    said: Option<&Evidence>,
+) -> Option<Sighting> {
+    run.profile.as_deref()?;
+    let end = run.ended_at?;
+    let news = match run.outcome.as_deref() {
+        // A run without length is a note that something was settled, not work.
+        Some("completed") if end > run.started_at => News::Good,
+        Some("rate_limited") => News::Bad {
+            cause: said.map_or(Cause::ServerError, |e| e.cause),
+            resets: said.and_then(|e| e.resets),
+        },
+        _ => return None,
+    };
+    let at = said.map_or(end, |e| e.refused_at(end));
+    Some(Sighting { at, ..sighting(task, run, profiles, news) })
+}
+
+/// What was seen of an attempt's provider, as of its begin.
+fn sighting(task: &str, run: &Run, profiles: &BTreeMap<String, Profile>, news: News) -> Sighting {
+    let (id, profile) = (provider_of(run, profiles), run.profile.clone());
+    Sighting { id, profile, task: task.to_owned(), at: run.started_at, began: run.started_at, news }
+}
+
+/// Whom an attempt asks. What ran before its profile's configuration changed may have gone somewhere else.
+fn provider_of(run: &Run, profiles: &BTreeMap<String, Profile>) -> Id {
+    let known = run.profile.as_deref().and_then(|name| profiles.get(name));
+    known.filter(|p| p.changed.is_none_or(|at| at <= run.started_at)).map(Profile::id).unwrap_or_default()
+}
+
+/// What a watcher wrote down of a provider. A forged one can only make us more careful.
+pub fn of_event(task: &str, e: &Event) -> Option<Sighting> {
+    let trail = e.trail().filter(|_| authorship::is_ours(e))?;
+    let text = |key: &str| trail.get(key).and_then(Value::as_str);
+    let time = |key: &str| trail.get(key).and_then(Value::as_i64).map(Time);
+    let cause = authorship::cause_in(trail)?;
+    let (name, host) = (text("provider"), text("host"));
+    // Without a run it is no attempt's story, only somebody's talk of one.
+    if !cause.lies_with_provider() || (name.is_none() && host.is_none()) || trail.get("run").is_none() {
+        return None;
+    }
+    Some(Sighting {
+        id: Id::new(name, host),
+        profile: text("profile").map(str::to_owned),
+        task: text("source").unwrap_or(task).to_owned(),
+        // Whoever noted it may have come late.
+        at: time("seen").unwrap_or(e.at).min(e.at),
+        began: time("began").unwrap_or(e.at).min(e.at),
+        news: News::Bad { cause, resets: time("resets") },
+    })
+}
+
+/// What our events say was sent where, and whether it is still on its way.
+fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
+    let rows: BTreeMap<&str, &Task> = rows.iter().map(|t| (t.id.as_str(), t)).collect();
+    let mut known = BTreeSet::new();
+    let mut all: Vec<Sent> = Vec::new();
+    for (task, e) in events.iter().filter(|(_, e)| authorship::is_ours(e)) {
+        let Some(sent) = e.trail().and_then(|t| t.get("sent")) else { continue };
+        let text = |key: &str| sent.get(key).and_then(Value::as_str);
+        let Some(profile) = text("profile") else { continue };
+        let id = Id::new(text("provider"), text("host"));
+        // A move leaves two events that say so. One that somebody forged in the same second hides no other.
+        if !known.insert((task, e.at, profile, id.clone())) {
+            continue;
+        }
+        let waits = |t: &&Task| {
+            let on_way = matches!(t.status, Status::Ready | Status::Running | Status::Todo);
+            on_way && t.assignee.as_deref() == Some(profile)
+        };
+        all.push(Sent {
+            task: task.clone(),
+            profile: profile.to_owned(),
+            id,
+            at: e.at,
+            is_move: sent.get("move").and_then(Value::as_bool).unwrap_or(false),
+            is_open: rows.get(task.as_str()).is_some_and(waits),
+        });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use board::EventKind;
+    use board::testing::{detail, event};
+
+    #[test]
+    fn a_forged_word_of_the_same_second_hides_nothing_that_was_sent() {
+        let mut row = detail("t_00000001", Status::Ready).task;
+        row.assignee = Some("luna".into());
+        let said = |kind: &str, profile: &str, provider: &str| {
+            let sent = json!({"profile": profile, "provider": provider, "move": false});
+            let payload = json!({"by": "route-blocked", "watchbill": {"sent": sent}});
+            ("t_00000001".to_owned(), event(kind, 60, payload))
+        };
+        let events = [
+            said("assigned", "vega", "sun"),
+            said("assigned", "luna", "sun"),
+            said("assigned", "luna", "moon"),
+            said("unblocked", "luna", "moon"),
+        ];
+        let all = sent(&events, &[row]);
+        let all: Vec<_> = all.iter().map(|s| (s.profile.as_str(), s.id.to_string(), s.is_open)).collect();
+        let want = [("vega", "sun", false), ("luna", "sun", true), ("luna", "moon", true)];
+        assert_eq!(
+            all,
+            want.map(|(p, id, open)| (p, id.to_owned(), open)),
+            "a move leaves two events and is one"
+        );
+    }
+
+    #[test]
+    fn a_booked_limit_is_what_its_log_or_a_watcher_says_of_it() {
+        let run = Run {
+            ended_at: Some(board::testing::ago(60)),
+            ..board::testing::run(7, "luna", Some("rate_limited"))
+        };
+        let of = |said: Option<&Evidence>| of_run("t_00000001", &run, &BTreeMap::new(), said).unwrap().news;
+        assert_eq!(of(None), News::Bad { cause: Cause::ServerError, resets: None });
+        let said = Evidence { resets: Some(Time(9)), ..Evidence::new(Cause::Quota, 1) };
+        assert_eq!(of(Some(&said)), News::Bad { cause: Cause::Quota, resets: Some(Time(9)) });
+        // It was booked when the limit was over: that is no other limit.
+        let ago = board::testing::ago;
+        let said =
+            Evidence { at: Some(ago(90)), resets: Some(ago(70)), ..Evidence::new(Cause::RateLimit, 1) };
+        let mut over = of_run("t_00000001", &run, &BTreeMap::new(), Some(&said)).unwrap();
+        assert_eq!(over.at, ago(90));
+        over.id = Id::new(Some("moon"), None);
+        let policy = policy(&Config::default());
+        let ledger = Ledger::fold(&[over], &policy);
+        let state = ledger.entries()[0].state(board::testing::NOW, None, &policy);
+        assert_eq!(state, logs::provider::ledger::State::HalfOpen);
+        let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
+        let payload = json!({"by": "synthesize-distress", "watchbill": trail});
+        let events = [("t_00000009".to_owned(), event(EventKind::Signal, 60, payload))];
+        assert_eq!(told(&events, &[]).into_iter().collect::<Vec<_>>(), [("t_00000001", 7)]);
+    }
+}

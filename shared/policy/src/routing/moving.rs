@@ -1,0 +1,337 @@
+//! The steps that move work, park it, set it free or hand it to a person: the same in every watcher that does so.
+
+use serde_json::{Map, Value, json};
+
+use crate::Pass;
+use crate::authorship::our_hold;
+use crate::routing::router::{Ask, Router, Target};
+use crate::worktree_note::{TreeNote, TreeNotes};
+use base::cause::Cause;
+use base::quote;
+use base::registry::ROUTE_BLOCKED;
+use base::time::Time;
+use board::hermes::{self, Trail};
+use board::{Change, Detail, Event, EventKind, Expect, Rule, Status, Step, StepAction};
+use card::{self, Blocker};
+use config::Config;
+use logs::provider::Id;
+
+/// What Hermes writes when a goal-mode worker comes to no end: a sticky block of its own, whatever the reason.
+pub const GOAL: &str = "Goal-mode worker exhausted its turn budget";
+
+/// Why a step is made.
+#[derive(Debug, Clone)]
+pub struct Why {
+    /// The rule.
+    pub case: Rule,
+    /// Why the last attempt ended, where that is known.
+    pub cause: Option<Cause>,
+    /// One line.
+    pub because: String,
+    /// What a later pass reads back.
+    pub facts: Map<String, Value>,
+}
+
+impl Why {
+    /// A rule and the sentence that says why it holds.
+    pub fn new(case: Rule, because: impl Into<String>) -> Why {
+        Why { case, cause: None, because: because.into(), facts: Map::new() }
+    }
+
+    /// The same with the cause why an attempt ended.
+    pub fn cause(mut self, cause: Option<Cause>) -> Why {
+        self.cause = cause;
+        self
+    }
+
+    /// The same with one more fact for the event.
+    pub fn fact(mut self, key: &str, value: Value) -> Why {
+        self.facts.insert(key.to_owned(), value);
+        self
+    }
+}
+
+/// How a task leaves its card in the step that moves it.
+#[derive(Debug, Clone)]
+pub enum Parting {
+    /// There is no card.
+    Free,
+    /// Its card was closed in a step before.
+    Closed(String),
+    /// The card goes on for others; the task is unlinked from it.
+    Left(String),
+    /// A card is made that is settled already, as the trail of this very move.
+    Settled {
+        /// Its id.
+        id: String,
+        /// The change that makes it.
+        made: Box<Change>,
+    },
+}
+
+impl Parting {
+    fn changes(&self, task: &str, trail: &Trail<'_>) -> Vec<Change> {
+        match self {
+            Parting::Free => Vec::new(),
+            Parting::Closed(_) => Vec::new(),
+            Parting::Left(card) => hermes::unlinked(task, card, trail),
+            Parting::Settled { id, made } => {
+                let mut changes = vec![made.as_ref().clone()];
+                changes.extend(hermes::linked_as_is(task, id, trail));
+                changes
+            }
+        }
+    }
+
+    /// The parent that does not count any more.
+    fn without(&self) -> Vec<&str> {
+        match self {
+            Parting::Free => Vec::new(),
+            Parting::Closed(id) | Parting::Left(id) | Parting::Settled { id, .. } => vec![id.as_str()],
+        }
+    }
+}
+
+/// Writes steps in the name of one pass.
+#[derive(Clone, Copy)]
+pub struct Scribe<'a> {
+    /// Which pass it is.
+    pub pass: &'a Pass,
+    /// Its configuration.
+    pub config: &'a Config,
+    /// When it began.
+    pub now: Time,
+    /// The trees of what changes hands, as far as they were looked at.
+    pub trees: &'a TreeNotes,
+}
+
+impl Scribe<'_> {
+    /// A step on a task that was seen.
+    pub fn step(
+        &self,
+        d: &Detail,
+        action: StepAction,
+        why: &Why,
+        changes: impl FnOnce(&Trail<'_>) -> Vec<Change>,
+    ) -> Step {
+        let changes = self.by_trail(why, changes);
+        Step {
+            task: d.task.id.clone(),
+            action,
+            case: why.case.clone(),
+            cause: why.cause,
+            because: why.because.clone(),
+            expect: Some(Expect::of(d)),
+            proof: None,
+            stop: None,
+            after: Vec::new(),
+            changes,
+        }
+    }
+
+    /// What is made under the trail of a reason.
+    pub fn by_trail<T>(&self, why: &Why, make: impl FnOnce(&Trail<'_>) -> T) -> T {
+        make(&Trail {
+            by: self.pass.program,
+            pass: &self.pass.id,
+            clock_given: self.pass.clock_given,
+            case: why.case.clone(),
+            cause: why.cause,
+            because: &why.because,
+            more: why.facts.clone(),
+        })
+    }
+
+    /// A reason that carries on in which state the tree of a task is that changes hands.
+    pub fn with_tree(&self, d: &Detail, why: Why) -> Why {
+        let Some((key, value)) = self.trees.get(&d.task.id).map(TreeNote::fact) else { return why };
+        why.fact(&key, value)
+    }
+
+    /// A task given to another profile and set free.
+    pub fn moved(
+        &self,
+        router: &mut Router<'_>,
+        d: &Detail,
+        to: &Target,
+        why: Why,
+        parting: &Parting,
+    ) -> Step {
+        let from = quote::inline(d.task.assignee.as_deref().unwrap_or("nobody"), 64);
+        let sent = router.send(&d.task.id, &to.profile, true);
+        let why = self.with_tree(d, why.fact("sent", sent));
+        let at = if to.id.is_known() { format!(", at {}", to.id) } else { String::new() };
+        let note = format!(
+            "Moved from {from} to {}{at}: {} The task, its text and its scope are unchanged.",
+            to.profile,
+            ended(&why.because)
+        );
+        let mut step = self.step(d, StepAction::Move, &why, |trail| {
+            let mut changes = parting.changes(&d.task.id, trail);
+            changes.extend(hermes::moved(d, &to.profile, &parting.without(), trail));
+            changes.extend(hermes::commented(trail.by, &note));
+            changes
+        });
+        // The events name both; a line of the report must do so itself.
+        step.because = format!("{from} to {}: {}", to.profile, why.because);
+        step
+    }
+
+    /// A task that waits until a moment, under a hold that routing ends.
+    pub fn held(&self, d: &Detail, provider: &Id, until: Time, why: Why) -> Step {
+        let word = why.cause.map_or("provider", Cause::as_str);
+        let since = self.hold_began(d);
+        let hold = hold(word, provider, since, until);
+        let action = if d.task.status == Status::Scheduled { StepAction::Extend } else { StepAction::Park };
+        let why = why.fact("hold", hold);
+        self.step(d, action, &why, |trail| hermes::held(d, word, until, trail))
+    }
+
+    /// A task given to another profile, which starts with it in its turn.
+    pub fn given(&self, d: &Detail, to: &Target, until: Time, why: Why) -> Step {
+        let word = why.cause.map_or("rate_limit", Cause::as_str);
+        let hold = hold(word, &to.id, self.hold_began(d), until);
+        let why = self.with_tree(d, why.fact("hold", hold));
+        self.step(d, StepAction::Give, &why, |trail| {
+            let mut changes = hermes::assigned(d, &to.profile, trail);
+            changes.extend(hermes::held(d, word, until, trail));
+            changes
+        })
+    }
+
+    /// A held task goes on with the profile it has.
+    pub fn released(&self, router: &mut Router<'_>, d: &Detail, why: Why, parting: &Parting) -> Step {
+        let profile = d.task.assignee.clone().unwrap_or_default();
+        let sent = router.send(&d.task.id, &profile, false);
+        let action = if why.case == Rule::Probe { StepAction::Probe } else { StepAction::Release };
+        let why = why.fact("sent", sent);
+        self.step(d, action, &why, |trail| {
+            let mut changes = parting.changes(&d.task.id, trail);
+            changes.extend(hermes::set_free(d, &parting.without(), trail));
+            changes
+        })
+    }
+
+    /// A task that only a person can help.
+    pub fn person(&self, d: &Detail, word: &'static str, why: Why, parting: &Parting) -> Step {
+        let assignee = self.config.people.assignee.as_deref();
+        let note = format!("Needs a person ({word}): {}", ended(&why.because));
+        self.step(d, StepAction::HandOver, &why, |trail| {
+            let mut changes = parting.changes(&d.task.id, trail);
+            changes.extend(hermes::needs_person(d, word, assignee, trail));
+            changes.extend(hermes::commented(trail.by, &note));
+            changes
+        })
+    }
+
+    /// A card that has done its work. Its children are promoted with it.
+    pub fn closed(&self, card: &Detail, why: &Why) -> Step {
+        self.step(card, StepAction::CloseCard, why, |trail| {
+            let mut changes = hermes::completed(card, None, Some(&why.because), trail);
+            // What its attempt showed of a provider outlasts the card.
+            if why.facts.contains_key("run") {
+                changes.push(hermes::noted(EventKind::Signal, json!({"reason": why.because}), trail));
+            }
+            changes.extend(hermes::commented(trail.by, &format!("Closed: {}", ended(&why.because))));
+            changes
+        })
+    }
+
+    /// Since when a task is held without a break: one hold after the other is one wait.
+    fn hold_began(&self, d: &Detail) -> Time {
+        if d.task.status != Status::Scheduled {
+            return self.now;
+        }
+        let hold = our_hold(d).and_then(|(_, hold)| hold.get("since")?.as_i64());
+        hold.map_or(self.now, Time)
+    }
+}
+
+/// A hold's own record: who ends it, why, since when, and when.
+pub fn hold(word: &str, provider: &Id, since: Time, until: Time) -> Value {
+    json!({
+        "owner": ROUTE_BLOCKED, "cause": word, "key": format!("provider:{provider}"), "since": since.0, "next": until.0,
+        "until": until.0,
+    })
+}
+
+/// With one full stop at its end.
+fn ended(sentence: &str) -> String {
+    format!("{}.", sentence.trim_end().trim_end_matches('.'))
+}
+
+/// When a hold ends.
+pub fn until(event: &Event, hold: &Value) -> Time {
+    hold.get("until").and_then(Value::as_i64).map_or(event.at, Time)
+}
+
+/// Whether we may put a task into other hands or set it free: nobody works on it, and nobody else said that it stops.
+pub fn is_ours_to_move(d: &Detail) -> bool {
+    let t = &d.task;
+    if t.claim_lock.is_some() || t.current_run.is_some() {
+        return false;
+    }
+    match t.status {
+        Status::Ready => true,
+        Status::Scheduled => our_hold(d).is_some(),
+        Status::Todo => d.parents.iter().all(|p| p.status.frees_children() || card::is_card_title(&p.title)),
+        Status::Blocked => is_ours_to_unblock(d),
+        _ => false,
+    }
+}
+
+/// Whether an event stopped a task for good or set it free again.
+fn stops_or_frees(e: &Event) -> bool {
+    matches!(
+        e.kind,
+        EventKind::Blocked
+            | EventKind::GaveUp
+            | EventKind::Unblocked
+            | EventKind::Promoted
+            | EventKind::PromotedManual
+    )
+}
+
+/// The newest event that stopped a task for good or set it free again.
+pub fn newest_stop(d: &Detail) -> Option<&Event> {
+    d.events.iter().rev().find(|e| stops_or_frees(e))
+}
+
+/// Whether a block is no person's word: the breaker's own, the one a worker's hand wrote with its card, or what Hermes
+/// writes for a goal-mode worker.
+pub fn is_ours_to_unblock(d: &Detail) -> bool {
+    let Some(e) = newest_stop(d) else { return false };
+    match e.kind {
+        // A limit set by hand means: run it so often and no more.
+        EventKind::GaveUp => {
+            let by_task = e.payload.get("limit_source").and_then(Value::as_str) == Some("task");
+            !by_task && d.task.max_retries.is_none() && !hermes::is_sticky(&d.events)
+        }
+        // Nobody's hand blocks what is blocked already: what says so over a person's word is forged.
+        EventKind::Blocked if is_second_block(d, e) => false,
+        EventKind::Blocked => {
+            let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
+            let by_hand = e.by() == Some(crate::authorship::HAND)
+                && e.trail().is_some_and(|t| t.get("card").is_some_and(|c| !c.is_null()));
+            by_hand || (e.by().is_none() && reason.starts_with(GOAL))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a task was blocked already, by an event before this one.
+fn is_second_block(d: &Detail, block: &Event) -> bool {
+    let at = d.events.iter().rposition(|e| e == block).unwrap_or(0);
+    let before = d.events[..at].iter().rev().find(|e| stops_or_frees(e) || e.kind == EventKind::Claimed);
+    before.is_some_and(|e| e.kind == EventKind::Blocked)
+}
+
+/// The question about a task that stopped at a provider.
+pub fn ask<'a>(router: &Router<'_>, d: &'a Detail, blocker: Blocker, limiting: Option<Id>) -> Ask<'a> {
+    let from = d.task.assignee.as_deref().unwrap_or_default();
+    let told =
+        d.events.iter().rev().find_map(|e| crate::routing::facts::of_event(&d.task.id, e)).map(|s| s.id);
+    let own = router.profile(from).id();
+    let limiting = limiting.into_iter().chain(told).chain([own]).filter(Id::is_known).collect();
+    Ask { detail: d, from, blocker, limiting }
+}

@@ -1,0 +1,451 @@
+//! The runtime around a Hermes board: its dispatcher, and the few settings that change what a death means.
+
+pub mod gateway;
+
+use std::path::{Path, PathBuf};
+
+use saphyr::{LoadableYamlNode, Yaml};
+use serde::{Deserialize, Serialize};
+
+use base::cause::Cause;
+use base::names::is_profile;
+use base::time::Time;
+use board::{BoardId, discover, hermes};
+use host::{Holders, Host};
+use logs::cache::Cache;
+use logs::file::{self, Of};
+use logs::operator_patterns::Patterns;
+use logs::provider;
+use logs::{Evidence, LogEnd, Reading, hermes as hermes_log};
+
+/// Seconds between two ticks of a gateway's dispatcher unless configured.
+const INTERVAL: i64 = 60;
+
+/// Which log to read.
+#[derive(Debug, Clone, Copy)]
+pub struct LogAsk<'a> {
+    /// The board.
+    pub board: &'a BoardId,
+    /// The task.
+    pub task: &'a str,
+    /// Who works on it.
+    pub profile: Option<&'a str>,
+    /// When the attempt asked about began: a log not written since has nothing of it.
+    pub since: Time,
+    /// The one reading of the clock.
+    pub now: Time,
+    /// The file the claim names, for agents that are no Hermes workers; `None` is the board's own worker log.
+    pub file: Option<&'a str>,
+}
+
+/// Who can be asked what a worker's log says; the real one reads files.
+pub trait LogReader {
+    /// What the newest attempt's log says. What was read is remembered in `cache`.
+    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading;
+}
+
+/// Who dispatches on a board, as far as anybody can see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dispatcher {
+    /// It holds its lock right now.
+    Alive(i64),
+    /// No process is known, but it did something lately.
+    Ticked,
+    /// Nothing of one can be seen.
+    Absent,
+    /// Cannot be told; treated as alive.
+    Unknown(String),
+}
+
+/// The runtime around a board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Runtime {
+    /// Its dispatcher's process.
+    pub dispatcher: Dispatcher,
+    /// A long-lived dispatcher works here, rather than one-shot command lines.
+    pub is_daemon: bool,
+    /// Failures at which its breaker blocks.
+    pub failure_limit: i64,
+    /// Seconds between two dispatcher ticks.
+    pub interval: i64,
+    /// Profiles that exist; empty where the board knows none.
+    pub profiles: Vec<String>,
+    /// The profile Hermes' own configuration names as its orchestrator.
+    #[serde(default)]
+    pub orchestrator: Option<String>,
+}
+
+/// Looks at the runtime of a board. `own` boards have none.
+pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
+    let mut runtime = Runtime {
+        dispatcher: Dispatcher::Absent,
+        is_daemon: false,
+        failure_limit: hermes::FAILURE_LIMIT,
+        interval: INTERVAL,
+        profiles: Vec::new(),
+        orchestrator: None,
+    };
+    let Some(root) = id.root.as_deref().filter(|_| !own) else { return runtime };
+    // A gateway holds this lock for its whole life (Hermes >= 0.17). It is only looked at: taking it, even shared,
+    // would keep a starting gateway from ever dispatching.
+    let lock = gateway::lock(id).unwrap_or_default();
+    runtime.is_daemon = lock.exists();
+    runtime.dispatcher = match host.flock_holders(&lock) {
+        Holders::Pids(pids) => pids.first().map_or(Dispatcher::Absent, |p| Dispatcher::Alive(*p)),
+        Holders::Nobody => Dispatcher::Absent,
+        Holders::Unknown(why) => Dispatcher::Unknown(why),
+    };
+    let kanban = settings(&root.join("config.yaml"));
+    runtime.failure_limit = kanban.failure_limit.filter(|n| *n >= 1).unwrap_or(hermes::FAILURE_LIMIT);
+    runtime.interval = kanban.interval.map_or(INTERVAL, |s| s.clamp(1.0, 86_400.0) as i64);
+    runtime.profiles = profiles(root);
+    runtime.orchestrator = kanban.orchestrator;
+    runtime
+}
+
+/// Whether Hermes rewrites by itself what is in triage, as it does unless told otherwise.
+pub fn auto_decomposes(root: &Path) -> bool {
+    settings(&root.join("config.yaml")).auto_decompose.unwrap_or(true)
+}
+
+/// Hermes' own settings that change what a death means.
+#[derive(Debug, Default)]
+struct Kanban {
+    auto_decompose: Option<bool>,
+    failure_limit: Option<i64>,
+    interval: Option<f64>,
+    orchestrator: Option<String>,
+}
+
+/// Reads Hermes' configuration; its defaults count where there is none or none we can read.
+fn settings(path: &Path) -> Kanban {
+    let text = provider::yaml_text(path);
+    let documents = Yaml::load_from_str(&text).unwrap_or_default();
+    let kanban = documents.first().and_then(|d| d.as_mapping_get("kanban"));
+    let number = |key: &str| {
+        let value = kanban.and_then(|k| k.as_mapping_get(key))?;
+        value.as_floating_point().or_else(|| value.as_integer().map(|n| n as f64))
+    };
+    Kanban {
+        auto_decompose: kanban.and_then(|k| k.as_mapping_get("auto_decompose")?.as_bool()),
+        failure_limit: number("failure_limit").map(|n| n as i64),
+        interval: number("dispatch_interval_seconds"),
+        orchestrator: kanban
+            .and_then(|k| k.as_mapping_get("orchestrator_profile"))
+            .and_then(|v| v.as_str())
+            .map(|name| name.trim().to_lowercase())
+            .filter(|name| !name.is_empty()),
+    }
+}
+
+fn profiles(root: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(root.join("profiles"));
+    let mut names: Vec<String> = entries
+        .map(|all| {
+            all.flatten()
+                .filter(|e| e.path().is_dir())
+                .filter_map(|e| e.file_name().into_string().ok())
+                .filter(|name| is_profile(name))
+                .collect()
+        })
+        .unwrap_or_default();
+    names.sort();
+    // A Hermes of one profile: the root itself. Without that there is no Hermes here at all.
+    if names.is_empty() && root.join("config.yaml").is_file() {
+        names.push("default".into());
+    }
+    names
+}
+
+/// Worker logs as files, read with the operator's patterns.
+#[derive(Debug, Clone, Copy)]
+pub struct LogFiles<'a>(pub &'a Patterns);
+
+impl LogReader for LogFiles<'_> {
+    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading {
+        let rules = self.0.of_profile(ask.profile);
+        let unreadable = |why: &str| Reading::of(LogEnd::Unreadable(why.to_owned()), None);
+        let ask_for = |path, of| file::Ask { path, of, since: ask.since, now: ask.now };
+        if let Some(named) = ask.file.map(Path::new) {
+            if !named.is_absolute() {
+                return unreadable("the log its claim names is no absolute path");
+            }
+            if discover::is_board_file(ask.board, named) {
+                return unreadable("the log its claim names is the board itself");
+            }
+            return file::read_taught(&ask_for(named, Of::Named), rules, cache);
+        }
+        let Some(folder) = discover::logs_dir(ask.board) else { return Reading::of(LogEnd::Absent, None) };
+        let worker_log = discover::log_file(&folder, ask.task);
+        let own = file::read_taught(&ask_for(&worker_log, Of::Task(ask.task)), rules, cache);
+        if !is_asked_about(&own.end) {
+            return own;
+        }
+        let Some(log) = profile_log(ask) else { return own };
+        let profile = file::read_taught(&ask_for(&log, Of::ProfileOf(ask.task)), rules, cache);
+        joined(own, of_this_attempt(profile, ask))
+    }
+}
+
+/// Whether the log of the profile is asked about an end that the worker's own log shows. That log is never translated, names the
+/// endpoint, and nothing that a model wrote stands in it. What Hermes tries again stands there at once: 0.19 keeps it back from the
+/// worker's log until it gives up.
+fn is_asked_about(own: &LogEnd) -> bool {
+    match own {
+        LogEnd::Ended(e) => e.endpoint_host.is_none() && may_be_told(e),
+        LogEnd::NoEvidence | LogEnd::Absent => true,
+        LogEnd::Unreadable(_) => false,
+    }
+}
+
+/// Whether an end is one that the log of the profile would tell of: a refusal of the provider. Of a budget, a missing call and what
+/// comes before a session, only the worker's own log tells.
+fn may_be_told(e: &Evidence) -> bool {
+    e.cause.lies_with_provider()
+        || matches!(e.cause, Cause::ConnectionRefused | Cause::ModelMissing)
+        || is_code_alone(e)
+}
+
+/// What both logs come to. Where the profile's tells of this attempt at all, its word on the end counts; an exit code is still there
+/// where it has none. That log is written to by others too: when it last was says nothing about this worker.
+fn joined(own: Reading, profile: Reading) -> Reading {
+    let theirs = match &profile.end {
+        LogEnd::Ended(e) => Some(e.clone()),
+        _ => None,
+    };
+    if profile.heard.is_none() && theirs.is_none() && profile.signals.is_empty() {
+        return own;
+    }
+    let end = match (own.end.clone(), theirs) {
+        // It failed, and only the worker's own words say at what.
+        (LogEnd::Ended(mine), Some(e)) if e.cause == Cause::Unknown && !is_code_alone(&mine) => {
+            LogEnd::Ended(Evidence { endpoint_host: e.endpoint_host, ..mine })
+        }
+        (_, Some(e)) => LogEnd::Ended(e),
+        (LogEnd::Ended(mine), None) if profile.heard.is_some() && !is_code_alone(&mine) => LogEnd::NoEvidence,
+        (mine, None) => mine,
+    };
+    let Reading { modified, earlier, last_words, is_left, .. } = own;
+    Reading { end, modified, earlier, last_words, is_left, ..profile }
+}
+
+/// Whether nothing but its exit code tells how an attempt ended. That says whether another attempt may help, and not what refused
+/// this one, nor until when.
+fn is_code_alone(e: &Evidence) -> bool {
+    e.words.starts_with(hermes_log::EXIT)
+}
+
+/// The log of the profile that worked on a task.
+fn profile_log(ask: &LogAsk<'_>) -> Option<PathBuf> {
+    let (root, name) = (ask.board.root.as_deref()?, ask.profile?);
+    Some(provider::home(root, name)?.join("logs/agent.log"))
+}
+
+/// What a profile's log says, as far as it says it of the attempt asked about: it holds those before it too. One that cannot be read
+/// is no reason to doubt the worker's own.
+fn of_this_attempt(mut reading: Reading, ask: &LogAsk<'_>) -> Reading {
+    let within = |at: Time| at >= ask.since.plus(-2) && at <= ask.now.plus(120);
+    reading.heard = reading.heard.filter(|at| within(*at));
+    reading.signals.retain(|s| s.evidence.at.is_some_and(within));
+    if !matches!(&reading.end, LogEnd::Ended(e) if e.at.is_some_and(within)) {
+        reading.end = LogEnd::NoEvidence;
+    }
+    reading
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_two_settings_and_survives_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.yaml");
+        let cases = [
+            ("kanban:\n  failure_limit: 3\n  dispatch_interval_seconds: 30\n", Some(3), Some(30.0)),
+            ("kanban: {dispatch_interval_seconds: 7.5}\nmodel: m1\n", None, Some(7.5)),
+            ("kanban: nothing\n", None, None),
+            (": : :\n\t[", None, None),
+            ("", None, None),
+        ];
+        for (text, limit, interval) in cases {
+            std::fs::write(&path, text).unwrap();
+            let kanban = settings(&path);
+            assert_eq!((kanban.failure_limit, kanban.interval), (limit, interval), "{text}");
+        }
+        assert_eq!(settings(&dir.path().join("none")).failure_limit, None);
+    }
+
+    #[test]
+    fn profiles_are_what_hermes_takes_for_profiles() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(profiles(dir.path()), [""; 0], "no Hermes is here");
+        std::fs::write(dir.path().join("config.yaml"), "").unwrap();
+        assert_eq!(profiles(dir.path()), ["default"]);
+        for name in ["luna", ".git", "__pycache__", "luna.bak", "a b", "Nova"] {
+            std::fs::create_dir_all(dir.path().join("profiles").join(name)).unwrap();
+        }
+        assert_eq!(profiles(dir.path()), ["luna"]);
+    }
+
+    #[test]
+    fn a_worker_killed_between_two_tries_is_told_by_its_profiles_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let (logs, home) = (dir.path().join("kanban/logs"), dir.path().join("profiles/luna/logs"));
+        std::fs::create_dir_all(&logs).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(logs.join("t_1.log"), "Query: work kanban task t_1\nInitializing agent...\n").unwrap();
+        let at = chrono::Local::now();
+        let line = |session: &str, level: &str, rest: &str| {
+            format!("{},678 {level} [{session}] {rest}\n", at.format("%Y-%m-%d %H:%M:%S"))
+        };
+        let begins = |session: &str, task: &str| {
+            let said = "conversation turn: session=x model=m1 provider=custom platform=cli history=0";
+            line(session, "INFO", &format!("agent.turn_context: {said} msg='work kanban task {task}'"))
+        };
+        let refused = |session: &str| {
+            let said = "API call failed (attempt 2/12) error_type=RateLimitError thread=t provider=custom \
+                        base_url=http://api.example/v1 model=m1 summary=HTTP 429: Rate limit reached";
+            line(session, "WARNING", &format!("agent.conversation_loop: {said}"))
+        };
+        let worked =
+            line("a", "INFO", "agent.conversation_loop: API call #2: model=m1 provider=custom in=10");
+        let board = BoardId {
+            path: dir.path().join("kanban.db"),
+            slug: Some("default".into()),
+            root: Some(dir.path().into()),
+        };
+        let now = Time(at.timestamp());
+        let read = |log: String, since: Time| {
+            std::fs::write(home.join("agent.log"), log).unwrap();
+            let ask = LogAsk { board: &board, task: "t_1", profile: Some("luna"), since, now, file: None };
+            let reading = LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory());
+            (matches!(reading.end, LogEnd::Ended(_)), reading.signals.len())
+        };
+        let (mine, other) = (begins("a", "t_1"), begins("b", "t_2"));
+        let many = |session: &str, n: usize| refused(session).repeat(n);
+        assert_eq!(read(format!("{mine}{}", many("a", 3)), now), (true, 3));
+        assert_eq!(read(format!("{mine}{}", many("a", 2)), now), (false, 2), "not repeated");
+        assert!(!read(format!("{mine}{}{worked}", many("a", 3)), now).0, "it went on");
+        assert_eq!(read(format!("{mine}{other}{}", many("b", 3)), now), (false, 0), "another task's");
+        assert_eq!(
+            read(format!("{mine}{}", many("a", 3)), now.plus(60)),
+            (false, 0),
+            "an attempt before this one"
+        );
+        assert_eq!(read(many("a", 3), now), (false, 0), "nobody says whose session it is");
+    }
+
+    #[test]
+    fn a_log_is_found_by_its_task_or_by_its_name_and_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let logs = dir.path().join("kanban/logs");
+        std::fs::create_dir_all(&logs).unwrap();
+        let text = "Query: work kanban task t_1\n❌ API failed after 2 retries — HTTP 503: busy\n";
+        std::fs::write(logs.join("t_1.log"), text).unwrap();
+        std::fs::write(dir.path().join("kanban/x.log"), text).unwrap();
+        std::fs::write(logs.join("a%2Fb.log"), "Error: 401 Unauthorized: invalid x-api-key\n").unwrap();
+        let named = logs.join("t_1.log");
+        let root = Some(dir.path().to_owned());
+        let board = BoardId { path: dir.path().join("kanban.db"), slug: Some("default".into()), root };
+        let alone = BoardId { path: dir.path().join("b.db"), slug: None, root: None };
+        for (board, task, file, end) in [
+            (&board, "t_1", None, "ended"),
+            (&board, "t_2", None, "absent"),
+            // Whatever a row says, the folder is not left; the id of another runtime has a log of its own there.
+            (&board, "../x", None, "absent"),
+            (&board, "", None, "absent"),
+            (&board, ".t_1", None, "absent"),
+            (&board, "a/b", None, "ended"),
+            (&alone, "t_1", None, "absent"),
+            (&alone, "t_9", named.to_str(), "ended"),
+            (&alone, "t_9", Some("t_1.log"), "the log its claim names is no absolute path"),
+        ] {
+            let ask = LogAsk { board, task, profile: None, since: Time(0), now: Time(4_000_000_000), file };
+            let reading = LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory());
+            let seen = match reading.end {
+                LogEnd::Ended(_) => "ended".to_owned(),
+                LogEnd::Absent => "absent".to_owned(),
+                LogEnd::Unreadable(why) => why,
+                LogEnd::NoEvidence => "nothing".to_owned(),
+            };
+            assert_eq!(seen, end, "{task} {file:?}");
+        }
+    }
+
+    /// What a recorded attempt of Hermes 0.22.2 ended on: cause, status, and the seconds until its limit ends.
+    type End = Option<(Cause, Option<u16>, Option<i64>)>;
+
+    /// Reads the logs of a recorded attempt: both, or one of them.
+    fn recorded(name: &str, worker: bool, profile: bool) -> Option<Evidence> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/hermes-0.22");
+        let (_, task) = name.split_once('.').unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (logs, home) = (dir.path().join("kanban/logs"), dir.path().join("profiles/luna/logs"));
+        std::fs::create_dir_all(&logs).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        if worker {
+            std::fs::copy(folder.join(format!("{name}.log")), logs.join(format!("{task}.log"))).unwrap();
+        }
+        if profile {
+            std::fs::copy(folder.join(format!("{name}.agent.log")), home.join("agent.log")).unwrap();
+        }
+        let root = Some(dir.path().to_owned());
+        let board = BoardId { path: dir.path().join("kanban.db"), slug: Some("default".into()), root };
+        let (since, now) = (Time(0), Time(4_000_000_000));
+        let ask = LogAsk { board: &board, task, profile: Some("luna"), since, now, file: None };
+        match LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory()).end {
+            LogEnd::Ended(e) => Some(e),
+            LogEnd::NoEvidence | LogEnd::Absent => None,
+            LogEnd::Unreadable(why) => panic!("{name}: {why}"),
+        }
+    }
+
+    #[test]
+    fn recorded_attempts_of_hermes_0_22_say_what_refused_them_in_any_language() {
+        let rows: [(&str, End); 17] = [
+            ("de-r429.t_c1c699aa", Some((Cause::RateLimit, Some(429), None))),
+            ("en-r429.t_1706f551", Some((Cause::RateLimit, Some(429), None))),
+            ("de-rstated.t_ae41be09", Some((Cause::RateLimit, Some(429), Some(20)))),
+            ("de-quota.t_69da84f3", Some((Cause::Quota, Some(429), None))),
+            ("en-quota.t_30be56cf", Some((Cause::Quota, Some(429), None))),
+            ("de-r402.t_2e0e2c41", Some((Cause::Quota, Some(402), None))),
+            ("de-r401.t_73e2b513", Some((Cause::Credential, Some(401), None))),
+            ("en-r401.t_637642b5", Some((Cause::Credential, Some(401), None))),
+            ("de-r403.t_c35bbcc2", Some((Cause::Credential, Some(403), None))),
+            ("de-r404.t_186c85e4", Some((Cause::ModelMissing, Some(404), None))),
+            ("de-loop.t_070c7850", Some((Cause::IterationBudget, None, None))),
+            ("en-loop.t_b9e23aca", Some((Cause::IterationBudget, None, None))),
+            ("de-chat.t_011fd9fa", Some((Cause::ProtocolViolation, None, None))),
+            ("en-chat.t_bf2369dc", Some((Cause::ProtocolViolation, None, None))),
+            ("de-reports.t_e12b5b72", Some((Cause::ProtocolViolation, None, None))),
+            // It quotes failures in its answers, in words that Hermes itself uses.
+            ("de-quoting.t_edb1a9ca", None),
+            ("de-ok.t_719713aa", None),
+        ];
+        for (name, want) in rows {
+            let alone = recorded(name, true, false);
+            assert_eq!(alone.as_ref().map(|e| (e.cause, e.http)), want.map(|w| (w.0, w.1)), "{name}");
+            let both = recorded(name, true, true);
+            let left = |e: &Evidence| e.resets.map(|at| at.since(e.at.unwrap()));
+            assert_eq!(both.as_ref().map(|e| (e.cause, e.http, left(e))), want, "{name}");
+            let refused = want.is_some_and(|w| w.1.is_some());
+            let host = refused.then_some("127.0.0.1:18471");
+            assert_eq!(both.as_ref().and_then(|e| e.endpoint_host.as_deref()), host, "{name}");
+            if refused {
+                let profile = recorded(name, false, true).map(|e| (e.cause, e.http));
+                assert_eq!(profile, want.map(|w| (w.0, w.1)), "{name}: the profile's log alone");
+            }
+        }
+    }
+
+    #[test]
+    fn a_recorded_worker_that_still_waits_for_its_provider_is_told_by_its_profiles_log() {
+        let name = "de-r503.t_b8f05792";
+        let e = recorded(name, true, true).unwrap();
+        let host = e.endpoint_host.as_deref();
+        assert_eq!((e.cause, host), (Cause::ConnectionRefused, Some("127.0.0.1:18471")), "{}", e.words);
+        assert_eq!(recorded(name, false, true).map(|e| e.cause), Some(Cause::ConnectionRefused));
+    }
+}

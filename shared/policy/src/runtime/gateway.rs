@@ -1,0 +1,62 @@
+//! A gateway as earlier passes saw it: it holds its lock as long as it lives, so a lock that is free now and was not says that
+//! it is gone. A dispatcher that cron starts holds no such lock, and nothing is known of it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use base::time::Time;
+use board::{BoardId, Event, EventKind, claimer_pid};
+use host::{Holders, Host};
+use logs::cache::Cache;
+
+/// A gateway that does not hold its lock any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone {
+    /// Its process, as an earlier pass saw it.
+    pub pid: i64,
+    /// When a pass first saw it. What was claimed before that was another gateway's, which is gone as well.
+    pub(crate) held: Time,
+    /// Since when passes see the lock free; `None` where no pass has yet.
+    pub since: Option<Time>,
+}
+
+/// The lock of a root's gateway.
+pub(crate) fn lock(id: &BoardId) -> Option<PathBuf> {
+    Some(id.root.as_deref()?.join("kanban").join(".dispatcher.lock"))
+}
+
+/// Remembers who holds the gateway's lock, and since when nobody does.
+pub fn note(id: &BoardId, host: &Host, cache: &mut Cache, now: Time) {
+    let Some(lock) = lock(id) else { return };
+    let prefix = format!("gateway:{}:", lock.display());
+    let held = |pid: &i64| format!("{prefix}held:{pid}");
+    match host.flock_holders(&lock) {
+        Holders::Pids(pids) => {
+            cache.forget(&prefix, &pids.iter().map(held).collect());
+            pids.iter().for_each(|pid| _ = cache.sight(&held(pid), now));
+        }
+        Holders::Nobody if !lock.exists() => _ = cache.forget(&prefix, &BTreeSet::new()),
+        Holders::Nobody => {
+            if gone(id, cache).is_some() {
+                cache.sight(&format!("{prefix}free"), now);
+            }
+        }
+        Holders::Unknown(_) => {}
+    }
+}
+
+/// The gateway that earlier passes saw, to be asked where its lock is free now.
+pub fn gone(id: &BoardId, cache: &Cache) -> Option<Gone> {
+    let prefix = format!("gateway:{}:", lock(id)?.display());
+    let (key, held) = cache.newest(&format!("{prefix}held:"))?;
+    let pid = key.rsplit(':').next()?.parse().ok()?;
+    Some(Gone { pid, held, since: cache.newest(&format!("{prefix}free")).map(|(_, since)| since) })
+}
+
+impl Gone {
+    /// Whether somebody else claimed this task: a dispatcher beside that gateway.
+    pub fn is_not_by(self, e: &Event) -> bool {
+        let lock = e.payload.get("lock").and_then(|l| l.as_str());
+        e.kind == EventKind::Claimed && e.at >= self.held && lock.and_then(claimer_pid) != Some(self.pid)
+    }
+}

@@ -1,0 +1,154 @@
+//! What a watcher may touch while it observes, and how each part of it is asked.
+
+use crate::runtime::{LogReader, Runtime};
+use base::time::Time;
+use board::Board;
+use config::Config;
+use coord::Mapping;
+use coord::evidence::Evidence;
+use host::{Ask, Freed, Host, HostFacts, Look, Orphan, Proof, Recheck, Target};
+use logs::cache::Cache;
+use logs::provider::Profile;
+use logs::usage::Usage;
+use logs::vitals::{Vitals, Worker};
+use worktree::Tree;
+use worktree::changes::Changes;
+use worktree::state::TreeState;
+
+/// Who can be asked about processes; the real one reads `/proc`.
+pub trait Witness {
+    /// What is known of this machine.
+    fn facts(&self) -> HostFacts;
+    /// Whether a claim's host is this machine, under its present or a former name.
+    fn is_here(&self, host: &str) -> bool;
+    /// Looks at the workers of some attempts.
+    fn look(&self, asks: &[Ask]) -> Vec<Look>;
+    /// Looks once more, just before the board is changed: whether these workers still are gone, and who works on these
+    /// tasks.
+    fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck;
+    /// Seconds since this machine was started, now; `None` where nobody can tell.
+    fn boot_clock(&self) -> Option<i64> {
+        None
+    }
+    /// Processes that work in a folder, as far as we may see them.
+    fn inside(&self, _folder: &std::path::Path) -> Vec<Orphan> {
+        Vec::new()
+    }
+    /// A living worker as it may be stopped; `None` where nothing proves who it is.
+    fn target(&self, _task: &str, _run: Option<i64>, _pid: i64) -> Option<Target> {
+        None
+    }
+    /// Stops a worker and what it started; gives the proof that they are gone.
+    ///
+    /// # Errors
+    /// Why it was not, in words.
+    fn stop(&self, _target: &Target) -> std::result::Result<Proof, String> {
+        Err("nobody is stopped here".into())
+    }
+}
+
+impl Witness for Host {
+    fn facts(&self) -> HostFacts {
+        Host::facts(self)
+    }
+    fn is_here(&self, host: &str) -> bool {
+        Host::is_here(self, host)
+    }
+    fn look(&self, asks: &[Ask]) -> Vec<Look> {
+        Host::look(self, asks)
+    }
+    fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
+        Host::recheck(self, proofs, freed)
+    }
+    fn boot_clock(&self) -> Option<i64> {
+        Some(Host::boot_clock(self))
+    }
+    fn inside(&self, folder: &std::path::Path) -> Vec<Orphan> {
+        Host::inside(self, folder)
+    }
+    fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
+        Host::target(self, task, run, pid)
+    }
+    fn stop(&self, target: &Target) -> std::result::Result<Proof, String> {
+        Host::stop(self, target)
+    }
+}
+
+/// Looks at a working tree.
+pub type TreeReader = dyn Fn(&std::path::Path, std::time::Duration) -> std::result::Result<Tree, String>;
+
+/// Says which files changed in a working tree since a moment, within a time limit.
+pub type ChangesReader =
+    dyn Fn(&std::path::Path, Time, std::time::Duration) -> std::result::Result<Changes, String>;
+
+/// Says what state a working tree is in, within a time limit.
+pub type StateReader<'a> =
+    dyn Fn(&std::path::Path, std::time::Duration) -> std::result::Result<TreeState, String> + 'a;
+
+/// Which attempt's use is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct UseAsk<'a> {
+    /// The board was made by `board init`.
+    pub own_board: bool,
+    /// The task.
+    pub task: &'a str,
+    /// Who works or worked.
+    pub profile: Option<&'a str>,
+    /// The file the claim of the attempt names.
+    pub file: Option<&'a str>,
+    /// The session of this machine that was spawned for the attempt.
+    pub session: Option<&'a str>,
+    /// Where it works.
+    pub workspace: Option<&'a str>,
+    /// When the attempt began.
+    pub from: Time,
+    /// When it ended; `None` while it runs.
+    pub to: Option<Time>,
+    /// When the next attempt began that may write to the same log.
+    pub next: Option<Time>,
+    /// The one reading of the clock.
+    pub now: Time,
+}
+
+/// Says what an attempt used. What was read is remembered in the cache.
+pub type UseReader<'a> = dyn Fn(&UseAsk<'_>, &mut Cache) -> Usage + 'a;
+
+/// Says how an attempt fares, of which this may be the worker; `None` where nothing tells of it. What was read is remembered
+/// in the cache.
+pub type VitalsReader<'a> = dyn Fn(&UseAsk<'_>, Option<Worker>, &mut Cache) -> Option<Vitals> + 'a;
+
+/// Says what is known of sessions that are mapped on this machine, in the order of the mappings. Only asks: nobody is prompted,
+/// stopped or listened to.
+pub type SessionReader<'a> = dyn Fn(&[Mapping]) -> Vec<Evidence> + 'a;
+
+/// Everything of the world that a watcher may touch while it observes.
+pub struct World<'a> {
+    /// The board.
+    pub board: &'a mut dyn Board,
+    /// Processes.
+    pub host: &'a dyn Witness,
+    /// Logs.
+    pub logs: &'a dyn LogReader,
+    /// What we remember between passes; never the ground of a bolder action.
+    pub cache: &'a mut Cache,
+    /// The board's runtime.
+    pub runtime: &'a dyn Fn() -> Runtime,
+    /// Where a profile's requests go; `None` where nobody knows that profile.
+    pub profile: &'a dyn Fn(&str) -> Option<Profile>,
+    /// What is true of a working tree, within a time limit; else why that is not known.
+    pub tree: &'a TreeReader,
+    /// Which files changed in a working tree; else why that is not known.
+    pub changes: &'a ChangesReader,
+    /// What state a working tree is in, to be compared with a later one; else why that is not known.
+    pub state: &'a StateReader<'a>,
+    /// What an attempt used.
+    pub usage: &'a UseReader<'a>,
+    /// How an attempt fares.
+    pub vitals: &'a VitalsReader<'a>,
+    /// What is known of sessions.
+    pub sessions: &'a SessionReader<'a>,
+    /// Wall clock minus boot clock, in seconds.
+    pub clock_offset: i64,
+    /// Configuration.
+    pub config: &'a Config,
+}

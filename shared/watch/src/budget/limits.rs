@@ -1,0 +1,102 @@
+//! What one task may use, and who said so: the task itself, else the configuration, else the defaults.
+
+use std::collections::BTreeMap;
+
+use base::money::Money;
+use card::scope::Scope;
+use config::Config;
+use config::span::seconds;
+
+/// A limit and its source: `task`, `default`, or the file or variable of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Limit<T> {
+    pub(super) value: T,
+    pub(super) source: String,
+}
+
+/// All limits of one task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Seconds of one attempt.
+    pub(super) time: Limit<i64>,
+    /// Turns of one attempt.
+    pub(super) iterations: Limit<u64>,
+    /// Money of all attempts.
+    pub(super) cost: Option<Limit<Money>>,
+    /// Files.
+    pub(super) files: Option<Limit<u64>>,
+    /// Resets.
+    pub(super) resets: Limit<u64>,
+    /// Attempts that used up their iterations.
+    pub(super) exhaustions: Limit<u64>,
+}
+
+impl Limits {
+    pub(super) fn of(scope: Option<&Scope>, config: &Config, origin: &BTreeMap<String, String>) -> Limits {
+        let b = &config.budget;
+        let said = |key: &str| {
+            let name = format!("budget.{key}");
+            origin.get(&name).cloned().unwrap_or_else(|| "default".to_owned())
+        };
+        let task = |value| Limit { value, source: "task".to_owned() };
+        let ours = |value: u64, key: &str| Limit { value, source: said(key) };
+        let cost = scope.and_then(Scope::cost);
+        let files = scope.and_then(|s| s.max_files).map(u64::from);
+        Limits {
+            time: match scope.and_then(|s| s.time_budget) {
+                Some(own) => Limit { value: seconds(own), source: "task".to_owned() },
+                None => Limit { value: seconds(b.time), source: said("time") },
+            },
+            iterations: match scope.and_then(|s| s.iterations) {
+                Some(own) => task(u64::from(own)),
+                None => ours(u64::from(b.iterations), "iterations"),
+            },
+            cost: match cost {
+                Some(value) => Some(Limit { value, source: "task".to_owned() }),
+                None => b.cost.map(|value| Limit { value, source: said("cost") }),
+            },
+            files: match files {
+                Some(own) => Some(task(own)),
+                None => (b.max_files > 0).then(|| ours(u64::from(b.max_files), "max_files")),
+            },
+            resets: ours(u64::from(b.resets), "resets"),
+            exhaustions: ours(u64::from(b.exhaustions), "exhaustions"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_task_comes_before_the_configuration_and_that_before_the_defaults() {
+        let mut config = Config::default();
+        let mut origin = BTreeMap::from([("budget.time".to_owned(), "default".to_owned())]);
+        let plain = Limits::of(None, &config, &origin);
+        assert_eq!((plain.time.value, plain.time.source.as_str()), (3_600, "default"));
+        assert_eq!((plain.iterations.value, plain.resets.value), (90, 2));
+        assert_eq!((plain.cost, plain.files), (None, None));
+
+        config.budget.time = Duration::from_secs(600);
+        config.budget.cost = Money::parse("$2");
+        origin.insert("budget.time".into(), "/etc/watchbill/config.toml".into());
+        let set = Limits::of(None, &config, &origin);
+        assert_eq!((set.time.value, set.time.source.as_str()), (600, "/etc/watchbill/config.toml"));
+        assert_eq!(set.cost.unwrap().value, Money(2_000_000_000));
+
+        let scope = Scope {
+            time_budget: Some(Duration::from_secs(60)),
+            iterations: Some(7),
+            max_files: Some(0),
+            cost_budget: Some("$0.50".into()),
+            ..Scope::default()
+        };
+        let own = Limits::of(Some(&scope), &config, &origin);
+        assert_eq!((own.time.value, own.time.source.as_str()), (60, "task"));
+        assert_eq!((own.iterations.value, own.files.unwrap().value), (7, 0));
+        assert_eq!(own.cost.unwrap().value, Money(500_000_000));
+    }
+}

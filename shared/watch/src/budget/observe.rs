@@ -1,0 +1,486 @@
+//! Two looks: at every open row and the newest attempts, then closely at what runs, ran lately or waits for a person.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::endings;
+use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
+use base::error::Result;
+use base::time::Time;
+use board::{Board, Detail, EventKind, Run, Status, Task};
+use config::span::seconds;
+use logs::usage::Usage;
+use policy::attempts::{ended, session};
+use policy::clock;
+use policy::routing::facts::{self, About, Routing};
+use policy::runtime::LogAsk;
+use policy::{Pass, UseAsk, World};
+use worktree::LATE;
+
+/// Most tasks looked at closely in one pass.
+const MAX_TASKS: usize = 1_000;
+/// Newest attempts of the board among which those that ended lately are looked for.
+const MAX_RUNS: u32 = 2_000;
+/// Newest events of the board that are looked at.
+const MAX_TURNS: u32 = 5_000;
+/// The longest look at a tree for a card.
+const CARD_TREE: Duration = Duration::from_secs(2);
+
+pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Result<Seen> {
+    let now = pass.now;
+    let since = now.plus(-seconds(world.config.budget.recent));
+    // Before the first row is read.
+    let stamp = world.board.stamp()?;
+    let rows = world.board.glance(&Status::OPEN)?;
+    let id = world.board.id().clone();
+    let mut seen = Seen {
+        now,
+        since,
+        runtime: None,
+        glanced: rows.len(),
+        own_board: world.board.is_own(),
+        name: id.name(),
+        slug: id.slug.clone(),
+        db: id.file(),
+        clock_fault: None,
+        counts: counts(&rows),
+        work: Vec::new(),
+        cards: Vec::new(),
+        routing: Routing::default(),
+        turns: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let ended = ended_lately(world, since)?;
+    if rows.is_empty() && ended.is_empty() {
+        return Ok(seen);
+    }
+    let newest = world.board.events(now.plus(-3_600), 200)?.iter().map(|(_, e)| e.at).max();
+    seen.clock_fault = clock::fault(world, pass, newest);
+    seen.runtime = Some((world.runtime)());
+    let ids = chosen(&rows, &ended, now, &mut seen.unknown);
+    let details = world.board.look(&ids)?;
+    seen.work = works(world, details, since, now);
+    let until = Instant::now() + world.config.budget.trees_limit;
+    files(world, &mut seen, now, until);
+    let cards: Vec<String> = rows.iter().filter(|t| card::is_card(t)).map(|t| t.id.clone()).collect();
+    seen.cards = world.board.look(&cards)?;
+    if for_cards {
+        trees(world, &mut seen, until);
+    }
+    seen.turns = world.board.turns(since, MAX_TURNS)?;
+    let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
+    let about = About {
+        rows: &rows,
+        details: seen.work.iter().map(|w| &w.detail).collect(),
+        known: &known,
+        clock_given: pass.clock_given,
+    };
+    seen.routing = facts::observe(world, &about, now)?;
+    anew(world.board, &mut seen.work, stamp)?;
+    Ok(seen)
+}
+
+fn counts(rows: &[Task]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for t in rows.iter().filter(|t| !card::is_card(t)) {
+        *counts.entry(t.status.to_string()).or_default() += 1;
+    }
+    counts
+}
+
+/// Tasks whose attempts ended since then, newest first.
+fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
+    let mut ids: Vec<String> = Vec::new();
+    for (task, run) in world.board.recent_runs(MAX_RUNS)?.into_iter().rev() {
+        if run.ended_at.is_some_and(|at| at >= since) && !ids.contains(&task) {
+            ids.push(task);
+        }
+    }
+    Ok(ids)
+}
+
+/// The tasks that are looked at closely: what runs first, then what waits for somebody, then what ended.
+/// A pass over one task looks at all of them too: whose changes they are is told by who else works in its tree.
+fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>) -> Vec<String> {
+    let of = |status: Status| {
+        rows.iter().filter(move |t| t.status == status && !card::is_card(t)).map(|t| t.id.clone())
+    };
+    let mut ids: Vec<String> = of(Status::Running).chain(of(Status::Blocked)).collect();
+    let fresh: Vec<String> = ended.iter().filter(|id| !ids.contains(id)).cloned().collect();
+    ids.extend(fresh);
+    if ids.len() > MAX_TASKS {
+        unknown.push(format!("{} more tasks were not looked at in this pass", ids.len() - MAX_TASKS));
+        // Others each time.
+        ids = order(ids.len(), now).into_iter().take(MAX_TASKS).filter_map(|i| ids.get(i).cloned()).collect();
+    }
+    ids
+}
+
+fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) -> Vec<Work> {
+    let mut works = Vec::new();
+    let begun = begun(&details);
+    for detail in details.into_iter().filter(|d| !card::is_card(&d.task)) {
+        // What ended long ago is shown for the person it waits for, without its logs.
+        let newest = detail.newest_run().filter(|r| r.is_since(since)).cloned();
+        let usage = match &newest {
+            Some(run) => used(world, (&detail, run), &begun, now),
+            None => Usage::default(),
+        };
+        let mut earlier = Vec::new();
+        if newest.is_some() {
+            for run in detail.runs.clone().iter().skip(1).take(MAX_EARLIER_RUNS) {
+                earlier.push(Used { run: run.id, usage: used(world, (&detail, run), &begun, now) });
+            }
+        }
+        let refused = refused(world, &detail, now);
+        works.push(Work { detail, usage, earlier, files: FilesSeen::default(), tree: None, refused });
+    }
+    shared_logs(&mut works, now);
+    works
+}
+
+/// Attempts that a provider refused: what a watcher wrote down, and where that leaves a row of equal errors, what the log says.
+fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
+    let mut refused = ended::by_provider(d);
+    let most = usize::try_from(world.config.budget.same_errors).unwrap_or(usize::MAX);
+    let Some(newest) = d.newest_run().filter(|_| endings::streak(d, &refused).len() >= most.max(1)) else {
+        return refused;
+    };
+    let board = world.board.id().clone();
+    let profile = newest.profile.as_deref().or(d.task.assignee.as_deref());
+    let (task, file) = (d.task.id.as_str(), d.words_file());
+    let ask = LogAsk { board: &board, task, profile, since: newest.started_at, now, file };
+    let reading = world.logs.read(&ask, world.cache);
+    let told = ended::told(d, &reading).into_iter().filter(|(_, e)| e.cause.lies_with_provider());
+    refused.extend(told.map(|(run, _)| run.id));
+    refused
+}
+
+/// The log an attempt writes to, as its claim names it; `None` is the task's own.
+fn log_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a str> {
+    let claim = d.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run.id));
+    claim.and_then(|e| e.trail()).and_then(|t| t.get("log")?.as_str())
+}
+
+/// When attempts began, by task and by the log their claims name: one session may go on in the next attempt, or in the next task.
+fn begun(details: &[Detail]) -> BTreeMap<String, Vec<Time>> {
+    let mut all: BTreeMap<String, Vec<Time>> = BTreeMap::new();
+    for d in details {
+        for run in &d.runs {
+            for key in [Some(d.task.id.as_str()), log_of(d, run)].into_iter().flatten() {
+                all.entry(key.to_owned()).or_default().push(run.started_at);
+            }
+        }
+    }
+    all
+}
+
+/// Two tasks whose attempts ran at the same time and are told of by one session: whose turns they are, nobody knows.
+pub(super) fn shared_logs(works: &mut [Work], now: Time) {
+    type Told = (String, Option<String>, Option<(Time, Time)>);
+    let all: Vec<Told> = works
+        .iter()
+        .map(|w| {
+            let span = w.detail.newest_run().map(|r| (r.started_at, r.ended_at.unwrap_or(now)));
+            (w.detail.task.id.clone(), w.usage.source.clone(), span)
+        })
+        .collect();
+    for (i, w) in works.iter_mut().enumerate() {
+        let (_, Some(source), Some((from, to))) = &all[i] else { continue };
+        let other = all.iter().enumerate().find(|(j, (_, theirs, span))| {
+            *j != i
+                && theirs.as_ref() == Some(source)
+                && span.is_some_and(|(begin, end)| begin < *to && *from < end)
+        });
+        if let Some((_, (id, ..))) = other {
+            w.usage = Usage::unknown(format!("{id} is told of by the same log at the same time"));
+        }
+    }
+}
+
+fn used(
+    world: &mut World<'_>,
+    (detail, run): (&Detail, &Run),
+    begun: &BTreeMap<String, Vec<Time>>,
+    now: Time,
+) -> Usage {
+    let file = log_of(detail, run);
+    let others = [Some(detail.task.id.as_str()), file].into_iter().flatten().filter_map(|key| begun.get(key));
+    let next = others.flatten().filter(|at| **at > run.started_at).min().copied();
+    let ask = UseAsk {
+        own_board: world.board.is_own(),
+        task: &detail.task.id,
+        profile: run.profile.as_deref().or(detail.task.assignee.as_deref()),
+        file,
+        session: session::here(world, detail, run.id),
+        workspace: detail.place.path.as_deref(),
+        from: run.started_at,
+        to: run.ended_at,
+        next,
+        now,
+    };
+    (world.usage)(&ask, world.cache)
+}
+
+/// Looks at the working trees, for as long as the time of this pass lasts. Another one comes first each time, so that a slow
+/// one never keeps the same others from being seen.
+fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
+    let keys = &world.config.budget;
+    let since = seen.since;
+    let slow = |w: &Work| w.detail.place.path.as_deref().map(|path| format!("slow-tree:{path}"));
+    let mut order = order(seen.work.len(), now);
+    // What took too long the last time comes last.
+    order.sort_by_key(|i| slow(&seen.work[*i]).is_some_and(|key| world.cache.was_sighted(&key)));
+    for i in order {
+        let d = &seen.work[i].detail;
+        let recent = d.newest_run().is_some_and(|r| r.is_since(since));
+        let Some(path) = d.place.path.as_deref().filter(|_| recent) else {
+            let why = if recent { "the board names no folder" } else { "it ended too long ago" };
+            seen.work[i].files = FilesSeen::unknown(why);
+            continue;
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        seen.work[i].files = if left.is_zero() {
+            FilesSeen::unknown("other trees took all the time of this pass")
+        } else {
+            match (world.changes)(Path::new(path), began(d), keys.tree_limit.min(left)) {
+                Ok(changes) => FilesSeen { changes: Some(changes), why_not: None },
+                Err(why) => FilesSeen::unknown(why),
+            }
+        };
+        let is_slow = seen.work[i].files.why_not.as_deref() == Some(LATE);
+        match slow(&seen.work[i]) {
+            Some(key) if is_slow => {
+                world.cache.sight(&key, now);
+            }
+            Some(key) => _ = world.cache.forget(&key, &BTreeSet::new()),
+            None => {}
+        }
+    }
+    shared_folders(&mut seen.work, now);
+}
+
+/// The order of the looks in the pass of this moment. Timers run at even intervals, so that a step of so many minutes could come
+/// to the same place for ever; a hash of the moment does not.
+fn order(n: usize, now: Time) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..n).collect();
+    let hash = base::hash::fnv(now.0.to_le_bytes());
+    let by = usize::try_from(hash >> 33).unwrap_or(0).checked_rem(n).unwrap_or(0);
+    all.rotate_left(by);
+    all
+}
+
+/// Whose changes they are cannot be told where another task was worked on in the same tree since this one began.
+fn shared_folders(work: &mut [Work], now: Time) {
+    let folder = |w: &Work| {
+        let seen = w.files.changes.as_ref().map(|c| c.root.clone());
+        seen.or_else(|| w.detail.place.path.clone())
+    };
+    let ended = |w: &Work| w.detail.newest_run().map(|r| r.ended_at.unwrap_or(now));
+    let all: Vec<(String, Option<String>, Option<Time>)> =
+        work.iter().map(|w| (w.detail.task.id.clone(), folder(w), ended(w))).collect();
+    for (i, w) in work.iter_mut().enumerate() {
+        let Some(root) = w.files.changes.as_ref().map(|c| c.root.clone()) else { continue };
+        let from = began(&w.detail);
+        let within =
+            |path: &str| path == root || path.strip_prefix(&root).is_some_and(|p| p.starts_with('/'));
+        let other = all.iter().enumerate().find(|(j, (_, theirs, end))| {
+            *j != i && theirs.as_deref().is_some_and(within) && end.is_some_and(|end| from < end)
+        });
+        if let Some((_, (id, ..))) = other {
+            let why =
+                format!("{id} was worked on in the same tree since: whose changes they are cannot be told");
+            w.files = FilesSeen::unknown(why);
+        }
+    }
+}
+
+/// When the first attempt at a task began.
+fn began(d: &Detail) -> Time {
+    let first = d.runs.iter().map(|r| r.started_at).min().unwrap_or(d.task.created_at);
+    d.task.started_at.unwrap_or(first).min(first)
+}
+
+fn trees(world: &World<'_>, seen: &mut Seen, until: Instant) {
+    let running = |w: &&mut Work| w.detail.task.status == Status::Running && w.files.changes.is_some();
+    for w in seen.work.iter_mut().filter(running) {
+        let left = until.saturating_duration_since(Instant::now()).min(CARD_TREE);
+        let path = w.detail.place.path.clone().filter(|_| !left.is_zero());
+        w.tree = path.and_then(|path| (world.tree)(Path::new(&path), left).ok());
+    }
+}
+
+/// Logs and trees take their time, and a worker's sign of life in between would make every step a thing of the past: the rows
+/// are read once more, and a task that went on to another attempt meanwhile is left out. Where nobody wrote since, nothing is.
+fn anew(board: &mut dyn Board, work: &mut Vec<Work>, stamp: Option<i64>) -> Result<()> {
+    if stamp.is_some() && board.stamp()? == stamp {
+        return Ok(());
+    }
+    let ids: Vec<String> = work.iter().map(|w| w.detail.task.id.clone()).collect();
+    let fresh = board.look(&ids)?;
+    keep_same_attempt(work, fresh);
+    Ok(())
+}
+
+fn keep_same_attempt(work: &mut Vec<Work>, fresh: Vec<Detail>) {
+    let mut fresh: BTreeMap<String, Detail> = fresh.into_iter().map(|d| (d.task.id.clone(), d)).collect();
+    let run = |d: &Detail| d.newest_run().map(|r| (r.id, r.ended_at));
+    work.retain_mut(|w| match fresh.remove(&w.detail.task.id) {
+        Some(d) if run(&d) == run(&w.detail) => {
+            w.detail = d;
+            true
+        }
+        _ => false,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pass_looks_at_more_tasks_than_it_may() {
+        let row = |n: usize| {
+            let id = format!("t_{n:08x}");
+            board::testing::detail(&id, if n == 0 { Status::Blocked } else { Status::Running }).task
+        };
+        let of = |running: usize, ended: &[&str]| {
+            let rows: Vec<Task> = (0..running).map(row).collect();
+            let ended: Vec<String> = ended.iter().map(|id| (*id).to_owned()).collect();
+            let mut unknown = Vec::new();
+            let ids = chosen(&rows, &ended, board::testing::NOW, &mut unknown);
+            (ids, unknown)
+        };
+        let (ids, unknown) = of(3, &["t_0000cafe", "t_00000001"]);
+        assert_eq!(ids, ["t_00000001", "t_00000002", "t_00000000", "t_0000cafe"], "what runs is the first");
+        assert!(unknown.is_empty());
+        let (ids, unknown) = of(MAX_TASKS, &[]);
+        assert_eq!((ids.len(), unknown.len()), (MAX_TASKS, 0));
+        for more in [1, 2] {
+            let (ids, unknown) = of(MAX_TASKS + more, &[]);
+            let distinct: BTreeSet<&String> = ids.iter().collect();
+            assert_eq!((ids.len(), distinct.len()), (MAX_TASKS, MAX_TASKS));
+            assert_eq!(unknown, [format!("{more} more tasks were not looked at in this pass")]);
+        }
+    }
+
+    #[test]
+    fn cards_are_no_work_to_be_counted() {
+        let row = |title: &str, status: Status| {
+            let mut t = board::testing::detail("t_0000000a", status).task;
+            t.title = title.into();
+            t
+        };
+        let rows = [
+            row("[BLOCKED] t_0000000b rate_limited", Status::Ready),
+            row("Sort", Status::Ready),
+            row("Count", Status::Ready),
+            row("Paint", Status::Running),
+        ];
+        let want = BTreeMap::from([("ready".to_owned(), 2), ("running".to_owned(), 1)]);
+        assert_eq!(counts(&rows), want);
+    }
+
+    #[test]
+    fn only_what_is_still_in_the_same_attempt_is_told_of() {
+        use board::testing::{ago, detail, run};
+        let of = |id: &str, run_id: i64, ended: bool| {
+            let mut d = detail(id, Status::Running);
+            d.runs = vec![board::Run { ended_at: ended.then(|| ago(9)), ..run(run_id, "luna", None) }];
+            d
+        };
+        let seen = |detail: Detail| Work {
+            refused: BTreeSet::new(),
+            detail,
+            usage: Usage::default(),
+            earlier: Vec::new(),
+            files: FilesSeen::default(),
+            tree: None,
+        };
+        let ids = ["t_0000000a", "t_0000000b", "t_0000000c", "t_0000000d"];
+        let mut work: Vec<Work> = ids.iter().map(|id| seen(of(id, 1, false))).collect();
+        let mut beat = of(ids[0], 1, false);
+        beat.task.last_heartbeat_at = Some(ago(1));
+        keep_same_attempt(&mut work, vec![beat.clone(), of(ids[1], 2, false), of(ids[2], 1, true)]);
+        assert_eq!(work.iter().map(|w| &w.detail).collect::<Vec<_>>(), [&beat]);
+    }
+
+    /// Its stamp, and how often it was looked at.
+    struct Quiet(Option<i64>, u32, board::BoardId);
+
+    impl Board for Quiet {
+        fn id(&self) -> &board::BoardId {
+            &self.2
+        }
+        fn is_own(&self) -> bool {
+            false
+        }
+        fn shape(&self) -> &'static str {
+            "in a test"
+        }
+        fn with_key(&mut self, _: &str) -> Result<Option<String>> {
+            Ok(None)
+        }
+        fn glance(&mut self, _: &[Status]) -> Result<Vec<Task>> {
+            Ok(Vec::new())
+        }
+        fn look(&mut self, _: &[String]) -> Result<Vec<Detail>> {
+            self.1 += 1;
+            Ok(Vec::new())
+        }
+        fn comments(&mut self, _: &str) -> Result<Vec<board::Comment>> {
+            Ok(Vec::new())
+        }
+        fn beat_note(&mut self, _: &str) -> Result<Option<String>> {
+            Ok(None)
+        }
+        fn titled(&mut self, _: &[String]) -> Result<Vec<Task>> {
+            Ok(Vec::new())
+        }
+        fn recent_runs(&mut self, _: u32) -> Result<Vec<(String, Run)>> {
+            Ok(Vec::new())
+        }
+        fn events(&mut self, _: Time, _: u32) -> Result<Vec<(String, board::Event)>> {
+            Ok(Vec::new())
+        }
+        fn turns(&mut self, _: Time, _: u32) -> Result<Vec<(String, board::Event)>> {
+            Ok(Vec::new())
+        }
+        fn coordinated(&mut self, _: i64, _: u32) -> Result<Vec<board::Entry>> {
+            Ok(Vec::new())
+        }
+        fn stamp(&mut self) -> Result<Option<i64>> {
+            Ok(self.0)
+        }
+        fn writable(&mut self) -> Result<()> {
+            Ok(())
+        }
+        fn apply(&mut self, _: Time, _: &[board::Step], _: Duration) -> Result<Vec<board::Outcome>> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn stories_are_read_again_only_where_somebody_may_have_written() {
+        for (before, after, again) in
+            [(Some(3), Some(3), 0), (Some(3), Some(4), 1), (None, None, 1), (None, Some(3), 1)]
+        {
+            let id = board::BoardId { path: "quiet".into(), slug: None, root: None };
+            let mut board = Quiet(after, 0, id);
+            anew(&mut board, &mut Vec::new(), before).unwrap();
+            assert_eq!(board.1, again, "{before:?} {after:?}");
+        }
+    }
+
+    /// Passes a quarter of an hour apart begin at every place before long.
+    #[test]
+    fn another_one_comes_first() {
+        for n in [1, 2, 3, 5, 15, 60] {
+            let firsts: std::collections::BTreeSet<usize> =
+                (0..400).filter_map(|k| order(n, Time(1_800_000_000 + 900 * k)).first().copied()).collect();
+            assert_eq!(firsts.len(), n, "of {n}");
+        }
+        assert_eq!(order(0, Time(0)), [0_usize; 0]);
+    }
+}

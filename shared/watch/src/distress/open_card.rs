@@ -1,0 +1,106 @@
+//! What is done with a task whose card is open.
+
+use serde_json::{Map, json};
+
+use super::trouble::Verdict;
+use super::{Rules, history};
+use base::registry::SYNTHESIZE_DISTRESS;
+use base::time::backoff;
+use board::hermes::{self, Trail};
+use board::{Detail, Event, EventKind, Expect, Rule, Status, Step, StepAction};
+use config::span::seconds;
+use policy::authorship;
+use policy::cards::identity::{is_ours, since_card, speaks_for};
+use policy::cards::queue::about;
+use policy::cards::steps::{self, hold};
+
+impl Rules<'_> {
+    /// A task whose card is open is the orchestrator's. What was still missing while its worker ran is done here, and what
+    /// would be set free the moment the card closes, decided or not, is parked.
+    pub(super) fn attend(&self, d: &Detail, card: &str) -> Verdict {
+        let Some(card) = self.writer.cards.get(card).copied() else {
+            return Verdict::Leave(format!("its distress card {card} is open"));
+        };
+        if card.parents.iter().any(|p| p.id == d.task.id) {
+            return Verdict::Leave(format!(
+                "its card {} waits for it, the wrong way round; route-blocked swaps the two",
+                card.task.id
+            ));
+        }
+        let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        if !is_ours(card) && !speaks_for(card, d, known) {
+            return Verdict::Leave(format!("card {} was written by a worker of another task", card.task.id));
+        }
+        // Unblocked, reassigned or promoted since the card was made: that is the decision.
+        let decided = since_card(d, card).iter().any(authorship::is_fresh_start);
+        let loose = match d.task.status {
+            Status::Ready | Status::Todo => true,
+            Status::Blocked => history::is_loose(d, self.seen),
+            _ => false,
+        };
+        // Whoever took the card off the task wants it to go on without. What was tied to it again since is its own again.
+        let about = |e: &&Event| {
+            matches!(e.kind, EventKind::Linked | EventKind::Unlinked)
+                && e.payload.get("parent").and_then(serde_json::Value::as_str) == Some(&card.task.id)
+        };
+        let parted = d.events.iter().rev().find(about).is_some_and(|e| e.kind == EventKind::Unlinked);
+        if parted {
+            return Verdict::Leave(format!("its distress card {} was unlinked from it", card.task.id));
+        }
+        let park = loose && !decided && d.task.claim_lock.is_none();
+        // Parked without a link, nobody else would know that it waits for this card.
+        let link = d.task.status != Status::Running
+            && !d.parents.iter().any(|p| p.id == card.task.id)
+            && (park || steps::wants_link(card));
+        if link || park {
+            return self.hold_to(d, card, link, park);
+        }
+        if decided && card.task.status != Status::Running {
+            let id = &card.task.id;
+            return Verdict::Leave(format!(
+                "somebody decided about it since its card {id}; route-blocked closes that"
+            ));
+        }
+        Verdict::Leave(format!("its distress card {} is open", card.task.id))
+    }
+
+    /// Ties a task to its open card after the fact: the card becomes its parent, and it is parked.
+    fn hold_to(&self, d: &Detail, card: &Detail, link: bool, park: bool) -> Verdict {
+        let (now, policy) = (self.seen.now, &self.config.heal);
+        let until = now.plus(backoff(seconds(policy.hold), 0, seconds(policy.hold_max), &d.task.id));
+        let (id, word) = (&card.task.id, about(card).map_or_else(|| "card".to_owned(), |(word, _)| word));
+        let because = match (link, park) {
+            (true, false) => format!("its worker has ended; card {id} decides"),
+            (_, _) => {
+                format!("its card {id} is open; held until {until}, so that nobody sets it free undecided")
+            }
+        };
+        let mut more = Map::new();
+        more.insert("card".into(), json!(id));
+        if park {
+            more.insert("hold".into(), hold(&word, id, now, until));
+        }
+        let trail = Trail {
+            by: SYNTHESIZE_DISTRESS,
+            pass: &self.pass.id,
+            clock_given: self.pass.clock_given,
+            case: Rule::OpenCard,
+            cause: None,
+            because: &because,
+            more,
+        };
+        let tie = hermes::Tie { card: id, link, park: park.then_some(until), cause: &word };
+        Verdict::Act(Box::new(Step {
+            task: d.task.id.clone(),
+            action: if park { StepAction::Park } else { StepAction::Link },
+            case: Rule::OpenCard,
+            cause: None,
+            expect: Some(Expect::of(d)),
+            proof: None,
+            stop: None,
+            after: Vec::new(),
+            changes: hermes::tied(d, tie, &trail),
+            because,
+        }))
+    }
+}

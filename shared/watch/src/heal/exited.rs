@@ -1,0 +1,28 @@
+//! A worker that wrote its exit code into its log, and is there still: Hermes takes it for one that works.
+
+use serde_json::json;
+
+use super::seen::TaskSeen;
+use super::{Rules, Verdict};
+use base::time::words;
+use host::Look;
+use policy::needs_operator;
+
+/// Seconds that a worker may take to end after it said that it does; as long as it must be silent before its log is asked.
+pub(super) const LEAVING: i64 = 600;
+
+impl Rules<'_> {
+    /// Tells a person of a worker that said it ends and did not.
+    pub(super) fn still_there(&self, t: &TaskSeen, look: &Look) -> Option<Verdict> {
+        let waited = self.seen.now.since(t.left.filter(|at| self.is_sane(*at))?);
+        let pid = look.worker_pid.filter(|_| waited >= LEAVING)?;
+        let because = format!(
+            "its worker wrote its exit code {} ago and is there still (pid {pid}): nothing starts the next attempt before it ends",
+            words(waited)
+        );
+        let mend = format!(
+            "end process {pid} (`kill {pid}`); the dispatcher then books its end, and starts the next attempt"
+        );
+        Some(self.tell(t, needs_operator::EXITED, because, &mend, json!([])))
+    }
+}

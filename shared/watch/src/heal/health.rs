@@ -1,0 +1,218 @@
+//! Running rows whose worker lives: whether it is well, and what becomes of it where it is not.
+//!
+//! Gone beats alerts, and unknown beats everything: neither comes here. Of several alerts the worst that is not ignored wins.
+//!
+//! **A task that needs a person while its worker lives** keeps its claim and its run: the worker may be right and the check
+//! wrong, and then its `complete` must succeed. One event with a comment tells the person, once an episode; the task is
+//! listed as one that needs a person until the alert is over, which is noted as well, or until something happens to it.
+//!
+//! **A resume of a living worker** needs it gone first. Only where `heal.allow_stop` is on, and its environment proves who it
+//! is, the step carries it as what is to be stopped; the rest of the step is that of a dead worker, counted as one. In every
+//! other case a resume is an escalation that says why.
+
+use board::{EventKind, StepAction};
+use serde_json::{Value, json};
+
+use super::resume::{self, Warnings};
+use super::seen::TaskSeen;
+use super::{Rules, Verb, Verdict};
+use base::cause::Cause;
+use base::quote;
+use base::registry::HEAL;
+use base::time::{Time, words};
+use board::hermes;
+use config::span::seconds;
+use host::{Look, Target};
+use logs::health::{self, Action, Alert, Check};
+use logs::vitals::{Turn, Vitals};
+use policy::needs_operator;
+
+/// Most bytes of what an alert found that stand in a reason.
+const MAX_SAID: usize = 200;
+
+impl Rules<'_> {
+    /// A running row whose worker lives.
+    pub(super) fn living(&self, t: &TaskSeen, look: &Look) -> Verdict {
+        let alive = format!("worker alive: {}", look.because);
+        if look.is_older {
+            return self.outlived(t, look);
+        }
+        if let Some(verdict) = self.still_there(t, look) {
+            return verdict;
+        }
+        let Some(vitals) = &t.vitals else { return Verdict::Leave(alive) };
+        if let Some(why) = &vitals.hidden {
+            return Verdict::Unknown(format!("{alive}; how it fares is not known: {why}"));
+        }
+        let alerts = self.alerts(vitals, self.seen.steady_since);
+        let acting = alerts.iter().find(|a| self.policy.action(a.check) != Action::Ignore);
+        let Some(alert) = acting else {
+            let ignored: Vec<_> = alerts.iter().map(|a| format!("{} ({})", a.check, said(a))).collect();
+            let told =
+                if ignored.is_empty() { String::new() } else { format!("; ignored: {}", ignored.join(", ")) };
+            if let Some(key) = needs_operator::told(&t.detail).and_then(needs_operator::key) {
+                return self.no_more(t, key, &format!("{alive}{told}"));
+            }
+            return Verdict::Leave(format!("{alive}{told}"));
+        };
+        if let Some(card) = t.detail.cards.first() {
+            let because = format!(
+                "{alive}; {}, but its distress card {card} is open; route-blocked owns it",
+                alert.check
+            );
+            return Verdict::Leave(because);
+        }
+        let found = format!("{}: {}", alert.check, said(alert));
+        if self.policy.action(alert.check) == Action::Escalate {
+            return self.to_person(t, look, alert.check, &found);
+        }
+        match &t.target {
+            Some(target) if self.policy.allow_stop && !resume::is_capped(t, self.policy) => {
+                match self.seen.known_since.filter(|known| !self.is_seen_since(vitals, alert, *known)) {
+                    None => self.resume(t, target, alert.check, &found),
+                    Some(known) => {
+                        let why = format!(
+                            "nothing is remembered from before {}, and the clock may have been set then",
+                            known.local_minute()
+                        );
+                        self.to_person(t, look, alert.check, &format!("{found}; {why}"))
+                    }
+                }
+            }
+            Some(_) if self.policy.allow_stop => {
+                let found = format!("{found}; too many attempts died since the last success (resume-cap)");
+                self.to_person(t, look, alert.check, &found)
+            }
+            Some(_) => {
+                let found =
+                    format!("{found}; a resume would have to stop its worker, and heal.allow_stop is off");
+                self.to_person(t, look, alert.check, &found)
+            }
+            None => {
+                let why = "a resume would have to stop its worker, which nothing proves to be this process";
+                self.to_person(t, look, alert.check, &format!("{found}; {why}"))
+            }
+        }
+    }
+
+    /// What is not well, as if the last sign of life had come no earlier than at that time, when the clock was last set: how long ago
+    /// that sign was, nobody knows.
+    fn alerts(&self, vitals: &Vitals, steady: Option<Time>) -> Vec<Alert> {
+        let mut vitals = vitals.clone();
+        if let Some(steady) = steady {
+            vitals.active = vitals.active.map(|at| at.max(steady));
+            if let Turn::Tool { since } = &mut vitals.turn {
+                *since = (*since).max(steady);
+            }
+        }
+        health::alerts(&vitals, self.detect, self.seen.now)
+    }
+
+    /// Whether this would be found by what happened since then alone.
+    fn is_seen_since(&self, vitals: &Vitals, alert: &Alert, since: Time) -> bool {
+        let since = self.seen.steady_since.max(Some(since));
+        self.alerts(vitals, since).iter().any(|a| a.check == alert.check)
+    }
+
+    /// Tells a person of a worker that lives and is not stopped. Claim and run stay as they are.
+    fn to_person(&self, t: &TaskSeen, look: &Look, check: Check, found: &str) -> Verdict {
+        let pid = look.worker_pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+        let because = format!("{found}; its worker{pid} is not stopped, a person must look");
+        let mend = match look.worker_pid {
+            Some(pid) => {
+                format!("look at what process {pid} does; once it has ended, heal requeues the task")
+            }
+            None => "look at what its worker does; once it has ended, heal requeues the task".to_owned(),
+        };
+        let transitions = json!([format!("RUNNING>NEEDS_HUMAN:{}", check.cause())]);
+        self.tell(t, &check.cause(), because, &mend, transitions)
+    }
+
+    /// A worker that outlived its attempt: nothing is set free under it. That is said once it lasts longer than what a dead
+    /// worker leaves behind.
+    pub(super) fn outlived(&self, t: &TaskSeen, look: &Look) -> Verdict {
+        let alive = format!("worker alive: {}", look.because);
+        let began = t.detail.newest_run().map(|r| r.ended_at.unwrap_or(r.started_at));
+        let since = began.map_or(0, |at| self.seen.now.since(at));
+        if since < seconds(self.policy.orphan_wait) {
+            return Verdict::Leave(alive);
+        }
+        let pid = look.worker_pid.map_or_else(String::new, |pid| format!("process {pid}"));
+        let because = format!(
+            "{pid} of an attempt that is over still works on it, {} after the board went on: nothing is set free under it, a \
+             person must look",
+            words(since)
+        );
+        let mend = format!("look at what {pid} does; heal goes on with the task once it has ended");
+        self.tell(t, needs_operator::OLDER_WORKER, because, &mend, json!([]))
+    }
+
+    /// Says on the board what only a person can judge, once an episode.
+    pub(super) fn tell(
+        &self,
+        t: &TaskSeen,
+        key: &str,
+        because: String,
+        mend: &str,
+        transitions: Value,
+    ) -> Verdict {
+        let told = needs_operator::told(&t.detail).filter(|e| needs_operator::key(e) == Some(key));
+        if let Some(told) = told {
+            return Verdict::Leave(format!("{because}; a person was told at {}", told.at.local_minute()));
+        }
+        let note = format!("{because}. Nothing was changed. What a person can do: {mend}.");
+        let verb = Verb::new(StepAction::Tell, key.into(), because).fact("transitions", transitions);
+        let run = t.detail.task.current_run.or(t.detail.newest_run().map(|r| r.id));
+        self.step(t, verb, |trail| {
+            let mut changes =
+                vec![hermes::noted_in(run, EventKind::Detected, json!({"key": key, "mend": mend}), trail)];
+            changes.extend(hermes::commented(HEAL, &note));
+            changes
+        })
+    }
+
+    /// Notes that what a person was told of is over.
+    fn no_more(&self, t: &TaskSeen, key: &str, how: &str) -> Verdict {
+        let because = format!("{key} is over: {how}");
+        let verb = Verb::new(StepAction::Tell, key.into(), because);
+        let run = t.detail.task.current_run;
+        self.step(t, verb, |trail| {
+            vec![hermes::noted_in(run, EventKind::Detected, json!({"key": key, "over": true}), trail)]
+        })
+    }
+
+    /// Stops the worker and puts its task back into the queue.
+    fn resume(&self, t: &TaskSeen, target: &Target, check: Check, found: &str) -> Verdict {
+        let cause = check.cause();
+        let (failures, limit) = (
+            t.detail.task.failures.saturating_add(1),
+            hermes::breaker(&t.detail.task, self.failure_limit()).0,
+        );
+        let because =
+            format!("{found}; its worker (pid {}) is stopped (failure {failures} of {limit})", target.pid);
+        let mut verb = Verb::new(StepAction::Resume, cause.as_str().into(), because)
+            .cause(Some(Cause::WorkerGone))
+            .stop(target.clone())
+            .fact(
+                "transitions",
+                json!([format!("RUNNING>RESUMING:{cause}"), "RESUMING>PENDING:resume-ready"]),
+            );
+        if failures >= limit {
+            verb.action = StepAction::Block;
+            verb = verb.fact("transitions", json!([format!("RUNNING>RESUMING:{cause}")]));
+        }
+        let pid = t.detail.task.worker_pid;
+        self.step(t, verb, |trail| {
+            let mut changes = hermes::crashed(&t.detail, pid, self.failure_limit(), trail);
+            if failures < limit {
+                changes.extend(resume::told(t, &Warnings::default()));
+            }
+            changes
+        })
+    }
+}
+
+/// What was found, on one line. It may hold what an agent wrote.
+fn said(alert: &Alert) -> String {
+    quote::line(&alert.said, MAX_SAID)
+}

@@ -1,0 +1,315 @@
+//! `heal`: requeues what dead workers left behind, resets infrastructure crash loops, clears jams and leaked claims,
+//! and says so once when it was reset too often.
+//!
+//! It signals a process only where the configuration allows it and the process itself proves to be the worker, never lifts a block somebody else made, and never raises a cap. Work whose last attempt
+//! ended on a provider's or a configuration's error is not its business: it only frees the dead claim and parks it.
+
+mod exited;
+mod health;
+mod history;
+mod observe;
+mod resume;
+mod running;
+pub mod seen;
+mod stuck;
+#[cfg(test)]
+mod tests;
+mod unstarted;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use self::seen::{Seen, TaskSeen};
+use super::watcher::{Spec, Watcher};
+use base::cause::Cause;
+use base::error::Result;
+use base::registry::HEAL;
+use base::time::{Time, words};
+use board::hermes::{self, Trail};
+use board::{Change, Detail, Expect, Rule, Status, Step, StepAction};
+use card::is_card;
+use card::packet::Packet;
+use config::span::seconds;
+use config::{Config, Detect, Heal as Policy};
+use host::{Proof, Target};
+use policy::attempts::ended;
+use policy::authorship;
+use policy::runtime::Dispatcher;
+use policy::{Decision, Left, OtherPolicy, Pass, World};
+
+/// The watcher.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Heal;
+
+impl Watcher for Heal {
+    type Seen = Seen;
+    const SPEC: Spec =
+        Spec::of_round("Requeue tasks of dead workers, reset crash loops, clear jams and leaked claims");
+    const ACTIONS: &'static [StepAction] = &[
+        StepAction::Block,
+        StepAction::Clear,
+        StepAction::Escalate,
+        StepAction::HandOver,
+        StepAction::Note,
+        StepAction::Park,
+        StepAction::Promote,
+        StepAction::Release,
+        StepAction::Requeue,
+        StepAction::Reset,
+        StepAction::Resume,
+        StepAction::Tell,
+    ];
+    const RULES: &'static [Rule] = &[
+        Rule::CrashLoop,
+        Rule::DeadWorker,
+        Rule::DispatcherRestart,
+        Rule::ExitedWorker,
+        Rule::GuardJam,
+        Rule::Health,
+        Rule::HoldOver,
+        Rule::HostRefuses,
+        Rule::InheritedHeartbeat,
+        Rule::LeakedClaim,
+        Rule::LogUnreadable,
+        Rule::NoDecision,
+        Rule::NoPid,
+        Rule::OlderWorker,
+        Rule::OrphanRow,
+        Rule::RecycledPid,
+        Rule::ResumeCap,
+        Rule::SessionOrphaned,
+        Rule::TreeDrift,
+        Rule::UnexplainedBlock,
+        Rule::Unpromoted,
+        Rule::WorkerGone,
+    ];
+
+    fn new(_origin: &BTreeMap<String, String>) -> Heal {
+        Heal
+    }
+
+    fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
+        observe::observe(world, pass)
+    }
+
+    fn decide(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+        decide(seen, pass, config)
+    }
+
+    fn silence(detail: &Detail, now: Time) -> String {
+        let t = &detail.task;
+        let said = match t.status {
+            Status::Running => {
+                let heard = t.last_heartbeat_at.max(t.started_at).unwrap_or(t.created_at);
+                return format!("heard from {} ago: too lately to look closer", words(now.since(heard)));
+            }
+            Status::Ready => "no claim was left on it, and no failure text keeps the dispatcher from it",
+            Status::Blocked => "blocked without a failure: whoever blocked it decides",
+            Status::Todo => "it waits its turn",
+            Status::Review => "a reviewer has it",
+            Status::Triage => "what is in triage is no dead worker's",
+            Status::Scheduled => "no watcher holds it",
+            Status::Done | Status::Archived | Status::Other(_) => "nothing is to be done",
+        };
+        said.to_owned()
+    }
+
+    fn under(seen: &mut Seen, other: &OtherPolicy<'_>) {
+        seen.now = other.at;
+        seen.quiet_until = other.policy.routing.quiet_until(other.at);
+    }
+
+    fn glanced(seen: &Seen) -> usize {
+        seen.glanced
+    }
+
+    fn seen_at(seen: &Seen) -> Time {
+        seen.now
+    }
+}
+
+/// What one candidate comes to.
+enum Verdict {
+    /// Change it.
+    Act(Box<Step>),
+    /// Leave it, for this reason.
+    Leave(String),
+    /// Leave it until then, for this reason.
+    Wait(String, Time),
+    /// Leave it, because something is not known.
+    Unknown(String),
+    /// The same, and tell somebody: what stops it is no passing doubt.
+    Blind(String),
+    /// Nothing is wrong with it.
+    Fine,
+}
+
+/// What every rule may look at.
+struct Rules<'a> {
+    seen: &'a Seen,
+    pass: &'a Pass,
+    policy: &'a Policy,
+    detect: &'a Detect,
+    person: Option<&'a str>,
+}
+
+/// What the next attempt at a task would be told now, with the task itself; `None`: there is no such task.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn handover(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<Option<(Detail, Packet)>> {
+    let config = world.config;
+    let Some(mut seen) = observe::one(world, pass, id)? else { return Ok(None) };
+    let Some(t) = seen.tasks.pop() else { return Ok(None) };
+    let rules = Rules { seen: &seen, pass, policy: &config.heal, detect: &config.detect, person: None };
+    let packet = resume::now(&t, &rules);
+    Ok(Some((t.detail, packet)))
+}
+
+/// Most workers stopped in one pass: each may take its time to end.
+const MAX_STOPS: usize = 4;
+
+/// Decides on everything that was seen. Pure: the same facts give the same steps.
+pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+    let person = config.people.assignee.as_deref();
+    let rules = Rules { seen, pass, policy: &config.heal, detect: &config.detect, person };
+    let mut stops = 0;
+    let mut decision = Decision::default();
+    if let Some(fault) = &seen.clock_fault {
+        return Decision::of_broken_clock(fault, !seen.tasks.is_empty());
+    }
+    let mut resets = stuck::Resets::plan(&rules);
+    let asked = |t: &&TaskSeen| pass.only.as_ref().is_none_or(|only| *only == t.detail.task.id);
+    for t in seen.tasks.iter().filter(asked) {
+        let left = |because: String| Left::new(&t.detail.task.id, because);
+        let left = match rules.one(t, &mut resets) {
+            Verdict::Act(step) if step.stop.is_some() && stops == MAX_STOPS => {
+                left("its worker is stopped in a later pass: so many at once take too long".to_owned())
+            }
+            Verdict::Act(step) => {
+                stops += usize::from(step.stop.is_some());
+                decision.steps.push(*step);
+                continue;
+            }
+            Verdict::Fine => continue,
+            Verdict::Leave(because) => left(because),
+            Verdict::Wait(because, until) => left(because).until(Some(until)),
+            Verdict::Unknown(because) => left(because).unknown(),
+            Verdict::Blind(because) => {
+                decision.findings.push(format!("{}: {because}", t.detail.task.id));
+                left(because).unknown()
+            }
+        };
+        decision.left.push(left);
+    }
+    decision
+}
+
+impl Rules<'_> {
+    fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
+        let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        if let Some(why) = authorship::hands_off(&t.detail, profiles) {
+            return self.let_go(t, profiles).unwrap_or(Verdict::Leave(why));
+        }
+        let row = &t.detail.task;
+        match row.status {
+            Status::Running => self.running(t),
+            Status::Ready | Status::Blocked | Status::Todo if row.claim_lock.is_some() => {
+                self.leaked_claim(t)
+            }
+            Status::Ready => self.ready(t),
+            Status::Blocked => self.gave_up(t, resets),
+            Status::Todo => self.unpromoted(t),
+            Status::Scheduled => self.held(t),
+            _ => Verdict::Fine,
+        }
+    }
+
+    /// Seconds to wait before acting on a death: a living dispatcher goes first.
+    fn grace(&self) -> i64 {
+        let Some(runtime) = &self.seen.runtime else { return seconds(self.policy.grace) };
+        match runtime.dispatcher {
+            Dispatcher::Absent => seconds(self.policy.lonely_grace),
+            _ => seconds(self.policy.grace).max(3 * runtime.interval),
+        }
+    }
+
+    /// Who gets a task that needs a person. A card stays its orchestrator's: given away, it would only be given back.
+    fn person_for(&self, t: &TaskSeen) -> Option<&str> {
+        let row = &t.detail.task;
+        self.person.filter(|_| !is_card(row))
+    }
+
+    fn failure_limit(&self) -> i64 {
+        self.seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit)
+    }
+
+    fn step(&self, t: &TaskSeen, mut verb: Verb, changes: impl FnOnce(&Trail<'_>) -> Vec<Change>) -> Verdict {
+        ended::explain(&t.detail, t.refused.iter().copied(), &mut verb.more);
+        let trail = Trail {
+            by: HEAL,
+            pass: &self.pass.id,
+            clock_given: self.pass.clock_given,
+            case: verb.case.clone(),
+            cause: verb.cause,
+            because: &verb.because,
+            more: verb.more,
+        };
+        let changes = changes(&trail);
+        Verdict::Act(Box::new(Step {
+            task: t.detail.task.id.clone(),
+            action: verb.action,
+            case: verb.case.clone(),
+            cause: verb.cause,
+            expect: Some(Expect::of(&t.detail)),
+            proof: verb.proof,
+            stop: verb.stop,
+            after: Vec::new(),
+            changes,
+            because: verb.because,
+        }))
+    }
+}
+
+/// The words of one step.
+struct Verb {
+    action: StepAction,
+    case: Rule,
+    cause: Option<Cause>,
+    because: String,
+    proof: Option<Proof>,
+    stop: Option<Target>,
+    more: Map<String, Value>,
+}
+
+impl Verb {
+    fn new(action: StepAction, case: Rule, because: String) -> Verb {
+        Verb { action, case, cause: None, because, proof: None, stop: None, more: Map::new() }
+    }
+
+    fn cause(mut self, cause: Option<Cause>) -> Self {
+        self.cause = cause;
+        self
+    }
+
+    fn proof(mut self, proof: Option<Proof>) -> Self {
+        self.proof = proof;
+        self
+    }
+
+    fn stop(mut self, target: Target) -> Self {
+        self.stop = Some(target);
+        self
+    }
+
+    fn fact(mut self, key: &str, value: Value) -> Self {
+        self.more.insert(key.into(), value);
+        self
+    }
+}
+
+/// A hold's own record: who holds it, why, since when, and when it ends.
+fn hold(cause: Cause, key: &str, since: base::time::Time, until: base::time::Time) -> Value {
+    json!({"owner": HEAL, "cause": cause, "key": key, "since": since.0, "next": until.0, "until": until.0})
+}

@@ -1,0 +1,281 @@
+//! Two looks: at every open row, then closely at the few that may be stuck.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::exited::LEAVING;
+use super::resume;
+use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
+use base::error::Result;
+use base::time::Time;
+use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction, Task, claim_host, hermes};
+use config::span::seconds;
+use host::{Ask, Life, Look};
+use logs::provider::ledger::State;
+use logs::{LogEnd, Reading};
+use policy::attempts::worker::{ask, fares};
+use policy::attempts::{ended, session};
+use policy::dispatcher::{MAX_TICKS, runtime};
+use policy::routing::facts::{self, About};
+use policy::routing::router::Router;
+use policy::runtime::LogAsk;
+use policy::{Pass, World};
+use policy::{authorship, clock};
+
+/// How far back deaths, resets and dispatcher ticks are read, in seconds.
+const RECENT: i64 = 2 * 3_600;
+
+pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
+    let (now, policy) = (pass.now, &world.config.heal);
+    let own_board = world.board.is_own();
+    let quiet_enough = seconds(policy.grace.min(policy.lonely_grace));
+    let rows = world.board.glance(&GLANCED)?;
+    let ids: Vec<String> = meant(&rows, pass.only.as_deref())
+        .filter(|t| suspect(t, now, quiet_enough, own_board))
+        .map(|t| t.id.clone())
+        .collect();
+    let quiet_until = world.config.routing.quiet_until(now);
+    let mut seen = Seen { glanced: rows.len(), own_board, quiet_until, ..Seen::blank(now) };
+    if ids.is_empty() {
+        clock::remember(world, pass, &rows);
+        return Ok(seen);
+    }
+    let mut details = world.board.look(&ids)?;
+    know_by_title(&mut details, &rows);
+    let events = world.board.events(now.plus(-RECENT), MAX_TICKS)?;
+    let newest = events.iter().map(|(_, e)| e.at).max();
+    seen.clock_fault = clock::fault(world, pass, newest);
+    seen.steady_since = clock::steady_since(world, pass);
+    seen.known_since = clock::known_since(world, pass);
+    seen.runtime = Some(runtime(world, &events, now));
+    seen.recent = recent(events);
+    seen.probes = probes(world, &seen.recent)?;
+    seen.host = Some(world.host.facts());
+    seen.tasks = closer(world, details, now);
+    let mut steps = super::decide(&seen, pass, world.config).steps;
+    seen.refused_keys = refused_keys(world, &seen, pass, &rows, &steps)?;
+    if !seen.refused_keys.is_empty() {
+        steps = super::decide(&seen, pass, world.config).steps;
+    }
+    let goes_on = goes_on(&seen, steps);
+    resume::observe(world, &mut seen, &goes_on)?;
+    Ok(seen)
+}
+
+/// Profiles whose key is refused, of those whose work these steps would try again by time alone. The provider ledger is read
+/// only where a step would.
+fn refused_keys(
+    world: &mut World<'_>,
+    seen: &Seen,
+    pass: &Pass,
+    rows: &[Task],
+    steps: &[Step],
+) -> Result<BTreeSet<String>> {
+    let by_time = |s: &&Step| s.action == StepAction::Reset || s.case == Rule::HoldOver;
+    let ids: BTreeSet<&str> = steps.iter().filter(by_time).map(|s| s.task.as_str()).collect();
+    if ids.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let details: Vec<&Detail> = seen.tasks.iter().map(|t| &t.detail).collect();
+    let theirs = details.iter().filter(|d| ids.contains(d.task.id.as_str()));
+    let mut who: BTreeSet<String> = theirs.filter_map(|d| d.task.assignee.clone()).collect();
+    if who.is_empty() {
+        return Ok(who);
+    }
+    let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
+    let about = About { rows, details, known: &known, clock_given: pass.clock_given };
+    let routing = facts::observe(world, &about, seen.now)?;
+    let router = Router::new(&routing, world.config, seen.now, &known, Vec::new());
+    who.retain(|p| router.state(p) == State::CredentialBroken);
+    Ok(who)
+}
+
+/// Tasks that these steps, decided without their trees, put back into the queue, and those whose dead worker's tree is to be
+/// noted.
+fn goes_on(seen: &Seen, steps: Vec<Step>) -> BTreeSet<String> {
+    let is_back = |s: &Step| {
+        matches!(s.action, StepAction::Requeue | StepAction::Block | StepAction::Reset) || s.stop.is_some()
+    };
+    let back = steps.into_iter().filter(is_back).map(|s| s.task);
+    let dead = seen.tasks.iter().filter(|t| resume::is_to_be_noted(t)).map(|t| t.detail.task.id.clone());
+    back.chain(dead).collect()
+}
+
+/// One task as a pass would see it that puts it back into the queue, whatever state it is in; `None`: there is no such task.
+pub(super) fn one(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<Option<Seen>> {
+    let details = world.board.look(&[id.to_owned()])?;
+    if details.is_empty() {
+        return Ok(None);
+    }
+    let mut seen = Seen::blank(pass.now);
+    seen.tasks = closer(world, details, pass.now);
+    resume::observe(world, &mut seen, &BTreeSet::from([id.to_owned()]))?;
+    Ok(Some(seen))
+}
+
+/// Adds the open cards that say only in their title whose they are: a worker makes them with its own tools, without a key
+/// and often without a link.
+pub(super) fn know_by_title(details: &mut [Detail], rows: &[Task]) {
+    let mut named: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for row in rows {
+        let read = card::read_title(&row.title).map(|(source, _)| source);
+        if let Some(source) = read.or_else(|| card::guess_title(&row.title).map(str::to_owned)) {
+            named.entry(source).or_default().push(&row.id);
+        }
+    }
+    for d in details {
+        for card in named.get(&d.task.id).into_iter().flatten() {
+            if !d.cards.iter().any(|c| c == card) && !authorship::has_left(d, card) {
+                d.cards.push((*card).to_owned());
+            }
+        }
+    }
+}
+
+/// The tasks a pass is about: all of them, or the one asked for. A blocked one is judged among all that are blocked:
+/// whether they are a storm cannot be seen from one.
+pub(super) fn meant<'a>(rows: &'a [Task], only: Option<&'a str>) -> impl Iterator<Item = &'a Task> {
+    let is_blocked = |t: &Task| t.status == Status::Blocked;
+    let in_crowd = rows.iter().any(|t| only == Some(t.id.as_str()) && is_blocked(t));
+    rows.iter().filter(move |t| only.is_none_or(|only| only == t.id) || (in_crowd && is_blocked(t)))
+}
+
+/// What the storm brake needs: our resets.
+pub(super) fn recent(events: Vec<(String, Event)>) -> Vec<Recent> {
+    let ours = |e: &Event| authorship::is_ours(e) && e.kind == EventKind::Unblocked;
+    events.into_iter().filter(|(_, e)| ours(e)).map(|(task, event)| Recent { task, event }).collect()
+}
+
+fn probes(world: &mut World<'_>, recent: &[Recent]) -> Result<Vec<Detail>> {
+    let storm = |e: &Event| e.trail().is_some_and(|t| t.get("storm").is_some());
+    let ids: BTreeSet<String> = recent.iter().filter(|r| storm(&r.event)).map(|r| r.task.clone()).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    world.board.look(&ids.into_iter().collect::<Vec<_>>())
+}
+
+/// Processes and logs, for the candidates only.
+fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSeen> {
+    let asks: Vec<Option<Ask>> = details.iter().map(|d| ask(d).map(|a| from_abroad(a, d, world))).collect();
+    let asked: Vec<Ask> = asks.iter().flatten().cloned().collect();
+    // One scan of /proc answers for all; none is made where nobody asks.
+    let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) }.into_iter();
+    // The pass may have been suspended since it read its clock, and a worker may have died meanwhile.
+    let looked =
+        world.host.boot_clock().map_or(now, |boot| Time(boot.saturating_add(world.clock_offset)).max(now));
+    let board = world.board.id().clone();
+    let mut sessions = session::observe(world, &details, now);
+    let mut still_gone = BTreeSet::new();
+    let mut tasks = Vec::new();
+    for (detail, ask) in details.into_iter().zip(asks) {
+        let mut worker = ask.as_ref().and_then(|_| looks.next());
+        let session = sessions.remove(&detail.task.id);
+        // What its server left running goes on in its folder, without a mark of the run.
+        if let Some((look, s)) = worker.as_mut().zip(session.as_ref()) {
+            look.orphans.extend(s.left.iter().cloned());
+        }
+        let reading = reads_log(&detail, worker.as_ref(), now).map(|since| {
+            let file = detail.words_file();
+            let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
+            let profile = profile.or(detail.task.assignee.as_deref());
+            let ask = LogAsk { board: &board, task: &detail.task.id, profile, since, now, file };
+            ended::by_board(&detail, world.logs.read(&ask, world.cache))
+        });
+        // A worker that lives has not ended on anything, whatever it said last.
+        let lives = is_alive(worker.as_ref());
+        let left = reading.as_ref().filter(|r| lives && r.is_left).and_then(|r| r.modified);
+        let (log, log_at, refused) = match reading.filter(|_| !lives) {
+            Some(reading) => {
+                let refused = refused(&detail, &reading);
+                (reading.end, reading.modified, refused)
+            }
+            None => (LogEnd::NoEvidence, None, Vec::new()),
+        };
+        let log = match &session {
+            Some(s) if matches!(log, LogEnd::Absent | LogEnd::NoEvidence) => s.end.clone(),
+            _ => log,
+        };
+        let gone_since = waits(&detail, worker.as_ref()).map(|key| {
+            let key = format!("gone:{}:{key}", board.path.display());
+            let since = world.cache.sight(&key, looked);
+            still_gone.insert(key);
+            since
+        });
+        let running = |_: &Look| detail.task.status == Status::Running;
+        let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {
+            Some(look) => fares(world, &detail, ask.as_ref(), look, now),
+            None => (None, None),
+        };
+        let claim_here = detail.task.claim_host().is_some_and(|h| world.host.is_here(h));
+        tasks.push(TaskSeen {
+            detail,
+            claim_here,
+            worker,
+            log,
+            log_at,
+            left,
+            refused,
+            gone_since,
+            vitals,
+            target,
+            session,
+            resume: None,
+        });
+    }
+    world.cache.forget(&format!("gone:{}:", board.path.display()), &still_gone);
+    tasks
+}
+
+/// A row that lost its claim still says in its run or history whose it was. Another host's stays another host's.
+fn from_abroad(ask: Ask, detail: &Detail, world: &World<'_>) -> Ask {
+    if ask.claim_host.is_some() {
+        return ask;
+    }
+    let lock = detail.newest_run().and_then(|r| r.claim_lock.as_deref()).or(detail.newest_lock());
+    let host = lock.map(claim_host).filter(|h| !world.host.is_here(h));
+    Ask { claim_host: host.map(str::to_owned), ..ask }
+}
+
+/// The attempt whose worker is not there any more but whose children are, as a name to remember it by.
+fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
+    worker.filter(|w| w.life != Life::Alive && !w.orphans.is_empty())?;
+    let run = detail.task.current_run.or(detail.newest_run().map(|r| r.id)).unwrap_or(0);
+    Some(format!("{}:{run}", detail.task.id))
+}
+
+/// Attempts that the log says were refused. The newest one is asked about where its worker is gone, whether or not anybody booked
+/// that.
+fn refused(detail: &Detail, reading: &Reading) -> Vec<i64> {
+    let told = ended::told(detail, reading).into_iter().map(|(run, e)| (run.id, e.cause));
+    let newest = match &reading.end {
+        LogEnd::Ended(e) => detail.newest_run().map(|run| (run.id, e.cause)),
+        _ => None,
+    };
+    let all: BTreeSet<i64> =
+        told.chain(newest).filter(|(_, cause)| ended::explains(*cause)).map(|(run, _)| run).collect();
+    all.into_iter().collect()
+}
+
+fn is_alive(worker: Option<&Look>) -> bool {
+    worker.is_some_and(|w| w.life == Life::Alive)
+}
+
+/// From when on the log matters, where its end decides anything.
+fn reads_log(detail: &Detail, worker: Option<&Look>, now: Time) -> Option<Time> {
+    let newest = detail.newest_run().map(|r| r.started_at);
+    match detail.task.status {
+        Status::Running => {
+            let run = detail.current_run().map(|r| r.started_at).or(newest).or(detail.task.started_at);
+            let since = run.unwrap_or(detail.task.created_at);
+            // A worker of Hermes that lives beats every minute. One that does not may have said that it ends, and be there still.
+            let is_silent =
+                || now.since(detail.task.last_heartbeat_at.map_or(since, |at| at.max(since))) >= LEAVING;
+            (!is_alive(worker) || is_silent()).then_some(since)
+        }
+        Status::Blocked if hermes::is_sticky(&detail.events) => None,
+        Status::Blocked | Status::Ready => newest,
+        // Freed of its claim it is promoted as soon as its parents are done.
+        Status::Todo if detail.task.claim_lock.is_some() => newest,
+        _ => None,
+    }
+}

@@ -1,0 +1,287 @@
+//! Workers that live: what their alerts come to.
+
+use super::*;
+use base::money::Money;
+use board::EventKind;
+use host::Target;
+use logs::health::{Action, Check};
+use logs::vitals::{Repeat, Turn, Vitals};
+
+fn target() -> Target {
+    Target { task: "t_00000001".into(), run: Some(1), pid: 42, start_ticks: 7, boot_id: "b".into() }
+}
+
+#[test]
+fn a_worker_that_said_it_ends_and_is_there_still_is_told_of_once() {
+    let left = |seconds: i64| {
+        with!(running(Life::Alive, 4_000), |t| {
+            t.left = Some(ago(seconds));
+            t.worker.as_mut().unwrap().worker_pid = Some(42);
+        })
+    };
+    says(left(60), "- worker alive");
+    let d = decided(left(1_200));
+    assert!(
+        line(&d).starts_with("tell exited-worker: its worker wrote its exit code 20m ago"),
+        "{}",
+        line(&d)
+    );
+    assert_eq!(status_after(&d), None);
+    let told = with!(left(1_200), |t| {
+        let word = json!({"by": "heal", "key": "exited-worker", "watchbill": {"because": "x"}});
+        t.detail.events.push(event(EventKind::Detected, 100, word));
+    });
+    assert!(needs_operator::told(&told.detail).is_some());
+    says(told, "- its worker wrote its exit code 20m ago");
+}
+
+/// A living worker that fares so.
+fn faring(vitals: Vitals) -> TaskSeen {
+    with!(running(Life::Alive, 7_300), |t| {
+        t.worker.as_mut().unwrap().worker_pid = Some(42);
+        t.vitals = Some(vitals);
+        t.target = Some(target());
+    })
+}
+
+fn stalled() -> Vitals {
+    Vitals { turn: Turn::Model, active: Some(ago(7_200)), ..Vitals::default() }
+}
+
+fn looping() -> Vitals {
+    let failing = Some(Repeat { times: 12, call: "Bash: make".into() });
+    Vitals { turn: Turn::Model, active: Some(ago(5)), failing, ..Vitals::default() }
+}
+
+fn by(t: &TaskSeen, config: &Config) -> Decision {
+    decide(&seen(vec![t.clone()]), &pass(), config)
+}
+
+fn allowed() -> Config {
+    let mut config = config();
+    config.heal.allow_stop = true;
+    config
+}
+
+#[track_caller]
+fn begins(t: &TaskSeen, config: &Config, want: &str) {
+    let got = line(&by(t, config));
+    assert!(got.starts_with(want), "wanted {want:?}\n   got {got:?}");
+}
+
+#[test]
+fn the_well_are_left_alone() {
+    let well = Vitals { turn: Turn::Model, active: Some(ago(5)), ..Vitals::default() };
+    begins(&faring(well), &allowed(), "- worker alive: as seen");
+    begins(&faring(Vitals::default()), &allowed(), "- worker alive: as seen");
+    let none = with!(faring(stalled()), |t| t.vitals = None);
+    begins(&none, &allowed(), "- worker alive: as seen");
+}
+
+#[test]
+fn unknown_beats_alerts_and_gone_beats_them_too() {
+    let hidden = Vitals { hidden: Some("closed".into()), ..stalled() };
+    begins(&faring(hidden), &allowed(), "? worker alive: as seen; how it fares is not known: closed");
+    let unknown = with!(faring(stalled()), |t| t.worker.as_mut().unwrap().life = Life::Unknown);
+    begins(&unknown, &allowed(), "? worker unknown");
+    let gone = with!(running(Life::Gone, 7_300), |t| t.vitals = Some(stalled()));
+    begins(&gone, &allowed(), "requeue dead-worker: worker 42 gone");
+}
+
+#[test]
+fn an_escalation_tells_a_person_and_takes_neither_claim_nor_run() {
+    let t = faring(looping());
+    for config in [config(), allowed()] {
+        let d = by(&t, &config);
+        assert!(line(&d).starts_with(
+            "tell health:Loop detected: Loop detected: failed 12 times in a row: Bash: make; its worker (pid 42) is not"
+        ), "{}", line(&d));
+        assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_detected commented", None));
+        let step = &d.steps[0];
+        assert!(step.stop.is_none() && step.proof.is_none() && step.only_adds());
+    }
+    let mut config = config();
+    config.people.assignee = Some("maria".into());
+    assert!(by(&t, &config).steps[0].only_adds(), "its worker keeps it");
+}
+
+/// As heal told a person of it, or noted that it is over.
+fn told(seconds: i64, key: &str, over: bool) -> Event {
+    let mut told = ours("watchbill_detected", seconds, json!({"because": "as told"}));
+    told.payload["key"] = json!(key);
+    if over {
+        told.payload["over"] = json!(true);
+    }
+    told
+}
+
+#[test]
+fn a_person_is_told_once_an_episode_and_listed_as_long_as_it_lasts() {
+    let stalled = |events: &[Event]| with!(faring(stalled()), |t| t.detail.events.extend_from_slice(events));
+    let well =
+        |events: &[Event]| with!(faring(Vitals::default()), |t| t.detail.events.extend_from_slice(events));
+    let key = "health:Stalled";
+    let once = [told(60, key, false)];
+    begins(
+        &stalled(&once),
+        &config(),
+        "- Stalled: nothing written for 2h, the model was asked; a resume would",
+    );
+    assert!(line(&by(&stalled(&once), &config())).contains("a person was told at "));
+    let waits =
+        |t: &TaskSeen| needs_operator::told(&t.detail).and_then(needs_operator::key).map(str::to_owned);
+    assert_eq!(waits(&stalled(&once)).as_deref(), Some("health:Stalled"));
+    // It is over: that is noted, once.
+    begins(&well(&once), &config(), "tell health:Stalled: health:Stalled is over: worker alive: as seen");
+    assert_eq!(kinds(&by(&well(&once), &config())), "watchbill_detected");
+    let over = [told(60, key, false), told(30, key, true)];
+    begins(&well(&over), &config(), "- worker alive: as seen");
+    assert_eq!(waits(&well(&over)), None);
+    // Another episode, another check, another attempt.
+    begins(&stalled(&over), &config(), "tell health:Stalled");
+    begins(&stalled(&[told(60, "health:Loop detected", false)]), &config(), "tell health:Stalled");
+    let anew = [told(60, key, false), event("claimed", 30, json!({"lock": "host:7"}))];
+    begins(&stalled(&anew), &config(), "tell health:Stalled");
+    assert_eq!(waits(&stalled(&anew)), None);
+    // What is not known ends no episode, and nobody else's word is one.
+    let hidden = Vitals { hidden: Some("closed".into()), ..Vitals::default() };
+    begins(&with!(well(&once), |t| t.vitals = Some(hidden)), &config(), "? worker alive");
+    let forged = with!(stalled(&once), |t| t.detail.events.last_mut().unwrap().payload["by"] = json!("luna"));
+    begins(&forged, &config(), "tell health:Stalled");
+    // Heartbeats and comments are no turn.
+    let beats = [told(60, key, false), event("heartbeat", 9, json!({})), event("commented", 8, json!({}))];
+    assert!(waits(&stalled(&beats)).is_some());
+}
+
+#[test]
+fn a_long_generation_is_no_stall() {
+    for turn in [Turn::Model, Turn::Stream] {
+        let silent = |minutes: i64| Vitals { turn, active: Some(ago(minutes * 60)), ..Vitals::default() };
+        begins(&faring(silent(20)), &allowed(), "- worker alive: as seen");
+        begins(&faring(silent(29)), &allowed(), "- worker alive: as seen");
+        begins(&faring(silent(30)), &allowed(), "resume health:Stalled");
+    }
+    let since = ago(65 * 60);
+    let build = Vitals { turn: Turn::Tool { since }, active: Some(since), ..Vitals::default() };
+    begins(&faring(build), &allowed(), "- worker alive: as seen");
+}
+
+#[test]
+fn no_silence_is_measured_across_a_clock_that_was_set() {
+    let since = ago(26 * 3_600);
+    let tool = Vitals { turn: Turn::Tool { since }, active: Some(since), ..Vitals::default() };
+    for vitals in [stalled(), Vitals { turn: Turn::Stream, ..stalled() }, tool] {
+        let t = faring(vitals);
+        let set = |seconds: i64| {
+            let seen = Seen { steady_since: Some(ago(seconds)), ..seen(vec![t.clone()]) };
+            line(&decide(&seen, &pass(), &allowed()))
+        };
+        assert!(line(&by(&t, &allowed())).starts_with("resume health:Stalled"), "no pass saw it being set");
+        assert!(set(29 * 60).starts_with("- worker alive: as seen"), "{}", set(29 * 60));
+        assert!(set(25 * 3_600).starts_with("resume health:Stalled"), "{}", set(25 * 3_600));
+    }
+}
+
+#[test]
+fn nobody_is_stopped_for_a_silence_from_before_what_is_remembered() {
+    let since = ago(26 * 3_600);
+    let tool = Vitals { turn: Turn::Tool { since }, active: Some(since), ..Vitals::default() };
+    for vitals in [stalled(), Vitals { turn: Turn::Stream, ..stalled() }, tool] {
+        let t = faring(vitals);
+        let known = |seconds: i64, steady: Option<i64>| {
+            let (known_since, steady_since) = (Some(ago(seconds)), steady.map(ago));
+            line(&decide(&Seen { known_since, steady_since, ..seen(vec![t.clone()]) }, &pass(), &allowed()))
+        };
+        for seconds in [0, 29 * 60] {
+            let said = known(seconds, None);
+            assert!(
+                said.starts_with("tell health:Stalled") && said.contains("nothing is remembered from before"),
+                "{said}"
+            );
+        }
+        assert!(known(25 * 3_600, None).starts_with("resume health:Stalled"), "{}", known(25 * 3_600, None));
+        assert!(known(25 * 3_600, Some(60)).starts_with("- worker alive: as seen"));
+    }
+    // What no clock tells is found at once.
+    let failing = Some(Repeat { times: 12, call: "Bash: make".into() });
+    let loops = faring(Vitals { failing, ..Vitals::default() });
+    let seen = Seen { known_since: Some(ago(0)), ..seen(vec![loops]) };
+    assert!(!line(&decide(&seen, &pass(), &allowed())).contains("remembered"));
+}
+
+#[test]
+fn a_resume_stops_only_where_it_may_and_can() {
+    let t = faring(stalled());
+    begins(
+        &t,
+        &config(),
+        "tell health:Stalled: Stalled: nothing written for 2h, the model was asked; a resume would have",
+    );
+    assert!(line(&by(&t, &config())).contains("heal.allow_stop is off"));
+    let d = by(&t, &allowed());
+    assert!(line(&d).starts_with("resume health:Stalled: Stalled: nothing written for 2h"), "{}", line(&d));
+    assert_eq!((d.steps[0].stop.clone(), kinds(&d).as_str()), (Some(target()), "crashed commented"));
+    assert_eq!(status_after(&d), Some(Status::Ready));
+    let unproven = with!(t.clone(), |t| t.target = None);
+    let said = line(&by(&unproven, &allowed()));
+    assert!(said.starts_with("tell ") && said.contains("nothing proves"), "{said}");
+    let last = with!(t, |t| t.detail.task.failures = 1);
+    let d = by(&last, &allowed());
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("crashed gave_up", Some(Status::Blocked)));
+}
+
+#[test]
+fn the_policy_says_what_becomes_of_an_alert() {
+    let mut config = allowed();
+    config.heal.health_actions = [(Check::LoopDetected, Action::Ignore)].into();
+    begins(
+        &faring(looping()),
+        &config,
+        "- worker alive: as seen; ignored: Loop detected (failed 12 times in a row: Bash: make)",
+    );
+    config.heal.health_actions = [(Check::LoopDetected, Action::Resume)].into();
+    begins(&faring(looping()), &config, "resume health:Loop detected");
+    config.heal.health_actions =
+        [(Check::Stalled, Action::Ignore), (Check::SessionStall, Action::Escalate)].into();
+    begins(&faring(stalled()), &config, "tell health:SESSION_STALL");
+    // Two at once: the one that comes first and is not ignored.
+    let both = Vitals { failing: looping().failing, cost: Some(Money(1)), ..stalled() };
+    begins(&faring(both.clone()), &allowed(), "resume health:Stalled");
+    config.heal.health_actions = [(Check::Stalled, Action::Ignore)].into();
+    begins(&faring(both), &config, "tell health:Loop detected");
+}
+
+#[test]
+fn an_open_card_and_a_persons_word_come_first() {
+    let card = with!(faring(looping()), |t| t.detail.cards = vec!["t_000000cc".into()]);
+    begins(
+        &card,
+        &allowed(),
+        "- worker alive: as seen; Loop detected, but its distress card t_000000cc is open",
+    );
+    let opted = with!(faring(looping()), |t| t.detail.body = "watchbill: no-heal".into());
+    begins(&opted, &allowed(), "- marked `watchbill: no-heal`");
+}
+
+#[test]
+fn few_are_stopped_in_one_pass() {
+    let all: Vec<TaskSeen> =
+        (0..9).map(|n| with!(faring(stalled()), |t| t.detail.task.id = format!("t_0000000{n}"))).collect();
+    let d = decide(&seen(all), &pass(), &allowed());
+    assert_eq!((d.steps.len(), d.left.len()), (4, 5));
+    assert!(d.left[0].because.contains("in a later pass"));
+}
+
+#[test]
+fn what_an_agent_wrote_does_not_steer_the_board() {
+    let failing = Some(Repeat {
+        times: 12,
+        call: "Bash: \u{1b}[2J\nwatchbill: no-heal https://github.com/o/r/pull/1".into(),
+    });
+    let d = by(&faring(Vitals { failing, ..looping() }), &config());
+    let text = serde_json::to_string(&d.steps[0].changes).unwrap();
+    assert!(
+        !text.contains("\\u001b") && !text.contains("/pull/1") && !text.contains("\\nwatchbill"),
+        "{text}"
+    );
+}

@@ -1,0 +1,215 @@
+//! The orchestrator's desk: who can take a card, and what becomes of one that nobody answers.
+
+use serde_json::json;
+
+use super::{gone_on, is_turn};
+use crate::route::Rules;
+use crate::route::seen::CardSeen;
+use base::cause::Cause;
+use base::registry::SYNTHESIZE_DISTRESS;
+use base::time::words;
+use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
+use card::id_word;
+use config::span::seconds;
+use logs::provider::Id;
+use logs::provider::ledger::State;
+use policy::remedy;
+use policy::routing::moving::{Parting, Why};
+use policy::routing::router::Router;
+use policy::runtime::Dispatcher;
+
+impl<'a> Rules<'a> {
+    /// A ready card: can its orchestrator take it, and does it?
+    pub(super) fn takes_it(&mut self, card: &'a CardSeen, sources: &[&'a Detail], orchestrators: &[String]) {
+        let d = &card.detail;
+        let who = d.task.assignee.clone().unwrap_or_default();
+        let held = self.router.state(&who).is_held();
+        if held || !self.exists(&who) {
+            return self.stand_in(card, &who, held, orchestrators);
+        }
+        let newest = d.events.iter().rev().find(|e| {
+            matches!(
+                e.kind,
+                EventKind::Created
+                    | EventKind::Unblocked
+                    | EventKind::Promoted
+                    | EventKind::PromotedManual
+                    | EventKind::Assigned
+                    | EventKind::Specified
+            )
+        });
+        let waited = self.seen.now.since(newest.map_or(d.task.created_at, |e| e.at));
+        if waited < seconds(self.config.routing.unclaimed) {
+            return;
+        }
+        let dispatcher = self.seen.runtime.as_ref().map(|r| &r.dispatcher);
+        if matches!(dispatcher, Some(Dispatcher::Absent)) || self.seen.own_board {
+            // Nobody takes anything here; that is not this card's fault.
+            let what =
+                format!("card {} was not claimed for {}, and no dispatcher runs", d.task.id, words(waited));
+            self.tell_once(d, "unclaimed", &what, remedy::untaken(self.seen.own_board));
+            return;
+        }
+        self.close_for_a_person(
+            card,
+            sources,
+            "card-unclaimed",
+            format!("nobody claimed it for {}", words(waited)),
+        );
+    }
+
+    /// Why no orchestrator will ever take a card: the providers of all there are were tried as often as allowed, and no hold
+    /// on them ends by itself.
+    pub(super) fn nobody_left(&self, orchestrators: &[String]) -> Option<String> {
+        let there: Vec<&String> = orchestrators.iter().filter(|p| self.exists(p)).collect();
+        let given_up = |p: &&String| self.router.state(p) == State::GivenUp;
+        let all = !there.is_empty() && there.iter().all(given_up);
+        all.then(|| format!("the provider of {} was given up, and no other orchestrator works", there[0]))
+    }
+
+    /// A card that was made to wait for another task: nobody takes it before that.
+    pub(super) fn waits_for_another(&mut self, card: &'a Detail) {
+        let Some(first) = card.parents.iter().find(|p| !p.status.frees_children()) else { return };
+        let (id, hand) = (&card.task.id, self.hand());
+        let what = format!("card {id} waits for {}, and nobody takes it before that", first.id);
+        self.tell_once(card, "card-waits", &what, &format!("{hand} unlink {} {id}", first.id));
+    }
+
+    /// A card whose orchestrator could not answer. Where that lay with a provider, another one takes it; the rest is a
+    /// person's.
+    pub(super) fn failed(&mut self, card: &'a CardSeen, sources: &[&'a Detail], orchestrators: &[String]) {
+        let d = &card.detail;
+        let turn = d.events.iter().rev().map(|e| &e.kind).find(|kind| is_turn(kind));
+        let who = d.newest_run().and_then(|r| r.profile.clone()).or_else(|| d.task.assignee.clone());
+        let who = who.unwrap_or_default();
+        let limited = card.cause.is_some_and(Cause::lies_with_provider) || self.router.state(&who).is_held();
+        match turn {
+            Some(EventKind::GaveUp) if limited => self.stand_in(card, &who, true, orchestrators),
+            Some(EventKind::GaveUp) => {
+                let why = card.cause.map_or_else(|| "for an unknown reason".into(), |c| format!("on {c}"));
+                self.close_for_a_person(
+                    card,
+                    sources,
+                    "card-failed",
+                    format!("its orchestrator gave up {why}"),
+                );
+            }
+            Some(EventKind::BlockLoopDetected) => {
+                self.close_for_a_person(
+                    card,
+                    sources,
+                    "card-failed",
+                    "it was blocked twice for the same reason".into(),
+                );
+            }
+            // Its orchestrator asks a person by blocking it.
+            _ => {
+                let (id, hand) = (&d.task.id, self.hand());
+                let what = format!("card {id} is {} and waits for a person", d.task.status);
+                self.tell_once(d, "card-blocked", &what, &format!("{hand} unblock {}", id_word(id)));
+            }
+        }
+    }
+
+    /// Gives a card to an orchestrator that works, or parks it until one does.
+    pub(super) fn stand_in(&mut self, card: &'a CardSeen, who: &str, held: bool, orchestrators: &[String]) {
+        let d = &card.detail;
+        let failed = Id::new(None, card.host.as_deref());
+        let works = |p: &String| p != who && !held_same(&self.router, p, &failed);
+        let other = orchestrators
+            .iter()
+            .find(|p| self.exists(p) && !self.router.state(p).is_held() && works(p))
+            .cloned();
+        let problem = if held { "its provider refuses" } else { "there is no such profile" };
+        let Some(to) = other else {
+            let until = self.router.standing(who).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
+            let until = until
+                .unwrap_or(self.seen.now.plus(seconds(self.config.heal.hold)))
+                .max(self.seen.now.plus(60));
+            let because = format!("{who} cannot take it ({problem}), and no other orchestrator works");
+            let mend = match held {
+                true => "name another one: orchestrator.fallbacks in the configuration".to_owned(),
+                false => format!("hermes profile create {who}"),
+            };
+            let hold = json!({"owner": SYNTHESIZE_DISTRESS, "cause": because, "key": d.task.id, "until": until.0, "next": until.0});
+            let why = Why::new(Rule::NoOrchestrator, format!("{because}; {mend}"));
+            let why = self.with_refusal(card, why).fact("hold", hold);
+            let step = self.scribe.step(d, StepAction::ParkCard, &why, |trail| {
+                hermes::held(d, "no-orchestrator", until, trail)
+            });
+            return self.push(step);
+        };
+        let why = Why::new(Rule::StandIn, format!("{who} cannot take it ({problem}); {to} does"));
+        let why = self.scribe.with_tree(d, self.with_refusal(card, why));
+        let step = self.scribe.step(d, StepAction::StandIn, &why, |trail| hermes::moved(d, &to, &[], trail));
+        self.push(step);
+    }
+
+    /// A reason that carries on what the end of the orchestrator's attempt shows of its provider, as long as the board does
+    /// not say so yet.
+    pub(in crate::route) fn with_refusal(&self, card: &CardSeen, why: Why) -> Why {
+        let d = &card.detail;
+        let Some((cause, run)) = card.cause.zip(d.newest_run()).filter(|_| !card.is_known) else {
+            return why;
+        };
+        let who = run.profile.as_deref().or(d.task.assignee.as_deref()).unwrap_or_default();
+        let id = self.router.profile(who).id();
+        why.cause(Some(cause))
+            .fact("provider", json!(id.name))
+            .fact("host", json!(card.host.clone().or(id.host)))
+            .fact("profile", json!(who))
+            .fact("run", json!(run.id))
+            .fact("began", json!(run.started_at.0))
+            .fact("seen", json!(card.refused_at(run).map(|at| at.0)))
+            .fact("resets", json!(card.resets.map(|r| r.0)))
+    }
+
+    /// Closes a card that nobody answers, and leaves its tasks to a person.
+    pub(super) fn close_for_a_person(
+        &mut self,
+        seen: &'a CardSeen,
+        sources: &[&'a Detail],
+        word: &'static str,
+        why: String,
+    ) {
+        let card = &seen.detail;
+        let id = &card.task.id;
+        // A pass over one task leaves the others of an incident alone.
+        if sources.iter().any(|d| self.is_left_out(&d.task.id)) {
+            return;
+        }
+        let because = format!("needs a person: {why}");
+        let mut changed = Vec::new();
+        for d in sources {
+            if !self.speaks_for(card, d) {
+                continue;
+            }
+            let open =
+                matches!(d.task.status, Status::Scheduled | Status::Todo | Status::Blocked | Status::Ready);
+            let free = d.task.claim_lock.is_none() && !self.touched.contains(&d.task.id);
+            if gone_on(d, card).is_some() || !open || !free || self.hands_off(d).is_some() {
+                continue;
+            }
+            let why = Why::new(Rule::NeedsAPerson, format!("its card {id}: {why}")).fact("card", json!(id));
+            let step = self.scribe.person(d, word, why, &Parting::Closed(id.clone()));
+            changed.push(d.task.id.clone());
+            self.push(step);
+        }
+        // Closed first, a card would set its tasks free.
+        let why = self.with_refusal(seen, Why::new(Rule::NeedsAPerson, because));
+        let mut closed = self.scribe.closed(card, &why);
+        closed.after = changed;
+        self.push(closed);
+    }
+
+    /// The first orchestrator that exists and whose provider answers.
+    pub(super) fn usable(&self, orchestrators: &[String]) -> Option<String> {
+        let all = orchestrators.iter().filter(|p| self.exists(p));
+        let (good, rest): (Vec<&String>, Vec<&String>) = all.partition(|p| !self.router.state(p).is_held());
+        good.into_iter().chain(rest).next().cloned()
+    }
+}
+
+fn held_same(router: &Router<'_>, profile: &str, failed: &Id) -> bool {
+    router.profile(profile).id().is_same(failed)
+}

@@ -1,0 +1,461 @@
+//! Holds: work that waits for a provider goes elsewhere where it may, goes on one by one once the provider answers, and is
+//! never parked without an end.
+
+use serde_json::{Map, Value, json};
+
+use super::Rules;
+use base::cause::Cause;
+use base::quote;
+use base::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
+use base::time::{Time, words};
+use board::hermes::{self, CardAbout};
+use board::{Detail, EventKind, NewTask, Rule, Status};
+use card::{self, Blocker, Distress, State as Work};
+use config::span::seconds;
+use logs::provider::Id;
+use logs::provider::ledger::State;
+use policy::authorship::{self, our_hold};
+use policy::cards::identity;
+use policy::cards::steps::card_id;
+use policy::cards::writer::orchestrators;
+use policy::remedy::Lacking;
+use policy::routing::holds::is_decided_since;
+use policy::routing::moving::{Parting, Why, ask, is_ours_to_move, until};
+use policy::routing::router::{Choice, Release, Target};
+
+/// The open card of a task, as far as it stands in the way.
+#[derive(Clone, Copy)]
+pub(super) enum Tied<'a> {
+    /// None is open.
+    Free,
+    /// It is this task's own, and nobody has begun with it.
+    Own(&'a Detail),
+    /// It is an incident's, and goes on for the others.
+    Shared(&'a Detail),
+    /// Somebody works on it, or nobody knows it: it decides.
+    Taken(&'a str),
+}
+
+/// One task that waits, and for what.
+struct Waiting<'a> {
+    d: &'a Detail,
+    tied: Tied<'a>,
+    blocker: Blocker,
+    cause: Option<Cause>,
+    /// When its hold ends; `None` where it is not parked yet.
+    until: Option<Time>,
+    /// Why nobody else takes it, once that was asked.
+    because: String,
+}
+
+impl<'a> Rules<'a> {
+    /// Everything about work that waits for a provider.
+    pub(super) fn look_after_holds(&mut self, before_cards: bool) {
+        let is_cards_business = |tied: &Tied<'_>| match tied {
+            Tied::Own(card) => before_cards && !identity::is_ours(card),
+            _ => false,
+        };
+        let mut waiting = Vec::new();
+        for d in &self.seen.tasks {
+            let id = &d.task.id;
+            if self.touched.contains(id) || self.is_left_out(id) || card::is_card(&d.task) {
+                continue;
+            }
+            if let Some(w) = self.waits(d).filter(|w| !is_cards_business(&w.tied)) {
+                match self.hands_off(d) {
+                    Some(why) => self.leave(d, why),
+                    None => waiting.push(w),
+                }
+            }
+        }
+        let waiting = self.elsewhere(waiting);
+        let waiting = self.go_on(waiting);
+        for w in waiting {
+            self.park(w);
+        }
+    }
+
+    /// Whether a task waits for a provider, and is ours to move.
+    fn waits(&mut self, d: &'a Detail) -> Option<Waiting<'a>> {
+        if !is_ours_to_move(d) {
+            return None;
+        }
+        let tied = self.tied(d);
+        let of = |cause: Option<Cause>, blocker: Blocker, until: Option<Time>| {
+            let waiting = || Waiting { d, tied, blocker, cause, until, because: String::new() };
+            blocker.lies_with_provider().then(waiting)
+        };
+        match d.task.status {
+            Status::Scheduled => {
+                let (event, hold) = our_hold(d)?;
+                let (ends, cause) = (until(event, hold), authorship::cause_in(hold));
+                let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, tied))?;
+                let waiting = of(cause, blocker, Some(ends))?;
+                // What heal parked is judged by synthesize-distress first, which reads its log: then it has a card.
+                let routed = matches!(event.by(), Some(ROUTE_BLOCKED | SYNTHESIZE_DISTRESS));
+                if !routed && matches!(tied, Tied::Free) {
+                    self.leave_until(d, super::UNJUDGED, ends);
+                    return None;
+                }
+                // No time mends a refused key or a used-up quota.
+                if let Some(cause) = cause.filter(|cause| !routed && Lacking::of(*cause).is_some()) {
+                    self.leave(d, format!("no time mends {cause}: its card goes on asking"));
+                    return None;
+                }
+                Some(waiting)
+            }
+            Status::Blocked => of(None, self.blocker_of(d, tied)?, None),
+            Status::Ready => {
+                let profile = d.task.assignee.as_deref()?;
+                let (entry, state) = self.router.standing(profile).filter(|(_, s)| s.is_held())?;
+                let (since, cause) = (entry.since, entry.cause);
+                if is_decided_since(d, since) {
+                    let said = entry.said(state);
+                    self.leave(d, format!("{said}; somebody set it free since, and it stays so"));
+                    return None;
+                }
+                of(Some(cause), cause.blocker_type()?, None)
+            }
+            _ => None,
+        }
+    }
+
+    /// First: another profile, in the fallback order.
+    fn elsewhere(&mut self, waiting: Vec<Waiting<'a>>) -> Vec<Waiting<'a>> {
+        let mut rest = Vec::new();
+        for mut w in waiting {
+            if let Tied::Taken(card) = w.tied {
+                self.leave(w.d, format!("card {card} decides"));
+                continue;
+            }
+            // Whoever gave a parked task to a profile that works meant that one.
+            if w.until.is_some() && was_given(w.d) && self.held_by(w.d).is_none() {
+                rest.push(w);
+                continue;
+            }
+            let held = self.held_by(w.d).map(|(id, _)| id);
+            match self.router.choose(&ask(&self.router, w.d, w.blocker, held)) {
+                Choice::Move(to) => self.move_to(&w, &to),
+                Choice::Wait { why, .. } | Choice::Nobody(why) | Choice::Spent(why) => {
+                    w.because = why;
+                    rest.push(w);
+                }
+            }
+        }
+        rest
+    }
+
+    fn move_to(&mut self, w: &Waiting<'a>, to: &Target) {
+        let why = match (self.held_by(w.d), w.cause) {
+            (Some((_, said)), _) => said,
+            (None, Some(cause)) => format!("it was held for {cause}"),
+            (None, None) => format!("its card says {}", w.blocker),
+        };
+        let why = Why::new(Rule::Fallback, why).cause(w.cause);
+        let parting = match w.tied {
+            Tied::Free => self.trail_card(w, to).unwrap_or(Parting::Free),
+            tied => part(tied),
+        };
+        let step = self.scribe.moved(&mut self.router, w.d, to, why, &parting);
+        self.push(step);
+        self.close_own(w, &format!("moved to {}", to.profile));
+    }
+
+    /// The card of a task that died of its provider and waited for its turn without one: settled as it is made, so that its
+    /// trail is the same as that of a task which was moved at once.
+    fn trail_card(&self, w: &Waiting<'a>, to: &Target) -> Option<Parting> {
+        let d = w.d;
+        let trail = our_hold(d)?.0.trail()?;
+        let run = trail.get("run").and_then(Value::as_i64).filter(|run| *run > 0)?;
+        let key = format!("{}{}:{}:{run}", card::KEY, d.task.id, w.cause?);
+        if d.cards_made.iter().any(|c| c.key == key) {
+            return None;
+        }
+        let text = |key: &str| trail.get(key).and_then(Value::as_str).map(str::to_owned);
+        let ended = text("ended").or_else(|| text("because")).unwrap_or_default();
+        let signal = Distress {
+            source: d.task.id.clone(),
+            worker: text("profile").or_else(|| d.task.assignee.clone()),
+            branch: d.place.branch.clone(),
+            workspace: d.place.path.clone(),
+            blocker: w.blocker,
+            completed: None,
+            cannot_touch: None,
+            needs: Some(format!("nothing more: it was moved to {} by rule", to.profile)),
+            state: Work::Unknown,
+        };
+        let id = card_id(&self.pass.id, &key);
+        let summary = format!("Moved {} to {} without asking anybody: {ended}", d.task.id, to.profile);
+        let deciders =
+            orchestrators(self.config, self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone()));
+        let task = NewTask {
+            title: signal.title(),
+            body: Some(format!("{}\n## Evidence\n{}\n", signal.render(), quote::inline(&ended, 400))),
+            assignee: deciders.into_iter().next(),
+            priority: d.task.priority.saturating_add(1),
+            created_by: Some(self.pass.program.into()),
+            workspace_kind: Some("scratch".into()),
+            tenant: d.place.tenant.clone(),
+            idempotency_key: Some(key),
+            ..NewTask::default()
+        };
+        let about = CardAbout { source: &d.task.id, blocker: w.blocker.as_str(), run };
+        let why = Why::new(Rule::Fallback, summary.clone()).cause(w.cause).fact("source", json!(d.task.id));
+        let made =
+            self.scribe.by_trail(&why, |trail| hermes::card_settled(&id, task, about, &summary, trail));
+        Some(Parting::Settled { id, made: Box::new(made) })
+    }
+
+    /// Second: on with its own profile, one as a probe, then a few at a time. Those the provider did not limit go first.
+    fn go_on(&mut self, mut waiting: Vec<Waiting<'a>>) -> Vec<Waiting<'a>> {
+        let limited = |w: &Waiting<'_>| w.d.runs.iter().any(|r| r.ended_at.is_some_and(|e| e > r.started_at));
+        waiting.sort_by_key(|w| limited(w));
+        let mut rest = Vec::new();
+        for mut w in waiting {
+            let profile = w.d.task.assignee.clone().unwrap_or_default();
+            let given_up = self.router.state(&profile) == State::GivenUp;
+            if !self.may_go_on(w.d, w.until) && !given_up {
+                rest.push(w);
+                continue;
+            }
+            match self.router.release(&profile) {
+                Release::Go { probe } => self.set_free(&w, probe),
+                Release::Wait { why, .. } => {
+                    w.because = why;
+                    rest.push(w);
+                }
+                Release::GiveUp(why) => self.give_up(&w, why),
+            }
+        }
+        rest
+    }
+
+    /// A hold that is over by itself, or a provider that answers again. Where nobody knows one, only the hold tells. A block of
+    /// the breaker's has no end of its own (`until`), so only the provider tells.
+    fn may_go_on(&self, d: &Detail, until: Option<Time>) -> bool {
+        let standing = self.router.standing(d.task.assignee.as_deref().unwrap_or_default());
+        let parked = until.is_some_and(|until| until <= self.seen.now || was_given(d));
+        !standing.is_some_and(|(_, s)| s.is_held()) && (parked || standing.is_some())
+    }
+
+    fn set_free(&mut self, w: &Waiting<'a>, probe: bool) {
+        let profile = w.d.task.assignee.as_deref().unwrap_or_default();
+        let provider = self.router.profile(profile).id();
+        let why = match probe {
+            true => Why::new(Rule::Probe, format!("the hold of {provider} is over; this one tries first")),
+            false => Why::new(Rule::HoldOver, format!("{provider} answers again, or its hold is over")),
+        };
+        let why = why.cause(w.cause);
+        let step = self.scribe.released(&mut self.router, w.d, why, &part(w.tied));
+        self.push(step);
+        self.close_own(w, "its provider may be tried again");
+    }
+
+    fn give_up(&mut self, w: &Waiting<'a>, why: String) {
+        let why = Why::new(Rule::ProviderGivenUp, why).cause(w.cause);
+        let step = self.scribe.person(w.d, "provider-given-up", why, &part(w.tied));
+        self.push(step);
+        self.close_own(w, "left to a person");
+    }
+
+    /// Closes a task's own card once the task has gone on. In this order: a card that is closed while its task moved away
+    /// under somebody's hand would leave it with nobody.
+    fn close_own(&mut self, w: &Waiting<'a>, outcome: &str) {
+        let Tied::Own(card) = w.tied else { return };
+        let mut why = Why::new(Rule::Settled, format!("{}: {outcome}", w.d.task.id));
+        if let Some(seen) = self.index.card(&card.task.id) {
+            why = self.with_refusal(seen, why);
+        }
+        let mut closed = self.scribe.closed(card, &why);
+        closed.after = vec![w.d.task.id.clone()];
+        self.push(closed);
+    }
+
+    /// Third: it waits, with an end.
+    fn park(&mut self, w: Waiting<'a>) {
+        let now = self.seen.now;
+        let held = self.held_by(w.d);
+        let profile = w.d.task.assignee.as_deref().unwrap_or_default();
+        let ends = self.router.standing(profile).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
+        if let Some(until) = w.until.filter(|until| *until > now) {
+            let why = reason(&w.because, held.as_ref());
+            self.leave_until(w.d, format!("held until {}: {why}", until.local_minute()), until);
+            return;
+        }
+        // A block with a card is parked already, as far as anybody sets it free.
+        if w.d.task.status == Status::Blocked {
+            let why = if w.because.is_empty() { "nobody else may" } else { w.because.as_str() };
+            let why = match w.tied {
+                Tied::Own(card) | Tied::Shared(card) => format!("its card {} decides; {why}", card.task.id),
+                _ => why.to_owned(),
+            };
+            self.leave(w.d, why);
+            return;
+        }
+        let since = our_hold(w.d).and_then(|(_, hold)| hold.get("since")?.as_i64()).map_or(now, Time);
+        if now.since(since) > seconds(self.config.routing.give_up) {
+            let waited = words(now.since(since));
+            self.give_up(&w, format!("held for {waited}, and nobody could take it"));
+            return;
+        }
+        // A place or an answer of the provider sets it free before; so each look may be later than the one before, and three
+        // hundred that wait do not write three hundred events every few minutes.
+        let (least, most) = (seconds(self.config.heal.hold), seconds(self.config.heal.hold_max));
+        let later = now.plus(now.since(since).clamp(least, most.max(least)));
+        // The first hold is as long as its provider said; only one that outlives that looks less and less often.
+        let until = match (ends, w.until) {
+            (Some(ends), None) => ends.max(now.plus(1)),
+            (ends, _) => ends.map_or(later, |e| e.max(later)),
+        };
+        let until = until.min(now.plus(most));
+        let provider = held.as_ref().map_or_else(|| self.router.profile(profile).id(), |(id, _)| id.clone());
+        let because = format!("waits until {}: {}", until.local_minute(), reason(&w.because, held.as_ref()));
+        let mut why = Why::new(Rule::ProviderHold, because).cause(w.cause);
+        why.facts = remembered(w.d);
+        if was_given(w.d) {
+            why = why.fact("given", json!(true));
+        }
+        let step = self.scribe.held(w.d, &provider, until, why);
+        self.push(step);
+    }
+
+    /// Moves or parks a task that the end of its card would promote to a provider that is held.
+    pub(super) fn before_promotion(&mut self, d: &'a Detail, card: &Detail) {
+        let waits = |p: &board::Kin| !p.status.frees_children() && !card::is_card_title(&p.title);
+        let promoted = d.task.status == Status::Todo && !d.parents.iter().any(waits);
+        if !promoted
+            || !is_ours_to_move(d)
+            || self.touched.contains(&d.task.id)
+            || self.hands_off(d).is_some()
+        {
+            return;
+        }
+        let standing = d.task.assignee.as_deref().and_then(|p| self.router.standing(p));
+        let Some((entry, state)) = standing.filter(|(_, s)| s.is_held()) else { return };
+        if is_decided_since(d, entry.since) {
+            return;
+        }
+        let (id, cause, said) = (entry.id.clone(), entry.cause, entry.said(state));
+        let until = entry.until.max(self.seen.now.plus(60));
+        let choose = |blocker| self.router.choose(&ask(&self.router, d, blocker, Some(id.clone())));
+        if let Some(Choice::Move(to)) = cause.blocker_type().map(choose) {
+            let why = Why::new(Rule::Fallback, said).cause(Some(cause));
+            let parting = Parting::Closed(card.task.id.clone());
+            let step = self.scribe.moved(&mut self.router, d, &to, why, &parting);
+            return self.push(step);
+        }
+        let why = Why::new(Rule::ProviderHold, format!("waits until {}: {said}", until.local_minute()));
+        let step = self.scribe.held(d, &id, until, why.cause(Some(cause)));
+        self.push(step);
+    }
+
+    /// The provider that holds a task's profile back now.
+    fn held_by(&self, d: &Detail) -> Option<(Id, String)> {
+        let (entry, state) = self.router.standing(d.task.assignee.as_deref()?)?;
+        state.is_held().then(|| (entry.id.clone(), entry.said(state)))
+    }
+
+    /// The open card of a task.
+    pub(super) fn tied(&self, d: &'a Detail) -> Tied<'a> {
+        let mut open = d.cards.iter();
+        let Some(id) = open.next() else { return Tied::Free };
+        let card = self.index.card(id).map(|c| &c.detail);
+        let Some(card) = card.filter(|c| !is_claimed(c) && open.next().is_none()) else {
+            return Tied::Taken(id);
+        };
+        if self.touched.contains(id) {
+            return Tied::Taken(id);
+        }
+        if card::is_incident(card.task.idempotency_key.as_deref()) {
+            return Tied::Shared(card);
+        }
+        Tied::Own(card)
+    }
+
+    /// What stopped a task, as its card says; a card that was closed without a word still says that.
+    fn blocker_of(&self, d: &Detail, tied: Tied<'_>) -> Option<Blocker> {
+        let card = match tied {
+            Tied::Own(card) | Tied::Shared(card) => card,
+            Tied::Taken(_) => return None,
+            Tied::Free => self.index.answered(d)?,
+        };
+        card::blocker_in(&card.task.title)
+    }
+
+    /// Whether somebody takes a task over by rule alone, now or in its turn.
+    pub(super) fn goes_by_rule(&self, d: &'a Detail) -> bool {
+        let takes = |c: &Choice| matches!(c, Choice::Move(_) | Choice::Wait { .. });
+        self.taken_by(d).as_ref().is_some_and(takes)
+    }
+
+    /// Whether the hold of a task that waits for a provider is over, or its provider answers: that is looked after before
+    /// anybody is asked again.
+    pub(super) fn is_due(&self, d: &'a Detail) -> bool {
+        let over = our_hold(d).is_some_and(|(event, hold)| until(event, hold) <= self.seen.now);
+        self.goes_on_now(d) || (over && self.taken_by(d).is_some())
+    }
+
+    /// Whether a rule moves a task or sets it free in this very pass.
+    fn goes_on_now(&self, d: &'a Detail) -> bool {
+        let Some(choice) = self.taken_by(d) else { return false };
+        let ends = our_hold(d).map(|(event, hold)| until(event, hold));
+        matches!(choice, Choice::Move(_)) || self.may_go_on(d, ends)
+    }
+
+    /// Who takes a task over that waits for a provider; `None` where it does not.
+    fn taken_by(&self, d: &'a Detail) -> Option<Choice> {
+        let cause = our_hold(d).and_then(|(_, hold)| authorship::cause_in(hold));
+        let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, self.tied(d)))?;
+        let bound = blocker.lies_with_provider() && is_ours_to_move(d);
+        let held = self.held_by(d).map(|(id, _)| id);
+        bound.then(|| self.router.choose(&ask(&self.router, d, blocker, held)))
+    }
+}
+
+/// How a task leaves its card.
+fn part(tied: Tied<'_>) -> Parting {
+    match tied {
+        Tied::Free | Tied::Taken(_) => Parting::Free,
+        Tied::Shared(card) => Parting::Left(card.task.id.clone()),
+        Tied::Own(card) => Parting::Closed(card.task.id.clone()),
+    }
+}
+
+/// Whether somebody gave a parked task to its profile since it was parked.
+fn was_given(d: &Detail) -> bool {
+    let Some((hold, _)) = our_hold(d) else { return false };
+    // An orchestrator's word, carried out with a wait; or anybody's, before the hold that this one prolongs.
+    let says = |key: &str| hold.trail().is_some_and(|t| t.get(key).is_some_and(|v| !v.is_null()));
+    if says("decided_by") || says("given") {
+        return true;
+    }
+    let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);
+    d.events[at..].iter().any(|e| e.kind == EventKind::Assigned && authorship::is_fresh_start(e))
+}
+
+/// What a longer hold takes over from the one before: which attempt it is about. Not the provider's part: what was seen
+/// once must not look as if it was seen again.
+fn remembered(d: &Detail) -> Map<String, Value> {
+    let mut facts = Map::new();
+    let Some(trail) = our_hold(d).and_then(|(e, _)| e.trail()) else { return facts };
+    for key in ["run", "profile"] {
+        facts.extend(trail.get(key).map(|v| (key.to_owned(), v.clone())));
+    }
+    let ended = trail.get("ended").or_else(|| trail.get("because"));
+    facts.extend(ended.map(|v| ("ended".to_owned(), v.clone())));
+    facts
+}
+
+/// Whether somebody works on a card.
+pub(super) fn is_claimed(card: &Detail) -> bool {
+    card.task.status == Status::Running || card.task.claim_lock.is_some() || card.task.current_run.is_some()
+}
+
+fn reason(because: &str, held: Option<&(Id, String)>) -> String {
+    match (because, held) {
+        ("", Some((_, said))) => said.clone(),
+        ("", None) => "nobody may take it before that".into(),
+        (why, Some((_, said))) => format!("{said}; {why}"),
+        (why, None) => why.to_owned(),
+    }
+}

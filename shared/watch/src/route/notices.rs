@@ -1,0 +1,187 @@
+//! Nothing silent: what the runtime passes over without a word is said once on the board, with the command that mends it.
+
+use serde_json::{Value, json};
+
+use super::Rules;
+use base::names::is_profile;
+use base::quote;
+use base::time::words;
+use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
+use card::{self, id_word};
+use policy::needs_operator::is_nobodys;
+use policy::routing::moving::Why;
+use policy::{authorship, remedy};
+
+/// Seconds a task may stand with nobody before that is worth a word: it may just be in the making.
+const FRESH: i64 = 300;
+/// The key of the notice that the configuration of a profile changed under its attempt.
+pub(super) const PROFILE_CHANGED: &str = "profile-changed";
+
+impl<'a> Rules<'a> {
+    /// Tells what stands still or runs on something outdated.
+    pub(super) fn tell(&mut self, orchestrators: &[String]) {
+        self.tell_of_orchestrators(orchestrators);
+        for profile in self.seen.routing.profiles.values() {
+            if let Some(conflict) = &profile.conflict {
+                self.notice(format!("{conflict}; make the two agree"));
+            }
+        }
+        for d in &self.seen.tasks {
+            if card::is_card(&d.task) || self.is_left_out(&d.task.id) || self.hands_off(d).is_some() {
+                continue;
+            }
+            match d.task.status {
+                Status::Ready => self.tell_of_ready(d),
+                Status::Running => self.tell_of_running(d),
+                _ => {}
+            }
+        }
+    }
+
+    fn tell_of_orchestrators(&mut self, orchestrators: &[String]) {
+        let open = !self.seen.cards.is_empty();
+        if !open || orchestrators.iter().any(|o| self.exists(o)) {
+            return;
+        }
+        let Some(name) = orchestrators.first() else { return };
+        self.notice(format!(
+            "there is no profile {name} to take cards; hermes profile create {name}, or name another one \
+             (distress.orchestrator)"
+        ));
+    }
+
+    /// A notice whose every word matters.
+    fn notice(&mut self, said: String) {
+        self.decision.notices.insert(said.clone(), said);
+    }
+
+    fn tell_of_ready(&mut self, d: &'a Detail) {
+        let (id, hand) = (&d.task.id, self.hand());
+        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        let waited = self.seen.now.since(touched.max(d.task.created_at));
+        if is_nobodys(d.task.assignee.as_deref(), self.known, self.seen.own_board) {
+            // Once it was told its event is the newest one; its age is then no sign of being in the making.
+            if waited < FRESH && !was_told(d, "no-assignee") {
+                return;
+            }
+            let who = d.task.assignee.as_deref();
+            let what = match who {
+                None => format!("{id} is ready and assigned to nobody, so nobody takes it"),
+                Some(name) => {
+                    let name = quote::inline(name, 64);
+                    format!("{id} is ready for {name}, and there is no such profile, so nobody takes it")
+                }
+            };
+            // A name from a row is put into a command only where it is plainly one.
+            let task = id_word(id);
+            let name = who.filter(|name| is_profile(name));
+            let mend = remedy::nobodys(name, &format!("{hand} reassign {task} PROFILE"));
+            self.tell_once(d, "no-assignee", &what, &mend);
+            return;
+        }
+        let Some(guard) = self.seen.guarded.get(id) else { return };
+        let held = words(self.seen.now.since(guard.since));
+        let what = format!(
+            "{id} is ready, and the dispatcher's guard has held it back for {held} ({})",
+            quote::inline(&guard.reason, 60)
+        );
+        let id = id_word(id);
+        let mend = match guard.reason.as_str() {
+            "active_pr" => {
+                format!("look at the pull request its comments name; {hand} archive {id} where it is done")
+            }
+            "recent_success" => format!(
+                "{hand} complete {id} where it is done; else it starts an hour after its last success"
+            ),
+            _ => format!("{hand} reassign {id} PROFILE, which clears the failure the guard reads"),
+        };
+        self.tell_once(d, "guarded", &what, &mend);
+    }
+
+    fn tell_of_running(&mut self, d: &'a Detail) {
+        let Some(run) = d.current_run() else { return };
+        let Some(name) = run.profile.as_deref().or(d.task.assignee.as_deref()) else { return };
+        let profile = self.router.profile(name);
+        let Some(changed) = profile.changed.filter(|at| *at > run.started_at) else { return };
+        // Nothing is wrong with the attempt, and nobody has to do anything.
+        let what = format!(
+            "the configuration of {name} was changed at {changed}, after this attempt began; the new one counts from the next \
+             attempt"
+        );
+        self.tell_quietly(d, PROFILE_CHANGED, &what);
+    }
+
+    /// An event on the board once an episode, and no finding.
+    fn tell_quietly(&mut self, d: &'a Detail, key: &'static str, what: &str) {
+        if self.touched.contains(&d.task.id) || was_told(d, key) {
+            return;
+        }
+        let why = Why::new(Rule::Notice, what).fact("key", json!(key));
+        let step = self.scribe.step(d, StepAction::Tell, &why, |trail| {
+            vec![hermes::noted(EventKind::Detected, json!({"key": key}), trail)]
+        });
+        self.push(step);
+    }
+
+    /// A notice that an event and a comment on the board say once an episode.
+    pub(super) fn tell_once(&mut self, d: &'a Detail, key: &'static str, what: &str, mend: &str) {
+        let said = format!("{what}; {mend}");
+        let is_due = !self.touched.contains(&d.task.id) && !was_told(d, key);
+        self.decision.told.push((said.clone(), is_due));
+        if !is_due {
+            return;
+        }
+        let why = Why::new(Rule::Notice, said).fact("key", json!(key));
+        let step = self.scribe.step(d, StepAction::Tell, &why, |trail| {
+            let mut changes =
+                vec![hermes::noted(EventKind::Detected, json!({"key": key, "mend": mend}), trail)];
+            changes.extend(hermes::commented(trail.by, &format!("{what}. What mends it: {mend}")));
+            changes
+        });
+        self.push(step);
+    }
+}
+
+/// Whether this was said on the board in the present episode, which somebody's decision or a new attempt ends.
+pub(super) fn was_told(d: &Detail, key: &str) -> bool {
+    let began = d
+        .events
+        .iter()
+        .rposition(|e| authorship::is_fresh_start(e) || e.kind == EventKind::Claimed)
+        .map_or(0, |i| i + 1);
+    let says = |e: &board::Event| {
+        e.kind == EventKind::Detected
+            && authorship::is_ours(e)
+            && e.payload.get("key").and_then(Value::as_str) == Some(key)
+    };
+    d.events[began..].iter().any(says)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use board::testing::{detail, event};
+    use board::{Event, Status};
+
+    fn said(kind: &str, by: &str, key: &str) -> Event {
+        event(kind, 90, json!({"by": by, "key": key, "watchbill": {"pass": "p"}}))
+    }
+
+    #[test]
+    fn only_our_own_word_of_this_key_in_this_episode_was_told() {
+        let of_claim = || event(EventKind::Claimed, 60, json!({"lock": "h:1"}));
+        for (events, told) in [
+            (vec![said("watchbill_detected", "route-blocked", "a")], true),
+            (vec![said("watchbill_detected", "route-blocked", "b")], false),
+            (vec![said("watchbill_signal", "route-blocked", "a")], false),
+            (vec![event(EventKind::Detected, 90, json!({"key": "a"}))], false),
+            (vec![said("watchbill_detected", "route-blocked", "a"), of_claim()], false),
+            (vec![of_claim(), said("watchbill_detected", "route-blocked", "a")], true),
+            (vec![], false),
+        ] {
+            let mut d = detail("t_00000001", Status::Running);
+            d.events.extend(events.clone());
+            assert_eq!(was_told(&d, "a"), told, "{events:?}");
+        }
+    }
+}

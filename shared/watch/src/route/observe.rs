@@ -1,0 +1,213 @@
+//! What `route-blocked` looks at, in two looks: all open rows, then the stories of those that matter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::seen::{CardSeen, Guarded, Seen, may_wait};
+use base::error::Result;
+use board::{Detail, Event, EventKind, Status, Task};
+use config::span::seconds;
+use policy::cards::identity::sources_of;
+use policy::routing::facts::{self, About};
+use policy::routing::router::Router;
+
+use base::time::Time;
+use logs::LogEnd;
+use policy::needs_operator::is_nobodys;
+use policy::runtime::LogAsk;
+use policy::worktree_note::{self, TreeNotes};
+use policy::{Pass, World};
+use policy::{authorship, clock};
+
+/// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
+const LATELY: i64 = 3_600;
+/// Newest events looked through for them.
+const MAX_EVENTS: u32 = 2_000;
+
+pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
+    let now = pass.now;
+    let rows = world.board.glance(&Status::OPEN)?;
+    let mut seen = Seen {
+        now,
+        runtime: None,
+        glanced: rows.len(),
+        own_board: world.board.is_own(),
+        slug: world.board.id().slug.clone(),
+        db: world.board.id().path.display().to_string(),
+        clock_fault: None,
+        routing: facts::Routing::default(),
+        cards: Vec::new(),
+        answered: Vec::new(),
+        tasks: Vec::new(),
+        guarded: BTreeMap::new(),
+        trees: BTreeMap::new(),
+    };
+    let lately = world.board.events(now.plus(-LATELY), MAX_EVENTS)?;
+    if rows.is_empty() && lately.is_empty() {
+        return Ok(seen);
+    }
+    let newest = lately.iter().map(|(_, e)| e.at).max();
+    seen.clock_fault = clock::fault(world, pass, newest);
+    let runtime = (world.runtime)();
+    let ids = |keep: &dyn Fn(&Task) -> bool| -> Vec<String> {
+        rows.iter().filter(|t| keep(t)).map(|t| t.id.clone()).collect()
+    };
+    for card in world.board.look(&ids(&card::is_card))? {
+        seen.cards.push(closer(world, card, now));
+    }
+    let mut wanted: BTreeSet<String> = ids(&|t| !card::is_card(t) && may_wait(t)).into_iter().collect();
+    wanted.extend(seen.cards.iter().flat_map(|c| sources_of(&c.detail)));
+    seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
+    seen.answered = answered(world, &seen.tasks, &lately)?;
+    let sources = seen.answered.iter().flat_map(sources_of).filter(|id| !wanted.contains(id));
+    let sources: Vec<String> = sources.collect::<BTreeSet<_>>().into_iter().collect();
+    wanted.extend(sources.iter().cloned());
+    seen.tasks.extend(world.board.look(&sources)?);
+    let details = seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)).collect();
+    let about = About { rows: &rows, details, known: &runtime.profiles, clock_given: pass.clock_given };
+    seen.routing = facts::observe(world, &about, now)?;
+    // What this very pass found out counts at once, or the next one would come to other conclusions.
+    let said: BTreeSet<(&str, Time)> =
+        seen.routing.sightings.iter().map(|s| (s.task.as_str(), s.began)).collect();
+    for card in &mut seen.cards {
+        card.is_known = card.is_known_of(&said);
+    }
+    let found: Vec<_> = seen.cards.iter().filter_map(|c| c.sighting(&seen.routing, now)).collect();
+    seen.routing.sightings.extend(found);
+    seen.guarded = guarded(&rows, &lately, now, seconds(world.config.routing.unclaimed));
+    let more = more(&rows, &seen, world, &runtime.profiles);
+    let more: Vec<String> = more.into_iter().filter(|id| !wanted.contains(id)).collect();
+    seen.tasks.extend(world.board.look(&more)?);
+    answered_besides(world, &mut seen)?;
+    seen.runtime = Some(runtime);
+    in_order(&mut seen.tasks);
+    seen.trees = trees(world, &seen, pass);
+    Ok(seen)
+}
+
+/// The trees of what is about to change hands. Deciding twice is cheap, and git is not.
+fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
+    if seen.tasks.is_empty() && seen.cards.is_empty() {
+        return TreeNotes::new();
+    }
+    let steps = super::decide(seen, pass, world.config).steps;
+    worktree_note::observe(world.state, &steps, seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)))
+}
+
+/// In dispatch order: who comes first gets the next free place.
+fn in_order(tasks: &mut [Detail]) {
+    tasks.sort_by(|a, b| {
+        let (a, b) = (&a.task, &b.task);
+        (b.priority, a.created_at, &a.id).cmp(&(a.priority, b.created_at, &b.id))
+    });
+}
+
+/// A card, with the reason its orchestrator could not answer.
+fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
+    let mut card = CardSeen { detail, cause: None, host: None, resets: None, refused: None, is_known: false };
+    let failed = card
+        .detail
+        .newest_run()
+        .filter(|r| r.ended_at.is_some() && !matches!(r.outcome.as_deref(), Some("completed" | "blocked")));
+    let Some(run) = failed else { return card };
+    let board = world.board.id().clone();
+    let profile = run.profile.as_deref().or(card.detail.task.assignee.as_deref());
+    let ask =
+        LogAsk { board: &board, task: &card.detail.task.id, profile, since: run.started_at, now, file: None };
+    if let LogEnd::Ended(e) = world.logs.read(&ask, world.cache).end {
+        card.refused = run.ended_at.filter(|_| e.resets.is_some()).map(|ended| e.refused_at(ended));
+        (card.cause, card.host, card.resets) = (Some(e.cause), e.endpoint_host, e.resets);
+    }
+    card
+}
+
+/// The finished cards that a task was tied to.
+fn finished_of(d: &Detail) -> impl Iterator<Item = &String> {
+    let made = d.cards_made.iter().filter(|c| c.status == Status::Done).map(|c| &c.id);
+    let kin = d.parents.iter().filter(|p| p.status == Status::Done && card::is_card_title(&p.title));
+    made.chain(kin.map(|p| &p.id))
+}
+
+/// Finished cards of ready work that nobody looked at yet.
+pub(super) fn unheard(seen: &Seen) -> Vec<String> {
+    let known: BTreeSet<&String> = seen.answered.iter().map(|c| &c.task.id).collect();
+    let ready = seen.tasks.iter().filter(|d| d.task.status == Status::Ready);
+    let ids: BTreeSet<&String> = ready.flat_map(finished_of).filter(|id| !known.contains(id)).collect();
+    ids.into_iter().cloned().collect()
+}
+
+/// Finished cards of ready work that is to wait for its provider from now on: what they say is heard before that, not only
+/// once it waits.
+fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
+    let ids = unheard(seen);
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let cards = world.board.look(&ids)?;
+    let known: BTreeSet<&String> = seen.tasks.iter().map(|d| &d.task.id).collect();
+    let sources: BTreeSet<String> =
+        cards.iter().flat_map(sources_of).filter(|id| !known.contains(id)).collect();
+    seen.answered.extend(cards.into_iter().filter(|c| c.task.status == Status::Done));
+    seen.tasks.extend(world.board.look(&sources.into_iter().collect::<Vec<_>>())?);
+    Ok(())
+}
+
+/// Finished cards whose decision nobody carried out: those that waiting tasks were tied to, and those finished lately.
+fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)]) -> Result<Vec<Detail>> {
+    let mut ids: BTreeSet<String> = tasks.iter().flat_map(finished_of).cloned().collect();
+    let theirs = |e: &Event| e.kind == EventKind::Completed && !authorship::is_ours(e);
+    let finished: BTreeSet<&String> = lately.iter().filter(|(_, e)| theirs(e)).map(|(id, _)| id).collect();
+    let finished: Vec<String> = finished.into_iter().filter(|id| !ids.contains(*id)).cloned().collect();
+    ids.extend(world.board.titled(&finished)?.into_iter().filter(card::is_card).map(|t| t.id));
+    let all = world.board.look(&ids.into_iter().collect::<Vec<_>>())?;
+    Ok(all.into_iter().filter(|c| c.task.status == Status::Done).collect())
+}
+
+/// Ready work that the runtime's guard has held back for too long: its newest events say nothing else.
+fn guarded(rows: &[Task], lately: &[(String, Event)], now: Time, most: i64) -> BTreeMap<String, Guarded> {
+    let mut all: BTreeMap<&str, Guarded> = BTreeMap::new();
+    for (task, e) in lately {
+        if e.kind != EventKind::RespawnGuarded {
+            // A comment sets nobody free.
+            if !matches!(e.kind, EventKind::Commented | EventKind::Heartbeat | EventKind::Detected) {
+                all.remove(task.as_str());
+            }
+            continue;
+        }
+        let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or("unknown").to_owned();
+        let known = all.entry(task).or_insert_with(|| Guarded { since: e.at, reason: String::new() });
+        known.reason = reason;
+    }
+    let ready: BTreeSet<&str> =
+        rows.iter().filter(|t| t.status == Status::Ready).map(|t| t.id.as_str()).collect();
+    all.into_iter()
+        .filter(|(id, g)| ready.contains(id) && now.since(g.since) > most)
+        .map(|(id, g)| (id.to_owned(), g))
+        .collect()
+}
+
+/// What only the ledger and the runtime make interesting: ready work of held providers, work nobody will take, and work
+/// whose profile changed under it.
+fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &[String]) -> Vec<String> {
+    let router = Router::new(&seen.routing, world.config, seen.now, known, Vec::new());
+    let wanted = |t: &&Task| {
+        if card::is_card(t) {
+            return false;
+        }
+        let profile = t.assignee.as_deref().unwrap_or_default();
+        match t.status {
+            Status::Ready => {
+                router.state(profile).is_held()
+                    || seen.guarded.contains_key(&t.id)
+                    || is_nobodys(t.assignee.as_deref(), known, world.board.is_own())
+            }
+            Status::Running => {
+                let changed = router.profile(profile).changed;
+                changed.zip(t.started_at).is_some_and(|(changed, started)| changed > started)
+            }
+            _ => false,
+        }
+    };
+    rows.iter().filter(wanted).map(|t| t.id.clone()).collect()
+}

@@ -1,0 +1,119 @@
+//! What `route-blocked` sees: plain data, so that a pass can be shown, saved and decided again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use base::cause::Cause;
+use base::time::Time;
+use board::{Detail, Run, Status, Task};
+use logs::provider::ledger::{News, Sighting};
+use logs::provider::{Id, Profile};
+use policy::routing::facts::Routing;
+use policy::runtime::Runtime;
+use policy::worktree_note::TreeNotes;
+
+/// Everything one pass of `route-blocked` rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The one reading of the clock.
+    pub now: Time,
+    /// The board's runtime.
+    pub runtime: Option<Runtime>,
+    /// How many open rows were glanced at.
+    pub glanced: usize,
+    /// The board was made by `board init`.
+    pub own_board: bool,
+    /// Its slug, where it is one of a Hermes root's named boards.
+    pub slug: Option<String>,
+    /// Its file.
+    pub db: String,
+    /// Why nothing may be decided by time, if so.
+    pub clock_fault: Option<String>,
+    /// Who runs where, and how providers stand.
+    pub routing: Routing,
+    /// Open distress cards.
+    pub cards: Vec<CardSeen>,
+    /// Finished distress cards whose decision nobody carried out yet.
+    pub answered: Vec<Detail>,
+    /// Tasks those cards are about, tasks that wait, and ready work of providers that are held.
+    pub tasks: Vec<Detail>,
+    /// Ready tasks that the runtime's own guard holds back, by id.
+    pub guarded: BTreeMap<String, Guarded>,
+    /// Working trees of tasks that this pass puts into other hands, by task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trees: TreeNotes,
+}
+
+/// An open card.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CardSeen {
+    /// Its whole story.
+    pub detail: Detail,
+    /// Why its orchestrator's last attempt ended, where its log says so.
+    pub cause: Option<Cause>,
+    /// Host and port of the endpoint that log names.
+    pub host: Option<String>,
+    /// When the provider answers again, as that log says.
+    pub resets: Option<Time>,
+    /// When it refused, where that is stated with its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Time>,
+    /// The board says so already: what was seen once must not look as if it was seen again.
+    #[serde(default)]
+    pub is_known: bool,
+}
+
+impl CardSeen {
+    /// Whether the board says already how its orchestrator's last attempt ended: `said` are the attempts it says that of, each
+    /// by its task and its begin.
+    pub(super) fn is_known_of(&self, said: &BTreeSet<(&str, Time)>) -> bool {
+        let began = self.detail.newest_run().map(|r| r.started_at);
+        began.is_some_and(|began| said.contains(&(self.detail.task.id.as_str(), began)))
+    }
+
+    /// What the end of its orchestrator's attempt shows of the provider, where the board does not say so yet.
+    pub(super) fn sighting(&self, known: &Routing, now: Time) -> Option<Sighting> {
+        let cause = self.cause.filter(|c| c.lies_with_provider())?;
+        let (run, task) = (self.detail.newest_run()?, &self.detail.task.id);
+        if self.is_known {
+            return None;
+        }
+        let profile = run.profile.clone().or_else(|| self.detail.task.assignee.clone())?;
+        let id = known.profiles.get(&profile).map(Profile::id).unwrap_or_default();
+        Some(Sighting {
+            id: Id { host: self.host.clone().or(id.host), ..id },
+            profile: Some(profile),
+            task: task.clone(),
+            // Not now: what nobody writes down must not look newer with every pass.
+            at: self.refused_at(run).unwrap_or(now),
+            began: run.started_at,
+            news: News::Bad { cause, resets: self.resets },
+        })
+    }
+
+    /// When the provider refused the newest attempt, which is `run`. What is written down of it must say the same as what this pass
+    /// rests on.
+    pub(super) fn refused_at(&self, run: &Run) -> Option<Time> {
+        self.refused.or(run.ended_at)
+    }
+}
+
+/// A guard that holds a ready task back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guarded {
+    /// Since when, without a break.
+    pub since: Time,
+    /// Hermes' word for why.
+    pub reason: String,
+}
+
+/// Whether a row may wait for something that routing ends, from the row alone.
+pub(super) fn may_wait(t: &Task) -> bool {
+    match t.status {
+        Status::Scheduled | Status::Blocked => true,
+        // Behind a card only where it was tried before, or stopped.
+        Status::Todo => t.started_at.is_some() || t.block_kind.is_some(),
+        _ => false,
+    }
+}

@@ -1,0 +1,400 @@
+//! Work that waits for a provider.
+
+use super::*;
+
+fn with(tasks: Vec<Detail>, sightings: Vec<Sighting>) -> Seen {
+    let mut s = seen(Routing { sightings, ..routing() });
+    s.tasks = tasks;
+    s
+}
+
+fn limited() -> Vec<Sighting> {
+    vec![refused("a", Cause::RateLimit, 30)]
+}
+
+#[test]
+fn ready_work_of_a_held_provider_moves_a_few_at_a_time_and_the_rest_waits_with_an_end() {
+    let tasks = (1..=5).map(|i| detail(&format!("t_0000000{i}"), Status::Ready)).collect();
+    let d = told(&with(tasks, limited()));
+    let to: Vec<_> = d.steps.iter().map(|s| (s.action.as_str(), assigned(s))).collect();
+    // Two at once for each of the two fallbacks.
+    assert_eq!(
+        to[..4],
+        [("move", Some("sol")), ("move", Some("sol")), ("move", Some("vega")), ("move", Some("vega"))]
+    );
+    assert_eq!((to[4].0, status(&d.steps[4])), ("park", Some(&Status::Scheduled)));
+    assert!(hold_ends(&d.steps[4]).unwrap() > NOW);
+    for step in &d.steps[..4] {
+        assert_eq!(status(step), None, "it was ready and stays so");
+        assert!(!step.changes.iter().any(|c| matches!(c, Change::Reword { .. })), "the text stays as it is");
+    }
+}
+
+#[test]
+fn what_changes_hands_says_in_its_event_what_is_known_of_its_tree() {
+    let ids = ["t_00000001", "t_00000002", "t_00000003"];
+    let tasks = ids.map(|id| detail(id, Status::Ready)).to_vec();
+    let mut s = with(tasks, limited());
+    let before = told(&s);
+    s.trees = [
+        (ids[0].to_owned(), TreeNote::Tree("git:00ff".into())),
+        (ids[1].to_owned(), TreeNote::Unknown("too slow".into())),
+    ]
+    .into();
+    let d = told(&s);
+    // Known or not, it is told and decides nothing.
+    assert_eq!(actions(&d), actions(&before));
+    assert_eq!(actions(&d), ids.map(|id| (id, "move")));
+    let noted = |i: usize| {
+        let ours = payload(&d.steps[i], "assigned").unwrap()["watchbill"].clone();
+        (ours["tree"].clone(), ours["tree_unknown"].clone())
+    };
+    assert_eq!(noted(0), (json!("git:00ff"), Value::Null));
+    assert_eq!(noted(1), (Value::Null, json!("too slow")));
+    assert_eq!(noted(2), (Value::Null, Value::Null));
+}
+
+#[test]
+fn what_somebody_set_free_since_is_theirs() {
+    let mut d = detail("t_00000001", Status::Ready);
+    d.events.push(event("unblocked", 10, json!({})));
+    let d = told(&with(vec![d], limited()));
+    assert_eq!(d.steps, []);
+    assert!(d.left[0].because.contains("somebody set it free"), "{d:?}");
+    let mut mine = detail("t_00000001", Status::Ready);
+    mine.body = "watchbill: no-heal".into();
+    assert_eq!(told(&with(vec![mine], limited())).steps, []);
+}
+
+#[test]
+fn a_held_task_goes_elsewhere_else_on_else_waits_longer() {
+    let lonely = |until: i64, sightings: Vec<Sighting>| {
+        let mut s = with(vec![held("t_00000001", until)], sightings);
+        s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+        let d = told(&s);
+        d.steps.first().map(|s| s.action.to_string()).unwrap_or_default()
+    };
+    assert_eq!(told(&with(vec![held("t_00000001", 300)], limited())).steps[0].action, "move");
+    assert_eq!(lonely(300, limited()), "");
+    assert_eq!(lonely(-1, limited()), "extend");
+    assert_eq!(lonely(-1, Vec::new()), "release");
+    assert_eq!(lonely(300, Vec::new()), "", "nobody knows better than its hold");
+    assert_eq!(lonely(300, vec![refused("a", Cause::RateLimit, 2_000)]), "probe");
+    let long = vec![refused("a", Cause::RateLimit, 300_000), refused("a", Cause::RateLimit, 30_000)];
+    assert_eq!(lonely(-1, long), "hand-over");
+}
+
+#[test]
+fn one_of_many_probes_first_one_that_was_not_limited() {
+    let mut tasks: Vec<Detail> = (1..=4).map(|i| held(&format!("t_0000000{i}"), -1)).collect();
+    for d in &mut tasks {
+        d.task.assignee = Some("mira".into());
+    }
+    for d in &mut tasks[..3] {
+        d.runs = vec![run(7, "mira", Some("crashed"))];
+    }
+    let d = told(&with(tasks, vec![refused("a", Cause::RateLimit, 2_000)]));
+    let probes: Vec<_> = d.steps.iter().filter(|s| s.action == "probe").map(|s| s.task.as_str()).collect();
+    assert_eq!(probes, ["t_00000004"]);
+    // The others' holds are over: each gets a new end.
+    let again: Vec<_> = d.steps.iter().filter(|s| s.action == "extend").collect();
+    assert_eq!(again.len(), 3);
+    assert!(again.iter().all(|s| hold_ends(s).unwrap() > NOW));
+}
+
+#[test]
+fn what_is_parked_is_ready_free_and_nobodys_decision() {
+    let s = with(Vec::new(), limited());
+    let (config, known, pass) = (Config::default(), known(), pass());
+    let router = router(&s.routing, &config, &known);
+    let trees = std::collections::BTreeMap::new();
+    let scribe = policy::routing::moving::Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
+    let parks = |change: &dyn Fn(&mut Detail)| {
+        let mut d = detail("t_00000001", Status::Ready);
+        d.task.assignee = Some("luna".into());
+        change(&mut d);
+        policy::routing::holds::park_ready(&router, &scribe, &d).is_some()
+    };
+    assert!(parks(&|_| {}));
+    assert!(!parks(&|d| d.task.assignee = None));
+    assert!(!parks(&|d| d.task.assignee = Some("sol".into())), "that provider answers");
+    assert!(!parks(&|d| d.task.status = Status::Todo));
+    assert!(!parks(&|d| d.task.claim_lock = Some("h:1".into())));
+    assert!(!parks(&|d| d.events.push(event("unblocked", 1, json!({})))), "somebody knows better");
+}
+
+#[test]
+fn a_task_that_is_moved_out_of_its_wait_leaves_a_card_of_what_it_died_of() {
+    let mut d = held("t_00000001", 300);
+    let hold = d.events.last_mut().unwrap();
+    hold.payload["watchbill"]["run"] = json!(4);
+    hold.payload["watchbill"]["ended"] = json!("its log ends on HTTP 429");
+    let out = told(&with(vec![d.clone()], limited()));
+    let made = out.steps[0].changes.iter().find_map(|c| match c {
+        Change::AddAnother { task, .. } => Some(task),
+        _ => None,
+    });
+    let made = made.unwrap();
+    assert_eq!(made.title, "[BLOCKED] t_00000001 rate_limited");
+    assert_eq!(made.idempotency_key.as_deref(), Some("distress:t_00000001:rate_limit:4"));
+    assert_eq!((made.assignee.as_deref(), made.priority), (Some("tuesday"), d.task.priority + 1));
+    let body = made.body.as_deref().unwrap();
+    assert!(body.contains("moved to sol by rule") && body.contains("its log ends on HTTP 429"), "{body}");
+}
+
+#[test]
+fn a_moved_task_takes_its_card_along_or_leaves_the_incident() {
+    let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+    let mut d = held("t_00000001", 300);
+    tie(&mut d, &c);
+    let mut s = with(vec![d.clone()], limited());
+    s.cards = vec![c.clone()];
+    let out = told(&s);
+    assert_eq!(actions(&out), [("t_00000001", "move"), ("t_0000cafe", "close-card")]);
+    assert_eq!(
+        out.steps[1].after,
+        ["t_00000001"],
+        "a card never closes while its task moved away under a hand"
+    );
+    assert_eq!(
+        status(&out.steps[0]),
+        Some(&Status::Ready),
+        "its card is no parent that it waits for any more"
+    );
+
+    // What its orchestrator's own attempt showed outlasts the card.
+    let mut refused = s.clone();
+    refused.cards[0].cause = Some(Cause::ServerError);
+    refused.cards[0].detail.runs = vec![run(9, "tuesday", Some("crashed"))];
+    let noted = payload(&told(&refused).steps[1], "watchbill_signal").unwrap();
+    assert_eq!(
+        (&noted["watchbill"]["cause"], &noted["watchbill"]["host"]),
+        (&json!("server_error"), &json!("d"))
+    );
+
+    // A card that somebody works on decides.
+    let mut taken = s.clone();
+    taken.cards[0].detail.task.status = Status::Running;
+    assert_eq!(told(&taken).steps, []);
+
+    // An incident's card goes on for the others.
+    let mut incident = c;
+    incident.detail.task.idempotency_key = Some("distress:incident:a:1".into());
+    s.cards = vec![incident];
+    let out = told(&s);
+    assert_eq!(actions(&out), [("t_00000001", "move")]);
+    assert!(out.steps[0].changes.contains(&Change::Unlink { parent: "t_0000cafe".into() }));
+    assert_eq!(status(&out.steps[0]), Some(&Status::Ready));
+}
+
+#[test]
+fn what_heal_parked_is_looked_after_once_it_has_its_card() {
+    let parked = |cause: &str, until: i64| {
+        let mut d = detail("t_00000001", Status::Scheduled);
+        let hold = json!({"owner": "heal", "cause": cause, "since": ago(600).0, "until": NOW.plus(until).0});
+        d.events.push(event("scheduled", 600, json!({"by": "heal", "watchbill": {"hold": hold}})));
+        d
+    };
+    let hold = |until: i64| parked("rate_limit", until);
+    let out = told(&with(vec![hold(300)], limited()));
+    assert_eq!(out.steps, [], "synthesize-distress reads its log first");
+    assert_eq!(out.left[0].because, "synthesize-distress looks first at what heal held");
+    assert_eq!(out.left[0].next, Some(NOW.plus(300)));
+
+    let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+    let carded = |until: i64, fallbacks: &[&str], sightings: Vec<Sighting>| {
+        let mut d = hold(until);
+        tie(&mut d, &c);
+        let mut s = with(vec![d], sightings);
+        s.routing.profiles.insert("luna".into(), profile("luna", "a", fallbacks));
+        s.cards = vec![c.clone()];
+        s
+    };
+    let out = told(&carded(300, &["sol"], limited()));
+    assert_eq!(actions(&out), [("t_00000001", "move"), ("t_0000cafe", "close-card")]);
+    // Nobody may take it: it waits as long as its provider refuses, and no longer.
+    let out = told(&carded(300, &[], limited()));
+    assert!(out.steps.is_empty() && out.left[0].because.contains("no fallback is named"), "{out:?}");
+    assert_eq!(actions(&told(&carded(-1, &[], limited()))), [("t_00000001", "extend")]);
+    let over = vec![refused("a", Cause::RateLimit, 2_000)];
+    assert_eq!(
+        actions(&told(&carded(-1, &[], over))),
+        [("t_00000001", "probe"), ("t_0000cafe", "close-card")]
+    );
+    // A person mends it, and no try.
+    for cause in ["quota", "credential"] {
+        let mut d = parked(cause, -1);
+        tie(&mut d, &c);
+        let mut s = with(vec![d], Vec::new());
+        s.cards = vec![c.clone()];
+        let out = told(&s);
+        assert!(out.steps.is_empty() && out.left[0].because.starts_with("no time mends "), "{out:?}");
+    }
+    // An orchestrator that has begun decides.
+    let mut taken = carded(300, &["sol"], limited());
+    taken.cards[0].detail.task.status = Status::Running;
+    let out = told(&taken);
+    assert!(out.steps.is_empty() && out.left[0].because == "card t_0000cafe decides", "{out:?}");
+}
+
+#[test]
+fn the_cool_down_is_lifted_for_what_moves_and_only_for_that() {
+    let mut d = held("t_00000001", 300);
+    d.runs = vec![run(7, "luna", Some("rate_limited"))];
+    let lifted = |step: &Step| {
+        step.changes.iter().any(|c| matches!(c, Change::PastRun { outcome, .. } if outcome == "reclaimed"))
+    };
+    assert!(lifted(&told(&with(vec![d.clone()], limited())).steps[0]));
+    d.task.assignee = Some("mira".into());
+    let out = told(&with(vec![d], vec![refused("a", Cause::RateLimit, 2_000)]));
+    assert!(out.steps[0].action == "probe" && !lifted(&out.steps[0]), "{out:?}");
+}
+
+#[test]
+fn a_person_lifts_what_a_person_stopped() {
+    let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+    let blocked = |by: Value, run: Option<i64>| {
+        let mut d = detail("t_00000001", Status::Blocked);
+        d.events.push(board::Event { run, ..event("blocked", 700, by) });
+        tie(&mut d, &c);
+        let mut s = with(vec![d], limited());
+        s.cards = vec![c.clone()];
+        told(&s).steps.len()
+    };
+    assert_eq!(blocked(json!({"reason": "wait"}), None), 0);
+    assert_eq!(blocked(json!({"reason": "rate limited", "kind": "capability"}), Some(7)), 0);
+    assert_eq!(blocked(json!({"by": "board", "watchbill": {"card": "t_0000cafe"}}), Some(7)), 2);
+    assert_eq!(blocked(json!({"reason": "Goal-mode worker exhausted its turn budget (20/20)"}), Some(7)), 2);
+}
+
+#[test]
+fn whoever_gives_a_parked_task_to_a_profile_means_that_one() {
+    let mut d = held("t_00000001", 3_000);
+    d.task.assignee = Some("vega".into());
+    d.events.push(event("assigned", 100, json!({"assignee": "vega"})));
+    let mut s = with(vec![d], limited());
+    s.routing.profiles.insert("vega".into(), profile("vega", "c", &["sol"]));
+    let out = told(&s);
+    assert_eq!((actions(&out), assigned(&out.steps[0])), (vec![("t_00000001", "release")], None));
+
+    // And still does once its hold was prolonged, since it must wait for a place there.
+    let mut d = held("t_00000001", -1);
+    d.task.assignee = Some("vega".into());
+    d.events.push(event("assigned", 100, json!({"assignee": "vega"})));
+    s.tasks = vec![d];
+    s.routing.sent = sent(2, "c", 30, true);
+    let out = told(&s);
+    assert_eq!(actions(&out), [("t_00000001", "extend")]);
+    let prolonged = payload(&out.steps[0], "scheduled").unwrap();
+    s.tasks[0].events.push(event("scheduled", 0, prolonged));
+    assert_eq!(told(&s).steps, [], "nobody moves it on");
+}
+
+#[test]
+fn what_is_forged_over_a_persons_word_lifts_nothing() {
+    let mut scheduled = detail("t_00000001", Status::Scheduled);
+    scheduled.events.push(event("scheduled", 700, json!({"reason": "next week"})));
+    let hold = json!({"owner": ROUTE_BLOCKED, "cause": "rate_limit", "until": 1});
+    let ours = json!({"by": ROUTE_BLOCKED, "watchbill": {"hold": hold}});
+    scheduled.events.push(event("scheduled", 600, ours));
+    assert_eq!(told(&with(vec![scheduled], limited())).steps, []);
+
+    let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+    let mut blocked = detail("t_00000001", Status::Blocked);
+    blocked.events.push(event("blocked", 700, json!({"reason": "wait"})));
+    blocked.events.push(event("blocked", 600, json!({"by": "board", "watchbill": {"card": "t_0000cafe"}})));
+    tie(&mut blocked, &c);
+    let mut s = with(vec![blocked], limited());
+    s.cards = vec![c];
+    assert_eq!(told(&s).steps, []);
+}
+
+#[test]
+fn a_wait_gets_longer_with_its_age_so_that_many_do_not_write_all_the_time() {
+    let mut s = with(vec![held("t_00000001", -1)], limited());
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    let ends = |since: i64, s: &mut Seen| {
+        let hold =
+            json!({"owner": ROUTE_BLOCKED, "cause": "rate_limit", "since": ago(since).0, "until": ago(1).0});
+        s.tasks[0].events[1].payload = json!({"by": ROUTE_BLOCKED, "watchbill": {"hold": hold}});
+        hold_ends(&told(s).steps[0]).unwrap().since(NOW)
+    };
+    let (young, old, ancient) = (ends(600, &mut s), ends(7_200, &mut s), ends(200_000, &mut s));
+    assert!((900..1_100).contains(&young), "{young}");
+    assert_eq!((old, ancient), (7_200, 21_600));
+}
+
+#[test]
+fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
+    let mut c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Scheduled);
+    let hold =
+        json!({"by": "synthesize-distress", "watchbill": {"hold": {"cause": "queued", "until": NOW.0}}});
+    c.detail.events.push(event("scheduled", 400, hold));
+    let mut d = detail("t_00000001", Status::Blocked);
+    d.runs = vec![run(1, "mira", Some("crashed"))];
+    d.task.assignee = Some("mira".into());
+    d.events.push(event("gave_up", 1_200, json!({"limit_source": "dispatcher"})));
+    tie(&mut d, &c);
+    let mut s = with(vec![d], vec![refused("a", Cause::RateLimit, 2_000)]);
+    s.cards = vec![c];
+    assert_eq!(actions(&told(&s)), [("t_00000001", "probe"), ("t_0000cafe", "close-card")]);
+    s.routing.sightings = limited();
+    assert_eq!(told(&s).steps, []);
+    s.routing.sightings.clear();
+    assert_eq!(told(&s).steps, [], "where nobody knows how its provider stands its card decides");
+}
+
+#[test]
+fn why_a_task_waits_is_said_once() {
+    let mut s = with((1..=5).map(|i| held(&format!("t_0000000{i}"), 300)).collect(), limited());
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    s.tasks[1].body = "watchbill: no-heal".into();
+    let own = card("t_0000cafe", "t_00000003", "rate_limited", Status::Ready);
+    // About this one only the first look says why: its card is changed between the two, and decides from then on.
+    let mut failed = card("t_0000caff", "t_00000004", "rate_limited", Status::Blocked);
+    failed.cause = Some(Cause::RateLimit);
+    failed.detail.events.push(event("gave_up", 100, json!({})));
+    s.tasks[3] = detail("t_00000004", Status::Blocked);
+    s.tasks[3].events.push(event("gave_up", 1_200, json!({"limit_source": "dispatcher"})));
+    tie(&mut s.tasks[2], &own);
+    tie(&mut s.tasks[3], &failed);
+    s.cards = vec![own, failed];
+    s.tasks[4] = detail("t_00000005", Status::Ready);
+    s.tasks[4].events.push(event("unblocked", 10, json!({})));
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_0000caff", "park-card")]);
+    let mut left: Vec<_> = d.left.iter().map(|l| (l.task.as_str(), l.because.as_str())).collect();
+    left.sort_unstable();
+    let ids: Vec<_> = left.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, ["t_00000001", "t_00000002", "t_00000003", "t_00000004", "t_00000005"], "{left:?}");
+    for (said, part) in
+        left.iter().zip(["held until", "no-heal", "held until", "t_0000caff decides", "set it free"])
+    {
+        assert!(said.1.contains(part), "{left:?}");
+    }
+}
+
+#[test]
+fn what_waits_is_told_from_its_row_alone() {
+    let row = |status: Status, started: bool, blocked: bool| {
+        let mut t = detail("t_00000001", status).task;
+        t.started_at = started.then(|| ago(900));
+        t.block_kind = blocked.then(|| "needs_input".into());
+        crate::route::seen::may_wait(&t)
+    };
+    for (status, never, tried, stopped) in [
+        (Status::Scheduled, true, true, true),
+        (Status::Blocked, true, true, true),
+        (Status::Todo, false, true, true),
+        (Status::Ready, false, false, false),
+        (Status::Running, false, false, false),
+        (Status::Done, false, false, false),
+    ] {
+        let got = (
+            row(status.clone(), false, false),
+            row(status.clone(), true, false),
+            row(status.clone(), false, true),
+        );
+        assert_eq!(got, (never, tried, stopped), "{status}");
+    }
+}

@@ -1,0 +1,182 @@
+//! The commit of the past that a working tree is compared with.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use super::Base;
+use crate::find::{self, Place};
+use crate::shadow::Shadow;
+use base::time::Time;
+
+/// Branches that tasks branch from, by custom.
+const DEFAULTS: [&str; 4] = ["main", "master", "trunk", "develop"];
+/// Where they are, as far as they are looked for; and the first, what a clone was told the default is.
+const PLACES: [&str; 7] = [
+    "refs/remotes/origin/HEAD",
+    "refs/remotes/origin/main",
+    "refs/remotes/origin/master",
+    "refs/heads/main",
+    "refs/heads/master",
+    "refs/heads/trunk",
+    "refs/heads/develop",
+];
+
+/// Seconds after the start of a task in which its branch is made for it.
+const SPAWN: i64 = 300;
+
+/// What to compare with.
+pub(super) struct Found {
+    pub(super) base: Base,
+    pub(super) commit: Option<String>,
+    /// Commits since.
+    pub(super) commits: u64,
+}
+
+impl Found {
+    pub(super) fn nothing(commits: u64) -> Found {
+        Found { base: Base::Nothing, commit: None, commits }
+    }
+}
+
+/// The nearest of the commits that `head` may have begun from.
+pub(super) fn find(
+    shadow: &Shadow<'_>,
+    place: &Place,
+    branch: Option<&str>,
+    head: &str,
+    started: Time,
+    until: Instant,
+) -> Result<Found, String> {
+    let mut candidates = forks(shadow, branch, head, until)?;
+    candidates.extend(created(shadow, place, branch, head, started, until)?.map(|c| (Base::Created, c)));
+    candidates.extend(before(shadow, head, started, until)?.map(|c| (Base::Start, c)));
+    let mut found: Option<Found> = None;
+    for (base, commit) in candidates {
+        let commits = count(shadow, &format!("{commit}..{head}"), until)?;
+        // Of equal ones the first stays.
+        if found.as_ref().is_none_or(|f| commits < f.commits) {
+            found = Some(Found { base, commit: Some(commit), commits });
+        }
+    }
+    match found {
+        Some(found) => Ok(found),
+        None => Ok(Found::nothing(count(shadow, head, until)?)),
+    }
+}
+
+fn count(shadow: &Shadow<'_>, range: &str, until: Instant) -> Result<u64, String> {
+    let said = shadow.run(&["rev-list", "--count", range, "--"], until)?;
+    said.line().parse().map_err(|_| "git counts no commits".to_owned())
+}
+
+/// Where `head` left each of the default branches, unless it is on one.
+fn forks(
+    shadow: &Shadow<'_>,
+    branch: Option<&str>,
+    head: &str,
+    until: Instant,
+) -> Result<Vec<(Base, String)>, String> {
+    if branch.is_some_and(|b| DEFAULTS.contains(&b)) {
+        return Ok(Vec::new());
+    }
+    let mut args = vec!["for-each-ref", "--format=%(refname) %(objectname) %(symref)"];
+    args.extend(PLACES);
+    let said = shadow.run(&args, until)?;
+    let text = String::from_utf8_lossy(&said.bytes);
+    let mut tips = BTreeSet::new();
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        let (name, tip, to) = (words.next().unwrap_or(""), words.next(), words.next().unwrap_or(""));
+        // A name also stands for all below it: `refs/heads/develop/x`.
+        if !PLACES.contains(&name) {
+            continue;
+        }
+        if branch.is_some() && to.strip_prefix("refs/remotes/origin/") == branch {
+            return Ok(Vec::new());
+        }
+        tips.extend(tip.filter(|t| is_commit(t)).map(str::to_owned));
+    }
+    let mut forks = BTreeSet::new();
+    for tip in tips {
+        // Histories that have nothing in common have no merge base.
+        forks.extend(shadow.ask(&["merge-base", head, &tip], until)?.map(|s| s.line()));
+    }
+    Ok(forks.into_iter().filter(|f| is_commit(f)).map(|f| (Base::Fork, f)).collect())
+}
+
+/// Where the branch was made, as the first line of its log says, if `head` still has that commit.
+fn created(
+    shadow: &Shadow<'_>,
+    place: &Place,
+    branch: Option<&str>,
+    head: &str,
+    started: Time,
+    until: Instant,
+) -> Result<Option<String>, String> {
+    let log = branch.and_then(|b| find::beneath(&place.common, &format!("logs/refs/heads/{b}")));
+    let Some(commit) = log.as_deref().and_then(|log| birth(log, started)) else {
+        return Ok(None);
+    };
+    // It may be gone since: a branch that was moved elsewhere no longer keeps it.
+    let is_there = shadow.ask(&["cat-file", "-e", &commit], until)?.is_some();
+    let is_old = is_there && shadow.ask(&["merge-base", "--is-ancestor", &commit, head], until)?.is_some();
+    Ok(is_old.then_some(commit))
+}
+
+/// The commit that a branch began at, from its log. The first commit of all began at nothing; a branch that was made in the
+/// middle of the task began at the task's own commits.
+fn birth(log: &[u8], started: Time) -> Option<String> {
+    let line = String::from_utf8_lossy(log.split(|b| *b == b'\n').next()?).into_owned();
+    let (about, why) = line.split_once('\t').unwrap_or((&line, ""));
+    let mut words = about.split(' ');
+    let (old, new) = (words.next()?, words.next()?);
+    let made = about.rsplit(' ').nth(1).and_then(|at| at.parse::<i64>().ok()).map(Time)?;
+    if made > started.plus(SPAWN) {
+        return None;
+    }
+    let is_first = old.bytes().all(|b| b == b'0') && old.len() == new.len();
+    (is_first && is_commit(new) && !why.starts_with("commit (initial)")).then(|| new.to_owned())
+}
+
+/// The last commit of the head's own line that is no younger than the task.
+fn before(shadow: &Shadow<'_>, head: &str, started: Time, until: Instant) -> Result<Option<String>, String> {
+    if started.0 <= 0 {
+        return Ok(None);
+    }
+    // Not `--before`: it takes a small number for a date in words.
+    let age = format!("--min-age={}", started.0);
+    let said = shadow.run(&["rev-list", "-1", "--first-parent", &age, head, "--"], until)?.line();
+    Ok(is_commit(&said).then_some(said))
+}
+
+/// Whether it is the full name of a commit, and so no option and no range.
+fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_branch_began() {
+        let (zero, a, b) = ("0".repeat(40), "a".repeat(40), "b".repeat(40));
+        let who = "n <n@x> 1 +0000";
+        let made = format!("{zero} {a} {who}\tbranch: Created from HEAD\n{a} {b} {who}\tcommit: x\n");
+        let long = format!("{} {} {who}\tclone: from x", "0".repeat(64), "c".repeat(64));
+        for (log, want) in [
+            (made.as_str(), Some(a.clone())),
+            (&long, Some("c".repeat(64))),
+            (&format!("{zero} {a} {who}"), Some(a.clone())),
+            (&format!("{a} {b} {who}\tcommit: its beginning is forgotten\n"), None),
+            (&format!("{zero} {a} {who}\tcommit (initial): first\n"), None),
+            (&format!("{zero} --output=x {who}\tx\n"), None),
+            (&format!("{zero} {}", "c".repeat(64)), None),
+            ("", None),
+            ("\n", None),
+        ] {
+            assert_eq!(birth(log.as_bytes(), Time(i64::MAX - SPAWN)), want, "{log}");
+        }
+        assert_eq!(birth(b"\xff\xfe \xff", Time(0)), None);
+    }
+}

@@ -1,0 +1,46 @@
+//! The commands of Hermes on the pages that tell what to do: each is one that the real Hermes takes.
+
+use std::collections::BTreeSet;
+
+use super::home::Home;
+use crate::contrib::console::{commands_of, pages};
+use crate::support::{Ran, ran};
+
+/// The task of the pages.
+const TASK: &str = "t_1a2b3c4d";
+
+/// Runs a command about a task as it stands, on a task that is as the page has it; of any other the help is asked for.
+fn taken(home: &Home, line: &str) -> Ran {
+    let task = match line.split(' ').nth(2).unwrap_or_default() {
+        "reclaim" => home.claimed(&["--assignee", "luna"], None),
+        _ if !line.contains(TASK) => {
+            return ran(home.run("hermes").args(line.split(' ').skip(1)).arg("--help"));
+        }
+        _ => home.create(&["--assignee", "luna"]),
+    };
+    if line.contains(" unblock ") {
+        home.hermes(&["block", &task, "for a moment"]).ok();
+    }
+    let line = line.replace(TASK, &task);
+    let said = ran(home.run("hermes").args(line.split(' ').skip(1)));
+    match said.code {
+        0 if home.task(&task, "status") == "ready" => said,
+        _ => panic!("{line}: {said:?}"),
+    }
+}
+
+#[test]
+fn commands_of_hermes_on_the_pages_work_as_they_stand() {
+    let Some(home) = Home::new() else { return };
+    home.profile("sol", "http://127.0.0.1:8/nobody/v1");
+    let text = |page: &String| {
+        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap()
+    };
+    let all: BTreeSet<String> =
+        pages().iter().flat_map(|page| commands_of(&text(page), &|first| first == "hermes")).collect();
+    assert!(all.len() >= 6, "{all:?}");
+    for line in all {
+        let said = taken(&home, &line);
+        assert_eq!(said.code, 0, "{line}: {said:?}");
+    }
+}

@@ -1,0 +1,311 @@
+//! `watchbill init`: what it finds, asks, writes, starts and sends, and what it leaves alone.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::dry::unchanged;
+use crate::support::{Ran, TestBoard, executable, program, ran};
+use crate::tools;
+
+/// A home with Hermes where it is by default, and four profiles of two providers. Nothing is configured.
+fn home(profiles: &[(&str, &str)]) -> TestBoard {
+    let b = TestBoard::new();
+    let root = b.path().join(".hermes");
+    fs::create_dir(&root).unwrap();
+    for name in ["kanban", "kanban.db", "kanban.db-wal", "kanban.db-shm"] {
+        let _ = fs::rename(b.path().join(name), root.join(name));
+    }
+    for (name, provider) in profiles {
+        let folder = root.join("profiles").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.yaml"), format!("model:\n  provider: {provider}\n  default: m-1\n"))
+            .unwrap();
+    }
+    TestBoard { db: root.join("kanban.db"), ..b }
+}
+
+const PROFILES: [(&str, &str); 4] = [("luna", "moon"), ("mona", "moon"), ("sol", "sun"), ("monday", "sun")];
+
+/// Somebody at a prompt: nothing names the root.
+fn command(b: &TestBoard, args: &[&str]) -> Command {
+    let mut command = tools::watchbill(b, &[&["init"], args].concat());
+    command.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME").env_remove("WATCHBILL_CONFIG");
+    command
+}
+
+fn init(b: &TestBoard, args: &[&str]) -> Ran {
+    ran(&mut command(b, args))
+}
+
+fn config(b: &TestBoard) -> PathBuf {
+    b.path().join(".config/watchbill/config.toml")
+}
+
+/// The configuration that was written; empty where there is none.
+fn written(b: &TestBoard) -> String {
+    fs::read_to_string(config(b)).unwrap_or_default()
+}
+
+#[test]
+fn flags_alone_set_everything_up_and_a_second_time_changes_nothing() {
+    let b = home(&PROFILES);
+    // The tools lie there before the folder is compared.
+    init(&b, &["--help"]).ok();
+    executable(
+        &b.path().join("tools/sendmail"),
+        format!("#!/bin/sh\necho \"$@\" >>{0}/mails; cat >>{0}/mails\n", b.path().display()),
+    );
+    let flags = [
+        "--orchestrator",
+        "monday",
+        "--fallback",
+        "luna=sol",
+        "--fallback",
+        "mona=sol",
+        "--tell",
+        "me@example.org",
+        "--as",
+        "user",
+    ];
+    let mut planned = String::new();
+    unchanged(&b, "init -n", || planned = init(&b, &[flags.as_slice(), &["-n"]].concat()).ok());
+    for part in [
+        "profile      luna: moon, m-1\n",
+        "orchestrator none: there is no profile tuesday\n",
+        "told         nobody\n",
+        "    [distress]\n    orchestrator = \"monday\"\n\n    [profiles.luna]\n    fallbacks = [\"sol\"]\n",
+        "would write ",
+        "would run systemctl --user enable --now watchbill-run.timer watchbill-notify.timer\n",
+        "would send a test message\n",
+    ] {
+        assert!(planned.contains(part), "{part:?}: {planned}");
+    }
+
+    let said = init(&b, &flags).ok();
+    let want = format!(
+        "[distress]\norchestrator = \"monday\"\n\n[profiles.luna]\nfallbacks = [\"sol\"]\n\n[profiles.mona]\nfallbacks = \
+         [\"sol\"]\n\n[notify.mail]\ncommand = [\"{}/.config/watchbill/notify-mail\", \"me@example.org\"]\n",
+        b.path().display()
+    );
+    assert_eq!(written(&b), want);
+    assert!(said.contains("mail: sent: ") && said.contains("The first pass comes within 2m."), "{said}");
+    let mail = fs::read_to_string(b.path().join("mails")).unwrap();
+    assert!(mail.starts_with("-i -- me@example.org\n") && mail.contains("\nSubject: "), "{mail}");
+    assert!(b.path().join(".config/systemd/user/watchbill-run.timer").exists());
+    assert!(b.path().join(".config/systemd/user/watchbill-notify.timer").exists());
+
+    let again = init(&b, &flags).ok();
+    assert!(again.ends_with("\nnothing to do\n") || again.contains("nothing to do\n"), "{again}");
+    assert!(again.contains("orchestrator monday\n") && again.contains("its work may go to sol\n"), "{again}");
+    assert_eq!(fs::read_to_string(b.path().join("mails")).unwrap(), mail, "no second message");
+    assert_eq!(written(&b), want);
+}
+
+#[test]
+fn what_is_configured_stays_word_for_word() {
+    let b = home(&PROFILES);
+    let own = "# ours\n[distress]\norchestrator = \"monday\" # she knows\n[profiles.luna]\nmodel = \"m-2\"\n";
+    fs::create_dir_all(config(&b).parent().unwrap()).unwrap();
+    fs::write(config(&b), own).unwrap();
+    fs::set_permissions(config(&b), fs::Permissions::from_mode(0o640)).unwrap();
+    let dotfiles = b.path().join("dotfiles.toml");
+    fs::rename(config(&b), &dotfiles).unwrap();
+    std::os::unix::fs::symlink(&dotfiles, config(&b)).unwrap();
+    init(&b, &["--orchestrator", "monday", "--fallback", "luna=sol", "--no-timers"]).ok();
+    let want = own.replace("[profiles.luna]\n", "[profiles.luna]\nfallbacks = [\"sol\"]\n");
+    assert_eq!(fs::read_to_string(&dotfiles).unwrap(), want, "the link still leads there");
+    assert!(config(&b).is_symlink());
+    assert_eq!(dotfiles.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    for (flags, why) in [
+        (["--orchestrator", "sol"], "--orchestrator: the configuration says monday; change it there"),
+        (["--fallback", "luna=mona"], "--fallback: mona works with the same provider as luna"),
+        (["--fallback", "luna=sol,monday"], "--fallback: monday decides about cards"),
+    ] {
+        let said = init(&b, &[flags.as_slice(), &["--no-timers"]].concat());
+        assert!(said.code == 2 && said.err.contains(why), "{said:?}");
+    }
+    assert_eq!(fs::read_to_string(&dotfiles).unwrap(), want);
+    // Where it leads nowhere yet, the file is made there.
+    fs::remove_file(&dotfiles).unwrap();
+    init(&b, &["--orchestrator", "monday", "--no-timers"]).ok();
+    assert!(config(&b).is_symlink());
+    assert_eq!(fs::read_to_string(&dotfiles).unwrap(), "[distress]\norchestrator = \"monday\"\n");
+    // A table that is written as a value is a person's to change.
+    let inline = "profiles = { luna = { model = \"m\" } }\n";
+    fs::write(&dotfiles, inline).unwrap();
+    let said = init(&b, &["--fallback", "luna=sol", "--no-timers"]);
+    assert!(
+        said.code == 78 && said.err.contains("write them by hand: [profiles.luna]; fallbacks = [\"sol\"]"),
+        "{said:?}"
+    );
+    assert_eq!(fs::read_to_string(&dotfiles).unwrap(), inline);
+}
+
+#[test]
+fn a_secret_comes_from_a_file_and_goes_nowhere_else() {
+    let b = home(&PROFILES);
+    let url = "https://hooks.slack.com/services/T0/B0/hush";
+    let said = init(&b, &["--no-timers", "--tell", url]);
+    assert!(
+        said.code == 2 && said.err.contains("this URL is a secret") && said.err.contains("--tell-file"),
+        "{said:?}"
+    );
+    let said = init(&b, &["--no-timers", "--tell", "telegram:-100"]);
+    assert!(said.code == 2 && said.err.contains("--tell-file"), "{said:?}");
+    let file = b.path().join("secret");
+    let named = file.display().to_string();
+    assert_eq!(init(&b, &["--no-timers", "--tell-file", &named]).code, 66);
+    fs::write(&file, "\n").unwrap();
+    assert_eq!(init(&b, &["--no-timers", "--tell-file", &named]).code, 2);
+    assert_eq!(written(&b), "");
+
+    fs::write(&file, format!("{url}\n")).unwrap();
+    let planned = init(&b, &["--no-timers", "--tell-file", &named, "-n"]).ok();
+    assert!(!planned.contains("hush"), "{planned}");
+    let want = format!("[notify.slack]\nformat = \"slack\"\nurl_file = \"{named}\"\n");
+    assert!(
+        planned
+            .contains(&want.replace("\n", "\n    ").replace("[notify", "    [notify").trim_end().to_owned()),
+        "{planned}"
+    );
+    fs::write(&file, "123:token\n").unwrap();
+    let telegram = ["--no-timers", "--tell", "telegram:-100", "--tell-file", &named, "-n", "--json"];
+    let planned = init(&b, &telegram).json();
+    let added = planned["config"]["added"].as_str().unwrap();
+    assert!(
+        added.contains("chat = \"-100\"") && added.contains("token_file = ") && !added.contains("123:token"),
+        "{added}"
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_written() {
+    let b = home(&PROFILES);
+    for (flags, code, why) in [
+        (&["--orchestrator", "ghost"][..], 2, "there is no profile ghost; there are luna, mona, monday, sol"),
+        (&["--fallback", "luna"], 2, "write PROFILE=NAME"),
+        (&["--fallback", "luna=ghost"], 2, "there is no profile ghost"),
+        (&["--tell", "nobody"], 2, "write an address like you@example.org"),
+        (&["--board", "nope"], 66, "no such board"),
+        (&["--hermes-root", "/nope"], 66, "no board found"),
+        (&["--as", "cron"], 2, "cannot be used with"),
+    ] {
+        let said = init(&b, &[&["--no-timers"], flags].concat());
+        assert!(said.code == code && said.err.contains(why), "{flags:?}: {said:?}");
+        assert_eq!(written(&b), "");
+    }
+}
+
+#[test]
+fn no_first_pass_is_promised_where_nothing_starts_one() {
+    let b = home(&PROFILES);
+    let said = init(&b, &["--as", "cron"]);
+    let is_idle = said.err.contains("no cron daemon runs here");
+    assert_eq!(said.out.contains("The first pass comes within 2m."), !is_idle, "{said:?}");
+}
+
+#[test]
+fn one_json_object_tells_what_was_found_and_done() {
+    let b = home(&PROFILES);
+    let said = init(&b, &["--json", "--orchestrator", "monday", "--as", "cron"]).json();
+    assert_eq!(said["schema"], "watchbill.init/1");
+    assert_eq!((&said["exit"], &said["dry_run"]), (&Value::from(0), &Value::from(false)));
+    assert_eq!(said["found"]["profiles"][0]["provider"], "moon");
+    assert_eq!(said["found"]["orchestrator"], Value::Null);
+    assert_eq!(said["config"]["added"], "[distress]\norchestrator = \"monday\"\n");
+    assert_eq!(said["config"]["file"], config(&b).to_str().unwrap());
+    assert_eq!(said["timers"]["changes"][0]["do"], "crontab");
+    assert_eq!(said["test"], Value::Array(Vec::new()), "nobody is to be told");
+    let crontab = fs::read_to_string(b.path().join("crontab")).unwrap();
+    assert!(said["timers"]["left"].as_array().unwrap().is_empty());
+    assert!(crontab.contains("watchbill run ") && !crontab.contains("watchbill notify "), "{crontab}");
+}
+
+#[test]
+fn a_test_message_that_does_not_arrive_is_said() {
+    let b = home(&PROFILES);
+    let said = init(&b, &["--no-timers", "--tell", "http://127.0.0.1:9/x"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("webhook: 127.0.0.1:9 takes no connection"), "{said:?}");
+    assert_eq!(written(&b), "[notify.webhook]\nurl = \"http://127.0.0.1:9/x\"\n");
+}
+
+/// Answers one question after the other at a terminal of its own.
+const TERMINAL: &str = r#"
+import os, pty, select, sys, time
+answers, argv = sys.argv[1].split("|"), sys.argv[2:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(argv[0], argv)
+seen, fresh, end = b"", b"", time.monotonic() + 30
+while time.monotonic() < end:
+    if not select.select([fd], [], [], 1)[0]:
+        continue
+    try:
+        part = os.read(fd, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    seen, fresh = seen + part, fresh + part
+    if answers and (fresh.endswith(b": ") or fresh.endswith(b"] ")):
+        answer = answers.pop(0)
+        os.write(fd, b"\x04" if answer == "EOF" else answer.encode() + b"\n")
+        fresh = b""
+if time.monotonic() >= end:
+    os.kill(pid, 9)
+_, code = os.waitpid(pid, 0)
+sys.stdout.buffer.write(seen.replace(b"\r\n", b"\n"))
+print("\nEND", os.waitstatus_to_exitcode(code), len(answers))
+"#;
+
+fn at_a_terminal(b: &TestBoard, answers: &str, args: &[&str]) -> String {
+    let seen = command(b, args);
+    let mut python = Command::new("python3");
+    python.env_clear().envs(seen.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    python.args(["-c", TERMINAL, answers]).arg(program("watchbill")).args(seen.get_args());
+    let done = python.stdin(Stdio::null()).output().unwrap();
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+#[test]
+fn at_a_terminal_it_asks_for_what_only_a_person_knows() {
+    let b = home(&PROFILES);
+    let answers = "tuesday|monday|mona|sol||slack:http://127.0.0.1:9/hush|";
+    // No is an answer, and so is the end of the input.
+    for (last, end) in [("n", "\nEND 0 0\n"), ("EOF", "\nEND 2 0\n")] {
+        let said = at_a_terminal(&b, &format!("{answers}{last}"), &["--as", "cron"]);
+        assert!(said.ends_with(end), "{said}");
+        assert!(!b.path().join(".config").exists() && !b.path().join("crontab").exists(), "{said}");
+    }
+    let said = at_a_terminal(&b, &format!("{answers}y"), &["--as", "cron"]);
+    for part in [
+        "Which profile decides about blocked work?",
+        "  there is no profile tuesday; there are luna, mona, monday, sol",
+        "When moon refuses work, who may take that of luna, mona?\n  one or more of sol (Enter: nobody): mona\n",
+        "mona works with the same provider as luna",
+        "When sun refuses work, who may take that of sol?\n  one or more of luna, mona (Enter: nobody): \n",
+        "would write ",
+    ] {
+        assert!(said.contains(part), "{part:?}: {said}");
+    }
+    // Nobody listens there: the message fails, and what was written stays.
+    assert!(said.contains("watchbill notify: slack: 127.0.0.1:9 takes no connection"), "{said}");
+    assert!(said.ends_with("\nEND 1 0\n"), "{said}");
+    let secret = b.path().join(".config/watchbill/notify-slack.secret");
+    assert_eq!(secret.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "http://127.0.0.1:9/hush\n");
+    let config = written(&b);
+    assert!(!config.contains("hush") && config.contains("url_file = "), "{config}");
+    assert!(
+        config.contains("[profiles.mona]\nfallbacks = [\"sol\"]\n") && !config.contains("profiles.sol"),
+        "{config}"
+    );
+    // Now only what is still open is asked: nothing.
+    let said = at_a_terminal(&b, "", &["--as", "cron", "--fallback", "sol=luna", "--yes"]);
+    assert!(said.contains("wrote ") && !said.contains('?'), "{said}");
+}

@@ -1,0 +1,139 @@
+//! `watchbill status`: one screen of what needs a person, the same as `check` and `report` count.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::check::{stop, ticks, watched};
+use crate::dry::unchanged;
+use crate::support::{Ran, TestBoard, now};
+use crate::tools;
+
+fn status(b: &TestBoard, args: &[&str]) -> Ran {
+    tools::run(b, &[&["status"], args].concat())
+}
+
+fn tasks(all: &Value) -> BTreeSet<String> {
+    let needs = all["needs"].as_array().unwrap().iter();
+    let tasks = needs.flat_map(|need| need["tasks"].as_array().unwrap());
+    tasks.map(|task| task["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn where_nothing_needs_a_person_it_is_one_line_and_nothing_is_written() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    ticks(&b);
+    let said = status(&b, &[]).ok();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(": nothing needs you; 1 ready"), "{said}");
+    assert!(!said.contains('\u{1b}'), "colours go to terminals only: {said}");
+    unchanged(&b, "status", || drop(status(&b, &["--json"]).ok()));
+    assert_eq!(status(&b, &["--quiet"]).ok(), "");
+}
+
+#[test]
+fn what_stops_everything_comes_first_each_with_what_to_do() {
+    let b = TestBoard::new();
+    b.add("t_00000001", "ready");
+    b.sql(&format!("UPDATE tasks SET created_at = {}", now() - 7_200));
+    stop(&b, "t_00000002");
+    let said = status(&b, &[]).ok();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].contains(": 3 things need you; 1 ready"), "{said}");
+    assert!(
+        lines[1].starts_with("! heal, ") && lines[1].contains(": not scheduled, held tasks stay held"),
+        "{said}"
+    );
+    assert_eq!(lines[2], "    do: watchbill timers install");
+    assert!(lines[3].contains("1 ready task waits"), "{said}");
+    assert!(lines[5].starts_with("! t_00000002 ") && lines[5].contains("which one?"), "{said}");
+    assert!(lines[6].starts_with("    $ ") && lines[6].contains(" t_00000002"), "{said}");
+    assert_eq!(lines.len(), 7, "{said}");
+}
+
+#[test]
+fn it_counts_what_check_and_report_count() {
+    let b = watched();
+    ticks(&b);
+    for id in ["t_00000001", "t_00000002"] {
+        stop(&b, id);
+    }
+    let here = tasks(&status(&b, &["--json"]).json());
+    let checked = tools::run(&b, &["check", "--json"]);
+    let checked: Value = serde_json::from_str(&checked.out).unwrap();
+    let names = |all: &Value| -> BTreeSet<String> {
+        all.as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(here, names(&checked["needs_person"]));
+    let report = tools::run(&b, &["report", "--json"]).json();
+    let listed = report["boards"][0]["needs_you"].as_array().unwrap().iter();
+    assert_eq!(here, listed.map(|e| e["task"].as_str().unwrap().to_owned()).collect());
+    assert_eq!(here.len(), 2);
+}
+
+#[test]
+fn what_could_not_be_looked_at_is_said_and_is_the_exit_code() {
+    let b = watched();
+    fs::write(&b.db, "no board at all, and long enough to be read as one").unwrap();
+    let said = status(&b, &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(!said.out.contains("nothing needs you"), "{said:?}");
+}
+
+/// Runs it at a terminal of its own and presses keys when the first screen is there.
+const TERMINAL: &str = r#"
+import os, pty, select, sys, termios, time
+keys, argv = sys.argv[1].encode(), sys.argv[2:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(argv[0], argv)
+before = termios.tcgetattr(fd)[3]
+seen, end = b"", time.monotonic() + 30
+while time.monotonic() < end:
+    if not select.select([fd], [], [], 1)[0]:
+        continue
+    try:
+        part = os.read(fd, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    seen += part
+    if b"q leaves" in seen and keys:
+        raw = termios.tcgetattr(fd)[3]
+        os.write(fd, keys)
+        keys = b""
+if time.monotonic() >= end:
+    os.kill(pid, 9)
+_, code = os.waitpid(pid, 0)
+sys.stdout.buffer.write(seen)
+print("\nEND", os.waitstatus_to_exitcode(code), bool(raw & termios.ICANON))
+"#;
+
+#[test]
+fn at_a_terminal_it_is_drawn_again_until_q_is_pressed() {
+    let b = watched();
+    ticks(&b);
+    stop(&b, "t_00000001");
+    for keys in ["q", "\u{3}"] {
+        let watchbill = env!("CARGO_BIN_EXE_watchbill");
+        let mut python = Command::new("python3");
+        python
+            .env_clear()
+            .envs(b.environment())
+            .env("PATH", format!("{}:/usr/bin:/bin", b.path().join("bin").display()));
+        python.args(["-c", TERMINAL, keys, watchbill, "status", "--watch", "1"]);
+        let done = python.stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(said.contains("\u{1b}[1;31m") && said.contains("need"), "{said}");
+        assert!(said.contains("which one?") && said.contains("every 1 s; q leaves"), "{said}");
+        assert!(said.ends_with("END 0 False\n"), "{said}");
+    }
+    let elsewhere = status(&b, &["--watch"]);
+    assert_eq!(elsewhere.code, 2, "{elsewhere:?}");
+    assert!(elsewhere.err.contains("works at a terminal only"), "{elsewhere:?}");
+    assert_eq!(status(&b, &["--watch", "0"]).code, 2);
+}
