@@ -42,6 +42,8 @@ struct Waiting<'a> {
     tied: Tied<'a>,
     blocker: Blocker,
     cause: Option<Cause>,
+    /// What its card asks a person about, since no time mends it: it is moved, or stays as it is.
+    lasting: Option<Cause>,
     /// When its hold ends; `None` where it is not parked yet.
     until: Option<Time>,
     /// Why nobody else takes it, once that was asked.
@@ -82,7 +84,8 @@ impl<'a> Rules<'a> {
         }
         let tied = self.tied(d);
         let of = |cause: Option<Cause>, blocker: Blocker, until: Option<Time>| {
-            let waiting = || Waiting { d, tied, blocker, cause, until, because: String::new() };
+            let waiting =
+                || Waiting { d, tied, blocker, cause, lasting: None, until, because: String::new() };
             blocker.lies_with_provider().then(waiting)
         };
         match d.task.status {
@@ -97,12 +100,9 @@ impl<'a> Rules<'a> {
                     self.leave_until(d, super::UNJUDGED, ends);
                     return None;
                 }
-                // No time mends a refused key or a used-up quota.
-                if let Some(cause) = cause.filter(|cause| !routed && Lacking::of(*cause).is_some()) {
-                    self.leave(d, format!("no time mends {cause}: its card goes on asking"));
-                    return None;
-                }
-                Some(waiting)
+                // No time mends a refused key or a used-up quota; another profile does.
+                let lasting = cause.filter(|cause| !routed && Lacking::of(*cause).is_some());
+                Some(Waiting { lasting, ..waiting })
             }
             Status::Blocked => of(None, self.blocker_of(d, tied)?, None),
             Status::Ready => {
@@ -129,14 +129,18 @@ impl<'a> Rules<'a> {
                 continue;
             }
             // Whoever gave a parked task to a profile that works meant that one.
-            if w.until.is_some() && was_given(w.d) && self.held_by(w.d).is_none() {
-                rest.push(w);
-                continue;
-            }
-            let held = self.held_by(w.d).map(|(id, _)| id);
-            match self.router.choose(&ask(&self.router, w.d, w.blocker, held)) {
-                Choice::Move(to) => self.move_to(&w, &to),
-                Choice::Wait { why, .. } | Choice::Nobody(why) | Choice::Spent(why) => {
+            let held = self.held_by(w.d);
+            let is_given = w.until.is_some() && was_given(w.d) && held.is_none();
+            let held = held.map(|(id, _)| id);
+            let choice = (!is_given).then(|| self.router.choose(&ask(&self.router, w.d, w.blocker, held)));
+            match (choice, w.lasting) {
+                (Some(Choice::Move(to)), _) => self.move_to(&w, &to),
+                (Some(Choice::Wait { why, .. }), Some(_)) => self.leave(w.d, why),
+                (_, Some(cause)) => {
+                    self.leave(w.d, format!("no time mends {cause}: its card goes on asking"));
+                }
+                (None, None) => rest.push(w),
+                (Some(Choice::Wait { why, .. } | Choice::Nobody(why) | Choice::Spent(why)), None) => {
                     w.because = why;
                     rest.push(w);
                 }

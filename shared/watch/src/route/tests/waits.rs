@@ -227,7 +227,26 @@ fn what_heal_parked_is_looked_after_once_it_has_its_card() {
         tie(&mut d, &c);
         let mut s = with(vec![d], Vec::new());
         s.cards = vec![c.clone()];
+        let named = s.clone();
+        s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
         let out = told(&s);
+        assert!(out.steps.is_empty() && out.left[0].because.starts_with("no time mends "), "{out:?}");
+        // A fallback that was named since takes it.
+        let out = told(&named);
+        assert_eq!(actions(&out), [("t_00000001", "move"), ("t_0000cafe", "close-card")], "{cause}");
+        // More than it may take at once wait for their turn, and are not tried where they are.
+        let mut busy = named.clone();
+        busy.routing.profiles.insert("luna".into(), profile("luna", "a", &["sol", "vega"]));
+        busy.routing.sent = [sent(9, "b", 60, true), sent(9, "c", 60, true)].concat();
+        let out = told(&busy);
+        assert!(out.steps.is_empty() && !out.left[0].because.contains("no time mends"), "{out:?}");
+        // Whoever gave it back to its profile meant that one.
+        let mut given = named;
+        let by_hand = json!({"by": "heal", "watchbill": {"hold": {"owner": "heal", "cause": cause, "since": ago(600).0,
+            "until": NOW.plus(-1).0}, "given": true}});
+        given.tasks[0].events.pop();
+        given.tasks[0].events.push(event("scheduled", 600, by_hand));
+        let out = told(&given);
         assert!(out.steps.is_empty() && out.left[0].because.starts_with("no time mends "), "{out:?}");
     }
     // An orchestrator that has begun decides.
