@@ -44,7 +44,7 @@ fn it_says_what_status_says_and_lies_beside_the_state_file() {
     let text = read(&file);
     for need in tools::run(&b, &["status", "--json"]).json()["needs"].as_array().unwrap() {
         let (run, id) = (need["run"].as_str().unwrap(), need["tasks"][0]["id"].as_str().unwrap());
-        let run = run.replace('\'', "&#39;");
+        let run = run.replace('&', "&amp;").replace('\'', "&#39;").replace('"', "&quot;");
         assert!(
             text.contains(&format!("<code>{run}</code>")) && text.contains(&format!("<code>{id}</code>")),
             "{need}"

@@ -101,6 +101,7 @@ fn the_causes_of_a_bad_night_are_told_once_and_so_is_their_end() {
     assert_eq!(commands.len(), 3, "{text}");
     assert!(commands[..2].iter().all(|c| c.contains(" reassign ") && c.contains(" sol && ")), "{text}");
     assert!(commands[2].ends_with(&format!("hermes kanban unblock {decision}")), "{text}");
+    assert!(commands[2].contains(&format!("hermes kanban comment {decision} 'YOUR ANSWER' && ")), "{text}");
 
     // The same by every way to ask.
     let status = night.run(&["status"]).ok();

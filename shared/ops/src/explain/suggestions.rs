@@ -5,9 +5,10 @@ use serde::Serialize;
 use super::facts::{Facts, Take, Verdict, text};
 use super::standing::{self, Kind, Stand};
 use base::registry::HEAL;
-use board::{EventKind, Status, StepAction};
+use board::hermes::is_sticky;
+use board::{Event, EventKind, Status, StepAction};
 use card::shell_word;
-use policy::authorship::our_hold;
+use policy::authorship::{is_ours, our_hold};
 use policy::needs_operator;
 use policy::runtime::Dispatcher;
 
@@ -84,7 +85,8 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     match f.detail.task.status {
         Status::Blocked | Status::Scheduled => {
             if asks(f) {
-                add("answer its worker first", format!("{hand} comment {id} 'YOUR ANSWER'{author}"));
+                let run = format!("{hand} comment {id} 'YOUR ANSWER'{author} && {hand} unblock {id}");
+                add("answer, and let it go on", run);
             }
             let is_held = our_hold(&f.detail).is_some();
             let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
@@ -123,11 +125,17 @@ fn who_may(first: &str, rest: &[String]) -> String {
     format!("{first}, which may take it now{others}")
 }
 
-/// Whether its worker stopped to ask a person something.
+/// Whether it waits for a person's answer: its worker or somebody else blocked it with a question, or an orchestrator left the decision
+/// to a person.
 fn asks(f: &Facts) -> bool {
-    let kind =
-        f.newest(EventKind::Blocked).and_then(|e| text(e, "kind")).or(f.detail.task.block_kind.as_deref());
-    f.detail.task.status == Status::Blocked && kind == Some("needs_input")
+    let block = f.newest(EventKind::Blocked).filter(|_| f.detail.task.status == Status::Blocked);
+    let kind = block.and_then(|e| text(e, "kind")).or(f.detail.task.block_kind.as_deref());
+    let by_words = |e: &Event| match is_ours(e) {
+        true => matches!(text(e, "cause"), Some("orchestrator" | "no-decision")),
+        false => text(e, "reason").is_some_and(|reason| !reason.trim().is_empty()),
+    };
+    let is_question = block.filter(|_| is_sticky(&f.detail.events)).is_some_and(by_words);
+    f.detail.task.status == Status::Blocked && (kind == Some("needs_input") || is_question)
 }
 
 fn history(f: &Facts, id: &str) -> String {

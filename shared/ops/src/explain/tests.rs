@@ -484,6 +484,27 @@ fn commands_are_whole_and_fit_the_state() {
     let blocked = task(Status::Blocked, vec![event("blocked", 60, json!({}))]);
     let packet = "heal --print-packet t_00000001";
     assert_eq!(runs(&blocked), ["hermes kanban unblock t_00000001", packet, "board show t_00000001"]);
+    // Whoever is asked something answers and sets it free in one line.
+    let answer = "hermes kanban comment t_00000001 'YOUR ANSWER' && hermes kanban unblock t_00000001";
+    let asked = |payload: Value| task(Status::Blocked, vec![event("blocked", 60, payload)]);
+    let ours = |cause: &str| {
+        asked(
+            json!({"reason": "the quota must be raised", "cause": cause, "by": "route-blocked", "watchbill": {"v": 1}}),
+        )
+    };
+    for (f, want) in [
+        (asked(json!({"reason": "MIT or Apache?"})), answer),
+        (asked(json!({"kind": "needs_input"})), answer),
+        (ours("orchestrator"), answer),
+        (ours("no-decision"), answer),
+        (ours("provider-given-up"), "hermes kanban unblock t_00000001"),
+    ] {
+        assert_eq!(runs(&f)[0], want);
+    }
+    let mut own = asked(json!({"reason": "MIT or Apache?"}));
+    (own.own_board, own.hand) = (true, "board --db '/my boards/b.db'".into());
+    let want = "board --db '/my boards/b.db' comment t_00000001 'YOUR ANSWER' --author \"$USER\" && board --db '/my boards/b.db' unblock t_00000001";
+    assert_eq!(runs(&own)[0], want);
     // Unblocked under the same key it is refused again.
     let move_it = "hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001";
     assert_eq!(suggestions::of(&held("credential"), &standing::of(&held("credential")))[0].run, move_it);
