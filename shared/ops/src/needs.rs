@@ -6,9 +6,10 @@ pub mod screen;
 use serde::Serialize;
 
 use crate::doctor::{FAILING, Finding, Severity};
-use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
+use crate::explain::summary::{self, Counts, EACH, Entry, Shared, Summary};
 use base::registry::NAMES;
 use base::time::Time;
+use card::shell_word;
 use policy::remedy::Lacking;
 
 /// Most tasks that one command names.
@@ -163,6 +164,7 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
                 ("task".to_owned(), &first.task, format!("{} {}: {}", first.task, first.title, first.says))
             }
         };
+        let (run, named) = run(&entries).unzip();
         Need {
             key: format!("{cause}:{}:{at}", summary.board),
             cause,
@@ -171,24 +173,42 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.clone() }).collect(),
             since: entries.iter().map(|e| e.since).min(),
             next: entries.iter().filter_map(|e| e.until).min(),
-            run: run(&entries),
-            todo: shared.and_then(|shared| before(shared, first)),
+            run,
+            todo: todo(shared, &entries, named.unwrap_or_default()),
         }
     };
     summary::by_refusal(&summary.needs_you).into_iter().map(need).collect()
 }
 
-/// The command of the first task, for all of them where one command does it: none of the others ends its wait by itself once the first
-/// one runs.
-fn run(entries: &[&Entry]) -> Option<String> {
-    let [first, others @ ..] = entries else { return None };
-    let whole = first.command.as_ref()?.run.clone();
-    // `board unblock` takes one task.
-    let takes_all = |verb: &&str| verb.starts_with("hermes kanban ") && verb.ends_with(" unblock ");
-    let Some(verb) = whole.strip_suffix(&first.task).filter(takes_all) else { return Some(whole) };
-    let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.run.strip_prefix(verb) == Some(&e.task));
-    let others = others.iter().filter(same).take(MAX_AT_ONCE - 1).map(|e| e.task.as_str());
-    Some([whole.as_str()].into_iter().chain(others).collect::<Vec<_>>().join(" "))
+/// The command of the first task, for all of them where one line does it: none of the others ends its wait by itself once the first
+/// one runs. With it, how many tasks it names.
+fn run(entries: &[&Entry]) -> Option<(String, usize)> {
+    let command = entries.first()?.command.as_ref()?;
+    let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.each == command.each);
+    let ids = entries.iter().filter(same).take(MAX_AT_ONCE).map(|e| shell_word(&e.task));
+    let ids: Vec<String> = ids.collect();
+    let Some(each) = command.each.as_ref().filter(|_| ids.len() > 1) else {
+        return Some((command.run.clone(), 1));
+    };
+    // Of all these, only Hermes' `unblock` takes several tasks.
+    let is_hermes = each.starts_with("hermes kanban ") || each.starts_with("HERMES_KANBAN_DB=");
+    let verb = each.strip_suffix(EACH).filter(|verb| is_hermes && !verb.contains("&&"));
+    let all = ids.join(" ");
+    let line = match verb {
+        Some(verb) => format!("{verb}{all}"),
+        None => format!("for id in {all}; do {each}; done"),
+    };
+    Some((line, ids.len()))
+}
+
+/// What to do before the command, and which tasks it leaves out.
+fn todo(shared: Option<&Shared>, entries: &[&Entry], named: usize) -> Option<String> {
+    let all = entries.len();
+    let rest = (1..all)
+        .contains(&named)
+        .then(|| format!("{named} of {all} tasks are named here; `watchbill status` then names the others"));
+    let before = shared.and_then(|shared| before(shared, entries[0]));
+    before.into_iter().chain(rest).reduce(|before, rest| format!("{before} ({rest})"))
 }
 
 /// What comes before the command, where that only unblocks what would be refused again.

@@ -15,6 +15,9 @@ use policy::runtime::Dispatcher;
 /// Most characters of a title in what a command is for.
 const MAX_TITLE: usize = 60;
 
+/// A task of several, as a word of a command that a shell repeats.
+pub(crate) const EACH: &str = "\"$id\"";
+
 /// One command, and what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Command {
@@ -22,6 +25,9 @@ pub(crate) struct Command {
     pub(crate) to: String,
     /// The whole line.
     pub(crate) run: String,
+    /// The same for a task `$id`, where others that wait for the same may be helped by it together.
+    #[serde(skip)]
+    pub(crate) each: Option<String>,
 }
 
 /// What a person can do about a task, the likeliest first.
@@ -31,7 +37,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     let mut all = Vec::new();
     let mut add = |to: &str, run: String| {
         if !all.iter().any(|c: &Command| c.run == run) {
-            all.push(Command { to: to.to_owned(), run });
+            all.push(Command { to: to.to_owned(), run, each: None });
         }
     };
     if f.paused.is_some() {
@@ -49,19 +55,21 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     // Unblocked as it is, it would meet the same refusal.
     let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind == Kind::NeedsPerson);
+    let unblock = |id: &str| format!("{hand} unblock {id}");
+    let mut together = vec![(unblock(&id), unblock(EACH))];
     if let Some(lacking) = lacking {
-        let to = match f.takers.as_deref() {
-            None => Some(("PROFILE".to_owned(), lacking.other().to_owned())),
-            Some([]) => {
-                add(lacking.again(), format!("{hand} unblock {id}"));
-                None
-            }
-            Some([first, rest @ ..]) => Some((shell_word(first), who_may(first, rest))),
+        let assign = |whom: &str| format!("assign it to {whom}");
+        let (profile, to) = match f.takers.as_deref() {
+            None => (Some("PROFILE".to_owned()), assign(lacking.other())),
+            Some([]) => (None, lacking.again().to_owned()),
+            Some([first, rest @ ..]) => (Some(shell_word(first)), assign(&who_may(first, rest))),
         };
-        if let Some((profile, whom)) = to {
-            let run = format!("{hand} reassign {id} {profile} && {hand} unblock {id}");
-            add(&format!("assign it to {whom}"), run);
-        }
+        let line = |id: &str| match &profile {
+            Some(profile) => format!("{hand} reassign {id} {profile} && {}", unblock(id)),
+            None => unblock(id),
+        };
+        add(&to, line(&id));
+        together.push((line(&id), line(EACH)));
     }
     if f.untaken_card().is_some() && !f.own_board && f.runtime.dispatcher == Dispatcher::Absent {
         add(
@@ -115,6 +123,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         _ => {}
     }
     add("read its whole history", history(f, &id));
+    for c in &mut all {
+        c.each = together.iter().find(|(run, _)| *run == c.run).map(|(_, each)| each.clone());
+    }
     all
 }
 

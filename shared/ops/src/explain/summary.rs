@@ -14,7 +14,7 @@ use super::diagnosis;
 use super::facts::Facts;
 use super::standing::{self, Kind};
 use super::suggestions;
-pub(crate) use super::suggestions::Command;
+pub(crate) use super::suggestions::{Command, EACH};
 use base::cause::Cause;
 use base::quote;
 use base::time::Time;

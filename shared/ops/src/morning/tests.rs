@@ -27,7 +27,11 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
         until: None,
         due: false,
         deeds: Vec::new(),
-        command: Some(Command { to: "let it go on".into(), run: format!("hermes kanban unblock {id}") }),
+        command: Some(Command {
+            to: "let it go on".into(),
+            run: format!("hermes kanban unblock {id}"),
+            each: None,
+        }),
         shared: None,
     }
 }
@@ -253,7 +257,7 @@ fn nothing_hostile_gets_out_of_its_place() {
         let Summary { needs_you, waiting, healed, left_alone, .. } = &mut s;
         for e in [needs_you, waiting, healed, left_alone].into_iter().flatten() {
             (e.task, e.title, e.says) = (next(), next(), next());
-            e.command = Some(Command { to: next(), run: next() });
+            e.command = Some(Command { to: next(), run: next(), each: Some(next()) });
             e.shared.iter_mut().for_each(|shared| shared.at = next());
             e.deeds.iter_mut().for_each(|d| d.because = next());
         }

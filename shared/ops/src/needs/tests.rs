@@ -31,6 +31,7 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
         command: Some(crate::explain::summary::Command {
             to: "let it go on".into(),
             run: format!("hermes kanban unblock {id}"),
+            each: Some("hermes kanban unblock \"$id\"".into()),
         }),
         shared: shared.map(|(at, cause)| Shared { at: at.into(), cause }),
     }
@@ -90,7 +91,8 @@ fn what_was_refused_is_unblocked_together_once_that_is_mended() {
     let refused = |id: &str, hand: &str| {
         let mut e = entry(id, Some(("juno", Cause::Credential)), 5);
         let to = Lacking::Key.again().to_owned();
-        e.command = Some(crate::explain::summary::Command { to, run: format!("{hand} unblock {id}") });
+        let each = Some(format!("{hand} unblock \"$id\""));
+        e.command = Some(crate::explain::summary::Command { to, run: format!("{hand} unblock {id}"), each });
         e
     };
     let of = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0);
@@ -102,13 +104,48 @@ fn what_was_refused_is_unblocked_together_once_that_is_mended() {
         assert_eq!(remedy(&need).collect::<Vec<_>>().join("\n"), want);
     }
     let many = (1..=99).map(|n| refused(&format!("t_{n:08}"), "hermes kanban")).collect();
-    assert!(of(many).run.is_some_and(|run| run.ends_with(" t_00000016") && run.len() < 240));
+    let many = of(many);
+    assert!(many.run.is_some_and(|run| run.ends_with(" t_00000016") && run.len() < 240));
+    assert!(
+        many.todo.is_some_and(|todo| todo.contains("then run (16 of 99 tasks are named here; `watchbill "))
+    );
     let own = of(vec![refused("t_00000001", "board"), refused("t_00000002", "board")]);
-    assert_eq!(own.run.as_deref(), Some("board unblock t_00000001"), "it takes one task");
+    let each = "for id in t_00000001 t_00000002; do board unblock \"$id\"; done";
+    assert_eq!(own.run.as_deref(), Some(each), "it takes one task");
     // Another profile takes it: nothing is to be mended first.
     let mut moved = refused("t_00000001", "hermes kanban");
     moved.command.as_mut().unwrap().to = "give it to sol".into();
     assert_eq!(of(vec![moved]).todo, None);
+}
+
+#[test]
+fn tasks_that_another_profile_takes_are_assigned_together() {
+    let taken = |id: &str, profile: &str| {
+        let line = |id: &str| format!("hermes kanban reassign {id} {profile} && hermes kanban unblock {id}");
+        let command = crate::explain::summary::Command {
+            to: format!("assign it to {profile}"),
+            run: line(id),
+            each: Some(line("\"$id\"")),
+        };
+        Entry { command: Some(command), ..entry(id, Some(("juno", Cause::Credential)), 5) }
+    };
+    let of = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0);
+    let one = of(vec![taken("t_00000001", "sol")]);
+    assert_eq!(
+        one.run.as_deref(),
+        Some("hermes kanban reassign t_00000001 sol && hermes kanban unblock t_00000001")
+    );
+    // An id is somebody's text; another profile is another command.
+    let some = of(vec![taken("t_00000001", "sol"), taken("t_1; ls", "sol"), taken("t_00000003", "nova")]);
+    let want = "for id in t_00000001 't_1; ls'; do hermes kanban reassign \"$id\" sol && hermes kanban unblock \"$id\"; done";
+    assert_eq!(some.run.as_deref(), Some(want));
+    assert_eq!(
+        some.todo.as_deref(),
+        Some("2 of 3 tasks are named here; `watchbill status` then names the others")
+    );
+    let many = of((1..=99).map(|n| taken(&format!("t_{n:08}"), "sol")).collect());
+    assert!(many.run.is_some_and(|run| run.contains(" t_00000016; do ") && run.len() < 320));
+    assert!(many.todo.is_some_and(|todo| todo.starts_with("16 of 99 tasks ")));
 }
 
 #[test]
