@@ -240,7 +240,7 @@ fn said(dispatcher: &Dispatcher) -> String {
     match dispatcher {
         Dispatcher::Alive(pid) => format!("process {pid}"),
         Dispatcher::Ticked => "seen lately".into(),
-        Dispatcher::Absent => "none; ready work waits until `hermes gateway` runs".into(),
+        Dispatcher::Absent => "none; ready work waits until a gateway runs".into(),
         Dispatcher::Unknown(why) => format!("cannot be seen: {why}"),
     }
 }

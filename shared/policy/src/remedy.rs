@@ -3,8 +3,7 @@
 use base::cause::Cause;
 
 /// No dispatcher runs, on a board of Hermes.
-pub const NO_DISPATCHER: &str =
-    "start `hermes gateway`, or let cron run `hermes kanban dispatch`: nothing else starts a worker";
+pub const NO_DISPATCHER: &str = "start the gateway: `hermes gateway start` where its service is installed, else `hermes gateway run`, which stays in the foreground; or let cron run `hermes kanban dispatch`: nothing else starts a worker";
 
 /// A process sits in the lock of the dispatcher.
 pub const WEDGED: &str = "look at that process; if it does nothing, kill -9 it and start it again: another end may write over the board";

@@ -44,3 +44,23 @@ fn commands_of_hermes_on_the_pages_work_as_they_stand() {
         assert_eq!(said.code, 0, "{line}: {said:?}");
     }
 }
+
+/// What each subcommand of `hermes gateway` does, as its help says.
+fn gateway(home: &Home) -> String {
+    let said = ran(home.run("hermes").args(["gateway", "--help"])).ok();
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_is_advised_for_a_dead_gateway_is_what_hermes_offers() {
+    #[cfg(feature = "real")]
+    let homes = [Home::new(), Home::newer()];
+    #[cfg(not(feature = "real"))]
+    let homes = [Home::new()];
+    for home in homes.into_iter().flatten() {
+        let said = gateway(&home);
+        assert!(said.contains(" run Run gateway in foreground "), "{said}");
+        assert!(said.contains(" start Start the installed systemd/launchd background service "), "{said}");
+        assert!(said.contains(" install Install gateway as a systemd/launchd background service "), "{said}");
+    }
+}

@@ -90,7 +90,7 @@ fn the_causes_of_a_bad_night_are_told_once_and_so_is_their_end() {
     let text = first["text"].as_str().unwrap().to_owned();
     for needle in [
         "3 ready tasks wait: no dispatcher holds its lock",
-        "start `hermes gateway`",
+        "start the gateway: `hermes gateway start`",
         "a quota or the money at its provider was used up; 3 tasks",
         "juno: its key was refused, or there was none; 2 tasks",
         "MIT or Apache?",

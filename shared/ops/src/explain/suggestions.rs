@@ -73,7 +73,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     if f.untaken_card().is_some() && !f.own_board && f.runtime.dispatcher == Dispatcher::Absent {
         add(
-            "have a worker started for its card once; `hermes gateway` keeps doing that",
+            "have a worker started for its card once; a gateway keeps doing that",
             format!("{hand} dispatch"),
         );
     }

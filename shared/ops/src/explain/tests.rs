@@ -356,7 +356,11 @@ fn what_a_person_alone_can_give_needs_one() {
         );
         f.runtime.dispatcher = Dispatcher::Absent;
         let more = standing::of(&f).more.unwrap_or_default();
-        assert_eq!(more.starts_with("Start `hermes gateway`"), kind == Kind::NeedsPerson, "{more}");
+        assert_eq!(
+            more.starts_with("Start the gateway: `hermes gateway start`"),
+            kind == Kind::NeedsPerson,
+            "{more}"
+        );
         let first = suggestions::of(&f, &standing::of(&f)).remove(0);
         assert_eq!(first.run == "hermes kanban dispatch", kind == Kind::NeedsPerson, "{first:?}");
     }
