@@ -1,0 +1,230 @@
+//! What `init` writes and runs: first as a plan that can be shown, then that and nothing else.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{InitArgs, SCHEMA, Seen};
+use crate::timers::{self, Done, TimersArgs};
+use crate::{notify, print, print_json};
+use base::atomic_file::beside;
+use base::error::{Error, Kind, Result};
+use base::redact::redact;
+use base::time::words;
+use config::edit::{self, Addition};
+use config::{SYSTEM_FILE, user_file};
+use ops::report::printable;
+use ops::setup::{Answers, Places, Receiver};
+use ops::timers::{By, ROUND};
+
+/// Mails a message; written beside the configuration where no package brought it.
+const MAILER: &str = include_str!("../../../../contrib/notify/mail");
+/// Where a package puts it.
+const PACKAGED: &str = "/usr/share/watchbill/notify/mail";
+
+/// A file beside the configuration.
+struct Beside {
+    path: PathBuf,
+    text: String,
+    mode: u32,
+}
+
+/// What is to be written and run.
+pub(super) struct Plan {
+    /// The configuration file.
+    file: PathBuf,
+    additions: Vec<Addition>,
+    others: Vec<Beside>,
+    timers: Option<timers::Plan>,
+    notify: bool,
+}
+
+impl Plan {
+    pub(super) fn of(
+        args: &InitArgs,
+        timers_args: &TimersArgs,
+        seen: &Seen,
+        answers: &Answers,
+    ) -> Result<Plan> {
+        let notify = answers.tell.is_some() || !seen.config.notify.is_empty();
+        let timers = match args.no_timers {
+            true => None,
+            false => Some(timers::Plan::of(timers_args, &seen.config, notify)?),
+        };
+        let file = place(args, timers.as_ref())?;
+        let folder = at(&file);
+        let name = answers.tell.as_ref().map_or("", Receiver::name);
+        let given = args.tell_file.as_deref().map(std::path::absolute).transpose();
+        let given = given.map_err(|e| Error::io("--tell-file", &e))?;
+        let secret = given.clone().unwrap_or_else(|| folder.join(format!("notify-{name}.secret")));
+        let packaged = Path::new(PACKAGED);
+        let mailer = if packaged.exists() { packaged.to_path_buf() } else { folder.join("notify-mail") };
+        let mut others = Vec::new();
+        match &answers.tell {
+            Some(Receiver::Mail(_)) if mailer != packaged => {
+                others.push(Beside { path: mailer.clone(), text: MAILER.into(), mode: 0o755 });
+            }
+            Some(receiver @ Receiver::Url { url, .. }) if receiver.is_secret() && given.is_none() => {
+                others.push(Beside { path: secret.clone(), text: format!("{url}\n"), mode: 0o600 });
+            }
+            _ => {}
+        }
+        let additions = answers.additions(Places { mailer: &mailer, secret: &secret });
+        let plan = Plan { file, additions, others, timers, notify };
+        // What cannot be added is said before anything is asked or done.
+        if !plan.additions.is_empty() {
+            plan.text()?;
+        }
+        Ok(plan)
+    }
+
+    /// The configuration file as it is now, with the keys that are to be added.
+    fn text(&self) -> Result<String> {
+        let old = match fs::read_to_string(&self.file) {
+            Ok(old) => old,
+            Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(Error::io(self.file.display(), &e)),
+        };
+        edit::add(&self.file, &old, &self.additions)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.additions.is_empty() && self.timers.as_ref().is_none_or(|timers| timers.changes.is_empty())
+    }
+
+    /// What would be written and run.
+    pub(super) fn preview(&self, timers_args: &TimersArgs) -> String {
+        let mut out = String::new();
+        if !self.additions.is_empty() {
+            let lines = edit::lines(&self.additions);
+            let lines =
+                lines.lines().map(|line| format!("    {}\n", printable(line)).replace("    \n", "\n"));
+            let _ = writeln!(out, "would add to {}:\n\n{}", self.file.display(), lines.collect::<String>());
+        }
+        for Beside { path, .. } in &self.others {
+            let _ = writeln!(out, "would write {}", path.display());
+        }
+        for change in self.timers.iter().flat_map(|timers| &timers.changes) {
+            let _ = writeln!(out, "would {}", printable(&change.to_string()));
+        }
+        if self.is_empty() {
+            out.push_str("nothing to do\n");
+        } else if self.notify {
+            out.push_str("would send a test message\n");
+        }
+        if timers_args.common.quiet { String::new() } else { out + "\n" }
+    }
+
+    /// Writes, starts, and sends a test message.
+    pub(super) fn carry_out(
+        &self,
+        args: &InitArgs,
+        timers_args: &TimersArgs,
+        version: &str,
+        seen: &Seen,
+    ) -> Result<u8> {
+        let is_quiet = args.common.json || args.common.quiet;
+        let say = |text: &str| if is_quiet { Ok(0) } else { print(text) };
+        let owner = self.timers.as_ref().and_then(timers::Plan::user);
+        for Beside { path, text, mode } in &self.others {
+            write(path, text, *mode, owner)?;
+            say(&format!("wrote {}\n", path.display()))?;
+        }
+        if !self.additions.is_empty() {
+            // Somebody may have edited it since the questions were asked.
+            write(&self.file, &self.text()?, 0o644, None)?;
+            say(&format!("wrote {}\n", self.file.display()))?;
+        }
+        let mut done = Done::default();
+        if let Some(timers) = &self.timers {
+            done = Done::of(timers_args, timers.by, &timers.changes)?;
+            if !timers.changes.is_empty() || self.is_empty() {
+                say(&done.text(timers_args, &timers.changes))?;
+            }
+            timers.warn();
+        }
+        let mut told = Vec::new();
+        if self.notify && !self.is_empty() {
+            told = notify::test_all(&args.common, &args.common.load()?.config)?;
+            told.iter().for_each(notify::Told::complain);
+            say(&redact(&told.iter().filter_map(|t| t.line(false)).collect::<String>()))?;
+        }
+        let exit = done.code().max(u8::from(told.iter().any(notify::Told::is_failed)));
+        if args.common.json {
+            let told: Vec<Value> = told.iter().map(notify::Told::json).collect();
+            return print_json(&self.json(args, version, seen, &done, &told, exit)).map(|_| exit);
+        }
+        if let Some(timers) = self.timers.as_ref().filter(|_| exit == 0) {
+            let first = match timers.is_started() {
+                true => format!("The first pass comes within {}. ", words(ROUND)),
+                false => String::new(),
+            };
+            say(&format!(
+                "\n{first}`watchbill status` shows what needs you, `watchbill doctor` whether all is in place.\n"
+            ))?;
+        }
+        Ok(exit)
+    }
+
+    pub(super) fn json(
+        &self,
+        args: &InitArgs,
+        version: &str,
+        seen: &Seen,
+        done: &Done,
+        told: &[Value],
+        exit: u8,
+    ) -> Value {
+        let timers = self.timers.as_ref().map(
+            |timers| json!({"as": timers.by, "changes": timers.changes, "left": done.left, "why": done.why}),
+        );
+        json!({
+            "schema": SCHEMA, "version": version, "dry_run": args.dry_run, "found": seen.json(),
+            "config": {"file": self.file, "added": edit::lines(&self.additions)},
+            "timers": timers, "test": told, "exit": exit,
+        })
+    }
+}
+
+/// The configuration file that is written: the one named, else that of whoever runs the watchers.
+fn place(args: &InitArgs, timers: Option<&timers::Plan>) -> Result<PathBuf> {
+    if let Some(file) = &args.common.config {
+        return std::path::absolute(file).map_err(|e| Error::io(file.display(), &e));
+    }
+    if timers.is_some_and(|timers| timers.by == By::System) {
+        return Ok(SYSTEM_FILE.into());
+    }
+    user_file(&std::env::vars_os().collect()).ok_or_else(|| {
+        Error::new(Kind::Usage, "configuration", "neither XDG_CONFIG_HOME nor HOME is set")
+            .hint("name --config")
+    })
+}
+
+/// The folder of a file.
+fn at(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}
+
+/// Writes a file whole, in the place of the one that is there, whose mode and owner stay. `owner`: whose file a new one becomes.
+fn write(path: &Path, text: &str, mode: u32, owner: Option<u32>) -> Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    // A link leads to where the configuration really is, or is to be.
+    let real = path.canonicalize().or_else(|_| path.read_link().map(|to| at(path).join(to)));
+    let real = real.unwrap_or_else(|_| path.to_path_buf());
+    let folder = at(&real);
+    let wrong = |e: &std::io::Error| Error::io(path.display(), e);
+    fs::create_dir_all(folder).map_err(|e| wrong(&e))?;
+    let old = real.metadata().ok();
+    let mode = old.as_ref().map_or(mode, |meta| meta.permissions().mode() & 0o7777);
+    let file = beside(folder, text, mode).map_err(|e| wrong(&e))?;
+    file.as_file().sync_all().map_err(|e| wrong(&e))?;
+    let (user, group) = old.map_or((owner, None), |meta| (Some(meta.uid()), Some(meta.gid())));
+    if user.is_some() {
+        chown(file.path(), user, group).map_err(|e| wrong(&e).hint("run this as the user who owns it"))?;
+    }
+    file.persist(&real).map_err(|e| wrong(&e.error)).map(|_| ())
+}
