@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::dry::unchanged;
-use crate::support::{Ran, TestBoard, executable, program, ran};
+use crate::support::{Ran, TestBoard, executable, ran};
 use crate::tools;
 
 /// A home with Hermes where it is by default, and four profiles of two providers. Nothing is configured.
@@ -234,42 +234,12 @@ fn a_test_message_that_does_not_arrive_is_said() {
     assert_eq!(written(&b), "[notify.webhook]\nurl = \"http://127.0.0.1:9/x\"\n");
 }
 
-/// Answers one question after the other at a terminal of its own.
-const TERMINAL: &str = r#"
-import os, pty, select, sys, time
-answers, argv = sys.argv[1].split("|"), sys.argv[2:]
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp(argv[0], argv)
-seen, fresh, end = b"", b"", time.monotonic() + 30
-while time.monotonic() < end:
-    if not select.select([fd], [], [], 1)[0]:
-        continue
-    try:
-        part = os.read(fd, 65536)
-    except OSError:
-        break
-    if not part:
-        break
-    seen, fresh = seen + part, fresh + part
-    if answers and (fresh.endswith(b": ") or fresh.endswith(b"] ")):
-        answer = answers.pop(0)
-        os.write(fd, b"\x04" if answer == "EOF" else answer.encode() + b"\n")
-        fresh = b""
-if time.monotonic() >= end:
-    os.kill(pid, 9)
-_, code = os.waitpid(pid, 0)
-sys.stdout.buffer.write(seen.replace(b"\r\n", b"\n"))
-print("\nEND", os.waitstatus_to_exitcode(code), len(answers))
-"#;
-
+/// Answers one question after the other; `EOF` ends the input.
 fn at_a_terminal(b: &TestBoard, answers: &str, args: &[&str]) -> String {
-    let seen = command(b, args);
-    let mut python = Command::new("python3");
-    python.env_clear().envs(seen.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    python.args(["-c", TERMINAL, answers]).arg(program("watchbill")).args(seen.get_args());
-    let done = python.stdin(Stdio::null()).output().unwrap();
-    String::from_utf8_lossy(&done.stdout).into_owned()
+    let keys = answers.split('|').filter(|_| !answers.is_empty());
+    let keys = keys.map(|a| if a == "EOF" { "\u{4}".to_owned() } else { format!("{a}\n") });
+    let seen = crate::terminal::typed(&command(b, args), &keys.collect::<Vec<_>>(), r"[:\]] \Z");
+    format!("{}\nEND {} {}\n", seen.text, seen.code, seen.left)
 }
 
 #[test]

@@ -63,6 +63,7 @@ mod scale; // a pass costs what is active, not what is stored
 mod simulate; // simulated nights, and the promises held after every step
 mod size; // what a pass holds and does on boards that grew beyond all reason
 mod status; // what needs a person, on one screen
+mod terminal; // a program at a terminal of its own, and somebody who types there
 mod threats; // somebody means harm
 mod timers; // units and crontab lines, written and taken away
 mod tools; // stand-ins for systemctl, loginctl and crontab

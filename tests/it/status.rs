@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::check::{stop, ticks, watched};
 use crate::dry::unchanged;
 use crate::support::{Ran, TestBoard, now};
+use crate::terminal;
 use crate::tools;
 
 fn status(b: &TestBoard, args: &[&str]) -> Ran {
@@ -83,54 +83,18 @@ fn what_could_not_be_looked_at_is_said_and_is_the_exit_code() {
     assert!(!said.out.contains("nothing needs you"), "{said:?}");
 }
 
-/// Runs it at a terminal of its own and presses keys when the first screen is there.
-const TERMINAL: &str = r#"
-import os, pty, select, sys, termios, time
-keys, argv = sys.argv[1].encode(), sys.argv[2:]
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp(argv[0], argv)
-before = termios.tcgetattr(fd)[3]
-seen, end = b"", time.monotonic() + 30
-while time.monotonic() < end:
-    if not select.select([fd], [], [], 1)[0]:
-        continue
-    try:
-        part = os.read(fd, 65536)
-    except OSError:
-        break
-    if not part:
-        break
-    seen += part
-    if b"q leaves" in seen and keys:
-        raw = termios.tcgetattr(fd)[3]
-        os.write(fd, keys)
-        keys = b""
-if time.monotonic() >= end:
-    os.kill(pid, 9)
-_, code = os.waitpid(pid, 0)
-sys.stdout.buffer.write(seen)
-print("\nEND", os.waitstatus_to_exitcode(code), bool(raw & termios.ICANON))
-"#;
-
 #[test]
 fn at_a_terminal_it_is_drawn_again_until_q_is_pressed() {
     let b = watched();
     ticks(&b);
     stop(&b, "t_00000001");
     for keys in ["q", "\u{3}"] {
-        let watchbill = env!("CARGO_BIN_EXE_watchbill");
-        let mut python = Command::new("python3");
-        python
-            .env_clear()
-            .envs(b.environment())
-            .env("PATH", format!("{}:/usr/bin:/bin", b.path().join("bin").display()));
-        python.args(["-c", TERMINAL, keys, watchbill, "status", "--watch", "1"]);
-        let done = python.stdin(Stdio::null()).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        let watched = tools::watchbill(&b, &["status", "--watch", "1"]);
+        let seen = terminal::typed(&watched, &[keys], "q leaves");
+        let said = seen.text;
         assert!(said.contains("\u{1b}[1;31m") && said.contains("need"), "{said}");
         assert!(said.contains("which one?") && said.contains("every 1 s; q leaves"), "{said}");
-        assert!(said.ends_with("END 0 False\n"), "{said}");
+        assert_eq!((seen.code, seen.is_by_line), (0, false), "{said}");
     }
     let elsewhere = status(&b, &["--watch"]);
     assert_eq!(elsewhere.code, 2, "{elsewhere:?}");
