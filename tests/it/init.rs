@@ -206,6 +206,55 @@ fn no_first_pass_is_promised_where_nothing_starts_one() {
     let said = init(&b, &["--as", "cron"]);
     let is_idle = said.err.contains("no cron daemon runs here");
     assert_eq!(said.out.contains("The first pass comes within 2m."), !is_idle, "{said:?}");
+    assert!(said.code == 0 && !is_idle, "{said:?}");
+
+    let b = home(&PROFILES);
+    init(&b, &["--help"]).ok();
+    fs::write(b.path().join("tools/proc/9/comm"), "crontab\n").unwrap();
+    let planned = init(&b, &["--as", "cron", "--orchestrator", "monday", "-n"]);
+    assert_eq!(planned.code, 0, "{planned:?}");
+    let said = init(&b, &["--as", "cron", "--orchestrator", "monday"]);
+    assert!(said.code == 1 && said.err.contains("no cron daemon runs here"), "{said:?}");
+    assert!(!said.out.contains("The first pass"), "{said:?}");
+    assert!(written(&b).contains("monday") && b.path().join("crontab").exists(), "all was written: {said:?}");
+}
+
+#[test]
+fn the_plan_shows_the_lines_of_the_crontab_and_nothing_of_others() {
+    let b = home(&PROFILES);
+    fs::write(b.path().join("crontab"), "MAILTO=anna\n@daily backup\n").unwrap();
+    let planned = init(&b, &["--as", "cron", "--tell", "http://127.0.0.1:9/x", "-n"]).ok();
+    let lines = planned.split("would write the crontab\n").nth(1).unwrap();
+    let lines: Vec<&str> = lines.lines().take_while(|line| line.starts_with("    ")).collect();
+    assert!(lines.len() == 2 && lines.iter().all(|line| line.starts_with("    */2 * * * * ")), "{planned}");
+    assert!(lines[0].contains("watchbill run ") && lines[1].contains("watchbill notify "), "{planned}");
+    assert!(!planned.contains("backup"), "{planned}");
+}
+
+#[test]
+fn a_board_that_the_watchers_could_not_write_is_told_before_anything_is_done() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let b = home(&PROFILES);
+    let root = b.path().join(".hermes");
+    let night = root.join("kanban/boards/night");
+    fs::create_dir_all(&night).unwrap();
+    fs::copy(&b.db, night.join("kanban.db")).unwrap();
+    for (place, user) in
+        [(b.db.clone(), 1_001), (root, 1_001), (night.join("kanban.db"), 1_002), (night, 1_002)]
+    {
+        std::os::unix::fs::chown(place, Some(user), Some(user)).unwrap();
+    }
+    // The owner of the first board runs system units.
+    let planned = init(&b, &["--as", "system", "-n"]).ok();
+    assert!(
+        planned.contains("warning: user 1001 would run the watchers and cannot write board night:\n"),
+        "{planned}"
+    );
+    assert!(!planned.contains("board default: "), "{planned}");
+    let planned = init(&b, &["--as", "cron", "-n"]).ok();
+    assert!(!planned.contains("warning"), "root may: {planned}");
 }
 
 #[test]
@@ -278,4 +327,22 @@ fn at_a_terminal_it_asks_for_what_only_a_person_knows() {
     // Now only what is still open is asked: nothing.
     let said = at_a_terminal(&b, "", &["--as", "cron", "--fallback", "sol=luna", "--yes"]);
     assert!(said.contains("wrote ") && !said.contains('?'), "{said}");
+}
+
+#[test]
+fn where_there_are_many_profiles_numbers_stand_for_names() {
+    let names: Vec<String> = (1..=12).map(|n| format!("sol{n:02}")).collect();
+    let mut profiles = vec![("luna", "moon"), ("monday", "sun")];
+    profiles.extend(names.iter().map(|name| (name.as_str(), "sun")));
+    let b = home(&profiles);
+    let said = at_a_terminal(&b, "13|3, sol12|luna||y", &["--as", "cron", "--orchestrator", "monday"]);
+    assert!(
+        said.contains("  one or more of 1 sol01, 2 sol02, ") && said.contains("there is no number 13"),
+        "{said}"
+    );
+    assert!(
+        said.contains("who may take that of sol01, sol02, ") && said.contains("sol08 and 4 more?"),
+        "{said}"
+    );
+    assert!(written(&b).contains("[profiles.luna]\nfallbacks = [\"sol03\", \"sol12\"]\n"), "{said}");
 }

@@ -34,8 +34,8 @@ const SCHEMA: &str = "watchbill.init/1";
 #[command(
     after_help = "At a terminal it asks for what no flag says, shows what it would write and run, and asks once more before it does so. \
                   Elsewhere, and with --yes, it asks nothing. Keys that are set stay as they are; done again, it changes nothing.\n\n\
-                  Exit codes:\n  0   done, or nothing to do\n  1   commands are left to be run by hand, or the test message did not \
-                  arrive\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  70  a bug of ours\n  74  disk or output \
+                  Exit codes:\n  0   done, or nothing to do\n  1   commands are left to be run by hand, the test message did not \
+                  arrive, or no cron daemon runs\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  70  a bug of ours\n  74  disk or output \
                   failed\n  77  not permitted\n  78  bad configuration"
 )]
 pub(super) struct InitArgs {
@@ -324,11 +324,11 @@ fn ask_all(terminal: &mut Console<'_>, seen: &Seen, answers: &mut Answers) -> Re
         let question = format!(
             "When {} refuses work, who may take that of {}?\n  one or more of {} (Enter: nobody):",
             gap.provider,
-            gap.profiles.join(", "),
-            gap.candidates.join(", ")
+            ask::some(&gap.profiles),
+            ask::choices(&gap.candidates)
         );
         let to = terminal.ask(&question, |line| {
-            let to = ask::names(line);
+            let to = ask::chosen(line, &gap.candidates)?;
             let checks =
                 gap.profiles.iter().map(|of| found.check_fallbacks(of, &to, orchestrator.as_deref()));
             checks.collect::<std::result::Result<Vec<()>, String>>().map(|_| to)

@@ -9,6 +9,9 @@ pub use self::receiver::Receiver;
 use config::edit::Addition;
 use logs::provider::{Id, Profile};
 
+/// Most profiles of one line.
+const MAX_NAMES: usize = 24;
+
 /// What was found around the boards.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
@@ -116,7 +119,11 @@ impl Found {
     }
 
     fn names(&self) -> String {
-        self.profiles.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+        let shown = self.profiles.keys().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+        match self.profiles.len().saturating_sub(MAX_NAMES) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
     }
 }
 

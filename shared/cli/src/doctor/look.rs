@@ -39,7 +39,7 @@ pub(crate) fn spawns(id: &BoardId, config: &Config, now: Time) -> bool {
 }
 
 /// Whether this user may write there.
-fn is_writable(path: &Path) -> bool {
+pub(crate) fn is_writable(path: &Path) -> bool {
     rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 

@@ -58,9 +58,68 @@ pub(super) fn names(line: &str) -> Vec<String> {
     line.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
+/// So many names are listed as they are; more have numbers.
+const FEW: usize = 8;
+/// Most names of one question, or of one line about several.
+const MANY: usize = 24;
+
+/// The names that may be chosen, as part of a question: `sol, nova`, or where they are many `1 sol, 2 nova, ...`.
+pub(super) fn choices(of: &[String]) -> String {
+    let numbered = |(n, name): (usize, &String)| match of.len() {
+        0..=FEW => name.clone(),
+        _ => format!("{} {name}", n + 1),
+    };
+    listed(of.len(), of.iter().enumerate().map(numbered), MANY)
+}
+
+/// Names that are only told, the first few of them.
+pub(super) fn some(names: &[String]) -> String {
+    listed(names.len(), names.iter().cloned(), FEW)
+}
+
+fn listed(all: usize, names: impl Iterator<Item = String>, most: usize) -> String {
+    let shown = names.take(most).collect::<Vec<_>>().join(", ");
+    match all.saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The names of an answer. Where they have numbers, a number stands for its name, unless a profile is called so.
+pub(super) fn chosen(line: &str, of: &[String]) -> std::result::Result<Vec<String>, String> {
+    let one = |word: String| match word.parse::<usize>() {
+        Ok(n) if of.len() > FEW && !of.contains(&word) => {
+            let named = n.checked_sub(1).and_then(|at| of.get(at)).cloned();
+            named.ok_or_else(|| format!("there is no number {n}; write 1 to {}, or a name", of.len()))
+        }
+        _ => Ok(word),
+    };
+    names(line).into_iter().map(one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_names_have_numbers_and_do_not_fill_the_screen() {
+        let all = |n: usize| (1..=n).map(|n| format!("agent-{n}")).collect::<Vec<_>>();
+        assert_eq!(choices(&all(2)), "agent-1, agent-2");
+        assert_eq!(chosen("2", &all(2)), Ok(vec!["2".to_owned()]), "few have no numbers");
+        assert!(choices(&all(9)).starts_with("1 agent-1, 2 agent-2, "));
+        assert!(choices(&all(200)).ends_with(", 24 agent-24 and 176 more"));
+        assert!(some(&all(200)).ends_with("agent-8 and 192 more"));
+        assert_eq!(
+            chosen("3, agent-200 150", &all(200)),
+            Ok(["agent-3", "agent-200", "agent-150"].map(str::to_owned).into())
+        );
+        for line in ["0", "201"] {
+            assert!(chosen(line, &all(200)).is_err_and(|why| why.contains("write 1 to 200, or a name")));
+        }
+        let mut odd = all(9);
+        odd[8] = "1".into();
+        assert_eq!(chosen("1", &odd), Ok(vec!["1".to_owned()]), "a name comes first");
+    }
 
     #[test]
     fn an_answer_that_cannot_be_read_is_asked_for_again() {

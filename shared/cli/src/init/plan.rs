@@ -3,13 +3,15 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{InitArgs, SCHEMA, Seen};
+use super::{BoardSeen, InitArgs, SCHEMA, Seen};
+use crate::doctor::look::is_writable;
 use crate::timers::{self, Done, TimersArgs};
+use crate::wrap::wrapped;
 use crate::{notify, print, print_json};
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
@@ -17,10 +19,11 @@ use base::redact::redact;
 use base::time::words;
 use config::edit::{self, Addition};
 use config::{SYSTEM_FILE, user_file};
-use ops::report::printable;
+use ops::report::{printable, say as say_to};
 use ops::setup::{Answers, Places, Receiver};
 use ops::timers::{By, ROUND};
 
+const NAME: &str = "watchbill init";
 /// Mails a message; written beside the configuration where no package brought it.
 const MAILER: &str = include_str!("../../../../contrib/notify/mail");
 /// Where a package puts it.
@@ -41,6 +44,8 @@ pub(super) struct Plan {
     others: Vec<Beside>,
     timers: Option<timers::Plan>,
     notify: bool,
+    /// Boards that the watchers could not write, each as a sentence.
+    locked: Vec<String>,
 }
 
 impl Plan {
@@ -74,7 +79,8 @@ impl Plan {
             _ => {}
         }
         let additions = answers.additions(Places { mailer: &mailer, secret: &secret });
-        let plan = Plan { file, additions, others, timers, notify };
+        let locked = timers.as_ref().map_or_else(Vec::new, |timers| locked(timers, seen));
+        let plan = Plan { file, additions, others, timers, notify, locked };
         // What cannot be added is said before anything is asked or done.
         if !plan.additions.is_empty() {
             plan.text()?;
@@ -110,7 +116,9 @@ impl Plan {
         }
         for change in self.timers.iter().flat_map(|timers| &timers.changes) {
             let _ = writeln!(out, "would {}", printable(&change.to_string()));
+            out.extend(change.crontab_lines().iter().map(|line| format!("    {}\n", printable(line))));
         }
+        self.locked.iter().for_each(|what| out.push_str(&wrapped("", &format!("warning: {what}"))));
         if self.is_empty() {
             out.push_str("nothing to do\n");
         } else if self.notify {
@@ -146,6 +154,9 @@ impl Plan {
                 say(&done.text(timers_args, &timers.changes))?;
             }
             timers.warn();
+            for what in &self.locked {
+                let _ = say_to(&mut std::io::stderr().lock(), '4', NAME, what);
+            }
         }
         let mut told = Vec::new();
         if self.notify && !self.is_empty() {
@@ -153,18 +164,16 @@ impl Plan {
             told.iter().for_each(notify::Told::complain);
             say(&redact(&told.iter().filter_map(|t| t.line(false)).collect::<String>()))?;
         }
-        let exit = done.code().max(u8::from(told.iter().any(notify::Told::is_failed)));
+        let is_idle = self.timers.as_ref().is_some_and(|timers| !timers.is_started());
+        let exit = done.code().max(u8::from(is_idle || told.iter().any(notify::Told::is_failed)));
         if args.common.json {
             let told: Vec<Value> = told.iter().map(notify::Told::json).collect();
             return print_json(&self.json(args, version, seen, &done, &told, exit)).map(|_| exit);
         }
-        if let Some(timers) = self.timers.as_ref().filter(|_| exit == 0) {
-            let first = match timers.is_started() {
-                true => format!("The first pass comes within {}. ", words(ROUND)),
-                false => String::new(),
-            };
+        if self.timers.is_some() && exit == 0 {
             say(&format!(
-                "\n{first}`watchbill status` shows what needs you, `watchbill doctor` whether all is in place.\n"
+                "\nThe first pass comes within {}. `watchbill status` shows what needs you, `watchbill doctor` whether all is in place.\n",
+                words(ROUND)
             ))?;
         }
         Ok(exit)
@@ -204,6 +213,42 @@ fn place(args: &InitArgs, timers: Option<&timers::Plan>) -> Result<PathBuf> {
     })
 }
 
+/// The boards that whoever runs the watchers cannot write.
+fn locked(timers: &timers::Plan, seen: &Seen) -> Vec<String> {
+    let me = rustix::process::geteuid().as_raw();
+    let user = if timers.by == By::System { timers.user().unwrap_or(0) } else { me };
+    let one = |board: &BoardSeen| {
+        let places = [board.id.path.clone(), board.id.folder()];
+        let place = places.into_iter().find(|place| may_write(place, user, me) == Some(false))?;
+        Some(format!(
+            "user {user} would run the watchers and cannot write board {}: {}",
+            board.id.name(),
+            place.display()
+        ))
+    };
+    seen.boards.iter().filter_map(one).collect()
+}
+
+/// Whether a user may write a file or folder; `None` where that cannot be told. `me`: who asks.
+fn may_write(place: &Path, user: u32, me: u32) -> Option<bool> {
+    if user == me {
+        return Some(is_writable(place));
+    }
+    let meta = place.metadata().ok()?;
+    by_mode(meta.uid(), meta.mode(), user)
+}
+
+/// The same of another user, by the owner and the mode. Who is in a group is not known here.
+fn by_mode(owner: u32, mode: u32, user: u32) -> Option<bool> {
+    match (user, mode & 0o002 != 0, mode & 0o020 != 0) {
+        (0, _, _) => Some(true),
+        _ if user == owner => Some(mode & 0o200 != 0),
+        (_, true, _) => Some(true),
+        (_, false, true) => None,
+        (_, false, false) => Some(false),
+    }
+}
+
 /// The folder of a file.
 fn at(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
@@ -211,7 +256,7 @@ fn at(path: &Path) -> &Path {
 
 /// Writes a file whole, in the place of the one that is there, whose mode and owner stay. `owner`: whose file a new one becomes.
 fn write(path: &Path, text: &str, mode: u32, owner: Option<u32>) -> Result<()> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::fs::PermissionsExt;
     // A link leads to where the configuration really is, or is to be.
     let real = path.canonicalize().or_else(|_| path.read_link().map(|to| at(path).join(to)));
     let real = real.unwrap_or_else(|_| path.to_path_buf());
@@ -227,4 +272,23 @@ fn write(path: &Path, text: &str, mode: u32, owner: Option<u32>) -> Result<()> {
         chown(file.path(), user, group).map_err(|e| wrong(&e).hint("run this as the user who owns it"))?;
     }
     file.persist(&real).map_err(|e| wrong(&e.error)).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_mode;
+
+    #[test]
+    fn who_may_write_is_told_by_owner_and_mode() {
+        for (owner, mode, user, want) in [
+            (1_000, 0o755, 1_000, Some(true)),
+            (1_000, 0o555, 1_000, Some(false)),
+            (1_000, 0o755, 1_001, Some(false)),
+            (1_000, 0o775, 1_001, None),
+            (1_000, 0o777, 1_001, Some(true)),
+            (1_000, 0o700, 0, Some(true)),
+        ] {
+            assert_eq!(by_mode(owner, mode, user), want, "{owner} {mode:o} {user}");
+        }
+    }
 }

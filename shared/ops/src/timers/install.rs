@@ -42,6 +42,14 @@ pub enum Change {
 }
 
 impl Change {
+    /// The lines of ours that the crontab has then; none for what is no crontab.
+    pub fn crontab_lines(&self) -> Vec<&str> {
+        match self {
+            Change::Crontab { text } => shipped::block(text),
+            _ => Vec::new(),
+        }
+    }
+
     /// What was done, once it is: `wrote FILE`.
     pub fn done(&self) -> String {
         self.said("wrote", "removed", "ran")

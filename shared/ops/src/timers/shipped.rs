@@ -226,6 +226,12 @@ pub(crate) fn crontab(old: &str, wanted: &Wanted) -> String {
     text
 }
 
+/// Our lines of a crontab.
+pub(crate) fn block(crontab: &str) -> Vec<&str> {
+    let ours = crontab.lines().skip_while(|line| !line.starts_with(BEGIN)).skip(1);
+    ours.take_while(|line| *line != END).collect()
+}
+
 /// The shipped line of a program; all but that of [`RUN`] stand behind a `#`.
 fn job_of(watched: Watched) -> &'static str {
     let begins = |l: &str| l.starts_with(|c: char| c == '*' || c.is_ascii_digit());
