@@ -18,6 +18,7 @@ pub mod pause;
 mod place;
 pub mod quiet_hours;
 mod rules;
+mod sample;
 mod sections;
 pub mod since;
 pub mod span;
@@ -29,9 +30,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub use self::keys::{KeyInfo, keys, sample};
+pub use self::keys::KeyInfo;
 pub use self::matches::{MatchKeys, MatchPlace};
 pub use self::quiet_hours::QuietHours;
+pub use self::sample::{keys, sample};
 pub use self::sections::{
     Board, Budget, Detect, Distress, Heal, MAX_RESUMES, Orchestrator, People, RateLimitRoute, Routing,
     TreeDrift,

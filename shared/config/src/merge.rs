@@ -5,10 +5,10 @@ use std::path::Path;
 
 use toml::de::DeTable;
 
-use super::keys::{KeyInfo, keys};
+use super::keys::KeyInfo;
 use super::place::{Place, kind, nearest, shown};
 use super::rules::Given;
-use super::sections::SECTIONS;
+use super::sections::{KEYS, SECTIONS};
 use super::{Env, Loaded, actions, matches, tables};
 use base::error::{Error, Kind, Result};
 
@@ -93,13 +93,13 @@ fn near_section(name: &str) -> String {
         return PROFILES_HINT.into();
     }
     // A key above the first [section] is the likelier slip than a section of a key's name.
-    if let Some(info) = keys().iter().find(|k| k.key == name) {
+    if let Some(info) = KEYS.iter().find(|k| k.key == name) {
         return format!("did you mean `{}`?", info.name());
     }
     if let Some(section) = nearest(name, sections().map(|s| (s, s))) {
         return format!("did you mean `{section}`?");
     }
-    match nearest(name, keys().iter().map(|k| (k.key, k))) {
+    match nearest(name, KEYS.iter().map(|k| (k.key, k))) {
         Some(info) => format!("did you mean `{}`?", info.name()),
         None => format!("known sections: {}", sections().collect::<Vec<_>>().join(", ")),
     }
@@ -109,7 +109,7 @@ fn near_key(section: &str, name: &str) -> String {
     if name == OF_PROFILES {
         return PROFILES_HINT.into();
     }
-    if let Some(info) = keys().iter().find(|k| k.key == name) {
+    if let Some(info) = KEYS.iter().find(|k| k.key == name) {
         return format!("did you mean `{}` of [{}]?", info.key, info.section);
     }
     match nearest(name, keys_of(section).map(|k| (k.key, k.key))) {
@@ -119,7 +119,7 @@ fn near_key(section: &str, name: &str) -> String {
 }
 
 fn keys_of(section: &str) -> impl Iterator<Item = &'static KeyInfo> {
-    keys().iter().filter(move |k| k.section == section)
+    KEYS.iter().filter(move |k| k.section == section)
 }
 
 fn known_keys(section: &str) -> String {
