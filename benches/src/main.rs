@@ -1,4 +1,4 @@
-//! What a pass costs: `cargo run --release --bin watchbill-bench`. `docs/performance.md` says how to read it.
+//! What a pass costs: `cargo run --release --bin watchbill-bench`. `docs/evidence/performance.md` says how to read it.
 
 mod count;
 mod crowd;
@@ -37,7 +37,7 @@ struct Args {
     /// Only boards that grew beyond all reason; needs 2 GB of disk
     #[arg(long, conflicts_with_all = ["full", "gate", "quick", "write"])]
     size: bool,
-    /// Put the tables into docs/performance.md
+    /// Put the tables into docs/evidence/performance.md
     #[arg(long, conflicts_with_all = ["quick", "gate"])]
     write: bool,
     /// Take the programs as they lie in the target folder
@@ -98,7 +98,7 @@ fn measure(args: &Args) -> Result<ExitCode> {
     passes::counts(&ground, &boards, &mut report)?;
     report.goals();
     if args.write {
-        report.write(&ground.top.join("docs/performance.md"))?;
+        report.write(&ground.top.join("docs/evidence/performance.md"))?;
     }
     Ok(if args.gate && report.broken > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

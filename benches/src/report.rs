@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-/// Between these two lines of `docs/performance.md` everything is written by the program.
+/// Between these two lines of `docs/evidence/performance.md` everything is written by the program.
 const BEGIN: &str = "<!-- measured: begin -->";
 const END: &str = "<!-- measured: end -->";
 

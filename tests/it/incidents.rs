@@ -1,6 +1,6 @@
 //! The incident book: what goes wrong in the field, set up with the real Hermes, lived through twice, once with Hermes
 //! alone and once with our programs beside it. What became of the work is read from the rows of the board and stands in
-//! `docs/incidents.md`.
+//! `docs/evidence/incidents.md`.
 //!
 //! `cargo test --features real --test it incidents::table -- --nocapture` prints the table; with `WATCHBILL_BLESS=1` it
 //! also writes it into the page. `WATCHBILL_INCIDENTS=E1,W-429` runs only these and compares nothing. How Hermes 0.22.2 fares alone is
@@ -114,7 +114,10 @@ fn table() {
     if std::env::var("WATCHBILL_BLESS").is_ok_and(|v| v == "1") {
         page::bless(&text);
     }
-    assert!(page::generated() == text, "docs/incidents.md differs; WATCHBILL_BLESS=1 writes it anew");
+    assert!(
+        page::generated() == text,
+        "docs/evidence/incidents.md differs; WATCHBILL_BLESS=1 writes it anew"
+    );
 }
 
 /// The cheapest of them, in every run of the tests.
@@ -127,6 +130,6 @@ fn the_page_says_what_happens() {
     let page = page::generated();
     for (incident, told) in short.iter().zip(&told) {
         let row = page::row(incident, told);
-        assert!(page.contains(&row), "docs/incidents.md has another row than\n{row}");
+        assert!(page.contains(&row), "docs/evidence/incidents.md has another row than\n{row}");
     }
 }

@@ -1,5 +1,5 @@
 //! Resume, not restart: rows of the acceptance list about dead workers, attempts, working trees and what the next attempt
-//! is told, under their names there (`docs/resume.md`), with real processes and real git trees.
+//! is told, under their names there (`docs/evidence/resume.md`), with real processes and real git trees.
 
 use std::fs;
 use std::path::{Path, PathBuf};

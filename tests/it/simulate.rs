@@ -1,7 +1,7 @@
 //! Simulated nights with everything that goes wrong in them, and the promises held after every step.
 //!
-//! A night that breaks one prints the test to be pasted here. Many more of them, with the figure for `docs/reliability.md`:
-//! `cargo run --release -p watchbill-testkit --example nights -- 0 100000 --write docs/reliability.md`.
+//! A night that breaks one prints the test to be pasted here. Many more of them, with the figure for `docs/evidence/reliability.md`:
+//! `cargo run --release -p watchbill-testkit --example nights -- 0 100000 --write docs/evidence/reliability.md`.
 
 use testkit::sim::{Engine, Night, Tally, nights};
 
@@ -27,7 +27,7 @@ fn a_thousand_nights_break_no_promise() {
 }
 
 /// What needs a person by the truth of a night is said within one round, and hardly anything else is. Ten thousand of them, with the
-/// figure for `docs/reliability.md`: the same command with `0 10000 --needs`.
+/// figure for `docs/evidence/reliability.md`: the same command with `0 10000 --needs`.
 #[test]
 fn what_needs_a_person_is_said() {
     let (all, broken) = nights(0, 60, Engine::Memory, true);

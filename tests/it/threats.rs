@@ -1,4 +1,4 @@
-//! Somebody means harm: `docs/threat-model.md` says who can write what, and each boundary it names is held by a test, most of
+//! Somebody means harm: `docs/evidence/threat-model.md` says who can write what, and each boundary it names is held by a test, most of
 //! them elsewhere, the rest here. All with the built programs on a real board.
 
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ fn sources(folder: &Path, under: &str, all: &mut Vec<(String, String)>) {
 
 #[test]
 fn the_page_names_tests_that_exist_and_every_one_of_these() {
-    let page = std::fs::read_to_string(repository("docs/threat-model.md")).unwrap();
+    let page = std::fs::read_to_string(repository("docs/evidence/threat-model.md")).unwrap();
     let (mut real, mut units) = (Vec::new(), Vec::new());
     sources(&repository("tests/it"), "", &mut real);
     for entry in std::fs::read_dir(repository("shared")).unwrap().map(Result::unwrap) {

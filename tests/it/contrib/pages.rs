@@ -238,7 +238,7 @@ fn the_changelog_begins_with_this_version() {
 
 #[test]
 fn promises_name_tests_that_exist() {
-    let pages = [text("docs/safety.md"), text("docs/resume.md")].join("\n");
+    let pages = [text("docs/evidence/safety.md"), text("docs/evidence/resume.md")].join("\n");
     let mut named = 0;
     for name in pages.split('`').skip(1).step_by(2).filter(|w| w.contains("::") && !w.contains(' ')) {
         let (module, test) = name.rsplit_once("::").unwrap();

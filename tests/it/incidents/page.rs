@@ -1,4 +1,4 @@
-//! The page: the generated table between two marks of `docs/incidents.md`, and the rest of it, which people write.
+//! The page: the generated table between two marks of `docs/evidence/incidents.md`, and the rest of it, which people write.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ const BEGIN: &str = "<!-- incidents: begin; made by the command above -->\n";
 const END: &str = "<!-- incidents: end -->\n";
 
 fn path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/incidents.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/evidence/incidents.md")
 }
 
 /// One line of the table.

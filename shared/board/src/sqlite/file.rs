@@ -191,7 +191,7 @@ pub fn damaged(at: &str, what: &str) -> Error {
 pub fn repair(at: &str) -> String {
     format!(
         "stop the gateway, copy the file and its -wal, then run `sqlite3 '{at}' REINDEX` and `watchbill doctor`; where that does \
-         not help: safety.md, \"A damaged board\""
+         not help: docs/evidence/safety.md, \"A damaged board\""
     )
 }
 

@@ -1,4 +1,4 @@
-//! Dead workers and the trees they leave: rows of the acceptance list of the resume protocol (`docs/resume.md`).
+//! Dead workers and the trees they leave: rows of the acceptance list of the resume protocol (`docs/evidence/resume.md`).
 //!
 //! In each the pid of the dead worker is another process by now, since else Hermes itself starts the task again within a tick.
 

@@ -1,5 +1,5 @@
 //! Workers that live and are not well, or only look so: rows of the acceptance list of the resume protocol
-//! (`docs/resume.md`). Each is a process, the session pointer of Claude Code, and a recorded transcript.
+//! (`docs/evidence/resume.md`). Each is a process, the session pointer of Claude Code, and a recorded transcript.
 
 use super::super::incident::Incident;
 use super::super::verdict::Expect::{Handed, Left, Recovered};
