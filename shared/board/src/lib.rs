@@ -9,6 +9,7 @@ pub mod event_kind;
 pub mod find;
 pub mod hermes;
 pub mod image;
+pub mod kept;
 pub mod sqlite;
 pub mod step_action;
 #[cfg(any(test, feature = "testing"))]

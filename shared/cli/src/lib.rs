@@ -191,6 +191,7 @@ impl Here {
             homes: &self.homes,
             opencode: &self.opencode,
             keep_seen,
+            kept: None,
         }
     }
 

@@ -13,6 +13,7 @@ use ops::doctor::{self, Finding, StartersSeen};
 use ops::explain::Summary;
 use ops::morning::Part;
 use ops::needs::{self, BoardNow, Now};
+use ops::pass::Tools;
 use ops::pass::damage::When;
 
 /// How many seconds are looked back unless told: a night.
@@ -62,7 +63,7 @@ impl Standing {
         let pass = here.pass("watchbill", None, true);
         let place = Cache::place(&env);
         let mut cache = Cache::open(place.clone());
-        let mut tools = here.tools(&pass, config, &mut cache, false);
+        let mut tools = Tools { kept: Some(&lens.kept), ..here.tools(&pass, config, &mut cache, false) };
         let state = place.as_deref().and_then(Path::parent);
         let eyes = Eyes::new(state, metrics, common.root(config).as_deref());
         let watchers = eyes.watchers(false, !config.notify.is_empty());

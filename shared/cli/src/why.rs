@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Common, Here, env, print, print_json};
+use ::board::kept::Kept;
 use ::board::{BoardId, find};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
@@ -79,6 +80,7 @@ pub(super) fn lens<'a>(common: &Common, here: &'a Here, loaded: &'a Loaded) -> L
         clock_given: here.clock_given,
         by_file: !common.db.is_empty() || common.hermes_root.is_some(),
         memory: Cache::place(&env),
+        kept: Kept::default(),
     }
 }
 

@@ -11,7 +11,8 @@ mod report;
 pub use self::report::dry_report;
 use crate::report::BoardReport;
 use base::error::{Kind, Result};
-use board::{Board, BoardId, Outcome, Step};
+use board::kept::Kept;
+use board::{Board, BoardId, Mode, Outcome, Step};
 use config::Config;
 use coord::opencode::Opencode;
 use host::Host;
@@ -39,6 +40,22 @@ pub struct Tools<'a> {
     pub opencode: &'a Opencode,
     /// Keep what was seen for the report.
     pub keep_seen: bool,
+    /// The boards of a command that only looks, which asks more than once what they say.
+    pub kept: Option<&'a Kept>,
+}
+
+impl Tools<'_> {
+    /// Opens a board.
+    ///
+    /// # Errors
+    /// See [`board::open`].
+    pub fn open(&self, id: &BoardId, mode: Mode) -> Result<Box<dyn Board>> {
+        let patience = self.config.board.busy_timeout;
+        match self.kept.filter(|_| mode == Mode::Look) {
+            Some(kept) => kept.open(id, patience),
+            None => board::open(id, mode, patience),
+        }
+    }
 }
 
 /// Runs one pass over one board. Never fails as a whole: the report says what happened.

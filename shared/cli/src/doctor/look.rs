@@ -121,15 +121,17 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
 
 /// What is wrong with the board's file, as far as that was asked: a check reads all of it.
 fn damaged(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Option<String> {
-    let board = board::open(id, Mode::Look, tools.config.board.busy_timeout);
-    match board.and_then(|board| damage::look(&*board, tools.cache, tools.pass.now, when)) {
+    match tools
+        .open(id, Mode::Look)
+        .and_then(|board| damage::look(&*board, tools.cache, tools.pass.now, when))
+    {
         Ok(found) => found,
         Err(e) => (e.kind == Kind::Damaged).then_some(e.what),
     }
 }
 
 fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
-    let mut board = board::open(id, Mode::Look, tools.config.board.busy_timeout)?;
+    let mut board = tools.open(id, Mode::Look)?;
     let runtime = runtime::of(id, board.is_own(), tools.host);
     let around = Around {
         gone: gateway::gone(id, tools.cache),

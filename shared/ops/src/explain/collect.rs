@@ -12,7 +12,8 @@ use crate::report::BoardReport;
 use base::error::Result;
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
-use board::{self, Board, BoardId, Detail, Event, EventKind, Mode, Rule, Status, Step, Task};
+use board::kept::Kept;
+use board::{self, Board, BoardId, Detail, Event, EventKind, Rule, Status, Step, Task};
 use config::Config;
 use config::pause;
 use config::span::seconds;
@@ -63,6 +64,8 @@ pub struct Lens<'a> {
     pub by_file: bool,
     /// Where our memory lies.
     pub memory: Option<PathBuf>,
+    /// The boards, each read once.
+    pub kept: Kept,
 }
 
 /// What all watchers say of one board now.
@@ -101,6 +104,7 @@ impl Lens<'_> {
             homes: self.homes,
             opencode: self.opencode,
             keep_seen: false,
+            kept: Some(&self.kept),
         })
     }
 
@@ -175,7 +179,7 @@ impl Site for Here<'_, '_> {
     }
 
     fn open(&self) -> Result<Box<dyn Board>> {
-        board::open(self.id, Mode::Look, self.lens.config.board.busy_timeout)
+        self.lens.kept.open(self.id, self.lens.config.board.busy_timeout)
     }
 
     fn set(&self) -> Set<'_> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Tools, damage};
 use crate::report::{BoardReport, Notice, Phase};
 use base::error::{Error, Kind, Result};
-use board::{self, Board, BoardId, Mode};
+use board::{Board, BoardId, Mode};
 use config::pause;
 use host::{Host, Split};
 
@@ -28,7 +28,7 @@ pub(super) fn by_hand(id: &BoardId, tools: &mut Tools<'_>) -> Result<Box<dyn Boa
 
 fn whole(id: &BoardId, looks: bool, tools: &mut Tools<'_>) -> Result<Box<dyn Board>> {
     let mode = if looks { Mode::Look } else { Mode::Change };
-    let board = board::open(id, mode, tools.config.board.busy_timeout)?;
+    let board = tools.open(id, mode)?;
     let (cache, now) = (&mut *tools.cache, tools.pass.now);
     // What damages a board is a split that ends in another way than the advice says.
     refuse_split(id, tools.host).inspect_err(|_| damage::doubt(id, cache, now))?;

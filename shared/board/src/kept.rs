@@ -1,0 +1,231 @@
+//! Boards that several looks of one command share: each is opened once, and what was read of it is kept until somebody writes.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::{Board, BoardId, Comment, Detail, Entry, Event, Mode, Outcome, Run, Status, Step, Task};
+use base::error::Result;
+use base::time::Time;
+
+/// The boards of one command that only looks.
+#[derive(Default)]
+pub struct Kept(RefCell<BTreeMap<PathBuf, Rc<RefCell<Reads>>>>);
+
+impl Kept {
+    /// A board for looking, which shares what it reads with all others that were opened here. See [`crate::open`].
+    ///
+    /// # Errors
+    /// Those of [`crate::open`].
+    pub fn open(&self, id: &BoardId, patience: Duration) -> Result<Box<dyn Board>> {
+        let known = self.0.borrow().get(&id.path).cloned();
+        let reads = match known {
+            Some(reads) => reads,
+            None => {
+                let board = crate::open(id, Mode::Look, patience)?;
+                let reads = Rc::new(RefCell::new(Reads::of(board)));
+                self.0.borrow_mut().insert(id.path.clone(), Rc::clone(&reads));
+                reads
+            }
+        };
+        Ok(Box::new(KeptBoard::of(id.clone(), reads)))
+    }
+}
+
+/// Rows of the whole board with their tasks, by what was asked for.
+type Rows<K, V> = BTreeMap<K, Vec<(String, V)>>;
+
+/// A board, and what was read of it since somebody wrote.
+struct Reads {
+    board: Box<dyn Board>,
+    /// The state of the board that all of this was read from.
+    stamp: Option<i64>,
+    glances: Vec<(Vec<Status>, Vec<Task>)>,
+    stories: BTreeMap<String, Option<Detail>>,
+    runs: Rows<u32, Run>,
+    events: Rows<(Time, u32), Event>,
+    turns: Rows<(Time, u32), Event>,
+}
+
+impl Reads {
+    fn of(board: Box<dyn Board>) -> Reads {
+        Reads {
+            board,
+            stamp: None,
+            glances: Vec::new(),
+            stories: BTreeMap::new(),
+            runs: Rows::new(),
+            events: Rows::new(),
+            turns: Rows::new(),
+        }
+    }
+
+    /// Forgets what was read before somebody wrote. Gives whether nobody did.
+    fn settle(&mut self) -> Result<bool> {
+        let stamp = self.board.stamp()?;
+        if stamp.is_some() && stamp == self.stamp {
+            return Ok(true);
+        }
+        self.glances.clear();
+        self.stories.clear();
+        self.runs.clear();
+        self.events.clear();
+        self.turns.clear();
+        self.stamp = stamp;
+        Ok(false)
+    }
+
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        self.settle()?;
+        // The order is that of dispatch, whatever states are asked for.
+        if let Some((_, rows)) = self.glances.iter().find(|(has, _)| of.iter().all(|s| has.contains(s))) {
+            return Ok(rows.iter().filter(|t| of.contains(&t.status)).cloned().collect());
+        }
+        let rows = self.board.glance(of)?;
+        self.glances.push((of.to_vec(), rows.clone()));
+        Ok(rows)
+    }
+
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        self.settle()?;
+        let mut new: Vec<String> = ids.iter().filter(|id| !self.stories.contains_key(*id)).cloned().collect();
+        new.sort();
+        new.dedup();
+        if !new.is_empty() {
+            let read = self.board.look(&new)?;
+            if new.len() < ids.len() && !self.settle()? {
+                // Somebody wrote meanwhile: those that were kept are of another moment.
+                return self.board.look(ids);
+            }
+            self.stories.extend(new.into_iter().map(|id| (id, None)));
+            self.stories.extend(read.into_iter().map(|d| (d.task.id.clone(), Some(d))));
+        }
+        Ok(ids.iter().filter_map(|id| self.stories.get(id)?.clone()).collect())
+    }
+
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+        self.settle()?;
+        if let Some(kept) = self.runs.range(most..).next().map(|(_, rows)| rows) {
+            // The newest have the highest numbers.
+            let last = kept.last().map_or(0, |(_, run)| run.id);
+            let from = kept.partition_point(|(_, run)| run.id <= last.saturating_sub(i64::from(most)));
+            return Ok(kept[from..].to_vec());
+        }
+        let read = self.board.recent_runs(most)?;
+        self.runs.insert(most, read.clone());
+        Ok(read)
+    }
+
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.settle()?;
+        if let Some(kept) = self.events.get(&(since, most)) {
+            return Ok(kept.clone());
+        }
+        let read = self.board.events(since, most)?;
+        self.events.insert((since, most), read.clone());
+        Ok(read)
+    }
+
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.settle()?;
+        if let Some(kept) = self.turns.get(&(since, most)) {
+            return Ok(kept.clone());
+        }
+        let read = self.board.turns(since, most)?;
+        self.turns.insert((since, most), read.clone());
+        Ok(read)
+    }
+}
+
+/// One of those who share what is read of a board.
+struct KeptBoard {
+    id: BoardId,
+    own: bool,
+    shape: &'static str,
+    reads: Rc<RefCell<Reads>>,
+}
+
+impl KeptBoard {
+    fn of(id: BoardId, reads: Rc<RefCell<Reads>>) -> KeptBoard {
+        let (own, shape) = {
+            let reads = reads.borrow();
+            (reads.board.is_own(), reads.board.shape())
+        };
+        KeptBoard { id, own, shape, reads }
+    }
+}
+
+impl Board for KeptBoard {
+    fn id(&self) -> &BoardId {
+        &self.id
+    }
+
+    fn is_own(&self) -> bool {
+        self.own
+    }
+
+    fn shape(&self) -> &'static str {
+        self.shape
+    }
+
+    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        self.reads.borrow_mut().board.with_key(key)
+    }
+
+    fn damage(&self, thorough: bool) -> Result<Option<String>> {
+        self.reads.borrow().board.damage(thorough)
+    }
+
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        self.reads.borrow_mut().glance(of)
+    }
+
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        self.reads.borrow_mut().look(ids)
+    }
+
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
+        self.reads.borrow_mut().board.comments(task)
+    }
+
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
+        self.reads.borrow_mut().board.beat_note(task)
+    }
+
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
+        self.reads.borrow_mut().board.titled(ids)
+    }
+
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+        self.reads.borrow_mut().recent_runs(most)
+    }
+
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.reads.borrow_mut().events(since, most)
+    }
+
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.reads.borrow_mut().turns(since, most)
+    }
+
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
+        self.reads.borrow_mut().board.coordinated(after, most)
+    }
+
+    fn stamp(&mut self) -> Result<Option<i64>> {
+        self.reads.borrow_mut().board.stamp()
+    }
+
+    fn writable(&mut self) -> Result<()> {
+        self.reads.borrow_mut().board.writable()
+    }
+
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+        self.reads.borrow_mut().board.apply(now, steps, patience)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+use super::*;
+use rusqlite::Connection;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A board with these tasks, their states and one event each.
+fn board(dir: &tempfile::TempDir, tasks: &[(&str, &str)]) -> BoardId {
+    let path = dir.path().join("kanban.db");
+    crate::create(&path, PATIENCE).unwrap();
+    let conn = Connection::open(&path).unwrap();
+    for (id, status) in tasks {
+        add(&conn, id, status);
+    }
+    BoardId { path, slug: None, root: None }
+}
+
+fn add(conn: &Connection, id: &str, status: &str) {
+    let task = "INSERT INTO tasks (id, title, status, created_at) VALUES (?1, 'a task', ?2, 7)";
+    conn.execute(task, [id, status]).unwrap();
+    let event =
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES (?1, 'created', '{}', 7)";
+    conn.execute(event, [id]).unwrap();
+    let run = "INSERT INTO task_runs (task_id, profile, status, started_at) VALUES (?1, 'luna', 'done', 7)";
+    conn.execute(run, [id]).unwrap();
+}
+
+/// All that a board says, in words.
+fn told(board: &mut dyn Board) -> String {
+    let ids: Vec<String> = ["t_2", "t_9", "t_1", "t_3", "t_2"].map(str::to_owned).to_vec();
+    let two = [Status::Ready, Status::Running];
+    format!(
+        "{:?}",
+        (
+            board.glance(&Status::OPEN).unwrap(),
+            board.glance(&two).unwrap(),
+            board.look(&ids[2..3]).unwrap(),
+            board.look(&ids).unwrap(),
+            board.recent_runs(5).unwrap(),
+            board.recent_runs(2).unwrap(),
+            board.events(Time(0), 9).unwrap(),
+            board.turns(Time(0), 9).unwrap(),
+        )
+    )
+}
+
+#[test]
+fn says_what_the_board_says_and_sees_what_others_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = board(&dir, &[("t_1", "ready"), ("t_2", "blocked"), ("t_3", "running")]);
+    let kept = Kept::default();
+    let (mut a, mut b) = (kept.open(&id, PATIENCE).unwrap(), kept.open(&id, PATIENCE).unwrap());
+    let plain = || told(&mut *crate::open(&id, Mode::Look, PATIENCE).unwrap());
+    let before = plain();
+    assert_eq!(
+        [told(&mut *a), told(&mut *b), told(&mut *a)],
+        [before.clone(), before.clone(), before.clone()]
+    );
+    add(&Connection::open(&id.path).unwrap(), "t_4", "ready");
+    let after = plain();
+    assert_ne!(after, before);
+    assert_eq!([told(&mut *b), told(&mut *a)], [after.clone(), after]);
+}
+
+#[test]
+fn what_was_read_is_kept_for_all_and_a_board_is_opened_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = board(&dir, &[("t_1", "ready"), ("t_2", "blocked")]);
+    let kept = Kept::default();
+    let (mut a, mut b) = (kept.open(&id, PATIENCE).unwrap(), kept.open(&id, PATIENCE).unwrap());
+    told(&mut *a);
+    told(&mut *b);
+    let all = kept.0.borrow();
+    let reads = all[&id.path].borrow();
+    assert_eq!(all.len(), 1);
+    // One of the whole board answers for its parts, and a task that is not there is not asked for again.
+    assert_eq!((reads.glances.len(), reads.runs.len(), reads.stories.len()), (1, 1, 4));
+    assert!(reads.stories["t_9"].is_none() && reads.stories["t_1"].is_some());
+}
+
+#[test]
+fn nothing_is_written_through_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = board(&dir, &[("t_1", "ready")]);
+    let mut board = Kept::default().open(&id, PATIENCE).unwrap();
+    let detail = board.look(&["t_1".to_owned()]).unwrap();
+    let step = Step {
+        task: "t_1".into(),
+        action: crate::StepAction::Note,
+        case: crate::Rule::DeadWorker,
+        cause: None,
+        because: String::new(),
+        expect: Some(crate::Expect::of(&detail[0])),
+        proof: None,
+        stop: None,
+        after: Vec::new(),
+        changes: Vec::new(),
+    };
+    assert!(board.apply(Time(9), &[step], PATIENCE).is_err());
+}
