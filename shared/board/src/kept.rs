@@ -1,4 +1,4 @@
-//! Boards that several looks of one command share: each is opened once, and what was read of it is kept until somebody writes.
+//! Boards that several looks of one command share: each is opened once, and what was read of it is kept until the board is written.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,24 +25,32 @@ impl Kept {
             Some(reads) => reads,
             None => {
                 let board = crate::open(id, Mode::Look, patience)?;
-                let reads = Rc::new(RefCell::new(Reads::of(board)));
+                let reads = Reads { board, stamp: None, read: Read::default() };
+                let reads = Rc::new(RefCell::new(reads));
                 self.0.borrow_mut().insert(id.path.clone(), Rc::clone(&reads));
                 reads
             }
         };
-        Ok(Box::new(KeptBoard::of(id.clone(), reads)))
+        Ok(Box::new(KeptBoard { id: id.clone(), reads }))
     }
 }
 
 /// Rows of the whole board with their tasks, by what was asked for.
 type Rows<K, V> = BTreeMap<K, Vec<(String, V)>>;
 
-/// A board, and what was read of it since somebody wrote.
+/// A board, and what was read of it since it was written.
 struct Reads {
     board: Box<dyn Board>,
     /// The state of the board that all of this was read from.
     stamp: Option<i64>,
+    read: Read,
+}
+
+/// What was read of one state of a board.
+#[derive(Default)]
+struct Read {
     glances: Vec<(Vec<Status>, Vec<Task>)>,
+    /// Tasks by id; `None` for one that is not there.
     stories: BTreeMap<String, Option<Detail>>,
     runs: Rows<u32, Run>,
     events: Rows<(Time, u32), Event>,
@@ -50,111 +58,88 @@ struct Reads {
 }
 
 impl Reads {
-    fn of(board: Box<dyn Board>) -> Reads {
-        Reads {
-            board,
-            stamp: None,
-            glances: Vec::new(),
-            stories: BTreeMap::new(),
-            runs: Rows::new(),
-            events: Rows::new(),
-            turns: Rows::new(),
-        }
-    }
-
-    /// Forgets what was read before somebody wrote. Gives whether nobody did.
+    /// Forgets what was read of an earlier state of the board. Gives whether it is still the same.
     fn settle(&mut self) -> Result<bool> {
         let stamp = self.board.stamp()?;
-        if stamp.is_some() && stamp == self.stamp {
-            return Ok(true);
+        let is_same = stamp.is_some() && stamp == self.stamp;
+        if !is_same {
+            (self.stamp, self.read) = (stamp, Read::default());
         }
-        self.glances.clear();
-        self.stories.clear();
-        self.runs.clear();
-        self.events.clear();
-        self.turns.clear();
-        self.stamp = stamp;
-        Ok(false)
+        Ok(is_same)
     }
 
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         self.settle()?;
         // The order is that of dispatch, whatever states are asked for.
-        if let Some((_, rows)) = self.glances.iter().find(|(has, _)| of.iter().all(|s| has.contains(s))) {
+        if let Some((_, rows)) = self.read.glances.iter().find(|(has, _)| of.iter().all(|s| has.contains(s)))
+        {
             return Ok(rows.iter().filter(|t| of.contains(&t.status)).cloned().collect());
         }
         let rows = self.board.glance(of)?;
-        self.glances.push((of.to_vec(), rows.clone()));
+        self.read.glances.push((of.to_vec(), rows.clone()));
         Ok(rows)
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
         self.settle()?;
-        let mut new: Vec<String> = ids.iter().filter(|id| !self.stories.contains_key(*id)).cloned().collect();
+        let is_new = |id: &&String| !self.read.stories.contains_key(*id);
+        let mut new: Vec<String> = ids.iter().filter(is_new).cloned().collect();
         new.sort();
         new.dedup();
         if !new.is_empty() {
             let read = self.board.look(&new)?;
             if new.len() < ids.len() && !self.settle()? {
-                // Somebody wrote meanwhile: those that were kept are of another moment.
+                // The board was written meanwhile: the kept ones are of another moment.
                 return self.board.look(ids);
             }
-            self.stories.extend(new.into_iter().map(|id| (id, None)));
-            self.stories.extend(read.into_iter().map(|d| (d.task.id.clone(), Some(d))));
+            self.read.stories.extend(new.into_iter().map(|id| (id, None)));
+            self.read.stories.extend(read.into_iter().map(|d| (d.task.id.clone(), Some(d))));
         }
-        Ok(ids.iter().filter_map(|id| self.stories.get(id)?.clone()).collect())
+        Ok(ids.iter().filter_map(|id| self.read.stories.get(id)?.clone()).collect())
     }
 
     fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
         self.settle()?;
-        if let Some(kept) = self.runs.range(most..).next().map(|(_, rows)| rows) {
+        if let Some((_, kept)) = self.read.runs.range(most..).next() {
             // The newest have the highest numbers.
             let last = kept.last().map_or(0, |(_, run)| run.id);
             let from = kept.partition_point(|(_, run)| run.id <= last.saturating_sub(i64::from(most)));
             return Ok(kept[from..].to_vec());
         }
         let read = self.board.recent_runs(most)?;
-        self.runs.insert(most, read.clone());
+        self.read.runs.insert(most, read.clone());
         Ok(read)
     }
 
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         self.settle()?;
-        if let Some(kept) = self.events.get(&(since, most)) {
-            return Ok(kept.clone());
-        }
-        let read = self.board.events(since, most)?;
-        self.events.insert((since, most), read.clone());
-        Ok(read)
+        once(&mut self.read.events, (since, most), || self.board.events(since, most))
     }
 
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         self.settle()?;
-        if let Some(kept) = self.turns.get(&(since, most)) {
-            return Ok(kept.clone());
-        }
-        let read = self.board.turns(since, most)?;
-        self.turns.insert((since, most), read.clone());
-        Ok(read)
+        once(&mut self.read.turns, (since, most), || self.board.turns(since, most))
     }
 }
 
-/// One of those who share what is read of a board.
+/// What was read for this already, else what is read now and kept.
+fn once<K: Ord, V: Clone>(
+    kept: &mut Rows<K, V>,
+    key: K,
+    read: impl FnOnce() -> Result<Vec<(String, V)>>,
+) -> Result<Vec<(String, V)>> {
+    if let Some(rows) = kept.get(&key) {
+        return Ok(rows.clone());
+    }
+    let rows = read()?;
+    kept.insert(key, rows.clone());
+    Ok(rows)
+}
+
+/// One of those that share what is read of a board.
 struct KeptBoard {
     id: BoardId,
-    own: bool,
-    shape: &'static str,
     reads: Rc<RefCell<Reads>>,
-}
-
-impl KeptBoard {
-    fn of(id: BoardId, reads: Rc<RefCell<Reads>>) -> KeptBoard {
-        let (own, shape) = {
-            let reads = reads.borrow();
-            (reads.board.is_own(), reads.board.shape())
-        };
-        KeptBoard { id, own, shape, reads }
-    }
 }
 
 impl Board for KeptBoard {
@@ -163,11 +148,11 @@ impl Board for KeptBoard {
     }
 
     fn is_own(&self) -> bool {
-        self.own
+        self.reads.borrow().board.is_own()
     }
 
     fn shape(&self) -> &'static str {
-        self.shape
+        self.reads.borrow().board.shape()
     }
 
     fn with_key(&mut self, key: &str) -> Result<Option<String>> {

@@ -70,7 +70,7 @@ fn what_was_read_is_kept_for_all_and_a_board_is_opened_once() {
     told(&mut *a);
     told(&mut *b);
     let all = kept.0.borrow();
-    let reads = all[&id.path].borrow();
+    let reads = &all[&id.path].borrow().read;
     assert_eq!(all.len(), 1);
     // One of the whole board answers for its parts, and a task that is not there is not asked for again.
     assert_eq!((reads.glances.len(), reads.runs.len(), reads.stories.len()), (1, 1, 4));
