@@ -6,7 +6,7 @@ pub mod screen;
 use serde::Serialize;
 
 use crate::doctor::{FAILING, Finding, Severity};
-use crate::explain::summary::{self, Counts, EACH, Entry, Shared, Summary};
+use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
 use base::registry::NAMES;
 use base::time::Time;
 use card::shell_word;
@@ -184,21 +184,11 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
 /// one runs. With it, how many tasks it names.
 fn run(entries: &[&Entry]) -> Option<(String, usize)> {
     let command = entries.first()?.command.as_ref()?;
-    let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.each == command.each);
+    let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.together == command.together);
     let ids = entries.iter().filter(same).take(MAX_AT_ONCE).map(|e| shell_word(&e.task));
     let ids: Vec<String> = ids.collect();
-    let Some(each) = command.each.as_ref().filter(|_| ids.len() > 1) else {
-        return Some((command.run.clone(), 1));
-    };
-    // Of all these, only Hermes' `unblock` takes several tasks.
-    let is_hermes = each.starts_with("hermes kanban ") || each.starts_with("HERMES_KANBAN_DB=");
-    let verb = each.strip_suffix(EACH).filter(|verb| is_hermes && !verb.contains("&&"));
-    let all = ids.join(" ");
-    let line = match verb {
-        Some(verb) => format!("{verb}{all}"),
-        None => format!("for id in {all}; do {each}; done"),
-    };
-    Some((line, ids.len()))
+    let together = command.together.as_ref().filter(|_| ids.len() > 1);
+    Some(together.map_or_else(|| (command.run.clone(), 1), |together| (together.line(&ids), ids.len())))
 }
 
 /// What to do before the command, and which tasks it leaves out.

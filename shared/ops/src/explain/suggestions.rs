@@ -16,7 +16,7 @@ use policy::runtime::Dispatcher;
 const MAX_TITLE: usize = 60;
 
 /// A task of several, as a word of a command that a shell repeats.
-pub(crate) const EACH: &str = "\"$id\"";
+const EACH: &str = "\"$id\"";
 
 /// One command, and what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,38 +25,73 @@ pub(crate) struct Command {
     pub(crate) to: String,
     /// The whole line.
     pub(crate) run: String,
-    /// The same for a task `$id`, where others that wait for the same may be helped by it together.
+    /// How one line does the same for others that wait for the same; `None` where it helps this task alone.
     #[serde(skip)]
-    pub(crate) each: Option<String>,
+    pub(crate) together: Option<Together>,
+}
+
+/// How one line of a shell does the same for several tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Together {
+    /// The command takes several tasks: all of it that comes before their ids.
+    Several(String),
+    /// The command takes one task: the line for a task `$id`.
+    Loop(String),
+}
+
+impl Together {
+    /// The line for these tasks, each as a word of a shell.
+    pub(crate) fn line(&self, ids: &[String]) -> String {
+        let all = ids.join(" ");
+        match self {
+            Together::Several(command) => format!("{command} {all}"),
+            Together::Loop(line) => format!("for id in {all}; do {line}; done"),
+        }
+    }
+}
+
+/// The commands so far, each once.
+#[derive(Default)]
+struct Commands(Vec<Command>);
+
+impl Commands {
+    fn add(&mut self, to: &str, run: String) {
+        self.push(to, run, None);
+    }
+
+    fn push(&mut self, to: &str, run: String, together: Option<Together>) {
+        if !self.0.iter().any(|c| c.run == run) {
+            self.0.push(Command { to: to.to_owned(), run, together });
+        }
+    }
 }
 
 /// What a person can do about a task, the likeliest first.
 pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     let (id, hand, flags) = (shell_word(&f.detail.task.id), &f.hand, &f.flags);
     let author = if f.own_board { " --author \"$USER\"" } else { "" };
-    let mut all = Vec::new();
-    let mut add = |to: &str, run: String| {
-        if !all.iter().any(|c: &Command| c.run == run) {
-            all.push(Command { to: to.to_owned(), run, each: None });
-        }
-    };
+    let mut all = Commands::default();
     if f.paused.is_some() {
-        add("let the watchers change this board again", format!("watchbill unpause{flags}"));
+        all.add("let the watchers change this board again", format!("watchbill unpause{flags}"));
     }
     if f.hands_off().is_some() && !f.is_over() {
-        add("let the watchers help it again", format!("{hand} comment {id} 'watchbill: heal'{author}"));
+        all.add("let the watchers help it again", format!("{hand} comment {id} 'watchbill: heal'{author}"));
     }
     // To say something is no act, and would help nobody.
     let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
     // A pass over this task alone would not see that it is another one's turn.
     let acts = |t: &&Take| acts(t) && watch::acts(t.watcher) && !standing::goes_on_waiting(t);
     if let Some(take) = f.takes.iter().find(acts) {
-        add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
+        all.add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
     }
     // Unblocked as it is, it would meet the same refusal.
     let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind == Kind::NeedsPerson);
     let unblock = |id: &str| format!("{hand} unblock {id}");
-    let mut together = vec![(unblock(&id), unblock(EACH))];
+    let unblock_all = match f.own_board {
+        true => Together::Loop(unblock(EACH)),
+        // Hermes' own takes several tasks.
+        false => Together::Several(format!("{hand} unblock")),
+    };
     if let Some(lacking) = lacking {
         let assign = |whom: &str| format!("assign it to {whom}");
         let (profile, to) = match f.takers.as_deref() {
@@ -64,22 +99,23 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             Some([]) => (None, lacking.again().to_owned()),
             Some([first, rest @ ..]) => (Some(shell_word(first)), assign(&who_may(first, rest))),
         };
-        let line = |id: &str| match &profile {
-            Some(profile) => format!("{hand} reassign {id} {profile} && {}", unblock(id)),
-            None => unblock(id),
-        };
-        add(&to, line(&id));
-        together.push((line(&id), line(EACH)));
+        match profile {
+            Some(profile) => {
+                let line = |id: &str| format!("{hand} reassign {id} {profile} && {}", unblock(id));
+                all.push(&to, line(&id), Some(Together::Loop(line(EACH))));
+            }
+            None => all.push(&to, unblock(&id), Some(unblock_all.clone())),
+        }
     }
     if f.untaken_card().is_some() && !f.own_board && f.runtime.dispatcher == Dispatcher::Absent {
-        add(
+        all.add(
             "have a worker started for its card once; a gateway keeps doing that",
             format!("{hand} dispatch"),
         );
     }
     if let Some(card) = f.open_card() {
         let card = shell_word(&card.task.id);
-        add("read the card that asks about it", format!("{hand} show {card}"));
+        all.add("read the card that asks about it", format!("{hand} show {card}"));
     }
     let nobody = needs_operator::is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, false);
     let others = f.runtime.profiles.iter().filter(|p| Some(*p) != f.detail.task.assignee.as_ref());
@@ -94,7 +130,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         Status::Blocked | Status::Scheduled => {
             if asks(f) {
                 let run = format!("{hand} comment {id} 'YOUR ANSWER'{author} && {hand} unblock {id}");
-                add("answer, and let it go on", run);
+                all.add("answer, and let it go on", run);
             }
             let is_held = our_hold(&f.detail).is_some();
             let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
@@ -103,30 +139,27 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
                 (None, false) if is_held => "not wait any longer",
                 _ => "let it go on",
             };
-            add(to, format!("{hand} unblock {id}"));
+            all.push(to, unblock(&id), Some(unblock_all));
             if stand.kind == Kind::NeedsPerson {
-                add(
+                all.add(
                     "see what its next attempt would be told",
                     format!("{} --print-packet {id}{flags}", HEAL),
                 );
             }
         }
-        Status::Triage => add("put it back on its way", format!("{hand} specify {id}")),
-        Status::Ready if nobody || stand.kind == Kind::NeedsPerson => add(&to_whom, reassign),
+        Status::Triage => all.add("put it back on its way", format!("{hand} specify {id}")),
+        Status::Ready if nobody || stand.kind == Kind::NeedsPerson => all.add(&to_whom, reassign),
         Status::Todo => {
             for kin in f.detail.parents.iter().filter(|p| !p.status.frees_children()).take(2) {
                 let to =
                     format!("ask about what it waits for: {}", base::quote::inline(&kin.title, MAX_TITLE));
-                add(&to, format!("watchbill why {}{flags}", shell_word(&kin.id)));
+                all.add(&to, format!("watchbill why {}{flags}", shell_word(&kin.id)));
             }
         }
         _ => {}
     }
-    add("read its whole history", history(f, &id));
-    for c in &mut all {
-        c.each = together.iter().find(|(run, _)| *run == c.run).map(|(_, each)| each.clone());
-    }
-    all
+    all.add("read its whole history", history(f, &id));
+    all.0
 }
 
 /// `sol, which may take it now; so may nova`.

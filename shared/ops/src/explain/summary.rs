@@ -14,7 +14,9 @@ use super::diagnosis;
 use super::facts::Facts;
 use super::standing::{self, Kind};
 use super::suggestions;
-pub(crate) use super::suggestions::{Command, EACH};
+pub(crate) use super::suggestions::Command;
+#[cfg(test)]
+pub(crate) use super::suggestions::Together;
 use base::cause::Cause;
 use base::quote;
 use base::time::Time;

@@ -505,6 +505,17 @@ fn commands_are_whole_and_fit_the_state() {
     ] {
         assert_eq!(runs(&f)[0], want);
     }
+    // What one line does for several tasks: Hermes' `unblock` takes them all, ours takes one.
+    let together = |f: &Facts| {
+        let all = suggestions::of(f, &standing::of(f));
+        let unblock =
+            all.into_iter().find(|c| c.run.ends_with(" unblock t_00000001") && c.together.is_some());
+        unblock.unwrap().together.unwrap().line(&["t_1".to_owned(), "t_2".to_owned()])
+    };
+    assert_eq!(together(&blocked), "hermes kanban unblock t_1 t_2");
+    let mut ours_alone = task(Status::Blocked, vec![event("blocked", 60, json!({}))]);
+    (ours_alone.own_board, ours_alone.hand) = (true, "board".into());
+    assert_eq!(together(&ours_alone), "for id in t_1 t_2; do board unblock \"$id\"; done");
     let mut own = asked(json!({"reason": "MIT or Apache?"}));
     (own.own_board, own.hand) = (true, "board --db '/my boards/b.db'".into());
     let want = "board --db '/my boards/b.db' comment t_00000001 'YOUR ANSWER' --author \"$USER\" && board --db '/my boards/b.db' unblock t_00000001";

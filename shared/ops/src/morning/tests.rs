@@ -3,7 +3,7 @@ use page::sample;
 
 use super::*;
 use crate::doctor::{Finding, Severity};
-use crate::explain::summary::{Command, Counts, Deed};
+use crate::explain::summary::{Command, Counts, Deed, Together};
 use crate::needs::of_findings;
 use base::cause::Cause;
 use board::Status;
@@ -30,7 +30,7 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
         command: Some(Command {
             to: "let it go on".into(),
             run: format!("hermes kanban unblock {id}"),
-            each: None,
+            together: None,
         }),
         shared: None,
     }
@@ -257,7 +257,7 @@ fn nothing_hostile_gets_out_of_its_place() {
         let Summary { needs_you, waiting, healed, left_alone, .. } = &mut s;
         for e in [needs_you, waiting, healed, left_alone].into_iter().flatten() {
             (e.task, e.title, e.says) = (next(), next(), next());
-            e.command = Some(Command { to: next(), run: next(), each: Some(next()) });
+            e.command = Some(Command { to: next(), run: next(), together: Some(Together::Loop(next())) });
             e.shared.iter_mut().for_each(|shared| shared.at = next());
             e.deeds.iter_mut().for_each(|d| d.because = next());
         }

@@ -1,6 +1,6 @@
 use super::screen::{Look, lines};
 use super::*;
-use crate::explain::summary::Shared;
+use crate::explain::summary::{Command, Shared, Together};
 use base::cause::Cause;
 use board::Status;
 
@@ -28,10 +28,10 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
         until: None,
         due: false,
         deeds: Vec::new(),
-        command: Some(crate::explain::summary::Command {
+        command: Some(Command {
             to: "let it go on".into(),
             run: format!("hermes kanban unblock {id}"),
-            each: Some("hermes kanban unblock \"$id\"".into()),
+            together: Some(Together::Several("hermes kanban unblock".into())),
         }),
         shared: shared.map(|(at, cause)| Shared { at: at.into(), cause }),
     }
@@ -91,8 +91,12 @@ fn what_was_refused_is_unblocked_together_once_that_is_mended() {
     let refused = |id: &str, hand: &str| {
         let mut e = entry(id, Some(("juno", Cause::Credential)), 5);
         let to = Lacking::Key.again().to_owned();
-        let each = Some(format!("{hand} unblock \"$id\""));
-        e.command = Some(crate::explain::summary::Command { to, run: format!("{hand} unblock {id}"), each });
+        let together = match hand {
+            "board" => Together::Loop("board unblock \"$id\"".into()),
+            _ => Together::Several(format!("{hand} unblock")),
+        };
+        let run = format!("{hand} unblock {id}");
+        e.command = Some(Command { to, run, together: Some(together) });
         e
     };
     let of = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0);
@@ -122,10 +126,10 @@ fn what_was_refused_is_unblocked_together_once_that_is_mended() {
 fn tasks_that_another_profile_takes_are_assigned_together() {
     let taken = |id: &str, profile: &str| {
         let line = |id: &str| format!("hermes kanban reassign {id} {profile} && hermes kanban unblock {id}");
-        let command = crate::explain::summary::Command {
+        let command = Command {
             to: format!("assign it to {profile}"),
             run: line(id),
-            each: Some(line("\"$id\"")),
+            together: Some(Together::Loop(line("\"$id\""))),
         };
         Entry { command: Some(command), ..entry(id, Some(("juno", Cause::Credential)), 5) }
     };
