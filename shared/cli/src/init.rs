@@ -35,7 +35,7 @@ const SCHEMA: &str = "watchbill.init/1";
     after_help = "At a terminal it asks for what no flag says, shows what it would write and run, and asks once more before it does so. \
                   Elsewhere, and with --yes, it asks nothing. Keys that are set stay as they are; done again, it changes nothing.\n\n\
                   Exit codes:\n  0   done, or nothing to do\n  1   commands are left to be run by hand, the test message did not \
-                  arrive, or no cron daemon runs\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  70  a bug of ours\n  74  disk or output \
+                  arrive, or no cron daemon runs\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  70  a bug in watchbill\n  74  disk or output \
                   failed\n  77  not permitted\n  78  bad configuration"
 )]
 pub(super) struct InitArgs {
@@ -292,7 +292,7 @@ fn receiver(args: &InitArgs) -> Result<Option<Receiver>> {
                 Some(_) => Err(wrong("--tell-file", "its first line is empty")),
                 None => match Receiver::parse(first) {
                     Ok(receiver @ Receiver::Url { .. }) => Ok(Some(receiver)),
-                    _ => Err(wrong("--tell-file", "its first line is no URL")),
+                    _ => Err(wrong("--tell-file", "its first line is not a URL")),
                 },
             }
         }

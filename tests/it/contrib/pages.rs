@@ -267,7 +267,7 @@ fn pages() -> Vec<PathBuf> {
 }
 
 /// A page without its fenced blocks.
-fn prose(page: &str) -> String {
+pub fn unfenced(page: &str) -> String {
     let mut is_code = false;
     let mut kept = String::new();
     for line in page.lines() {
@@ -283,7 +283,7 @@ fn prose(page: &str) -> String {
 
 /// Relative links of a page: the file, and the anchor in it.
 fn links(page: &Path) -> Vec<(PathBuf, String)> {
-    let text = prose(&std::fs::read_to_string(page).unwrap());
+    let text = unfenced(&std::fs::read_to_string(page).unwrap());
     let links = text.split("](").skip(1).map(|l| l.split(')').next().unwrap());
     let ours = links.filter(|l| !l.starts_with("https://"));
     ours.map(|link| {
@@ -296,7 +296,7 @@ fn links(page: &Path) -> Vec<(PathBuf, String)> {
 
 /// The anchors of a page, as GitHub makes them of its headings.
 fn anchors(page: &Path) -> BTreeSet<String> {
-    let text = prose(&std::fs::read_to_string(page).unwrap());
+    let text = unfenced(&std::fs::read_to_string(page).unwrap());
     let headings = text.lines().filter(|l| l.starts_with('#')).map(|l| l.trim_start_matches('#').trim());
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
     headings.map(|h| h.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
@@ -360,7 +360,7 @@ fn links_of_the_package_lead_somewhere() {
 fn every_page_is_listed_once() {
     let list = place("docs/README.md");
     let canonical = |p: &PathBuf| p.canonicalize().unwrap();
-    let entries: Vec<String> = prose(&text("docs/README.md"))
+    let entries: Vec<String> = unfenced(&text("docs/README.md"))
         .lines()
         .filter_map(|l| Some(l.strip_prefix("- [")?.split("](").nth(1)?.split(')').next()?.to_owned()))
         .collect();
