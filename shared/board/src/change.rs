@@ -73,6 +73,23 @@ pub struct Step {
 }
 
 impl Step {
+    /// A step on a task that was seen, under the guard that its row is still as it was. It names no cause, gives no reason, and has no
+    /// process to look at again.
+    pub fn on(d: &Detail, action: StepAction, case: Rule, changes: Vec<Change>) -> Step {
+        Step {
+            task: d.task.id.clone(),
+            action,
+            case,
+            cause: None,
+            because: String::new(),
+            expect: Some(Expect::of(d)),
+            proof: None,
+            stop: None,
+            after: Vec::new(),
+            changes,
+        }
+    }
+
     /// Whether it gives work that is not running to whoever takes it next.
     pub fn sets_free(&self) -> bool {
         let Some(was) = self.expect.as_ref().map(|e| &e.status).filter(|s| **s != Status::Running) else {

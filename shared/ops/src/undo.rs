@@ -14,7 +14,7 @@ pub use self::action::{Action, actions, made_by};
 use base::quote;
 use board::hermes::{self, Trail};
 use board::image::{self, Cell, Column, Turn};
-use board::{Change, Detail, Expect, Status, Step, StepAction};
+use board::{Change, Detail, Status, Step, StepAction};
 use policy::Pass;
 use policy::authorship;
 
@@ -65,15 +65,7 @@ pub fn step(
     let undone = json!({"pass": action.pass, "by": action.by, "case": action.case});
     let mut more = Map::from_iter([("undone".to_owned(), undone)]);
     more.extend(said.who.as_ref().map(|who| ("who".to_owned(), json!(who))));
-    let trail = Trail {
-        by: NAME,
-        pass: &pass.id,
-        clock_given: pass.clock_given,
-        case: action.case.as_str().into(),
-        cause: None,
-        because: &because,
-        more,
-    };
+    let trail = Trail { more, ..pass.trail(action.case.as_str().into(), &because) };
     let id = &d.task.id;
     let is_parent = |parent: &&String| d.parents.iter().any(|p| p.id == **parent);
     let mut changes = Vec::new();
@@ -100,18 +92,7 @@ pub fn step(
     changes.extend(retell::retold(d, action, &status, &trail));
     changes.extend(hermes::put_back(row, &trail));
     changes.extend(hermes::commented(NAME, &note(action, said)));
-    Ok(Step {
-        task: id.clone(),
-        action: StepAction::Undo,
-        case: action.case.as_str().into(),
-        cause: None,
-        because: told,
-        expect: Some(Expect::of(d)),
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes,
-    })
+    Ok(Step { because: told, ..Step::on(d, StepAction::Undo, action.case.as_str().into(), changes) })
 }
 
 /// A step that says only which action was not taken back.

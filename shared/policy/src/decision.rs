@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 
 use base::time::Time;
-use board::Step;
+use board::hermes::Trail;
+use board::{Rule, Step};
 use config::Config;
 use logs::provider::{self, Profile};
 
@@ -24,6 +26,21 @@ pub struct Pass {
     pub only: Option<String>,
     /// Nothing may be written anywhere.
     pub dry: bool,
+}
+
+impl Pass {
+    /// What a step of this pass leaves in the events of its task, without a cause and without more facts.
+    pub fn trail<'a>(&'a self, case: Rule, because: &'a str) -> Trail<'a> {
+        Trail {
+            by: self.program,
+            pass: &self.id,
+            clock_given: self.clock_given,
+            case,
+            cause: None,
+            because,
+            more: Map::new(),
+        }
+    }
 }
 
 /// A task that was looked at and not changed, and why.

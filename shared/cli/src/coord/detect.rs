@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Coord, Meant, NOT_SPAWNED, refused, warn};
 use crate::{print, print_json};
 use base::error::{Kind, Result};
-use board::{Change, Detail, EventKind, Expect, Outcome, Status, Step, hermes};
+use board::{Change, Detail, EventKind, Outcome, Status, Step, hermes};
 use config::pause;
 use config::{since, span};
 use coord::detect::claim::renewal;
@@ -220,18 +220,7 @@ impl Coord<'_> {
         for one in news(judge, &recorded(&task.events, &mapping.session)) {
             changes.push(self.event(mapping, &one));
         }
-        (!changes.is_empty()).then(|| Step {
-            task: task.task.id.clone(),
-            action: "detect".into(),
-            case: "detect".into(),
-            cause: None,
-            because: String::new(),
-            expect: Some(Expect::of(task)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
-        })
+        (!changes.is_empty()).then(|| Step::on(task, "detect".into(), "detect".into(), changes))
     }
 
     fn event(&self, mapping: &Mapping, news: &News) -> Change {

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::authorship::{self, HAND};
 use crate::cards::identity::is_writer;
 use crate::cards::seen::SourceSeen;
 use crate::cards::writer::{CardWriter, Trouble, orchestrators};
 use crate::{Decision, Left};
-use base::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
+use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
-use board::hermes::{self, Trail};
-use board::{Detail, EventKind, Expect, Rule, Status, Step, StepAction};
+use board::hermes;
+use board::{Detail, EventKind, Rule, Status, Step, StepAction};
 use card::Blocker;
 
 /// Why a card waits whose orchestrator would die of what it is asked about.
@@ -181,27 +181,8 @@ impl CardWriter<'_> {
 
     fn let_go(&self, card: &Detail, orchestrator: &str) -> Step {
         let because = format!("a place is free for this card; {orchestrator} takes it");
-        let trail = Trail {
-            by: SYNTHESIZE_DISTRESS,
-            pass: &self.pass.id,
-            clock_given: self.pass.clock_given,
-            case: Rule::Queue,
-            cause: None,
-            because: &because,
-            more: Map::new(),
-        };
-        Step {
-            task: card.task.id.clone(),
-            action: StepAction::ReleaseCard,
-            case: Rule::Queue,
-            cause: None,
-            expect: Some(Expect::of(card)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes: hermes::card_released(card, orchestrator, &trail),
-            because,
-        }
+        let changes = hermes::card_released(card, orchestrator, &self.pass.trail(Rule::Queue, &because));
+        Step { because, ..Step::on(card, StepAction::ReleaseCard, Rule::Queue, changes) }
     }
 }
 

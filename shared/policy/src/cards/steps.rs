@@ -9,11 +9,12 @@ use crate::cards::identity::is_writer;
 use crate::cards::queue::Slot;
 use crate::cards::seen::SourceSeen;
 use crate::cards::writer::{CardWriter, DAY, Trouble};
+use crate::decision::Pass;
 use base::quote;
 use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::{Time, backoff};
 use board::hermes::{self, Trail};
-use board::{Change, Detail, EventKind, Expect, NewTask, Status, Step, StepAction};
+use board::{Change, Detail, EventKind, NewTask, Status, Step, StepAction};
 use card::Distress;
 use config::span::seconds;
 use logs::provider::{Id, Profile};
@@ -89,17 +90,8 @@ impl CardWriter<'_> {
     ) -> NewTask {
         let d = &s.detail;
         let text = || signal.render() + &self.annex(s, t, more).render(signal);
-        NewTask {
-            title: signal.title(),
-            body: self.texts.then(|| quote::without_pull_urls(&text())),
-            assignee: Some(assignee.to_owned()),
-            priority: d.task.priority.saturating_add(1),
-            created_by: Some(self.pass.program.into()),
-            workspace_kind: Some("scratch".into()),
-            tenant: d.place.tenant.clone(),
-            idempotency_key: Some(key),
-            ..NewTask::default()
-        }
+        let body = self.texts.then(|| quote::without_pull_urls(&text()));
+        NewTask { body, assignee: Some(assignee.to_owned()), ..card_row(self.pass, d, signal, key) }
     }
 
     /// The key of a card for this trouble. One attempt may be asked about twice.
@@ -133,30 +125,20 @@ impl CardWriter<'_> {
         changes.extend(hermes::tied(d, tie, &trail));
         changes.extend(hermes::commented(self.pass.program, &note));
         Step {
-            task: d.task.id.clone(),
-            action: if t.park { StepAction::CardAndPark } else { StepAction::Card },
-            case: t.case.clone(),
             cause: t.cause,
             because,
-            expect: Some(Expect::of(d)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
+            ..Step::on(
+                d,
+                if t.park { StepAction::CardAndPark } else { StepAction::Card },
+                t.case.clone(),
+                changes,
+            )
         }
     }
 
     /// What a step about this trouble leaves in the events of its task.
     pub fn trail<'a>(&'a self, t: &Trouble, because: &'a str, more: Map<String, Value>) -> Trail<'a> {
-        Trail {
-            by: self.pass.program,
-            pass: &self.pass.id,
-            clock_given: self.pass.clock_given,
-            case: t.case.clone(),
-            cause: t.cause,
-            because,
-            more,
-        }
+        Trail { cause: t.cause, more, ..self.pass.trail(t.case.clone(), because) }
     }
 
     /// Machine-readable facts of a verdict; what a later pass groups and holds by.
@@ -249,6 +231,19 @@ impl CardWriter<'_> {
 }
 
 /// The profile of the newest attempt, else who the task is given to.
+/// The row of a card about a task: in no folder of its own, and one before it in the queue. It has no text, and nobody has it yet.
+pub fn card_row(pass: &Pass, d: &Detail, signal: &Distress, key: String) -> NewTask {
+    NewTask {
+        title: signal.title(),
+        priority: d.task.priority.saturating_add(1),
+        created_by: Some(pass.program.into()),
+        workspace_kind: Some("scratch".into()),
+        tenant: d.place.tenant.clone(),
+        idempotency_key: Some(key),
+        ..NewTask::default()
+    }
+}
+
 fn worked_by(d: &Detail) -> Option<&str> {
     d.newest_run().and_then(|r| r.profile.as_deref()).or(d.task.assignee.as_deref())
 }

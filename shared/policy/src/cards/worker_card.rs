@@ -9,7 +9,7 @@ use crate::cards::writer::{CardWriter, DAY, Trouble};
 use base::quote;
 use base::time::Time;
 use board::hermes::{self, Decider};
-use board::{Change, Expect, Rule, Step, StepAction};
+use board::{Change, Rule, Step, StepAction};
 use card::{self, Blocker};
 use config::Config;
 use coord::{SessionId, mapping};
@@ -90,18 +90,7 @@ pub fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config: &Conf
     let mut changes: Vec<Change> = made.into_iter().collect();
     changes.extend(hermes::stopped(d, &reason, decider, &trail));
     changes.extend(hermes::commented(&said.author, &note(said, &reason, &tail)));
-    let step = Step {
-        task: d.task.id.clone(),
-        action: StepAction::Stop,
-        case: trouble.case.clone(),
-        cause: None,
-        expect: Some(Expect::of(d)),
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes,
-        because,
-    };
+    let step = Step { because, ..Step::on(d, StepAction::Stop, trouble.case.clone(), changes) };
     (step, asked)
 }
 

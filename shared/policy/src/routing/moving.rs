@@ -11,7 +11,7 @@ use base::quote;
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Change, Detail, Event, EventKind, Expect, Rule, Status, Step, StepAction};
+use board::{Change, Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use card::{self, Blocker};
 use config::Config;
 use logs::provider::Id;
@@ -115,31 +115,14 @@ impl Scribe<'_> {
         changes: impl FnOnce(&Trail<'_>) -> Vec<Change>,
     ) -> Step {
         let changes = self.by_trail(why, changes);
-        Step {
-            task: d.task.id.clone(),
-            action,
-            case: why.case.clone(),
-            cause: why.cause,
-            because: why.because.clone(),
-            expect: Some(Expect::of(d)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
-        }
+        let because = why.because.clone();
+        Step { cause: why.cause, because, ..Step::on(d, action, why.case.clone(), changes) }
     }
 
     /// What is made under the trail of a reason.
     pub fn by_trail<T>(&self, why: &Why, make: impl FnOnce(&Trail<'_>) -> T) -> T {
-        make(&Trail {
-            by: self.pass.program,
-            pass: &self.pass.id,
-            clock_given: self.pass.clock_given,
-            case: why.case.clone(),
-            cause: why.cause,
-            because: &why.because,
-            more: why.facts.clone(),
-        })
+        let (cause, more) = (why.cause, why.facts.clone());
+        make(&Trail { cause, more, ..self.pass.trail(why.case.clone(), &why.because) })
     }
 
     /// A reason that carries on in which state the tree of a task is that changes hands.

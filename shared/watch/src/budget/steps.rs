@@ -1,7 +1,7 @@
 //! What is written down where somebody asked for it: a comment for each task and threshold, once; a card for running work
 //! that is over its bounds. Neither changes the state of the task.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::BudgetCheck;
 use super::judge::Judged;
@@ -9,8 +9,8 @@ use super::seen::{Seen, Work};
 use super::verdict::{Kind, Verdict};
 use base::quote;
 use base::registry::BUDGET_CHECK;
-use board::hermes::{self, Trail};
-use board::{Change, Comment, Detail, Event, EventKind, Expect, Status, Step, StepAction};
+use board::hermes;
+use board::{Change, Comment, Detail, Event, EventKind, Status, Step, StepAction};
 use card::Blocker;
 use config::Config;
 use policy::authorship;
@@ -123,18 +123,7 @@ fn comments(one: &Judged<'_>, step: Option<Step>, pass: &Pass) -> Option<Step> {
             step.changes.extend(changes);
             step
         }
-        None => Step {
-            task: d.task.id.clone(),
-            action: StepAction::Comment,
-            case: new[0].1.kind.key().into(),
-            cause: None,
-            because,
-            expect: Some(Expect::of(d)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
-        },
+        None => Step { because, ..Step::on(d, StepAction::Comment, new[0].1.kind.key().into(), changes) },
     })
 }
 
@@ -149,16 +138,7 @@ fn comment(key: &str, found: &Verdict, because: &str, pass: &Pass) -> Vec<Change
         text.push_str(&format!("\n- and {rest} more"));
     }
     text.push_str(&format!("\n{}", advice(found.kind)));
-    let case = found.kind.key();
-    let trail = Trail {
-        by: BUDGET_CHECK,
-        pass: &pass.id,
-        clock_given: pass.clock_given,
-        case: case.as_str().into(),
-        cause: None,
-        because,
-        more: Map::new(),
-    };
+    let trail = pass.trail(found.kind.key().into(), because);
     let (comment, len) = hermes::comment(BUDGET_CHECK, &text);
     vec![
         comment,

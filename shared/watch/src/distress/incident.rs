@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::trouble::{self, Verdict};
 use base::cause::Cause;
 use base::quote;
 use base::registry::SYNTHESIZE_DISTRESS;
-use board::hermes::{self, Trail};
-use board::{Change, Detail, Expect, Rule, Status, Step, StepAction};
+use board::hermes;
+use board::{Change, Detail, Rule, Status, Step, StepAction};
 use card::INCIDENT_KEY;
 use policy::Decision;
 use policy::authorship;
@@ -203,26 +203,10 @@ fn is_untouched(card: &Detail) -> bool {
 /// source free.
 fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut Decision) {
     let because = format!("one incident with others; card {incident} decides for all");
-    let trail = Trail {
-        by: SYNTHESIZE_DISTRESS,
-        pass: &rules.pass.id,
-        clock_given: rules.pass.clock_given,
-        case: Rule::Incident,
-        cause: None,
-        because: &because,
-        more: Map::new(),
-    };
+    let trail = rules.pass.trail(Rule::Incident, &because);
     let step = |d: &Detail, action: StepAction, changes| Step {
-        task: d.task.id.clone(),
-        action,
-        case: Rule::Incident,
-        cause: None,
         because: because.clone(),
-        expect: Some(Expect::of(d)),
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes,
+        ..Step::on(d, action, Rule::Incident, changes)
     };
     let sources = rules.under.get(card.task.id.as_str()).into_iter().flatten();
     let sources: Vec<&Detail> = sources.copied().filter(|d| !d.task.status.frees_children()).collect();

@@ -20,7 +20,7 @@ use self::trouble::Verdict;
 use crate::watcher::{Spec, Watcher};
 use base::error::Result;
 use base::time::Time;
-use board::{Detail, Expect, Rule, Status, Step, StepAction, hermes};
+use board::{Detail, Rule, Status, Step, StepAction, hermes};
 use card::{Blocker, is_card};
 use config::Config;
 use policy::authorship;
@@ -294,16 +294,9 @@ impl Rules<'_> {
         let assignee = self.config.people.assignee.as_deref();
         let changes = hermes::needs_person(d, "cards-used-up", assignee, &trail);
         Verdict::Act(Box::new(Step {
-            task: d.task.id.clone(),
-            action: StepAction::HandOver,
-            case: t.case.clone(),
             cause: t.cause,
-            expect: Some(Expect::of(d)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
             because,
+            ..Step::on(d, StepAction::HandOver, t.case.clone(), changes)
         }))
     }
 }

@@ -4,10 +4,9 @@ use serde_json::{Map, json};
 
 use super::trouble::Verdict;
 use super::{Rules, history};
-use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::backoff;
 use board::hermes::{self, Trail};
-use board::{Detail, Event, EventKind, Expect, Rule, Status, Step, StepAction};
+use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use config::span::seconds;
 use policy::authorship;
 use policy::cards::identity::{is_ours, since_card, speaks_for};
@@ -80,27 +79,10 @@ impl Rules<'_> {
         if park {
             more.insert("hold".into(), hold(&word, id, now, until));
         }
-        let trail = Trail {
-            by: SYNTHESIZE_DISTRESS,
-            pass: &self.pass.id,
-            clock_given: self.pass.clock_given,
-            case: Rule::OpenCard,
-            cause: None,
-            because: &because,
-            more,
-        };
+        let trail = Trail { more, ..self.pass.trail(Rule::OpenCard, &because) };
         let tie = hermes::Tie { card: id, link, park: park.then_some(until), cause: &word };
-        Verdict::Act(Box::new(Step {
-            task: d.task.id.clone(),
-            action: if park { StepAction::Park } else { StepAction::Link },
-            case: Rule::OpenCard,
-            cause: None,
-            expect: Some(Expect::of(d)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes: hermes::tied(d, tie, &trail),
-            because,
-        }))
+        let (action, changes) =
+            (if park { StepAction::Park } else { StepAction::Link }, hermes::tied(d, tie, &trail));
+        Verdict::Act(Box::new(Step { because, ..Step::on(d, action, Rule::OpenCard, changes) }))
     }
 }

@@ -6,9 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{Rules, history, trouble};
-use base::registry::SYNTHESIZE_DISTRESS;
 use board::hermes::{self, Trail};
-use board::{EventKind, Expect, Rule, Run, Step, StepAction};
+use board::{EventKind, Rule, Run, Step, StepAction};
 use logs::Evidence;
 use logs::provider::Profile;
 use logs::provider::ledger::{News, Sighting};
@@ -104,28 +103,14 @@ impl Rules<'_> {
         let mut changes = Vec::new();
         for (run, e) in untold.iter().rev() {
             let because = format!("Attempt {} ended on {}.", run.id, history::told(e));
-            let trail = Trail {
-                by: SYNTHESIZE_DISTRESS,
-                pass: &self.pass.id,
-                clock_given: self.pass.clock_given,
-                case: Rule::DiedOfIt,
-                cause: Some(e.cause),
-                because: &because,
-                more: self.facts_of(s, run, e),
-            };
+            let (cause, more) = (Some(e.cause), self.facts_of(s, run, e));
+            let trail = Trail { cause, more, ..self.pass.trail(Rule::DiedOfIt, &because) };
             changes.push(hermes::noted(EventKind::Signal, json!({"reason": because}), &trail));
         }
         Some(Step {
-            task: d.task.id.clone(),
-            action: StepAction::Note,
-            case: Rule::DiedOfIt,
             cause: Some(newest.1.cause),
             because,
-            expect: Some(Expect::of(d)),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
+            ..Step::on(d, StepAction::Note, Rule::DiedOfIt, changes)
         })
     }
 

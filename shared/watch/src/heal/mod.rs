@@ -27,7 +27,7 @@ use base::error::Result;
 use base::registry::HEAL;
 use base::time::{Time, words};
 use board::hermes::{self, Trail};
-use board::{Change, Detail, Expect, Rule, Status, Step, StepAction};
+use board::{Change, Detail, Rule, Status, Step, StepAction};
 use card::is_card;
 use card::packet::Packet;
 use config::span::seconds;
@@ -247,27 +247,15 @@ impl Rules<'_> {
 
     fn step(&self, t: &TaskSeen, mut verb: Verb, changes: impl FnOnce(&Trail<'_>) -> Vec<Change>) -> Verdict {
         ended::explain(&t.detail, t.refused.iter().copied(), &mut verb.more);
-        let trail = Trail {
-            by: HEAL,
-            pass: &self.pass.id,
-            clock_given: self.pass.clock_given,
-            case: verb.case.clone(),
-            cause: verb.cause,
-            because: &verb.because,
-            more: verb.more,
-        };
-        let changes = changes(&trail);
+        let (cause, more) = (verb.cause, verb.more);
+        let trail = Trail { cause, more, ..self.pass.trail(verb.case.clone(), &verb.because) };
+        let step = Step::on(&t.detail, verb.action, verb.case, changes(&trail));
         Verdict::Act(Box::new(Step {
-            task: t.detail.task.id.clone(),
-            action: verb.action,
-            case: verb.case.clone(),
-            cause: verb.cause,
-            expect: Some(Expect::of(&t.detail)),
+            cause,
+            because: verb.because,
             proof: verb.proof,
             stop: verb.stop,
-            after: Vec::new(),
-            changes,
-            because: verb.because,
+            ..step
         }))
     }
 }

@@ -16,7 +16,7 @@ use logs::provider::Id;
 use logs::provider::ledger::State;
 use policy::authorship::{self, our_hold};
 use policy::cards::identity;
-use policy::cards::steps::card_id;
+use policy::cards::steps::{card_id, card_row};
 use policy::cards::writer::orchestrators;
 use policy::remedy::Lacking;
 use policy::routing::holds::is_decided_since;
@@ -192,17 +192,9 @@ impl<'a> Rules<'a> {
         let summary = format!("Moved {} to {} without asking anybody: {ended}", d.task.id, to.profile);
         let deciders =
             orchestrators(self.config, self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone()));
-        let task = NewTask {
-            title: signal.title(),
-            body: Some(format!("{}\n## Evidence\n{}\n", signal.render(), quote::inline(&ended, 400))),
-            assignee: deciders.into_iter().next(),
-            priority: d.task.priority.saturating_add(1),
-            created_by: Some(self.pass.program.into()),
-            workspace_kind: Some("scratch".into()),
-            tenant: d.place.tenant.clone(),
-            idempotency_key: Some(key),
-            ..NewTask::default()
-        };
+        let body = Some(format!("{}\n## Evidence\n{}\n", signal.render(), quote::inline(&ended, 400)));
+        let assignee = deciders.into_iter().next();
+        let task = NewTask { body, assignee, ..card_row(self.pass, d, &signal, key) };
         let about = CardAbout { source: &d.task.id, blocker: w.blocker.as_str(), run };
         let why = Why::new(Rule::Fallback, summary.clone()).cause(w.cause).fact("source", json!(d.task.id));
         let made =

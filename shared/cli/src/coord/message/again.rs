@@ -9,7 +9,7 @@ use crate::board::speaker;
 use base::error::Result;
 use base::quote;
 use base::time::Time;
-use board::{Change, Detail, EventKind, Expect, Kin, Outcome, RunRef, Status, Step, StepAction, hermes};
+use board::{Change, Detail, EventKind, Kin, Outcome, RunRef, Status, Step, StepAction, hermes};
 use card::{self, shell_word};
 use config::span;
 use coord::mapping::Spawned;
@@ -81,18 +81,7 @@ impl Coord<'_> {
         let step = |card: &Detail| {
             let mut changes = hermes::completed(card, None, Some(&why), &trail);
             changes.extend(hermes::commented(trail.by, &format!("Closed: {why}.")));
-            Step {
-                task: card.task.id.clone(),
-                action: StepAction::CloseCard,
-                case: "answered".into(),
-                cause: None,
-                because: why.clone(),
-                expect: Some(Expect::of(card)),
-                proof: None,
-                stop: None,
-                after: Vec::new(),
-                changes,
-            }
+            Step { because: why.clone(), ..Step::on(card, StepAction::CloseCard, "answered".into(), changes) }
         };
         let steps: Vec<Step> = cards.iter().filter(is_free).map(step).collect();
         let patience = self.hand.config.board.busy_timeout;
