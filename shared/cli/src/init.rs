@@ -289,10 +289,11 @@ fn receiver(args: &InitArgs) -> Result<Option<Receiver>> {
             let first = text.lines().next().unwrap_or_default().trim();
             match &args.tell {
                 Some(telegram) if !first.is_empty() => Ok(Some(telegram.clone())),
-                Some(_) => Err(wrong("--tell-file", "its first line is empty")),
+                Some(_) => Err(wrong("--tell-file", "its first line is empty").hint("write the token there")),
                 None => match Receiver::parse(first) {
                     Ok(receiver @ Receiver::Url { .. }) => Ok(Some(receiver)),
-                    _ => Err(wrong("--tell-file", "its first line is not a URL")),
+                    _ => Err(wrong("--tell-file", "its first line is not a URL")
+                        .hint("write the whole URL there; a bot of Telegram needs --tell telegram:CHAT too")),
                 },
             }
         }
