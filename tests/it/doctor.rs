@@ -414,6 +414,11 @@ fn passes_that_are_missing_late_or_failed_are_told() {
     assert!(checked.code == 2 && checked.out.contains("no cron daemon runs here"), "{checked:?}");
     let installed = tools::run(&b, &["timers", "install", "--as", "cron", "-n"]);
     assert!(installed.code == 0 && installed.err.contains("no cron daemon runs here"), "{installed:?}");
+    let installed = tools::run(&b, &["timers", "install", "--as", "cron", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&installed.out).unwrap();
+    let warns = said["warnings"][0].as_str().is_some_and(|w| w.starts_with("no cron daemon runs here"));
+    assert!(warns && said["exit"] == 1 && installed.code == 1, "{installed:?}");
+    tools::run(&b, &["timers", "remove", "--as", "cron"]).ok();
     fs::write(&cron, "cron\n").unwrap();
     let later = (now() + 430).to_string();
     let overdue = find(&doctor(&b, &["--now", &later]), "pass-overdue");

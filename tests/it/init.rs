@@ -216,6 +216,10 @@ fn no_first_pass_is_promised_where_nothing_starts_one() {
     let said = init(&b, &["--as", "cron", "--orchestrator", "monday"]);
     assert!(said.code == 1 && said.err.contains("no cron daemon runs here"), "{said:?}");
     assert!(!said.out.contains("The first pass"), "{said:?}");
+    let again = init(&b, &["--as", "cron", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&again.out).unwrap();
+    let warns = said["timers"]["warnings"][0].as_str().is_some_and(|w| w.contains("no cron daemon"));
+    assert!(warns && said["exit"] == 1, "{again:?}");
     assert!(written(&b).contains("monday") && b.path().join("crontab").exists(), "all was written: {said:?}");
 }
 

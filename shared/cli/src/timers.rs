@@ -31,7 +31,7 @@ fn after_help() -> String {
         "install starts `watchbill run` every {}, on the boards that it finds now: {each}. A second install changes nothing. \
          remove deletes only what install wrote.\n\n\
          Exit codes:\n  0   done, or nothing to do; status: all watchers are scheduled\n  1   you must run the printed commands, \
-         or a file exists that install did not write; status: a watcher is not scheduled\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  \
+         a file exists that install did not write, or no cron daemon runs; status: a watcher is not scheduled\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  \
          70  a bug in watchbill\n  74  disk or output failed\n  77  not permitted\n  78  bad configuration",
         words(ROUND)
     )
@@ -99,9 +99,7 @@ pub(super) fn run(args: &TimersArgs) -> Result<u8> {
 fn install(args: &TimersArgs) -> Result<u8> {
     let config = args.common.load()?.config;
     let plan = Plan::of(args, &config, !config.notify.is_empty())?;
-    let code = carry_out(args, plan.by, &plan.changes)?;
-    plan.warn();
-    Ok(code)
+    carry_out(args, plan.by, &plan.changes, Some(&plan))
 }
 
 /// What installing changes.
@@ -134,12 +132,12 @@ impl Plan {
         self.by != By::Cron || cron_runs() != Some(false)
     }
 
-    /// Says what else starts the same programs, and that cron is not there to start them.
-    pub(super) fn warn(&self) {
+    /// That no cron daemon is there to start the programs, and what else starts them. One line each.
+    pub(super) fn warnings(&self) -> Vec<String> {
         let Plan { by, folder, wanted, .. } = self;
+        let mut warnings = Vec::new();
         if !self.is_started() {
-            let what = "no cron daemon runs here: nothing is started until one does";
-            let _ = say(&mut std::io::stderr().lock(), '4', NAME, what);
+            warnings.push("no cron daemon runs here: nothing is started until one does".to_owned());
         }
         let others = timers::look(&Places::of(&env), &Owner::of(wanted.root.as_deref()));
         // What we wrote ourselves, and what is of another user, does the work once.
@@ -161,11 +159,18 @@ impl Plan {
         for (place, programs) in doubles {
             let is = if programs.len() == 1 { "is" } else { "are" };
             let programs = programs.join(", ");
-            let what = format!(
+            warnings.push(format!(
                 "{programs} {is} started by {place} as well; take that away, or each pass is done twice"
-            );
-            let _ = say(&mut std::io::stderr().lock(), '4', NAME, &what);
+            ));
         }
+        warnings
+    }
+}
+
+/// Prints warnings on standard error.
+pub(super) fn complain(warnings: &[String]) {
+    for what in warnings {
+        let _ = say(&mut std::io::stderr().lock(), '4', NAME, what);
     }
 }
 
@@ -188,24 +193,30 @@ fn remove(args: &TimersArgs) -> Result<u8> {
     if some.is_empty() {
         some.push((args.by.map_or(By::User, By::from), Vec::new()));
     }
-    let codes = some.iter().map(|(by, changes)| carry_out(args, *by, changes)).collect::<Result<Vec<_>>>()?;
+    let codes =
+        some.iter().map(|(by, changes)| carry_out(args, *by, changes, None)).collect::<Result<Vec<_>>>()?;
     Ok(codes.into_iter().max().unwrap_or(0))
 }
 
-/// Does it, or says what would be done; 1 where commands are left to be run by hand.
-fn carry_out(args: &TimersArgs, by: By, changes: &[Change]) -> Result<u8> {
+/// Does it, or says what would be done; 1 where commands are left to be run by hand, or nothing starts what was installed. `installed`: what
+/// is installed, if anything is.
+fn carry_out(args: &TimersArgs, by: By, changes: &[Change], installed: Option<&Plan>) -> Result<u8> {
     let common = &args.common;
     let done = Done::of(args, by, changes)?;
+    let warnings = installed.map_or_else(Vec::new, Plan::warnings);
+    let is_idle = !args.dry_run && installed.is_some_and(|plan| !plan.is_started());
+    let code = done.code().max(u8::from(is_idle));
     if common.json {
         let whole = json!({
             "schema": SCHEMA, "as": by, "dry_run": args.dry_run, "changes": changes, "left": done.left, "why": done.why,
-            "exit": done.code(),
+            "warnings": warnings, "exit": code,
         });
         print_json(&whole)?;
-        return Ok(done.code());
+    } else {
+        print(&done.text(args, changes))?;
     }
-    print(&done.text(args, changes))?;
-    Ok(done.code())
+    complain(&warnings);
+    Ok(code)
 }
 
 /// What became of changes.

@@ -9,11 +9,8 @@ use crate::doctor::{FAILING, Finding, Severity};
 use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
 use base::registry::NAMES;
 use base::time::Time;
-use card::shell_word;
 use policy::remedy::Lacking;
 
-/// Most tasks that one command names.
-const MAX_AT_ONCE: usize = 16;
 /// The finding that a board cannot be read.
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
@@ -164,7 +161,7 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
                 ("task".to_owned(), &first.task, format!("{} {}: {}", first.task, first.title, first.says))
             }
         };
-        let (run, named) = run(&entries).unzip();
+        let (run, named) = summary::command_for(&entries).unzip();
         Need {
             key: format!("{cause}:{}:{at}", summary.board),
             cause,
@@ -178,17 +175,6 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
         }
     };
     summary::by_refusal(&summary.needs_you).into_iter().map(need).collect()
-}
-
-/// The command of the first task, for all of them where one line does it: none of the others ends its wait by itself once the first
-/// one runs. With it, how many tasks it names.
-fn run(entries: &[&Entry]) -> Option<(String, usize)> {
-    let command = entries.first()?.command.as_ref()?;
-    let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.together == command.together);
-    let ids = entries.iter().filter(same).take(MAX_AT_ONCE).map(|e| shell_word(&e.task));
-    let ids: Vec<String> = ids.collect();
-    let together = command.together.as_ref().filter(|_| ids.len() > 1);
-    Some(together.map_or_else(|| (command.run.clone(), 1), |together| (together.line(&ids), ids.len())))
 }
 
 /// What to do before the command, and which tasks it leaves out.

@@ -153,7 +153,7 @@ impl Plan {
             if !timers.changes.is_empty() || self.is_empty() {
                 say(&done.text(timers_args, &timers.changes))?;
             }
-            timers.warn();
+            timers::complain(&timers.warnings());
             for what in &self.locked {
                 let _ = say_to(&mut std::io::stderr().lock(), '4', NAME, what);
             }
@@ -188,9 +188,13 @@ impl Plan {
         told: &[Value],
         exit: u8,
     ) -> Value {
-        let timers = self.timers.as_ref().map(
-            |timers| json!({"as": timers.by, "changes": timers.changes, "left": done.left, "why": done.why}),
-        );
+        let timers = self.timers.as_ref().map(|timers| {
+            let warnings: Vec<String> = timers.warnings().into_iter().chain(self.locked.clone()).collect();
+            json!({
+                "as": timers.by, "changes": timers.changes, "left": done.left, "why": done.why,
+                "warnings": warnings,
+            })
+        });
         json!({
             "schema": SCHEMA, "version": version, "dry_run": args.dry_run, "found": seen.json(),
             "config": {"file": self.file, "added": edit::lines(&self.additions)},

@@ -9,14 +9,19 @@ use board::hermes::is_sticky;
 use board::{Event, EventKind, Status, StepAction};
 use card::shell_word;
 use policy::authorship::{is_ours, our_hold};
-use policy::needs_operator;
 use policy::runtime::Dispatcher;
+use policy::{needs_operator, remedy};
 
 /// Most characters of a title in what a command is for.
 const MAX_TITLE: usize = 60;
 
 /// A task of several, as a word of a command that a shell repeats.
 const EACH: &str = "\"$id\"";
+
+/// The causes with which `route-blocked` leaves to a person what its card asked: the orchestrator said so, or did not decide, or none took
+/// the card, or its attempts failed, or no orchestrator works.
+const LEFT_TO_A_PERSON: [&str; 5] =
+    ["orchestrator", "no-decision", "card-unclaimed", "card-failed", "no-orchestrator"];
 
 /// One command, and what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -129,8 +134,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     match f.detail.task.status {
         Status::Blocked | Status::Scheduled => {
             if asks(f) {
-                let run = format!("{hand} comment {id} 'YOUR ANSWER'{author} && {hand} unblock {id}");
-                all.add("answer, and let it go on", run);
+                all.add("answer, and let it go on", remedy::answer(hand, &id, f.own_board));
             }
             let is_held = our_hold(&f.detail).is_some();
             let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
@@ -169,13 +173,12 @@ fn who_may(first: &str, rest: &[String]) -> String {
     format!("{first}, which may take it now{others}")
 }
 
-/// Whether it waits for a person's answer: its worker or somebody else blocked it with a question, or an orchestrator left the decision
-/// to a person.
+/// Whether it waits for a person's answer: its worker or another person blocked it with a question, or its card brought no decision.
 fn asks(f: &Facts) -> bool {
     let block = f.newest(EventKind::Blocked).filter(|_| f.detail.task.status == Status::Blocked);
     let kind = block.and_then(|e| text(e, "kind")).or(f.detail.task.block_kind.as_deref());
     let by_words = |e: &Event| match is_ours(e) {
-        true => matches!(text(e, "cause"), Some("orchestrator" | "no-decision")),
+        true => text(e, "cause").is_some_and(|cause| LEFT_TO_A_PERSON.contains(&cause)),
         false => text(e, "reason").is_some_and(|reason| !reason.trim().is_empty()),
     };
     let is_question = block.filter(|_| is_sticky(&f.detail.events)).is_some_and(by_words);

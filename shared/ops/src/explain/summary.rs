@@ -21,12 +21,15 @@ use base::cause::Cause;
 use base::quote;
 use base::time::Time;
 use board::Status;
+use card::shell_word;
 use logs::LogEnd;
 use page::Overview;
 use policy::needs_operator;
 
 /// So many tasks that share what they lack are told together.
 const TOGETHER: usize = 2;
+/// Most tasks that one command names.
+const MAX_AT_ONCE: usize = 16;
 /// Most characters of a line that was made of somebody's words.
 const MAX_LINE: usize = 400;
 
@@ -151,6 +154,17 @@ pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
     let next = next.map_or_else(String::new, |at| format!(", the first hold ends at {}", at.local_minute()));
     let tasks = if entries.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", entries.len()) };
     format!("{}: {}; {tasks}{next}", shared.at, diagnosis::plain(shared.cause))
+}
+
+/// The command of the first task, for all of them where one line does it: none of the others ends its wait by itself once the first
+/// one runs. With it, how many tasks it names.
+pub(crate) fn command_for(entries: &[&Entry]) -> Option<(String, usize)> {
+    let command = entries.first()?.command.as_ref()?;
+    let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.together == command.together);
+    let ids = entries.iter().filter(same).take(MAX_AT_ONCE).map(|e| shell_word(&e.task));
+    let ids: Vec<String> = ids.collect();
+    let together = command.together.as_ref().filter(|_| ids.len() > 1);
+    Some(together.map_or_else(|| (command.run.clone(), 1), |together| (together.line(&ids), ids.len())))
 }
 
 /// What was read of one board.

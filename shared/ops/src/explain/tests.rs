@@ -501,6 +501,9 @@ fn commands_are_whole_and_fit_the_state() {
         (asked(json!({"kind": "needs_input"})), answer),
         (ours("orchestrator"), answer),
         (ours("no-decision"), answer),
+        (ours("card-unclaimed"), answer),
+        (ours("card-failed"), answer),
+        (ours("no-orchestrator"), answer),
         (ours("provider-given-up"), "hermes kanban unblock t_00000001"),
     ] {
         assert_eq!(runs(&f)[0], want);
@@ -669,8 +672,16 @@ mod summary {
         assert!(said.find("waiting\n") < said.find(&limit), "{said}");
         assert!(said.contains("    t_00000002 Count the lanterns\n"), "{said}");
         assert!(!said.contains("luna: its key"), "one alone is told as it is: {said}");
-        assert_eq!(said.matches("$ hermes kanban reassign t_00000001 PROFILE && ").count(), 1, "{said}");
-        assert_eq!(said.matches("$ hermes kanban reassign").count(), 2, "{said}");
+        let both = "$ for id in t_00000001 t_00000002; do hermes kanban reassign \"$id\" PROFILE && hermes kanban unblock \"$id\"; done  # assign";
+        assert_eq!(said.matches(both).count(), 1, "{said}");
+        let alone =
+            "$ hermes kanban reassign t_00000003 PROFILE && hermes kanban unblock t_00000003  # assign";
+        assert_eq!(said.matches(alone).count(), 1, "{said}");
+        // One line names a bounded number of tasks, and says so.
+        let many = (0..20).map(|n| of(&format!("t_000000{n:02}"), "quota")).collect();
+        let said = text::lines(&read(many), false);
+        assert!(said.contains("t_00000015; do hermes kanban reassign"), "{said}");
+        assert!(said.contains("(16 of 20 tasks)\n"), "{said}");
     }
 
     #[test]

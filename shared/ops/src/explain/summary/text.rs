@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Entry, Summary, heading, together};
+use super::{Entry, Summary, command_for, heading, together};
 use crate::report::printable;
 use base::time::words;
 
@@ -29,13 +29,13 @@ pub fn lines(s: &Summary, verbose: bool) -> String {
     for unknown in &s.unknown {
         let _ = writeln!(out, "? {}", printable(unknown));
     }
-    grouped(&mut out, "needs you", &s.needs_you, |e| told(e, verbose, true));
-    grouped(&mut out, "waiting", &s.waiting, |e| told(e, verbose, false));
+    grouped(&mut out, "needs you", &s.needs_you, |all| told(all, verbose, true));
+    grouped(&mut out, "waiting", &s.waiting, |all| told(all, verbose, false));
     let (healed, unstarted) = s.helped();
     list(&mut out, "healed", healed.into_iter(), helped);
     list(&mut out, "ready again, not started yet", unstarted.into_iter(), helped);
     let news = s.left_alone.iter().filter(|e| verbose || s.is_news(e));
-    list(&mut out, "skipped", news, |e| told(e, verbose, false));
+    list(&mut out, "skipped", news, |e| told(&[e], verbose, false));
     let old = s.left_alone.iter().filter(|e| !verbose && !s.is_news(e)).count();
     if old > 0 {
         let _ = writeln!(out, "and {old} skipped as before (-v shows them)");
@@ -64,23 +64,23 @@ fn head(s: &Summary) -> String {
 }
 
 /// A list in which tasks that share what they lack stand below one line.
-fn grouped(out: &mut String, name: &str, all: &[Entry], lines: impl Fn(&Entry) -> Vec<String>) {
+fn grouped(out: &mut String, name: &str, all: &[Entry], lines: impl Fn(&[&Entry]) -> Vec<String>) {
     let (groups, singles) = together(all);
     if groups.is_empty() {
-        return list(out, name, singles.into_iter(), lines);
+        return list(out, name, singles.into_iter(), |e| lines(&[e]));
     }
     let _ = writeln!(out, "\n{name}");
     for (shared, entries) in groups {
         let _ = writeln!(out, "  {}", printable(&heading(shared, &entries)));
-        for line in entries.first().map(|e| lines(e)).into_iter().flatten().skip(1) {
-            let _ = writeln!(out, "      {}", printable(&line));
+        for line in lines(&entries).iter().skip(1) {
+            let _ = writeln!(out, "      {}", printable(line));
         }
         for e in entries.iter().take(MAX_GROUPED) {
             let _ = writeln!(out, "    {}", printable(&format!("{} {}", e.task, e.title)));
         }
         rest(out, entries.len(), MAX_GROUPED);
     }
-    entries(out, singles, lines);
+    entries(out, singles, |e| lines(&[e]));
 }
 
 fn list<'a>(
@@ -113,14 +113,19 @@ fn rest(out: &mut String, all: usize, shown: usize) {
     }
 }
 
-fn told(e: &Entry, verbose: bool, urgent: bool) -> Vec<String> {
+/// What the first of these tasks is told with, and the command for all of them.
+fn told(all: &[&Entry], verbose: bool, urgent: bool) -> Vec<String> {
+    let Some(e) = all.first() else { return Vec::new() };
     let mut lines = vec![e.says.clone()];
     if let Some(until) = e.until.filter(|_| !e.says.starts_with("held until")) {
         lines.push(format!("it waits until {}", until.local_minute()));
     }
     lines.extend(e.more.clone().filter(|_| verbose || urgent || e.due));
-    lines
-        .extend(e.command.as_ref().filter(|_| verbose || urgent).map(|c| format!("$ {}  # {}", c.run, c.to)));
+    let command = e.command.as_ref().zip(command_for(all)).filter(|_| verbose || urgent);
+    lines.extend(command.map(|(c, (run, named))| match named == all.len() {
+        true => format!("$ {run}  # {}", c.to),
+        false => format!("$ {run}  # {} ({named} of {} tasks)", c.to, all.len()),
+    }));
     lines
 }
 

@@ -102,11 +102,15 @@ impl<'a> Rules<'a> {
                     "it was blocked twice for the same reason".into(),
                 );
             }
-            // Its orchestrator asks a person by blocking it.
+            // Its orchestrator asks a person by blocking it; only `specify` leads out of triage.
             _ => {
                 let (id, hand) = (&d.task.id, self.hand());
                 let what = format!("card {id} is {} and waits for a person", d.task.status);
-                self.tell_once(d, "card-blocked", &what, &format!("{hand} unblock {}", id_word(id)));
+                let mend = match d.task.status {
+                    Status::Triage => format!("{hand} specify {}", id_word(id)),
+                    _ => remedy::answer(&hand, &id_word(id), self.seen.own_board),
+                };
+                self.tell_once(d, "card-blocked", &what, &mend);
             }
         }
     }
