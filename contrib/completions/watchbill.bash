@@ -1997,7 +1997,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__doctor)
-            opts="-v -q -h --fail-on --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --fail-on --metrics --bundle --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -211,6 +211,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l board -d 
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l now -d 'Use this as the current time (RFC 3339 or epoch seconds); a change then needs --db' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l bundle -d 'Print what a bug report needs, as one object: findings, versions, configuration and steps, without titles, texts and secrets'
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -s q -l quiet -d 'Print errors only'

@@ -398,6 +398,32 @@ fn what_nothing_starts_is_told_and_what_two_start() {
 }
 
 #[test]
+fn a_bundle_tells_what_was_done_and_no_text_of_a_task() {
+    let b = healthy();
+    b.sql("UPDATE tasks SET title = 'the secret plan of Anna'");
+    b.add("t_00000002", "running");
+    b.run_it("t_00000002", Some(dead_pid()), 3_600);
+    b.heal(&[]).ok();
+    let board = b.db.display().to_string();
+    let before = b.dump();
+    let ran = tools::run(&b, &["doctor", "--bundle", "--db", &board]);
+    assert_eq!(before, b.dump(), "nothing is written");
+    let whole: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+    let step = &whole["boards"][0]["steps"][0];
+    let said = ["task", "kind", "by"].map(|key| step[key].as_str().unwrap_or_default());
+    assert_eq!(said, ["t_00000002", "reclaimed", "heal"], "{whole:#}");
+    assert_eq!(whole["boards"][0]["open"]["ready"], 2, "{whole:#}");
+    assert!(whole["findings"].as_array().is_some_and(|all| !all.is_empty()), "{whole:#}");
+    assert!(whole["config"].as_array().unwrap().iter().all(|v| v["origin"] != "default"), "{whole:#}");
+    assert!(!ran.out.contains("secret plan"), "{}", ran.out);
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/doctor.md")).unwrap();
+    let fields = whole.as_object().unwrap().keys().chain(whole["boards"][0].as_object().unwrap().keys());
+    for field in fields.chain(step.as_object().unwrap().keys()) {
+        assert!(page.contains(&format!("`{field}`")), "{field}");
+    }
+}
+
+#[test]
 fn passes_that_are_missing_late_or_failed_are_told() {
     let b = healthy();
     fs::remove_file(b.path().join("state/watchbill/metrics/heal.prom")).unwrap();

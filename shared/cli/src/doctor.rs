@@ -1,5 +1,6 @@
 //! `watchbill doctor`: looks whether everything is in place, and writes nothing.
 
+mod bundle;
 pub(super) mod look;
 
 use std::collections::BTreeMap;
@@ -11,10 +12,12 @@ use serde_json::{Value, json};
 
 use self::look::{Eyes, Origin};
 use super::{Common, Here, env, print, print_json};
+use ::board::Mode;
 use base::error::{Kind, Result};
 use config::{Config, keys};
 use logs::cache::Cache;
 use ops::doctor::{self, Finding, Hidden, Severity};
+use ops::pass::Tools;
 use ops::pass::damage::When;
 use ops::report::printable;
 
@@ -32,6 +35,9 @@ pub(super) struct DoctorArgs {
     /// Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]
     #[arg(long, value_name = "DIR")]
     metrics: Option<PathBuf>,
+    /// Print what a bug report needs, as one object: findings, versions, configuration and steps, without titles, texts and secrets
+    #[arg(long)]
+    bundle: bool,
     #[command(flatten)]
     pub(super) common: Common,
 }
@@ -66,12 +72,18 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let mut tools = here.tools(&pass, &config, &mut cache, false);
     let mut folders: Vec<PathBuf> = state.folder.iter().cloned().collect();
     let mut spawns = false;
+    let mut bundled = Vec::new();
     match common.boards(&config) {
         Ok(ids) => {
             for id in ids {
                 folders.insert(0, id.folder());
                 spawns |= look::spawns(&id, &config, here.now);
                 found.extend(doctor::board(&look::board(&id, &mut tools, When::Always), &config, here.now));
+                // Why a board cannot be read is a finding.
+                let read = |tools: &mut Tools<'_>| {
+                    bundle::board(&id.name(), &mut *tools.open(&id, Mode::Look)?, here.now)
+                };
+                bundled.extend(args.bundle.then(|| read(&mut tools).ok()).flatten());
             }
         }
         // A slug that cannot be one is a slip of the hand and nothing about this machine.
@@ -93,7 +105,10 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
         FailOn::Error => Severity::Error,
     };
     let exit = u8::from(doctor::worst(&found) >= fail);
-    if common.json {
+    if args.bundle {
+        let whole = bundle::whole(version, here.now, &found, &values, &bundled);
+        print(&bundle::text(&whole, env("HOME").as_deref()))?;
+    } else if common.json {
         let whole = json!({
             "schema": SCHEMA, "version": version, "now": here.now, "worst": doctor::worst(&found), "exit": exit,
             "findings": found, "config": values,
