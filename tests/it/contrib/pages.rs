@@ -1,6 +1,7 @@
 //! What the pages say is so.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,27 +53,83 @@ fn shows(page: &str, flag: &str) -> bool {
     page.split(&format!("`{flag}")).skip(1).any(|rest| rest.starts_with(['`', ' ']))
 }
 
+/// The flags a command has alone, and those it shares with others.
+fn own_and_common(name: &str, args: &[&str]) -> (BTreeSet<String>, BTreeSet<String>) {
+    let all = help(name, args);
+    let (own, rest) = all.split_once("Common options:").unwrap_or((&all, ""));
+    let common = rest.split("\n\n").next().unwrap_or_default();
+    let (mut own, mut common) = (flags(own), flags(common));
+    for flag in ["-h", "--help", "-V", "--version"] {
+        common.extend(own.take(flag));
+    }
+    (own, common)
+}
+
+/// The page of a command: a part of `watchbill` has its own, if it has one.
+fn page_of(name: &str, command: Option<&str>) -> String {
+    let own = command.filter(|_| name == "watchbill").map(|command| format!("docs/{command}.md"));
+    own.filter(|page| place(page).exists()).unwrap_or_else(|| format!("docs/{name}.md"))
+}
+
+/// The command that is meant by a program alone, then each of its subcommands.
+fn commands(name: &str) -> Vec<Option<String>> {
+    std::iter::once(None).chain(subcommands(name).into_iter().map(Some)).collect()
+}
+
 #[test]
 fn every_flag_is_on_its_page() {
+    let shared = text("docs/options.md");
+    let mut seen = 0;
     for name in programs() {
-        let page = text(&format!("docs/{name}.md"));
-        let flags = all_flags(&name);
-        assert!(flags.contains("--help"), "{name}: {flags:?}");
-        let missing: Vec<_> = flags.iter().filter(|f| !shows(&page, f)).collect();
-        assert!(missing.is_empty(), "docs/{name}.md does not show {missing:?}");
+        for command in commands(&name) {
+            let args: Vec<&str> = command.as_deref().into_iter().collect();
+            let (own, common) = own_and_common(&name, &args);
+            assert!(common.contains("--help"), "{name} {args:?}: {common:?}");
+            let at = page_of(&name, command.as_deref());
+            let page = text(&at);
+            let missing: Vec<_> = own.iter().filter(|f| !shows(&page, f)).collect();
+            assert!(missing.is_empty(), "{name} {args:?}: {at} does not show {missing:?}");
+            // `--server` is common to the commands of `coord` alone.
+            let missing: Vec<_> = common.iter().filter(|f| !shows(&shared, f) && !shows(&page, f)).collect();
+            assert!(missing.is_empty(), "{name} {args:?}: docs/options.md does not show {missing:?}");
+            assert!(page.contains("(options.md)") || common.len() <= 4, "{at} leads to the common options");
+            seen += own.len();
+        }
     }
-    assert!(all_flags("board").contains("--out-of-scope"), "the flags of subcommands were looked at");
+    assert!(seen > 100, "the flags of subcommands were looked at: {seen}");
 }
 
 #[test]
 fn every_flag_a_page_shows_exists() {
     for name in programs() {
-        let page = text(&format!("docs/{name}.md"));
-        let options = page.split("## Options").nth(1).unwrap().split("\n## ").next().unwrap();
-        let flags = all_flags(&name);
-        for word in options.split('`').skip(1).step_by(2).filter(|w| w.starts_with('-') && *w != "-") {
-            let flag = word.split(' ').next().unwrap();
-            assert!(flags.contains(flag), "docs/{name}.md shows {flag}, and {name} has {flags:?}");
+        for command in commands(&name) {
+            let at = page_of(&name, command.as_deref());
+            let page = text(&at);
+            let Some(options) = page.split("\n## Options").nth(1).and_then(|o| o.split("\n## ").next())
+            else {
+                continue;
+            };
+            // A page of one command shows its flags alone; that of a program those of all that have no page.
+            let flags = match command.as_deref().filter(|_| at != format!("docs/{name}.md")) {
+                Some(command) => flags(&help(&name, &[command])),
+                None => all_flags(&name),
+            };
+            for word in options.split('`').skip(1).step_by(2).filter(|w| w.starts_with('-') && *w != "-") {
+                let flag = word.split([' ', '[']).next().unwrap();
+                assert!(flags.contains(flag), "{at} shows {flag}, and {name} {command:?} has {flags:?}");
+            }
+        }
+    }
+}
+
+/// What every program has is told once. A page says of such a flag only what it means there beside.
+#[test]
+fn common_options_have_one_reference() {
+    for page in pages().into_iter().filter(|page| !page.ends_with("docs/options.md")) {
+        let text = fs::read_to_string(&page).unwrap();
+        for flag in ["--db", "--board", "--hermes-root", "-h", "-V"] {
+            let row = |line: &&str| line.starts_with(&format!("| `{flag}"));
+            assert_eq!(text.lines().find(row), None, "{}: docs/options.md tells of {flag}", page.display());
         }
     }
 }
