@@ -542,7 +542,7 @@ impl Rows {
         let (mut seen, mut next) = (BTreeSet::new(), vec![child.to_owned()]);
         while let Some(id) = next.pop() {
             if id == parent {
-                return Err(format!("{parent} already waits for {child}: this would close a circle"));
+                return Err(format!("{parent} already waits for {child}: this would make a cycle"));
             }
             if seen.insert(id.clone()) {
                 next.extend(self.children(&id).cloned());

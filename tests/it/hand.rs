@@ -131,7 +131,7 @@ fn bad_input_is_one_line_and_changes_nothing() {
     refused(&["add", "two\nlines"], "more than one line");
     refused(&["add", "x", "--parent", "t_ffffffff"], "no such task");
     refused(&["comment", &a, "  "], "blank");
-    refused(&["link", &c, &a], "circle");
+    refused(&["link", &c, &a], "cycle");
     refused(&["link", &a, &a], "itself");
     refused(&["link", "t_ffffffff", &a], "no such task");
     refused(&["claim", &c], "waits for");

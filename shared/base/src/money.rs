@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Money {
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
-        reason = "what is no amount is refused before"
+        reason = "only amounts get this far"
     )]
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Money, D::Error> {
         let dollars = f64::deserialize(d)?;

@@ -358,7 +358,7 @@ pub enum Change {
         /// The text.
         body: String,
     },
-    /// Makes another task a parent of this one; refused where that closes a circle or the parent is unknown.
+    /// Makes another task a parent of this one; refused where that makes a cycle or the parent is unknown.
     Link {
         /// The parent.
         parent: String,

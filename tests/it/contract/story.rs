@@ -152,7 +152,7 @@ fn a_link_makes_a_child_wait_and_no_circle() {
         t.adds("t_000000d4", Status::Todo, &[C]);
         for (child, parent) in [(A, B), (A, C), (B, C), (A, A), (A, "t_000000d4")] {
             let why = t.is_refused(child, |_| link(parent));
-            assert!(why.contains("circle"), "{child} under {parent}: {why}");
+            assert!(why.contains("cycle"), "{child} under {parent}: {why}");
         }
         assert_eq!(t.is_refused(A, |_| link("t_deadbeef")), "t_deadbeef: no such task");
         let again = t.does(B, |_| vec![Change::Link { parent: A.into() }]);

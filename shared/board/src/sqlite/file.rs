@@ -80,7 +80,7 @@ fn inode(path: &Path) -> Option<Inode> {
 /// The failure of a pass whose board went away under it.
 pub(super) fn replaced(at: &str) -> Error {
     let what = "this board was replaced or removed while it was open; what was just done may not be on the one there now";
-    Error::new(Kind::Data, at, what).hint("the next pass looks at it anew")
+    Error::new(Kind::Data, at, what).hint("the next pass reads it again")
 }
 
 pub(super) fn connect(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) -> Result<Connection> {
@@ -206,7 +206,7 @@ pub(super) fn told(at: &str, e: &rusqlite::Error) -> Error {
         _ => Kind::Data,
     };
     let (what, hint) = match kind {
-        Kind::Busy => ("busy: somebody else is writing".to_owned(), Some("the next pass will do")),
+        Kind::Busy => ("busy: another process is writing".to_owned(), Some("the next pass tries again")),
         Kind::Permission => (
             "cannot be opened or written".to_owned(),
             Some("the program needs to write in the board's folder, for its -wal and -shm files"),

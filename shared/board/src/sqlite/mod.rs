@@ -146,7 +146,7 @@ impl SqliteBoard {
         if let Some(missing) = NEEDED.iter().find(|c| !tasks.is_some_and(|t| t.contains(**c))) {
             let what = match tasks {
                 None => "not a task board: it has no table `tasks`".to_owned(),
-                Some(_) => format!("not a task board we know: `tasks` has no column `{missing}`"),
+                Some(_) => format!("not a known form of task board: `tasks` has no column `{missing}`"),
             };
             return Err(Error::new(Kind::Data, at, what));
         }
@@ -632,7 +632,7 @@ impl SqliteBoard {
         let (mut seen, mut next) = (BTreeSet::new(), vec![child.to_owned()]);
         while let Some(id) = next.pop() {
             if id == parent {
-                return Ok(Err(format!("{parent} already waits for {child}: this would close a circle")));
+                return Ok(Err(format!("{parent} already waits for {child}: this would make a cycle")));
             }
             if seen.insert(id.clone()) {
                 let children = statement.query_map([&id], |r| r.get::<_, String>(0))?;
@@ -831,7 +831,7 @@ impl Board for SqliteBoard {
             return Err(Error::new(
                 Kind::Bug,
                 self.id.path.display(),
-                "a write on a board opened for looking",
+                "a write on a board that was opened read-only",
             ));
         }
         self.writable()?;

@@ -107,7 +107,7 @@ pub fn wedge(id: &BoardId, tools: &mut Tools<'_>) -> Option<Wedge> {
 fn held(path: &Path, tools: &mut Tools<'_>) -> Result<Wedge> {
     let busy = |who: String| {
         Error::new(Kind::Busy, path.display(), format!("the dispatcher is at work ({who})"))
-            .hint("the next pass will do")
+            .hint("the next pass tries again")
     };
     let pids = match tools.host.flock_holders(path) {
         Holders::Pids(pids) => pids,
