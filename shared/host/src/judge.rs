@@ -120,7 +120,7 @@ pub(super) fn children<'a>(scan: &'a Scan, task: &str) -> impl Iterator<Item = &
         .filter(move |p| p.kin(task, None) == Kin::ThisRun && !p.zombie && !scan.own.contains(&p.pid))
 }
 
-/// A process that carries the attempt's marks in its environment, worker or not.
+/// A process that names the attempt in its environment, worker or not.
 pub(super) fn marked_with(scan: &Scan, task: &str, run: Option<i64>) -> Option<i64> {
     let kin = |p: &&Process| matches!(p.kin(task, run), Kin::ThisRun | Kin::SameTask);
     scan.marked.iter().find(kin).map(|p| p.pid)
@@ -235,14 +235,14 @@ fn has_other_command(p: &Process, task: &str) -> bool {
 /// No pid is recorded: then nothing tells a worker from its tools, so whoever carries the marks may be it.
 fn nobody(ask: &Ask, sight: &Sight) -> Result<(Option<u64>, String), String> {
     if let Some(pid) = marked_with(sight.scan, &ask.task, ask.run) {
-        return Err(format!("no pid recorded, and pid {pid} carries the attempt's marks"));
+        return Err(format!("no pid recorded, and pid {pid} names the attempt in its environment"));
     }
     // Who was there before the attempt cannot be its worker.
     let veiled = sight.scan.veiled.iter().find(|(_, ticks)| !earlier(*ticks, ask, sight));
     if let Some((pid, _)) = veiled.filter(|_| !ask.hermes_spawned) {
         return Err(format!("no pid recorded, and the environment of pid {pid} cannot be read"));
     }
-    Ok((None, "no pid recorded, and no process carries the attempt's marks".into()))
+    Ok((None, "no pid recorded, and no process names the attempt in its environment".into()))
 }
 
 /// Whether a worker that lives would have been seen.

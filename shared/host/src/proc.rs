@@ -274,7 +274,7 @@ impl Scan {
 /// been given to somebody else, so all that was read in between belongs to one process.
 pub(super) fn probe(root: &Path, pid: i64) -> Probe {
     let id = i32::try_from(pid).ok().filter(|p| *p > 0).and_then(Pid::from_raw);
-    let Some(id) = id else { return Probe::Unclear(format!("{pid} is no process id")) };
+    let Some(id) = id else { return Probe::Unclear(format!("{pid} is not a process id")) };
     let fd = match pidfd_open(id, PidfdFlags::empty()) {
         Ok(fd) => fd,
         Err(Errno::SRCH) => return Probe::Absent,

@@ -126,7 +126,7 @@ impl Host {
             let left = self.left_by(target)?;
             let Some(first) = left.first() else { return Ok(()) };
             if round + 1 == ROUNDS {
-                return Err(format!("stopped, but process {first} of its run lives on"));
+                return Err(format!("stopped, but process {first} of its attempt is still alive"));
             }
             for pid in &left {
                 let Ok((fd, process)) = self.held(*pid) else { continue };
@@ -155,7 +155,7 @@ impl Host {
     fn held(&self, pid: i64) -> Result<(OwnedFd, Process), String> {
         let gone = || format!("pid {pid} has ended");
         let id = i32::try_from(pid).ok().filter(|p| *p > 1).and_then(Pid::from_raw);
-        let id = id.ok_or_else(|| format!("{pid} is no worker's pid"))?;
+        let id = id.ok_or_else(|| format!("{pid} is not the pid of a worker"))?;
         let fd = pidfd_open(id, PidfdFlags::empty()).map_err(|e| match e {
             Errno::SRCH => gone(),
             e => format!("pid {pid}: {e}"),
@@ -177,7 +177,7 @@ impl Host {
                 Some(format!("pid {pid} is another process now"))
             }
             () if !matches!(kin, Kin::ThisRun | Kin::SameTask) => {
-                Some(format!("the environment of pid {pid} does not name the task and its run"))
+                Some(format!("the environment of pid {pid} does not name the task and its attempt"))
             }
             () if scan(&self.proc, &BTreeSet::new()).own.contains(&pid) => {
                 Some(format!("pid {pid} is what started this very pass"))

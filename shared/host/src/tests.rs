@@ -200,7 +200,7 @@ fn nobody_but_the_worker_that_was_seen_is_stopped() {
     refused(Target { boot_id: "another boot".into(), ..seen.clone() }, "another boot");
     refused(Target { task: format!("{}0", seen.task), ..seen.clone() }, "does not name the task");
     refused(Target { run: Some(8), ..seen.clone() }, "does not name the task");
-    refused(Target { pid: 1, ..seen.clone() }, "no worker's pid");
+    refused(Target { pid: 1, ..seen.clone() }, "not the pid of a worker");
     assert!(worker.0.try_wait().unwrap().is_none(), "it lives on");
 
     let proof = host.stop(&seen).unwrap();

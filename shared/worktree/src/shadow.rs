@@ -92,7 +92,7 @@ impl<'a> Shadow<'a> {
         let shadow = Shadow { program, root: &place.root, folder };
         // Such a tree has references of its own beside the shared ones, which one folder cannot show.
         if place.own != place.common && place.own.join("reftable").exists() {
-            return Err("its form is newer than we know (a linked tree with a reftable)".into());
+            return Err("its format is newer than Watchbill knows (a linked tree with a reftable)".into());
         }
         let at = shadow.folder.path();
         // While the folder is empty: half a repository is one git complains of.
@@ -121,7 +121,7 @@ impl<'a> Shadow<'a> {
     /// Reads a configuration file. This follows no `include` and runs nothing.
     pub(super) fn values(&self, file: &Path, until: Instant) -> Result<Vec<(String, String)>, String> {
         let Some(name) = file.to_str() else {
-            return Err("its path is no UTF-8".into());
+            return Err("its path is not UTF-8".into());
         };
         if !file.exists() {
             return Ok(Vec::new());
@@ -246,7 +246,7 @@ fn config(values: &[(String, String)], place: &Place) -> Result<String, String> 
     let last = |key: &str| values.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v.as_str());
     let known = |k: &str| KEYS.contains(&k) || IDLE_EXTENSIONS.contains(&k);
     if let Some((k, _)) = values.iter().find(|(k, _)| k.starts_with("extensions.") && !known(k)) {
-        return Err(format!("its form is newer than we know ({k})"));
+        return Err(format!("its format is newer than Watchbill knows ({k})"));
     }
     let is_true = |v: &str| ["true", "yes", "on", "1"].iter().any(|t| v.eq_ignore_ascii_case(t));
     if place.own == place.common && last("core.bare").is_some_and(is_true) {
@@ -297,7 +297,7 @@ fn bounded(mut command: Command, until: Instant) -> Result<Option<Said>, String>
     if !in_time && !ended(&child, Instant::now() + LAST_BREATH) {
         return Err("git does not end".into());
     }
-    let status = child.wait().map_err(|e| format!("git is lost: {e}"))?;
+    let status = child.wait().map_err(|e| format!("the exit of git cannot be read: {e}"))?;
     let said = read?;
     match (in_time || said.is_cut, status.code()) {
         (false, _) => Err(LATE.into()),

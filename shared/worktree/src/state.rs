@@ -220,7 +220,7 @@ fn state_with(
     let mut found = Gather::new(git, until, bounds);
     if let Some(place) = place {
         let below = folder.strip_prefix(&place.root).map_err(|_| "the folder was moved".to_owned())?;
-        let below = below.to_str().ok_or("its path is no UTF-8")?;
+        let below = below.to_str().ok_or("its path is not UTF-8")?;
         if let Some(head) = found.repository(&place, below, &[])? {
             return made(Method::Git, (path, &place.root, below), head, &found);
         }
@@ -236,7 +236,7 @@ fn made(
     found: &Gather,
 ) -> Result<TreeState, String> {
     let asked = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let text = |p: &Path| p.to_str().map(str::to_owned).ok_or_else(|| "its path is no UTF-8".to_owned());
+    let text = |p: &Path| p.to_str().map(str::to_owned).ok_or_else(|| "its path is not UTF-8".to_owned());
     let untracked = found.entries.values().filter(|e| e.is_untracked).count();
     let mut state = TreeState {
         method,

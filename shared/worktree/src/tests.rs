@@ -267,7 +267,7 @@ fn other_forms_of_repository() {
     let repo = Repo::with_commit();
     repo.git(&["config", "core.repositoryFormatVersion", "1"]);
     repo.git(&["config", "extensions.someday", "true"]);
-    assert!(look(&repo.root(), LIMIT).unwrap_err().contains("newer than we know"));
+    assert!(look(&repo.root(), LIMIT).unwrap_err().contains("newer than Watchbill knows"));
     // An index in two parts, a sparse tree, and line ends that the repository asks for.
     let repo = Repo::with_commit();
     repo.git(&["update-index", "--split-index"]);

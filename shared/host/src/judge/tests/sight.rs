@@ -59,7 +59,7 @@ fn namespaces() {
             Gone,
             "",
         ),
-        ("no claim", World::no_claim, Gone, "no process carries"),
+        ("no claim", World::no_claim, Gone, "no process names"),
         ("no claim, /proc hides", |w| (w.no_claim(), w.facts.sees_all = false).1, Unknown, "no claim"),
         (
             "no claim, /proc hides, same",
@@ -73,12 +73,12 @@ fn namespaces() {
 #[test]
 fn nobody_recorded() {
     check(&[
-        ("nobody", World::nobody_recorded, Gone, "no process carries"),
+        ("nobody", World::nobody_recorded, Gone, "no process names"),
         (
             "somebody with the marks",
             |w| (w.nobody_recorded(), w.scan.marked = vec![marked(600, 1, "t_1", Some("7"))]).0,
             Unknown,
-            "pid 600 carries",
+            "pid 600 names",
         ),
         (
             "somebody with the marks who started us",
@@ -88,7 +88,7 @@ fn nobody_recorded() {
                 w.scan.own.insert(600);
             },
             Unknown,
-            "pid 600 carries",
+            "pid 600 names",
         ),
         (
             "another run's tool",
