@@ -238,7 +238,7 @@ fn a_pattern_that_is_none_ends_every_program_with_one_line() {
     let said = matched(&["--config", config, log]).fails(78);
     assert!(
         said.contains(&format!(
-            "{config}:10:9: match 3: regex is no regular expression at its character 13: "
+            "{config}:10:9: match 3: regex is not a regular expression at its character 13: "
         )),
         "{said}"
     );

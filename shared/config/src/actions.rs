@@ -63,7 +63,7 @@ fn near(name: &str) -> String {
 pub(super) fn sample() -> String {
     let mut out = format!(
         "\n# What heal does about a living worker that is not well, by the names of heal --list-checks. \"resume\" stops\n\
-         # the worker and puts its task back, where allow_stop is on; elsewhere it is \"escalate\", which gives the task\n\
+         # the worker and requeues its task, where allow_stop is on; elsewhere it is \"escalate\", which leaves the task\n\
          # to a person. No variable sets them.\n# Allowed: {}.\n#[heal.{KEY}]\n",
         allowed()
     );

@@ -22,7 +22,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| fail(&e))?;
     if bytes.len() as u64 > LARGEST {
-        return Err(fail(&"larger than 1 MiB").hint("this is no configuration file"));
+        return Err(fail(&"larger than 1 MiB").hint("name the configuration file"));
     }
     String::from_utf8(bytes).map(Some).map_err(|_| fail(&"not UTF-8").hint("save it as UTF-8 text"))
 }

@@ -158,7 +158,7 @@ fn words(value: &DeValue<'_>, must: &str, fits: impl Fn(&str) -> bool) -> Read<V
     };
     let all: Vec<&str> = all
         .filter(|all: &Vec<&str>| !all.is_empty())
-        .ok_or_else(|| format!("is no list of allowed names; allowed is a list of {must}"))?;
+        .ok_or_else(|| format!("is not a list of allowed names; allowed is a list of {must}"))?;
     Ok(all.into_iter().map(str::to_owned).collect())
 }
 
@@ -192,7 +192,7 @@ fn fault(text: &str, error: &regex_syntax::Error) -> String {
         _ => (0, "not understood".to_owned()),
     };
     let nth = text.get(..at).map_or(0, |before| before.chars().count()) + 1;
-    format!("is no regular expression at its character {nth}: {what}")
+    format!("is not a regular expression at its character {nth}: {what}")
 }
 
 /// How large it becomes, and the names of its groups.

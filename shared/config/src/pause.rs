@@ -95,7 +95,7 @@ impl Pause {
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let file = place(folder);
         if std::fs::symlink_metadata(&file).is_ok_and(|m| !m.is_file()) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "is there and no plain file"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "exists and is not a plain file"));
         }
         let text = toml::to_string(self).map_err(io::Error::other)?;
         let said = "# Nothing is changed on this board meanwhile. `watchbill unpause`, or remove this file.";

@@ -13,7 +13,7 @@ use super::{QuietHours, span};
 use base::money::Money;
 use base::names::is_profile;
 
-/// What was read, or what is wrong with it, as it follows the key's name: `= "3x" is no whole number`.
+/// What was read, or what is wrong with it, as it follows the key's name: `= "3x" is not a whole number`.
 pub(super) type Read<T> = std::result::Result<T, String>;
 
 /// What a value is read from.
@@ -146,7 +146,7 @@ pub(super) struct Count(pub(super) RangeInclusive<u32>);
 
 impl Count {
     fn within(&self, n: Option<i64>, text: &str) -> Read<u32> {
-        let Some(n) = n else { return refused(text, "is no whole number") };
+        let Some(n) = n else { return refused(text, "is not a whole number") };
         let fits = u32::try_from(n).ok().filter(|n| self.0.contains(n));
         fits.ok_or_else(|| format!("= {n} is out of range"))
     }
@@ -244,7 +244,7 @@ pub(super) const PROFILE: Text<String> = Text {
     allowed: "the name of a profile",
     example: "\"name\"",
     read: |name| is_profile(name).then(|| name.to_owned()),
-    fault: "is no profile name",
+    fault: "is not a profile name",
     write: String::clone,
 };
 
@@ -253,7 +253,7 @@ pub(super) const DOLLARS: Text<Money> = Text {
     allowed: "an amount in US dollars like $5.00",
     example: "\"$5.00\"",
     read: |amount| Money::parse(amount).filter(|m| m.0 > 0),
-    fault: "is no amount",
+    fault: "is not an amount",
     write: |amount| amount.exact(),
 };
 
@@ -262,7 +262,7 @@ pub(super) const HOURS: Text<QuietHours> = Text {
     allowed: "two local times like 22:00-07:00",
     example: "\"22:00-07:00\"",
     read: QuietHours::parse,
-    fault: "is no such time",
+    fault: "is not two local times",
     write: QuietHours::to_string,
 };
 
@@ -305,7 +305,7 @@ impl Names {
     fn checked<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Read<Vec<String>> {
         let checked = names.into_iter().map(|name| match (self.fits)(name) {
             true => Ok(name.to_owned()),
-            false => Err(format!("holds {:?}, no {}", shown(name), self.noun)),
+            false => Err(format!("holds {:?}, not a {}", shown(name), self.noun)),
         });
         checked.collect()
     }

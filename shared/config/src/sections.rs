@@ -34,7 +34,7 @@ declare_sections! {
         /// How long a claim lasts that `board claim` or `board heartbeat` takes.
         // Hermes 0.19 uses the same 15 min.
         claim_ttl: Duration = secs(15 * MIN), Span(MIN..=DAY);
-        /// How long to wait for a board that somebody else is writing.
+        /// How long to wait for a board that another process is writing.
         busy_timeout: Duration = secs(5), Span(1..=2 * MIN);
     }
 
@@ -54,7 +54,7 @@ declare_sections! {
         /// The same where no dispatcher is.
         // A fresh worker may not be visible yet.
         lonely_grace: Duration = secs(30), Span(10..=HOUR);
-        /// Resets of one task, then it is escalated once and left alone; 0 escalates at once.
+        /// Resets of one task, then it is escalated once and skipped; 0 escalates at once.
         max_resets: u32 = 3, Count(0..=20);
         /// Wait after the first reset of a task; it doubles with each further one.
         backoff: Duration = secs(10 * MIN), Span(MIN..=6 * HOUR);
@@ -74,7 +74,7 @@ declare_sections! {
         storm_probe_max: Duration = secs(HOUR), Span(MIN..=DAY);
         /// How long a requeue waits for processes a dead worker left running in its tree.
         orphan_wait: Duration = secs(15 * MIN), Span(MIN..=6 * HOUR);
-        /// How long a parked task is held where nothing says when to look again.
+        /// How long a task is held where nothing says when to look again.
         hold: Duration = secs(15 * MIN), Span(1..=DAY);
         /// The longest any hold may last, whatever a provider announces.
         hold_max: Duration = secs(6 * HOUR), Span(MIN..=7 * DAY);
@@ -144,7 +144,7 @@ declare_sections! {
         max_probes: u32 = 12, Count(1..=100);
         /// The longest a provider's work is held before it is left to a person.
         give_up: Duration = secs(3 * DAY), Span(HOUR..=30 * DAY);
-        /// How long a card may wait unclaimed, or a guard hold a ready task, before somebody is told.
+        /// How long a card may wait unclaimed, or a guard hold a ready task, before the operator is told.
         unclaimed: Duration = secs(30 * MIN), Span(MIN..=DAY);
         /// Nothing resumes by itself between these two local times.
         quiet_hours: Option<QuietHours> = None, HOURS;
@@ -194,7 +194,7 @@ declare_sections! {
         session_stall: Duration = secs(MIN), Span(10..=HOUR);
         /// Silence on the model's turn that is a stall.
         stall: Duration = secs(30 * MIN), Span(MIN..=DAY);
-        /// How long a tool may run before it counts as none.
+        /// How long a tool may run before it counts as not running.
         // Our own choice: no tool of any agent runs for a day.
         tool_limit: Duration = secs(DAY), Span(10 * MIN..=7 * DAY);
         /// Equal failing calls in a row that are a loop.
@@ -252,7 +252,7 @@ declare_sections! {
         /// How long a person may leave a session's question unanswered.
         // Not measured.
         human_wait: Duration = secs(5 * MIN), Span(10..=7 * DAY);
-        /// How long an open answer that its server knows nothing of is left alone.
+        /// How long an open answer that its server knows nothing of is skipped.
         orphan_after: Duration = secs(15), Span(5..=DAY);
         /// How long a prompt may wait for an answer to begin.
         unanswered: Duration = secs(MIN), Span(10..=DAY);
@@ -293,7 +293,7 @@ named_enum! {
 named_enum! {
     /// Who moves a task that its provider limits.
     enum RateLimitRoute {
-        /// The program, by the listed fallbacks, without asking anybody.
+        /// The program, by the listed fallbacks, without a card.
         Mechanical = "mechanical",
         /// The orchestrator, who gets a card.
         Orchestrator = "orchestrator",

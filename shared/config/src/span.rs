@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Result<Duration, String> {
             format!("has no unit: write {value}s, {value}m or {value}h")
         }
         humantime::DurationError::UnknownUnit { unit, .. } => format!("has the unknown unit {unit:?}"),
-        _ => "is no length of time like 90s, 15m, 2h or 3d".into(),
+        _ => "is not a length of time like 90s, 15m, 2h or 3d".into(),
     })?;
     // The board counts whole seconds, so a rest could only be lost in silence.
     if read.subsec_nanos() != 0 { Err("counts parts of a second".into()) } else { Ok(read) }
@@ -92,7 +92,7 @@ mod tests {
             ("15M", "counts months or years, and minutes are a small `m`"),
             ("90", "has no unit: write 90s, 90m or 90h"),
             ("3x", "has the unknown unit \"x\""),
-            ("-5m", "is no length of time like 90s, 15m, 2h or 3d"),
+            ("-5m", "is not a length of time like 90s, 15m, 2h or 3d"),
             ("250ms", "counts parts of a second"),
         ] {
             assert_eq!(read(text).unwrap_err(), want, "{text:?}");

@@ -156,7 +156,7 @@ const WEB: Text<String> = Text {
     allowed: "a URL like https://ntfy.example/topic",
     example: "\"https://ntfy.example/topic\"",
     read: |url| is_web(url).then(|| url.trim().to_owned()),
-    fault: "is no URL that begins with http:// or https://",
+    fault: "is not a URL that begins with http:// or https://",
     ..PROFILE
 };
 
@@ -164,21 +164,21 @@ const VARIABLE: Text<String> = Text {
     allowed: "the name of a variable",
     example: "\"NAME\"",
     read: |name| is_variable(name).then(|| name.to_owned()),
-    fault: "is no name of a variable",
+    fault: "is not the name of a variable",
     ..PROFILE
 };
 
 const CHAT: Text<String> = Text {
     allowed: "the id of a chat like -1001234567890, or @channel",
     read: |chat| is_chat(chat).then(|| chat.to_owned()),
-    fault: "is no chat",
+    fault: "is not a chat",
     ..PROFILE
 };
 
 const PROVIDER: Text<String> = Text {
     allowed: "a name of letters, digits, _ . : and -, at most 64",
     read: |name| is_provider(name).then(|| name.to_owned()),
-    fault: "is no provider's name",
+    fault: "is not the name of a provider",
     ..PROFILE
 };
 
@@ -192,7 +192,7 @@ const URL: Text<String> = Text {
 const MODEL: Text<String> = Text {
     allowed: "the name of a model",
     read: |name| is_model(name).then(|| name.to_owned()),
-    fault: "is no model's name",
+    fault: "is not the name of a model",
     ..PROFILE
 };
 
@@ -279,7 +279,7 @@ impl NotifyKeys {
                 Err(("names a chat and is not for Telegram", "take chat out, or set format = \"telegram\""))
             }
             () if urls == 0 && !is_telegram => {
-                Err(("says nowhere how to tell anybody", "name command, url, url_file or url_env"))
+                Err(("has neither a command nor a URL", "name command, url, url_file or url_env"))
             }
             () => Ok(()),
         }

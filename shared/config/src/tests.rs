@@ -172,7 +172,7 @@ fn refusals_name_place_value_and_range() {
         ("[heal]\ngrace = 90", format!("2:9: heal.grace is a number; {span}")),
         (
             "heal.grace = '-5m'",
-            format!("1:14: heal.grace = \"-5m\" is no length of time like 90s, 15m, 2h or 3d; {span}"),
+            format!("1:14: heal.grace = \"-5m\" is not a length of time like 90s, 15m, 2h or 3d; {span}"),
         ),
         ("heal.grace = '59s'", format!("1:14: heal.grace = \"59s\" is out of range; {span}")),
         ("heal.grace = '361m'", format!("1:14: heal.grace = \"361m\" is out of range; {span}")),
@@ -182,7 +182,7 @@ fn refusals_name_place_value_and_range() {
         ("heal.max_resets = '3'", format!("1:19: heal.max_resets is a text; {count}")),
         (
             "heal.max_resets = 99999999999999999999",
-            format!("1:19: heal.max_resets = \"99999999999999999999\" is no whole number; {count}"),
+            format!("1:19: heal.max_resets = \"99999999999999999999\" is not a whole number; {count}"),
         ),
         ("host.aliases = 'a'", "1:16: host.aliases is a text; allowed is a list of host names".into()),
         (
@@ -191,11 +191,11 @@ fn refusals_name_place_value_and_range() {
         ),
         (
             "host.aliases = ['a:1']",
-            "1:16: host.aliases holds \"a:1\", no host name; allowed is a list of host names".into(),
+            "1:16: host.aliases holds \"a:1\", not a host name; allowed is a list of host names".into(),
         ),
         (
             "host.aliases = [\"a\\u0007\"]",
-            "1:16: host.aliases holds \"a\u{fffd}\", no host name; allowed is a list of host names".into(),
+            "1:16: host.aliases holds \"a\u{fffd}\", not a host name; allowed is a list of host names".into(),
         ),
         (
             "host.pid_namespace = 'Same'",
@@ -230,7 +230,7 @@ fn routing_is_read_and_bounded() {
         ),
         (
             "routing.quiet_hours = '22-7'",
-            "1:23: routing.quiet_hours = \"22-7\" is no such time; allowed is two local times like 22:00-07:00",
+            "1:23: routing.quiet_hours = \"22-7\" is not two local times; allowed is two local times like 22:00-07:00",
         ),
         ("routing.auto = 1", "1:16: routing.auto is a number; allowed is \"on\" or \"off\""),
         (
@@ -298,7 +298,7 @@ fn tables_by_name_are_held_to_the_same() {
         ),
         (
             "profiles.a.provider = 'a b'",
-            "1:23: profiles.a.provider = \"a b\" is no provider's name; allowed is a name of letters, digits, \
+            "1:23: profiles.a.provider = \"a b\" is not the name of a provider; allowed is a name of letters, digits, \
              _ . : and -, at most 64"
                 .into(),
         ),
@@ -306,13 +306,13 @@ fn tables_by_name_are_held_to_the_same() {
         ("providers.a.endpoint = 1", format!("1:24: providers.a.endpoint is a number; {url}")),
         (
             "profiles.a.model = ' '",
-            "1:20: profiles.a.model = \" \" is no model's name; allowed is the name of a model".into(),
+            "1:20: profiles.a.model = \" \" is not the name of a model; allowed is the name of a model".into(),
         ),
         ("profiles.a.fallbacks = 'b'", format!("1:24: profiles.a.fallbacks is a text; {list}")),
         ("profiles.a.fallbacks = [1]", format!("1:24: profiles.a.fallbacks holds more than words; {list}")),
         (
             "profiles.a.fallbacks = ['B']",
-            format!("1:24: profiles.a.fallbacks holds \"B\", no profile name; {list}"),
+            format!("1:24: profiles.a.fallbacks holds \"B\", not a profile name; {list}"),
         ),
         (
             "profiles.a.fallbacks = ['b', 'a']",
@@ -336,23 +336,23 @@ fn tables_by_name_are_held_to_the_same() {
         ),
         (
             "notify.a.url = 'ftp://a/b'",
-            format!("1:16: notify.a.url = \"ftp://a/b\" is no URL that begins with http:// or https://; {web}"),
+            format!("1:16: notify.a.url = \"ftp://a/b\" is not a URL that begins with http:// or https://; {web}"),
         ),
         (
             "notify.a.url = 'https://me:pw@a/b'",
-            format!("1:16: notify.a.url = \"https://me:pw@a/b\" is no URL that begins with http:// or https://; {web}"),
+            format!("1:16: notify.a.url = \"https://me:pw@a/b\" is not a URL that begins with http:// or https://; {web}"),
         ),
         ("notify.a.command = 'mail'", "1:20: notify.a.command is a text; allowed is a list of words".into()),
-        ("notify.a.command = ['']", "1:20: notify.a.command holds \"\", no word; allowed is a list of words".into()),
+        ("notify.a.command = ['']", "1:20: notify.a.command holds \"\", not a word; allowed is a list of words".into()),
         (
             "notify.a.format = 'irc'",
             "1:19: notify.a.format = \"irc\" is unknown; allowed is \"json\" or \"ntfy\" or \"slack\" or \"discord\" or \"telegram\"".into(),
         ),
         ("notify.a.max_per_hour = 0", "1:25: notify.a.max_per_hour = 0 is out of range; allowed is a whole number from 1 to 60".into()),
         ("notify.a.tokenfile = '/x'", "1:10: unknown key `notify.a.tokenfile`; did you mean `token_file`?".into()),
-        ("notify.a.chat = ''", "1:17: notify.a.chat = \"\" is no chat; allowed is the id of a chat like -1001234567890, or @channel".into()),
-        ("notify.a.token_env = 'A B'", "1:22: notify.a.token_env = \"A B\" is no name of a variable; allowed is the name of a variable".into()),
-        ("notify.a.max_per_hour = 3", " notify.a says nowhere how to tell anybody; name command, url, url_file or url_env".into()),
+        ("notify.a.chat = ''", "1:17: notify.a.chat = \"\" is not a chat; allowed is the id of a chat like -1001234567890, or @channel".into()),
+        ("notify.a.token_env = 'A B'", "1:22: notify.a.token_env = \"A B\" is not the name of a variable; allowed is the name of a variable".into()),
+        ("notify.a.max_per_hour = 3", " notify.a has neither a command nor a URL; name command, url, url_file or url_env".into()),
         (
             "[notify.a]\nurl = 'https://a/b'\nurl_env = 'X'",
             " notify.a has several URLs; keep one of url, url_file and url_env".into(),
@@ -418,13 +418,13 @@ fn variables_are_held_to_the_same() {
         (
             "WATCHBILL_HEAL_GRACE",
             "",
-            "heal.grace = \"\" is no length of time like 90s, 15m, 2h or 3d; allowed is a \
+            "heal.grace = \"\" is not a length of time like 90s, 15m, 2h or 3d; allowed is a \
             length of time from 1m to 6h",
         ),
         (
             "WATCHBILL_HEAL_MAX_RESETS",
             "3x",
-            "heal.max_resets = \"3x\" is no whole number; allowed is a whole number \
+            "heal.max_resets = \"3x\" is not a whole number; allowed is a whole number \
             from 0 to 20",
         ),
         (
@@ -436,7 +436,7 @@ fn variables_are_held_to_the_same() {
         (
             "WATCHBILL_HOST_ALIASES",
             "a b",
-            "host.aliases holds \"a b\", no host name; allowed is a list of host names",
+            "host.aliases holds \"a b\", not a host name; allowed is a list of host names",
         ),
         ("WATCHBILL_BOARD_DB", "k.db", "board.db = \"k.db\" is not absolute; allowed is an absolute path"),
     ] {
@@ -685,7 +685,7 @@ fn patterns_are_refused_with_their_place_and_number() {
         ),
         (
             "[[match]]\nregex = 'a(b'",
-            "2:9: match 1: regex is no regular expression at its character 2: unclosed group",
+            "2:9: match 1: regex is not a regular expression at its character 2: unclosed group",
         ),
         (
             "[[match]]\nregex = ''",
@@ -697,11 +697,11 @@ fn patterns_are_refused_with_their_place_and_number() {
         ),
         (
             "[[match]]\nlogs = ['tape']",
-            "2:8: match 1: logs is no list of allowed names; allowed is a list of hermes, profile, claude, codex and plain",
+            "2:8: match 1: logs is not a list of allowed names; allowed is a list of hermes, profile, claude, codex and plain",
         ),
         (
             "[[match]]\nprofiles = 'luna'",
-            "2:12: match 1: profiles is no list of allowed names; allowed is a list of profile names",
+            "2:12: match 1: profiles is not a list of allowed names; allowed is a list of profile names",
         ),
         ("[[match]]\nplace = 'top'", "2:9: match 1: place is neither \"end\" nor \"anywhere\""),
     ] {

@@ -64,7 +64,7 @@ impl Home {
             for column in columns.split(' ') {
                 let bad =
                     format!("{table} WHERE {key} = {{t}} AND typeof({column}) NOT IN ('integer', 'null')");
-                none(&format!("{table}.{column} is no whole number"), &bad);
+                none(&format!("{table}.{column} is not a whole number"), &bad);
             }
         }
         none(
