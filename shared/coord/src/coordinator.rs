@@ -49,7 +49,7 @@ impl Coordinator {
 impl TryFrom<String> for Coordinator {
     type Error = String;
     fn try_from(s: String) -> Result<Coordinator, String> {
-        let why = "no session id and no name; sessions look like ses_3f2a... or like a UUID, a person or a script is \
+        let why = "neither a session id nor a name; sessions look like ses_3f2a... or like a UUID, a person or a script is \
                    person:NAME or script:NAME";
         Coordinator::parse(&s).ok_or_else(|| why.to_owned())
     }

@@ -60,7 +60,7 @@ impl TryFrom<String> for SessionId {
     type Error = String;
     fn try_from(s: String) -> Result<SessionId, String> {
         SessionId::parse(&s)
-            .ok_or_else(|| "no session id; they look like ses_3f2a... or like a UUID".to_owned())
+            .ok_or_else(|| "not a session id; they look like ses_3f2a... or like a UUID".to_owned())
     }
 }
 

@@ -209,7 +209,11 @@ fn what_cannot_be_begun_begins_nothing() {
         (vec!["--task", &waits, "--runtime", "claude"], 1, format!("waits for {}", y.task)),
         (vec!["--task", &y.task, "--runtime", "codex", "--agent", "a"], 2, "codex has no agents".into()),
         (vec!["--task", &y.task, "--", "--model", "m"], 2, "opencode takes no arguments".into()),
-        (vec!["--task", &y.task, "--runtime", "claude", "--parent=-x"], 2, "-x: no session id".into()),
+        (
+            vec!["--task", &y.task, "--runtime", "claude", "--parent=-x"],
+            2,
+            "-x: neither a session id nor a name".into(),
+        ),
     ] {
         let said = y.coord(&[&["spawn"], &args[..]].concat()).fails(code);
         assert!(said.contains(&says), "{args:?}: {said}");

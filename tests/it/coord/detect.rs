@@ -65,7 +65,7 @@ fn d8_a_store_that_cannot_be_read_is_said_in_one_line() {
     let holder = rusqlite::Connection::open(&db).unwrap();
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM todo").unwrap();
     let said = ground.detect(&args).fails(75);
-    assert!(said.ends_with("busy: somebody else is writing"), "{said}");
+    assert!(said.ends_with("busy: another process is writing"), "{said}");
     drop(holder);
     std::fs::write(&db, "no database, and long enough for one").unwrap();
     ground.detect(&args).fails(65);

@@ -319,5 +319,5 @@ fn d8_a_store_that_is_gone_is_said_so_and_the_server_still_tells() {
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM todo").unwrap();
     let said = detect(&world, &["--session", &session]);
     assert_eq!(said.code, 75, "{said:?}");
-    assert!(said.err.contains("busy: somebody else is writing"), "{said:?}");
+    assert!(said.err.contains("busy: another process is writing"), "{said:?}");
 }

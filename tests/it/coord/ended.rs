@@ -258,7 +258,7 @@ fn a_person_or_a_script_coordinates() {
     let y = Yard::new(WORKS);
     for bad in ["person:", "person:a b", "robot:x", "anna"] {
         let said = y.spawn("codex", &["--parent", bad]).fails(2);
-        assert!(said.contains("no session id") && said.contains("person:NAME"), "{said}");
+        assert!(said.contains("neither a session id nor a name") && said.contains("person:NAME"), "{said}");
     }
 }
 

@@ -94,13 +94,13 @@ fn what_is_not_proven_changes_nothing() {
                        strftime('%s', 'now'))"
                 ));
             },
-            "nobody listens there",
+            "nothing listens there",
         ),
         (
             "another server is named besides",
             json!({}),
             &|g| g.names(dead, &hostname()),
-            "nobody listens there",
+            "nothing listens there",
         ),
         ("one that works on it", json!({}), &|g| g.names(&busy_server.server.url, &hostname()), "is idle"),
         (

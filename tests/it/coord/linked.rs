@@ -80,7 +80,7 @@ fn d4_heal_brings_back_the_task_of_a_session_whose_server_was_killed() {
     world.server.kill();
     let said = left(66, &world);
     assert!(
-        said.contains(&format!("session {session} unknown")) && said.contains("nobody listens there"),
+        said.contains(&format!("session {session} unknown")) && said.contains("nothing listens there"),
         "{said}"
     );
     world.restart();

@@ -64,7 +64,7 @@ fn s3_without_a_server_nothing_is_begun() {
     let before = world.board.dump();
     world.server.kill();
     let said = world.coord(&["spawn", "--task", &task]).fails(1);
-    assert!(said.contains("nobody listens there; nothing was done"), "{said}");
+    assert!(said.contains("nothing listens there; nothing was done"), "{said}");
     assert_eq!(world.trees(), (1, "main".into()));
     assert_eq!((world.board.task(&task, "status"), world.board.dump()), ("ready".into(), before));
     assert!(!world.repo.join(".worktrees").exists());

@@ -20,7 +20,10 @@ fn t1_busy_retry_idle_completed_unreachable_orphaned() {
     let before = world.board.dump();
     world.server.kill();
     for row in world.coord(&["status", "--active", "--json"]).json()["sessions"].as_array().unwrap() {
-        assert_eq!((&row["state"], &row["because"]), (&json!("unreachable"), &json!("nobody listens there")));
+        assert_eq!(
+            (&row["state"], &row["because"]),
+            (&json!("unreachable"), &json!("nothing listens there"))
+        );
     }
     world.restart();
     // As it will be in a minute: an answer that was just begun may still be.

@@ -72,12 +72,12 @@ fn what_is_wrong_is_said_in_one_line_and_nothing_is_begun() {
         (&repo, "spawn --task TASK --name ../x", 2, "--name ../x: no name for a folder"),
         (&repo, "spawn --task TASK --branch a..b", 2, "--branch a..b: no name for a branch"),
         (&repo, "spawn --task TASK --branch main", 1, "--branch main: is checked out in"),
-        (&repo, "spawn --task TASK --parent here", 2, "here: no session id"),
+        (&repo, "spawn --task TASK --parent here", 2, "here: neither a session id nor a name"),
         (
             &repo,
             "spawn --task TASK",
             1,
-            "nobody listens there; nothing was done; start it with opencode serve",
+            "nothing listens there; nothing was done; start it with opencode serve",
         ),
         (&outside, "spawn --task TASK", 1, "not a git repository"),
         (
@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_in_one_line_and_nothing_is_begun() {
             "--from: not given, and the current folder is not the worktree of a spawned session",
         ),
         (&repo, "notify hello --from ses_1 --type tired", 2, "--type tired: no such type"),
-        (&repo, "status ses_1 --parent x", 2, "x: no session id"),
+        (&repo, "status ses_1 --parent x", 2, "x: neither a session id nor a name"),
     ] {
         let args = args.replace("TASK", &task);
         let args: Vec<&str> = args.split(' ').chain(["--server", NOBODY]).collect();
@@ -100,7 +100,7 @@ fn what_is_wrong_is_said_in_one_line_and_nothing_is_begun() {
     let said =
         ran(board.command("coord").arg("--db").arg(&board.db).arg("status").env("OPENCODE_SERVER", "h:1"))
             .fails(2);
-    assert!(said.contains("OPENCODE_SERVER: no address"), "{said}");
+    assert!(said.contains("OPENCODE_SERVER: not an address"), "{said}");
     assert_eq!(board.dump(), before);
     assert!(!repo.join(".worktrees").exists());
 }
@@ -126,10 +126,10 @@ fn t3_a_page_is_no_answer() {
     for (server, why) in [
         (page.url.as_str(), "answers text/html; charset=utf-8, not JSON"),
         (&half.url, "its answer cannot be read"),
-        (&moved.url, "answers 302 and sends us elsewhere"),
+        (&moved.url, "answers 302 and redirects to another address"),
         (&locked.url, "answers 401: set OPENCODE_SERVER_PASSWORD"),
         (&other.url, "its answer about the states of its sessions is not opencode's"),
-        (NOBODY, "nobody listens there"),
+        (NOBODY, "nothing listens there"),
         ("https://example.org", "https is not spoken here"),
     ] {
         let board = TestBoard::new();

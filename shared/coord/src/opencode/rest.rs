@@ -40,7 +40,8 @@ impl Address {
     /// # Errors
     /// One phrase that says what is wrong.
     pub fn parse(s: &str) -> Result<Address, String> {
-        let uri: Uri = s.trim().parse().map_err(|_| "no address like http://127.0.0.1:4096".to_owned())?;
+        let uri: Uri =
+            s.trim().parse().map_err(|_| "not an address like http://127.0.0.1:4096".to_owned())?;
         match uri.scheme_str() {
             Some("http") => {}
             Some("https") => {
@@ -48,7 +49,7 @@ impl Address {
                     "https is not spoken here; give the http address on this side of the tunnel".into()
                 );
             }
-            _ => return Err("no address like http://127.0.0.1:4096".into()),
+            _ => return Err("not an address like http://127.0.0.1:4096".into()),
         }
         let host = uri.host().filter(|h| !h.is_empty()).ok_or("names no host")?;
         if uri.authority().is_some_and(|a| a.as_str().contains('@')) {
@@ -270,7 +271,7 @@ fn json_of(answer: Result<Response<Body>, ureq::Error>) -> Answer<Value> {
     let code = answer.status().as_u16();
     if code != 200 {
         return Err(match code {
-            300..=399 => Silence::Unreachable(format!("answers {code} and sends us elsewhere")),
+            300..=399 => Silence::Unreachable(format!("answers {code} and redirects to another address")),
             _ => refusal(code, &mut answer),
         });
     }
@@ -305,7 +306,7 @@ fn unreachable(e: &ureq::Error) -> Silence {
     Silence::Unreachable(match e {
         ureq::Error::Timeout(_) => "no answer in time".into(),
         ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
-            "nobody listens there".into()
+            "nothing listens there".into()
         }
         other => clip(&other.to_string(), MAX_TEXT).to_owned(),
     })
@@ -316,7 +317,7 @@ fn odd(what: &str) -> Silence {
 }
 
 fn utf8(path: &Path) -> Answer<&str> {
-    path.to_str().ok_or_else(|| Silence::Refused(0, "the folder's name is no UTF-8".into()))
+    path.to_str().ok_or_else(|| Silence::Refused(0, "the folder's name is not UTF-8".into()))
 }
 
 fn text<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
@@ -338,7 +339,7 @@ fn state_of(state: &Value) -> State {
             next: state.get("next").and_then(Value::as_i64).unwrap_or(0),
         },
         // Cleaned before it is cut: half a secret is not known for one.
-        word => State::Other(OtherState { word: quote::line(word.unwrap_or("no word"), 60) }),
+        word => State::Other(OtherState { word: quote::line(word.unwrap_or("unknown"), 60) }),
     }
 }
 

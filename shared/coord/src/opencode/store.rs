@@ -113,7 +113,7 @@ fn sqlite(db: &Path) -> Result<Option<store::Store>> {
         && sqlite.has("part", &["message_id"]);
     match is_known {
         true => Ok(Some(sqlite)),
-        false => Err(Error::new(Kind::Data, db.display(), "no store of opencode we know")),
+        false => Err(Error::new(Kind::Data, db.display(), "not a known store of opencode")),
     }
 }
 

@@ -126,7 +126,7 @@ impl State {
 }
 
 /// What lets a refused key be tried again besides the longest wait.
-pub const RETRIED: &str = "tried again once its configuration changed or somebody unblocks a task";
+pub const RETRIED: &str = "tried again once its configuration changes or a person unblocks a task";
 
 /// Numbers of the ledger, in seconds but for the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::handle::Owner;
 pub(crate) fn of_named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Usage {
     let at = shown(&named.display().to_string());
     if !named.is_absolute() {
-        return Usage::unknown("the log its claim names is no absolute path");
+        return Usage::unknown("the log its claim names is not an absolute path");
     }
     let (path, session) = opencode::place(named);
     let usage = match store::is_store(&path) {

@@ -94,7 +94,7 @@ pub(crate) fn no_price(model: &str) -> String {
     }
 }
 
-/// Dollars as money; `None` where it is no amount.
+/// Dollars as money; `None` where it is not an amount.
 pub(crate) fn dollars(amount: f64) -> Option<Money> {
     serde_json::from_value(serde_json::Value::from(amount)).ok()
 }

@@ -79,7 +79,7 @@ impl Store {
 pub fn told(e: &rusqlite::Error) -> String {
     match e.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-            "busy: somebody else is writing".into()
+            "busy: another process is writing".into()
         }
         Some(rusqlite::ErrorCode::OperationInterrupted) => "its store takes too long to be read".into(),
         _ => e.to_string(),

@@ -401,7 +401,7 @@ fn what_cannot_be_read_is_said() {
         let path = desk.path(name);
         assert_eq!(of(&path), Usage::unknown(format!("{}: {want}", path.display())), "{name}");
     }
-    assert_eq!(of(Path::new("s.jsonl")), Usage::unknown("the log its claim names is no absolute path"));
+    assert_eq!(of(Path::new("s.jsonl")), Usage::unknown("the log its claim names is not an absolute path"));
     let nothing = read(&ask(None, &Prices::default()), &mut Cache::in_memory());
     assert_eq!(nothing, Usage::unknown("no log or store tells what this attempt used"));
 }

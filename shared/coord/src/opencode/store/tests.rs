@@ -52,7 +52,7 @@ fn what_is_no_store_is_refused_in_one_line() {
         .unwrap()
         .execute_batch("CREATE TABLE session (id); CREATE TABLE message (id)")
         .unwrap();
-    assert_eq!(refused(at).to_string(), format!("{}: no store of opencode we know", db.display()));
+    assert_eq!(refused(at).to_string(), format!("{}: not a known store of opencode", db.display()));
     fs::remove_file(&db).unwrap();
     std::os::unix::fs::symlink("/dev/null", &db).unwrap();
     assert_eq!(refused(at).kind, Kind::Permission);
@@ -65,7 +65,7 @@ fn a_store_that_somebody_holds_for_himself_is_busy() {
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM todo").unwrap();
     let said = refused(folder.path());
     assert_eq!(said.kind, Kind::Busy);
-    assert!(said.to_string().ends_with("busy: somebody else is writing"), "{said}");
+    assert!(said.to_string().ends_with("busy: another process is writing"), "{said}");
 }
 
 #[test]

@@ -117,11 +117,11 @@ impl Agent for Codex {
 
     fn correct(&self, record: &Record, usage: &mut Usage) {
         (usage.edits, usage.rereads) = (None, Vec::new());
-        usage.unknown.insert(0, "which calls changed files is not told by Codex".into());
+        usage.unknown.insert(0, "Codex does not say which calls changed files".into());
         let tokens = usage.tokens.unwrap_or_default().total();
         if (record.turns == 0 || record.is_by_turn) && (tokens > 0 || record.calls > 0) {
             usage.turns = None;
-            usage.unknown.insert(1, "turns are not told by what Codex prints".into());
+            usage.unknown.insert(1, "the output of Codex does not tell turns".into());
         }
         if record.total.is_none() && usage.turns.is_none() {
             (usage.tokens, usage.cost) = (None, None);

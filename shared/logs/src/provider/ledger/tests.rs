@@ -116,7 +116,7 @@ fn a_refused_key_waits_as_long_as_anything_may_and_says_what_ends_that() {
     assert_eq!((state(&e, POLICY.hold_max - 1), state(&e, wait)), (State::CredentialBroken, State::HalfOpen));
     assert_eq!(
         e.said(State::CredentialBroken),
-        "the key of luna at a is refused; tried again once its configuration changed or somebody unblocks a task"
+        "the key of luna at a is refused; tried again once its configuration changes or a person unblocks a task"
     );
     // Refused once more it waits no longer and no shorter.
     let again = entry(&[refused(0, -60), refused(wait + 60, wait + 1)]);

@@ -15,7 +15,7 @@ type Found = Result<Option<Vitals>, String>;
 /// The file the claim names.
 pub(crate) fn named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Found {
     if !named.is_absolute() {
-        return Err("the log its claim names is no absolute path".into());
+        return Err("the log its claim names is not an absolute path".into());
     }
     let at = |why: String| format!("the log its claim names: {why}");
     let (path, session) = opencode::place(named);

@@ -356,7 +356,7 @@ fn what_cannot_be_read_is_hidden_and_what_is_not_there_is_nothing() {
     let prices = Prices::default();
     let at = |path: &Path| read(&ask(Some(path), &prices), None, &mut Cache::in_memory());
     assert_eq!(at(&dir.path().join("none.jsonl")), None);
-    assert!(at(Path::new("x.jsonl")).unwrap().hidden.unwrap().contains("no absolute path"));
+    assert!(at(Path::new("x.jsonl")).unwrap().hidden.unwrap().contains("not an absolute path"));
     let folder = dir.path().join("folder.jsonl");
     fs::create_dir(&folder).unwrap();
     assert!(at(&folder).unwrap().hidden.unwrap().contains("not a regular file"));
