@@ -305,7 +305,7 @@ fn without_an_orchestrator_the_card_waits_and_says_so() {
     b.add("t_0000000a", "ready");
     let run = b.run_it("t_0000000a", None, 60);
     let said = b.hand(&["block", "t_0000000a", "--type", "env_blocker", "--run", &run.to_string()]).ok();
-    assert!(said.contains("is scheduled (parked: there is no profile tuesday"), "{said}");
+    assert!(said.contains("is scheduled (held: there is no profile tuesday"), "{said}");
     assert_eq!(b.value("SELECT status FROM tasks WHERE title LIKE '[BLOCKED]%'"), "scheduled");
 
     // Hermes' own setting, else ours; and a profile that exists.

@@ -94,20 +94,20 @@ pub fn read_about(route: &Value, own: &BTreeSet<String>) -> Result<Vec<Decision>
 
 fn one(route: &Value, own: &BTreeSet<String>) -> Result<Decision, String> {
     if !route.is_object() {
-        return Err("it is no object".into());
+        return Err("it is not an object".into());
     }
     let text = |key: &str| route.get(key).and_then(Value::as_str).map(str::trim).filter(|s| !s.is_empty());
     let named = text("task").ok_or("it names no task")?;
     let mine = own.iter().find(|id| id.trim() == named || shown_id(id) == named);
     let task = mine.cloned().or_else(|| may_be_task_id(named).then(|| named.to_owned()));
-    let task = task.ok_or("its task is no task id")?;
+    let task = task.ok_or("its task is not a task id")?;
     let to = text("assignee").map(str::to_lowercase);
     let action = match text("action").ok_or("it names no action")?.to_lowercase().as_str() {
         "reassign" => Action::Reassign(to.ok_or("a reassign needs an assignee")?),
         "unblock" => Action::Unblock,
         "human" => Action::Human,
         "split" => Action::Split(children(route.get("children"))?),
-        _ => return Err("its action is none of reassign, unblock, split, human".into()),
+        _ => return Err("its action is not reassign, unblock, split or human".into()),
     };
     Ok(Decision { task, action, reason: text("reason").map(str::to_owned) })
 }
@@ -186,11 +186,11 @@ mod tests {
             (json!("{broken"), "not valid JSON"),
             (json!(7), "neither"),
             (json!([]), "0 decisions"),
-            (json!([7]), "no object"),
+            (json!([7]), "not an object"),
             (json!({"action": "unblock"}), "names no task"),
-            (json!({"task": "../x", "action": "unblock"}), "no task id"),
+            (json!({"task": "../x", "action": "unblock"}), "not a task id"),
             (json!({"task": t}), "names no action"),
-            (json!({"task": t, "action": "delete"}), "none of"),
+            (json!({"task": t, "action": "delete"}), "is not reassign"),
             (json!({"task": t, "action": "reassign"}), "needs an assignee"),
             (json!({"task": t, "action": "split"}), "list of children"),
             (json!({"task": t, "action": "split", "children": []}), "1 to 12"),

@@ -169,7 +169,7 @@ impl LogReader for LogFiles<'_> {
         let ask_for = |path, of| file::Ask { path, of, since: ask.since, now: ask.now };
         if let Some(named) = ask.file.map(Path::new) {
             if !named.is_absolute() {
-                return unreadable("the log its claim names is no absolute path");
+                return unreadable("the log its claim names is not an absolute path");
             }
             if discover::is_board_file(ask.board, named) {
                 return unreadable("the log its claim names is the board itself");
@@ -360,7 +360,7 @@ mod tests {
             (&board, "a/b", None, "ended"),
             (&alone, "t_1", None, "absent"),
             (&alone, "t_9", named.to_str(), "ended"),
-            (&alone, "t_9", Some("t_1.log"), "the log its claim names is no absolute path"),
+            (&alone, "t_9", Some("t_1.log"), "the log its claim names is not an absolute path"),
         ] {
             let ask = LogAsk { board, task, profile: None, since: Time(0), now: Time(4_000_000_000), file };
             let reading = LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory());

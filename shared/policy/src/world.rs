@@ -43,7 +43,7 @@ pub trait Witness {
     /// # Errors
     /// Why it was not, in words.
     fn stop(&self, _target: &Target) -> std::result::Result<Proof, String> {
-        Err("nobody is stopped here".into())
+        Err("this host stops no worker".into())
     }
 }
 

@@ -79,7 +79,7 @@ fn what_is_refused_is_said_on_the_card_and_changes_nothing_else() {
         (json!({"task": "t_00000001", "action": "reassign"}), "needs an assignee"),
         (json!({"task": "t_000000ff", "action": "unblock"}), "not the task of this card"),
         (json!("{\"task\": "), "not valid JSON"),
-        (own("explode"), "none of reassign"),
+        (own("explode"), "is not reassign, unblock"),
         (json!([]), "0 decisions"),
     ] {
         let (b, card) = asked(REFUSED_KEY);

@@ -191,7 +191,7 @@ pub(super) struct Entry {
     /// It stands for everything.
     pub(super) is_all: bool,
     glob: Option<Glob>,
-    /// Why it is no glob, though it looks like one.
+    /// Why it is not a glob, though it looks like one.
     pub(super) broken: Option<String>,
     /// Where it matches nothing, it may still mean something.
     is_doubtful: bool,

@@ -47,7 +47,7 @@ fn word(look: Look) -> &'static str {
     match look {
         Look::Runs => "runs",
         Look::Good => "completed",
-        Look::Waits => "limited or given back",
+        Look::Waits => "limited or requeued",
         Look::Stopped => "blocked",
         Look::Failed => "crashed or gave up",
         Look::Other => "another end",

@@ -63,7 +63,7 @@ impl Queue {
             return Slot { orchestrator, wait: Some(why.into()) };
         }
         if let Some(problem) = &self.problem {
-            return Slot { orchestrator, wait: Some(format!("parked: {problem}")) };
+            return Slot { orchestrator, wait: Some(format!("held: {problem}")) };
         }
         // An orchestrator behind the same wall dies of it too.
         let walled = |p: &str| {

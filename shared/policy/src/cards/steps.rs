@@ -218,7 +218,7 @@ impl CardWriter<'_> {
         note.push_str(&format!("Card {card} asks {} to decide.", slot.orchestrator));
         if t.park {
             note.push_str(&format!(
-                " Held until {until}, so that nothing runs into the same wall meanwhile."
+                " Held until {until}, so that no attempt fails for the same cause meanwhile."
             ));
         }
         if !t.link && s_runs {

@@ -122,7 +122,7 @@ fn a_decision_that_cannot_be_is_refused_on_its_card() {
         (r#"{"task": "t_0000dead", "action": "unblock"}"#, "not the task of this card"),
         (r#"{"task": "CARD", "action": "unblock"}"#, "names the card itself"),
         (r#""{broken""#, "not valid JSON"),
-        (r#"{"task": "SOURCE", "action": "delete"}"#, "none of reassign, unblock, split, human"),
+        (r#"{"task": "SOURCE", "action": "delete"}"#, "is not reassign, unblock, split or human"),
         (r#"{"task": "SOURCE", "action": "split", "children": []}"#, "1 to 12"),
         (r#"{"task": "SOURCE", "action": "reassign", "assignee": "sol"}"#, "moved on"),
         (r#"{"task": "SOURCE", "action": "reassign", "assignee": "sol"}"#, "without being dispatched"),

@@ -53,7 +53,7 @@ impl Linter<'_, '_> {
         let sound = outs.iter().filter(|t| !broken(t)).map(|t| t.entry.text.clone()).collect::<Vec<_>>();
         for told in outs.iter().filter(broken) {
             let why = told.entry.broken.as_deref().unwrap_or("not filled in");
-            let why = format!("{} is no path and no glob: {why}", told.entry.text);
+            let why = format!("{} is neither a path nor a glob: {why}", told.entry.text);
             self.flaw(Some(told.line), FlawKind::NotUnderstood, why, &field("Out of scope", &sound));
         }
     }
@@ -91,14 +91,14 @@ fn inside(told: &Entry, outs: &[Told]) -> Option<Verdict> {
     if let Some(why) = &told.broken {
         let folder = told.path.split(['*', '?', '[', '{', '\\']).next().and_then(|p| p.rsplit_once('/'));
         let instead = folder.map(|(folder, _)| format!("{folder}/**"));
-        return Some((FlawKind::NotUnderstood, format!("{text} is no glob: {why}"), instead));
+        return Some((FlawKind::NotUnderstood, format!("{text} is not a glob: {why}"), instead));
     }
     let any = NAMES.join("/");
     if told.is_all || told.matches(&any, &BTreeMap::new()).is_some() {
         return Some((FlawKind::TooBroad, format!("{text} is everything"), None));
     }
     if told.is_prose() {
-        let why = format!("{text} is no path, no glob and no name of a package");
+        let why = format!("{text} is not a path, a glob or the name of a package");
         return Some((FlawKind::NotUnderstood, why, None));
     }
     let samples = samples(told);
