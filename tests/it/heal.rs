@@ -199,7 +199,7 @@ fn what_a_person_said_stands() {
     assert!(about("t_00000f12").contains("requeue"), "a worker cannot opt out: {said}");
     assert!(about("t_00000f13").contains("limit set by hand"), "{said}");
     assert!(about("t_00000f14").contains("blocked by hand"), "{said}");
-    assert!(about("t_00000f15").contains("scheduled by somebody else"), "{said}");
+    assert!(about("t_00000f15").contains("scheduled outside Watchbill"), "{said}");
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn claims_of_this_host_only() {
     let past = now() - 5_000;
     b.sql(&format!("UPDATE tasks SET claim_lock = '{}:1', claim_expires = {past}", hostname()));
     let said = b.heal(&[]).ok();
-    assert!(said.contains("t_00000f50 release: a claim on a ready row"), "{said}");
+    assert!(said.contains("t_00000f50 release: a claim on a ready task"), "{said}");
     assert_eq!(b.task("t_00000f50", "claim_lock"), "NULL");
     assert_eq!(b.payload("t_00000f50", "reclaimed")["prev_lock"], json!(format!("{}:1", hostname())));
 }

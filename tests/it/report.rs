@@ -104,7 +104,7 @@ fn a_quiet_night_is_a_quiet_mail() {
          UPDATE task_events SET created_at = unixepoch() - 90000 WHERE task_id = 't_00000002'",
     );
     assert_eq!(ask(&b, &[]).ok(), "");
-    assert!(ask(&b, &["--since", "2d"]).ok().contains("scheduled by somebody else 1d 1h ago"));
+    assert!(ask(&b, &["--since", "2d"]).ok().contains("scheduled outside Watchbill 1d 1h ago"));
     // Only now somebody must hear of it.
     let wait = ["pause", "--for", "2h", "--reason", "moved"];
     ran(b.command("watchbill").args(wait)).ok();

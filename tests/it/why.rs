@@ -142,7 +142,7 @@ fn what_somebody_said_is_told_as_said() {
     b.add("t_00000007", "archived");
     for (id, says, kind) in [
         ("t_00000001", "blocked by hand 10m ago: which licence?", "needs_person"),
-        ("t_00000002", "scheduled by somebody else 10m ago: after the release", "left_alone"),
+        ("t_00000002", "scheduled outside Watchbill 10m ago: after the release", "left_alone"),
         ("t_00000003", "in triage, blocked again and again for one reason", "due"),
         ("t_00000004", "done, 10m ago", "over"),
         ("t_00000005", "in todo: it waits for t_00000001 Task t_00000001 (blocked)", "fine"),

@@ -157,8 +157,9 @@ fn pass<W: Watcher>(
                     applied += 1;
                     wants::applied(&mut truth, W::NAME, step);
                     truth.tally.applied += 1;
-                    truth.tally.drifts +=
-                        u64::from(step.case == Rule::TreeDrift || step.because.contains("other hands since"));
+                    truth.tally.drifts += u64::from(
+                        step.case == Rule::TreeDrift || step.because.contains("changed by others since"),
+                    );
                     truth.tally.unwell +=
                         u64::from(step.action == StepAction::Tell && step.case.rule() == Rule::Health);
                 }

@@ -473,6 +473,6 @@ fn of_a_worker_of_hermes_whose_store_cannot_be_read_it_is_said() {
     fs::remove_file(w.home().join("logs/agent.log")).unwrap();
     w.board.log(&w.task, "Session: s_work\n");
     let said = w.board.heal(&["-v"]).ok();
-    assert!(said.contains("how it fares is not known") && said.contains("state.db"), "{said}");
+    assert!(said.contains("its health is unknown") && said.contains("state.db"), "{said}");
     assert!(w.worker.is_running());
 }

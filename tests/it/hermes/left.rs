@@ -45,7 +45,7 @@ fn a_persons_word_stands() {
         (&commented, "left: marked `watchbill: no-heal`"),
         (&marked, "left: marked `watchbill: no-heal`"),
         (&blocked, "left: blocked by hand"),
-        (&scheduled, "left: scheduled by somebody else"),
+        (&scheduled, "left: scheduled outside Watchbill"),
     ] {
         assert!(said.of(task).starts_with(why), "{}", said.of(task));
     }

@@ -138,7 +138,7 @@ fn a_card_completed_by_anybody_is_a_proposal() {
     answer(&b, &card, &json!({"task": "t_00000001", "action": "unblock"}));
     let said = b.routed(0);
     assert!(
-        said.err.contains("mallory, who is no orchestrator") && said.err.contains("proposal"),
+        said.err.contains("mallory, who is not an orchestrator") && said.err.contains("proposal"),
         "{said:?}"
     );
     assert_eq!(b.task("t_00000001", "status"), "blocked");

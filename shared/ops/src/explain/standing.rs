@@ -305,7 +305,7 @@ fn blocked(f: &Facts) -> Stand {
         return Stand::new(kind, says).until(wait).more(more);
     }
     let says = format!("blocked since {} ago, and nothing on the board says why", ago(f, f.since()));
-    let promoted = "a dispatcher sets it free by itself while its failures are below the limit".to_owned();
+    let promoted = "a dispatcher requeues it by itself while its failures are below the limit".to_owned();
     Stand::new(kind, says).more(due_because(f).or(Some(promoted)))
 }
 
@@ -370,7 +370,7 @@ fn scheduled(f: &Facts) -> Stand {
         let e = authorship::parked(&f.detail);
         let when = e.map_or_else(String::new, |e| format!(" {} ago", ago(f, e.at)));
         let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
-        let says = format!("scheduled by somebody else{when}{reason}");
+        let says = format!("scheduled outside Watchbill{when}{reason}");
         return Stand::new(Kind::LeftAlone, says)
             .more(Some("It was scheduled by hand, and only the operator ends that".into()));
     };

@@ -170,7 +170,7 @@ fn advice(kind: Kind) -> &'static str {
              scope_boundary card for the rest."
         }
         Kind::OverTime | Kind::OverIterations | Kind::OverCost => {
-            "Finish what is nearly done and hand over. If it does not fit, stop and ask for a split with an iteration_budget \
+            "Finish what is nearly done and complete the task. If it does not fit, stop and ask for a split with an iteration_budget \
              card; nobody raises the budget by itself."
         }
         Kind::Churning => {

@@ -13,7 +13,9 @@ use policy::cards::seen::Seen;
 /// What is to be made of a task whose card is closed: what the card says is route-blocked's to carry out.
 pub(super) fn closed(d: &Detail, card: &str, status: Option<&Status>) -> Verdict {
     match status {
-        Some(Status::Archived) => Verdict::Leave(format!("its card {card} was archived: somebody said no")),
+        Some(Status::Archived) => {
+            Verdict::Leave(format!("its card {card} was archived, so no other card is written"))
+        }
         Some(_) => {
             Verdict::Leave(format!("its card {card} is answered; route-blocked carries out what it says"))
         }

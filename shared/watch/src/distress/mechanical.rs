@@ -62,7 +62,7 @@ impl Rules<'_> {
             return match by_rule {
                 true => Settled::Later,
                 false if self.was_asked_lately(d) => {
-                    Settled::Leave("somebody was asked about it lately".into())
+                    Settled::Leave("a card about it was answered lately".into())
                 }
                 false => Settled::Ask(None),
             };
@@ -166,7 +166,7 @@ impl Rules<'_> {
         let d = &s.detail;
         let key = self.writer.unused_key(s, t);
         let id = steps::card_id(&self.pass.id, &key);
-        let summary = format!("Moved {} to {} without asking anybody: {}", d.task.id, to.profile, t.what);
+        let summary = format!("Moved {} to {} by rule: {}", d.task.id, to.profile, t.what);
         let task = self.writer.new_card(
             s,
             t,

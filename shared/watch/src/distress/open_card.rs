@@ -57,7 +57,7 @@ impl Rules<'_> {
         if decided && card.task.status != Status::Running {
             let id = &card.task.id;
             return Verdict::Leave(format!(
-                "somebody decided about it since its card {id}; route-blocked closes that"
+                "an operator or agent decided about it after its card {id} was written; route-blocked closes the card"
             ));
         }
         Verdict::Leave(format!("its distress card {} is open", card.task.id))
@@ -71,7 +71,7 @@ impl Rules<'_> {
         let because = match (link, park) {
             (true, false) => format!("its worker has ended; card {id} decides"),
             (_, _) => {
-                format!("its card {id} is open; held until {until}, so that nobody sets it free undecided")
+                format!("its card {id} is open; held until {until}, so that it is not released undecided")
             }
         };
         let mut more = Map::new();

@@ -1006,7 +1006,7 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     all.cards = vec![card(true)];
     assert_eq!(told(&all).findings, [""; 0], "its orchestrator is at it");
     all.cards[0].task.status = Status::Ready;
-    assert!(told(&all).left[0].because.contains("route-blocked closes that"), "{:?}", told(&all));
+    assert!(told(&all).left[0].because.contains("route-blocked closes the card"), "{:?}", told(&all));
 }
 
 #[test]

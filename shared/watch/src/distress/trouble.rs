@@ -135,7 +135,7 @@ impl Case<'_> {
 
     fn gave_up(&self, event: &Event) -> Verdict {
         if self.is_decided_since(event) {
-            return Verdict::Leave("somebody decided about it since".into());
+            return Verdict::Leave("an operator or agent decided about it since".into());
         }
         if let LogEnd::Unreadable(why) = &self.s.reading.end {
             return self.unreadable(why);
@@ -175,7 +175,7 @@ impl Case<'_> {
         let reason = event.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
         let kind = event.payload.get("kind").and_then(Value::as_str);
         if self.is_decided_since(event) {
-            return Verdict::Leave("somebody decided about it since".into());
+            return Verdict::Leave("an operator or agent decided about it since".into());
         }
         if authorship::is_ours(event) {
             let why = event.payload.get("cause").and_then(Value::as_str).unwrap_or("a watcher");
@@ -294,11 +294,13 @@ impl Case<'_> {
     /// Parked by one of us.
     fn scheduled(&self) -> Verdict {
         let Some(event) = authorship::parked(self.d) else {
-            return Verdict::Leave("scheduled by somebody else".into());
+            return Verdict::Leave("scheduled outside Watchbill".into());
         };
         let hold = event.trail().and_then(|t| t.get("hold"));
         match (event.by(), hold) {
-            _ if self.is_decided_since(event) => Verdict::Leave("somebody decided about it since".into()),
+            _ if self.is_decided_since(event) => {
+                Verdict::Leave("an operator or agent decided about it since".into())
+            }
             (Some(HEAL), Some(_)) => match recorded(event) {
                 Some(cause) if cause.owner() == Owner::Distress => {
                     self.stuck(Rule::Parked, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
@@ -314,7 +316,7 @@ impl Case<'_> {
                 Some(card) => history::closed(self.d, card, asked::status_of(self.d, card)),
                 None => Verdict::Leave("its hold is route-blocked's".into()),
             },
-            _ => Verdict::Leave("scheduled by somebody else".into()),
+            _ => Verdict::Leave("scheduled outside Watchbill".into()),
         }
     }
 
@@ -327,7 +329,7 @@ impl Case<'_> {
             return Verdict::Leave(format!("waits for {}", parent.id));
         }
         if !self.is_by_worker(event) {
-            return Verdict::Leave("waits by a person's word".into());
+            return Verdict::Leave("waits because a person said so".into());
         }
         let reason = event.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
         self.own_block(event, Blocker::Dependency, "dependency", reason)

@@ -42,7 +42,7 @@ impl Rules<'_> {
         }
         let Some(vitals) = &t.vitals else { return Verdict::Leave(alive) };
         if let Some(why) = &vitals.hidden {
-            return Verdict::Unknown(format!("{alive}; how it fares is not known: {why}"));
+            return Verdict::Unknown(format!("{alive}; its health is unknown: {why}"));
         }
         let alerts = self.alerts(vitals, self.seen.steady_since);
         let acting = alerts.iter().find(|a| self.policy.action(a.check) != Action::Ignore);
@@ -139,7 +139,7 @@ impl Rules<'_> {
         }
         let pid = look.worker_pid.map_or_else(String::new, |pid| format!("process {pid}"));
         let because = format!(
-            "{pid} of an attempt that is over still works on it, {} after the board went on: nothing is set free under it, a \
+            "{pid} of an attempt that is over still works on it, {} after the board went on: nothing is requeued meanwhile, a \
              person must look",
             words(since)
         );
@@ -181,7 +181,7 @@ impl Rules<'_> {
         })
     }
 
-    /// Stops the worker and puts its task back into the queue.
+    /// Stops the worker and requeues its task.
     fn resume(&self, t: &TaskSeen, target: &Target, check: Check, found: &str) -> Verdict {
         let cause = check.cause();
         let (failures, limit) = (

@@ -105,10 +105,10 @@ impl Watcher for Heal {
                 return format!("heard from {} ago: too lately to look closer", words(now.since(heard)));
             }
             Status::Ready => "no claim was left on it, and no failure text keeps the dispatcher from it",
-            Status::Blocked => "blocked without a failure: whoever blocked it decides",
+            Status::Blocked => "blocked without a failure: an operator or agent decides",
             Status::Todo => "it waits its turn",
             Status::Review => "a reviewer has it",
-            Status::Triage => "what is in triage is no dead worker's",
+            Status::Triage => "no worker died on what is in triage",
             Status::Scheduled => "no watcher holds it",
             Status::Done | Status::Archived | Status::Other(_) => "nothing is to be done",
         };

@@ -66,7 +66,7 @@ impl Warnings {
         let unknown =
             unknown.map(|why| format!("; its working tree is not known: {}", quote::inline(why, 200)));
         let said = |what: &Drift| quote::inline(&what.to_string(), 300);
-        let changed = self.changed.as_ref().map(|what| format!("; other hands since: {}", said(what)));
+        let changed = self.changed.as_ref().map(|what| format!("; changed by others since: {}", said(what)));
         unknown.unwrap_or_default() + &changed.unwrap_or_default()
     }
 

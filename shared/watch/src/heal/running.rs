@@ -68,7 +68,7 @@ impl Rules<'_> {
         let orphan_row = row.claim_lock.is_none();
         let excused = match () {
             () if rebooted => Some("the machine was restarted since"),
-            () if orphan_row => Some("the row had lost its claim"),
+            () if orphan_row => Some("the task had lost its claim"),
             () if look.claimer == Life::Gone && !history::claimer_tells_nothing(&t.detail) => {
                 Some("its dispatcher is gone too")
             }

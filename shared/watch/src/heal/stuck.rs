@@ -191,7 +191,7 @@ impl Rules<'_> {
             verb = verb.fact("storm", json!(n));
         }
         let note = format!(
-            "Put back into the queue by heal: the last attempt ended on {}, which is not the task's own fault as far as \
+            "Requeued by heal: the last attempt ended on {}, which is not the task's own fault as far as \
              can be seen. Check what is already there before you start over.",
             cause.as_str()
         );
@@ -283,13 +283,13 @@ impl Rules<'_> {
         let d = &t.detail;
         if let Some(look) = &t.worker {
             if look.life == Life::Alive {
-                return Verdict::Leave(format!("a claim on a {} row, but {}", d.task.status, look.because));
+                return Verdict::Leave(format!("a claim on a {} task, but {}", d.task.status, look.because));
             }
             if let Some(wait) = self.orphans(t, look) {
                 return wait;
             }
             if d.task.worker_pid.is_some() && look.life == Life::Unknown {
-                return Verdict::Unknown(format!("a claim on a {} row: {}", d.task.status, look.because));
+                return Verdict::Unknown(format!("a claim on a {} task: {}", d.task.status, look.because));
             }
         }
         let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
@@ -297,7 +297,7 @@ impl Rules<'_> {
             d.task.claim_expires.unwrap_or(touched).min(touched.plus(seconds(self.policy.claim_ceiling)));
         let over = self.seen.now.since(ends);
         if over <= 0 || self.seen.now.since(touched) < self.grace() {
-            let because = format!("a claim on a {} row, not run out for long", d.task.status);
+            let because = format!("a claim on a {} task, not run out for long", d.task.status);
             return Verdict::Wait(because, ends.plus(1).max(touched.plus(self.grace())));
         }
         let finished = |r: &board::Run| {
@@ -307,7 +307,7 @@ impl Rules<'_> {
         if d.runs.iter().any(finished) {
             return Verdict::Leave("a leaked claim, but it was completed within the hour".into());
         }
-        let because = format!("a claim on a {} row, run out {} ago", d.task.status, words(over));
+        let because = format!("a claim on a {} task, run out {} ago", d.task.status, words(over));
         // Without its claim a ready row runs, and a todo row as soon as its parents are done; a blocked one stays.
         if d.task.status != Status::Blocked {
             match &t.log {
@@ -383,7 +383,7 @@ impl Rules<'_> {
             return self.escalate(t, Rule::GuardJam, named, why);
         }
         let because =
-            format!("held by Hermes' guard for {} over a text that is no credential error", words(jammed));
+            format!("held by Hermes' guard for {} over a text that is not a credential error", words(jammed));
         let verb = Verb::new(StepAction::Clear, Rule::GuardJam, because)
             .cause(named)
             .fact("reset", json!(tally.resets + 1));
@@ -418,10 +418,10 @@ impl Rules<'_> {
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
         let Some((event, hold)) = authorship::our_hold(d) else {
-            return Verdict::Leave("scheduled by somebody else".into());
+            return Verdict::Leave("scheduled outside Watchbill".into());
         };
         if waits_its_turn(d) {
-            return Verdict::Leave("a card that waits its turn; synthesize-distress lets it go".into());
+            return Verdict::Leave("a card that waits its turn; synthesize-distress releases it".into());
         }
         let held_at = self.held_at(d, event);
         let until = self.hold_ends(d, event, hold);
@@ -485,7 +485,7 @@ impl Rules<'_> {
         }
         let held = words(self.seen.now.since(self.held_at(d, event)));
         let because = format!(
-            "held for {held}, the hold is over; marked `watchbill: no-heal`, and left alone from here on"
+            "held for {held}, the hold is over; marked `watchbill: no-heal`, and skipped from here on"
         );
         let verb = Verb::new(StepAction::Resume, Rule::HoldOver, because);
         Some(self.step(t, verb, |trail| hermes::unblocked(d, trail)))

@@ -653,8 +653,8 @@ fn holds_grow_end_and_are_bounded() {
     };
     says(hold(NOW.0 - 1, "heal"), "resume hold-over: held for 16m, the hold is over");
     says(hold(NOW.0 + 60, "heal"), "- held until");
-    says(hold(NOW.0 - 1, "somebody"), "- scheduled by somebody else");
-    says(blank(Status::Scheduled), "- scheduled by somebody else");
+    says(hold(NOW.0 - 1, "somebody"), "- scheduled outside Watchbill");
+    says(blank(Status::Scheduled), "- scheduled outside Watchbill");
     // Its card is gone without a word: nothing but a provider answers again by itself.
     let carded = |cause: Option<Cause>| {
         with!(hold(NOW.0 - 1, "heal"), |t| {
@@ -683,7 +683,7 @@ fn holds_grow_end_and_are_bounded() {
     // Ours over a person's schedule is forged.
     let forged =
         with!(hold(NOW.0 - 1, "heal"), |t| t.detail.events.insert(0, event("scheduled", 9_000, Value::Null)));
-    says(forged, "- scheduled by somebody else");
+    says(forged, "- scheduled outside Watchbill");
     // A hold that claims to be of the future counts from what came before it.
     let late = |ago: i64| {
         let later = json!({"by": "heal", "watchbill": {"hold": {"until": 4_102_444_800_i64}}});
@@ -695,7 +695,7 @@ fn holds_grow_end_and_are_bounded() {
     says(late(26_000), "resume hold-over: held for 7h 13m, the hold is over");
     // A person scheduled it again after our hold: theirs counts.
     let again = with!(hold(NOW.0 - 1, "heal"), |t| t.detail.events.push(event("scheduled", 10, Value::Null)));
-    says(again, "- scheduled by somebody else");
+    says(again, "- scheduled outside Watchbill");
     // An end far in the future is cut.
     let far = with!(hold(NOW.0 + 900_000, "heal"), |t| t.detail.events[1].at = ago(100_000));
     says(far, "resume hold-over");
@@ -910,11 +910,11 @@ fn leaked_claims() {
     };
     for status in [Status::Ready, Status::Blocked, Status::Todo] {
         let d = decided(leak(status.clone(), Some(300)));
-        assert_eq!(line(&d), format!("release leaked-claim: a claim on a {status} row, run out 5m ago"));
+        assert_eq!(line(&d), format!("release leaked-claim: a claim on a {status} task, run out 5m ago"));
         assert_eq!((kinds(&d).as_str(), status_after(&d)), ("reclaimed", None));
     }
-    says(leak(Status::Ready, Some(-5)), "- a claim on a ready row, not run out");
-    says(leak(Status::Ready, None), "release leaked-claim: a claim on a ready row, run out 33m ago");
+    says(leak(Status::Ready, Some(-5)), "- a claim on a ready task, not run out");
+    says(leak(Status::Ready, None), "release leaked-claim: a claim on a ready task, run out 33m ago");
     let fresh = with!(leak(Status::Ready, Some(300)), |t| {
         t.detail.runs = vec![run(1, 2_000, Some(1_000), Some("completed"))];
     });
@@ -934,7 +934,7 @@ fn leaked_claims() {
     });
     says(moved, "release leaked-claim");
     let alive = with!(leak(Status::Ready, Some(300)), |t| t.worker = Some(look(Life::Alive)));
-    says(alive, "- a claim on a ready row, but");
+    says(alive, "- a claim on a ready task, but");
 }
 
 #[test]

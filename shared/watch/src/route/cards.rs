@@ -108,8 +108,9 @@ impl<'a> Rules<'a> {
                 if our_hold(d).is_none() && d.events.last().is_none_or(|e| e.by() != Some(HAND)) =>
             {
                 let (id, hand) = (&d.task.id, self.hand());
-                let what =
-                    format!("card {id} was scheduled by somebody else, and nobody takes it before that ends");
+                let what = format!(
+                    "card {id} was scheduled outside Watchbill, and nobody takes it before that ends"
+                );
                 self.tell_once(d, "card-scheduled", &what, &format!("{hand} unblock {}", id_word(id)));
             }
             Status::Review => {

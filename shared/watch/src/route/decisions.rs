@@ -172,7 +172,10 @@ impl<'a> Rules<'a> {
             d.task.status == Status::Blocked && d.task.claim_lock.is_none() && d.task.current_run.is_none();
         let left = one.action == Action::Human && stands && is_given_up(d);
         if !is_ours_to_move(d) && !left {
-            return Err(format!("it is {} by somebody else's word; only a person lifts that", d.task.status));
+            return Err(format!(
+                "it is {} by a decision outside Watchbill; only a person lifts that",
+                d.task.status
+            ));
         }
         let said = one.reason.as_deref().map(|r| format!(": {}", quote::inline(r, 200))).unwrap_or_default();
         let because = format!("decided on card {}{said}", card.task.id);
@@ -206,7 +209,7 @@ impl<'a> Rules<'a> {
     /// Whether work may be given to a profile: it exists, it works, and a rate limit is not met again there.
     fn fit(&self, card: &Detail, d: &Detail, to: &str) -> Result<Target, String> {
         if !base::names::is_profile(to) {
-            return Err("its assignee is no profile name".into());
+            return Err("its assignee is not a profile name".into());
         }
         if !self.known.is_empty() && to != "default" && !self.known.iter().any(|k| k == to) {
             return Err(format!("there is no profile {to}"));
@@ -278,7 +281,7 @@ impl<'a> Rules<'a> {
             // What the very next pass would do by rule is done at once.
             let to = self.router.instead_of(&to).unwrap_or(to);
             if !base::names::is_profile(&to) {
-                return Err(format!("the assignee of child {} is no profile name", i + 1));
+                return Err(format!("the assignee of child {} is not a profile name", i + 1));
             }
             if !self.known.is_empty() && to != "default" && !self.known.contains(&to) {
                 return Err(format!("there is no profile {to} for child {}", i + 1));
@@ -496,7 +499,7 @@ fn not_by_orchestrator(
         return Some("it was completed without being dispatched".into());
     }
     (!orchestrators.iter().any(|o| o == by))
-        .then(|| format!("it was completed by {by}, who is no orchestrator"))
+        .then(|| format!("it was completed by {by}, who is not an orchestrator"))
 }
 
 /// Why a card's word comes too late for its task, if so.

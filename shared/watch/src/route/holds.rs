@@ -111,7 +111,10 @@ impl<'a> Rules<'a> {
                 let (since, cause) = (entry.since, entry.cause);
                 if is_decided_since(d, since) {
                     let said = entry.said(state);
-                    self.leave(d, format!("{said}; somebody set it free since, and it stays so"));
+                    self.leave(
+                        d,
+                        format!("{said}; an operator or agent released it since, so it stays ready"),
+                    );
                     return None;
                 }
                 of(Some(cause), cause.blocker_type()?, None)
@@ -189,7 +192,7 @@ impl<'a> Rules<'a> {
             state: Work::Unknown,
         };
         let id = card_id(&self.pass.id, &key);
-        let summary = format!("Moved {} to {} without asking anybody: {ended}", d.task.id, to.profile);
+        let summary = format!("Moved {} to {} by rule: {ended}", d.task.id, to.profile);
         let deciders =
             orchestrators(self.config, self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone()));
         let body = Some(format!("{}\n## Evidence\n{}\n", signal.render(), quote::inline(&ended, 400)));

@@ -46,7 +46,7 @@ pub fn all() -> Vec<Incident> {
         Incident::new("E15", "somebody scheduled it", "32145", |w| {
             let task = w.task(json!({}));
             w.call("schedule_task", json!([task]));
-        }, Left("scheduled by somebody else"))
+        }, Left("scheduled outside Watchbill"))
         .remark("Somebody said not now. Only holds of our own are ended by us."),
         Incident::new("H-once", "may run once only, and its worker was killed", "by experiment", |w| {
             w.act("luna", Act::Dies);

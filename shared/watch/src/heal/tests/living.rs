@@ -81,7 +81,7 @@ fn the_well_are_left_alone() {
 #[test]
 fn unknown_beats_alerts_and_gone_beats_them_too() {
     let hidden = Vitals { hidden: Some("closed".into()), ..stalled() };
-    begins(&faring(hidden), &allowed(), "? worker alive: as seen; how it fares is not known: closed");
+    begins(&faring(hidden), &allowed(), "? worker alive: as seen; its health is unknown: closed");
     let unknown = with!(faring(stalled()), |t| t.worker.as_mut().unwrap().life = Life::Unknown);
     begins(&unknown, &allowed(), "? worker unknown");
     let gone = with!(running(Life::Gone, 7_300), |t| t.vitals = Some(stalled()));

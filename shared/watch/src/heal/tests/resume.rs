@@ -155,7 +155,10 @@ fn drift_is_a_warning_where_that_is_wanted_or_others_work_there() {
         &pass(),
         &with_policy(Policy { tree_drift: TreeDrift::Warn, ..policy() }),
     );
-    assert!(line(&d).starts_with("requeue dead-worker") && line(&d).contains("other hands since"), "{d:?}");
+    assert!(
+        line(&d).starts_with("requeue dead-worker") && line(&d).contains("changed by others since"),
+        "{d:?}"
+    );
     says(
         with!(drifted.clone(), |t| t.resume.as_mut().unwrap().shares = vec!["t_00000009".into()]),
         "requeue dead-worker: worker 42 gone, last heard from 15m ago; its working tree is not known: t_00000009 works or worked in the same folder",

@@ -40,13 +40,13 @@ fn only_an_orphaned_session_is_dead() {
     says(leased(Standing::AtWork, 900), "- session ses_1 is at work");
     says(leased(Standing::Idle, 900), "- session ses_1 is idle; the claim runs until");
     says(
-        leased(Standing::Unknown("nobody listens there".into()), 900),
-        "? session ses_1 unknown: nobody listens there; the claim runs until",
+        leased(Standing::Unknown("nothing listens there".into()), 900),
+        "? session ses_1 unknown: nothing listens there; the claim runs until",
     );
     // Beyond its claim nobody is waited for but who is at work.
     says(ran_out(leased(Standing::AtWork, 9)), "- session ses_1 is at work");
     says(ran_out(leased(Standing::Idle, 900)), "requeue no-pid");
-    says(ran_out(leased(Standing::Unknown("nobody listens there".into()), 900)), "requeue no-pid");
+    says(ran_out(leased(Standing::Unknown("nothing listens there".into()), 900)), "requeue no-pid");
     // A process with the marks of the run is the worker, whatever a session says.
     let alive = with!(leased(orphaned(), 900), |t| t.worker.as_mut().unwrap().life = Life::Alive);
     says(alive, "- worker alive");
@@ -113,9 +113,9 @@ fn a_session_is_judged_by_what_is_seen_now() {
     assert_eq!(stands(State::Busy, Answer::default(), 60), Standing::AtWork);
     // It hangs: as long as its claim lasts, it may go on.
     assert_eq!(stands(State::Busy, Answer::default(), 600), Standing::Idle);
-    let dead = State::Unreachable { why: "nobody listens there".into() };
+    let dead = State::Unreachable { why: "nothing listens there".into() };
     let Standing::Unknown(why) = stands(dead, Answer::default(), 60) else { panic!("known") };
-    assert_eq!(why, "its server tells nothing: nobody listens there");
+    assert_eq!(why, "its server tells nothing: nothing listens there");
     let other = State::Other(coord::OtherState { word: "dreaming".into() });
     assert!(matches!(stands(other, Answer::default(), 60), Standing::Unknown(_)));
     let unread = evidence::Evidence { rows: Err("gone".into()), ..evidence(State::Absent, done(), 60) };

@@ -166,7 +166,7 @@ fn what_must_not_be_is_refused_and_changes_nothing_else() {
     assert!(
         with(decision("reassign", json!({"assignee": "mira"}))).contains("mira cannot take it: a is limited")
     );
-    assert!(with(decision("reassign", json!({"assignee": "../x"}))).contains("no profile name"));
+    assert!(with(decision("reassign", json!({"assignee": "../x"}))).contains("not a profile name"));
     assert!(with(json!({"task": "t_0000cafe", "action": "unblock"})).contains("names the card itself"));
     assert!(with(json!({"task": "t_00000777", "action": "unblock"})).contains("not the task of this card"));
     assert!(with(json!("{broken")).contains("not valid JSON"));
@@ -185,11 +185,11 @@ fn what_must_not_be_is_refused_and_changes_nothing_else() {
     let mut s = answered(decision("unblock", json!({})));
     s.tasks[0].task.status = Status::Blocked;
     s.tasks[0].events.push(event("blocked", 550, json!({"reason": "wait"})));
-    assert!(refused(s).contains("somebody else's word"));
+    assert!(refused(s).contains("by a decision outside Watchbill"));
     // Anybody can complete a card with metadata; only the orchestrator's own attempt counts.
     let mut s = answered(decision("unblock", json!({})));
     s.answered[0].runs[0].profile = Some("sol".into());
-    assert!(refused(s).contains("sol, who is no orchestrator"));
+    assert!(refused(s).contains("sol, who is not an orchestrator"));
     let mut s = answered(decision("unblock", json!({})));
     s.answered[0].events.retain(|e| e.kind != EventKind::Spawned);
     assert!(refused(s).contains("without being dispatched"), "a claim by hand bears any name");
@@ -353,7 +353,7 @@ fn what_stopped_at_a_limit_set_by_hand_may_be_left_to_a_person_and_nothing_else(
         d.events =
             vec![event("created", 9_000, json!({})), event("gave_up", 600, json!({"limit_source": "task"}))];
         let said = said(&told(&s));
-        assert_eq!(said.contains("by somebody else's word"), refused, "{action}: {said}");
+        assert_eq!(said.contains("by a decision outside Watchbill"), refused, "{action}: {said}");
     }
 }
 

@@ -60,7 +60,7 @@ fn what_somebody_set_free_since_is_theirs() {
     d.events.push(event("unblocked", 10, json!({})));
     let d = told(&with(vec![d], limited()));
     assert_eq!(d.steps, []);
-    assert!(d.left[0].because.contains("somebody set it free"), "{d:?}");
+    assert!(d.left[0].because.contains("released it since"), "{d:?}");
     let mut mine = detail("t_00000001", Status::Ready);
     mine.body = "watchbill: no-heal".into();
     assert_eq!(told(&with(vec![mine], limited())).steps, []);
@@ -387,7 +387,7 @@ fn why_a_task_waits_is_said_once() {
     let ids: Vec<_> = left.iter().map(|(id, _)| *id).collect();
     assert_eq!(ids, ["t_00000001", "t_00000002", "t_00000003", "t_00000004", "t_00000005"], "{left:?}");
     for (said, part) in
-        left.iter().zip(["held until", "no-heal", "held until", "t_0000caff decides", "set it free"])
+        left.iter().zip(["held until", "no-heal", "held until", "t_0000caff decides", "released it since"])
     {
         assert!(said.1.contains(part), "{left:?}");
     }
