@@ -16,7 +16,7 @@ fn ask(b: &TestBoard, args: &[&str]) -> Ran {
 }
 
 /// One task of each list.
-fn morning() -> TestBoard {
+pub fn morning() -> TestBoard {
     let b = TestBoard::new();
     // A dead worker's, requeued by the real heal.
     b.add("t_00000001", "ready");

@@ -54,7 +54,7 @@ fn masked(word: &str) -> String {
 }
 
 /// Lines of masked words. Columns are as wide as what differs, so blanks count once, and several lengths of time are one (`1m 5s`).
-fn comparable(text: &str) -> Vec<String> {
+pub(super) fn comparable(text: &str) -> Vec<String> {
     let line = |l: &str| {
         let mut words: Vec<String> = l.split_whitespace().map(masked).collect();
         words.dedup_by(|next, before| before == "N" && next.starts_with('N'));
