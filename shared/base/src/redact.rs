@@ -139,22 +139,45 @@ struct Hit {
 /// Looks for a secret whose first sign stands at this byte; the secret itself may begin later.
 type Rule = fn(&str, usize) -> Option<Hit>;
 
-/// The surest and most telling first.
-const RULES: [Rule; 13] = [
-    shapes::private_key,
-    keys::known,
-    shapes::jwt,
-    shapes::url_login,
-    shapes::webhook,
-    shapes::scheme,
-    commands::flag,
-    commands::pair,
-    commands::netrc,
-    shapes::mnemonic,
-    named::value,
-    shapes::hexadecimal,
-    shapes::random,
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const DIGITS: &str = "0123456789";
+
+/// The surest and most telling first, each with the bytes at which it may find something.
+const RULES: [(Rule, &[&str]); 13] = [
+    (shapes::private_key, &["-"]),
+    (keys::known, &[LETTERS, DIGITS]),
+    (shapes::jwt, &["e"]),
+    (shapes::url_login, &[":"]),
+    (shapes::webhook, &["hdw"]),
+    (shapes::scheme, &["Bb-"]),
+    (commands::flag, &["-"]),
+    (commands::pair, &["(["]),
+    (commands::netrc, &["p"]),
+    (shapes::mnemonic, &["mMsSrR"]),
+    (named::value, &[LETTERS, DIGITS, "_-."]),
+    (shapes::hexadecimal, &[DIGITS, "abcdefABCDEF"]),
+    (shapes::random, &[LETTERS, DIGITS, "+/"]),
 ];
+
+/// By a byte which rules may find something there, as bits.
+const AT: [u16; 256] = {
+    let mut table = [0; 256];
+    let mut n = 0;
+    while n < RULES.len() {
+        let mut part = 0;
+        while part < RULES[n].1.len() {
+            let bytes = RULES[n].1[part].as_bytes();
+            let mut i = 0;
+            while i < bytes.len() {
+                table[bytes[i] as usize] |= 1 << n;
+                i += 1;
+            }
+            part += 1;
+        }
+        n += 1;
+    }
+    table
+};
 
 /// Rounds until nothing more is found. Taking something out can make a secret of what stands beside it.
 const MAX_ROUNDS: usize = 12;
@@ -178,17 +201,15 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 fn round(text: &str) -> Option<String> {
     let mut out = String::new();
     let (mut at, mut copied) = (0, 0);
-    while let Some(c) = text[at..].chars().next() {
-        if let Some(marker) = marker_at(text, at) {
+    while let Some(byte) = text.as_bytes().get(at) {
+        if *byte == b'['
+            && let Some(marker) = marker_at(text, at)
+        {
             at += marker.len();
             continue;
         }
-        if keys::is_inside(text.as_bytes(), at) {
+        let Some(hit) = hit_at(text, at).map(|h| whole(text, h)) else {
             at += 1;
-            continue;
-        }
-        let Some(hit) = RULES.iter().find_map(|rule| rule(text, at)).map(|h| whole(text, h)) else {
-            at += c.len_utf8();
             continue;
         };
         out.push_str(&text[copied..hit.from]);
@@ -196,6 +217,22 @@ fn round(text: &str) -> Option<String> {
         (at, copied) = (hit.to, hit.to);
     }
     (copied > 0).then(|| out + &text[copied..])
+}
+
+/// What the first of the rules finds at this byte. None of them begins inside a character of several bytes.
+fn hit_at(text: &str, at: usize) -> Option<Hit> {
+    let mut rules = AT[usize::from(text.as_bytes()[at])];
+    if rules == 0 || keys::is_inside(text.as_bytes(), at) {
+        return None;
+    }
+    while rules != 0 {
+        let (rule, _) = RULES[rules.trailing_zeros() as usize];
+        if let Some(hit) = rule(text, at) {
+            return Some(hit);
+        }
+        rules &= rules - 1;
+    }
+    None
 }
 
 /// The hit with what belongs to it: the rest behind a line wrap, and all of a marker that it would cut in two.

@@ -158,7 +158,11 @@ pub(super) fn known(text: &str, at: usize) -> Option<Hit> {
     if BEGINNINGS[usize::from(*first)] >> (second & 63) & 1 == 0 {
         return None;
     }
-    SPELLINGS.iter().filter(|s| rest.starts_with(s.begin.as_bytes())).find_map(|s| spelt(text, at, s))
+    let begins = |s: &&Spelling| {
+        let begin = s.begin.as_bytes();
+        begin[0] == *first && begin[1] == *second && rest.starts_with(begin)
+    };
+    SPELLINGS.iter().filter(begins).find_map(|s| spelt(text, at, s))
 }
 
 /// By the first byte of a key which second bytes may follow it, as bits of their lower six: nearly nothing else is compared with

@@ -181,11 +181,14 @@ pub(super) fn random(text: &str, at: usize) -> Option<Hit> {
         return None;
     }
     let to = run(text, at, base64);
+    if to - at < 32 {
+        return None;
+    }
     let hash = text[..at].get(at.saturating_sub(7)..).is_some_and(|w| {
         let w = w.to_ascii_lowercase();
         ["sha1", "sha256", "sha384", "sha512"].iter().any(|h| w.trim_end_matches(['-', ':']).ends_with(h))
     });
-    if hash || to - at < 32 {
+    if hash {
         return None;
     }
     let run_of = &text[at..to];

@@ -11,7 +11,8 @@ const WIDE: usize = 40;
 /// The text without terminal escapes, control characters, and the invisible characters that reorder or split words. Line
 /// ends of every kind become `\n`; tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_line_end(c) || is_hidden(c)) {
+    let plain = |b: u8| matches!(b, b' '..=b'~' | b'\n' | b'\t');
+    if text.bytes().all(plain) || !text.chars().any(|c| is_line_end(c) || is_hidden(c)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());

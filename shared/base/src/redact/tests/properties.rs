@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::redact;
+use super::super::{AT, RULES, redact};
 use super::{fake, hex};
 
 /// Pieces that mean something to a rule, to be thrown together.
@@ -138,6 +138,16 @@ proptest! {
         let joined = format!("{}{}{}", redact(&before), redact(&format!(" {secret} ")), redact(&after));
         prop_assert!(!joined.contains(&body));
         prop_assert!(!redact(&joined).contains(&body));
+    }
+
+    #[test]
+    fn no_rule_finds_something_at_a_byte_that_is_not_listed_for_it(text in jumble()) {
+        for (at, _) in text.char_indices() {
+            for (n, (rule, _)) in RULES.iter().enumerate() {
+                let is_listed = AT[usize::from(text.as_bytes()[at])] >> n & 1 == 1;
+                prop_assert!(is_listed || rule(&text, at).is_none(), "rule {} at {} of {}", n, at, text);
+            }
+        }
     }
 
     #[test]
