@@ -654,7 +654,7 @@ fn card_made(t: &Task, source: &str) -> Option<CardMade> {
 }
 
 fn event(kind: &EventKind, at: Time, run: Option<i64>, payload: &Value) -> Event {
-    Event { kind: kind.clone(), at, run, payload: payload.clone() }
+    Event { kind: kind.clone(), at, run, payload: payload.clone().into() }
 }
 
 fn empty_run(id: i64, started_at: Time) -> Run {

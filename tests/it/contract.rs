@@ -216,7 +216,7 @@ fn in_memory(board: &MemoryBoard, does: Foreign<'_>) {
             }
         }
         Foreign::Event(id, kind, payload, at) => {
-            rows.add_event(id, Event { kind: kind.into(), at, run: None, payload });
+            rows.add_event(id, Event { kind: kind.into(), at, run: None, payload: payload.into() });
         }
         Foreign::Comment(id, author, at) => {
             let n = rows.comments.len() as i64 + 1;

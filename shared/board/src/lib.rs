@@ -10,6 +10,7 @@ pub mod find;
 pub mod hermes;
 pub mod image;
 pub mod kept;
+pub mod payload;
 pub mod sqlite;
 pub mod step_action;
 #[cfg(any(test, feature = "testing"))]
@@ -32,6 +33,7 @@ use base::open_enum;
 use base::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
 pub use event_kind::EventKind;
+pub use payload::Payload;
 pub use step_action::{Rule, StepAction};
 use title::is_card_title;
 
@@ -218,8 +220,8 @@ pub struct Event {
     pub at: Time,
     /// In which run, where it belongs to one.
     pub run: Option<i64>,
-    /// Details; `Null` where there are none or where the stored text is not JSON (boards hold such rows).
-    pub payload: Value,
+    /// Details.
+    pub payload: Payload,
 }
 
 impl Event {

@@ -15,7 +15,7 @@ pub fn ago(seconds: i64) -> Time {
 
 /// An event of no attempt.
 pub fn event(kind: impl Into<EventKind>, seconds: i64, payload: Value) -> Event {
-    Event { kind: kind.into(), at: ago(seconds), run: None, payload }
+    Event { kind: kind.into(), at: ago(seconds), run: None, payload: payload.into() }
 }
 
 /// An attempt of `profile` from 1300 to 1200 seconds ago.

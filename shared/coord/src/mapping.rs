@@ -168,7 +168,7 @@ pub fn named(task: &Detail, run: i64) -> Option<(&str, &str)> {
 }
 
 fn read(task: &Detail, event: &Event) -> Option<Mapping> {
-    let said: Spawned = serde_json::from_value(event.payload.clone()).ok()?;
+    let said: Spawned = Spawned::deserialize(&*event.payload).ok()?;
     // Anybody can write one: a server is asked about sessions of its own kind, and nobody else has one.
     let has_server = said.runtime.lacks(Operation::Ask).is_none();
     if said.server.is_some() != has_server || said.session.is_opencodes() != has_server {

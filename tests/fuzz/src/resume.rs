@@ -104,8 +104,8 @@ pub fn packet(data: &[u8]) {
     let mut d = detail(vec![
         event("watchbill_packet", json!({"packet": any})),
         event("verification", any.clone()),
-        Event { payload: any.clone(), ..event("changes_requested", Value::Null) },
-        Event { payload: any.clone(), ..event("verification", Value::Null) },
+        Event { payload: any.clone().into(), ..event("changes_requested", Value::Null) },
+        Event { payload: any.clone().into(), ..event("verification", Value::Null) },
     ]);
     d.runs = vec![run(&with_key)];
     let failures = verification::failures(&d);
@@ -157,7 +157,7 @@ pub fn tree_state(data: &[u8]) {
 
 fn event(kind: &str, trail: Value) -> Event {
     let payload = json!({"by": "board", "watchbill": trail});
-    Event { kind: kind.into(), at: Time(1_795_250_000), run: Some(1), payload }
+    Event { kind: kind.into(), at: Time(1_795_250_000), run: Some(1), payload: payload.into() }
 }
 
 fn run(text: &str) -> Run {

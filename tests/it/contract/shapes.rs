@@ -280,7 +280,7 @@ fn a_payload_that_is_no_json_is_nothing_and_fails_nothing() {
     let mut board = open(&b.db, Mode::Change);
     let seen = board.look(&[A.into()]).unwrap().remove(0);
     let notes: Vec<&Value> =
-        seen.events.iter().filter(|e| e.kind.as_str() == "note").map(|e| &e.payload).collect();
+        seen.events.iter().filter(|e| e.kind.as_str() == "note").map(|e| &*e.payload).collect();
     assert_eq!(
         notes,
         [

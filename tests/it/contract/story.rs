@@ -439,7 +439,7 @@ fn the_rest_of_the_primitives() {
         // Without a run of its own a step has none to speak of.
         let orphan = Change::AddEvent { kind: "edited".into(), payload: Value::Null, run: Some(RunRef::New) };
         let d = t.does(A, |_| vec![orphan]);
-        assert_eq!((newest(&d, "edited").run, newest(&d, "edited").payload.clone()), (None, Value::Null));
+        assert_eq!((newest(&d, "edited").run, &*newest(&d, "edited").payload), (None, &Value::Null));
         // No open run, no sign of life on one.
         let d = t.does(A, |_| vec![Change::Heartbeat { expires: BEGAN.plus(1_000) }]);
         assert_eq!((d.task.last_heartbeat_at, d.runs[0].last_heartbeat_at), (Some(BEGAN.plus(60)), None));

@@ -1,14 +1,12 @@
 //! Rows as the board has them, read tolerantly: a wrong type or a NULL in one column must not lose the row.
 
-use rusqlite::Row;
-use rusqlite::types::ValueRef;
-use serde_json::Value;
-
 use crate::image::Cell;
 use crate::verification;
 use crate::{CardMade, Event, Fronts, MAX_TEXT, Place, Run, Status, Task};
 use base::clip::lossy;
 use base::time::Time;
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
 
 pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
     match row.get_ref(i).ok()? {
@@ -98,8 +96,7 @@ pub(super) fn event(row: &Row<'_>) -> Event {
         kind: text(row, 0).unwrap_or_default().into(),
         at: Time(int(row, 1).unwrap_or(0)),
         run: int(row, 2),
-        // Parsed here and not by SQLite: one malformed payload must not fail the query.
-        payload: text(row, 3).and_then(|t| serde_json::from_str(&t).ok()).unwrap_or(Value::Null),
+        payload: text(row, 3).into(),
     }
 }
 

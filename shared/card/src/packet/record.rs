@@ -176,7 +176,7 @@ mod tests {
 
     fn event(seconds: i64, packet: Value) -> Event {
         let payload = json!({"by": "board", "watchbill": {"v": 1, "packet": packet}});
-        Event { kind: EventKind::PacketRecorded, at: ago(seconds), run: Some(7), payload }
+        Event { kind: EventKind::PacketRecorded, at: ago(seconds), run: Some(7), payload: payload.into() }
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
         {
             d.events.push(event(500 - n as i64, bad));
         }
-        d.events.push(Event { payload: Value::Null, ..event(1, json!({})) });
+        d.events.push(Event { payload: Value::Null.into(), ..event(1, json!({})) });
         let got = latest(&d).unwrap();
         assert_eq!((got.at, got.run, got.tree.as_deref()), (ago(600), Some(7), None));
         assert_eq!((got.said.get(Field::Step), got.said.get(Field::Next)), (Some("second"), Some("third")));

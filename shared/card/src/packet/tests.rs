@@ -22,7 +22,12 @@ fn record() -> Record {
         "step": "the lamp driver", "next": "its tests", "blockers": "no lamp here", "tree": "git:00ff"});
     let mut d = detail("t_00000001", Status::Running);
     let payload = json!({"watchbill": {"packet": packet}});
-    d.events.push(Event { kind: EventKind::PacketRecorded, at: Time(1_795_230_725), run: Some(7), payload });
+    d.events.push(Event {
+        kind: EventKind::PacketRecorded,
+        at: Time(1_795_230_725),
+        run: Some(7),
+        payload: payload.into(),
+    });
     latest(&d).unwrap()
 }
 

@@ -84,7 +84,7 @@ impl News {
 pub fn recorded(events: &[Event], session: &SessionId) -> Vec<Recorded> {
     let mut all: Vec<Recorded> = Vec::new();
     for event in events.iter().filter(|e| e.kind == EventKind::SessionDetection) {
-        let Ok(keys) = serde_json::from_value::<Keys>(event.payload.clone()) else { continue };
+        let Ok(keys) = Keys::deserialize(&*event.payload) else { continue };
         if keys.session != *session {
             continue;
         }

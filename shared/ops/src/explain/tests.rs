@@ -108,7 +108,7 @@ fn a_block_says_who_lifts_it() {
         Some("Blocked by hand: only the operator unblocks it"),
     );
     // Without a kind a person may have said it, under the worker; and of what nobody worked on Hermes makes an attempt up.
-    (f.detail.task.block_kind, f.detail.events[1].payload) = (None, json!({"reason": "stop"}));
+    (f.detail.task.block_kind, f.detail.events[1].payload) = (None, json!({"reason": "stop"}).into());
     assert_eq!(standing::of(&f).says, "blocked: stopped while luna worked on it, 10m ago: stop");
     f.detail.runs[0].started_at = ago(1_200);
     assert_eq!(standing::of(&f).says, "blocked by hand 10m ago: stop");

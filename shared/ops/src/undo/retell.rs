@@ -44,7 +44,7 @@ pub(super) fn retold(d: &Detail, action: &Action, status: &Status, trail: &Trail
 
 /// What an event says in the runtime's own words.
 fn keys(e: &Event) -> Value {
-    let mut keys = e.payload.clone();
+    let mut keys = Value::clone(&e.payload);
     if let Some(map) = keys.as_object_mut() {
         map.remove("watchbill");
         map.remove("by");

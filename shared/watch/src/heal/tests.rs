@@ -852,7 +852,7 @@ fn a_host_that_starts_no_worker_is_told_once_after_an_hour() {
     says(began, "");
     let counted = with!(refused_by_host(13), |t| {
         for e in t.detail.events.iter_mut().filter(|e| e.kind == EventKind::SpawnFailed) {
-            e.payload = json!({"error": "no scope", "failures": 1});
+            e.payload = json!({"error": "no scope", "failures": 1}).into();
         }
     });
     says(counted, "");

@@ -145,7 +145,7 @@ proptest! {
             kind: EventKind::SessionDetection,
             at: judge.now,
             run: None,
-            payload: n.keys(&evidence.session),
+            payload: n.keys(&evidence.session).into(),
         }).collect();
         let all_found = first.iter().all(|n| matches!(n, News::Found(_)));
         prop_assert!(all_found);

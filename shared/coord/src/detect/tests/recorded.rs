@@ -21,7 +21,7 @@ fn record(history: &mut Vec<Event>, evidence: &Evidence, seconds: i64) -> usize 
         kind: EventKind::SessionDetection,
         at: now,
         run: None,
-        payload: n.keys(&evidence.session),
+        payload: n.keys(&evidence.session).into(),
     });
     history.extend(events.collect::<Vec<_>>());
     all.len()
@@ -115,7 +115,7 @@ fn what_others_wrote_and_what_is_no_detection_is_passed_over() {
         other("state", json!("over")),
         other("episode", json!(7)),
         Event { kind: "comment".into(), ..other("state", json!("ended")) },
-        Event { payload: json!(null), ..history[0].clone() },
+        Event { payload: json!(null).into(), ..history[0].clone() },
     ];
     assert_eq!(recorded(&odd, &session()), []);
     assert_eq!(recorded(&history, &session()).len(), 1);

@@ -93,7 +93,7 @@ fn a_note_stands_where_the_clock_was_set_back_since_the_last_word() {
     let d = decided(t.clone());
     assert!(line(&d).starts_with("note worker-gone"), "{d:?}");
     let Some(Change::AddEvent { kind, payload, .. }) = d.steps[0].changes.first() else { panic!("{d:?}") };
-    let noted = Event { kind: kind.clone(), at: NOW, run: Some(1), payload: payload.clone() };
+    let noted = Event { kind: kind.clone(), at: NOW, run: Some(1), payload: payload.clone().into() };
     t.detail.events.push(noted);
     assert_eq!(decided(t.clone()).steps, [], "not noted twice");
     // It lived on after all.

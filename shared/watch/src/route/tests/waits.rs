@@ -335,7 +335,7 @@ fn a_wait_gets_longer_with_its_age_so_that_many_do_not_write_all_the_time() {
     let ends = |since: i64, s: &mut Seen| {
         let hold =
             json!({"owner": ROUTE_BLOCKED, "cause": "rate_limit", "since": ago(since).0, "until": ago(1).0});
-        s.tasks[0].events[1].payload = json!({"by": ROUTE_BLOCKED, "watchbill": {"hold": hold}});
+        s.tasks[0].events[1].payload = json!({"by": ROUTE_BLOCKED, "watchbill": {"hold": hold}}).into();
         hold_ends(&told(s).steps[0]).unwrap().since(NOW)
     };
     let (young, old, ancient) = (ends(600, &mut s), ends(7_200, &mut s), ends(200_000, &mut s));

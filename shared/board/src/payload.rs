@@ -1,0 +1,125 @@
+//! The details of an event: JSON, parsed when somebody first asks what is in it.
+
+use std::cell::OnceCell;
+use std::fmt::{self, Debug, Display, Formatter};
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// Most events are read for their kind and time alone, and a parsed text takes six times its memory. It can be used as a
+/// [`Value`]: `Null` where there is none, and where the stored text is not JSON (boards hold such rows).
+#[derive(Clone, Default)]
+pub struct Payload {
+    /// As it is stored; empty where it was not read from a board.
+    text: Box<str>,
+    value: OnceCell<Value>,
+}
+
+impl Payload {
+    /// What is stored under a name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        // A name that is spelt otherwise than in these letters has a backslash.
+        if self.value.get().is_none() && !self.text.contains(name) && !self.text.contains('\\') {
+            return None;
+        }
+        (**self).get(name)
+    }
+}
+
+/// A text as a board stores it.
+impl From<Option<String>> for Payload {
+    fn from(text: Option<String>) -> Payload {
+        Payload { text: text.unwrap_or_default().into(), value: OnceCell::new() }
+    }
+}
+
+impl From<Value> for Payload {
+    fn from(value: Value) -> Payload {
+        Payload { text: Box::default(), value: OnceCell::from(value) }
+    }
+}
+
+impl Deref for Payload {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.value.get_or_init(|| serde_json::from_str(&self.text).unwrap_or(Value::Null))
+    }
+}
+
+/// For tests, which change a word of a payload here and there.
+#[cfg(any(test, feature = "testing"))]
+impl std::ops::DerefMut for Payload {
+    fn deref_mut(&mut self) -> &mut Value {
+        *self = Payload::from(Value::clone(self));
+        match self.value.get_mut() {
+            Some(value) => value,
+            None => unreachable!("it was set just now"),
+        }
+    }
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Payload) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<Value> for Payload {
+    fn eq(&self, other: &Value) -> bool {
+        **self == *other
+    }
+}
+
+impl Debug for Payload {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&**self, f)
+    }
+}
+
+impl Display for Payload {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(&**self, f)
+    }
+}
+
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Payload, D::Error> {
+        Value::deserialize(deserializer).map(Payload::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn it_is_what_its_text_says() {
+        for (text, want) in [
+            (None, Value::Null),
+            (Some(""), Value::Null),
+            (Some("{\"by\": "), Value::Null),
+            (Some("[1]"), json!([1])),
+            (Some(r#"{"by": "heal"}"#), json!({"by": "heal"})),
+            (Some(r#"{"\u0062y": "heal"}"#), json!({"by": "heal"})),
+            (Some(r#"{"of": {"by": "heal"}}"#), json!({"of": {"by": "heal"}})),
+            (Some(r#"{"of": "by"}"#), json!({"of": "by"})),
+        ] {
+            let payload = Payload::from(text.map(str::to_owned));
+            assert_eq!(payload.get("by"), want.get("by"), "{text:?}");
+            assert_eq!(payload, want, "{text:?}");
+            assert_eq!(payload.get("by"), want.get("by"), "{text:?}");
+            assert_eq!(serde_json::to_value(&payload).unwrap(), want, "{text:?}");
+            assert_eq!(serde_json::from_value::<Payload>(want.clone()).unwrap(), payload, "{text:?}");
+        }
+    }
+}
