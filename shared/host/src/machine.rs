@@ -1,6 +1,6 @@
 //! A machine as one pass sees it: what is known of it, what the configuration says of it, and its processes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::judge::{self, Attempt, Sight};
 use super::proc::{Probe, Processes, Scan};
@@ -41,15 +41,17 @@ impl View<'_> {
             let from = u64::try_from(seconds).unwrap_or(0).saturating_mul(self.hertz);
             self.processes.settle(&mut scan, &tasks, from);
         }
-        let probe = |pid| self.processes.probe(pid);
+        // One dispatcher claimed most of them.
+        let mut known: BTreeMap<i64, Probe> = BTreeMap::new();
+        let mut probe = |pid| known.entry(pid).or_insert_with(|| self.processes.probe(pid)).clone();
         let look = |ask: &Ask| {
             let sight = Sight {
                 facts: self.facts,
                 hertz: self.hertz,
                 here: ask.claim_host.as_deref().is_none_or(|name| self.is_here(name)),
                 same_namespace: self.same_namespace,
-                recorded: ask.pid.map(probe),
-                claimer: ask.claimer_pid.map(probe),
+                recorded: ask.pid.map(&mut probe),
+                claimer: ask.claimer_pid.map(&mut probe),
                 scan: &scan,
             };
             judge::judge(ask, &sight)

@@ -104,9 +104,13 @@ impl Process {
     /// Puts together what three files of `/proc/PID` hold; `environ` is `None` where it may not be read. `None`: the first is
     /// no `stat` line. All three are bytes the process itself may have chosen.
     pub fn parse(pid: i64, stat: &[u8], cmdline: &[u8], environ: Option<&[u8]>) -> Option<Process> {
-        let Stat { zombie, parent, kernel, ticks } = parse_stat(&lossy(stat))?;
+        Some(Process::of(pid, parse_stat(&lossy(stat))?, cmdline, environ))
+    }
+
+    fn of(pid: i64, stat: Stat, cmdline: &[u8], environ: Option<&[u8]>) -> Process {
+        let Stat { zombie, parent, kernel, ticks } = stat;
         let marks = environ.map_or(Marks::Unreadable, marks);
-        Some(Process { pid, parent, zombie, kernel, ticks: Some(ticks), command: command(cmdline), marks })
+        Process { pid, parent, zombie, kernel, ticks: Some(ticks), command: command(cmdline), marks }
     }
 
     /// The task whose Hermes worker this is by its command line, which ends `kanban task <id>`.
@@ -335,10 +339,15 @@ fn environ(root: &Path, pid: i64) -> io::Result<Vec<u8>> {
 /// What one process shows of itself. Who it is must be held by a pidfd meanwhile.
 pub(super) fn read(root: &Path, pid: i64) -> io::Result<Process> {
     let dir = root.join(pid.to_string());
-    let (stat, cmdline) = (whole(&dir.join("stat"))?, whole(&dir.join("cmdline"))?);
+    let stat = parse_stat(&lossy(&whole(&dir.join("stat"))?))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))?;
+    // Half of all processes of a machine are threads of the kernel. They have no arguments and no environment, as one that ended.
+    if stat.kernel || stat.zombie {
+        return Ok(Process::of(pid, stat, b"", None));
+    }
+    let cmdline = whole(&dir.join("cmdline"))?;
     let environ = environ(root, pid).ok();
-    Process::parse(pid, &stat, &cmdline, environ.as_deref())
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))
+    Ok(Process::of(pid, stat, &cmdline, environ.as_deref()))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -352,14 +361,12 @@ struct Stat {
 fn parse_stat(text: &str) -> Option<Stat> {
     // The name in brackets is the process' own choice and may hold brackets and blanks itself.
     let (_, rest) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let number = |n: usize| fields.get(n - 3)?.parse::<u64>().ok();
-    Some(Stat {
-        zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
-        parent: i64::try_from(number(4)?).ok()?,
-        kernel: number(9)? & KERNEL_THREAD != 0,
-        ticks: number(22)?,
-    })
+    let mut fields = rest.split_whitespace();
+    let zombie = matches!(fields.next()?, "Z" | "X" | "x");
+    let mut number = |skip: usize| fields.nth(skip)?.parse::<u64>().ok();
+    // The fields 4, 9 and 22.
+    let (parent, flags, ticks) = (number(0)?, number(4)?, number(12)?);
+    Some(Stat { zombie, parent: i64::try_from(parent).ok()?, kernel: flags & KERNEL_THREAD != 0, ticks })
 }
 
 fn command(bytes: &[u8]) -> Option<String> {
