@@ -143,7 +143,7 @@ fn costs(b: &TestBoard, now: i64) -> BTreeMap<String, Cost> {
             "task events" | "task turns" => &[&running, &(MAX_EVENTS as i64)],
             "comments" => &[&running, &(MAX_COMMENTS as i64)],
             "markers" => &[&running, &"watchbill:%"],
-            "board events" | "turns" => &[&window, &since],
+            "board events" | "turns" | "ended" => &[&window, &since],
             "coordinated" => &[&after, &1_000],
             "recent runs" => &[&window],
             "cards" => &[&from, &to],

@@ -6,6 +6,7 @@
 use crate::EventKind;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
@@ -80,7 +81,7 @@ impl<'a> Trail<'a> {
             ours.insert("before".into(), Value::Object(before));
             ours.insert("after".into(), Value::Object(after));
         }
-        if Value::Object(ours.clone()).to_string().len() > MAX_TRAIL {
+        if length(&ours) > MAX_TRAIL {
             // Only an absurdly long claim or failure text gets here; without images it cannot be undone, which is
             // better than an event nobody can read.
             ours.remove("before");
@@ -91,6 +92,24 @@ impl<'a> Trail<'a> {
         payload.insert("watchbill".into(), Value::Object(ours));
         Value::Object(payload)
     }
+}
+
+/// How many bytes it has as a text.
+fn length(map: &Map<String, Value>) -> usize {
+    struct Counted(usize);
+    impl Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    // A map of JSON can be written, and nothing is in the way.
+    let _ = serde_json::to_writer(&mut counted, map);
+    counted.0
 }
 
 /// The first `most` characters.

@@ -187,6 +187,10 @@ impl Board for KeptBoard {
         self.reads.borrow_mut().recent_runs(most)
     }
 
+    fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {
+        self.reads.borrow_mut().board.ended(since, most)
+    }
+
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         self.reads.borrow_mut().events(since, most)
     }

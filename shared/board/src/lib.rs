@@ -591,6 +591,19 @@ pub trait Board {
     /// The board cannot be read.
     fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>>;
 
+    /// The tasks of those of the newest `most` runs that ended at that moment or later, in the order of the runs.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {
+        let runs = self.recent_runs(most)?;
+        Ok(runs
+            .into_iter()
+            .filter(|(_, r)| r.ended_at.is_some_and(|at| at >= since))
+            .map(|(t, _)| t)
+            .collect())
+    }
+
     /// Newest events of the whole board, oldest first, none before `since` and at most `most`.
     ///
     /// # Errors

@@ -13,14 +13,15 @@ use serde_json::Value;
 pub struct Payload {
     /// As it is stored; empty where it was not read from a board.
     text: Box<str>,
+    /// A backslash stands in it: a name may be spelt otherwise than in its letters.
+    has_escapes: bool,
     value: OnceCell<Value>,
 }
 
 impl Payload {
     /// What is stored under a name.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        // A name that is spelt otherwise than in these letters has a backslash.
-        if self.value.get().is_none() && !self.text.contains(name) && !self.text.contains('\\') {
+        if self.value.get().is_none() && !self.has_escapes && !self.text.contains(name) {
             return None;
         }
         (**self).get(name)
@@ -30,13 +31,14 @@ impl Payload {
 /// A text as a board stores it.
 impl From<Option<String>> for Payload {
     fn from(text: Option<String>) -> Payload {
-        Payload { text: text.unwrap_or_default().into(), value: OnceCell::new() }
+        let text: Box<str> = text.unwrap_or_default().into();
+        Payload { has_escapes: text.contains('\\'), text, value: OnceCell::new() }
     }
 }
 
 impl From<Value> for Payload {
     fn from(value: Value) -> Payload {
-        Payload { text: Box::default(), value: OnceCell::from(value) }
+        Payload { text: Box::default(), has_escapes: false, value: OnceCell::from(value) }
     }
 }
 

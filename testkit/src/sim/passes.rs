@@ -396,6 +396,9 @@ impl Board for Watched<'_> {
     fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
         self.inner.recent_runs(most)
     }
+    fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {
+        self.inner.ended(since, most)
+    }
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         self.meddle();
         self.inner.events(since, most)

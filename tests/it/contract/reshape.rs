@@ -186,6 +186,8 @@ fn the_newest_runs_of_the_board_come_from_a_window() {
             (window(t, 2), window(t, 1), window(t, 0)),
             (all[2..].to_vec(), all[3..].to_vec(), vec![])
         );
+        let mut ended = |since: i64, most: u32| t.board.ended(BEGAN.plus(since), most).unwrap();
+        assert_eq!((ended(-500, 9), ended(-499, 9), ended(-500, 0)), (vec![A.to_owned()], vec![], vec![]));
     });
 }
 

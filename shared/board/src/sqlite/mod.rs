@@ -17,7 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rusqlite::types::ToSql;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    CachedStatement, Connection, ErrorCode, OpenFlags, Statement, Transaction, TransactionBehavior, params,
+};
 use serde_json::Value;
 
 use self::file::{Columns, Place, begin, check_file, columns, connect, copy, millis, replaced, settle, told};
@@ -111,6 +113,16 @@ pub struct SqliteBoard {
     _copy: Option<Snapshot>,
 }
 
+/// The statements of a task's story, found once for all tasks of a look.
+struct Story<'c> {
+    task: CachedStatement<'c>,
+    runs: Option<CachedStatement<'c>>,
+    events: Option<CachedStatement<'c>>,
+    comments: Option<CachedStatement<'c>>,
+    parents: Option<CachedStatement<'c>>,
+    cards: Option<CachedStatement<'c>>,
+}
+
 impl SqliteBoard {
     /// Opens an existing board; never makes one.
     ///
@@ -188,6 +200,7 @@ impl SqliteBoard {
             ("titled", self.texts.titled.clone()),
             ("runs", self.texts.runs.clone()),
             ("recent runs", self.texts.recent_runs.clone()),
+            ("ended", self.texts.ended.clone()),
             ("task events", self.texts.task_events.clone()),
             ("task turns", self.texts.task_turns.clone()),
             ("mark", self.texts.mark.clone()),
@@ -238,16 +251,28 @@ impl SqliteBoard {
         Ok(mark_of(id.unwrap_or(0)))
     }
 
-    fn detail(&self, conn: &Connection, id: &str) -> rusqlite::Result<Option<Detail>> {
-        let mut statement = conn.prepare_cached(&self.texts.task)?;
-        let mut rows = statement.query([id])?;
+    /// The statements of a task's story, for those tables that there are.
+    fn story<'c>(&self, conn: &'c Connection) -> rusqlite::Result<Story<'c>> {
+        let of = |is_there: bool, sql: &str| is_there.then(|| conn.prepare_cached(sql)).transpose();
+        let table = |name: &str, sql: &str| of(self.columns.contains_key(name), sql);
+        Ok(Story {
+            task: conn.prepare_cached(&self.texts.task)?,
+            runs: table("task_runs", &self.texts.runs)?,
+            events: table("task_events", &self.texts.task_events)?,
+            comments: table("task_comments", Q_COMMENTS)?,
+            parents: table("task_links", Q_KIN)?,
+            cards: of(self.has("tasks", "idempotency_key"), Q_CARDS)?,
+        })
+    }
+
+    fn detail(&self, conn: &Connection, reads: &mut Story<'_>, id: &str) -> rusqlite::Result<Option<Detail>> {
+        let mut rows = reads.task.query([id])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let (task, body) = (task(row), text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
         let place = place(row, GLANCE_COLUMNS);
 
         let mut runs = Vec::new();
-        if self.columns.contains_key("task_runs") {
-            let mut statement = conn.prepare_cached(&self.texts.runs)?;
+        if let Some(statement) = &mut reads.runs {
             let mut rows = statement.query(params![id, MAX_RUNS as i64])?;
             while let Some(row) = rows.next()? {
                 runs.push(run(row));
@@ -260,8 +285,7 @@ impl SqliteBoard {
         let mut events = Vec::new();
         // The mark, from the very rows it would be looked for in; `None` where ids are no numbers.
         let mut newest = Some(0);
-        if self.columns.contains_key("task_events") {
-            let mut statement = conn.prepare_cached(&self.texts.task_events)?;
+        if let Some(statement) = &mut reads.events {
             let mut rows = statement.query(params![id, MAX_EVENTS as i64])?;
             while let Some(row) = rows.next()? {
                 newest = newest.zip(row.get_ref(4)?.as_i64().ok()).map(|(a, b)| a.max(b));
@@ -284,10 +308,12 @@ impl SqliteBoard {
         // 0.12) say nothing; then it is the order of time, from the oldest.
         events.reverse();
         events.sort_by_key(|(id, _)| *id);
-        let comments = self.comments_in(conn, id, false)?;
+        let comments = match &mut reads.comments {
+            Some(statement) => comments_in(conn, statement, id, false)?,
+            None => Vec::new(),
+        };
         let mut parents = Vec::new();
-        if self.columns.contains_key("task_links") {
-            let mut statement = conn.prepare_cached(Q_KIN)?;
+        if let Some(statement) = &mut reads.parents {
             let mut rows = statement.query([id])?;
             while let Some(row) = rows.next()? {
                 parents.push(Kin {
@@ -300,8 +326,7 @@ impl SqliteBoard {
             parents.sort_by(|a, b| a.id.cmp(&b.id));
         }
         let mut cards_made = Vec::new();
-        if self.has("tasks", "idempotency_key") {
-            let mut statement = conn.prepare_cached(Q_CARDS)?;
+        if let Some(statement) = &mut reads.cards {
             // `;` is the byte after `:`, so this is every key with the prefix, by index.
             let mut rows = statement.query([format!("distress:{id}:"), format!("distress:{id};")])?;
             while let Some(row) = rows.next()? {
@@ -312,7 +337,7 @@ impl SqliteBoard {
         let cards = open_cards(&cards_made, &parents);
         let mut card_work = Vec::new();
         for card in its_cards(&cards_made, &parents) {
-            let mut statement = conn.prepare_cached(&self.texts.runs)?;
+            let Some(statement) = &mut reads.runs else { break };
             let mut rows = statement.query(params![card, MAX_RUNS as i64])?;
             while let Some(row) = rows.next()? {
                 let run = run(row);
@@ -338,23 +363,6 @@ impl SqliteBoard {
             place,
             mark,
         }))
-    }
-
-    /// The comments of a task, oldest first; whole, or the fronts of them.
-    fn comments_in(&self, conn: &Connection, id: &str, whole: bool) -> rusqlite::Result<Vec<Comment>> {
-        if !self.columns.contains_key("task_comments") {
-            return Ok(Vec::new());
-        }
-        let mut fronts = (!whole).then(Fronts::default);
-        let mut comments = comments_of(conn, Q_COMMENTS, params![id, MAX_COMMENTS as i64], &mut fronts)?;
-        if comments.len() >= MAX_COMMENTS {
-            // A marker counts however many comments came after it.
-            let markers = comments_of(conn, Q_MARKERS, params![id, format!("{MARKER}%")], &mut fronts)?;
-            let older: Vec<_> = markers.into_iter().filter(|m| !comments.contains(m)).collect();
-            comments.extend(older);
-        }
-        comments.reverse();
-        Ok(comments)
     }
 
     /// Updates columns of one task; those this board does not have are left out.
@@ -715,8 +723,11 @@ impl Board for SqliteBoard {
         let read = || -> rusqlite::Result<Vec<Detail>> {
             let tx = self.conn.unchecked_transaction()?;
             let mut all = Vec::with_capacity(ids.len());
-            for id in ids {
-                all.extend(self.detail(&tx, id)?);
+            {
+                let mut reads = self.story(&tx)?;
+                for id in ids {
+                    all.extend(self.detail(&tx, &mut reads, id)?);
+                }
             }
             tx.finish()?;
             Ok(all)
@@ -725,7 +736,11 @@ impl Board for SqliteBoard {
     }
 
     fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
-        self.comments_in(&self.conn, task, true).map_err(|e| self.fault(&e))
+        if !self.columns.contains_key("task_comments") {
+            return Ok(Vec::new());
+        }
+        let read = || comments_in(&self.conn, &mut *self.conn.prepare_cached(Q_COMMENTS)?, task, true);
+        read().map_err(|e| self.fault(&e))
     }
 
     fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
@@ -765,6 +780,25 @@ impl Board for SqliteBoard {
             let mut all = Vec::new();
             while let Some(row) = rows.next()? {
                 all.push((text(row, RUN_COLUMNS.len()).unwrap_or_default(), run(row)));
+            }
+            Ok(all)
+        };
+        read().map_err(|e| self.fault(&e))
+    }
+
+    fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {
+        if !self.columns.contains_key("task_runs") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.conn.prepare_cached(&self.texts.ended)?;
+            let mut rows = statement.query(params![most, since.0])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                // To SQLite a text is later than any number.
+                if int(row, 0).is_some_and(|at| at >= since.0) {
+                    all.push(text(row, 1).unwrap_or_default());
+                }
             }
             Ok(all)
         };
@@ -901,13 +935,31 @@ fn missing(tx: &Connection, change: &Change) -> rusqlite::Result<Option<String>>
     }))
 }
 
-fn comments_of(
+/// The comments of a task, oldest first; whole, or the fronts of them.
+fn comments_in(
     conn: &Connection,
-    sql: &str,
+    newest: &mut Statement<'_>,
+    id: &str,
+    whole: bool,
+) -> rusqlite::Result<Vec<Comment>> {
+    let mut fronts = (!whole).then(Fronts::default);
+    let mut comments = comments_of(newest, params![id, MAX_COMMENTS as i64], &mut fronts)?;
+    if comments.len() >= MAX_COMMENTS {
+        // A marker counts however many comments came after it.
+        let mut markers = conn.prepare_cached(Q_MARKERS)?;
+        let markers = comments_of(&mut markers, params![id, format!("{MARKER}%")], &mut fronts)?;
+        let older: Vec<_> = markers.into_iter().filter(|m| !comments.contains(m)).collect();
+        comments.extend(older);
+    }
+    comments.reverse();
+    Ok(comments)
+}
+
+fn comments_of(
+    statement: &mut Statement<'_>,
     values: &[&dyn ToSql],
     fronts: &mut Option<Fronts>,
 ) -> rusqlite::Result<Vec<Comment>> {
-    let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {

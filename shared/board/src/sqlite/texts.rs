@@ -62,6 +62,7 @@ pub(super) struct Texts {
     pub(super) task: String,
     pub(super) runs: String,
     pub(super) recent_runs: String,
+    pub(super) ended: String,
     pub(super) task_events: String,
     pub(super) task_turns: String,
     pub(super) mark: String,
@@ -86,6 +87,7 @@ impl Texts {
             true => c.to_owned(),
             false => format!("NULL AS {c}"),
         });
+        let ended = if has(columns, "task_runs", "ended_at") { "ended_at" } else { "NULL" };
         let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
         let event = format!("SELECT kind, created_at, {run}, payload, id");
         let [noise, turns, coord] = [EventKind::NOISE, EventKind::TURNS, EventKind::SESSION].map(quoted);
@@ -112,6 +114,10 @@ impl Texts {
                 "SELECT {}, task_id FROM task_runs \
                  WHERE id > (SELECT max(id) FROM task_runs) - ?1 ORDER BY id",
                 recent_runs.join(", ")
+            ),
+            ended: format!(
+                "SELECT {ended}, task_id FROM task_runs \
+                 WHERE id > (SELECT max(id) FROM task_runs) - ?1 AND {ended} >= ?2 ORDER BY id"
             ),
             task_events: of_task(&format!("NOT IN ({noise})")),
             task_turns: of_task(&format!("IN ({turns})")),

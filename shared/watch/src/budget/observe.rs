@@ -92,8 +92,8 @@ fn counts(rows: &[Task]) -> BTreeMap<String, usize> {
 /// Tasks whose attempts ended since then, newest first.
 fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
     let mut ids: Vec<String> = Vec::new();
-    for (task, run) in world.board.recent_runs(MAX_RUNS)?.into_iter().rev() {
-        if run.ended_at.is_some_and(|at| at >= since) && !ids.contains(&task) {
+    for task in world.board.ended(since, MAX_RUNS)?.into_iter().rev() {
+        if !ids.contains(&task) {
             ids.push(task);
         }
     }
