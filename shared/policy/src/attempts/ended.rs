@@ -118,6 +118,9 @@ pub fn remembered(d: &Detail) -> impl Iterator<Item = &Run> {
 /// far as attempts followed one another at once, because across a pause one may have written none. A claim without a process gets
 /// a part only where there is one for each attempt, or where no attempt had a process: somebody else starts the workers then.
 pub fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Evidence)> {
+    if !matches!(reading.end, LogEnd::Ended(_)) && reading.earlier.is_empty() {
+        return Vec::new();
+    }
     let has_part_each = |runs| reading.earlier.len() < MAX_EARLIER && reading.earlier.len() + 1 == runs;
     let mut runs: Vec<&Run> = d.runs.iter().filter(|r| wrote(r)).collect();
     if !has_part_each(runs.len()) {

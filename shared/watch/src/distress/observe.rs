@@ -104,7 +104,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
 
 /// The trees of what is about to change hands. Deciding twice is cheap without the texts of cards, and git is not.
 fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
-    if seen.sources.is_empty() {
+    if !seen.sources.iter().any(|s| s.detail.place.path.is_some()) {
         return TreeNotes::new();
     }
     let steps = super::decided(seen, pass, world.config, false).steps;

@@ -88,11 +88,12 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
 
 /// The trees of what is about to change hands. Deciding twice is cheap, and git is not.
 fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
-    if seen.tasks.is_empty() && seen.cards.is_empty() {
+    let all = || seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail));
+    if !all().any(|d| d.place.path.is_some()) {
         return TreeNotes::new();
     }
     let steps = super::decide(seen, pass, world.config).steps;
-    worktree_note::observe(world.state, &steps, seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)))
+    worktree_note::observe(world.state, &steps, all())
 }
 
 /// In dispatch order: who comes first gets the next free place.
