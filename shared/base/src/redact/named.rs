@@ -100,7 +100,12 @@ impl Place {
         let tag = lead == Some(b'<') && bytes.get(end) == Some(&b'>');
         let flag = text[from..end].starts_with("--");
         let listed = quoted && matches!(lead, Some(b'"' | b'\'')) && rest.starts_with(',');
-        let joint = [":=", "=>", "==", "->", "%3D", "=", ":"].into_iter().find(|j| rest.starts_with(j));
+        let joint = match rest.as_bytes().first() {
+            Some(b':' | b'=' | b'-' | b'%') => {
+                [":=", "=>", "==", "->", "%3D", "=", ":"].into_iter().find(|j| rest.starts_with(j))
+            }
+            _ => None,
+        };
         let after = match joint {
             Some(j) => gap + j.len(),
             None if tag => end + 1,

@@ -50,8 +50,10 @@ impl<'a> Row<'a> {
         Row { at, text: plain(clip(text, LINE_BYTES).trim_end_matches('\r')), seen }
     }
 
+    /// Nearly every line differs in its first byte from whatever it is compared with.
+    #[inline]
     pub(super) fn starts(&self, prefix: &str) -> bool {
-        self.text.starts_with(prefix)
+        self.text.as_bytes().first() == prefix.as_bytes().first() && self.text.starts_with(prefix)
     }
 
     pub(super) fn is_blank(&self) -> bool {
@@ -84,9 +86,14 @@ pub(super) fn evidence((cause, http): Verdict, at: u64, seen: Time, text: &str) 
 /// `Query: work kanban task t_1`, with the label in any language: the task that an attempt begins with. A catalogue without the
 /// label prints its key.
 pub(super) fn query(text: &str) -> Option<&str> {
-    let (label, task) = text.split_once(QUERY)?;
+    // Most lines are indented.
+    if text.starts_with(' ') {
+        return None;
+    }
+    let label = &text[..clip(text, LABEL_BYTES + QUERY.len()).find(QUERY)?];
+    let task = &text[label.len() + QUERY.len()..];
     let is_label = label.ends_with([':', '：']) || (label.contains('.') && !label.contains(' '));
-    let fits = !label.is_empty() && label.len() <= LABEL_BYTES && !label.starts_with(' ');
+    let fits = !label.is_empty() && label.len() <= LABEL_BYTES;
     (is_label && fits && !task.trim().contains(' ')).then_some(task.trim())
 }
 
@@ -212,8 +219,16 @@ pub fn skip_escape(chars: &mut std::str::Chars<'_>) {
 /// Whether Hermes writes this line before it gives a turn up: the terminal line itself, a try that failed (0.19 shows those only once
 /// all have failed), the last one of several (0.21.5 and later show each), or a limit it already knows of.
 pub(super) fn is_announcement(text: &str) -> bool {
+    if !is_signed(text) {
+        return false;
+    }
     let always = ["❌ ", RETRY, "⚠️  Invalid API response (attempt ", "⏳ Nous Portal rate limit active"];
     always.iter().any(|line| text.starts_with(line)) || is_last_try(text)
+}
+
+/// Whether it begins with a sign such as `❌`, `⚠️` or `⏳`, all of which have this byte first.
+fn is_signed(text: &str) -> bool {
+    text.as_bytes().first() == Some(&"❌".as_bytes()[0])
 }
 
 /// `⚠️  Attempt 2/2 failed: HTTP 429: ...`, or `⚠️  Attempt 1/2, not retryable failed: HTTP 401: ...`.
@@ -232,6 +247,10 @@ pub(super) fn failed_try(text: &str) -> Option<(bool, &str)> {
 
 /// The forms Hermes gives a turn that failed in place of an answer.
 pub(super) fn final_answer(text: &str) -> Option<Verdict> {
+    // The first bytes of what is compared below.
+    if !matches!(text.as_bytes().first(), Some(b'E' | b'B' | b'A' | b'I' | b'H')) && !is_signed(text) {
+        return None;
+    }
     let text = text.strip_prefix("Error: ").unwrap_or(text);
     if let Some(detail) = text.strip_prefix("Billing or credits exhausted: ") {
         return Some((Cause::Quota, of_api_error(detail).and_then(|(_, http)| http)));
