@@ -1419,7 +1419,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__check)
-            opts="-w -c -v -q -h --warning --critical --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-w -c -v -q -h --warning --critical --metrics --host --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1442,6 +1442,10 @@ _watchbill() {
                     return 0
                     ;;
                 --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2881,7 +2885,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__page)
-            opts="-v -q -h --metrics --needs --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --metrics --needs --host --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2892,6 +2896,10 @@ _watchbill() {
                     return 0
                     ;;
                 --needs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3041,7 +3049,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__report)
-            opts="-v -q -h --since --html --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --since --html --host --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3052,6 +3060,10 @@ _watchbill() {
                     return 0
                     ;;
                 --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3171,7 +3183,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__status)
-            opts="-v -q -h --watch --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            opts="-v -q -h --watch --metrics --host --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3182,6 +3194,10 @@ _watchbill() {
                     return 0
                     ;;
                 --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

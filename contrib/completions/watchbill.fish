@@ -159,6 +159,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand why" -s q -l quiet -
 complete -c watchbill -n "__fish_watchbill_using_subcommand why" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l watch -d 'Redraw every SECONDS until q is pressed' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l metrics -d 'Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l db -d 'Use only this board file (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
@@ -170,6 +171,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand status" -s q -l quie
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l metrics -d 'Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l needs -d 'Leave how much needs a person in this file (*.prom), for the textfile collector of node_exporter' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l db -d 'Use only this board file (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
@@ -194,6 +196,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -s q -l quie
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l since -d 'Report since this time: a length of time (12h, 3d), yesterday, RFC 3339 or epoch seconds [default: 12h]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l html -d 'Also write the HTML page of these boards, as `watchbill page` does' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l db -d 'Use only this board file (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
@@ -253,6 +256,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand timers" -s h -l help
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -s w -l warning -d 'Print WARNING if more tasks than this need you' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -s c -l critical -d 'Print CRITICAL if more tasks than this need you [default: never]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l metrics -d 'Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l db -d 'Use only this board file (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F

@@ -32,6 +32,7 @@ mod harness; // `board run`: claims, works, and is seen to end
 mod heal; // acts, acts once, doubts, and leaves alone what is not its own
 mod health; // a living worker that is not well: told, handed to a person, or stopped
 mod hermes; // against the real Hermes from its package
+mod hosts; // other machines, asked over ssh
 mod ids; // tasks whose ids other runtimes made
 mod incidents; // what goes wrong in the field, with Hermes alone and with us beside it
 mod init;

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::json;
 
+use super::hosts::{self, Answer, Hosts};
 use super::standing::Standing;
 use super::summary::NIGHT;
 use super::{Common, print};
@@ -15,6 +17,8 @@ use ops::report::printable;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.check/1";
+/// So many tasks that need a person are no warning of another machine: they are counted here, with those of all.
+const NO_WARNING: &str = "1000000000";
 /// Most bytes of the status line that say what is wrong: some systems cut what is longer.
 const MAX_SAID: usize = 900;
 
@@ -33,6 +37,8 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "DIR")]
     metrics: Option<PathBuf>,
     #[command(flatten)]
+    hosts: Hosts,
+    #[command(flatten)]
     pub(super) common: Common,
 }
 
@@ -46,6 +52,12 @@ enum State {
 }
 
 impl State {
+    /// By its code. What is none of these says nothing.
+    fn of(code: u8) -> State {
+        let all = [State::Ok, State::Warning, State::Critical];
+        all.into_iter().find(|state| *state as u8 == code).unwrap_or(State::Unknown)
+    }
+
     fn word(self) -> &'static str {
         match self {
             State::Ok => "OK",
@@ -77,9 +89,25 @@ fn many(n: usize, word: &str) -> String {
     format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }
 
+/// What another machine says of itself.
+#[derive(Debug, Clone, Deserialize)]
+struct Told {
+    exit: u8,
+    said: String,
+    boards: usize,
+    open: usize,
+    needs_person: Vec<String>,
+    paused: usize,
+    wedged: usize,
+    overdue: usize,
+}
+
 /// What was counted.
 #[derive(Default)]
 struct Counts {
+    /// The machines that were looked at, and those of them that did not answer.
+    hosts: usize,
+    unseen: usize,
     boards: usize,
     /// Those of them that could be read.
     read: usize,
@@ -97,8 +125,13 @@ pub(super) const UNKNOWN: u8 = State::Unknown as u8;
 
 pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
     let (mut counts, mut news) = (Counts::default(), Vec::new());
+    let asked = args.hosts.ask("check", &["-w", NO_WARNING].map(str::to_owned), &args.common, SCHEMA);
     if let Err(e) = look(args, &mut counts, &mut news) {
         news.push(News { state: State::Unknown, about: String::new(), what: e.to_string() });
+    }
+    let answers = asked.wait();
+    for answer in &answers {
+        count(answer, &mut counts, &mut news);
     }
     people(args, &counts, &mut news);
     // Where no board could be looked at, that is behind all the rest.
@@ -107,7 +140,8 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
     let state = news.iter().map(|n| n.state).max_by_key(|state| state.rank()).unwrap_or(State::Ok);
     let said = match news.is_empty() {
         true => format!(
-            "{}, {}, nothing needs a person",
+            "{}{}, {}, nothing needs a person",
+            if args.hosts.is_empty() { String::new() } else { format!("{}, ", many(counts.hosts, "host")) },
             many(counts.boards, "board"),
             many(counts.open, "open task")
         ),
@@ -117,12 +151,15 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
     let said = base::clip::clip(&printable(&said).replace('|', "/"), MAX_SAID).to_owned();
     let text = match args.common.json {
         true => {
-            let whole = json!({
+            let mut whole = json!({
                 "schema": SCHEMA, "version": version, "state": state.word(), "exit": state as u8, "said": said,
                 "boards": counts.boards, "open": counts.open, "needs_person": counts.people, "paused": counts.paused,
                 "wedged": counts.wedged, "overdue": counts.overdue,
             });
-            format!("{whole:#}\n")
+            if !args.hosts.is_empty() {
+                whole["hosts"] = hosts::json(&answers);
+            }
+            base::redact::json(&format!("{whole:#}\n")).into_owned()
         }
         false => format!("WATCHBILL {} - {said} | {}\n", state.word(), figures(args, &counts)),
     };
@@ -135,8 +172,12 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
 /// `'label'=value;warn;crit;min`, as the guidelines have it: a threshold of 0 is alerted on from 1 on.
 fn figures(args: &CheckArgs, counts: &Counts) -> String {
     let critical = args.critical.map_or_else(String::new, |n| n.to_string());
+    let hosts = match args.hosts.is_empty() {
+        true => String::new(),
+        false => format!(" hosts={};;;0 unseen={};;;0", counts.hosts, counts.unseen),
+    };
     format!(
-        "needs_person={};{};{critical};0 overdue={};;0;0 wedged={};;0;0 paused={};0;;0 open={};;;0 boards={};;;0",
+        "needs_person={};{};{critical};0 overdue={};;0;0 wedged={};;0;0 paused={};0;;0 open={};;;0 boards={};;;0{hosts}",
         counts.people.len(),
         args.warning,
         counts.overdue,
@@ -163,7 +204,8 @@ fn people(args: &CheckArgs, counts: &Counts, news: &mut Vec<News>) {
 
 fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<()> {
     let loaded = args.common.load()?;
-    let standing = Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT)?;
+    let standing = Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts)?;
+    counts.hosts += usize::from(!standing.is_bare);
     counts.overdue = standing.overdue;
     news.extend(standing.machine.iter().filter(|f| needs::is_stopper(f)).filter_map(told));
     for board in &standing.boards {
@@ -195,6 +237,39 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
     let fault = |e: &Error| News { state: State::Unknown, about: String::new(), what: e.to_string() };
     news.extend(standing.faults.iter().map(fault));
     Ok(())
+}
+
+/// What another machine adds. One that does not answer may have anything.
+fn count(answer: &Answer<Told>, counts: &mut Counts, news: &mut Vec<News>) {
+    counts.hosts += 1;
+    let mut tell =
+        |state, what: &str| news.push(News { state, about: answer.host.clone(), what: what.to_owned() });
+    let (told, exit) = match &answer.heard {
+        Ok(heard) => (&heard.read, heard.exit),
+        Err(fault) => {
+            counts.unseen += 1;
+            return tell(State::Unknown, &fault.says);
+        }
+    };
+    match State::of(told.exit) {
+        _ if i32::from(told.exit) != exit => {
+            tell(State::Unknown, &format!("watchbill ended with {exit} there: {}", told.said));
+        }
+        State::Ok => {}
+        state => tell(state, &told.said),
+    }
+    counts.boards += told.boards;
+    counts.read += told.boards;
+    counts.open += told.open;
+    counts.paused += told.paused;
+    counts.wedged += told.wedged;
+    counts.overdue += told.overdue;
+    match told.needs_person.as_slice() {
+        [] => {}
+        [one] => counts.said.push(format!("{}: {one}", answer.host)),
+        all => counts.said.push(format!("{}: {}", answer.host, many(all.len(), "task"))),
+    }
+    counts.people.extend(told.needs_person.iter().cloned());
 }
 
 fn told(f: &Finding) -> Option<News> {

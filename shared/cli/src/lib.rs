@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod generate;
 mod heal;
+mod hosts;
 mod init;
 mod match_log;
 mod notify;

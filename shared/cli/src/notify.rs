@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::hosts::Hosts;
 use super::standing::Standing;
 use super::summary::NIGHT;
 use super::told::Books;
@@ -88,7 +89,7 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
     let (told, code) = match args.test {
         true => (tested(&args.common, &loaded.config, &books, targets)?, 0),
         false => {
-            let mut standing = Standing::look(&args.common, &loaded, None, NIGHT)?;
+            let mut standing = Standing::look(&args.common, &loaded, None, NIGHT, &Hosts::default())?;
             let now = standing.needs();
             let _lock = if args.dry_run { None } else { Some(books.lock()?) };
             let one = |(name, keys): (&str, &NotifyKeys)| tell(&books, name, keys, &now, args.dry_run);

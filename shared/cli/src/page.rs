@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use super::hosts::{self, Hosts};
 use super::standing::{NIGHT, Standing};
 use super::{Common, env, print, print_json};
 use base::atomic_file::beside;
@@ -20,6 +21,8 @@ use ops::needs::{Now, gauges};
 const SCHEMA: &str = "watchbill.page/1";
 /// Its file in the folder of the state file.
 const FILE: &str = "watchbill.html";
+/// That of the page with other machines, which no round of `watchbill run` replaces.
+const HOSTS_FILE: &str = "hosts.html";
 
 #[derive(Debug, Args)]
 #[command(
@@ -27,7 +30,7 @@ const FILE: &str = "watchbill.html";
                   A browser reloads it every minute. Exit code 1 if something could not be read; the page says what."
 )]
 pub(super) struct PageArgs {
-    /// Write the page to this file [default: watchbill.html in the state folder]
+    /// Write the page to this file [default: in the state folder: watchbill.html, of several hosts hosts.html]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]
@@ -36,6 +39,8 @@ pub(super) struct PageArgs {
     /// Leave how much needs a person in this file (*.prom), for the textfile collector of node_exporter
     #[arg(long, value_name = "FILE")]
     needs: Option<PathBuf>,
+    #[command(flatten)]
+    hosts: Hosts,
     #[command(flatten)]
     pub(super) common: Common,
 }
@@ -46,18 +51,28 @@ pub(super) fn run(args: &PageArgs, version: &str) -> Result<u8> {
         Error::new(Kind::Usage, "FILE", "there is no state folder for the page")
             .hint("name the file to write")
     };
-    let file = args.file.clone().or_else(place).ok_or_else(nowhere)?;
+    let usual = || if args.hosts.is_empty() { place() } else { in_state_folder(HOSTS_FILE) };
+    let file = args.file.clone().or_else(usual).ok_or_else(nowhere)?;
     let loaded = common.load()?;
-    let standing = Standing::look(common, &loaded, args.metrics.as_deref(), NIGHT)?;
+    let asked = args.hosts.ask_status(common);
+    let standing = Standing::look(common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts)?;
+    let answers = asked.wait();
+    let others = hosts::standing(&answers, standing.now, standing.since);
     let counted = args.needs.as_deref().map(|file| gauges::write(file, &standing.needs()));
-    let (now, code) = (make(&standing, &file, "")?, standing.code());
+    let now = make(&standing, &others, &file, "")?;
+    let is_whole = hosts::are_whole(&answers);
+    let code = standing.code().max(if is_whole { 0 } else { Kind::Partial.code() });
     counted.transpose()?;
-    let said = morning::headline(&now);
+    let said = morning::headline(&now, &others);
     if common.json {
-        print_json(&json!({
-            "schema": SCHEMA, "version": version, "now": now.now, "file": file, "said": said, "needs": now.needs.len(),
-            "exit": code,
-        }))?;
+        let needs = now.needs.len() + others.iter().map(|other| other.needs.len()).sum::<usize>();
+        let mut whole = json!({
+            "schema": SCHEMA, "version": version, "now": now.now, "file": file, "said": said, "needs": needs, "exit": code,
+        });
+        if !args.hosts.is_empty() {
+            whole["hosts"] = hosts::json(&answers);
+        }
+        print_json(&whole)?;
     } else if !common.quiet {
         print(&format!("{}: {said}\n", ops::report::printable(&file.display().to_string())))?;
     }
@@ -66,13 +81,17 @@ pub(super) fn run(args: &PageArgs, version: &str) -> Result<u8> {
 
 /// Where the page is, unless told otherwise.
 pub(super) fn place() -> Option<PathBuf> {
-    Cache::place(&env)?.parent().map(|state| state.join(FILE))
+    in_state_folder(FILE)
 }
 
-/// Writes the page of what was seen, and gives what needs a person. `flag`: what named the file.
-pub(super) fn make(standing: &Standing, file: &Path, flag: &str) -> Result<Now> {
+fn in_state_folder(name: &str) -> Option<PathBuf> {
+    Cache::place(&env)?.parent().map(|state| state.join(name))
+}
+
+/// Writes the page of what was seen here and on other machines, and gives what needs a person here. `flag`: what named the file.
+pub(super) fn make(standing: &Standing, others: &[Now], file: &Path, flag: &str) -> Result<Now> {
     let now = standing.needs();
-    write(file, flag, &morning::page(&now, &standing.parts()))?;
+    write(file, flag, &morning::page(&now, &standing.parts(), others))?;
     Ok(now)
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::doctor::look::{self, Eyes};
+use super::hosts::Hosts;
 use super::{Common, Here, env, why};
 use ::page::Overview;
 use base::error::{Error, Kind, Result};
@@ -31,6 +32,24 @@ pub(super) struct Standing {
     pub(super) boards: Vec<OneBoard>,
     /// What kept boards from being found or looked at.
     pub(super) faults: Vec<Error>,
+    /// Other machines are asked, and this one has nothing to be looked at.
+    pub(super) is_bare: bool,
+}
+
+/// Whether this machine has nothing to be looked at beside the machines that are named: no board is found where none was named, and
+/// nothing starts a watcher or did so before. Where a board is gone, its timers say that there was one.
+pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: Option<&Path>) -> bool {
+    let is_named = !common.db.is_empty() || common.hermes_root.is_some();
+    if hosts.is_empty() || is_named {
+        return false;
+    }
+    if !common.boards(&loaded.config).is_err_and(|e| e.kind == Kind::NoInput) {
+        return false;
+    }
+    let place = Cache::place(&env);
+    let eyes = Eyes::new(place.as_deref().and_then(Path::parent), metrics, None);
+    let watchers = eyes.watchers(false, false);
+    !watchers.iter().any(|w| w.is_started() || w.record.is_some())
 }
 
 /// One board.
@@ -47,7 +66,8 @@ pub(super) struct OneBoard {
 }
 
 impl Standing {
-    /// Looks. `span`: how many seconds back finished and healed tasks are counted. `metrics`: where the watchers leave their files.
+    /// Looks at this machine; `hosts` are asked beside. `span`: how many seconds back finished and healed tasks are counted. `metrics`:
+    /// where the watchers leave their files.
     ///
     /// # Errors
     /// This machine cannot be looked at. What is wrong with boards is among what was seen.
@@ -56,9 +76,22 @@ impl Standing {
         loaded: &Loaded,
         metrics: Option<&Path>,
         span: i64,
+        hosts: &Hosts,
     ) -> Result<Standing> {
         let config = &loaded.config;
         let here = Here::look(common, config)?;
+        if is_bare(hosts, common, loaded, metrics) {
+            return Ok(Standing {
+                now: here.now,
+                since: here.now.plus(-span),
+                host: here.host.facts().hostname.clone(),
+                machine: Vec::new(),
+                overdue: 0,
+                boards: Vec::new(),
+                faults: Vec::new(),
+                is_bare: true,
+            });
+        }
         let lens = why::lens(common, &here, loaded);
         let pass = here.pass("watchbill", None, true);
         let place = Cache::place(&env);
@@ -80,6 +113,7 @@ impl Standing {
             overdue: watchers.iter().filter(|w| w.is_overdue(here.now)).count(),
             boards: Vec::new(),
             faults: Vec::new(),
+            is_bare: false,
         };
         let ids = common.boards(config).unwrap_or_else(|e| {
             standing.faults.push(e);
@@ -130,6 +164,7 @@ impl Standing {
             needs: all,
             boards,
             unknown: self.faults.iter().map(ToString::to_string).collect(),
+            is_remote: false,
         }
     }
 

@@ -8,17 +8,16 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::hosts::{self, Answer, Hosts, STATUS};
 use super::standing::Standing;
 use super::summary::NIGHT;
 use super::{Common, print, print_json};
 use base::error::{Error, Kind, Result};
 use ops::needs::Now;
-use ops::needs::screen::{Look, lines};
+use ops::needs::screen::{Look, lines, of_hosts};
 
-/// The schema of `--json`.
-const SCHEMA: &str = "watchbill.status/1";
 const NAME: &str = "watchbill status";
 
 #[derive(Debug, Args)]
@@ -36,6 +35,8 @@ pub(super) struct StatusArgs {
     #[arg(long, value_name = "DIR")]
     metrics: Option<PathBuf>,
     #[command(flatten)]
+    hosts: Hosts,
+    #[command(flatten)]
     pub(super) common: Common,
 }
 
@@ -46,32 +47,53 @@ struct Whole<'a> {
     version: &'a str,
     #[serde(flatten)]
     now: &'a Now,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hosts: Option<Value>,
+}
+
+/// This machine, and the others that were asked.
+struct Seen {
+    standing: Standing,
+    answers: Vec<Answer<Now>>,
 }
 
 pub(super) fn run(args: &StatusArgs, version: &str) -> Result<u8> {
     if let Some(seconds) = args.watch {
         return watch(args, seconds);
     }
-    let standing = look(args)?;
-    let now = standing.needs();
+    let seen = look(args)?;
+    let now = seen.standing.needs();
     if args.common.json {
-        print_json(&json!(Whole { schema: SCHEMA, version, now: &now }))?;
+        let hosts = (!args.hosts.is_empty()).then(|| hosts::json(&seen.answers));
+        print_json(&json!(Whole { schema: STATUS, version, now: &now, hosts }))?;
     } else if !args.common.quiet {
-        print(&lines(&now, shown()))?;
+        print(&seen.lines(args))?;
     }
-    Ok(standing.code())
+    let is_whole = hosts::are_whole(&seen.answers);
+    Ok(seen.standing.code().max(if is_whole { 0 } else { Kind::Partial.code() }))
 }
 
 /// What is there to be shown. Without any board nothing is.
-fn look(args: &StatusArgs) -> Result<Standing> {
+fn look(args: &StatusArgs) -> Result<Seen> {
     let loaded = args.common.load()?;
-    let mut standing = Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT)?;
+    let asked = args.hosts.ask_status(&args.common);
+    let mut standing = Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts)?;
     match standing.faults.pop() {
-        Some(e) if standing.boards.is_empty() => Err(e),
-        fault => {
-            standing.faults.extend(fault);
-            Ok(standing)
+        Some(e) if standing.boards.is_empty() && args.hosts.is_empty() => return Err(e),
+        fault => standing.faults.extend(fault),
+    }
+    Ok(Seen { standing, answers: asked.wait() })
+}
+
+impl Seen {
+    fn lines(&self, args: &StatusArgs) -> String {
+        let here = self.standing.needs();
+        if args.hosts.is_empty() {
+            return lines(&here, shown());
         }
+        let others = hosts::standing(&self.answers, here.now, here.since);
+        let here = (!self.standing.is_bare).then_some(here);
+        of_hosts(&here.into_iter().chain(others).collect::<Vec<_>>(), shown())
     }
 }
 
@@ -132,7 +154,7 @@ fn watch(args: &StatusArgs, seconds: u32) -> Result<u8> {
     loop {
         // What cannot be looked at now may be there with the next look.
         let text = match look(args) {
-            Ok(standing) => lines(&standing.needs(), shown()),
+            Ok(seen) => seen.lines(args),
             Err(e) => format!("{}\n", ops::report::printable(&e.to_string())),
         };
         let mut out = std::io::stdout().lock();

@@ -3,17 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
-use super::standing::Standing;
+use super::standing::{Standing, is_bare};
 use super::{Common, Here, page, print, print_json, why};
 use ::board::BoardId;
 use base::error::{Kind, Result};
 use base::time::Time;
 use config::{Loaded, since};
 use ops::explain::{Summary, lines};
-use ops::report::{common_code, say};
+use ops::report::{common_code, printable, say};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.summary/1";
@@ -28,10 +30,27 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Also write the HTML page of these boards, as `watchbill page` does
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "named")]
     html: Option<PathBuf>,
     #[command(flatten)]
+    hosts: Hosts,
+    #[command(flatten)]
     pub(super) common: Common,
+}
+
+/// What another machine says.
+#[derive(Deserialize)]
+struct Told {
+    now: Time,
+    boards: Vec<Summary>,
+    unread: Vec<Unread>,
+}
+
+/// A board that could not be read there.
+#[derive(Deserialize)]
+struct Unread {
+    board: String,
+    error: String,
 }
 
 pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
@@ -40,7 +59,9 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
     let here = Here::look(common, &loaded.config)?;
     let since = args.since.as_deref().map(|text| since::read(text, here.now)).transpose()?;
     let since = since.unwrap_or(here.now.plus(-NIGHT));
+    let asked = args.hosts.ask("report", &["--since".into(), since.0.to_string()], common, SCHEMA);
     let boards = match &args.html {
+        None if is_bare(&args.hosts, common, &loaded, None) => Vec::new(),
         None => {
             let lens = why::lens(common, &here, &loaded);
             let one = |id: BoardId| {
@@ -66,7 +87,20 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
             }
         }
     }
-    show(common, version, (since, here.now), &all, &faults)?;
+    let answers = asked.wait();
+    codes.push(if hosts::are_whole(&answers) { 0 } else { Kind::Partial.code() });
+    match common.json {
+        true => {
+            let mut whole = json!({
+                "schema": SCHEMA, "version": version, "now": here.now, "since": since, "boards": all, "unread": faults,
+            });
+            if !args.hosts.is_empty() {
+                whole["hosts"] = hosts::json(&answers);
+            }
+            print_json(&whole)?
+        }
+        false => show(common, &all, answers)?,
+    };
     Ok(common_code(&codes))
 }
 
@@ -75,30 +109,39 @@ type OneBoard = (String, PathBuf, Result<Summary>);
 
 /// The page and the report of one look.
 fn with_page(common: &Common, loaded: &Loaded, span: i64, file: &Path) -> Result<Vec<OneBoard>> {
-    let standing = Standing::look(common, loaded, None, span)?;
+    let standing = Standing::look(common, loaded, None, span, &Hosts::default())?;
     if standing.boards.is_empty() {
         return common.boards(&loaded.config).map(|_| Vec::new());
     }
-    page::make(&standing, file, "--html ")?;
+    page::make(&standing, &[], file, "--html ")?;
     Ok(standing.boards.into_iter().map(|b| (b.name, b.path, b.summary)).collect())
 }
 
-fn show(
-    common: &Common,
-    version: &str,
-    (since, now): (Time, Time),
-    all: &[Summary],
-    faults: &[Value],
-) -> Result<u8> {
-    if common.json {
-        let whole = json!({
-            "schema": SCHEMA, "version": version, "now": now, "since": since, "boards": all, "unread": faults,
-        });
-        return print_json(&whole);
+/// The lists of this machine, then those of each other one; a machine that did not answer stands before all of them.
+fn show(common: &Common, here: &[Summary], answers: Vec<Answer<Told>>) -> Result<u8> {
+    let mut stderr = std::io::stderr().lock();
+    let mut say_it = |what: &str| drop(say(&mut stderr, '3', "watchbill report", what));
+    let (mut unseen, mut others) = (String::new(), Vec::new());
+    for Answer { host, heard } in answers {
+        match heard {
+            Ok(heard) => {
+                let told = heard.read;
+                told.unread.iter().for_each(|u| say_it(&format!("{host}: {}: {}", u.board, u.error)));
+                others.extend(told.boards.into_iter().map(|s| s.of_host(&host, told.now)));
+            }
+            Err(fault) if common.quiet => say_it(&format!("{host}: {}", fault.says)),
+            Err(fault) => unseen.push_str(&unanswered(&host, &fault)),
+        }
     }
     if common.quiet {
         return Ok(0);
     }
-    let told: Vec<String> = all.iter().map(|s| lines(s, common.verbose)).filter(|t| !t.is_empty()).collect();
+    let told = here.iter().chain(&others).map(|s| lines(s, common.verbose)).filter(|t| !t.is_empty());
+    let told: Vec<String> = Some(unseen).into_iter().filter(|t| !t.is_empty()).chain(told).collect();
     print(&told.join("\n"))
+}
+
+/// What is said of a machine that did not answer.
+fn unanswered(host: &str, fault: &hosts::Fault) -> String {
+    format!("! {host}: {}\n    do: {}\n", printable(&fault.says), printable(&fault.todo))
 }

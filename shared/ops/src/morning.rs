@@ -10,7 +10,7 @@ use page::html::parts::{
 use page::html::{MAX_LISTED, contents, figures, judged, shell};
 
 use crate::explain::summary::{Entry, Shared, Summary, by_refusal, heading};
-use crate::needs::{BoardNow, Need, Now, Waiting};
+use crate::needs::{BoardNow, Need, Now, Waiting, screen};
 use base::time::{Time, words};
 
 /// Tasks of one need or one cause that are shown at once.
@@ -33,41 +33,58 @@ pub struct Part<'a> {
     pub overview: Option<&'a Overview>,
 }
 
-/// The page, ready to be written to a file.
-pub fn page(now: &Now, boards: &[Part<'_>]) -> String {
-    let title = format!("{} · {} · {}", headline(now), escaped(&now.host, 80), now.now.local_minute());
+/// The page, ready to be written to a file: this machine's boards, and what other machines say of theirs.
+pub fn page(now: &Now, boards: &[Part<'_>], others: &[Now]) -> String {
+    let said = escaped(&headline(now, others), MAX_LINE);
+    let title = format!("{said} · {} · {}", escaped(&now.host, 80), now.now.local_minute());
     let blind = lines("Could not be looked at", unknown(now));
     // Without any board that comes first.
     let (first, last) = if now.boards.is_empty() { (blind, String::new()) } else { (String::new(), blind) };
     let parts = [
-        head(now, boards),
+        head(now, boards, others, &said),
         first,
         needs(now),
         lines("Found on the boards", findings(now)),
         last,
+        others.iter().map(other).collect(),
         contents(boards.iter().map(|b| b.board)),
         boards.iter().enumerate().map(|(n, b)| board(n, b, now)).collect(),
     ];
     shell(&title, now.now, &parts.concat())
 }
 
-/// Its first line. "Nothing needs you" is said only where everything could be looked at.
-pub fn headline(now: &Now) -> String {
-    match now.needs.len() {
-        0 if findings(now).next().is_some() => "Look at the board itself".to_owned(),
-        0 if unknown(now).next().is_some() => "Not everything could be looked at".to_owned(),
-        0 => "Nothing needs you".to_owned(),
-        1 => "1 thing needs you".to_owned(),
-        n => format!("{n} things need you"),
+/// Its first line. "Nothing needs you" is said only where everything could be looked at, here and on the other machines.
+pub fn headline(now: &Now, others: &[Now]) -> String {
+    let said = screen::together(&machines(now, others));
+    let first = said.chars().next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(said.chars().skip(1)).collect()
+}
+
+/// This machine and the others.
+fn machines<'n>(now: &'n Now, others: &'n [Now]) -> Vec<&'n Now> {
+    std::iter::once(now).chain(others).collect()
+}
+
+fn look(all: &[&Now]) -> &'static str {
+    let good = |now: &&Now| now.needs.is_empty() && findings(now).next().is_none();
+    match (all.iter().all(good), all.iter().any(|now| unknown(now).next().is_some())) {
+        (false, _) => BAD,
+        (true, true) => WARN,
+        (true, false) => GOOD,
     }
 }
 
-fn look(now: &Now) -> &'static str {
-    match (now.needs.is_empty() && findings(now).next().is_none(), unknown(now).next()) {
-        (false, _) => BAD,
-        (true, Some(_)) => WARN,
-        (true, None) => GOOD,
-    }
+/// How another machine stands.
+fn other(now: &Now) -> String {
+    let seen = match now.is_unseen() {
+        true => String::new(),
+        false => format!(
+            "<p class=\"muted\">{}</p>",
+            quoted(&format!("{} {}", now.now.local_minute(), screen::said(now)), MAX_LINE)
+        ),
+    };
+    let inside = [seen, need_list(now), listed(findings(now)), listed(unknown(now))];
+    plain_section(&format!("On {}", escaped(&now.host, 80)), &inside.concat())
 }
 
 /// What was found of the boards themselves.
@@ -81,7 +98,7 @@ fn unknown(now: &Now) -> impl Iterator<Item = String> {
     now.unknown.iter().cloned().chain(of_boards)
 }
 
-fn head(now: &Now, boards: &[Part<'_>]) -> String {
+fn head(now: &Now, boards: &[Part<'_>], others: &[Now], said: &str) -> String {
     let sum = |count: fn(&BoardNow) -> usize| now.boards.iter().map(count).sum::<usize>();
     let tile = |n: usize, what: &str| format!("<li><b>{n}</b> {what}</li>");
     let tiles = [
@@ -92,16 +109,26 @@ fn head(now: &Now, boards: &[Part<'_>]) -> String {
         tile(sum(|b| b.healed), "healed"),
         tile(boards.iter().filter_map(|b| b.summary).map(|s| s.helped().1.len()).sum(), "ready again"),
     ];
+    let since = stamp(now.since, now.now);
+    let beside = match (others.is_empty(), boards.is_empty()) {
+        (true, _) => format!(
+            "Done, healed and ready again since {since}. Each round of <code>watchbill run</code> writes this page again: \
+             where the time above is old, ask <code>watchbill doctor</code>."
+        ),
+        (false, false) => {
+            format!("The figures are those of this machine; done, healed and ready again since {since}.")
+        }
+        (false, true) => "This machine has no board.".to_owned(),
+    };
+    let tiles = match !others.is_empty() && boards.is_empty() {
+        true => String::new(),
+        false => format!("<ul class=\"headline tiles\">{}</ul>", tiles.concat()),
+    };
     format!(
-        "<header><p class=\"muted\">Watchbill on <b>{}</b>, {}</p><h1 class=\"{}\">{}</h1><ul class=\"headline tiles\">{}</ul>\
-         <p class=\"muted\">Done, healed and ready again since {}. Each round of <code>watchbill run</code> writes this page again: \
-         where the time above is old, ask <code>watchbill doctor</code>.</p></header>\n",
+        "<header><p class=\"muted\">Watchbill on <b>{}</b>, {}</p><h1 class=\"{}\">{said}</h1>{tiles}<p class=\"muted\">{beside}</p></header>\n",
         escaped(&now.host, 80),
         full_stamp(now.now),
-        look(now),
-        headline(now),
-        tiles.concat(),
-        stamp(now.since, now.now),
+        look(&machines(now, others)),
     )
 }
 
@@ -109,8 +136,15 @@ fn needs(now: &Now) -> String {
     if now.needs.is_empty() {
         return String::new();
     }
+    plain_section("Needs you", &need_list(now))
+}
+
+fn need_list(now: &Now) -> String {
+    if now.needs.is_empty() {
+        return String::new();
+    }
     let all = list("people", now.needs.iter().take(MAX_LISTED).map(|need| needed(need, now)));
-    plain_section("Needs you", &format!("{all}{}", more(now.needs.len(), MAX_LISTED)))
+    format!("{all}{}", more(now.needs.len(), MAX_LISTED))
 }
 
 /// What is so, since when, the tasks, and the command.
@@ -148,7 +182,9 @@ fn needed(need: &Need, now: &Now) -> String {
     }
     match &need.todo {
         // Many of these are a command, and nothing else.
-        Some(todo) if todo.starts_with("watchbill ") => out.push_str(&command(todo)),
+        Some(todo) if ["watchbill ", "ssh "].iter().any(|begin| todo.starts_with(begin)) => {
+            out.push_str(&command(todo))
+        }
         Some(todo) => out.push_str(&with_code(todo)),
         None => {}
     }
@@ -170,12 +206,19 @@ fn with_code(text: &str) -> String {
 }
 
 fn lines(heading: &str, all: impl Iterator<Item = String>) -> String {
+    match listed(all) {
+        none if none.is_empty() => none,
+        shown => plain_section(heading, &shown),
+    }
+}
+
+fn listed(all: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = all.collect();
     if all.is_empty() {
         return String::new();
     }
     let shown = list("plain", all.iter().take(MAX_LISTED).map(|l| quoted(l, MAX_LINE)));
-    plain_section(heading, &format!("{shown}{}", more(all.len(), MAX_LISTED)))
+    format!("{shown}{}", more(all.len(), MAX_LISTED))
 }
 
 fn name(id: &str, title: &str) -> String {

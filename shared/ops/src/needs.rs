@@ -1,9 +1,10 @@
 //! What needs a person now: one list for `status` and `check`, grouped by cause. Pure.
 
 pub mod gauges;
+pub mod remote;
 pub mod screen;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Finding, Severity};
 use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
@@ -32,7 +33,7 @@ const STOPPERS: [&str; 13] = [
 ];
 
 /// One thing that needs a person, however many tasks wait for it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Need {
     /// Names the episode: the same text as long as the same thing needs a person, whatever its figures.
     pub key: String,
@@ -55,7 +56,7 @@ pub struct Need {
 }
 
 /// A task that waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Its id.
     pub id: String,
@@ -64,7 +65,7 @@ pub struct Waiting {
 }
 
 /// One board, as `status` shows it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BoardNow {
     /// Its name.
     pub board: String,
@@ -83,13 +84,13 @@ pub struct BoardNow {
 }
 
 /// Everything at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Now {
     /// When.
     pub now: Time,
     /// From when on finished and healed tasks are counted.
     pub since: Time,
-    /// This machine.
+    /// The machine.
     pub host: String,
     /// What needs a person: what stops everything first, then what most tasks wait for.
     pub needs: Vec<Need>,
@@ -97,6 +98,9 @@ pub struct Now {
     pub boards: Vec<BoardNow>,
     /// Why other boards could not be looked at.
     pub unknown: Vec<String>,
+    /// It is another machine, which was asked over ssh; `host` is its name there.
+    #[serde(skip)]
+    pub is_remote: bool,
 }
 
 /// Whether a finding of `doctor` is one of those that somebody must hear of who did not ask: at least a warning, and one that stops

@@ -1,6 +1,7 @@
 //! What our programs did with tasks, as their own events tell it.
 
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::facts::text;
@@ -9,18 +10,23 @@ use base::time::Time;
 use board::{Event, EventKind};
 use policy::authorship::{cause_in, is_ours};
 
+/// One of the words of [`DONE`].
+type Did = &'static str;
+
 /// What one pass did with a task: one entry, however many events it took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Deed {
     /// When.
     pub at: Time,
     /// The program.
     pub(crate) by: String,
     /// What it did, in one word.
-    pub(crate) did: &'static str,
+    #[serde(deserialize_with = "known")]
+    pub(crate) did: Did,
     /// Its rule.
     pub(crate) case: String,
     /// Why the worker had ended, where that was known.
+    #[serde(default, deserialize_with = "if_known")]
     pub cause: Option<Cause>,
     /// The reason, in one line.
     pub because: String,
@@ -97,6 +103,18 @@ const DONE: [(&str, &str); 13] = [
     ("moved", "moved it"),
     ("handed_over", "gave it to a person"),
 ];
+
+/// One of those words; of one that this version does not know, the one that says least.
+fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Did, D::Error> {
+    String::deserialize(from).map(|did| DONE[rank(&did)].0)
+}
+
+/// What this version knows of it; nothing where another one has a value of its own.
+pub(super) fn if_known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    Value::deserialize(from).map(|value| serde_json::from_value(value).unwrap_or(None))
+}
 
 fn rank(did: &str) -> usize {
     DONE.iter().position(|(d, _)| *d == did).unwrap_or(0)

@@ -1,6 +1,6 @@
 //! What a person can run, ready to be copied. Pure.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::facts::{Facts, Take, Verdict, text};
 use super::standing::{self, Kind, Stand};
@@ -24,7 +24,7 @@ const LEFT_TO_A_PERSON: [&str; 5] =
     ["orchestrator", "no-decision", "card-unclaimed", "card-failed", "no-orchestrator"];
 
 /// One command, and what it is for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Command {
     /// What it does.
     pub(crate) to: String,

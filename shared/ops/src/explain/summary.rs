@@ -5,7 +5,7 @@ pub mod text;
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::deeds;
@@ -34,12 +34,12 @@ const MAX_AT_ONCE: usize = 16;
 const MAX_LINE: usize = 400;
 
 /// What happened to one board.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub(crate) board: String,
     pub(crate) path: String,
     pub(crate) since: Time,
-    #[serde(skip)]
+    #[serde(skip, default = "unread")]
     pub(crate) now: Time,
     /// The red switch is thrown, in its author's words.
     pub(crate) paused: Option<String>,
@@ -58,8 +58,13 @@ pub struct Summary {
     pub(crate) counts: Counts,
 }
 
+/// Stands for a time that is told beside the board.
+fn unread() -> Time {
+    Time(0)
+}
+
 /// How many tasks there are beside, cards not counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
     /// Finished since then.
     pub(crate) done: usize,
@@ -70,7 +75,7 @@ pub(crate) struct Counts {
 }
 
 /// One task.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The id of the task.
     pub task: String,
@@ -92,11 +97,12 @@ pub struct Entry {
     /// The likeliest thing a person would run.
     pub(crate) command: Option<Command>,
     /// What it shares with others, which are told together.
+    #[serde(default, deserialize_with = "deeds::if_known")]
     pub(crate) shared: Option<Shared>,
 }
 
 /// What a provider refuses to several tasks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shared {
     /// The provider or its host; where a key was refused, the profile that has it.
     pub at: String,

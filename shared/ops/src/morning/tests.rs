@@ -86,6 +86,7 @@ fn now(summaries: &[&Summary]) -> Now {
         needs,
         boards: summaries.iter().map(|s| BoardNow::of(s)).collect(),
         unknown: Vec::new(),
+        is_remote: false,
     }
 }
 
@@ -96,8 +97,8 @@ fn seen(now: &Now, summaries: &[&Summary]) -> (String, String) {
     let owned: Vec<_> = summaries.iter().map(part).collect();
     let parts: Vec<Part<'_>> =
         owned.iter().map(|(board, s)| Part { board, summary: Some(s), overview: Some(&overview) }).collect();
-    let page = page(now, &parts);
-    assert_eq!(page, super::page(now, &parts), "the same twice");
+    let page = page(now, &parts, &[]);
+    assert_eq!(page, super::page(now, &parts, &[]), "the same twice");
     let text = read(&page).unwrap_or_else(|e| panic!("{e}\n{page}"));
     (page, text)
 }
@@ -194,7 +195,7 @@ fn green_is_said_only_where_everything_could_be_looked_at() {
         }
     }
     let blind = Part { board: "other", summary: None, overview: None };
-    let page = page(&now(&[&night()]), &[blind]);
+    let page = page(&now(&[&night()]), &[blind], &[]);
     assert!(read(&page).unwrap().contains("This board could not be looked at"), "{page}");
 }
 
@@ -267,7 +268,7 @@ fn nothing_hostile_gets_out_of_its_place() {
         (now.host, now.unknown) = (next(), vec![next()]);
         let mut overview = sample::night();
         sample::every_text(&mut overview, &mut next);
-        let page = page(&now, &[Part { board: &s.board, summary: Some(&s), overview: Some(&overview) }]);
+        let page = page(&now, &[Part { board: &s.board, summary: Some(&s), overview: Some(&overview) }], &[]);
         let text = read(&page).unwrap_or_else(|e| panic!("{e}"));
         assert!(!page.to_lowercase().contains("<script"));
         let steers = |c: char| {

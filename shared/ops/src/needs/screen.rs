@@ -31,11 +31,11 @@ impl Look {
     }
 
     /// The first lines of a list, and how many there are more.
-    fn some(self, out: &mut String, mut all: impl Iterator<Item = String>) {
+    fn some(self, out: &mut String, mut all: impl Iterator<Item = String>, now: &Now) {
         all.by_ref().take(MAX_NEEDS).for_each(|line| self.line(out, &line));
         match all.count() {
             0 => {}
-            more => self.line(out, &format!("  and {more} more of these: watchbill report")),
+            more => self.line(out, &format!("  and {more} more of these: {}", report(now))),
         }
     }
 
@@ -53,26 +53,48 @@ fn whole(out: &mut String, text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
+/// What shows all of it.
+fn report(now: &Now) -> String {
+    match now.is_remote {
+        true => format!("watchbill report --host {}", now.host),
+        false => "watchbill report".to_owned(),
+    }
+}
+
+/// The lines of several machines, below one line about all of them.
+pub fn of_hosts(all: &[Now], look: Look) -> String {
+    let mut head = String::new();
+    let hosts = if all.len() == 1 { "1 host".to_owned() } else { format!("{} hosts", all.len()) };
+    let refs: Vec<&Now> = all.iter().collect();
+    look.line(&mut head, &format!("{hosts}: {}", together(&refs)));
+    let each = all.iter().map(|now| lines(now, look));
+    std::iter::once(look.painted(colour(&refs), &head)).chain(each).collect()
+}
+
+/// The colour of a line about these.
+fn colour(all: &[&Now]) -> &'static str {
+    let good = |now: &&Now| now.needs.is_empty() && findings(now).next().is_none();
+    match (all.iter().all(good), all.iter().any(|now| unknown(now).next().is_some())) {
+        (false, _) => "1;31",
+        (true, true) => "1;33",
+        (true, false) => "32",
+    }
+}
+
 /// The lines.
 pub fn lines(now: &Now, look: Look) -> String {
     let mut head = String::new();
     look.line(&mut head, &format!("{} {}: {}", now.host, now.now.local_minute(), said(now)));
-    let good = now.needs.is_empty() && findings(now).next().is_none();
-    let code = match (good, unknown(now).next()) {
-        (false, _) => "1;31",
-        (true, Some(_)) => "1;33",
-        (true, None) => "32",
-    };
-    let mut out = look.painted(code, &head);
+    let mut out = look.painted(colour(&[now]), &head);
     for need in now.needs.iter().take(MAX_NEEDS) {
         shown(&mut out, look, need, now);
     }
     let more = now.needs.len().saturating_sub(MAX_NEEDS);
     if more > 0 {
-        look.line(&mut out, &format!("and {more} more: watchbill report"));
+        look.line(&mut out, &format!("and {more} more: {}", report(now)));
     }
-    look.some(&mut out, findings(now));
-    look.some(&mut out, unknown(now));
+    look.some(&mut out, findings(now), now);
+    look.some(&mut out, unknown(now), now);
     for (board, paused) in now.boards.iter().filter_map(|b| Some((&b.board, b.paused.as_ref()?))) {
         look.line(&mut out, &format!("  {board}: paused, {paused}"));
     }
@@ -91,7 +113,31 @@ fn unknown(now: &Now) -> impl Iterator<Item = String> {
     now.unknown.iter().map(|u| format!("? {u}")).chain(of_boards)
 }
 
-fn said(now: &Now) -> String {
+/// How these stand, in one phrase. "Nothing needs you" is said only where everything could be looked at.
+pub(crate) fn together(all: &[&Now]) -> String {
+    let unseen: Vec<&str> = all.iter().filter(|now| now.is_unseen()).map(|now| now.host.as_str()).collect();
+    let needs = all.iter().map(|now| now.needs.len()).sum::<usize>() - unseen.len();
+    let mut said = match needs {
+        0 if all.iter().any(|now| findings(now).next().is_some()) => "look at the board itself".to_owned(),
+        0 if all.iter().any(|now| unknown(now).next().is_some()) => {
+            "not everything could be looked at".to_owned()
+        }
+        0 if !unseen.is_empty() => "not everything could be looked at".to_owned(),
+        0 => "nothing needs you".to_owned(),
+        1 => "1 thing needs you".to_owned(),
+        n => format!("{n} things need you"),
+    };
+    if !unseen.is_empty() {
+        let _ = write!(said, "; not seen: {}", unseen.join(", "));
+    }
+    said
+}
+
+/// How one stands, with what is counted beside.
+pub(crate) fn said(now: &Now) -> String {
+    if now.is_unseen() {
+        return "not seen".to_owned();
+    }
     let sum = |count: fn(&super::BoardNow) -> usize| now.boards.iter().map(count).sum::<usize>();
     let counted = |counts: &[(usize, &str)]| {
         let some = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
@@ -103,13 +149,7 @@ fn said(now: &Now) -> String {
         (sum(|b| b.waiting), "waiting"),
     ]);
     let ended = counted(&[(sum(|b| b.counts.done), "done"), (sum(|b| b.healed), "healed")]);
-    let mut said = match now.needs.len() {
-        0 if findings(now).next().is_some() => "look at the board itself".to_owned(),
-        0 if unknown(now).next().is_some() => "not everything could be looked at".to_owned(),
-        0 => "nothing needs you".to_owned(),
-        1 => "1 thing needs you".to_owned(),
-        n => format!("{n} things need you"),
-    };
+    let mut said = together(&[now]);
     if !open.is_empty() {
         let _ = write!(said, "; {open}");
     }

@@ -63,6 +63,7 @@ fn now(needs: Vec<Need>, summary: &Summary) -> Now {
         needs,
         boards: vec![BoardNow::of(summary)],
         unknown: Vec::new(),
+        is_remote: false,
     }
 }
 

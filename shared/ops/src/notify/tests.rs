@@ -37,7 +37,15 @@ fn at(seconds: i64, keys: &[&str]) -> Now {
     let needs = keys.iter().map(|key| need(key, key.split(':').nth(1))).collect();
     let now = NOW.plus(seconds);
     let boards = vec![board("default"), board("other")];
-    Now { now, since: now.plus(-3_600), host: "vm".into(), needs, boards, unknown: Vec::new() }
+    Now {
+        now,
+        since: now.plus(-3_600),
+        host: "vm".into(),
+        needs,
+        boards,
+        unknown: Vec::new(),
+        is_remote: false,
+    }
 }
 
 fn anybody() -> NotifyKeys {

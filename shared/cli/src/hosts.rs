@@ -1,0 +1,309 @@
+//! `--host`: the same command on other machines, over ssh, all at once. A machine that does not answer is something to tell, and never
+//! well. What it answers is somebody else's text.
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Common;
+use base::quote;
+use base::time::Time;
+use card::shell_word;
+use host::child::{Finished, finish};
+use ops::needs::Now;
+use ops::report::REPORT_SCHEMA;
+
+/// The schema of `watchbill status --json`.
+pub(super) const STATUS: &str = "watchbill.status/1";
+/// The longest one machine may take, and all of them together.
+const PATIENCE: Duration = Duration::from_secs(10);
+const ALL: Duration = Duration::from_secs(30);
+/// Most machines that are asked at the same time.
+const AT_ONCE: usize = 16;
+/// Most bytes of an answer.
+const MAX_ANSWER: u64 = 4 << 20;
+/// Most characters of what ssh or a machine says instead of an answer.
+const MAX_SAID: usize = 200;
+/// Beside the name. No question is ever asked, and a connection whose other end is gone comes to an end.
+const OPTIONS: [&str; 9] = [
+    "-T",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=5",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=2",
+];
+/// The exit codes of ssh where there is no connection, and of a shell that finds no such program. From the last one on they are none of
+/// ours.
+const NO_CONNECTION: i32 = 255;
+const NOT_FOUND: i32 = 127;
+const NO_PROGRAM: i32 = 126;
+
+/// Which other machines.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct Hosts {
+    /// Also ask this host, over ssh (may be repeated, or several names with commas between)
+    #[arg(long = "host", value_name = "NAME", value_delimiter = ',', value_parser = name)]
+    named: Vec<String>,
+}
+
+/// A name that ssh takes for a host and nothing else.
+fn name(given: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_alphanumeric() || "._-@:%+[]/".contains(c);
+    match given {
+        "" => Err("the name of a host is empty".into()),
+        _ if given.starts_with('-') => Err("the name of a host does not begin with `-`".into()),
+        _ if !given.chars().all(plain) => Err("not the name of a host, as `ssh NAME` takes it".into()),
+        _ => Ok(given.to_owned()),
+    }
+}
+
+/// What one machine answered.
+pub(super) struct Answer<T> {
+    /// Its name, as it was given.
+    pub(super) host: String,
+    pub(super) heard: Result<Heard<T>, Fault>,
+}
+
+/// An answer.
+pub(super) struct Heard<T> {
+    /// As far as this version knows it.
+    pub(super) read: T,
+    /// The exit code of the program there.
+    pub(super) exit: i32,
+    whole: Value,
+}
+
+/// Why there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Fault {
+    /// What is so, without the name of the machine.
+    pub(super) says: String,
+    /// What to do.
+    pub(super) todo: String,
+}
+
+/// What is asked of every machine.
+struct Question {
+    /// As a person would type it.
+    short: String,
+    /// The line for the shell there.
+    line: String,
+    /// What the answer is.
+    schema: &'static str,
+}
+
+/// Machines that are being asked.
+pub(super) struct Asked<T> {
+    hosts: Vec<String>,
+    answers: Receiver<(usize, Result<Heard<T>, Fault>)>,
+}
+
+impl Hosts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.named.is_empty()
+    }
+
+    /// Begins to ask all of them how they stand.
+    pub(super) fn ask_status(&self, common: &Common) -> Asked<Now> {
+        self.ask("status", &[], common, STATUS)
+    }
+
+    /// Begins to ask all of them for the `--json` of a command, with those flags that mean the same on every machine.
+    pub(super) fn ask<T: DeserializeOwned + Send + 'static>(
+        &self,
+        command: &str,
+        flags: &[String],
+        common: &Common,
+        schema: &'static str,
+    ) -> Asked<T> {
+        let mut hosts = self.named.clone();
+        let mut seen = std::collections::BTreeSet::new();
+        hosts.retain(|host| seen.insert(host.clone()));
+        let mut words: Vec<String> = ["watchbill", command, "--json"].map(str::to_owned).to_vec();
+        words.extend(flags.iter().cloned());
+        words.extend(common.board.iter().flat_map(|slug| ["--board".to_owned(), slug.clone()]));
+        words.extend(common.now.iter().flat_map(|now| ["--now".to_owned(), now.0.to_string()]));
+        let line = words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+        let question = Arc::new(Question { short: format!("watchbill {command}"), line, schema });
+        let (tell, answers) = channel();
+        let (next, shared, began) = (Arc::new(AtomicUsize::new(0)), Arc::new(hosts.clone()), Instant::now());
+        for _ in 0..hosts.len().min(AT_ONCE) {
+            let (tell, next, hosts, question) =
+                (tell.clone(), Arc::clone(&next), Arc::clone(&shared), Arc::clone(&question));
+            std::thread::spawn(move || {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(host) = hosts.get(n) else { return };
+                    let left = ALL.saturating_sub(began.elapsed()).min(PATIENCE);
+                    let _ = tell.send((n, question.ask(host, left)));
+                }
+            });
+        }
+        Asked { hosts, answers }
+    }
+}
+
+impl<T> Asked<T> {
+    /// Waits until each of them answered or its time is over, and gives the answers in the order of the names.
+    pub(super) fn wait(self) -> Vec<Answer<T>> {
+        let mut heard: Vec<_> = self.hosts.iter().map(|_| None).collect();
+        for (n, answer) in self.answers {
+            heard[n] = Some(answer);
+        }
+        let lost =
+            || Err(Fault { says: "was not asked".into(), todo: "report this as a bug in watchbill".into() });
+        let answer = |(host, heard): (String, Option<_>)| Answer { host, heard: heard.unwrap_or_else(lost) };
+        self.hosts.into_iter().zip(heard).map(answer).collect()
+    }
+}
+
+/// The list `hosts` of `--json`.
+pub(super) fn json<T>(answers: &[Answer<T>]) -> Value {
+    let one = |a: &Answer<T>| {
+        let (answer, fault) = match &a.heard {
+            Ok(heard) => (Some(&heard.whole), None),
+            Err(fault) => (None, Some(fault)),
+        };
+        json!({"host": a.host, "answer": answer, "fault": fault})
+    };
+    answers.iter().map(one).collect()
+}
+
+/// How they stand, each as one of the machines that are shown.
+pub(super) fn standing(answers: &[Answer<Now>], now: Time, since: Time) -> Vec<Now> {
+    let one = |a: &Answer<Now>| match &a.heard {
+        Ok(heard) => {
+            let mut seen = heard.read.clone().of_host(&a.host);
+            seen.unknown
+                .extend((heard.exit != 0).then(|| format!("watchbill ended with {} there", heard.exit)));
+            seen
+        }
+        Err(fault) => Now::unseen(&a.host, &fault.says, &fault.todo, now, since),
+    };
+    answers.iter().map(one).collect()
+}
+
+/// Whether all of them could be looked at, and could look at all they have.
+pub(super) fn are_whole<T>(answers: &[Answer<T>]) -> bool {
+    answers.iter().all(|a| a.heard.as_ref().is_ok_and(|heard| heard.exit == 0))
+}
+
+impl Question {
+    fn ask<T: DeserializeOwned>(&self, host: &str, patience: Duration) -> Result<Heard<T>, Fault> {
+        let by_hand = format!("ssh {} {}", shell_word(host), self.short);
+        let attempt = |says: String| Fault { says, todo: format!("try `{by_hand}`") };
+        if patience.is_zero() {
+            return Err(attempt(format!("was not asked: the others took {} s", ALL.as_secs())));
+        }
+        let mut command = Command::new("ssh");
+        // What ssh starts itself ends with it.
+        command.args(OPTIONS).args(["--", host, &self.line]).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| Fault {
+            says: format!("ssh could not be started: {e}"),
+            todo: "install the client of OpenSSH on this machine".into(),
+        })?;
+        let group = Pid::from_child(&child);
+        let ended = finish(&mut child, None, patience, MAX_ANSWER);
+        let ended = match ended {
+            Ok(Some(finished)) => finished,
+            other => {
+                let _ = kill_process_group(group, Signal::KILL);
+                let _ = child.wait();
+                return Err(attempt(match other {
+                    Err(e) => format!("ssh: {e}"),
+                    Ok(_) => format!("no answer over ssh within {} s", patience.as_secs().max(1)),
+                }));
+            }
+        };
+        self.read(host, &ended).map_err(|wrong| match wrong {
+            Wrong::Try(says) => attempt(says),
+            Wrong::Do(fault) => fault,
+        })
+    }
+
+    fn read<T: DeserializeOwned>(&self, host: &str, ended: &Finished) -> Result<Heard<T>, Wrong> {
+        let Finished { status, out, err } = ended;
+        let exit = status.code().unwrap_or(128 + status.signal().unwrap_or_default());
+        if out.len() as u64 >= MAX_ANSWER {
+            return Err(Wrong::Try(format!("answers more than {} MiB", MAX_ANSWER >> 20)));
+        }
+        let whole: Value = match serde_json::from_str(out) {
+            Ok(whole @ Value::Object(_)) => whole,
+            _ => return Err(no_answer(host, exit, out, err)),
+        };
+        if exit >= NO_PROGRAM {
+            return Err(no_answer(host, exit, "", err));
+        }
+        let text = |key: &str| whole.get(key).and_then(Value::as_str).unwrap_or_default();
+        let update = |says: String| {
+            Wrong::Do(Fault {
+                says,
+                todo: format!("install the same version of watchbill on {host} and here"),
+            })
+        };
+        let version = quote::line(text("version"), 20);
+        match text("schema") {
+            schema if schema == self.schema => {}
+            REPORT_SCHEMA if !text("error").is_empty() => {
+                return Err(Wrong::Try(quote::line(text("error"), MAX_SAID)));
+            }
+            schema => {
+                let schema = quote::line(schema, 40);
+                return Err(update(format!(
+                    "watchbill {version} answers {schema}, and {} is read here",
+                    self.schema
+                )));
+            }
+        }
+        match T::deserialize(&whole) {
+            Ok(read) => Ok(Heard { read, exit, whole }),
+            Err(e) => {
+                let why = quote::line(&e.to_string(), MAX_SAID);
+                Err(update(format!("the answer of watchbill {version} cannot be read: {why}")))
+            }
+        }
+    }
+}
+
+/// What is to be done about a fault: the same by hand, which shows more, or something else.
+enum Wrong {
+    Try(String),
+    Do(Fault),
+}
+
+/// What a machine that gave no JSON is taken to lack.
+fn no_answer(host: &str, exit: i32, out: &str, err: &str) -> Wrong {
+    let told = |text: &str, last: bool| {
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        let line = if last { lines.next_back() } else { lines.next() };
+        line.map_or_else(String::new, |line| format!(": {}", quote::line(line, MAX_SAID)))
+    };
+    match exit {
+        NO_CONNECTION => Wrong::Try(format!("no connection over ssh{}", told(err, true))),
+        NOT_FOUND => Wrong::Do(Fault {
+            says: "no watchbill in the PATH of a command over ssh".into(),
+            todo: format!("on {host}: link watchbill into /usr/local/bin, or install it there"),
+        }),
+        // As clap says it of a command or a flag that it does not know.
+        2 if err.starts_with("error: ") => Wrong::Do(Fault {
+            says: format!("watchbill does not take this command there{}", told(err, false)),
+            todo: format!("install the same version of watchbill on {host} and here"),
+        }),
+        _ if out.trim().is_empty() => Wrong::Try(format!("no answer, exit code {exit}{}", told(err, true))),
+        _ => Wrong::Try(format!("answers something else than JSON{}", told(out, false))),
+    }
+}

@@ -1,0 +1,146 @@
+//! What needs a person on another machine, as it is shown here: each command begins with ssh. Pure.
+
+use super::{Need, Now};
+use crate::explain::summary::Summary;
+use base::clip::printable;
+use base::time::Time;
+use card::shell_word;
+
+/// The cause of a need: a machine did not say how it stands.
+pub const UNSEEN: &str = "host-unseen";
+
+/// A shell line that runs there, as one that is typed here; where it cannot be shown as it is, the command that shows it there.
+pub fn command(host: &str, line: &str) -> String {
+    let ssh = |word: &str| format!("ssh {} {word}", shell_word(host));
+    let shown = ssh(&word(&printable(line)));
+    // What is masked later could be the end of a quotation, and the rest of the line would run here.
+    if printable(&shown) == shown { shown } else { ssh("watchbill status") }
+}
+
+/// A line as one word. A line that has single quotes stands in double ones: a person edits what is in its own quotes.
+fn word(line: &str) -> String {
+    if !line.contains('\'') || line.contains('!') {
+        return shell_word(line);
+    }
+    let escaped = line.chars().flat_map(|c| r#""$`\"#.contains(c).then_some('\\').into_iter().chain([c]));
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+/// What to do there: a command begins with ssh, a sentence with the machine.
+fn todo(host: &str, text: &str) -> String {
+    match text.starts_with("watchbill ") {
+        true => command(host, text),
+        false => format!("on {host}: {text}"),
+    }
+}
+
+impl Now {
+    /// What a machine said of itself, under the name by which ssh knows it.
+    pub fn of_host(mut self, host: &str) -> Now {
+        for need in &mut self.needs {
+            need.run = need.run.as_deref().map(|run| command(host, run));
+            need.todo = need.todo.as_deref().map(|text| todo(host, text));
+        }
+        Now { host: host.to_owned(), is_remote: true, ..self }
+    }
+
+    /// A machine that did not say how it stands, and what to do about it.
+    pub fn unseen(host: &str, says: &str, todo: &str, now: Time, since: Time) -> Now {
+        let need = Need {
+            key: format!("{UNSEEN}:{host}"),
+            cause: UNSEEN.to_owned(),
+            board: None,
+            says: says.to_owned(),
+            tasks: Vec::new(),
+            since: None,
+            next: None,
+            run: None,
+            todo: Some(todo.to_owned()),
+        };
+        let (needs, host) = (vec![need], host.to_owned());
+        Now { now, since, host, needs, boards: Vec::new(), unknown: Vec::new(), is_remote: true }
+    }
+
+    /// Whether this is a machine that did not say how it stands.
+    pub fn is_unseen(&self) -> bool {
+        self.is_remote && self.needs.iter().any(|need| need.cause == UNSEEN)
+    }
+}
+
+impl Summary {
+    /// What a machine said of one of its boards, under the name by which ssh knows that machine, when it was `now` there.
+    pub fn of_host(mut self, host: &str, now: Time) -> Summary {
+        let lists = [&mut self.needs_you, &mut self.waiting, &mut self.healed, &mut self.left_alone];
+        for entry in lists.into_iter().flatten() {
+            if let Some(to) = &mut entry.command {
+                to.run = command(host, &to.run);
+            }
+        }
+        Summary { board: format!("{host}: {}", self.board), now, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_for_another_machine_is_one_word_of_ssh_and_stays_readable() {
+        let cases = [
+            ("hermes kanban unblock t_1", "ssh moon 'hermes kanban unblock t_1'"),
+            (
+                "hermes kanban comment t_1 'YOUR ANSWER' && hermes kanban unblock t_1",
+                "ssh moon \"hermes kanban comment t_1 'YOUR ANSWER' && hermes kanban unblock t_1\"",
+            ),
+            (
+                "for id in t_1 t_2; do board unblock \"$id\"; done",
+                "ssh moon 'for id in t_1 t_2; do board unblock \"$id\"; done'",
+            ),
+            (
+                "board comment t_1 'no' --author \"$USER\"",
+                "ssh moon \"board comment t_1 'no' --author \\\"\\$USER\\\"\"",
+            ),
+        ];
+        for (line, want) in cases {
+            assert_eq!(command("moon", line), want);
+        }
+        assert_eq!(command("a b", "x"), "ssh 'a b' x");
+        assert_eq!(todo("moon", "watchbill timers install"), "ssh moon 'watchbill timers install'");
+        assert_eq!(todo("moon", "start the gateway"), "on moon: start the gateway");
+    }
+
+    /// Nothing that another machine says runs here.
+    #[test]
+    fn a_hostile_line_stays_one_word() {
+        let key = format!("sk-ant-api03-{}", "abcdefghij".repeat(9));
+        let lines = [
+            "'; touch here; '",
+            "$(touch here)",
+            "x'\"; touch here; \"'",
+            "`touch here`",
+            "a\\",
+            "'!!'",
+            "a\u{1b}\nb",
+        ];
+        let keys = [
+            "'token=KEY\"; touch here; \"",
+            "'KEY\\\"; touch here; \"'",
+            "KEY'; touch here; '",
+            "password='KEY; touch here",
+        ];
+        let keys = keys.map(|line| line.replace("KEY", &key));
+        for line in lines.into_iter().chain(keys.iter().map(String::as_str)) {
+            // As the screen shows it.
+            let said = printable(&command("moon", line));
+            let script = format!("ssh() {{ printf '%s' \"$#\"; }}\n{said}");
+            let out = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            let words = if said == "ssh moon watchbill status" { "3" } else { "2" };
+            assert_eq!(
+                (String::from_utf8(out.stdout).unwrap().as_str(), out.stderr.len()),
+                (words, 0),
+                "{said}"
+            );
+            assert!(!said.contains(&key) && !said.contains(char::is_control), "{said}");
+        }
+    }
+}
