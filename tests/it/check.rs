@@ -127,10 +127,8 @@ fn tasks_whose_key_was_refused_are_told_as_one_cause() {
     assert!(figures.starts_with("needs_person=2;"), "{figures}");
     let told = tools::run(&b, &["report"]).ok();
     assert_eq!(told.matches("its key was refused").count(), 1, "{told}");
-    assert!(
-        told.contains("$ hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001"),
-        "{told}"
-    );
+    let each = "hermes kanban reassign \"$id\" PROFILE && hermes kanban unblock \"$id\"";
+    assert!(told.contains(&format!("$ for id in t_00000001 t_00000002; do {each}; done")), "{told}");
 }
 
 #[test]
