@@ -92,6 +92,17 @@ fn one_screen_shows_each_host_with_commands_that_run_from_here() {
         "    $ ssh sol \"hermes kanban comment t_0000000a 'YOUR ANSWER' && hermes kanban unblock t_0000000a\""
     );
     assert_eq!(lines.len(), 5, "this machine has no board, which is no news: {said}");
+    // A board of that name may be there alone.
+    let named = run(&laptop, &["status", "--host", "moon", "--board", "default"]).ok();
+    assert!(named.starts_with("1 host: nothing needs you\nmoon "), "{named}");
+    for args in [["status"], ["check"], ["report"]] {
+        let asked = run(&laptop, &[&args[..], &["--host", "moon", "--board", "nope"]].concat());
+        let all = format!("{}{}", asked.out, asked.err);
+        assert!(asked.code != 0 && all.contains("no such board"), "{asked:?}");
+        assert!(!all.contains("not scheduled") && !all.contains("ended with"), "{asked:?}");
+    }
+    fs::remove_file(laptop.path().join("told-ssh")).unwrap();
+    assert_eq!((ask(), ask()), (said.clone(), said.clone()));
     // Names with commas between, and each once.
     let again = run(&laptop, &["status", "--host", "moon,sol,moon"]).ok();
     assert_eq!(again.lines().count(), 5, "{again}");

@@ -19,7 +19,7 @@ use base::quote;
 use base::time::Time;
 use card::shell_word;
 use host::child::{Finished, finish};
-use ops::needs::Now;
+use ops::needs::{Now, screen};
 use ops::report::REPORT_SCHEMA;
 
 /// The schema of `watchbill status --json`.
@@ -27,8 +27,9 @@ pub(super) const STATUS: &str = "watchbill.status/1";
 /// The longest one machine may take, and all of them together.
 const PATIENCE: Duration = Duration::from_secs(10);
 const ALL: Duration = Duration::from_secs(30);
-/// Most machines that are asked at the same time.
-const AT_ONCE: usize = 16;
+/// Most machines that are asked at the same time. An sshd that all of them are reached through drops what comes beside ten logins
+/// (`MaxStartups 10:30:100`).
+const AT_ONCE: usize = 8;
 /// Most bytes of an answer.
 const MAX_ANSWER: u64 = 4 << 20;
 /// Most characters of what ssh or a machine says instead of an answer.
@@ -187,8 +188,9 @@ pub(super) fn standing(answers: &[Answer<Now>], now: Time, since: Time) -> Vec<N
     let one = |a: &Answer<Now>| match &a.heard {
         Ok(heard) => {
             let mut seen = heard.read.clone().of_host(&a.host);
-            seen.unknown
-                .extend((heard.exit != 0).then(|| format!("watchbill ended with {} there", heard.exit)));
+            let says_why = !seen.needs.is_empty() || screen::unknown(&seen).next().is_some();
+            let ended = || format!("watchbill ended with {} there", heard.exit);
+            seen.unknown.extend((heard.exit != 0 && !says_why).then(ended));
             seen
         }
         Err(fault) => Now::unseen(&a.host, &fault.says, &fault.todo, now, since),

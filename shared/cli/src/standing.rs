@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::doctor::look::{self, Eyes};
 use super::hosts::Hosts;
 use super::{Common, Here, env, why};
+use ::board::BoardId;
 use ::page::Overview;
 use base::error::{Error, Kind, Result};
 use base::time::Time;
@@ -36,14 +37,20 @@ pub(super) struct Standing {
     pub(super) is_bare: bool,
 }
 
-/// Whether this machine has nothing to be looked at beside the machines that are named: no board is found where none was named, and
+/// Whether this machine has nothing to be looked at beside the machines that are named: no board is found, or none of the names of `--board`, and
 /// nothing starts a watcher or did so before. Where a board is gone, its timers say that there was one.
 pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: Option<&Path>) -> bool {
     let is_named = !common.db.is_empty() || common.hermes_root.is_some();
     if hosts.is_empty() || is_named {
         return false;
     }
-    if !common.boards(&loaded.config).is_err_and(|e| e.kind == Kind::NoInput) {
+    let is_missing = |board: &BoardId| board.path.try_exists().is_ok_and(|there| !there);
+    let has_none = match common.boards(&loaded.config) {
+        // A board of that name may be on another machine alone.
+        Ok(boards) => !common.board.is_empty() && boards.iter().all(is_missing),
+        Err(e) => e.kind == Kind::NoInput,
+    };
+    if !has_none {
         return false;
     }
     let place = Cache::place(&env);

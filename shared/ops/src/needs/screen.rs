@@ -107,7 +107,7 @@ fn findings(now: &Now) -> impl Iterator<Item = String> {
 }
 
 /// What could not be looked at.
-fn unknown(now: &Now) -> impl Iterator<Item = String> {
+pub fn unknown(now: &Now) -> impl Iterator<Item = String> {
     let of_boards =
         now.boards.iter().flat_map(|b| b.unknown.iter().map(move |u| format!("? {}: {u}", b.board)));
     now.unknown.iter().map(|u| format!("? {u}")).chain(of_boards)
