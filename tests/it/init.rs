@@ -201,6 +201,22 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
 }
 
 #[test]
+fn a_second_url_is_refused_and_the_same_one_is_nothing_to_do() {
+    let b = home(&PROFILES);
+    let tell = |url: &str| init(&b, &["--no-timers", "--tell", url]);
+    assert_ne!(tell("json:http://127.0.0.1:9/x").code, 2, "the test message may fail");
+    let before = written(&b);
+    assert!(before.contains("http://127.0.0.1:9/x"), "{before}");
+    assert_eq!(tell("json:http://127.0.0.1:9/x").code, 0, "it is said already");
+    let said = tell("json:http://127.0.0.1:9/other").fails(2);
+    assert!(
+        said.contains("http://127.0.0.1:9/x") && said.contains("add another [notify.NAME] table"),
+        "{said}"
+    );
+    assert_eq!(written(&b), before);
+}
+
+#[test]
 fn no_first_pass_is_promised_where_nothing_starts_one() {
     let b = home(&PROFILES);
     let said = init(&b, &["--as", "cron"]);

@@ -264,8 +264,14 @@ fn from_flags(args: &InitArgs, seen: &Seen) -> Result<Answers> {
     }
     answers.tell = receiver(args)?;
     if let Some(receiver) = &answers.tell
-        && seen.config.notify.contains_key(receiver.name())
+        && let Some(old) = seen.config.notify.get(receiver.name())
     {
+        if let (Receiver::Url { url, .. }, Some(told)) = (receiver, &old.url)
+            && url != told
+        {
+            let what = format!("[notify.{}] url = {told:?}", receiver.name());
+            return Err(is_set("--tell", &what).hint("change it there, or add another [notify.NAME] table"));
+        }
         answers.tell = None;
     }
     Ok(answers)

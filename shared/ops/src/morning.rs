@@ -322,7 +322,10 @@ fn done(s: &Summary, now: Time) -> String {
     let parts =
         part("Healed: ran again, or is done", healed) + &part("Ready again, not started yet", unstarted);
     let nothing = || {
-        format!("<p class=\"muted\">Nothing was requeued, moved or freed since {}.</p>", stamp(s.since, now))
+        format!(
+            "<p class=\"muted\">No task that was helped since {} runs again, is ready or is done.</p>",
+            stamp(s.since, now)
+        )
     };
     plain_section("What was done", &if parts.is_empty() { nothing() } else { parts })
 }

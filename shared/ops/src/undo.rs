@@ -225,7 +225,7 @@ fn happened(e: &board::Event) -> String {
 
 fn because(action: &Action, said: &Word) -> String {
     let reason = said.reason.as_deref().map(|r| format!(": {r}")).unwrap_or_default();
-    format!("{} by {} at {} ({}) undone{reason}", action.case, action.by, action.at, action.pass)
+    format!("undoes {} by {} at {} ({}){reason}", action.case, action.by, action.at, action.pass)
 }
 
 /// For whoever works on the task next.

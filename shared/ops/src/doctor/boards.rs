@@ -157,7 +157,9 @@ fn file(seen: &BoardSeen) -> Finding {
     let at = if seen.name == path { String::new() } else { format!("{path}: ") };
     let on = |id, e: &Error| {
         let todo = e.hint.as_deref().unwrap_or(match e.kind {
-            Kind::NoInput => "name another one, or start Hermes once on it",
+            Kind::NoInput => {
+                "check its name: `watchbill doctor` without --board and --db looks at every board"
+            }
             _ => "see what it is; restore it from a copy where it is damaged",
         });
         Finding::error(id, &seen.name, format!("{at}{}", e.what)).todo(todo)

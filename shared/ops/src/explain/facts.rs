@@ -114,6 +114,13 @@ impl Facts {
         Some((card, needs_operator::untaken(card, self.now, self.patience)?))
     }
 
+    /// Its open card, where its orchestrator stopped and no watcher goes on with it, and why none does.
+    pub(crate) fn skipped_card(&self) -> Option<(&Detail, String)> {
+        let stopped = |card: &&Detail| matches!(card.task.status, Status::Blocked | Status::Triage);
+        let card = self.open_card().filter(stopped)?;
+        Some((card, authorship::hands_off(card, &self.runtime.profiles)?))
+    }
+
     /// Whether it is over.
     pub(crate) fn is_over(&self) -> bool {
         self.detail.task.status.frees_children()

@@ -100,6 +100,13 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
         let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));
         return Stand { kind: Kind::NeedsPerson, more: Some(more), ..stand };
     }
+    if let Some((card, why)) = f.skipped_card() {
+        let id = &card.task.id;
+        let says =
+            format!("{}; its card {id} is {}, and the watchers skip that", stand.says, card.task.status);
+        let more = std::iter::once(why).chain(stand.more).reduce(|why, more| format!("{why}. {more}"));
+        return Stand { kind: Kind::NeedsPerson, says, more, ..stand };
+    }
     let Some((card, since)) = f.untaken_card() else { return stand };
     let id = &card.task.id;
     let says = format!("{}; nobody has taken card {id} for {}", stand.says, ago(f, since));

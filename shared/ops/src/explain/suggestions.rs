@@ -112,6 +112,13 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             None => all.push(&to, unblock(&id), Some(unblock_all.clone())),
         }
     }
+    if let Some((card, _)) = f.skipped_card() {
+        let card = shell_word(&card.task.id);
+        all.add(
+            "let the watchers go on with its card",
+            format!("{hand} comment {card} 'watchbill: heal'{author}"),
+        );
+    }
     if f.untaken_card().is_some() && !f.own_board && f.runtime.dispatcher == Dispatcher::Absent {
         all.add(
             "have a worker started for its card once; a gateway keeps doing that",

@@ -335,6 +335,23 @@ fn what_a_person_alone_can_give_needs_one() {
     assert_eq!(needs_operator::lacking(&tied), Some(Lacking::Key));
     tied.task.status = Status::Running;
     assert_eq!(needs_operator::lacking(&tied), None);
+    // What waits in todo for a card that the watchers skip goes on by nobody.
+    let mut waits = task(Status::Todo, Vec::new());
+    let mut card = detail("t_0000caf1", Status::Blocked);
+    let kin = Kin { id: card.task.id.clone(), title: "C".into(), status: Status::Blocked };
+    (waits.detail.parents, waits.detail.cards) = (vec![kin], vec![card.task.id.clone()]);
+    waits.card = Some(card.clone());
+    assert_eq!(standing::of(&waits).kind, Kind::Fine, "route-blocked goes on with a blocked card");
+    card.events = vec![ours("watchbill_undone", 60, "undo", "normalise", json!({}))];
+    waits.card = Some(card);
+    let stand = standing::of(&waits);
+    assert!(
+        stand.says.ends_with("; its card t_0000caf1 is blocked, and the watchers skip that"),
+        "{stand:?}"
+    );
+    assert_eq!(stand.kind, Kind::NeedsPerson);
+    let first = suggestions::of(&waits, &stand).swap_remove(0).run;
+    assert_eq!(first, "hermes kanban comment t_0000caf1 'watchbill: heal'");
     // A card that nobody takes: after its time, and not before somebody could.
     for (status, seconds, kind) in [
         (Status::Ready, 1_799, Kind::Waits),

@@ -93,7 +93,8 @@ impl Message {
             open,
             again,
         };
-        message.title = redact(&message.titled()).into_owned();
+        let waiting = now.boards.iter().map(|b| b.waiting).sum();
+        message.title = redact(&message.titled(waiting)).into_owned();
         message.text = redact(&message.lines(now.boards.len() > 1)).into_owned();
         message
     }
@@ -116,12 +117,17 @@ impl Message {
         }
     }
 
-    fn titled(&self) -> String {
+    /// `waiting`: how many tasks wait for something that is no person.
+    fn titled(&self, waiting: usize) -> String {
         let things = |n: usize| if n == 1 { "1 thing".to_owned() } else { format!("{n} things") };
         let need = |n: usize| format!("{} {} you", things(n), if n == 1 { "needs" } else { "need" });
         let over = |n: usize| format!("{} {} over", things(n), if n == 1 { "is" } else { "are" });
         let said = match (self.began.len(), self.ended.len()) {
-            (0, _) if self.kind == Kind::Well => "all is well again".into(),
+            (0, _) if self.kind == Kind::Well => match waiting {
+                0 => "all is well again".into(),
+                1 => "nothing needs you now; 1 task waits".into(),
+                n => format!("nothing needs you now; {n} tasks wait"),
+            },
             (0, n) if self.open > 0 => format!("{}; {} still", over(n), need(self.open)),
             (0, n) => over(n),
             (n, 0) => need(n),

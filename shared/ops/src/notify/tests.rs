@@ -106,6 +106,27 @@ fn an_episode_is_told_once_at_its_begin_and_once_at_its_end() {
 }
 
 #[test]
+fn all_is_well_only_where_nothing_waits() {
+    for (waiting, title) in [
+        (0, "vm: all is well again"),
+        (1, "vm: nothing needs you now; 1 task waits"),
+        (8, "vm: nothing needs you now; 8 tasks wait"),
+    ] {
+        let (mut book, target) = (Book::default(), anybody());
+        let mut titles = Vec::new();
+        for round in 0..10 {
+            let keys: &[&str] = if round < 5 { &["quota:default:moon"] } else { &[] };
+            let mut now = at(120 * round, keys);
+            now.boards[1].waiting = waiting;
+            if let Decision::Send(message) = pass(&mut book, &now, &target, Outcome::Accepted) {
+                titles.push((message.kind, message.title));
+            }
+        }
+        assert_eq!(titles.last(), Some(&(Kind::Well, title.to_owned())));
+    }
+}
+
+#[test]
 fn a_quiet_night_is_no_message_and_changes_no_book() {
     let (mut book, target) = (Book::default(), anybody());
     for round in 0..100 {
