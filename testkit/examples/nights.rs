@@ -1,11 +1,13 @@
-//! Simulates nights: `cargo run --release -p watchbill-testkit --example nights -- FROM TO [--sqlite] [--needs] [--write FILE]`.
+//! Simulates nights: `cargo run --release -p watchbill-testkit --example nights -- FROM TO [--sqlite] [--needs | --recovery] [--write FILE]`.
 //!
 //! `FROM` is the first seed, `TO` the one after the last. With `--write` the figure is put between the markers of that file. With
-//! `--needs` the programs are asked after each round what needs a person, and the figure is about that.
+//! `--needs` the programs are asked after each round what needs a person, and the figure is about that. With `--recovery` the figure is
+//! how long work stands still after a death or a refusal, with the watchers and with Hermes alone.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used)]
 
 use std::process::ExitCode;
 
+use testkit::sim::recovery::{Arm, Recovery, Stop, recoveries};
 use testkit::sim::{Broken, Engine, Needs, Tally, nights};
 
 /// What may be said of a hundred without being true.
@@ -20,21 +22,23 @@ fn main() -> ExitCode {
     };
     let engine = if args.iter().any(|a| a == "--sqlite") { Engine::Sqlite } else { Engine::Memory };
     let is_asked = args.iter().any(|a| a == "--needs");
+    let file = args.iter().position(|a| a == "--write").and_then(|at| args.get(at + 1));
+    if args.iter().any(|a| a == "--recovery") {
+        let figure = head(from, to, Engine::Memory, " --recovery") + &recovered(from, to);
+        println!("{figure}");
+        file.into_iter().for_each(|file| write(file, "recovery", &figure));
+        return ExitCode::SUCCESS;
+    }
     let (sum, broken) = nights(from, to, engine, is_asked);
-    let head = head(from, to, engine, is_asked);
+    let head = head(from, to, engine, if is_asked { " --needs" } else { "" });
     let told = if is_asked { needs(&sum, broken.len()) } else { told(&sum, to - from, broken.len()) };
     let figure = head + &told + &listed(&broken);
     println!("{figure}");
     for b in &broken {
         println!("night {} is broken: {}", b.seed, b.what.lines().next().unwrap_or_default());
     }
-    if let Some(file) = args.iter().position(|a| a == "--write").and_then(|at| args.get(at + 1)) {
-        let block = if is_asked { "needs" } else { "nights" };
-        let text = std::fs::read_to_string(file).expect("the file to write to");
-        let (head, rest) = text.split_once(&format!("<!-- {block}: begin -->\n")).expect("its first marker");
-        let (_, tail) = rest.split_once(&format!("<!-- {block}: end -->")).expect("its last marker");
-        let text = format!("{head}<!-- {block}: begin -->\n{figure}<!-- {block}: end -->{tail}");
-        std::fs::write(file, text).expect("written");
+    if let Some(file) = file {
+        write(file, if is_asked { "needs" } else { "nights" }, &figure);
     }
     if let Some(first) = broken.first() {
         println!("{first}");
@@ -50,14 +54,67 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Puts a figure between the markers of a file.
+fn write(file: &str, block: &str, figure: &str) {
+    let text = std::fs::read_to_string(file).expect("the file to write to");
+    let (head, rest) = text.split_once(&format!("<!-- {block}: begin -->\n")).expect("its first marker");
+    let (_, tail) = rest.split_once(&format!("<!-- {block}: end -->")).expect("its last marker");
+    let text = format!("{head}<!-- {block}: begin -->\n{figure}<!-- {block}: end -->{tail}");
+    std::fs::write(file, text).expect("written");
+}
+
 /// Which nights, and how they are had again.
-fn head(from: u64, to: u64, engine: Engine, is_asked: bool) -> String {
+fn head(from: u64, to: u64, engine: Engine, flag: &str) -> String {
     let sqlite = if engine == Engine::Sqlite { " --sqlite" } else { "" };
-    let needs = if is_asked { " --needs" } else { "" };
     format!(
-        "Seeds {from} to {}, by `cargo run --release -p watchbill-testkit --example nights -- {from} {to}{sqlite}{needs}`:\n\n",
+        "Seeds {from} to {}, by `cargo run --release -p watchbill-testkit --example nights -- {from} {to}{sqlite}{flag}`:\n\n",
         to - 1
     )
+}
+
+/// Minutes from a stop to an attempt that is not refused, by who looks after the board.
+fn recovered(from: u64, to: u64) -> String {
+    let stops = [
+        (Stop::Died, "a worker died"),
+        (Stop::Limited, "limited for 10 to 60 min"),
+        (Stop::Quota, "quota used up all night"),
+        (Stop::Key, "key refused all night"),
+    ];
+    let arms = [(None, true), (Some(120), true), (None, false), (Some(120), false)];
+    let intervals = [(Some(60), true), (Some(300), true), (Some(900), true)];
+    let mut text = "| who looks after the board | what stopped the task | stops | median | 95th | not by the morning |\n\
+                    |---|---|---:|---:|---:|---:|\n"
+        .to_owned();
+    let mut below =
+        "\n| who looks after the board | tasks done by the morning | refused attempts |\n|---|---:|---:|\n"
+            .to_owned();
+    for (interval, gateway) in arms.into_iter().chain(intervals) {
+        let sum = recoveries(from, to, Arm { interval, gateway });
+        let dispatch = if gateway { "gateway" } else { "`dispatch` by cron" };
+        let who = match interval {
+            None => format!("Hermes alone, {dispatch}"),
+            Some(seconds) => format!("Watchbill every {} min, {dispatch}", seconds / 60),
+        };
+        for (stop, what) in stops {
+            text.push_str(&row(&who, what, &sum, stop));
+        }
+        below.push_str(&format!("| {who} | {} of {} | {} |\n", sum.done, sum.tasks, sum.refused));
+    }
+    text + &below
+}
+
+fn row(who: &str, what: &str, sum: &Recovery, stop: Stop) -> String {
+    let mut seconds = sum.stops.get(&stop).cloned().unwrap_or_default();
+    // One that did not go on waits longest.
+    seconds.sort_by_key(|s| s.unwrap_or(i64::MAX));
+    let never = seconds.iter().filter(|s| s.is_none()).count();
+    let share =
+        |percent: usize| match seconds.get((seconds.len() * percent / 100).min(seconds.len().max(1) - 1)) {
+            Some(Some(s)) => format!("{:.1} min", *s as f64 / 60.0),
+            Some(None) => "never".to_owned(),
+            None => "-".to_owned(),
+        };
+    format!("| {who} | {what} | {} | {} | {} | {never} |\n", seconds.len(), share(50), share(95))
 }
 
 /// What needed a person, and what was said to.

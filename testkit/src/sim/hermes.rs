@@ -162,9 +162,10 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
             (plan, lasts, false)
         }
     };
+    super::recovery::began(&mut truth, &t.id, plan);
     let (second, written) = (truth.second, truth.now);
     truth.tell(|| format!("hermes starts {} run {run} pid {pid} by {profile}: {plan:?} in {lasts} s", t.id));
-    let unreadable = !truth.calm && truth.chance.percent(2);
+    let unreadable = !truth.calm && truth.stops.is_none() && truth.chance.percent(2);
     let earlier = truth.logs.get(&t.id).map(Log::before).unwrap_or_default();
     let (end, refusals, began) = (LogEnd::NoEvidence, Vec::new(), written);
     let log = Log { end, refusals, written, began, by: run, unreadable, earlier };
@@ -198,6 +199,9 @@ fn guard(d: &Detail, now: Time) -> Option<&'static str> {
 /// How an attempt goes, and after how many seconds it comes to that.
 fn fate(truth: &mut Truth, profile: &str, is_card: bool) -> (Plan, i64) {
     let refuses = truth.provider_of(profile).and_then(|p| p.refuses).map(|(cause, _)| cause);
+    if truth.stops.is_some() {
+        return super::recovery::fate(truth, profile, is_card);
+    }
     let done = if is_card { Plan::Decide } else { Plan::Finish };
     if truth.calm {
         return (done, 100);

@@ -57,11 +57,14 @@ pub(super) struct Machine {
     next: i64,
     /// From where watchers look, nothing of the first pid namespace can be seen for sure.
     pub(super) is_blind: bool,
+    /// No pid is given again, and nothing stays behind as a zombie.
+    pub(super) is_tidy: bool,
 }
 
 impl Machine {
     pub(super) fn new(name: &str, up: i64) -> Machine {
-        Machine { name: name.into(), boot: 1, up, residents: BTreeMap::new(), next: 100, is_blind: false }
+        let residents = BTreeMap::new();
+        Machine { name: name.into(), boot: 1, up, residents, next: 100, is_blind: false, is_tidy: false }
     }
 
     /// What a pass reads of it at this moment of its wall clock.
@@ -97,6 +100,7 @@ impl Machine {
     pub(super) fn end(&mut self, pid: i64, chance: &mut Chance) {
         let Some(was) = self.residents.remove(&pid) else { return };
         match chance.below(10) {
+            _ if self.is_tidy => {}
             0 | 1 => drop(self.residents.insert(pid, Resident { zombie: true, ..was })),
             2..=4 => self.settle(pid, Who::Stranger, false),
             _ => {}

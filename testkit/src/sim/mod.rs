@@ -11,6 +11,7 @@ mod hermes;
 mod laws;
 mod machine;
 mod passes;
+pub mod recovery;
 mod trees;
 mod trials;
 mod truth;

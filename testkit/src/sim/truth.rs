@@ -127,6 +127,8 @@ pub(super) struct Truth {
     pub(super) trials: Trials,
     /// What needs a person.
     pub(super) wants: Wants,
+    /// In a night of [`super::recovery`]: tasks that stand still.
+    pub(super) stops: Option<super::recovery::Stops>,
     /// By folder.
     pub(super) trees: BTreeMap<String, Tree>,
     /// Where each task is worked on.
@@ -302,6 +304,7 @@ impl Truth {
             has_trees,
             trials: Trials::new(seed, taught),
             wants: Wants::new(seed, asked),
+            stops: None,
             trees: BTreeMap::new(),
             folders: BTreeMap::new(),
             fares: BTreeMap::new(),
@@ -375,6 +378,7 @@ impl Truth {
     pub(super) fn ended(&mut self, job: &Job) {
         trials::ended(self, &job.task, job.run, trials::end_of(job.plan));
         wants::ended(self, job);
+        super::recovery::ended(self, job);
         trials::forget(self, job);
     }
 }

@@ -243,7 +243,7 @@ fn evidence(truth: &mut Truth, profile: &str, cause: Cause) -> Evidence {
 fn decision(truth: &mut Truth, card: &Detail) -> Option<Value> {
     let (source, _) = card::read_title(&card.task.title)?;
     let to = truth.chance.pick(&WORKERS).copied().unwrap_or("luna");
-    if truth.calm {
+    if truth.calm || truth.stops.is_some() {
         return Some(json!({"task": source, "action": "unblock", "reason": "all is well"}));
     }
     match truth.chance.below(12) {
