@@ -105,6 +105,11 @@ impl KeyInfo {
         format!("WATCHBILL_{}_{}", self.section, self.key).to_uppercase()
     }
 
+    /// What it does, in one or two sentences.
+    pub fn meaning(&self) -> &'static str {
+        self.meaning.trim()
+    }
+
     /// The built-in default as TOML text (`"3m"`, `3`, `[]`); `None` for a path nobody set.
     pub fn default(&self) -> Option<String> {
         self.value(&Config::default())

@@ -159,7 +159,7 @@ declare_sections! {
         iterations: u32 = 90, Count(1..=100_000);
         /// What all attempts at one task should cost at most, where the task itself says nothing.
         cost: Option<Money> = None, DOLLARS;
-        /// Files one task should change at most, where the task itself says nothing; 0 is no limit.
+        /// Files one task should change at most, where the task itself says nothing; 0: no limit.
         max_files: u32 = 0, Count(0..=100_000);
         /// Resets of one task after which a person should look.
         resets: u32 = 2, Count(1..=20);

@@ -187,11 +187,24 @@ fn a_page_says_what_to_do_during_an_incident() {
 
 #[test]
 fn every_key_is_on_the_configuration_page() {
-    let page = text("docs/configuration.md");
-    for key in shared::config::keys() {
+    let head = "| key | meaning | default | allowed |\n|---|---|---|---|\n";
+    let row = |key: &shared::config::KeyInfo| {
         let default = key.default().map_or("none".to_owned(), |d| format!("`{d}`"));
-        let row = format!("| `{}` | `{}` | {default} | {} |", key.name(), key.variable(), key.allowed());
-        assert!(page.lines().any(|l| l == row), "docs/configuration.md lacks this row:\n{row}");
+        format!(
+            "| `{}` | {} | {default} | {} |\n",
+            key.name(),
+            key.meaning().replace('|', "\\|"),
+            key.allowed()
+        )
+    };
+    let rows: String = shared::config::keys().iter().map(row).collect();
+    let page = text("docs/configuration.md");
+    let (before, rest) = page.split_once(head).expect("the head of the table of keys");
+    let (there, after) = rest.split_once("\n\n").expect("a line after the table");
+    if std::env::var("WATCHBILL_BLESS").is_ok_and(|v| v == "1") {
+        fs::write(place("docs/configuration.md"), format!("{before}{head}{rows}\n{after}")).unwrap();
+    } else {
+        assert_eq!(format!("{there}\n"), rows, "WATCHBILL_BLESS=1 writes it again");
     }
 }
 
