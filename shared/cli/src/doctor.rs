@@ -107,7 +107,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let exit = u8::from(doctor::worst(&found) >= fail);
     if args.bundle {
         let whole = bundle::whole(version, here.now, &found, &values, &bundled);
-        print(&bundle::text(&whole, env("HOME").as_deref()))?;
+        print(&bundle::text(whole, env("HOME").as_deref()))?;
     } else if common.json {
         let whole = json!({
             "schema": SCHEMA, "version": version, "now": here.now, "worst": doctor::worst(&found), "exit": exit,
