@@ -89,7 +89,7 @@ fn one_screen_shows_each_host_with_commands_that_run_from_here() {
     assert!(lines[3].starts_with("! t_0000000a ") && lines[3].contains("which one?"), "{said}");
     assert_eq!(
         lines[4],
-        "    $ ssh sol \"hermes kanban comment t_0000000a 'YOUR ANSWER' && hermes kanban unblock t_0000000a\""
+        r"    $ ssh sol 'hermes kanban comment t_0000000a '\''YOUR ANSWER'\'' && hermes kanban unblock t_0000000a'"
     );
     assert_eq!(lines.len(), 5, "this machine has no board, which is no news: {said}");
     // A board of that name may be there alone.
@@ -324,7 +324,7 @@ fn the_report_has_the_lists_of_each_host() {
     assert!(said.starts_with("sol: default since "), "what is well is no news: {said}");
     assert!(said.contains("\nneeds you\n  t_0000000a "), "{said}");
     assert!(
-        said.contains("\n      $ ssh sol \"hermes kanban comment t_0000000a 'YOUR ANSWER' && "),
+        said.contains("\n      $ ssh sol 'hermes kanban comment t_0000000a '\\''YOUR ANSWER'\\'' && "),
         "{said}"
     );
     let all = run(&laptop, &["report", "-v", "--host", "moon,sol"]).ok();
@@ -425,14 +425,18 @@ fn what_another_machine_says_is_text() {
     }
     let html = fs::read_to_string(&page).unwrap();
     assert!(!html.contains("<b>\n") && html.contains("&lt;b&gt;") && !html.contains(&key), "{html}");
-    let said = run(&laptop, &["status", "--host", "said"]).ok();
+    let ran = run(&laptop, &["status", "--host", "said"]);
+    assert_eq!(ran.code, 1, "something is unknown there: {ran:?}");
+    let said = ran.out;
     assert!(said.lines().skip(1).all(|l| !l.starts_with("WATCHBILL")), "{said}");
     let line = said.lines().find_map(|l| l.trim().strip_prefix("$ ")).unwrap_or_else(|| panic!("{said}"));
     // The command is one word for ssh: nothing of it runs here.
     let shell = command(&laptop, &[]);
     let path = shell.get_envs().find(|(k, _)| *k == "PATH").unwrap().1.unwrap().to_owned();
     let mut sh = std::process::Command::new("sh");
-    drop(ran(sh.args(["-c", line]).env("PATH", path).env("HOME", laptop.path()).current_dir(laptop.path())));
+    drop(crate::support::ran(
+        sh.args(["-c", line]).env("PATH", path).env("HOME", laptop.path()).current_dir(laptop.path()),
+    ));
     assert!(!laptop.path().join("here").exists(), "{line}");
     // An answer of another command is none.
     let checked = run(&laptop, &["check", "--host", "said"]);
@@ -462,4 +466,36 @@ fn an_answer_of_a_program_that_failed_is_not_well() {
     }
     fs::write(laptop.path().join("code"), "0").unwrap();
     assert_eq!(run(&laptop, &["check", "--host", "said"]).code, 0);
+}
+
+/// An answer that contradicts itself, is of another day or tells of nothing is not well.
+#[test]
+fn an_answer_that_cannot_be_true_is_not_well() {
+    let b = TestBoard::new();
+    fs::remove_file(&b.db).unwrap();
+    let moon = well();
+    host(&b, "moon", &moon);
+    let answer = b.path().join("answer");
+    for (command, change) in [
+        ("status", "[.now] = '2026-01-01T00:00:00Z'"),
+        ("status", "[.boards] = []"),
+        ("check", "[.paused] = 1"),
+        ("check", "[.boards] = 0"),
+    ] {
+        let mut whole: Value =
+            serde_json::from_str(&run(&moon, &[command, "--json"]).out).unwrap_or_else(|e| panic!("{e}"));
+        fs::write(&answer, whole.to_string()).unwrap();
+        let well = run(&b, &[command, "--host", "said"]);
+        assert_eq!(well.code, 0, "{command}: {well:?}");
+        match change {
+            "[.boards] = []" => whole["boards"] = serde_json::json!([]),
+            "[.boards] = 0" => whole["boards"] = serde_json::json!(0),
+            "[.paused] = 1" => whole["paused"] = serde_json::json!(1),
+            _ => whole["now"] = serde_json::json!("2026-01-01T00:00:00Z"),
+        }
+        fs::write(&answer, whole.to_string()).unwrap();
+        let said = run(&b, &[command, "--host", "said"]);
+        let is_told = !said.out.contains("nothing needs you;") && !said.out.contains(" OK ");
+        assert!(is_told && said.code != 0, "{command} {change}: {said:?}");
+    }
 }

@@ -90,7 +90,7 @@ fn what_it_cannot_take_is_refused_and_changes_nothing() {
     assert_eq!(both.code, 2);
     // Whatever has that name pauses already; what is no plain file was not made by us, and is nobody's to replace.
     fs::create_dir(&at).unwrap();
-    assert!(switch(&b, &["pause"]).fails(74).contains("no plain file"));
+    assert!(switch(&b, &["pause"]).fails(74).contains("not a plain file"));
     assert!(switch(&b, &["unpause"]).fails(74).contains("by hand"));
     assert_eq!(b.heal(&[]).code, 75);
 }

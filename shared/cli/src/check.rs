@@ -255,15 +255,18 @@ fn count(answer: &Answer<Told>, counts: &mut Counts, news: &mut Vec<News>) {
         _ if i32::from(told.exit) != exit => {
             tell(State::Unknown, &format!("watchbill ended with {exit} there: {}", told.said));
         }
+        State::Ok if told.paused.max(told.wedged).max(told.overdue) > 0 || told.boards == 0 => {
+            tell(State::Unknown, "says OK, and names no board or counts what is not");
+        }
         State::Ok => {}
         state => tell(state, &told.said),
     }
-    counts.boards += told.boards;
-    counts.read += told.boards;
-    counts.open += told.open;
-    counts.paused += told.paused;
-    counts.wedged += told.wedged;
-    counts.overdue += told.overdue;
+    counts.boards = counts.boards.saturating_add(told.boards);
+    counts.read = counts.read.saturating_add(told.boards);
+    counts.open = counts.open.saturating_add(told.open);
+    counts.paused = counts.paused.saturating_add(told.paused);
+    counts.wedged = counts.wedged.saturating_add(told.wedged);
+    counts.overdue = counts.overdue.saturating_add(told.overdue);
     match told.needs_person.as_slice() {
         [] => {}
         [one] => counts.said.push(format!("{}: {one}", answer.host)),

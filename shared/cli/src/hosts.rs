@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Common;
@@ -30,6 +30,8 @@ const ALL: Duration = Duration::from_secs(30);
 /// Most machines that are asked at the same time. An sshd that all of them are reached through drops what comes beside ten logins
 /// (`MaxStartups 10:30:100`).
 const AT_ONCE: usize = 8;
+/// Seconds by which the time of an answer may differ from ours.
+const MAX_SKEW: i64 = 300;
 /// Most bytes of an answer.
 const MAX_ANSWER: u64 = 4 << 20;
 /// Most characters of what ssh or a machine says instead of an answer.
@@ -62,7 +64,7 @@ pub(super) struct Hosts {
 
 /// A name that ssh takes for a host and nothing else.
 fn name(given: &str) -> Result<String, String> {
-    let plain = |c: char| c.is_alphanumeric() || "._-@:%+[]/".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:%+[]/".contains(c);
     match given {
         "" => Err("the name of a host is empty".into()),
         _ if given.starts_with('-') => Err("the name of a host does not begin with `-`".into()),
@@ -84,7 +86,8 @@ pub(super) struct Heard<T> {
     pub(super) read: T,
     /// The exit code of the program there.
     pub(super) exit: i32,
-    whole: Value,
+    /// As it was printed. As a tree it could take a hundred times its size.
+    whole: String,
 }
 
 /// Why there is none.
@@ -175,7 +178,7 @@ impl<T> Asked<T> {
 pub(super) fn json<T>(answers: &[Answer<T>]) -> Value {
     let one = |a: &Answer<T>| {
         let (answer, fault) = match &a.heard {
-            Ok(heard) => (Some(&heard.whole), None),
+            Ok(heard) => (serde_json::from_str::<Value>(&heard.whole).ok(), None),
             Err(fault) => (None, Some(fault)),
         };
         json!({"host": a.host, "answer": answer, "fault": fault})
@@ -191,11 +194,27 @@ pub(super) fn standing(answers: &[Answer<Now>], now: Time, since: Time) -> Vec<N
             let says_why = !seen.needs.is_empty() || screen::unknown(&seen).next().is_some();
             let ended = || format!("watchbill ended with {} there", heard.exit);
             seen.unknown.extend((heard.exit != 0 && !says_why).then(ended));
+            seen.unknown.extend(skew(heard.read.now, now));
+            let is_empty = seen.boards.is_empty() && seen.needs.is_empty() && seen.unknown.is_empty();
+            seen.unknown.extend(is_empty.then(|| "it says nothing of any board".to_owned()));
             seen
         }
         Err(fault) => Now::unseen(&a.host, &fault.says, &fault.todo, now, since),
     };
     answers.iter().map(one).collect()
+}
+
+/// What is wrong with an answer of another moment: a clock that stands, or an old answer.
+pub(super) fn skew(there: Time, here: Time) -> Option<String> {
+    let apart = there.0.saturating_sub(here.0);
+    let what =
+        || format!("its answer is of {}, and it is {} here", there.local_minute(), here.local_minute());
+    (apart.saturating_abs() > MAX_SKEW).then(what)
+}
+
+/// Whether nothing of them is unknown, as it is shown here.
+pub(super) fn are_seen(others: &[Now]) -> bool {
+    others.iter().all(|one| screen::unknown(one).next().is_none())
 }
 
 /// Whether all of them could be looked at, and could look at all they have.
@@ -224,6 +243,8 @@ impl Question {
             Ok(Some(finished)) => finished,
             other => {
                 let _ = kill_process_group(group, Signal::KILL);
+                // It may have left its group.
+                let _ = child.kill();
                 let _ = child.wait();
                 return Err(attempt(match other {
                     Err(e) => format!("ssh: {e}"),
@@ -243,25 +264,24 @@ impl Question {
         if out.len() as u64 >= MAX_ANSWER {
             return Err(Wrong::Try(format!("answers more than {} MiB", MAX_ANSWER >> 20)));
         }
-        let whole: Value = match serde_json::from_str(out) {
-            Ok(whole @ Value::Object(_)) => whole,
+        let head: Head = match serde_json::from_str(out) {
+            Ok(head) if out.trim_start().starts_with('{') => head,
             _ => return Err(no_answer(host, exit, out, err)),
         };
         if exit >= NO_PROGRAM {
             return Err(no_answer(host, exit, "", err));
         }
-        let text = |key: &str| whole.get(key).and_then(Value::as_str).unwrap_or_default();
         let update = |says: String| {
             Wrong::Do(Fault {
                 says,
                 todo: format!("install the same version of watchbill on {host} and here"),
             })
         };
-        let version = quote::line(text("version"), 20);
-        match text("schema") {
+        let version = quote::line(&head.version, 20);
+        match head.schema.as_str() {
             schema if schema == self.schema => {}
-            REPORT_SCHEMA if !text("error").is_empty() => {
-                return Err(Wrong::Try(quote::line(text("error"), MAX_SAID)));
+            REPORT_SCHEMA if !head.error.is_empty() => {
+                return Err(Wrong::Try(quote::line(&head.error, MAX_SAID)));
             }
             schema => {
                 let schema = quote::line(schema, 40);
@@ -271,14 +291,23 @@ impl Question {
                 )));
             }
         }
-        match T::deserialize(&whole) {
-            Ok(read) => Ok(Heard { read, exit, whole }),
+        match serde_json::from_str(out) {
+            Ok(read) => Ok(Heard { read, exit, whole: out.clone() }),
             Err(e) => {
                 let why = quote::line(&e.to_string(), MAX_SAID);
                 Err(update(format!("the answer of watchbill {version} cannot be read: {why}")))
             }
         }
     }
+}
+
+/// What every answer begins with.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    schema: String,
+    version: String,
+    error: String,
 }
 
 /// What is to be done about a fault: the same by hand, which shows more, or something else.

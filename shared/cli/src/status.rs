@@ -69,7 +69,8 @@ pub(super) fn run(args: &StatusArgs, version: &str) -> Result<u8> {
     } else if !args.common.quiet {
         print(&seen.lines(args))?;
     }
-    let is_whole = hosts::are_whole(&seen.answers);
+    let others = hosts::standing(&seen.answers, now.now, now.since);
+    let is_whole = hosts::are_whole(&seen.answers) && hosts::are_seen(&others);
     Ok(seen.standing.code().max(if is_whole { 0 } else { Kind::Partial.code() }))
 }
 

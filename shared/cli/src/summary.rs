@@ -99,7 +99,7 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
             }
             print_json(&whole)?
         }
-        false => show(common, &all, answers)?,
+        false => show(common, &all, answers, here.now)?,
     };
     Ok(common_code(&codes))
 }
@@ -118,7 +118,7 @@ fn with_page(common: &Common, loaded: &Loaded, span: i64, file: &Path) -> Result
 }
 
 /// The lists of this machine, then those of each other one; a machine that did not answer stands before all of them.
-fn show(common: &Common, here: &[Summary], answers: Vec<Answer<Told>>) -> Result<u8> {
+fn show(common: &Common, here: &[Summary], answers: Vec<Answer<Told>>, now: Time) -> Result<u8> {
     let mut stderr = std::io::stderr().lock();
     let mut say_it = |what: &str| drop(say(&mut stderr, '3', "watchbill report", what));
     let (mut unseen, mut others) = (String::new(), Vec::new());
@@ -127,6 +127,13 @@ fn show(common: &Common, here: &[Summary], answers: Vec<Answer<Told>>) -> Result
             Ok(heard) => {
                 let told = heard.read;
                 told.unread.iter().for_each(|u| say_it(&format!("{host}: {}: {}", u.board, u.error)));
+                let quiet = |s: &Summary| lines(s, false).is_empty();
+                if heard.exit != 0 && told.unread.is_empty() && told.boards.iter().all(quiet) {
+                    say_it(&format!("{host}: watchbill ended with {} there", heard.exit));
+                }
+                if let Some(what) = hosts::skew(told.now, now) {
+                    say_it(&format!("{host}: {what}"));
+                }
                 others.extend(told.boards.into_iter().map(|s| s.of_host(&host, told.now)));
             }
             Err(fault) if common.quiet => say_it(&format!("{host}: {}", fault.says)),

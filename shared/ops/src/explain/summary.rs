@@ -154,10 +154,10 @@ pub(crate) fn together(all: &[Entry]) -> (Vec<(&Shared, Vec<&Entry>)>, Vec<&Entr
     (groups, singles)
 }
 
-/// What is said once of all of a group: `moon: a quota or the money at its provider was used up; 11 tasks, the first hold ends at 02:09`.
+/// What is said once of all of a group: `moon: a quota or the money at its provider was used up; 11 tasks, next try 02:09 +00:00`.
 pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
     let next = entries.iter().filter_map(|e| e.until).min();
-    let next = next.map_or_else(String::new, |at| format!(", the first hold ends at {}", at.local_minute()));
+    let next = next.map_or_else(String::new, |at| format!(", next try {}", at.local_minute()));
     let tasks = if entries.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", entries.len()) };
     format!("{}: {}; {tasks}{next}", shared.at, diagnosis::plain(shared.cause))
 }

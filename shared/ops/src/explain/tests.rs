@@ -680,25 +680,22 @@ mod summary {
         ]);
         let said = text::lines(&s, false);
         let until = NOW.plus(600).local_minute();
-        let quota = format!(
-            "  moon: a quota or the money at its provider was used up; 2 tasks, the first hold ends at {until}\n"
-        );
+        let quota =
+            format!("  moon: a quota or the money at its provider was used up; 2 tasks, next try {until}\n");
         assert_eq!(said.matches(&quota).count(), 1, "{said}");
-        let limit =
-            format!("  moon: its provider limited requests; 2 tasks, the first hold ends at {until}\n");
+        let limit = format!("  moon: its provider limited requests; 2 tasks, next try {until}\n");
         assert!(said.find("waiting\n") < said.find(&limit), "{said}");
         assert!(said.contains("    t_00000002 Count the lanterns\n"), "{said}");
         assert!(!said.contains("luna: its key"), "one alone is told as it is: {said}");
-        let both = "$ for id in t_00000001 t_00000002; do hermes kanban reassign \"$id\" PROFILE && hermes kanban unblock \"$id\"; done  # assign";
+        let both = "$ for id in t_00000001 t_00000002; do hermes kanban reassign \"$id\" PROFILE && hermes kanban unblock \"$id\"; done\n";
         assert_eq!(said.matches(both).count(), 1, "{said}");
-        let alone =
-            "$ hermes kanban reassign t_00000003 PROFILE && hermes kanban unblock t_00000003  # assign";
+        let alone = "$ hermes kanban reassign t_00000003 PROFILE && hermes kanban unblock t_00000003\n";
         assert_eq!(said.matches(alone).count(), 1, "{said}");
         // One line names a bounded number of tasks, and says so.
         let many = (0..20).map(|n| of(&format!("t_000000{n:02}"), "quota")).collect();
         let said = text::lines(&read(many), false);
         assert!(said.contains("t_00000015; do hermes kanban reassign"), "{said}");
-        assert!(said.contains("(16 of 20 tasks)\n"), "{said}");
+        assert!(said.contains("(16 of 20 tasks):\n"), "{said}");
     }
 
     #[test]

@@ -57,15 +57,12 @@ pub fn screen(a: &Answer, now: Time, many: bool, all: bool) -> String {
         section(&mut out, "card", std::iter::once(printable(&line)));
     }
     section(&mut out, "next look", next(a, now, all).into_iter());
-    let wide = a.commands.iter().map(|c| c.run.chars().count()).max().unwrap_or(0).min(56);
-    section(
-        &mut out,
-        "you can",
-        a.commands.iter().map(|c| {
-            // A command is copied: it is shown whole.
-            format!("{:wide$}  # {}", printable(&c.run), c.to)
-        }),
-    );
+    // A command is copied: it is shown whole, and what it is for stands above it. Behind a `#` zsh would run that.
+    let commands = a
+        .commands
+        .iter()
+        .flat_map(|c| [format!("{}:", printable(&c.to)), format!("    {}", printable(&c.run))]);
+    section(&mut out, "you can", commands);
     out
 }
 

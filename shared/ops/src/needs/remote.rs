@@ -3,41 +3,58 @@
 use super::{Need, Now};
 use crate::explain::summary::Summary;
 use base::clip::printable;
+use base::quote;
 use base::time::Time;
 use card::shell_word;
 
 /// The cause of a need: a machine did not say how it stands.
 pub const UNSEEN: &str = "host-unseen";
 
+/// Most characters of a text of another machine, and most lines of a list.
+const MAX_LINE: usize = 400;
+const MAX_LINES: usize = 100;
+
 /// A shell line that runs there, as one that is typed here; where it cannot be shown as it is, the command that shows it there.
 pub fn command(host: &str, line: &str) -> String {
     let ssh = |word: &str| format!("ssh {} {word}", shell_word(host));
-    let shown = ssh(&word(&printable(line)));
-    // What is masked later could be the end of a quotation, and the rest of the line would run here.
-    if printable(&shown) == shown { shown } else { ssh("watchbill status") }
+    // In single quotes nothing is expanded here, also of what a person writes in the place of YOUR ANSWER.
+    let shown = ssh(&shell_word(&printable(line)));
+    // What is masked later could be the end of a quotation, and the rest of the line would run here. fish reads a backslash before a quote.
+    let is_plain = printable(&shown) == shown && !(line.contains('\\') && line.contains('\''));
+    if is_plain { shown } else { ssh("watchbill status") }
 }
 
-/// A line as one word. A line that has single quotes stands in double ones: a person edits what is in its own quotes.
-fn word(line: &str) -> String {
-    if !line.contains('\'') || line.contains('!') {
-        return shell_word(line);
-    }
-    let escaped = line.chars().flat_map(|c| r#""$`\"#.contains(c).then_some('\\').into_iter().chain([c]));
-    format!("\"{}\"", escaped.collect::<String>())
+/// Text of another machine in one bounded line, as our own is where it is made. No line of it looks like a command.
+fn folded(text: &str) -> String {
+    quote::line(text, MAX_LINE).trim_start_matches(['$', ' ']).to_owned()
+}
+
+fn fold(all: &mut Vec<String>) {
+    all.truncate(MAX_LINES);
+    all.iter_mut().for_each(|text| *text = folded(text));
 }
 
 /// What to do there: a command begins with ssh, a sentence with the machine.
 fn todo(host: &str, text: &str) -> String {
     match text.starts_with("watchbill ") {
         true => command(host, text),
-        false => format!("on {host}: {text}"),
+        false => format!("on {host}: {}", folded(text)),
     }
 }
 
 impl Now {
     /// What a machine said of itself, under the name by which ssh knows it.
     pub fn of_host(mut self, host: &str) -> Now {
+        for board in &mut self.boards {
+            board.board = folded(&board.board);
+            board.paused = board.paused.as_deref().map(folded);
+            fold(&mut board.findings);
+            fold(&mut board.unknown);
+        }
+        fold(&mut self.unknown);
         for need in &mut self.needs {
+            need.says = folded(&need.says);
+            need.board = need.board.as_deref().map(folded);
             need.run = need.run.as_deref().map(|run| command(host, run));
             need.todo = need.todo.as_deref().map(|text| todo(host, text));
         }
@@ -72,11 +89,17 @@ impl Summary {
     pub fn of_host(mut self, host: &str, now: Time) -> Summary {
         let lists = [&mut self.needs_you, &mut self.waiting, &mut self.healed, &mut self.left_alone];
         for entry in lists.into_iter().flatten() {
+            (entry.title, entry.says) = (folded(&entry.title), folded(&entry.says));
+            entry.more = entry.more.as_deref().map(folded);
             if let Some(to) = &mut entry.command {
-                to.run = command(host, &to.run);
+                (to.run, to.to) = (command(host, &to.run), folded(&to.to));
             }
         }
-        Summary { board: format!("{host}: {}", self.board), now, ..self }
+        fold(&mut self.findings);
+        fold(&mut self.unknown);
+        let (board, paused) =
+            (format!("{host}: {}", folded(&self.board)), self.paused.as_deref().map(folded));
+        Summary { board, paused, now, ..self }
     }
 }
 
@@ -90,7 +113,7 @@ mod tests {
             ("hermes kanban unblock t_1", "ssh moon 'hermes kanban unblock t_1'"),
             (
                 "hermes kanban comment t_1 'YOUR ANSWER' && hermes kanban unblock t_1",
-                "ssh moon \"hermes kanban comment t_1 'YOUR ANSWER' && hermes kanban unblock t_1\"",
+                r"ssh moon 'hermes kanban comment t_1 '\''YOUR ANSWER'\'' && hermes kanban unblock t_1'",
             ),
             (
                 "for id in t_1 t_2; do board unblock \"$id\"; done",
@@ -98,7 +121,7 @@ mod tests {
             ),
             (
                 "board comment t_1 'no' --author \"$USER\"",
-                "ssh moon \"board comment t_1 'no' --author \\\"\\$USER\\\"\"",
+                r#"ssh moon 'board comment t_1 '\''no'\'' --author "$USER"'"#,
             ),
         ];
         for (line, want) in cases {
@@ -119,6 +142,7 @@ mod tests {
             "x'\"; touch here; \"'",
             "`touch here`",
             "a\\",
+            "!\\'; touch here; echo \\'",
             "'!!'",
             "a\u{1b}\nb",
         ];

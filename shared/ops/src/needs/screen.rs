@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{Need, Now, remedy};
 use crate::report::printable;
 use base::time::words;
+use card::shell_word;
 
 /// Most things that need a person, in full; the others are counted. With two lines each, the head and the foot, twelve lines.
 const MAX_NEEDS: usize = 5;
@@ -56,7 +57,7 @@ fn whole(out: &mut String, text: &str) {
 /// What shows all of it.
 fn report(now: &Now) -> String {
     match now.is_remote {
-        true => format!("watchbill report --host {}", now.host),
+        true => format!("watchbill report --host {}", shell_word(&now.host)),
         false => "watchbill report".to_owned(),
     }
 }
@@ -138,7 +139,9 @@ pub(crate) fn said(now: &Now) -> String {
     if now.is_unseen() {
         return "not seen".to_owned();
     }
-    let sum = |count: fn(&super::BoardNow) -> usize| now.boards.iter().map(count).sum::<usize>();
+    let sum = |count: fn(&super::BoardNow) -> usize| {
+        now.boards.iter().map(count).fold(0_usize, usize::saturating_add)
+    };
     let counted = |counts: &[(usize, &str)]| {
         let some = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
         some.collect::<Vec<_>>().join(", ")

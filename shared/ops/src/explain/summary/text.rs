@@ -122,9 +122,11 @@ fn told(all: &[&Entry], verbose: bool, urgent: bool) -> Vec<String> {
     }
     lines.extend(e.more.clone().filter(|_| verbose || urgent || e.due));
     let command = e.command.as_ref().zip(command_for(all)).filter(|_| verbose || urgent);
-    lines.extend(command.map(|(c, (run, named))| match named == all.len() {
-        true => format!("$ {run}  # {}", c.to),
-        false => format!("$ {run}  # {} ({named} of {} tasks)", c.to, all.len()),
+    // What it is for stands above it: behind a `#` zsh would run it, and it holds titles.
+    lines.extend(command.into_iter().flat_map(|(c, (run, named))| {
+        let of =
+            if named == all.len() { String::new() } else { format!(" ({named} of {} tasks)", all.len()) };
+        [format!("{}{of}:", c.to), format!("$ {run}")]
     }));
     lines
 }
