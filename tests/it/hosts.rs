@@ -476,26 +476,21 @@ fn an_answer_that_cannot_be_true_is_not_well() {
     let moon = well();
     host(&b, "moon", &moon);
     let answer = b.path().join("answer");
-    for (command, change) in [
-        ("status", "[.now] = '2026-01-01T00:00:00Z'"),
-        ("status", "[.boards] = []"),
-        ("check", "[.paused] = 1"),
-        ("check", "[.boards] = 0"),
+    for (command, field, untrue) in [
+        ("status", "now", serde_json::json!("2026-01-01T00:00:00Z")),
+        ("status", "boards", serde_json::json!([])),
+        ("check", "paused", serde_json::json!(1)),
+        ("check", "boards", serde_json::json!(0)),
     ] {
         let mut whole: Value =
             serde_json::from_str(&run(&moon, &[command, "--json"]).out).unwrap_or_else(|e| panic!("{e}"));
         fs::write(&answer, whole.to_string()).unwrap();
         let well = run(&b, &[command, "--host", "said"]);
         assert_eq!(well.code, 0, "{command}: {well:?}");
-        match change {
-            "[.boards] = []" => whole["boards"] = serde_json::json!([]),
-            "[.boards] = 0" => whole["boards"] = serde_json::json!(0),
-            "[.paused] = 1" => whole["paused"] = serde_json::json!(1),
-            _ => whole["now"] = serde_json::json!("2026-01-01T00:00:00Z"),
-        }
+        whole[field] = untrue;
         fs::write(&answer, whole.to_string()).unwrap();
         let said = run(&b, &[command, "--host", "said"]);
         let is_told = !said.out.contains("nothing needs you;") && !said.out.contains(" OK ");
-        assert!(is_told && said.code != 0, "{command} {change}: {said:?}");
+        assert!(is_told && said.code != 0, "{command} {field}: {said:?}");
     }
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Common;
+use base::error::Kind;
 use base::quote;
 use base::time::Time;
 use card::shell_word;
@@ -212,9 +213,10 @@ pub(super) fn skew(there: Time, here: Time) -> Option<String> {
     (apart.saturating_abs() > MAX_SKEW).then(what)
 }
 
-/// Whether nothing of them is unknown, as it is shown here.
-pub(super) fn are_seen(others: &[Now]) -> bool {
-    others.iter().all(|one| screen::unknown(one).next().is_none())
+/// The exit code of a look at them: 1 where one of them, or something of one, could not be looked at.
+pub(super) fn code(answers: &[Answer<Now>], others: &[Now]) -> u8 {
+    let is_seen = others.iter().all(|one| screen::unknown(one).next().is_none());
+    if is_seen && are_whole(answers) { 0 } else { Kind::Partial.code() }
 }
 
 /// Whether all of them could be looked at, and could look at all they have.
@@ -252,14 +254,14 @@ impl Question {
                 }));
             }
         };
-        self.read(host, &ended).map_err(|wrong| match wrong {
+        self.read(host, ended).map_err(|wrong| match wrong {
             Wrong::Try(says) => attempt(says),
             Wrong::Do(fault) => fault,
         })
     }
 
-    fn read<T: DeserializeOwned>(&self, host: &str, ended: &Finished) -> Result<Heard<T>, Wrong> {
-        let Finished { status, out, err } = ended;
+    fn read<T: DeserializeOwned>(&self, host: &str, ended: Finished) -> Result<Heard<T>, Wrong> {
+        let Finished { status, out, err } = &ended;
         let exit = status.code().unwrap_or(128 + status.signal().unwrap_or_default());
         if out.len() as u64 >= MAX_ANSWER {
             return Err(Wrong::Try(format!("answers more than {} MiB", MAX_ANSWER >> 20)));
@@ -292,7 +294,7 @@ impl Question {
             }
         }
         match serde_json::from_str(out) {
-            Ok(read) => Ok(Heard { read, exit, whole: out.clone() }),
+            Ok(read) => Ok(Heard { read, exit, whole: ended.out }),
             Err(e) => {
                 let why = quote::line(&e.to_string(), MAX_SAID);
                 Err(update(format!("the answer of watchbill {version} cannot be read: {why}")))

@@ -114,7 +114,10 @@ pub(super) fn run(args: &InitArgs, version: &str) -> Result<u8> {
     drop(terminal);
     if args.dry_run {
         return match args.common.json {
-            true => print_json(&plan.json(args, version, &seen, &Done::default(), &[], 0)).map(|_| 0),
+            true => {
+                print_json(&plan.json(args, version, &seen, &Done::default(), (&plan.warnings(), &[]), 0))
+                    .map(|_| 0)
+            }
             false => print(&plan.preview(&timers_args)).map(|_| 0),
         };
     }

@@ -60,8 +60,7 @@ pub(super) fn run(args: &PageArgs, version: &str) -> Result<u8> {
     let others = hosts::standing(&answers, standing.now, standing.since);
     let counted = args.needs.as_deref().map(|file| gauges::write(file, &standing.needs()));
     let now = make(&standing, &others, &file, "")?;
-    let is_whole = hosts::are_whole(&answers) && hosts::are_seen(&others);
-    let code = standing.code().max(if is_whole { 0 } else { Kind::Partial.code() });
+    let code = standing.code().max(hosts::code(&answers, &others));
     counted.transpose()?;
     let said = morning::headline(&now, &others);
     if common.json {

@@ -55,6 +55,8 @@ struct Whole<'a> {
 struct Seen {
     standing: Standing,
     answers: Vec<Answer<Now>>,
+    /// How these stand.
+    others: Vec<Now>,
 }
 
 pub(super) fn run(args: &StatusArgs, version: &str) -> Result<u8> {
@@ -69,9 +71,7 @@ pub(super) fn run(args: &StatusArgs, version: &str) -> Result<u8> {
     } else if !args.common.quiet {
         print(&seen.lines(args))?;
     }
-    let others = hosts::standing(&seen.answers, now.now, now.since);
-    let is_whole = hosts::are_whole(&seen.answers) && hosts::are_seen(&others);
-    Ok(seen.standing.code().max(if is_whole { 0 } else { Kind::Partial.code() }))
+    Ok(seen.standing.code().max(hosts::code(&seen.answers, &seen.others)))
 }
 
 /// What is there to be shown. Without any board nothing is.
@@ -83,7 +83,9 @@ fn look(args: &StatusArgs) -> Result<Seen> {
         Some(e) if standing.boards.is_empty() && args.hosts.is_empty() => return Err(e),
         fault => standing.faults.extend(fault),
     }
-    Ok(Seen { standing, answers: asked.wait() })
+    let answers = asked.wait();
+    let others = hosts::standing(&answers, standing.now, standing.since);
+    Ok(Seen { standing, answers, others })
 }
 
 impl Seen {
@@ -92,9 +94,8 @@ impl Seen {
         if args.hosts.is_empty() {
             return lines(&here, shown());
         }
-        let others = hosts::standing(&self.answers, here.now, here.since);
         let here = (!self.standing.is_bare).then_some(here);
-        of_hosts(&here.into_iter().chain(others).collect::<Vec<_>>(), shown())
+        of_hosts(&here.into_iter().chain(self.others.iter().cloned()).collect::<Vec<_>>(), shown())
     }
 }
 

@@ -22,11 +22,16 @@ pub fn untaken(own_board: bool) -> &'static str {
     if own_board { "start a worker that takes it: `board claim --worker NAME`" } else { NO_DISPATCHER }
 }
 
-/// The command that answers a blocked task and lets it go on. `hand`: the program that changes the board; `id`: the task as a word of a
-/// shell; `own_board`: it is a board of `board init`, whose comments need an author.
-pub fn answer(hand: &str, id: &str, own_board: bool) -> String {
+/// The command that comments on a task as a person. `hand`: the program that changes the board; `id`: the task as a word of a shell;
+/// `own_board`: it is a board of `board init`, whose comments need an author.
+pub fn comment(hand: &str, id: &str, text: &str, own_board: bool) -> String {
     let author = if own_board { " --author \"$USER\"" } else { "" };
-    format!("{hand} comment {id} 'YOUR ANSWER'{author} && {hand} unblock {id}")
+    format!("{hand} comment {id} '{text}'{author}")
+}
+
+/// The command that answers a blocked task and lets it go on, with the arguments of [`comment`].
+pub fn answer(hand: &str, id: &str, own_board: bool) -> String {
+    format!("{} && {hand} unblock {id}", comment(hand, id, "YOUR ANSWER", own_board))
 }
 
 /// A task whose assignee does not exist, or that has none. `name`: the profile it is for, where that is plainly a name; `reassign`: the

@@ -174,36 +174,43 @@ impl Night {
 /// Lets the nights of the seeds from `from` to before `to` pass, on as many threads as there are processors. What they came
 /// to, and those in which something was broken, by seed. `asked`: with the question what needs a person, see [`Night::asked`].
 pub fn nights(from: u64, to: u64, engine: Engine, asked: bool) -> (Tally, Vec<Broken>) {
+    let parts = each_seed(from, to, |seed, (sum, broken): &mut (Tally, Vec<Broken>)| {
+        let night = Night::new(seed).on(engine);
+        match if asked { night.asked() } else { night }.run() {
+            Ok(night) => sum.add(&night),
+            Err(b) => {
+                sum.add(&b.tally);
+                broken.push(*b);
+            }
+        }
+    });
+    let (mut sum, mut broken) = (Tally::default(), Vec::new());
+    for (part, bad) in parts {
+        sum.add(&part);
+        broken.extend(bad);
+    }
+    broken.sort_by_key(|b| b.seed);
+    (sum, broken)
+}
+
+/// Does something for each seed from `from` to before `to`, on as many threads as there are processors: the sum of each thread.
+fn each_seed<S: Default + Send>(from: u64, to: u64, night: impl Fn(u64, &mut S) + Sync) -> Vec<S> {
     let next = AtomicU64::new(from);
     let share = || {
-        let (mut sum, mut broken) = (Tally::default(), Vec::new());
+        let mut sum = S::default();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= to {
-                return (sum, broken);
+                return sum;
             }
-            let night = Night::new(seed).on(engine);
-            match if asked { night.asked() } else { night }.run() {
-                Ok(night) => sum.add(&night),
-                Err(b) => {
-                    sum.add(&b.tally);
-                    broken.push(*b);
-                }
-            }
+            night(seed, &mut sum);
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let (mut sum, mut broken) = (Tally::default(), Vec::new());
     thread::scope(|scope| {
         let all: Vec<_> = (0..threads).map(|_| scope.spawn(share)).collect();
-        for one in all {
-            let (part, bad) = one.join().unwrap_or_else(|panic| resume_unwind(panic));
-            sum.add(&part);
-            broken.extend(bad);
-        }
-    });
-    broken.sort_by_key(|b| b.seed);
-    (sum, broken)
+        all.into_iter().map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 struct Sim {

@@ -2,16 +2,13 @@
 //! alone. Nothing else goes wrong in them: no reboots, no slipped clocks, nobody at the board.
 
 use std::collections::BTreeMap;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use shared::base::cause::Cause;
 
 use super::passes::{Fortune, Program};
 use super::trials::Dispatch;
 use super::truth::{Job, Plan, Truth};
-use super::{Engine, Night, Sim};
+use super::{Engine, Night, Sim, each_seed};
 
 /// The length of a night in seconds: eight hours.
 const NIGHT: i64 = 28_800;
@@ -130,25 +127,10 @@ pub fn recovery(seed: u64, arm: Arm) -> Recovery {
 /// # Panics
 /// A promise was broken in one.
 pub fn recoveries(from: u64, to: u64, arm: Arm) -> Recovery {
-    let next = AtomicU64::new(from);
-    let share = || {
-        let mut sum = Recovery::default();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= to {
-                return sum;
-            }
-            sum.add(recovery(seed, arm));
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut sum = Recovery::default();
-    thread::scope(|scope| {
-        let all: Vec<_> = (0..threads).map(|_| scope.spawn(share)).collect();
-        for one in all {
-            sum.add(one.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-    });
+    for part in each_seed(from, to, |seed, sum: &mut Recovery| sum.add(recovery(seed, arm))) {
+        sum.add(part);
+    }
     sum
 }
 

@@ -153,10 +153,11 @@ impl Plan {
             if !timers.changes.is_empty() || self.is_empty() {
                 say(&done.text(timers_args, &timers.changes))?;
             }
-            timers::complain(&timers.warnings());
-            for what in &self.locked {
-                let _ = say_to(&mut std::io::stderr().lock(), '4', NAME, what);
-            }
+        }
+        let warnings = self.warnings();
+        timers::complain(&warnings);
+        for what in &self.locked {
+            let _ = say_to(&mut std::io::stderr().lock(), '4', NAME, what);
         }
         let mut told = Vec::new();
         if self.notify && !self.is_empty() {
@@ -168,7 +169,8 @@ impl Plan {
         let exit = done.code().max(u8::from(is_idle || told.iter().any(notify::Told::is_failed)));
         if args.common.json {
             let told: Vec<Value> = told.iter().map(notify::Told::json).collect();
-            return print_json(&self.json(args, version, seen, &done, &told, exit)).map(|_| exit);
+            return print_json(&self.json(args, version, seen, &done, (&warnings, &told), exit))
+                .map(|_| exit);
         }
         if self.timers.is_some() && exit == 0 {
             say(&format!(
@@ -179,17 +181,22 @@ impl Plan {
         Ok(exit)
     }
 
+    /// What else starts the watchers, or that nothing does. systemd and cron are asked.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.timers.as_ref().map_or_else(Vec::new, timers::Plan::warnings)
+    }
+
     pub(super) fn json(
         &self,
         args: &InitArgs,
         version: &str,
         seen: &Seen,
         done: &Done,
-        told: &[Value],
+        (warnings, told): (&[String], &[Value]),
         exit: u8,
     ) -> Value {
+        let warnings: Vec<&String> = warnings.iter().chain(&self.locked).collect();
         let timers = self.timers.as_ref().map(|timers| {
-            let warnings: Vec<String> = timers.warnings().into_iter().chain(self.locked.clone()).collect();
             json!({
                 "as": timers.by, "changes": timers.changes, "left": done.left, "why": done.why,
                 "warnings": warnings,

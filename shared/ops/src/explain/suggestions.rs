@@ -74,13 +74,13 @@ impl Commands {
 /// What a person can do about a task, the likeliest first.
 pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     let (id, hand, flags) = (shell_word(&f.detail.task.id), &f.hand, &f.flags);
-    let author = if f.own_board { " --author \"$USER\"" } else { "" };
+    let heal = |id: &str| remedy::comment(hand, id, "watchbill: heal", f.own_board);
     let mut all = Commands::default();
     if f.paused.is_some() {
         all.add("let the watchers change this board again", format!("watchbill unpause{flags}"));
     }
     if f.hands_off().is_some() && !f.is_over() {
-        all.add("let the watchers help it again", format!("{hand} comment {id} 'watchbill: heal'{author}"));
+        all.add("let the watchers help it again", heal(&id));
     }
     // To say something is no act, and would help nobody.
     let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
@@ -114,10 +114,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     if let Some((card, _)) = f.skipped_card() {
         let card = shell_word(&card.task.id);
-        all.add(
-            "let the watchers go on with its card",
-            format!("{hand} comment {card} 'watchbill: heal'{author}"),
-        );
+        all.add("let the watchers go on with its card", heal(&card));
     }
     if f.untaken_card().is_some() && !f.own_board && f.runtime.dispatcher == Dispatcher::Absent {
         all.add(

@@ -31,7 +31,7 @@ const TOGETHER: usize = 2;
 /// Most tasks that one command names.
 const MAX_AT_ONCE: usize = 16;
 /// Most characters of a line that was made of somebody's words.
-const MAX_LINE: usize = 400;
+pub(crate) const MAX_LINE: usize = 400;
 
 /// What happened to one board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

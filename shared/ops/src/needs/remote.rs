@@ -1,7 +1,7 @@
 //! What needs a person on another machine, as it is shown here: each command begins with ssh. Pure.
 
 use super::{Need, Now};
-use crate::explain::summary::Summary;
+use crate::explain::summary::{MAX_LINE, Summary};
 use base::clip::printable;
 use base::quote;
 use base::time::Time;
@@ -10,8 +10,7 @@ use card::shell_word;
 /// The cause of a need: a machine did not say how it stands.
 pub const UNSEEN: &str = "host-unseen";
 
-/// Most characters of a text of another machine, and most lines of a list.
-const MAX_LINE: usize = 400;
+/// Most lines of a list of another machine.
 const MAX_LINES: usize = 100;
 
 /// A shell line that runs there, as one that is typed here; where it cannot be shown as it is, the command that shows it there.
