@@ -479,6 +479,7 @@ fn an_answer_that_cannot_be_true_is_not_well() {
     for (command, field, untrue) in [
         ("status", "now", serde_json::json!("2026-01-01T00:00:00Z")),
         ("status", "boards", serde_json::json!([])),
+        ("report", "now", serde_json::json!("2026-01-01T00:00:00Z")),
         ("check", "paused", serde_json::json!(1)),
         ("check", "boards", serde_json::json!(0)),
     ] {

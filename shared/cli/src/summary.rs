@@ -88,7 +88,10 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
         }
     }
     let answers = asked.wait();
-    codes.push(if hosts::are_whole(&answers) { 0 } else { Kind::Partial.code() });
+    let is_old =
+        |a: &Answer<Told>| a.heard.as_ref().is_ok_and(|h| hosts::skew(h.read.now, here.now).is_some());
+    let is_whole = hosts::are_whole(&answers) && !answers.iter().any(is_old);
+    codes.push(if is_whole { 0 } else { Kind::Partial.code() });
     match common.json {
         true => {
             let mut whole = json!({
