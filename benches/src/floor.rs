@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     tx.finish()?;
     let mut bytes = 0;
     if !suspects.is_empty() {
-        read(&mut conn.prepare_cached(board_events)?, (4_000, now - 7_200), &mut looked)?;
+        newest(&conn, board_events, now - 7_200, &mut looked)?;
         bytes = if lean { recorded(&suspects) } else { everybody()? + recorded(&suspects) };
     }
     let cells: usize = rows.iter().chain(&looked).map(Vec::len).sum();
@@ -89,6 +89,20 @@ fn read(
     let mut rows = statement.query(values)?;
     while let Some(row) = rows.next()? {
         into.push((0..width).map(|i| row.get(i)).collect::<rusqlite::Result<Row>>()?);
+    }
+    Ok(())
+}
+
+/// The newest 4,000 events in halves, the older one only where the newer one was not all too old.
+fn newest(conn: &Connection, sql: &str, since: i64, into: &mut Vec<Row>) -> rusqlite::Result<()> {
+    let mut to: i64 = conn.query_row("SELECT max(id) FROM task_events", [], |r| r.get(0))?;
+    let before = into.len();
+    for _ in 0..2 {
+        read(&mut conn.prepare_cached(sql)?, (to - 2_000, to, since), into)?;
+        if into.len() == before {
+            break;
+        }
+        to -= 2_000;
     }
     Ok(())
 }

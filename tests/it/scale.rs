@@ -128,8 +128,8 @@ fn costs(b: &TestBoard, now: i64) -> BTreeMap<String, Cost> {
     let running = WATCHED.to_owned();
     let (from, to) = (format!("distress:{running}:"), format!("distress:{running};"));
     let (since, window) = (now - 7_200, 4_000);
-    let newest = "SELECT max(id) FROM task_events";
-    let after = conn.query_row(newest, [], |r| r.get::<_, i64>(0)).unwrap() - window;
+    let newest = conn.query_row("SELECT max(id) FROM task_events", [], |r| r.get::<_, i64>(0)).unwrap();
+    let after = newest - window;
     let mut all = BTreeMap::new();
     for (name, sql) in reads(b) {
         if name == "glance" {
@@ -143,7 +143,9 @@ fn costs(b: &TestBoard, now: i64) -> BTreeMap<String, Cost> {
             "task events" | "task turns" => &[&running, &(MAX_EVENTS as i64)],
             "comments" => &[&running, &(MAX_COMMENTS as i64)],
             "markers" => &[&running, &"watchbill:%"],
-            "board events" | "turns" | "ended" => &[&window, &since],
+            "board events" | "turns" => &[&after, &newest, &since],
+            "latest" => &[&after, &newest],
+            "ended" => &[&window, &since],
             "coordinated" => &[&after, &1_000],
             "recent runs" => &[&window],
             "cards" => &[&from, &to],

@@ -389,3 +389,35 @@ fn a_stamp_is_another_one_as_soon_as_somebody_else_wrote() {
     b.sql("UPDATE tasks SET priority = priority + 1");
     assert_ne!(board.stamp().unwrap(), first);
 }
+
+#[test]
+fn the_newest_events_are_read_back_as_far_as_their_time_goes() {
+    let b = TestBoard::new();
+    b.add(A, "ready");
+    let many = |n: u32, kind: &str, at: i64| {
+        b.sql(&format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {n})
+             INSERT INTO task_events (task_id, kind, created_at) SELECT '{A}', '{kind}', {at} FROM n"
+        ));
+    };
+    b.sql("DELETE FROM task_events");
+    let (since, now) = (BEGAN, BEGAN.plus(60));
+    let count = |most: u32| {
+        let mut board = open(&b.db, Mode::Look);
+        let [all, turns] = [board.events(since, most), board.turns(since, most)].map(|e| e.unwrap().len());
+        (all, turns)
+    };
+    assert_eq!(count(10), (0, 0));
+    many(1, "blocked", now.0);
+    many(1_999, "commented", since.0 - 1);
+    many(1, "commented", now.0);
+    assert_eq!(count(50_000), (2, 1), "a clock that was set back for a while hides nothing");
+    assert_eq!((count(2_001), count(2_000), count(1)), ((2, 1), (1, 0), (1, 0)), "the newest of a number");
+    many(4_000, "heartbeat", now.0);
+    assert_eq!(count(50_000), (4_002, 1), "nor do thousands of another kind");
+    b.sql("DELETE FROM task_events WHERE kind = 'heartbeat'");
+    many(1, "commented", now.0);
+    assert_eq!(count(50_000), (3, 1), "nor a gap of deleted ones");
+    many(4_000, "commented", since.0 - 1);
+    assert_eq!(count(50_000), (0, 0), "behind thousands that are too old nothing is looked for");
+}

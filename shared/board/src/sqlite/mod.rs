@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rusqlite::types::ToSql;
+use rusqlite::types::{ToSql, Value as SqlValue};
 use rusqlite::{
     CachedStatement, Connection, ErrorCode, OpenFlags, Statement, Transaction, TransactionBehavior, params,
 };
@@ -60,6 +60,7 @@ const Q_FREE_CHILDREN: &str = "SELECT c.id FROM task_links l JOIN tasks c ON c.i
 const Q_THERE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
 const Q_WAITS: &str = "SELECT EXISTS (SELECT 1 FROM task_links WHERE parent_id = ?1 AND child_id = ?2)";
 const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status != 'archived' LIMIT 1";
+const Q_LATEST: &str = "SELECT max(created_at) FROM task_events WHERE id > ?1 AND id <= ?2";
 const Q_INTEGRITY: &str = "PRAGMA integrity_check(1)";
 const Q_QUICK: &str = "PRAGMA quick_check(1)";
 const W_EVENT: &str =
@@ -206,6 +207,7 @@ impl SqliteBoard {
             ("mark", self.texts.mark.clone()),
             ("board events", self.texts.board_events.clone()),
             ("turns", self.texts.turns.clone()),
+            ("latest", Q_LATEST.into()),
             ("coordinated", self.texts.coordinated.clone()),
             ("parents", Q_KIN.into()),
             ("cards", Q_CARDS.into()),
@@ -221,18 +223,17 @@ impl SqliteBoard {
         file::has(&self.columns, table, column)
     }
 
+    /// The newest `most` events that `sql` chooses, read back in parts of [`PART`] numbers, oldest first. It ends at a part whose
+    /// events are all older than `since`: numbers follow the time, and a window of hours is most often full long before `most`.
     fn board_events(&self, sql: &str, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         if !self.columns.contains_key("task_events") {
             return Ok(Vec::new());
         }
         let read = || -> rusqlite::Result<Vec<(String, Event)>> {
-            let mut statement = self.conn.prepare_cached(sql)?;
-            let mut rows = statement.query(params![most, since.0])?;
-            let mut all = Vec::new();
-            while let Some(row) = rows.next()? {
-                all.push((text(row, 5).unwrap_or_default(), event(row)));
-            }
-            Ok(all)
+            let tx = self.conn.unchecked_transaction()?;
+            let parts = newest_parts(&tx, sql, since, most)?;
+            tx.finish()?;
+            Ok(parts.into_iter().rev().flatten().collect())
         };
         read().map_err(|e| self.fault(&e))
     }
@@ -909,9 +910,54 @@ impl Board for SqliteBoard {
     }
 }
 
-fn bound(cell: &Cell) -> rusqlite::types::Value {
+/// How many event numbers are read at once, and how many in a row must be too old for the rest to be. A clock that was set back for
+/// fewer events than this hides nothing that was written before it.
+const PART: i64 = 2_000;
+
+/// See [`SqliteBoard::board_events`]; the newest part first.
+fn newest_parts(
+    conn: &Connection,
+    sql: &str,
+    since: Time,
+    most: u32,
+) -> rusqlite::Result<Vec<Vec<(String, Event)>>> {
+    let most = i64::from(most);
+    let newest = conn.query_row("SELECT max(id) FROM task_events", [], |r| r.get::<_, SqlValue>(0))?;
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut part = |from: &dyn ToSql, to: &dyn ToSql| -> rusqlite::Result<Vec<(String, Event)>> {
+        let mut rows = statement.query(params![from, to, since.0])?;
+        let mut part = Vec::new();
+        while let Some(row) = rows.next()? {
+            part.push((text(row, 5).unwrap_or_default(), event(row)));
+        }
+        Ok(part)
+    };
+    let newest = match newest {
+        SqlValue::Null => return Ok(Vec::new()),
+        SqlValue::Integer(newest) => newest,
+        // Numbers that are texts (Hermes 0.12) say nothing of the order: all of them, up to what SQLite sorts behind every text.
+        _ => return Ok(vec![part(&i64::MIN, &SqlValue::Blob(Vec::new()))?]),
+    };
+    let (mut parts, mut to, end) = (Vec::new(), newest, newest.saturating_sub(most));
+    while to > end {
+        let from = to.saturating_sub(PART).max(end);
+        let found = part(&from, &to)?;
+        if found.is_empty() {
+            // Of another kind, or deleted: that says nothing of the time before.
+            let latest = conn.prepare_cached(Q_LATEST)?.query_row([from, to], |r| r.get::<_, SqlValue>(0))?;
+            if matches!(latest, SqlValue::Integer(at) if at < since.0) {
+                break;
+            }
+        }
+        parts.push(found);
+        to = from;
+    }
+    Ok(parts)
+}
+
+fn bound(cell: &Cell) -> SqlValue {
     match cell {
-        Cell::None => rusqlite::types::Value::Null,
+        Cell::None => SqlValue::Null,
         Cell::Number(n) => (*n).into(),
         Cell::Text(t) => t.clone().into(),
     }

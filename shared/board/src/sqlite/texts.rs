@@ -99,7 +99,7 @@ impl Texts {
         let of_board = |more: &str| {
             format!(
                 "{event}, task_id FROM task_events \
-                 WHERE id > (SELECT max(id) FROM task_events) - ?1 AND created_at >= ?2 {more} ORDER BY id"
+                 WHERE id > ?1 AND id <= ?2 AND created_at >= ?3 {more} ORDER BY id"
             )
         };
         Texts {
