@@ -975,7 +975,7 @@ _board() {
             return 0
             ;;
         board__subcmd__run)
-            opts="-v -q -h --assignee --ttl --log --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            opts="-v -q -h --assignee --ttl --log --wait --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -990,6 +990,10 @@ _board() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

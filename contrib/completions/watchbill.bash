@@ -1247,7 +1247,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__run)
-            opts="-v -q -h --assignee --ttl --log --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            opts="-v -q -h --assignee --ttl --log --wait --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1262,6 +1262,10 @@ _watchbill() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -50,6 +50,18 @@ impl Desk {
         harness
     }
 
+    /// A harness that waits for a task, and listens to signals.
+    fn waiting(&self) -> Kept {
+        let mut command = self.command(&["--wait", "1s"], "true");
+        let harness = Kept(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        until("it listens to SIGTERM", || {
+            let status = fs::read_to_string(format!("/proc/{}/status", harness.pid())).unwrap();
+            let caught = status.lines().find_map(|l| l.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (Signal::TERM.as_raw() - 1)) != 0
+        });
+        harness
+    }
+
     /// The command's own pid.
     fn pid(&self) -> i64 {
         self.read("begun").trim().parse().unwrap()
@@ -383,10 +395,70 @@ fn what_cannot_run_claims_nothing() {
         ran(&mut command).fails(2),
         "board: command no-such-program: no such program; put it on the PATH, or give its whole path"
     );
-    fs::remove_dir(&d.folder).unwrap();
-    let why = d.run("true").fails(1);
-    assert!(why.ends_with(&format!("its folder {} is not there", d.folder.display())), "{why}");
     assert_eq!(d.b.kinds(&d.task), "created");
+}
+
+#[test]
+fn a_task_whose_folder_is_missing_is_a_failed_start_and_holds_up_no_other() {
+    let d = Desk::new();
+    let other = d.b.hand(&["add", "Sweep the hall", "--assignee", "luna"]).ok().trim().to_owned();
+    d.b.sql(&format!("UPDATE tasks SET workspace_path = '/nowhere', priority = 1 WHERE id = '{}'", d.task));
+    let line = format!("board: {}: workspace: /nowhere is not there; counted as a failed start", d.task);
+    let mut first = d.command(&[], "true");
+    let first = ran(first.current_dir(&d.folder));
+    assert_eq!((first.code, first.err.trim(), first.out), (0, &*line, format!("{other} done\n")));
+    assert_eq!(d.b.kinds(&d.task), "created claimed spawn_failed");
+    assert_eq!((d.status().as_str(), &*d.b.task(&d.task, "consecutive_failures")), ("ready", "1"));
+    assert_eq!(d.run("true").fails(1), line);
+    assert_eq!(d.b.kinds(&d.task), "created claimed spawn_failed claimed gave_up");
+    let rows = ["outcome", "status", "error"].map(|what| d.run_row(what));
+    assert_eq!(rows, ["gave_up", "gave_up", "workspace: /nowhere is not there"]);
+    let row = ["status", "consecutive_failures", "claim_lock"].map(|what| d.b.task(&d.task, what));
+    assert_eq!(row, ["blocked", "2", "NULL"]);
+    assert_eq!(d.run("true").ok(), "", "and nothing is left to do");
+}
+
+#[test]
+fn a_worker_waits_until_a_task_is_ready() {
+    let d = Desk::new();
+    d.b.hand(&["block", &d.task, "not yet", "--kind", "needs_input"]).ok();
+    let mut harness = d.waiting();
+    assert_eq!(d.run("true").ok(), "", "another one finds no task");
+    assert!(harness.is_running());
+    // A restored copy of the board lies in its place.
+    let copy = d.b.path().join("copy.db");
+    d.b.sql(&format!("VACUUM INTO '{}'", copy.display()));
+    for end in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", d.b.db.display()));
+    }
+    fs::rename(copy, &d.b.db).unwrap();
+    d.b.hand(&["unblock", &d.task]).ok();
+    assert_eq!(harness.0.wait().unwrap().code(), Some(0));
+    assert_eq!(d.status(), "done");
+}
+
+#[test]
+fn a_worker_that_waits_ends_when_it_is_told_to() {
+    let d = Desk::new();
+    d.b.hand(&["complete", &d.task]).ok();
+    let mut harness = d.waiting();
+    signal(harness.pid(), Signal::TERM);
+    assert_eq!(harness.0.wait().unwrap().code(), Some(0));
+    for (wait, why) in [("500ms", "must be between 1s and 1h"), ("soon", "expected number at 0")] {
+        let said = ran(&mut d.command(&["--wait", wait], "true"));
+        assert!(said.code == 2 && said.err.contains(why), "{said:?}");
+    }
+}
+
+#[test]
+fn a_run_of_an_older_copy_of_the_board_is_not_the_workers() {
+    let d = Desk::new();
+    let mut harness = d.started(&["--ttl", "10s"], "exec sleep 600");
+    // As after a restore: the same run number, claimed by another worker.
+    d.b.sql("UPDATE tasks SET claim_lock = 'elsewhere:7'");
+    assert_eq!(harness.0.wait().unwrap().code(), Some(1));
+    assert!(is_gone(d.pid()));
+    assert_eq!((d.status(), d.b.task(&d.task, "claim_lock")), ("running".into(), "elsewhere:7".into()));
 }
 
 #[test]

@@ -267,6 +267,31 @@ pub fn failed(
     changes
 }
 
+/// A start that failed after the claim, as Hermes counts it: ready again, or blocked with `gave_up` at the breaker's limit.
+pub fn spawn_failed(seen: &Detail, error: &str, board_limit: i64, trail: &Trail<'_>) -> Vec<Change> {
+    let t = &seen.task;
+    let failures = t.failures.saturating_add(1);
+    let (limit, limit_source) = breaker(t, board_limit);
+    let trips = failures >= limit;
+    let (outcome, back) = if trips { ("gave_up", Status::Blocked) } else { ("spawn_failed", origin(seen)) };
+    let mut changes = vec![
+        Change::SetStatus(back),
+        Change::ReleaseClaim,
+        Change::SetFailures { count: failures, error: Some(error.into()) },
+    ];
+    let mut keys = json!({"failures": failures});
+    if trips {
+        keys["trigger_outcome"] = json!("spawn_failed");
+        keys["effective_limit"] = json!(limit);
+        keys["limit_source"] = json!(limit_source);
+    }
+    changes.extend(end_runs(seen, outcome, error, &keys));
+    keys["error"] = json!(error);
+    let payload = trail.payload(keys, Some(seen), &changes);
+    changes.push(event(outcome.into(), payload, t.current_run));
+    changes
+}
+
 /// A claim taken back without counting it against the task, like Hermes' release of a stale claim.
 pub fn reclaimed(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     released(seen, WORKER_GONE, trail)

@@ -101,6 +101,11 @@ fn every_watcher_has_service_timer_and_cron_line() {
     let units = std::fs::read_dir(place("contrib/systemd")).unwrap().flatten();
     let services = units.filter(|e| e.path().extension().is_some_and(|x| x == "service")).count();
     assert_eq!((services, jobs.len()), (started().len(), started().len()), "and nothing else is started");
+    // What lives as long as a worker is no timer's, and a user unit alone: a system unit would be hardened like a watcher.
+    let worker = text("contrib/systemd/user/watchbill-worker@.service");
+    assert!(worker.contains("exec board run --assignee %i --wait 30s -- %E/watchbill/worker-%i"));
+    let others = std::fs::read_dir(place("contrib/systemd/user")).unwrap().count();
+    assert_eq!(others, 1);
     let crontab = text("contrib/cron/watchbill");
     let runs = crontab.lines().filter(|l| l.starts_with(|c: char| c == '*' || c.is_ascii_digit()));
     let runs: Vec<&str> = runs.collect();
@@ -241,10 +246,19 @@ mod real {
     }
 
     fn verify(dir: &Path, manager: &str) -> Ran {
-        let files: Vec<String> = names()
+        let mut files: Vec<String> = names()
             .iter()
             .flat_map(|n| [format!("./watchbill-{n}.service"), format!("./watchbill-{n}.timer")])
             .collect();
+        if manager == "--user" {
+            let worker = "watchbill-worker@.service";
+            std::fs::copy(
+                place("contrib/systemd/user").join(worker),
+                dir.join("watchbill-worker@luna.service"),
+            )
+            .unwrap();
+            files.push("./watchbill-worker@luna.service".into());
+        }
         let mut args = vec![manager, "verify", "--recursive-errors=no", "--man=no"];
         args.extend(files.iter().map(String::as_str));
         tool("systemd-analyze", "systemd", &args, dir)

@@ -206,6 +206,9 @@ pub(crate) struct Run {
     /// Write the output of the command to this file [default: the board's log of the task]
     #[arg(long, value_name = "FILE")]
     pub(super) log: Option<PathBuf>,
+    /// Wait until a task is ready, and look for one this often (1s to 1h)
+    #[arg(long, value_name = "TIME", value_parser = parse_wait)]
+    pub(super) wait: Option<Duration>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
@@ -333,4 +336,10 @@ fn parse_ttl(s: &str) -> std::result::Result<Duration, String> {
     let ttl = humantime::parse_duration(s).map_err(|e| e.to_string())?;
     let ok = (Duration::from_secs(10)..=Duration::from_secs(86_400)).contains(&ttl);
     if ok { Ok(ttl) } else { Err("must be between 10s and 24h".into()) }
+}
+
+fn parse_wait(s: &str) -> std::result::Result<Duration, String> {
+    let wait = humantime::parse_duration(s).map_err(|e| e.to_string())?;
+    let ok = (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(&wait);
+    if ok { Ok(wait) } else { Err("must be between 1s and 1h".into()) }
 }

@@ -42,6 +42,9 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
     if let Command::Protocol { role, skill } = command {
         return tell((*role).into(), *skill, common.json);
     }
+    if let Command::Run(asked) = command {
+        return run::work(asked, common);
+    }
     let config = common.load()?.config;
     if let Command::Init { path } = command {
         let path = path.as_ref().or_else(|| common.db.first()).ok_or_else(|| {
@@ -55,13 +58,12 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
     let mode = if command.only_reads() { Mode::Look } else { Mode::Change };
     let mut hand = Hand::open(common, &config, mode, HAND)?;
     match command {
-        // Both were answered without a board.
-        Command::Init { .. } | Command::Protocol { .. } => Ok(0),
+        // Answered before.
+        Command::Init { .. } | Command::Protocol { .. } | Command::Run(_) => Ok(0),
         Command::Add(add) => hand.add(add),
         Command::List { status, assignee } => hand.list(status, assignee.as_deref()),
         Command::Show { id } => hand.show(id),
         Command::Claim(claim) => hand.claim(claim),
-        Command::Run(run) => hand.work(run),
         Command::Heartbeat { id, note, ttl, run } => hand.heartbeat(id, note.as_deref(), *ttl, *run),
         Command::Comment { id, text, author } => hand.comment(id, text, author.as_deref()),
         Command::Packet(packet) => hand.packet(packet),

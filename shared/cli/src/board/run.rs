@@ -13,24 +13,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{Claim, Run};
 use super::work::Harness;
-use super::{Hand, env, owner, refused};
+use super::{Common, Hand, env, owner, print_json, refused};
 use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Change, Detail, EventKind, Status, discover};
+use board::{Change, Detail, EventKind, Mode, Status, discover};
 use card::packet::{self, Packet};
 use logs::LogEnd;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
 use ops::pass::look::handover;
+use ops::report::say;
 use policy::authorship::HAND;
 use policy::runtime::{self, LogFiles};
 use policy::runtime::{LogAsk, LogReader};
@@ -68,6 +70,8 @@ struct Work {
     gate: Gate,
     task: String,
     run: Option<i64>,
+    /// What its claim is held by. Where an older copy of the board was put back, a later run has the same number.
+    lock: String,
     profile: Option<String>,
     since: Time,
 }
@@ -82,24 +86,50 @@ enum End {
     Lost,
 }
 
-impl Hand<'_> {
-    pub(super) fn work(&mut self, asked: &Run) -> Result<u8> {
-        let profile = asked.assignee.trim().to_lowercase();
-        if profile.is_empty() {
-            return Err(Error::new(Kind::Usage, "--assignee", "is blank").hint("name a profile"));
+/// Works on one task, as soon as one is ready where `--wait` says so. While it waits it holds no board open: a file that is replaced
+/// meanwhile would be split by it.
+pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
+    let profile = asked.assignee.trim().to_lowercase();
+    if profile.is_empty() {
+        return Err(Error::new(Kind::Usage, "--assignee", "is blank").hint("name a profile"));
+    }
+    runnable(&asked.command[0])?;
+    let told = listen()?;
+    loop {
+        let config = common.load()?.config;
+        let mut hand = Hand::open(common, &config, Mode::Change, HAND)?;
+        if let Some(code) = hand.work_next(asked, &profile, &told)? {
+            return Ok(code);
         }
-        runnable(&asked.command[0])?;
-        let told = listen()?;
+        drop(hand);
+        if !asked.wait.is_some_and(|wait| is_waited(wait, &told)) {
+            return if common.json { print_json(&json!({"task": null})) } else { Ok(0) };
+        }
+    }
+}
+
+impl Hand<'_> {
+    /// Works on the next ready task of a profile, and gives the exit code; `None` where no task is ready.
+    fn work_next(&mut self, asked: &Run, profile: &str, told: &AtomicBool) -> Result<Option<u8>> {
+        let mut failed = false;
         let ready = self.board.glance(&[Status::Ready, Status::Todo])?;
-        for task in ready.into_iter().filter(|t| t.assignee.as_deref() == Some(profile.as_str())) {
+        for task in ready.into_iter().filter(|t| t.assignee.as_deref() == Some(profile)) {
             let seen = self.look(&task.id)?;
             if self.may_claim(&seen).is_err() {
                 continue;
             }
+            let folder = match seen.place.path.as_deref().map(PathBuf::from) {
+                Some(path) if !path.is_dir() => {
+                    failed |= self.cannot_start(&seen, &path, asked, profile)?;
+                    continue;
+                }
+                Some(path) => path,
+                None => std::env::current_dir().map_err(|e| Error::io("the current folder", &e))?,
+            };
             let start = Start {
-                folder: folder_of(&seen)?,
+                folder,
                 prompt: self.prompt(&task.id)?,
-                profile: Some(&profile),
+                profile: Some(profile),
                 command: &asked.command,
                 log: asked.log.as_deref(),
             };
@@ -114,10 +144,12 @@ impl Hand<'_> {
             };
             let since = self.here.now;
             let harness = Harness { pid: i64::from(std::process::id()), output: gate.log.as_deref() };
-            match self.take(&seen, &claim, Some(&profile), Some(harness)) {
+            match self.take(&seen, &claim, Some(profile), Some(harness)) {
                 Ok(Ok(run)) => {
-                    let work = Work { gate, task: task.id, run, profile: Some(profile), since };
-                    return self.harness(work, asked.ttl, &told);
+                    let lock = self.lock(Some(harness.pid));
+                    let profile = Some(profile.to_owned());
+                    let work = Work { gate, task: task.id, run, lock, profile, since };
+                    return self.harness(work, asked.ttl, told).map(Some);
                 }
                 // Lost to another worker: the next one will do.
                 Ok(Err(_)) => drop(gate.end()),
@@ -127,7 +159,25 @@ impl Hand<'_> {
                 }
             }
         }
-        self.answer(&json!({"task": null}), "")
+        Ok((failed && asked.wait.is_none()).then_some(Kind::Partial.code()))
+    }
+
+    /// Counts a start that cannot be made, as Hermes does, so that a task whose folder is missing neither holds up those behind it
+    /// nor stays ready for ever. `false` where another worker was faster.
+    fn cannot_start(&mut self, seen: &Detail, folder: &Path, asked: &Run, profile: &str) -> Result<bool> {
+        let id = &seen.task.id;
+        let harness = Harness { pid: i64::from(std::process::id()), output: None };
+        let claim = Claim { workspace: None, id: None, worker: None, pid: None, ttl: asked.ttl, log: None };
+        let Ok(run) = self.take(seen, &claim, Some(profile), Some(harness))? else { return Ok(false) };
+        let error = format!("workspace: {} is not there", folder.display());
+        let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;
+        self.write(id, |hand, seen| {
+            let is_ours = seen.task.status == Status::Running && seen.task.current_run == run;
+            Ok(is_ours.then(|| hermes::spawn_failed(seen, &error, limit, &hand.trail("run"))))
+        })?;
+        let line = refused(id, format!("{error}; counted as a failed start")).to_string();
+        let _ = say(&mut std::io::stderr().lock(), '4', HAND, &line);
+        Ok(true)
     }
 
     /// Starts the command behind its gate: nothing of it runs before the claim.
@@ -207,7 +257,7 @@ impl Hand<'_> {
         work.gate.open(work.run);
         let ttl = ttl.unwrap_or(self.config.board.claim_ttl);
         let every = (ttl / 3).min(BEAT);
-        let (began, start) = (Instant::now(), self.here.now);
+        let (began, start) = (boot_clock(), self.here.now);
         let (mut beat, mut over) = (began, false);
         let end = loop {
             if let Some(status) = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))? {
@@ -216,8 +266,8 @@ impl Hand<'_> {
             if told.load(Ordering::Relaxed) {
                 break End::Told;
             }
-            if beat.elapsed() >= every {
-                beat = Instant::now();
+            if boot_clock().saturating_sub(beat) >= every {
+                beat = boot_clock();
                 self.here.now = self.clock(start, began);
                 // A worker that has said its own last word has until the next one to end.
                 match (self.beat(&work, ttl), over) {
@@ -242,8 +292,8 @@ impl Hand<'_> {
     }
 
     /// The present time: this program outlives the reading of the clock it began with.
-    fn clock(&self, start: Time, began: Instant) -> Time {
-        let gone = i64::try_from(began.elapsed().as_secs()).unwrap_or(i64::MAX);
+    fn clock(&self, start: Time, began: Duration) -> Time {
+        let gone = config::span::seconds(boot_clock().saturating_sub(began));
         if self.here.clock_given { start.plus(gone) } else { Time::of_clock() }
     }
 
@@ -381,7 +431,8 @@ impl Hand<'_> {
 
 impl Work {
     fn holds(&self, seen: &Detail) -> bool {
-        seen.task.status == Status::Running && seen.task.current_run == self.run
+        let t = &seen.task;
+        t.status == Status::Running && t.current_run == self.run && t.claim_lock.as_ref() == Some(&self.lock)
     }
 }
 
@@ -402,15 +453,22 @@ impl Gate {
     }
 }
 
-/// The folder a task is worked on in: its own, else this one.
-fn folder_of(seen: &Detail) -> Result<PathBuf> {
-    match seen.place.path.as_deref().map(Path::new) {
-        Some(path) if !path.is_dir() => {
-            Err(refused(&seen.task.id, format!("its folder {} is not there", path.display())))
+/// Time since boot, suspended time included: after a laptop was opened again the next heartbeat is due at once.
+fn boot_clock() -> Duration {
+    let now = clock_gettime(ClockId::Boottime);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Waits so long; `false` where we were told to stop.
+fn is_waited(wait: Duration, told: &AtomicBool) -> bool {
+    let began = boot_clock();
+    while !told.load(Ordering::Relaxed) {
+        if boot_clock().saturating_sub(began) >= wait {
+            return true;
         }
-        Some(path) => Ok(path.to_path_buf()),
-        None => std::env::current_dir().map_err(|e| Error::io("the current folder", &e)),
+        std::thread::sleep(LOOK);
     }
+    false
 }
 
 /// From now on SIGTERM, SIGINT and SIGHUP only say that we are to stop.

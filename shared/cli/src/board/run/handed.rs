@@ -63,7 +63,7 @@ impl Hand<'_> {
         let since = self.here.now;
         let why = match self.apply(task, Some(&seen), changes) {
             Ok(Outcome::Applied { .. }) => {
-                let work = Work { gate, task: task.to_owned(), run: Some(run), profile, since };
+                let work = Work { gate, task: task.to_owned(), run: Some(run), lock, profile, since };
                 return self.harness(work, None, &told);
             }
             Ok(Outcome::Moved { what }) => refused(task, format!("another worker was faster ({what})")),
