@@ -62,6 +62,16 @@ impl Desk {
         harness
     }
 
+    /// Puts a copy of the board into its place, as after a restore.
+    fn restore_a_copy(&self) {
+        let copy = self.b.path().join("copy.db");
+        self.b.sql(&format!("VACUUM INTO '{}'", copy.display()));
+        for end in ["-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{end}", self.b.db.display()));
+        }
+        fs::rename(copy, &self.b.db).unwrap();
+    }
+
     /// The command's own pid.
     fn pid(&self) -> i64 {
         self.read("begun").trim().parse().unwrap()
@@ -425,13 +435,7 @@ fn a_worker_waits_until_a_task_is_ready() {
     let mut harness = d.waiting();
     assert_eq!(d.run("true").ok(), "", "another one finds no task");
     assert!(harness.is_running());
-    // A restored copy of the board lies in its place.
-    let copy = d.b.path().join("copy.db");
-    d.b.sql(&format!("VACUUM INTO '{}'", copy.display()));
-    for end in ["-wal", "-shm"] {
-        let _ = fs::remove_file(format!("{}{end}", d.b.db.display()));
-    }
-    fs::rename(copy, &d.b.db).unwrap();
+    d.restore_a_copy();
     d.b.hand(&["unblock", &d.task]).ok();
     assert_eq!(harness.0.wait().unwrap().code(), Some(0));
     assert_eq!(d.status(), "done");
@@ -448,6 +452,16 @@ fn a_worker_that_waits_ends_when_it_is_told_to() {
         let said = ran(&mut d.command(&["--wait", wait], "true"));
         assert!(said.code == 2 && said.err.contains(why), "{said:?}");
     }
+}
+
+#[test]
+fn a_worker_ends_on_the_board_that_lies_in_its_place() {
+    let d = Desk::new();
+    let mut harness = d.started(&[], "until [ -e go ]; do sleep 0.05; done");
+    d.restore_a_copy();
+    fs::write(d.folder.join("go"), "").unwrap();
+    assert_eq!(harness.0.wait().unwrap().code(), Some(0));
+    assert_eq!((d.status().as_str(), &*d.b.kinds(&d.task)), ("done", "created claimed completed"));
 }
 
 #[test]

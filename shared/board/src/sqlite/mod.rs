@@ -942,7 +942,7 @@ fn newest_parts(
     while to > end {
         let from = to.saturating_sub(PART).max(end);
         let found = part(&from, &to)?;
-        if found.is_empty() {
+        if found.is_empty() && from > end {
             // Of another kind, or deleted: that says nothing of the time before.
             let latest = conn.prepare_cached(Q_LATEST)?.query_row([from, to], |r| r.get::<_, SqlValue>(0))?;
             if matches!(latest, SqlValue::Integer(at) if at < since.0) {

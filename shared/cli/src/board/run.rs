@@ -279,6 +279,7 @@ impl Hand<'_> {
             std::thread::sleep(LOOK);
         };
         self.here.now = self.clock(start, began);
+        self.reopen();
         match end {
             End::Itself(status) => self.ended(&work, status),
             End::Told => self.called_off(&mut work),
@@ -297,8 +298,16 @@ impl Hand<'_> {
         if self.here.clock_given { start.plus(gone) } else { Time::of_clock() }
     }
 
+    /// Opens the board that lies in its place now: after hours it may be a restored copy, and the one that was opened a deleted file.
+    fn reopen(&mut self) {
+        if let Ok(board) = ::board::open(self.board.id(), Mode::Change, self.config.board.busy_timeout) {
+            self.board = board;
+        }
+    }
+
     /// One heartbeat; whether the run is still the command's. A board that is busy now is there for the next one.
     fn beat(&mut self, work: &Work, ttl: Duration) -> bool {
+        self.reopen();
         let Ok(seen) = self.look(&work.task) else { return true };
         if !work.holds(&seen) {
             return false;
