@@ -15,7 +15,7 @@ const CODES: [u8; 10] = [0, 1, 2, 65, 66, 70, 74, 75, 77, 78];
 
 /// What every page tells, in this order.
 const HEADINGS: [&str; 8] =
-    ["Purpose", "Usage", "What it looks at", "What it changes", "Options", "Exit codes", "Examples", "Notes"];
+    ["Purpose", "Usage", "Examples", "What it looks at", "What it changes", "Options", "Exit codes", "Notes"];
 
 /// Pages of parts of `watchbill`.
 const DESK: [&str; 7] = ["match", "doctor", "check", "metrics", "timers", "run", "page"];
