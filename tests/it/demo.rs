@@ -213,3 +213,43 @@ fn without_a_temporary_folder_it_says_so() {
     let ran = demo(Path::new("/nonexistent"), &[]);
     assert!(ran.fails(66).contains("temporary folder"));
 }
+
+/// What a picture shows as text, one line for each line of it.
+fn shown(svg: &str) -> String {
+    let lines =
+        svg.split("<text").skip(1).map(|t| t.split('>').nth(1).unwrap().split("</text").next().unwrap());
+    let plain = |line: &str| line.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    lines.map(|line| plain(line) + "\n").collect()
+}
+
+/// The paragraphs of the demo that begin a scene.
+fn titles(out: &str) -> Vec<&str> {
+    out.split("\n\n").filter(|p| !p.starts_with(' ') && p.ends_with(':')).collect()
+}
+
+#[test]
+fn the_picture_of_the_demo_shows_the_scenes_of_today() {
+    let tmp = tempfile::tempdir().unwrap();
+    let out = demo(tmp.path(), &[]).ok();
+    let titles = titles(&out);
+    assert!(titles.len() >= 8, "{titles:?}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let drawn = tmp.path().join("demo.svg");
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let script = root.join("contrib/demo-svg");
+    let mut command = Command::new(script);
+    command.arg("--fast").arg("--watchbill").arg(program("watchbill")).arg("--output").arg(&drawn);
+    crate::support::ran(command.env("TMPDIR", tmp.path()).env("TZ", "UTC")).ok();
+    for picture in [drawn, root.join("docs/demo.svg")] {
+        let at = picture.display();
+        let read = "import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])";
+        crate::support::ran(Command::new("python3").arg("-c").arg(read).arg(&picture)).ok();
+        let svg = std::fs::read_to_string(&picture).unwrap();
+        assert!(svg.len() < 200_000, "{at} has {} bytes", svg.len());
+        let shown = shown(&svg);
+        for title in &titles {
+            assert!(shown.contains(title), "contrib/demo-svg draws {at} again: it lacks {title:?}");
+        }
+        assert_eq!(svg.matches("<g class=\"s\"").count(), titles.len(), "{at}");
+    }
+}
