@@ -442,6 +442,32 @@ fn every_page_is_listed_once() {
     }
 }
 
+/// The table of contents of the site is made of the one list of pages.
+#[test]
+fn the_site_has_every_page_in_the_order_of_the_list() {
+    let summary = ran(Command::new(place("contrib/site")).arg("--summary")).ok();
+    let of = |page: &str, begin: &str| -> Vec<String> {
+        let links = page.lines().filter_map(|l| l.strip_prefix(begin)?.split("](").nth(1)?.split(')').next());
+        links.map(str::to_owned).collect()
+    };
+    let there = of(&summary.replace("- [", "["), "[");
+    let listed = of(&text("docs/README.md"), "- [").into_iter().map(|l| format!("docs/{l}"));
+    let (docs, project): (Vec<_>, Vec<_>) = there.iter().cloned().partition(|page| page.starts_with("docs/"));
+    assert_eq!(docs, std::iter::once("docs/README.md".to_owned()).chain(listed).collect::<Vec<_>>());
+    for page in pages() {
+        let times =
+            there.iter().filter(|l| place(l).canonicalize().unwrap() == page.canonicalize().unwrap()).count();
+        assert_eq!(times, 1, "{} in the table of contents", page.display());
+    }
+    assert_eq!((project[0].as_str(), project.len()), ("README.md", 6), "{project:?}");
+    let version =
+        text("contrib/site").split("MDBOOK = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    assert!(
+        text("CONTRIBUTING.md").contains(&format!("mdbook@{version} "))
+            && text(".ci/run").contains("contrib/site")
+    );
+}
+
 #[test]
 fn every_term_of_the_glossary_is_on_the_page_of_concepts() {
     let glossary = text("CONTRIBUTING.md");
