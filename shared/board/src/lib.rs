@@ -11,6 +11,7 @@ pub mod hermes;
 pub mod image;
 pub mod kept;
 pub mod payload;
+pub mod rows;
 pub mod sqlite;
 pub mod step_action;
 #[cfg(any(test, feature = "testing"))]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rusqlite::types::{ToSql, Value as SqlValue};
+use rusqlite::types::{Null, ToSql, ToSqlOutput, Value as SqlValue};
 use rusqlite::{
     CachedStatement, Connection, ErrorCode, OpenFlags, Statement, Transaction, TransactionBehavior, params,
 };
@@ -28,10 +28,11 @@ use self::rows::{card_made, cell, event, front, int, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MAX_STEPS, parts};
 use super::discover::foreign_storage;
-use super::image::Cell;
+use super::image::{Cell, Column};
+use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
-    Board, BoardId, Change, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS,
-    MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, Outcome, Run, RunRef, Status, Step, Task, its_cards, open_cards,
+    Board, BoardId, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS,
+    MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task, its_cards, open_cards,
 };
 use base::error::{Error, Kind, Result};
 use base::snapshot::Snapshot;
@@ -84,8 +85,7 @@ const W_START_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, clai
      max_runtime_seconds, started_at) SELECT id, COALESCE(?2, assignee), 'running', claim_lock, claim_expires, \
      worker_pid, max_runtime_seconds, ?3 FROM tasks WHERE id = ?1";
 const W_PAST_RUN: &str = "INSERT INTO task_runs (task_id, profile, status, outcome, summary, metadata, started_at, \
-     ended_at) SELECT id, assignee, CASE ?2 WHEN 'completed' THEN 'done' ELSE ?2 END, ?2, ?3, ?4, ?5, ?5 FROM tasks \
-     WHERE id = ?1";
+     ended_at) SELECT id, assignee, ?2, ?3, ?4, ?5, ?6, ?6 FROM tasks WHERE id = ?1";
 const LAST_END: &str = "SELECT max(ended_at) FROM task_runs WHERE task_id = ?1";
 const W_BEAT_RUN: &str = "UPDATE task_runs SET claim_expires = ?2, last_heartbeat_at = ?3 \
      WHERE id = (SELECT current_run_id FROM tasks WHERE id = ?1) AND ended_at IS NULL";
@@ -365,229 +365,104 @@ impl SqliteBoard {
             mark,
         }))
     }
+}
 
-    /// Updates columns of one task; those this board does not have are left out.
-    fn set(&self, tx: &Connection, id: &str, sets: &[(&str, &dyn ToSql)]) -> rusqlite::Result<()> {
-        let sets: Vec<_> = sets.iter().filter(|(c, _)| self.has("tasks", c)).collect();
+/// A board inside the write transaction of a step.
+struct Open<'b> {
+    board: &'b SqliteBoard,
+    tx: &'b Connection,
+}
+
+impl Open<'_> {
+    fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<()> {
+        self.tx.prepare_cached(sql)?.execute(values).map(drop)
+    }
+
+    fn truth(&self, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<bool> {
+        self.tx.prepare_cached(sql)?.query_row(values, |r| r.get(0))
+    }
+}
+
+impl Rows for Open<'_> {
+    type Fault = rusqlite::Error;
+
+    fn task(&mut self, id: &str) -> rusqlite::Result<Option<(Task, String)>> {
+        let mut statement = self.tx.prepare_cached(&self.board.texts.task)?;
+        let mut rows = statement.query([id])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        Ok(Some((task(row), self.board.mark(self.tx, id)?)))
+    }
+
+    fn mark(&mut self, id: &str) -> rusqlite::Result<String> {
+        self.board.mark(self.tx, id)
+    }
+
+    fn cell(&mut self, id: &str, column: Column) -> rusqlite::Result<Option<Cell>> {
+        if !self.board.has("tasks", column.name()) {
+            return Ok(None);
+        }
+        let sql = format!("SELECT {} FROM tasks WHERE id = ?1", column.name());
+        self.tx.prepare_cached(&sql)?.query_row([id], |r| Ok(Some(cell(r, 0))))
+    }
+
+    fn is_there(&mut self, id: &str) -> rusqlite::Result<bool> {
+        self.truth(Q_THERE, &[&id])
+    }
+
+    fn waits(&mut self, task: &str, parent: &str) -> rusqlite::Result<bool> {
+        self.truth(Q_WAITS, &[&parent, &task])
+    }
+
+    fn leads(&mut self, from: &str, to: &str) -> rusqlite::Result<bool> {
+        let mut statement = self.tx.prepare_cached(Q_CHILDREN)?;
+        let (mut seen, mut next) = (BTreeSet::new(), vec![from.to_owned()]);
+        while let Some(id) = next.pop() {
+            if id == to {
+                return Ok(true);
+            }
+            if seen.insert(id.clone()) {
+                let children = statement.query_map([&id], |r| r.get::<_, String>(0))?;
+                next.extend(children.collect::<rusqlite::Result<Vec<_>>>()?);
+            }
+        }
+        Ok(false)
+    }
+
+    fn free_children(&mut self, parent: &str) -> rusqlite::Result<Vec<String>> {
+        let mut statement = self.tx.prepare_cached(Q_FREE_CHILDREN)?;
+        let mut children: Vec<String> =
+            statement.query_map([parent], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
+        children.sort();
+        Ok(children)
+    }
+
+    fn set(&mut self, id: &str, to: &[(&'static str, To<'_>)]) -> rusqlite::Result<()> {
+        let sets: Vec<_> = to.iter().filter(|(c, _)| self.board.has("tasks", c)).collect();
         let list: Vec<_> = sets.iter().enumerate().map(|(i, (c, _))| format!("{c} = ?{}", i + 2)).collect();
         if list.is_empty() {
             return Ok(());
         }
-        let mut statement =
-            tx.prepare_cached(&format!("UPDATE tasks SET {} WHERE id = ?1", list.join(", ")))?;
         let mut values: Vec<&dyn ToSql> = vec![&id];
-        values.extend(sets.iter().map(|(_, v)| *v));
-        statement.execute(values.as_slice())?;
-        Ok(())
+        values.extend(sets.iter().map(|(_, to)| to as &dyn ToSql));
+        self.execute(&format!("UPDATE tasks SET {} WHERE id = ?1", list.join(", ")), &values)
     }
 
-    fn step_in(&self, tx: &Connection, now: Time, step: &Step) -> rusqlite::Result<Outcome> {
-        if let Some(expect) = &step.expect {
-            let mut statement = tx.prepare_cached(&self.texts.task)?;
-            let mut rows = statement.query([&step.task])?;
-            let Some(row) = rows.next()? else {
-                return Ok(Outcome::Moved { what: "the task is gone".into() });
-            };
-            // A look under the write lock is as good as a guard in the UPDATE, and can say what moved.
-            if let Some(what) = expect.differs(&task(row), &self.mark(tx, &step.task)?) {
-                return Ok(Outcome::Moved { what: what.into() });
-            }
-        } else if !step.only_adds() {
-            // A plan comes from a file that anybody may have edited.
-            return Ok(Outcome::Refused { why: "a step that expects nothing may only add something".into() });
-        }
-        for change in &step.changes {
-            let what = match missing(tx, change)? {
-                None => self.turned(tx, &step.task, change)?,
-                missing => missing,
-            };
-            if let Some(what) = what {
-                return Ok(Outcome::Moved { what });
-            }
-        }
-        let mut opened = None;
-        for change in &step.changes {
-            if let Err(why) = self.change(tx, now, &step.task, change, &mut opened)? {
-                return Ok(Outcome::Refused { why });
-            }
-        }
-        Ok(Outcome::Applied { run: opened })
+    fn began(&mut self, id: &str, at: Time) -> rusqlite::Result<()> {
+        self.execute(
+            "UPDATE tasks SET started_at = COALESCE(started_at, ?2) WHERE id = ?1",
+            params![id, at.0],
+        )
     }
 
-    /// What a change that takes another one back finds otherwise than it must be.
-    fn turned(&self, tx: &Connection, id: &str, change: &Change) -> rusqlite::Result<Option<String>> {
-        match change {
-            Change::PutBack(row) => {
-                for (column, from) in row.iter().filter_map(|(c, turn)| Some((c.name(), turn.from.as_ref()?)))
-                {
-                    if !self.has("tasks", column) {
-                        continue;
-                    }
-                    let sql = format!("SELECT {column} FROM tasks WHERE id = ?1");
-                    let is = tx.prepare_cached(&sql)?.query_row([id], |r| Ok(cell(r, 0)))?;
-                    if is != *from {
-                        return Ok(Some(format!("{column} is {is} and was {from}")));
-                    }
-                }
-                Ok(None)
-            }
-            Change::ArchiveAnother { id, mark, .. } => {
-                let same = self.mark(tx, id)? == *mark;
-                Ok((!same).then(|| format!("something happened to {id}")))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Carries out one primitive; the inner error is a refusal that undoes the whole step.
-    fn change(
-        &self,
-        tx: &Connection,
-        now: Time,
-        id: &str,
-        change: &Change,
-        opened: &mut Option<i64>,
-    ) -> rusqlite::Result<std::result::Result<(), String>> {
-        match change {
-            Change::AddTask { status, task } => return self.add_task(tx, now, id, status, task),
-            Change::AddAnother { id, status, task, events, done } => {
-                if let Err(why) = self.add_task(tx, now, id, status, task)? {
-                    return Ok(Err(why));
-                }
-                let mut run = None;
-                if let Some(summary) = done {
-                    self.set(tx, id, &[("result", &None::<String>), ("completed_at", &now.0)])?;
-                    run = Some(past_run(tx, now, id, "completed", Some(summary), None)?);
-                }
-                for first in events {
-                    let run = run.filter(|_| first.kind == EventKind::Completed);
-                    add_event(tx, now, id, &first.kind, &first.payload, run)?;
-                }
-            }
-            // Looked at before anything was done.
-            Change::Require { .. } => {}
-            Change::SetStatus(status) => self.set(tx, id, &[("status", &status.as_str())])?,
-            Change::ReleaseClaim => self.set(
-                tx,
-                id,
-                &[
-                    ("claim_lock", &None::<String>),
-                    ("claim_expires", &None::<i64>),
-                    ("worker_pid", &None::<i64>),
-                    ("worker_started_at", &None::<String>),
-                ],
-            )?,
-            Change::TakeClaim { lock, expires, pid } => {
-                self.set(
-                    tx,
-                    id,
-                    &[("claim_lock", lock), ("claim_expires", &expires.0), ("worker_pid", pid)],
-                )?;
-                tx.prepare_cached("UPDATE tasks SET started_at = COALESCE(started_at, ?2) WHERE id = ?1")?
-                    .execute(params![id, now.0])?;
-            }
-            Change::Fingerprint(text) => {
-                self.set(tx, id, &[("worker_started_at", text)])?;
-                if self.has("task_runs", "worker_started_at") {
-                    tx.prepare_cached(W_MARK_RUN)?.execute([id, text])?;
-                }
-            }
-            Change::Heartbeat { expires } => {
-                self.set(tx, id, &[("claim_expires", &expires.0), ("last_heartbeat_at", &now.0)])?;
-                tx.prepare_cached(W_BEAT_RUN)?.execute(params![id, expires.0, now.0])?;
-            }
-            Change::ForgetHeartbeat => self.set(tx, id, &[("last_heartbeat_at", &None::<i64>)])?,
-            Change::StartRun { profile } => {
-                tx.prepare_cached(W_START_RUN)?.execute(params![id, profile, now.0])?;
-                let run = tx.last_insert_rowid();
-                *opened = Some(run);
-                self.set(tx, id, &[("current_run_id", &run)])?;
-            }
-            Change::PastRun { outcome, summary, metadata } => {
-                *opened = Some(past_run(tx, now, id, outcome, summary.as_deref(), metadata.as_ref())?);
-            }
-            Change::EndRun { run, status, outcome, summary, error, metadata } => {
-                let metadata = metadata.as_ref().map(Value::to_string);
-                let kept = self.has("task_runs", "worker_started_at");
-                tx.prepare_cached(if kept { W_END_RUN_KEPT } else { W_END_RUN })?
-                    .execute(params![run, status, outcome, summary, error, metadata, now.0, id])?;
-                self.set(tx, id, &[("current_run_id", &None::<i64>)])?;
-            }
-            Change::ForgetRun => self.set(tx, id, &[("current_run_id", &None::<i64>)])?,
-            Change::SetFailures { count, error } => {
-                self.set(tx, id, &[("consecutive_failures", count), ("last_failure_error", error)])?;
-            }
-            Change::Assign(to) => self.set(tx, id, &[("assignee", to)])?,
-            Change::SetBlock { kind, recurrences } => {
-                self.set(tx, id, &[("block_kind", kind), ("block_recurrences", recurrences)])?;
-            }
-            Change::SetResult(result) => {
-                self.set(tx, id, &[("result", result), ("completed_at", &now.0)])?;
-            }
-            Change::AddEvent { kind, payload, run } => {
-                let run = run.and_then(|r| match r {
-                    RunRef::Id(id) => Some(id),
-                    RunRef::New => *opened,
-                });
-                add_event(tx, now, id, kind, payload, run)?;
-            }
-            Change::AddComment { author, body } => {
-                tx.prepare_cached(W_COMMENT)?.execute(params![id, author, body, now.0])?;
-            }
-            Change::Link { parent } => return self.link(tx, parent, id),
-            Change::Unlink { parent } => {
-                tx.prepare_cached(W_UNLINK)?.execute([parent.as_str(), id])?;
-            }
-            Change::Reword { title, body } => {
-                let mut sets: Vec<(&str, &dyn ToSql)> = Vec::new();
-                sets.extend(title.as_ref().map(|t| ("title", t as &dyn ToSql)));
-                sets.extend(body.as_ref().map(|b| ("body", b as &dyn ToSql)));
-                self.set(tx, id, &sets)?;
-            }
-            Change::SetPlace { kind, path } => {
-                self.set(tx, id, &[("workspace_kind", kind), ("workspace_path", path)])?;
-            }
-            Change::SetPriority(to) => self.set(tx, id, &[("priority", to)])?,
-            Change::ClearOverrides => {
-                let none = None::<String>;
-                self.set(tx, id, &[("model_override", &none), ("provider_override", &none)])?;
-            }
-            Change::PutBack(row) => {
-                if let Some((column, turn)) = row.iter().find(|(c, turn)| !c.takes(&turn.to)) {
-                    return Ok(Err(format!("{} cannot be {}", column.name(), turn.to)));
-                }
-                let row: Vec<_> = row.iter().map(|(c, turn)| (c.name(), bound(&turn.to))).collect();
-                let sets: Vec<(&str, &dyn ToSql)> = row.iter().map(|(c, v)| (*c, v as &dyn ToSql)).collect();
-                self.set(tx, id, &sets)?;
-            }
-            Change::ArchiveAnother { id, mark: _, payload } => {
-                self.set(tx, id, &[("status", &Status::Archived.as_str())])?;
-                add_event(tx, now, id, &EventKind::Archived, payload, None)?;
-            }
-            Change::PromoteChildren { payload } => {
-                let mut statement = tx.prepare_cached(Q_FREE_CHILDREN)?;
-                let mut children: Vec<String> =
-                    statement.query_map([id], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
-                children.sort();
-                for child in children {
-                    self.set(tx, &child, &[("status", &"ready")])?;
-                    add_event(tx, now, &child, &EventKind::Promoted, payload, None)?;
-                }
-            }
-        }
-        Ok(Ok(()))
-    }
-
-    fn add_task(
-        &self,
-        tx: &Connection,
-        now: Time,
+    fn insert(
+        &mut self,
+        at: Time,
         id: &str,
         status: &Status,
-        task: &super::NewTask,
+        task: &NewTask,
     ) -> rusqlite::Result<std::result::Result<(), String>> {
         if let Some(key) = &task.idempotency_key {
-            let mut statement = tx.prepare_cached(Q_KEY)?;
+            let mut statement = self.tx.prepare_cached(Q_KEY)?;
             let mut rows = statement.query([key])?;
             // Inside the transaction, unlike Hermes, so that two makers at once cannot both win.
             if let Some(row) = rows.next()? {
@@ -603,7 +478,7 @@ impl SqliteBoard {
             ("status", &status.as_str()),
             ("priority", &task.priority),
             ("created_by", &task.created_by),
-            ("created_at", &now.0),
+            ("created_at", &at.0),
             ("workspace_kind", &kind),
             ("workspace_path", &task.workspace_path),
             ("tenant", &task.tenant),
@@ -611,45 +486,88 @@ impl SqliteBoard {
             ("max_retries", &task.max_retries),
             ("max_runtime_seconds", &task.max_runtime_seconds),
         ];
-        let all: Vec<_> = all.iter().filter(|(c, _)| self.has("tasks", c)).collect();
+        let all: Vec<_> = all.iter().filter(|(c, _)| self.board.has("tasks", c)).collect();
         let names: Vec<_> = all.iter().map(|(c, _)| *c).collect();
         let marks: Vec<_> = (1..=all.len()).map(|n| format!("?{n}")).collect();
         let sql = format!("INSERT INTO tasks ({}) VALUES ({})", names.join(", "), marks.join(", "));
         let values: Vec<&dyn ToSql> = all.iter().map(|(_, v)| *v).collect();
-        match tx.prepare_cached(&sql)?.execute(values.as_slice()) {
-            Ok(_) => Ok(Ok(())),
+        match self.execute(&sql, &values) {
             Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 Ok(Err(format!("{id} exists already")))
             }
-            Err(e) => Err(e),
+            made => made.map(Ok),
         }
     }
 
-    fn link(
-        &self,
-        tx: &Connection,
-        parent: &str,
-        child: &str,
-    ) -> rusqlite::Result<std::result::Result<(), String>> {
-        let known: bool = tx
-            .prepare_cached("SELECT count(*) FROM tasks WHERE id = ?1")?
-            .query_row([parent], |r| r.get(0))?;
-        if !known {
-            return Ok(Err(format!("{parent}: no such task")));
+    fn event(
+        &mut self,
+        at: Time,
+        task: &str,
+        kind: &EventKind,
+        payload: &Value,
+        run: Option<i64>,
+    ) -> rusqlite::Result<()> {
+        let payload = (!payload.is_null()).then(|| payload.to_string());
+        self.execute(W_EVENT, params![task, run, kind.as_str(), payload, at.0])
+    }
+
+    fn comment(&mut self, at: Time, task: &str, author: &str, body: &str) -> rusqlite::Result<()> {
+        self.execute(W_COMMENT, params![task, author, body, at.0])
+    }
+
+    fn start_run(&mut self, at: Time, task: &str, profile: Option<&str>) -> rusqlite::Result<i64> {
+        self.execute(W_START_RUN, params![task, profile, at.0])?;
+        Ok(self.tx.last_insert_rowid())
+    }
+
+    fn last_end(&mut self, task: &str) -> rusqlite::Result<Option<Time>> {
+        let end: Option<i64> = self.tx.prepare_cached(LAST_END)?.query_row([task], |r| r.get(0))?;
+        Ok(end.map(Time))
+    }
+
+    fn past_run(&mut self, task: &str, past: Past<'_>) -> rusqlite::Result<i64> {
+        let metadata = past.metadata.map(Value::to_string);
+        let (status, outcome) = (past.status(), past.outcome);
+        self.execute(W_PAST_RUN, params![task, status, outcome, past.summary, metadata, past.at.0])?;
+        Ok(self.tx.last_insert_rowid())
+    }
+
+    fn end_run(&mut self, task: &str, run: i64, end: End<'_>) -> rusqlite::Result<()> {
+        let metadata = end.metadata.map(Value::to_string);
+        let kept = self.board.has("task_runs", "worker_started_at");
+        self.execute(
+            if kept { W_END_RUN_KEPT } else { W_END_RUN },
+            params![run, end.status, end.outcome, end.summary, end.error, metadata, end.at.0, task],
+        )
+    }
+
+    fn beat_run(&mut self, at: Time, task: &str, expires: Time) -> rusqlite::Result<()> {
+        self.execute(W_BEAT_RUN, params![task, expires.0, at.0])
+    }
+
+    fn mark_run(&mut self, task: &str, fingerprint: &str) -> rusqlite::Result<()> {
+        if self.board.has("task_runs", "worker_started_at") {
+            self.execute(W_MARK_RUN, &[&task, &fingerprint])?;
         }
-        let mut statement = tx.prepare_cached(Q_CHILDREN)?;
-        let (mut seen, mut next) = (BTreeSet::new(), vec![child.to_owned()]);
-        while let Some(id) = next.pop() {
-            if id == parent {
-                return Ok(Err(format!("{parent} already waits for {child}: this would make a cycle")));
-            }
-            if seen.insert(id.clone()) {
-                let children = statement.query_map([&id], |r| r.get::<_, String>(0))?;
-                next.extend(children.collect::<rusqlite::Result<Vec<_>>>()?);
-            }
+        Ok(())
+    }
+
+    fn link(&mut self, parent: &str, child: &str) -> rusqlite::Result<()> {
+        self.execute(W_LINK, &[&parent, &child])
+    }
+
+    fn unlink(&mut self, parent: &str, child: &str) -> rusqlite::Result<()> {
+        self.execute(W_UNLINK, &[&parent, &child])
+    }
+}
+
+impl ToSql for To<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            To::Nothing => Ok(Null.into()),
+            To::Number(n) => n.to_sql(),
+            To::Text(text) => text.to_sql(),
         }
-        tx.prepare_cached(W_LINK)?.execute([parent, child])?;
-        Ok(Ok(()))
     }
 }
 
@@ -885,7 +803,7 @@ impl Board for SqliteBoard {
                         continue;
                     }
                     let save = tx.savepoint()?;
-                    let outcome = self.step_in(&save, now, step)?;
+                    let outcome = meaning::step(&mut Open { board: &*self, tx: &save }, now, step)?;
                     match outcome {
                         Outcome::Applied { .. } => {
                             done.insert(&step.task);
@@ -955,30 +873,9 @@ fn newest_parts(
     Ok(parts)
 }
 
-fn bound(cell: &Cell) -> SqlValue {
-    match cell {
-        Cell::None => SqlValue::Null,
-        Cell::Number(n) => (*n).into(),
-        Cell::Text(t) => t.clone().into(),
-    }
-}
-
 /// What stands for all that was written about a task so far.
 fn mark_of(newest: i64) -> String {
     format!("e{newest}")
-}
-
-/// What a change requires and is not there.
-fn missing(tx: &Connection, change: &Change) -> rusqlite::Result<Option<String>> {
-    let Change::Require { task, parent } = change else { return Ok(None) };
-    let there: bool = match parent {
-        None => tx.prepare_cached(Q_THERE)?.query_row([task], |r| r.get(0))?,
-        Some(parent) => tx.prepare_cached(Q_WAITS)?.query_row([parent, task], |r| r.get(0))?,
-    };
-    Ok((!there).then(|| match parent {
-        None => format!("{task} was not made"),
-        Some(parent) => format!("{task} does not wait for {parent}"),
-    }))
 }
 
 /// The comments of a task, oldest first; whole, or the fronts of them.
@@ -1015,34 +912,4 @@ fn comments_of(
         all.push(Comment { author, body, at: Time(int(row, 2).unwrap_or(0)) });
     }
     Ok(all)
-}
-
-/// Adds a run that was never open; returns its id.
-fn past_run(
-    tx: &Connection,
-    now: Time,
-    task: &str,
-    outcome: &str,
-    summary: Option<&str>,
-    metadata: Option<&Value>,
-) -> rusqlite::Result<i64> {
-    let metadata = metadata.map(Value::to_string);
-    // Hermes takes the run that ended last for the newest one, and of two that ended in one second the older.
-    let last: Option<i64> = tx.prepare_cached(LAST_END)?.query_row([task], |r| r.get(0))?;
-    let at = last.map_or(now.0, |end| now.0.max(end.saturating_add(1)));
-    tx.prepare_cached(W_PAST_RUN)?.execute(params![task, outcome, summary, metadata, at])?;
-    Ok(tx.last_insert_rowid())
-}
-
-fn add_event(
-    tx: &Connection,
-    now: Time,
-    task: &str,
-    kind: &EventKind,
-    payload: &Value,
-    run: Option<i64>,
-) -> rusqlite::Result<()> {
-    let payload = (!payload.is_null()).then(|| payload.to_string());
-    tx.prepare_cached(W_EVENT)?.execute(params![task, run, kind.as_str(), payload, now.0])?;
-    Ok(())
 }
