@@ -46,7 +46,8 @@ fn tree() -> PathBuf {
     fs::create_dir_all(&tree).unwrap();
     let mut copy = Command::new("cp");
     copy.arg("-rp").current_dir(here);
-    copy.args(["Cargo.toml", "Cargo.lock", "shared", "bins", "contrib", "testkit", "benches"]).arg(&tree);
+    copy.args(["Cargo.toml", "Cargo.lock", "shared", "bins", "contrib", "testkit", "benches", "engines"])
+        .arg(&tree);
     assert!(copy.status().unwrap().success());
     write(&tree, "tests/it/main.rs", "", "tests/it/main.rs");
     let watcher = "tests/fixtures/newcomer/watcher.rs";

@@ -1,0 +1,317 @@
+//! Where a board is, and with what one gets in: `postgres://[USER@]HOST[:PORT]/DATABASE[?board=NAME]`.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base::error::{Error, Kind, Result};
+use postgres::config::{Config, SslMode, TargetSessionAttrs};
+
+/// A server and a board on it. It holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// A host name, an address, or the folder of a Unix socket.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) user: Option<String>,
+    pub(crate) database: String,
+    /// The board's schema: a plain name, which needs no quotes in SQL.
+    pub(crate) schema: String,
+}
+
+/// Where passwords are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Secrets {
+    /// A password file in the format of libpq; without one there is no password.
+    pub file: Option<PathBuf>,
+}
+
+impl Secrets {
+    /// What libpq would use: `PGPASSFILE`, else `~/.pgpass`.
+    pub fn of_environment() -> Secrets {
+        let named = std::env::var_os("PGPASSFILE").filter(|name| !name.is_empty()).map(PathBuf::from);
+        let own = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".pgpass"));
+        Secrets { file: named.or_else(own) }
+    }
+
+    /// The password for this server and user.
+    fn password(&self, of: &Address, user: &str) -> Result<Option<String>> {
+        let Some(path) = &self.file else { return Ok(None) };
+        let said = |e: &std::io::Error| Error::io(path.display(), e);
+        let there = match std::fs::metadata(path) {
+            Ok(there) => there,
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+            Err(e) => return Err(said(&e)),
+        };
+        if there.is_file() && there.permissions().mode() & 0o077 != 0 {
+            let what = "others may read this password file";
+            let hint = format!("chmod 0600 {}", path.display());
+            return Err(Error::new(Kind::Permission, path.display(), what).hint(hint));
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| said(&e))?;
+        let port = of.port.to_string();
+        let wanted = [of.host.as_str(), &port, &of.database, user];
+        Ok(text.lines().find_map(|line| password_in(line, &wanted, of.is_socket())))
+    }
+}
+
+/// The password of a line `host:port:database:user:password`, where the line is for this connection.
+fn password_in(line: &str, wanted: &[&str; 4], is_socket: bool) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let (mut fields, mut field, mut chars) = (Vec::new(), String::new(), line.chars());
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => field.extend(chars.next()),
+            ':' if fields.len() < 4 => fields.push(std::mem::take(&mut field)),
+            c => field.push(c),
+        }
+    }
+    let fits = |(nth, (has, wants)): (usize, (&String, &&str))| {
+        has == "*" || has == wants || (nth == 0 && is_socket && has == "localhost")
+    };
+    (fields.len() == 4 && fields.iter().zip(wanted).enumerate().all(fits)).then_some(field)
+}
+
+impl Address {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// `Config` for what is no such address, for a password in it, and for a server beyond this machine.
+    pub(crate) fn read(url: &str) -> Result<Address> {
+        let shown = without_password(url);
+        let wrong = |what: &str| Error::new(Kind::Config, &shown, what);
+        let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
+        let rest = rest.ok_or_else(|| wrong("not an address of PostgreSQL: it begins with postgres://"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (server, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (user, server) = server.rsplit_once('@').map_or((None, server), |(u, s)| (Some(u), s));
+        let part = |text: &str| decoded(text).ok_or_else(|| wrong("a % in it is followed by no byte"));
+        if user.is_some_and(|u| u.contains(':')) {
+            return Err(secret(wrong("a password in an address is seen by everybody, as in `ps`")));
+        }
+        let (host, port) = match server.rsplit_once(':').filter(|(host, _)| !host.ends_with(':')) {
+            Some((host, port)) if !port.contains(']') => (host, port),
+            _ => (server, ""),
+        };
+        let port = match port {
+            "" => 5432,
+            port => port.parse().map_err(|_| wrong("the port is no number"))?,
+        };
+        let mut address = Address {
+            host: part(host.trim_start_matches('[').trim_end_matches(']'))?,
+            port,
+            user: user.map(part).transpose()?.filter(|user| !user.is_empty()),
+            database: part(database)?,
+            schema: "watchbill".to_owned(),
+        };
+        for (name, value) in
+            query.split('&').filter(|q| !q.is_empty()).map(|q| q.split_once('=').unwrap_or((q, "")))
+        {
+            match name {
+                "board" => address.schema = part(value)?,
+                // As libpq takes it: a folder in front of the `/` of the database is hard to read.
+                "host" if address.host.is_empty() => address.host = part(value)?,
+                "password" | "sslpassword" => {
+                    return Err(secret(wrong("a password in an address is seen by everybody, as in `ps`")));
+                }
+                _ => {
+                    return Err(wrong(&format!(
+                        "it may have `board` and `host` behind the `?`, not `{name}`"
+                    )));
+                }
+            }
+        }
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let is_name = address.schema.len() <= 56 && address.schema.chars().all(plain);
+        if !is_name || !address.schema.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return Err(wrong(
+                "the name of the board is not a lower-case word of at most 56 letters, digits and `_`",
+            ));
+        }
+        if address.schema.starts_with("pg_")
+            || matches!(address.schema.as_str(), "public" | "information_schema")
+        {
+            return Err(wrong("this name is PostgreSQL's own"));
+        }
+        if address.host.is_empty() {
+            return Err(wrong("it names no server"));
+        }
+        if address.database.is_empty() {
+            return Err(wrong("it names no database"));
+        }
+        if !address.is_here() {
+            let what = "a server on another machine needs TLS, which this program does not have";
+            return Err(
+                wrong(what).hint("use a Unix socket or an address of this machine, such as that of `ssh -L`")
+            );
+        }
+        Ok(address)
+    }
+
+    /// Whether it is reached through the folder of a Unix socket.
+    fn is_socket(&self) -> bool {
+        self.host.starts_with('/')
+    }
+
+    /// Whether what is sent to it stays on this machine.
+    fn is_here(&self) -> bool {
+        let loops = || self.host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        self.is_socket() || self.host == "localhost" || loops()
+    }
+
+    /// How to connect.
+    pub(crate) fn config(&self, secrets: &Secrets) -> Result<Config> {
+        let by_login = || ["PGUSER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+        let user = self.user.clone().or_else(by_login).filter(|user| !user.is_empty());
+        let user = user.ok_or_else(|| Error::new(Kind::Config, self, "it names no user"))?;
+        let mut config = Config::new();
+        config.user(&user).dbname(&self.database).port(self.port).application_name("watchbill");
+        if self.is_socket() {
+            config.host_path(Path::new(&self.host))
+        } else {
+            config.host(&self.host)
+        };
+        if let Some(password) = secrets.password(self, &user)? {
+            config.password(password);
+        }
+        config
+            .ssl_mode(SslMode::Disable)
+            // A replica is stale, and its snapshots may not be whole.
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
+            .connect_timeout(Duration::from_secs(5))
+            .tcp_user_timeout(Duration::from_secs(10))
+            .keepalives_idle(Duration::from_secs(15))
+            .keepalives_interval(Duration::from_secs(5))
+            .keepalives_retries(3);
+        Ok(config)
+    }
+}
+
+/// As one writes it, and as a [`board::BoardId`] shows it.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("postgres://")?;
+        if let Some(user) = &self.user {
+            write!(f, "{}@", encoded(user))?;
+        }
+        match self.host.contains(':') {
+            true => write!(f, "[{}]", self.host)?,
+            false => f.write_str(&encoded(&self.host))?,
+        }
+        if self.port != 5432 {
+            write!(f, ":{}", self.port)?;
+        }
+        write!(f, "/{}", encoded(&self.database))?;
+        match self.schema.as_str() {
+            "watchbill" => Ok(()),
+            schema => write!(f, "?board={schema}"),
+        }
+    }
+}
+
+fn secret(error: Error) -> Error {
+    error.hint("put it into ~/.pgpass, or into the file that PGPASSFILE names")
+}
+
+/// The address up to where a secret may begin.
+fn without_password(url: &str) -> String {
+    let front = url.split('?').next().unwrap_or_default();
+    let (scheme, rest) = front.split_once("://").unwrap_or(("", front));
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, server)| server);
+    if scheme.is_empty() { rest.to_owned() } else { format!("{scheme}://{rest}") }
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |b: u8| (b as char).to_digit(16);
+        let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
+        bytes.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn encoded(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    text.bytes().map(|b| if plain(b) { (b as char).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_as_it_is_read() {
+        for (url, host, shown) in [
+            ("postgres://luna@localhost/agents", "localhost", "postgres://luna@localhost/agents"),
+            (
+                "postgresql://127.0.0.1:5433/agents?board=night",
+                "127.0.0.1",
+                "postgres://127.0.0.1:5433/agents?board=night",
+            ),
+            ("postgres://[::1]/agents", "::1", "postgres://[::1]/agents"),
+            ("postgres://[::1]:7/a", "::1", "postgres://[::1]:7/a"),
+            ("postgres://%2Frun%2Fpg/agents", "/run/pg", "postgres://%2Frun%2Fpg/agents"),
+            ("postgres:///agents?host=/run/pg&board=b1", "/run/pg", "postgres://%2Frun%2Fpg/agents?board=b1"),
+        ] {
+            let address = Address::read(url).unwrap();
+            assert_eq!((address.host.as_str(), address.to_string().as_str()), (host, shown), "{url}");
+            assert_eq!(Address::read(shown).unwrap(), address);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_or_holds_a_secret_is_refused_without_showing_it() {
+        for (url, word) in [
+            ("/srv/kanban.db", "not an address"),
+            ("postgres://luna:geheim@localhost/agents", "password"),
+            ("postgres://luna:geheim@db.lan/agents", "password"),
+            ("postgres://localhost/agents?password=geheim", "password"),
+            ("postgres://localhost/agents?geheim&sslmode=require", "not `geheim`"),
+            ("postgres://localhost/", "no database"),
+            ("postgres:///agents", "no server"),
+            ("postgres://localhost:x/agents", "port"),
+            ("postgres://local%2/agents", "no byte"),
+            ("postgres://localhost/agents?board=Night", "name of the board"),
+            ("postgres://localhost/agents?board=a;drop", "name of the board"),
+            ("postgres://localhost/agents?board=pg_x", "PostgreSQL's own"),
+            ("postgres://db.lan/agents", "needs TLS"),
+            ("postgres://192.168.0.7/agents", "needs TLS"),
+        ] {
+            let error = Address::read(url).unwrap_err();
+            assert_eq!(error.kind, Kind::Config, "{url}");
+            let text = error.to_string();
+            assert!(text.contains(word) && !text.contains('\n'), "{url}: {text}");
+            assert!(word.contains("geheim") || !text.contains("geheim"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_password_file_is_read_as_libpq_reads_it() {
+        let wanted = ["/run/pg", "5432", "agents", "luna"];
+        for (line, found) in [
+            ("/run/pg:5432:agents:luna:one", Some("one")),
+            ("localhost:*:*:luna:t:w\\\\o", Some("t:w\\o")),
+            ("*:*:*:*:", Some("")),
+            ("*:*:*:nova:one", None),
+            ("db.lan:*:*:luna:one", None),
+            ("#*:*:*:*:one", None),
+            ("*:*:luna", None),
+            ("", None),
+        ] {
+            assert_eq!(password_in(line, &wanted, true).as_deref(), found, "{line}");
+        }
+        assert_eq!(password_in("localhost:*:*:luna:x", &["127.0.0.1", "5432", "a", "luna"], false), None);
+    }
+}

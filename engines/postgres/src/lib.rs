@@ -1,0 +1,352 @@
+//! The PostgreSQL engine: a board as one schema of a database, for several hosts.
+//!
+//! Nothing reaches it yet but its own tests. A board that several hosts write needs the rules for hosts first: a worker that stops itself before
+//! its claim runs out, and work of a host that is gone.
+
+mod address;
+mod reads;
+mod server;
+mod writes;
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base::error::{Error, Kind, Result};
+use base::time::Time;
+use board::change::{MAX_STEPS, parts};
+use board::{
+    Board, BoardId, Comment, Detail, Entry, Event, EventKind, Mode, Outcome, Run, Status, Step, Task, noted,
+};
+
+use self::address::Address;
+pub use self::address::Secrets;
+use self::reads::quoted;
+use self::server::{Fault, Server, Tries, args};
+use self::writes::{Part, write};
+
+const SCHEMA: &str = include_str!("schema.sql");
+const ROLES: &str = include_str!("roles.sql");
+
+/// The shape of the tables that this program knows.
+const SHAPE: i32 = 1;
+
+/// How often a part is begun anew because a task got another child meanwhile.
+const MOST_AGAIN: usize = 3;
+
+/// A board in a PostgreSQL database.
+pub struct PostgresBoard {
+    id: BoardId,
+    address: Address,
+    secrets: Secrets,
+    mode: Mode,
+    /// Longest wait of a read for a server that does not answer.
+    patience: Duration,
+    /// `None` after a fault: the next call connects anew.
+    server: Option<Server>,
+    /// What `meta` says of the board.
+    meta: Meta,
+    host: String,
+    /// Plans of statements, while somebody asks for them.
+    plans: Option<Vec<(String, String)>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Meta {
+    board: String,
+    version: i32,
+    min_reader: i32,
+    min_writer: i32,
+}
+
+impl PostgresBoard {
+    /// Opens the board at an address; never makes one. The address is `postgres://[USER@]HOST[:PORT]/DATABASE[?board=NAME]`, where `HOST` may be
+    /// the folder of a Unix socket, and the board's schema is `watchbill` unless one is named.
+    ///
+    /// # Errors
+    /// `Config` for an address that is none or holds a password, `NoInput` where no board is, `Data` for one that a newer program made,
+    /// `Permission`, and `Busy` where the server does not answer within `patience`.
+    pub fn open(url: &str, mode: Mode, patience: Duration, secrets: &Secrets) -> Result<PostgresBoard> {
+        let address = Address::read(url)?;
+        let mut server = None;
+        let meta = tried(&mut server, &address, secrets, patience, |server, left| {
+            server.begin(READ, left)?;
+            let sql = "SELECT application, version, min_reader, min_writer, board::text FROM meta";
+            let row = server.row(sql, args![])?;
+            server.batch("COMMIT")?;
+            Ok(row.filter(|row| row.get::<_, &str>(0) == "WBIL").map(|row| Meta {
+                board: row.get(4),
+                version: row.get(1),
+                min_reader: row.get(2),
+                min_writer: row.get(3),
+            }))
+        })?;
+        let Some(meta) = meta else {
+            return Err(Error::new(Kind::Data, &address, "not a board of Watchbill"));
+        };
+        if meta.min_reader > SHAPE {
+            return Err(newer(&address, "made by a newer Watchbill", &meta));
+        }
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let id = BoardId { path: address.to_string().into(), slug: None, root: None };
+        let secrets = secrets.clone();
+        Ok(PostgresBoard { id, address, secrets, mode, patience, server, meta, host, plans: None })
+    }
+
+    /// Makes a board: its schema, and all tables in it.
+    ///
+    /// # Errors
+    /// As [`PostgresBoard::open`]; `Partial` where a board is already there.
+    pub fn create(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
+        let address = Address::read(url)?;
+        let named = |sql: &str| {
+            let kinds =
+                [("noise", EventKind::NOISE), ("turns", EventKind::TURNS), ("session", EventKind::SESSION)];
+            let sql = sql.replace("{schema}", &address.schema);
+            kinds.iter().fold(sql, |sql, (name, of)| sql.replace(&format!("{{{name}}}"), &quoted(of)))
+        };
+        let made = tried(&mut None, &address, secrets, patience, |server, left| {
+            server.begin("ISOLATION LEVEL READ COMMITTED", left)?;
+            alone(server, &address)?;
+            let there = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($1)::oid LIMIT 1";
+            if server.row(there, args![address.schema.as_str()])?.is_some() {
+                server.batch("ROLLBACK")?;
+                return Ok(false);
+            }
+            let schema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+            if server.row(schema, args![address.schema.as_str()])?.is_none() {
+                server.batch(&named("CREATE SCHEMA {schema}"))?;
+            }
+            server.batch(&named(SCHEMA))?;
+            server.batch("COMMIT")?;
+            Ok(true)
+        })?;
+        if made {
+            Ok(())
+        } else {
+            Err(Error::new(Kind::Partial, &address, "already exists; nothing was changed"))
+        }
+    }
+
+    /// Makes the roles of a board where they are missing, and gives each what it may do: `NAME_work` for workers, `NAME_watch` for watchers.
+    ///
+    /// # Errors
+    /// As [`PostgresBoard::open`].
+    pub fn grant_roles(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
+        let address = Address::read(url)?;
+        tried(&mut None, &address, secrets, patience, |server, left| {
+            server.begin("ISOLATION LEVEL READ COMMITTED", left)?;
+            alone(server, &address)?;
+            server.batch(&ROLES.replace("{schema}", &address.schema))?;
+            server.batch("COMMIT")
+        })
+    }
+
+    /// From now on keeps the plan of each statement, until [`PostgresBoard::plans`] takes them.
+    pub fn explain(&mut self) {
+        self.plans = Some(Vec::new());
+    }
+
+    /// The statements that ran since, with their plans.
+    pub fn plans(&mut self) -> Vec<(String, String)> {
+        self.plans.take().unwrap_or_default()
+    }
+
+    /// Reads in one short transaction of one snapshot.
+    fn read<T>(&mut self, mut of: impl FnMut(&mut Server) -> std::result::Result<T, Fault>) -> Result<T> {
+        let plans = &mut self.plans;
+        tried(&mut self.server, &self.address, &self.secrets, self.patience, |server, left| {
+            server.begin(READ, left)?;
+            server.plans = plans.as_ref().map(|_| Vec::new());
+            let read = of(server)?;
+            if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
+                all.extend(new);
+            }
+            server.batch("COMMIT")?;
+            Ok(read)
+        })
+    }
+}
+
+/// A snapshot of its own: what one method tells belongs together.
+const READ: &str = "ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// Nobody else makes this board, or its roles, until the transaction ends.
+fn alone(server: &mut Server, address: &Address) -> std::result::Result<(), Fault> {
+    let lock = format!("watchbill:{}", address.schema);
+    let sql = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
+    server.rows(sql, args![lock.as_str()]).map(drop)
+}
+
+fn newer(address: &Address, what: &str, meta: &Meta) -> Error {
+    let what = format!("{what} (tables of version {}; this program knows {SHAPE})", meta.version);
+    Error::new(Kind::Data, address, what).hint("upgrade Watchbill on this host first")
+}
+
+/// Tries something until it goes through, until it cannot, or until patience ends. After a fault the connection is a new one.
+fn tried<T>(
+    server: &mut Option<Server>,
+    address: &Address,
+    secrets: &Secrets,
+    patience: Duration,
+    mut what: impl FnMut(&mut Server, Duration) -> std::result::Result<T, Fault>,
+) -> Result<T> {
+    let (mut tries, mut again) = (Tries::of(patience), 0);
+    loop {
+        let connected = match server.take() {
+            Some(open) => Ok(open),
+            None => Server::connect(address, secrets),
+        };
+        let done = connected.and_then(|mut open| {
+            let done = what(&mut open, tries.left())?;
+            *server = Some(open);
+            Ok(done)
+        });
+        let fault = match done {
+            Ok(done) => return Ok(done),
+            Err(fault) => fault,
+        };
+        again += usize::from(matches!(fault, Fault::Again));
+        if !fault.is_passing() || again > MOST_AGAIN || !tries.again() {
+            return Err(fault.told(address));
+        }
+    }
+}
+
+impl Board for PostgresBoard {
+    fn id(&self) -> &BoardId {
+        &self.id
+    }
+
+    fn is_own(&self) -> bool {
+        true
+    }
+
+    fn shape(&self) -> &'static str {
+        "made by `board init`, in PostgreSQL"
+    }
+
+    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        self.read(|server| reads::with_key(server, key))
+    }
+
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        let mut tasks = self.read(|server| reads::glance(server, of))?;
+        tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
+        Ok(tasks)
+    }
+
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        let mut asked: BTreeMap<&str, usize> = BTreeMap::new();
+        ids.iter().for_each(|id| *asked.entry(id).or_default() += 1);
+        let once: Vec<&str> = asked.keys().copied().collect();
+        if once.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = self.read(|server| reads::look(server, &once))?;
+        let told = |id: &String| {
+            let left = asked.get_mut(id.as_str())?;
+            *left -= 1;
+            if *left == 0 { found.remove(id) } else { found.get(id).cloned() }
+        };
+        Ok(ids.iter().filter_map(told).collect())
+    }
+
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
+        let mut all = self.read(|server| reads::comments(server, &[task], true))?;
+        Ok(all.remove(task).unwrap_or_default())
+    }
+
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
+        let payload = self.read(|server| reads::beat_note(server, task))?;
+        Ok(payload.and_then(|p| noted(&serde_json::from_str(&p).ok()?).map(str::to_owned)))
+    }
+
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.read(|server| reads::titled(server, ids))?;
+        Ok(ids.iter().filter_map(|id| found.get(id).cloned()).collect())
+    }
+
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+        self.read(|server| reads::recent_runs(server, most))
+    }
+
+    fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {
+        self.read(|server| reads::ended(server, since, most))
+    }
+
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.read(|server| reads::events(server, None, since, most))
+    }
+
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.read(|server| reads::events(server, Some(EventKind::TURNS), since, most))
+    }
+
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
+        self.read(|server| reads::coordinated(server, after, most))
+    }
+
+    fn writable(&mut self) -> Result<()> {
+        if self.meta.min_writer > SHAPE {
+            return Err(newer(&self.address, "to be written by a newer Watchbill alone", &self.meta));
+        }
+        let sql =
+            "SELECT has_table_privilege('tasks', 'UPDATE') AND has_table_privilege('task_events', 'INSERT')";
+        let may = self.read(|server| server.row(sql, args![]))?.is_some_and(|row| row.get(0));
+        let what = "this role may not write to the board";
+        if may { Ok(()) } else { Err(Error::new(Kind::Permission, &self.address, what)) }
+    }
+
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+        if steps.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.mode == Mode::Look {
+            return Err(Error::new(Kind::Bug, &self.address, "a write on a board that was opened read-only"));
+        }
+        if self.meta.min_writer > SHAPE {
+            return Err(newer(&self.address, "to be written by a newer Watchbill alone", &self.meta));
+        }
+        let mut outcomes = Vec::with_capacity(steps.len());
+        for steps in parts(steps, MAX_STEPS) {
+            let (uuid, unsure) = (server::uuid(), Cell::new(false));
+            let plans = &mut self.plans;
+            let (board, host) = (&self.meta.board, &self.host);
+            let done = tried(&mut self.server, &self.address, &self.secrets, patience, |server, patience| {
+                server.plans = plans.as_ref().map(|_| Vec::new());
+                let part = Part {
+                    now,
+                    steps,
+                    uuid: &uuid,
+                    host,
+                    board,
+                    one_by_one: false,
+                    patience,
+                    unsure: &unsure,
+                };
+                let written = match write(server, &part) {
+                    Err(fault) if fault.is_of_one_step() => {
+                        server.batch("ROLLBACK")?;
+                        write(server, &Part { one_by_one: true, ..part })
+                    }
+                    written => written,
+                }?;
+                if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
+                    all.extend(new);
+                }
+                Ok(written)
+            });
+            let done = done.map_err(|e| match unsure.get() {
+                true => e.hint("it did not say whether the last steps are written; the next pass will see"),
+                false => e,
+            });
+            outcomes.extend(done?);
+        }
+        Ok(outcomes)
+    }
+}

@@ -1,0 +1,367 @@
+//! Statements that read, and rows as the board's own types.
+//!
+//! All tasks of a look are read by the same few statements, whatever their number. Every part that is asked for each of them has a `LIMIT`:
+//! without one the planner guesses by the whole table.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::clip::clip;
+use base::time::Time;
+use board::{
+    CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, MAX_COMMENTS, MAX_EVENTS, MAX_FRONT,
+    MAX_RUNS, MAX_TEXT, MAX_TURNS, Place, Run, Status, Task, its_cards, open_cards, verification,
+};
+use postgres::Row;
+
+use crate::server::{Arg, Fault, Server, args};
+
+/// Columns of a task in the order in which [`task`] reads them.
+pub(crate) const TASK: &str = "id, left(title, 1048576), assignee, status, priority, created_at, started_at, claim_lock, \
+     claim_expires, worker_pid, last_heartbeat_at, current_run_id, consecutive_failures, \
+     left(last_failure_error, 1048576), max_retries, block_kind, block_recurrences, idempotency_key";
+/// How many they are.
+pub(crate) const TASK_WIDTH: usize = 18;
+const PLACE: &str = "workspace_kind, workspace_path, branch_name, tenant, model_override, provider_override, created_by, \
+     completed_at";
+const RUN: &str = "id, profile, status, outcome, started_at, ended_at, claim_lock, worker_pid, last_heartbeat_at, \
+     left(error, 1048576), left(summary, 1048576), left(metadata, 1048576)";
+/// The same without texts: of the newest runs of a whole board only who, when and how counts.
+const BARE_RUN: &str = "id, profile, status, outcome, started_at, ended_at, claim_lock, worker_pid, last_heartbeat_at, \
+     NULL::text, NULL::text, NULL::text";
+const EVENT: &str = "kind, created_at, run_id, left(payload, 1048576)";
+/// Most rows of a part that has no limit of its own: parents, cards and marked comments of one task.
+const MANY: i64 = 100_000;
+
+/// The words of a list of kinds, as SQL has them.
+pub(crate) fn quoted(kinds: &[EventKind]) -> String {
+    kinds.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ")
+}
+
+fn text(row: &Row, i: usize) -> Option<String> {
+    let text: Option<String> = row.get(i);
+    text.map(|mut text| {
+        text.truncate(clip(&text, MAX_TEXT).len());
+        text
+    })
+}
+
+fn time(row: &Row, i: usize) -> Option<Time> {
+    row.get::<_, Option<i64>>(i).map(Time)
+}
+
+/// The task whose columns stand from the first one on.
+pub(crate) fn task(row: &Row) -> Task {
+    Task {
+        id: row.get(0),
+        title: text(row, 1).unwrap_or_default(),
+        assignee: text(row, 2),
+        status: Status::from(row.get::<_, String>(3)),
+        priority: row.get(4),
+        created_at: Time(row.get(5)),
+        started_at: time(row, 6),
+        claim_lock: text(row, 7),
+        claim_expires: time(row, 8),
+        worker_pid: row.get(9),
+        last_heartbeat_at: time(row, 10),
+        current_run: row.get::<_, Option<i64>>(11).filter(|n| *n != 0),
+        failures: row.get(12),
+        last_failure_error: text(row, 13),
+        max_retries: row.get(14),
+        block_kind: text(row, 15),
+        block_recurrences: row.get(16),
+        // Only Hermes reads it; what is known of a worker stands in its claim.
+        worker_started_at: None,
+        idempotency_key: text(row, 17),
+    }
+}
+
+fn place(row: &Row, first: usize) -> Place {
+    let said = |i| text(row, first + i).filter(|t| !t.is_empty());
+    Place {
+        kind: said(0),
+        path: said(1),
+        branch: said(2),
+        tenant: said(3),
+        model_override: said(4),
+        provider_override: said(5),
+        made_by: said(6),
+        completed_at: time(row, first + 7),
+    }
+}
+
+fn run(row: &Row, first: usize) -> Run {
+    let metadata = text(row, first + 11);
+    Run {
+        id: row.get(first),
+        profile: text(row, first + 1),
+        status: row.get(first + 2),
+        outcome: text(row, first + 3),
+        started_at: Time(row.get(first + 4)),
+        ended_at: time(row, first + 5),
+        claim_lock: text(row, first + 6),
+        worker_pid: row.get(first + 7),
+        last_heartbeat_at: time(row, first + 8),
+        error: text(row, first + 9),
+        summary: text(row, first + 10),
+        route: metadata.as_deref().and_then(Run::route_in),
+        failed: metadata.as_deref().map(verification::in_metadata).unwrap_or_default(),
+    }
+}
+
+fn event(row: &Row, first: usize) -> Event {
+    Event {
+        kind: row.get::<_, String>(first).into(),
+        at: Time(row.get(first + 1)),
+        run: row.get(first + 2),
+        payload: text(row, first + 3).into(),
+    }
+}
+
+/// Rows of these tasks, by id.
+fn of_each<T>(
+    server: &mut Server,
+    ids: &[&str],
+    part: &str,
+    most: i64,
+    read: impl Fn(&Row) -> T,
+) -> Result<BTreeMap<String, Vec<T>>, Fault> {
+    let mut all: BTreeMap<String, Vec<T>> = BTreeMap::new();
+    if ids.is_empty() {
+        return Ok(all);
+    }
+    let sql = format!("SELECT t.id, part.* FROM unnest($1) t(id), LATERAL ({part} LIMIT $2) part");
+    let ids: Arg<'_> = ids.iter().copied().collect();
+    for row in server.rows(&sql, &[ids, most.into()])? {
+        all.entry(row.get(0)).or_default().push(read(&row));
+    }
+    Ok(all)
+}
+
+/// All rows in one of these states.
+pub(crate) fn glance(server: &mut Server, of: &[Status]) -> Result<Vec<Task>, Fault> {
+    let of: Arg<'_> = of.iter().map(Status::as_str).collect();
+    let rows = server.rows(&format!("SELECT {TASK} FROM tasks WHERE status = ANY($1)"), &[of])?;
+    Ok(rows.iter().map(task).collect())
+}
+
+/// Bare rows, by id.
+pub(crate) fn titled(server: &mut Server, ids: &[String]) -> Result<BTreeMap<String, Task>, Fault> {
+    let ids: Arg<'_> = ids.iter().map(String::as_str).collect();
+    let rows = server.rows(&format!("SELECT {TASK} FROM tasks WHERE id = ANY($1)"), &[ids])?;
+    Ok(rows.iter().map(task).map(|t| (t.id.clone(), t)).collect())
+}
+
+/// A comment with its number.
+type Said = (i64, Comment);
+
+fn said(row: &Row) -> Said {
+    let (author, body) = (row.get(2), text(row, 3).unwrap_or_default());
+    (row.get(1), Comment { author, body, at: Time(row.get(4)) })
+}
+
+/// The comments of these tasks, oldest first; whole, or the fronts of them.
+pub(crate) fn comments(
+    server: &mut Server,
+    ids: &[&str],
+    whole: bool,
+) -> Result<BTreeMap<String, Vec<Comment>>, Fault> {
+    // One character more than is kept: then it is seen that there was more.
+    let most = if whole { MAX_TEXT } else { MAX_FRONT + 1 };
+    let part = |more: &str| {
+        format!(
+            "SELECT id, author, left(body, {most}) AS body, created_at FROM task_comments \
+             WHERE task_id = t.id {more} ORDER BY created_at DESC, id DESC"
+        )
+    };
+    let mut all = of_each(server, ids, &part(""), MAX_COMMENTS as i64, said)?;
+    let full: Vec<&str> =
+        ids.iter().copied().filter(|id| all.get(*id).is_some_and(|c| c.len() >= MAX_COMMENTS)).collect();
+    // A marker counts however many comments came after it.
+    let marked = part("AND lower(left(task_comments.body, 10) COLLATE \"C\") = 'watchbill:'");
+    for (id, markers) in of_each(server, &full, &marked, MANY, said)? {
+        let newest = all.entry(id).or_default();
+        let known: BTreeSet<i64> = newest.iter().map(|(n, _)| *n).collect();
+        newest.extend(markers.into_iter().filter(|(n, _)| !known.contains(n)));
+    }
+    let told = |mut comments: Vec<Said>| {
+        comments.sort_by_key(|(n, c)| Reverse((c.at, *n)));
+        let mut fronts = Fronts::default();
+        for (_, c) in comments.iter_mut().filter(|_| !whole) {
+            c.body = Fronts::of(&c.body, fronts.most(&c.author)).into_owned();
+        }
+        comments.into_iter().rev().map(|(_, c)| c).collect()
+    };
+    Ok(all.into_iter().map(|(id, comments)| (id, told(comments))).collect())
+}
+
+/// The whole stories of these tasks, each once.
+pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String, Detail>, Fault> {
+    let asked: Arg<'_> = ids.iter().copied().collect();
+    let sql = format!("SELECT {TASK}, {PLACE}, left(body, 1048576), mark FROM tasks WHERE id = ANY($1)");
+    let rows = server.rows(&sql, &[asked])?;
+    let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let runs_of =
+        format!("SELECT {RUN} FROM task_runs WHERE task_id = t.id ORDER BY started_at DESC, id DESC");
+    let mut runs = of_each(server, &ids, &runs_of, MAX_RUNS as i64, |row| run(row, 1))?;
+    let [noise, turns] = [EventKind::NOISE, EventKind::TURNS].map(quoted);
+    let events_of = |kinds: &str| {
+        format!(
+            "SELECT id, {EVENT} FROM task_events WHERE task_id = t.id AND kind {kinds} ORDER BY created_at DESC, id DESC"
+        )
+    };
+    let numbered = |row: &Row| (row.get::<_, i64>(1), event(row, 2));
+    let mut events =
+        of_each(server, &ids, &events_of(&format!("NOT IN ({noise})")), MAX_EVENTS as i64, numbered)?;
+    // Whoever writes a thousand comments must not push out what holds or stops the task.
+    let full: BTreeSet<String> =
+        events.iter().filter(|(_, all)| all.len() >= MAX_EVENTS).map(|(id, _)| id.clone()).collect();
+    let asked: Vec<&str> = full.iter().map(String::as_str).collect();
+    for (id, turns) in
+        of_each(server, &asked, &events_of(&format!("IN ({turns})")), MAX_TURNS as i64, numbered)?
+    {
+        let newest = events.entry(id).or_default();
+        let known: BTreeSet<i64> = newest.iter().map(|(n, _)| *n).collect();
+        newest.extend(turns.into_iter().filter(|(n, _)| !known.contains(n)));
+    }
+    let mut comments = comments(server, &ids, false)?;
+    let kin = "SELECT p.id, p.title, p.status FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
+    let mut parents = of_each(server, &ids, kin, MANY, |row| Kin {
+        id: row.get(1),
+        title: text(row, 2).unwrap_or_default(),
+        status: Status::from(row.get::<_, String>(3)),
+    })?;
+    // `;` is the byte after `:`, so this is every key with the prefix, by index.
+    let keyed = "SELECT id, idempotency_key, status, created_at FROM tasks \
+         WHERE idempotency_key >= 'distress:' || t.id || ':' AND idempotency_key < 'distress:' || t.id || ';'";
+    let mut cards = of_each(server, &ids, keyed, MANY, |row| CardMade {
+        id: row.get(1),
+        key: row.get(2),
+        status: Status::from(row.get::<_, String>(3)),
+        created_at: Time(row.get(4)),
+    })?;
+    for all in parents.values_mut() {
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+    for all in cards.values_mut() {
+        all.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    }
+    let none = (Vec::new(), Vec::new());
+    let of_task = |id: &str| its_cards(cards.get(id).unwrap_or(&none.0), parents.get(id).unwrap_or(&none.1));
+    let worked: BTreeMap<&str, BTreeSet<String>> = ids.iter().map(|id| (*id, of_task(id))).collect();
+    let asked: BTreeSet<&str> = worked.values().flatten().map(String::as_str).collect();
+    let times = "SELECT id, started_at, ended_at FROM task_runs WHERE task_id = t.id ORDER BY started_at DESC, id DESC";
+    let work = of_each(server, &asked.into_iter().collect::<Vec<_>>(), times, MAX_RUNS as i64, |row| {
+        (Reverse((row.get::<_, i64>(2), row.get::<_, i64>(1))), time(row, 3))
+    })?;
+    let work_on = |card: &String| {
+        let mut all = work.get(card).cloned().unwrap_or_default();
+        all.sort_by_key(|(begun, _)| *begun);
+        all.into_iter().map(|(Reverse((begun, _)), ended)| (Time(begun), ended))
+    };
+
+    let mut all = BTreeMap::new();
+    for row in &rows {
+        let task = task(row);
+        let id = task.id.clone();
+        let mut runs = runs.remove(&id).unwrap_or_default();
+        // Chosen by time, told by number: after a clock was set back an older attempt began later.
+        runs.sort_by_key(|r| Reverse(r.id));
+        let mut events = events.remove(&id).unwrap_or_default();
+        events.sort_by_key(|(n, _)| *n);
+        let card_work = worked.get(id.as_str()).into_iter().flatten().flat_map(work_on).collect();
+        let (parents, cards_made) =
+            (parents.remove(&id).unwrap_or_default(), cards.remove(&id).unwrap_or_default());
+        let detail = Detail {
+            task,
+            body: text(row, TASK_WIDTH + 8).unwrap_or_default(),
+            runs,
+            events: events.into_iter().map(|(_, e)| e).collect(),
+            is_truncated: full.contains(&id),
+            comments: comments.remove(&id).unwrap_or_default(),
+            cards: open_cards(&cards_made, &parents),
+            parents,
+            cards_made,
+            card_work,
+            place: place(row, TASK_WIDTH),
+            mark: mark_of(row.get(TASK_WIDTH + 9)),
+        };
+        all.insert(id, detail);
+    }
+    Ok(all)
+}
+
+/// What stands for all that was said about a task so far.
+pub(crate) fn mark_of(count: i64) -> String {
+    format!("m{count}")
+}
+
+/// The payload of the newest heartbeat with a note. Of the newest ones only: there is one a minute.
+pub(crate) fn beat_note(server: &mut Server, task: &str) -> Result<Option<String>, Fault> {
+    let sql = "SELECT payload FROM (SELECT payload, created_at, id FROM task_events WHERE task_id = $1 \
+         AND kind = 'heartbeat' ORDER BY created_at DESC, id DESC LIMIT 1000) beat WHERE payload LIKE '%\"note\"%' \
+         ORDER BY created_at DESC, id DESC LIMIT 1";
+    Ok(server.row(sql, args![task])?.and_then(|row| text(&row, 0)))
+}
+
+/// The task that has a key.
+pub(crate) fn with_key(server: &mut Server, key: &str) -> Result<Option<String>, Fault> {
+    let sql = "SELECT id FROM tasks WHERE idempotency_key = $1 AND status <> 'archived'";
+    Ok(server.row(sql, args![key])?.map(|row| row.get(0)))
+}
+
+/// The newest runs of the board, oldest first. Numbers may have holes: the newest are counted, not subtracted.
+pub(crate) fn recent_runs(server: &mut Server, most: u32) -> Result<Vec<(String, Run)>, Fault> {
+    let sql = format!("SELECT task_id, {BARE_RUN} FROM task_runs ORDER BY id DESC LIMIT $1");
+    let rows = server.rows(&sql, args![i64::from(most)])?;
+    Ok(rows.iter().rev().map(|row| (row.get(0), run(row, 1))).collect())
+}
+
+/// The tasks of those among them that ended since.
+pub(crate) fn ended(server: &mut Server, since: Time, most: u32) -> Result<Vec<String>, Fault> {
+    let sql = "SELECT task_id FROM (SELECT id, task_id, ended_at FROM task_runs ORDER BY id DESC LIMIT $1) newest \
+         WHERE ended_at >= $2 ORDER BY id";
+    Ok(server.rows(sql, args![i64::from(most), since.0])?.iter().map(|row| row.get(0)).collect())
+}
+
+/// The newest events of the board, oldest first; of these kinds alone, where there are some.
+pub(crate) fn events(
+    server: &mut Server,
+    kinds: Option<&[EventKind]>,
+    since: Time,
+    most: u32,
+) -> Result<Vec<(String, Event)>, Fault> {
+    let kinds = kinds.map(|kinds| format!("WHERE kind IN ({})", quoted(kinds))).unwrap_or_default();
+    let sql = format!(
+        "SELECT task_id, {EVENT} FROM (SELECT * FROM task_events {kinds} ORDER BY id DESC LIMIT $1) newest \
+         WHERE created_at >= $2 ORDER BY id"
+    );
+    let rows = server.rows(&sql, args![i64::from(most), since.0])?;
+    Ok(rows.iter().map(|row| (row.get(0), event(row, 1))).collect())
+}
+
+/// Bits of a cursor that count the events of one transaction.
+const WITHIN: u32 = 20;
+
+/// Events of sessions after a cursor. Numbers of a sequence become visible out of order: a reader that went past one which was not
+/// committed would never see it. So the cursor counts by transaction, and nothing is shown that an open one could still get in front of.
+pub(crate) fn coordinated(server: &mut Server, after: i64, most: u32) -> Result<Vec<Entry>, Fault> {
+    let (tx, within) = (after >> WITHIN, after & ((1 << WITHIN) - 1));
+    let sql = format!(
+        "SELECT task_id, {EVENT}, n, tx FROM (SELECT task_id, kind, created_at, run_id, payload, tx::text AS tx, \
+         row_number() OVER (PARTITION BY task_events.tx ORDER BY id) AS n FROM task_events \
+         WHERE task_events.tx >= $1::xid8 AND task_events.tx < pg_snapshot_xmin(pg_current_snapshot()) \
+         AND kind IN ({}) ORDER BY task_events.tx, id LIMIT $2) entry",
+        quoted(EventKind::SESSION)
+    );
+    let rows = server.rows(&sql, args![tx.max(0).to_string().as_str(), within + i64::from(most)])?;
+    let entry = |row: &Row| {
+        let tx: i64 = row.get::<_, String>(6).parse().ok()?;
+        Some(Entry { id: tx << WITHIN | row.get::<_, i64>(5), task: row.get(0), event: event(row, 1) })
+    };
+    Ok(rows.iter().filter_map(entry).filter(|e| e.id > after).take(most as usize).collect())
+}

@@ -1,0 +1,258 @@
+//! A connection: statements without names, the settings of a transaction, and what an error of the server means.
+
+use std::borrow::Cow;
+use std::error::Error as _;
+use std::time::{Duration, Instant};
+
+use base::error::{Error, Kind};
+use postgres::types::{ToSql, Type};
+use postgres::{Client, NoTls, Row};
+
+use crate::address::{Address, Secrets};
+
+/// A value in a statement. PostgreSQL has no text with a NUL byte: one becomes U+FFFD.
+#[derive(Debug)]
+pub(crate) enum Arg<'a> {
+    Text(Option<Cow<'a, str>>),
+    Number(Option<i64>),
+    Texts(Vec<Cow<'a, str>>),
+}
+
+fn clean(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+impl<'a> From<&'a str> for Arg<'a> {
+    fn from(text: &'a str) -> Arg<'a> {
+        Arg::Text(Some(clean(text)))
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Arg<'a> {
+    fn from(text: Option<&'a str>) -> Arg<'a> {
+        Arg::Text(text.map(clean))
+    }
+}
+
+impl From<i64> for Arg<'_> {
+    fn from(number: i64) -> Self {
+        Arg::Number(Some(number))
+    }
+}
+
+impl From<Option<i64>> for Arg<'_> {
+    fn from(number: Option<i64>) -> Self {
+        Arg::Number(number)
+    }
+}
+
+impl<'a> FromIterator<&'a str> for Arg<'a> {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(texts: I) -> Arg<'a> {
+        Arg::Texts(texts.into_iter().map(clean).collect())
+    }
+}
+
+impl Arg<'_> {
+    fn typed(&self) -> (&(dyn ToSql + Sync), Type) {
+        match self {
+            Arg::Text(text) => (text, Type::TEXT),
+            Arg::Number(number) => (number, Type::INT8),
+            Arg::Texts(texts) => (texts, Type::TEXT_ARRAY),
+        }
+    }
+}
+
+/// Arguments of a statement, each as what it is.
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { &[$($crate::server::Arg::from($value)),*] };
+}
+pub(crate) use args;
+
+/// An open connection to one board.
+pub(crate) struct Server {
+    client: Client,
+    schema: String,
+    /// Statements with their plans, while somebody asks for them.
+    pub(crate) plans: Option<Vec<(String, String)>>,
+}
+
+impl Server {
+    pub(crate) fn connect(address: &Address, secrets: &Secrets) -> Result<Server, Fault> {
+        let config = address.config(secrets).map_err(Fault::Ours)?;
+        let client = config.connect(NoTls).map_err(Fault::Server)?;
+        Ok(Server { client, schema: address.schema.clone(), plans: None })
+    }
+
+    /// Begins a transaction. Settings go with it: a pool in transaction mode keeps none between two transactions.
+    /// One message, one round trip.
+    pub(crate) fn begin(&mut self, how: &str, patience: Duration) -> Result<(), Fault> {
+        // 0 would be no limit at all.
+        let patience = patience.as_millis().clamp(1, 600_000);
+        // Without `jit`: for one wrong guess at a cost the compiler takes longer than a whole pass.
+        self.batch(&format!(
+            "BEGIN {how}; SET LOCAL search_path = {schema}; SET LOCAL jit = off; \
+             SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = '30s'; \
+             SET LOCAL lock_timeout = '{patience}ms'; SET LOCAL idle_in_transaction_session_timeout = '15s'; \
+             SET LOCAL synchronous_commit = on",
+            schema = self.schema,
+        ))
+    }
+
+    /// Statements without arguments, in one round trip.
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), Fault> {
+        self.client.batch_execute(sql).map_err(Fault::Server)
+    }
+
+    /// One statement, in one round trip and without a name: a pool in transaction mode knows no names.
+    pub(crate) fn rows(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>, Fault> {
+        let typed: Vec<_> = args.iter().map(Arg::typed).collect();
+        if let Some(plans) = &mut self.plans {
+            let plan = self.client.query_typed(&format!("EXPLAIN {sql}"), &typed).map_err(Fault::Server)?;
+            let lines: Vec<&str> = plan.iter().map(|row| row.get(0)).collect();
+            plans.push((sql.to_owned(), lines.join("\n")));
+        }
+        self.client.query_typed(sql, &typed).map_err(Fault::Server)
+    }
+
+    /// One statement that tells at most one row.
+    pub(crate) fn row(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Option<Row>, Fault> {
+        Ok(self.rows(sql, args)?.into_iter().next())
+    }
+}
+
+/// Why something was not done.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// What the server or the connection to it said.
+    Server(postgres::Error),
+    /// The world moved in a way that asks for another try.
+    Again,
+    /// What needs no server to be known.
+    Ours(Error),
+}
+
+impl Fault {
+    fn code(&self) -> &str {
+        match self {
+            Fault::Server(e) => e.code().map_or("", |code| code.code()),
+            _ => "",
+        }
+    }
+
+    /// Whether the connection, and not a statement, failed.
+    fn is_lost(&self) -> bool {
+        let Fault::Server(e) = self else { return false };
+        let mut source = e.source();
+        while let Some(cause) = source {
+            if cause.is::<std::io::Error>() {
+                return true;
+            }
+            source = cause.source();
+        }
+        e.is_closed()
+    }
+
+    /// Whether the same transaction may go through in a moment.
+    pub(crate) fn is_passing(&self) -> bool {
+        let code = self.code();
+        let of_moment = ["40001", "40P01", "55P03", "53300", "25P03", "25006"];
+        let of_server = code.starts_with("57P0") && code != "57P04";
+        matches!(self, Fault::Again)
+            || self.is_lost()
+            || of_moment.contains(&code)
+            || of_server
+            || code.starts_with("08")
+    }
+
+    /// Whether the server took one value or row not, and would take others.
+    pub(crate) fn is_of_one_step(&self) -> bool {
+        self.code().starts_with("22") || self.code().starts_with("23") || self.code() == "54000"
+    }
+
+    /// What the server says of a row or value that it does not take.
+    pub(crate) fn said(&self) -> String {
+        match self {
+            Fault::Server(e) => e.as_db_error().map_or_else(|| e.to_string(), |db| db.message().to_owned()),
+            Fault::Again => "the board changed at every try".to_owned(),
+            Fault::Ours(e) => e.to_string(),
+        }
+    }
+
+    /// The error that a program ends with.
+    pub(crate) fn told(self, at: &Address) -> Error {
+        let code = self.code().to_owned();
+        let kind = match code.as_str() {
+            _ if self.is_passing() => Kind::Busy,
+            // A statement ran into the limit of its time.
+            "57014" => Kind::Busy,
+            "3D000" | "3F000" | "42P01" => Kind::NoInput,
+            "42501" | "42503" => Kind::Permission,
+            code if code.starts_with("28") => Kind::Permission,
+            "42703" | "42883" => Kind::Data,
+            code if code.starts_with("53") || code.starts_with("58") => Kind::Io,
+            "57P04" => Kind::NoInput,
+            _ => Kind::Io,
+        };
+        let what = match &self {
+            Fault::Ours(e) => return e.clone(),
+            _ if self.is_lost() => "the server of this board does not answer".to_owned(),
+            // No code: the client gave up before the server said a word, as where a password is asked for.
+            Fault::Server(e) if code.is_empty() => match e.source() {
+                Some(source) => format!("{e}: {source}"),
+                None => e.to_string(),
+            },
+            fault => fault.said(),
+        };
+        let kind = if code.is_empty() && what.contains("password") { Kind::Permission } else { kind };
+        let what = what.replace('\n', "; ");
+        match (kind, code.as_str()) {
+            (Kind::NoInput, "3F000" | "42P01") => Error::new(kind, at, "no board there"),
+            _ => Error::new(kind, at, what),
+        }
+    }
+}
+
+/// Time that is left for tries, and the pauses between them.
+pub(crate) struct Tries {
+    until: Instant,
+    pause: u64,
+}
+
+impl Tries {
+    pub(crate) fn of(patience: Duration) -> Tries {
+        Tries { until: Instant::now() + patience, pause: 8 }
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// Waits a moment, longer from try to try and never the same; false where no time is left.
+    pub(crate) fn again(&mut self) -> bool {
+        let left = self.left();
+        if left.is_zero() {
+            return false;
+        }
+        let pause = Duration::from_millis(self.pause / 2 + u64::from(random::<1>()[0]) * self.pause / 256);
+        std::thread::sleep(pause.min(left));
+        self.pause = (self.pause * 2).min(500);
+        true
+    }
+}
+
+/// Bytes that nobody can guess.
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0_u8; N];
+    // Never fails on a kernel that is up; then all zeros, which a UUID that is taken already would say.
+    _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    bytes
+}
+
+/// A UUID of version 4.
+pub(crate) fn uuid() -> String {
+    let mut bytes = random::<16>();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

@@ -1,0 +1,149 @@
+//! Who gets in, and what one is told who does not.
+
+use std::time::Duration;
+
+use base::error::Kind;
+use board::{Board, Mode, Outcome, Status, hermes};
+use watchbill_postgres::{PostgresBoard, Secrets};
+
+use crate::races::{NOW, add, look, step, trail};
+use crate::server::{PATIENCE, passwords, shared};
+
+const SHORT: Duration = Duration::from_millis(300);
+
+fn open(url: &str, secrets: &Secrets) -> base::error::Result<PostgresBoard> {
+    PostgresBoard::open(url, Mode::Change, SHORT, secrets)
+}
+
+#[test]
+fn a_board_is_made_once_whoever_makes_it_at_the_same_time() {
+    let Some(server) = shared() else { return };
+    let url = server.url("watchbill", "once");
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..6)
+            .map(|_| scope.spawn(|| PostgresBoard::create(&url, PATIENCE, &Secrets::default())))
+            .collect();
+        all.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    let refused: Vec<_> = made.iter().filter_map(|m| m.as_ref().err()).collect();
+    assert_eq!(refused.len(), 5, "{made:?}");
+    for error in refused {
+        assert_eq!((error.kind, error.what.as_str()), (Kind::Partial, "already exists; nothing was changed"));
+    }
+    let board = open(&url, &Secrets::default()).unwrap();
+    assert!(board.is_own());
+    assert_eq!(board.id().path.display().to_string(), url);
+}
+
+#[test]
+fn what_is_not_there_is_told_in_one_line() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let none = Secrets::default();
+    let nowhere = format!("postgres://watchbill@%2Fnowhere%2Fat%2Fall/postgres?board={}", place.name);
+    let database = place.url.replace("/postgres?", "/other?");
+    let foreign = server.url("watchbill", "foreign");
+    server
+        .board()
+        .hand()
+        .batch_execute("CREATE SCHEMA foreign_; CREATE TABLE foreign_.meta (a int)")
+        .unwrap();
+    for (url, kind, word) in [
+        (server.url("watchbill", "nothing_here"), Kind::NoInput, "no board there"),
+        (database, Kind::NoInput, "does not exist"),
+        (nowhere, Kind::Busy, "does not answer"),
+        (foreign.replace("=foreign", "=foreign_"), Kind::Data, "column"),
+    ] {
+        let Err(error) = open(&url, &none) else { panic!("{url}") };
+        assert_eq!(error.kind, kind, "{error}");
+        assert!(error.to_string().contains(word) && !error.to_string().contains('\n'), "{error}");
+    }
+    // Something else lies in that schema: no board is made in it.
+    let error = PostgresBoard::create(&server.url("watchbill", "foreign_"), SHORT, &none).unwrap_err();
+    assert_eq!(error.kind, Kind::Partial, "{error}");
+}
+
+#[test]
+fn a_board_of_a_newer_program_is_looked_at_and_not_written() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut board = place.open();
+    add(&mut board, "t_000000a1", Status::Ready, &[]);
+    place.hand().batch_execute("UPDATE meta SET version = 2, min_writer = 2").unwrap();
+    let mut board = place.open();
+    assert_eq!(look(&mut board, "t_000000a1").task.status, Status::Ready);
+    assert_eq!(board.writable().unwrap_err().kind, Kind::Data);
+    let said = step("t_000000a1", None, hermes::commented("rosa", "hello"));
+    assert_eq!(board.apply(NOW, &[said], SHORT).unwrap_err().kind, Kind::Data);
+    place.hand().batch_execute("UPDATE meta SET min_reader = 2").unwrap();
+    let Err(error) = open(&place.url, &Secrets::default()) else { panic!("opened") };
+    assert_eq!(error.kind, Kind::Data);
+    assert!(error.to_string().contains("upgrade Watchbill on this host first"), "{error}");
+}
+
+#[test]
+fn a_worker_gets_in_with_its_password_and_may_do_its_work_and_no_more() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let none = Secrets::default();
+    PostgresBoard::grant_roles(&place.url, PATIENCE, &none).unwrap();
+    PostgresBoard::grant_roles(&place.url, PATIENCE, &none).unwrap();
+    let name = &place.name;
+    let login = format!("CREATE ROLE luna_{name} LOGIN PASSWORD 'ge:heim' IN ROLE {name}_work");
+    place.hand().batch_execute(&login).unwrap();
+    let url = server.url(&format!("luna_{name}"), name);
+
+    // Without a password, with a wrong one, and from a file that others may read.
+    let Err(error) = open(&url, &none) else { panic!("opened") };
+    assert_eq!(error.kind, Kind::Permission, "{error}");
+    let wrong = passwords("*:*:*:*:falsch", 0o600);
+    let Err(error) = open(&url, &Secrets { file: Some(wrong.path().into()) }) else { panic!("opened") };
+    assert_eq!(error.kind, Kind::Permission, "{error}");
+    assert!(!error.to_string().contains("falsch"), "{error}");
+    let line = format!("localhost:*:*:luna_{name}:ge\\:heim");
+    let loose = passwords(&line, 0o640);
+    let Err(error) = open(&url, &Secrets { file: Some(loose.path().into()) }) else { panic!("opened") };
+    assert_eq!((error.kind, error.hint.is_some()), (Kind::Permission, true), "{error}");
+
+    let kept = passwords(&line, 0o600);
+    let mut board = open(&url, &Secrets { file: Some(kept.path().into()) }).unwrap();
+    board.writable().unwrap();
+    add(&mut board, "t_000000a1", Status::Ready, &[]);
+    add(&mut board, "t_000000b2", Status::Todo, &["t_000000a1"]);
+    let seen = look(&mut board, "t_000000a1");
+    let claim = hermes::claimed(&seen, "h1:7", NOW.plus(900), Some(7), None, &trail());
+    let outcomes = board.apply(NOW, &[step("t_000000a1", Some(&seen), claim)], PATIENCE).unwrap();
+    assert!(matches!(outcomes[0], Outcome::Applied { run: Some(_) }), "{outcomes:?}");
+    let seen = look(&mut board, "t_000000a1");
+    let done = hermes::completed(&seen, None, Some("read"), &trail());
+    let outcomes = board.apply(NOW, &[step("t_000000a1", Some(&seen), done)], PATIENCE).unwrap();
+    assert_eq!(outcomes[0].word(), "applied");
+    assert_eq!(look(&mut board, "t_000000b2").task.status, Status::Ready);
+
+    let mut hand = place.hand();
+    let mut may_not = |role: &str, sql: &str| {
+        hand.batch_execute(&format!("SET ROLE {name}_{role}")).unwrap();
+        let error = hand.batch_execute(sql).expect_err(sql);
+        assert_eq!(error.code().unwrap().code(), "42501", "{role}: {sql}: {error}");
+        hand.batch_execute("RESET ROLE").unwrap();
+    };
+    for sql in [
+        "DELETE FROM task_events",
+        "UPDATE task_events SET payload = ''",
+        "DELETE FROM task_runs",
+        "DELETE FROM tasks",
+        "UPDATE task_comments SET body = ''",
+        "TRUNCATE task_events",
+        "DROP TABLE tasks",
+        "ALTER TABLE tasks DISABLE TRIGGER said",
+        "UPDATE meta SET min_writer = 0",
+        "CREATE TABLE more (a int)",
+    ] {
+        may_not("work", sql);
+        may_not("watch", sql);
+    }
+    may_not("work", "INSERT INTO hosts VALUES ('h2', 'm', 'b', 'heal', 1, 1, 1)");
+    may_not("work", "DELETE FROM writes");
+    may_not("work", "UPDATE writes SET id = gen_random_uuid()");
+    may_not("work", "UPDATE meta SET paused_why = 'x'");
+}

@@ -1,0 +1,163 @@
+//! `kill -9` of the server under clients that write: what was acknowledged is there, and nothing is there twice.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base::error::Kind;
+use board::{Board, Change, Mode, Outcome, Status};
+use serde_json::json;
+use watchbill_postgres::{PostgresBoard, Secrets};
+
+use crate::races::{NOW, add, step};
+use crate::server::{PATIENCE, durable, shared};
+
+#[test]
+fn what_was_acknowledged_survives_the_server_and_is_there_once() {
+    let Some(mut server) = durable() else { return };
+    let (name, url) = {
+        let place = server.board();
+        let mut board = place.open();
+        for client in 0..8 {
+            add(&mut board, &format!("t_{client:08x}"), Status::Ready, &[]);
+        }
+        (place.name.clone(), place.url.clone())
+    };
+    let (over, acknowledged, busy) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    // Each client counts: what it was told is written, and what it was not told about.
+    let told: Vec<(Vec<usize>, Vec<usize>)> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..8)
+            .map(|client| {
+                let (over, acknowledged, busy, url) = (&over, &acknowledged, &busy, &url);
+                scope.spawn(move || {
+                    let none = Secrets::default();
+                    let patience = Duration::from_secs(20);
+                    let mut board = PostgresBoard::open(url, Mode::Change, patience, &none).unwrap();
+                    let id = format!("t_{client:08x}");
+                    let (mut sure, mut unsure) = (Vec::new(), Vec::new());
+                    for n in 0.. {
+                        if over.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let said =
+                            Change::AddEvent { kind: "edited".into(), payload: json!({"n": n}), run: None };
+                        match board.apply(NOW, &[step(&id, None, vec![said])], patience) {
+                            Ok(outcomes) => {
+                                assert_eq!(outcomes[0].word(), "applied");
+                                acknowledged.fetch_add(1, Ordering::Relaxed);
+                                sure.push(n);
+                            }
+                            Err(e) => {
+                                assert_eq!(e.kind, Kind::Busy, "{e}");
+                                busy.fetch_add(1, Ordering::Relaxed);
+                                unsure.push(n);
+                            }
+                        }
+                    }
+                    (sure, unsure)
+                })
+            })
+            .collect();
+        for _ in 0..3 {
+            let before = acknowledged.load(Ordering::Relaxed);
+            while acknowledged.load(Ordering::Relaxed) < before + 200 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            server.is_killed();
+        }
+        let before = acknowledged.load(Ordering::Relaxed);
+        while acknowledged.load(Ordering::Relaxed) < before + 50 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        over.store(true, Ordering::Relaxed);
+        clients.into_iter().map(|c| c.join().unwrap()).collect()
+    });
+    let mut hand = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    hand.batch_execute(&format!("SET search_path = {name}")).unwrap();
+    for (client, (sure, unsure)) in told.iter().enumerate() {
+        let sql = "SELECT (payload::json ->> 'n')::bigint FROM task_events WHERE task_id = $1 AND kind = 'edited' ORDER BY id";
+        let rows = hand.query(sql, &[&format!("t_{client:08x}")]).unwrap();
+        let there: Vec<usize> = rows.iter().map(|r| usize::try_from(r.get::<_, i64>(0)).unwrap()).collect();
+        let sound: Vec<usize> = there.iter().copied().filter(|n| !unsure.contains(n)).collect();
+        assert_eq!(sound, *sure, "client {client}: each acknowledged write once, in order, and none besides");
+    }
+    println!(
+        "{} acknowledged writes, {} without an answer, 3 kills",
+        acknowledged.load(Ordering::Relaxed),
+        busy.load(Ordering::Relaxed)
+    );
+}
+
+/// Stands between client and server. The answer to the first commit of a write, and the connection, are lost.
+fn forgetful(server: &Path, folder: &Path) -> UnixListener {
+    let listener = UnixListener::bind(folder.join(".s.PGSQL.5432")).unwrap();
+    let (accepting, server) = (listener.try_clone().unwrap(), server.join(".s.PGSQL.5432"));
+    let lost = Arc::new(AtomicBool::new(false));
+    std::thread::spawn(move || {
+        for client in accepting.incoming() {
+            let (mut client, mut server) = (client.unwrap(), UnixStream::connect(&server).unwrap());
+            let (mut answers, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            let drops = Arc::new(AtomicBool::new(false));
+            let (lost, dropping) = (lost.clone(), drops.clone());
+            std::thread::spawn(move || {
+                let mut bytes = [0; 65_536];
+                while let Ok(n @ 1..) = answers.read(&mut bytes) {
+                    if dropping.load(Ordering::SeqCst) {
+                        // Committed, and nobody hears of it.
+                        break;
+                    }
+                    to_client.write_all(&bytes[..n]).unwrap();
+                }
+                _ = to_client.shutdown(Shutdown::Both);
+            });
+            std::thread::spawn(move || {
+                let (mut bytes, mut writes) = ([0; 65_536], false);
+                let holds =
+                    |bytes: &[u8], word: &str| bytes.windows(word.len()).any(|w| w == word.as_bytes());
+                while let Ok(n @ 1..) = client.read(&mut bytes) {
+                    writes |= holds(&bytes[..n], "INSERT INTO writes");
+                    if writes && holds(&bytes[..n], "COMMIT") && !lost.swap(true, Ordering::SeqCst) {
+                        drops.store(true, Ordering::SeqCst);
+                    }
+                    if server.write_all(&bytes[..n]).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    listener
+}
+
+#[test]
+fn a_write_whose_answer_was_lost_is_done_once_and_answered() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    for n in 0..2 {
+        add(&mut place.open(), &format!("t_{n:08x}"), Status::Ready, &[]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let _listener = forgetful(&server.folder, folder.path());
+    let encoded = |path: &Path| path.display().to_string().replace('/', "%2F");
+    let url = place.url.replace(&encoded(&server.folder), &encoded(folder.path()));
+    let mut board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &Secrets::default()).unwrap();
+    let said = |n: i64| Change::AddEvent { kind: "edited".into(), payload: json!({"n": n}), run: None };
+    let run = Change::PastRun { outcome: "blocked".into(), summary: None, metadata: None };
+    let d = board.look(&["t_00000000".to_owned()]).unwrap().remove(0);
+    let mut steps =
+        [step("t_00000000", Some(&d), vec![run, said(1)]), step("t_00000001", Some(&d), vec![said(2)])];
+    steps[1].expect.as_mut().unwrap().mark = "m99".into();
+    let outcomes = board.apply(NOW, &steps, PATIENCE).unwrap();
+    let d = board.look(&["t_00000000".to_owned()]).unwrap().remove(0);
+    // The id of its run, and what the second one was told, come from the row that the commit left.
+    assert_eq!(outcomes[0], Outcome::Applied { run: Some(d.runs[0].id) });
+    assert_eq!(outcomes[1].word(), "moved");
+    let count = |sql: &str| place.hand().query_one(sql, &[]).unwrap().get::<_, i64>(0);
+    assert_eq!(count("SELECT count(*) FROM task_events WHERE kind = 'edited'"), 1);
+    assert_eq!(count("SELECT count(*) FROM task_runs"), 1);
+    assert_eq!(count("SELECT count(*) FROM writes"), 3, "two tasks were made, and this");
+}

@@ -1,0 +1,10 @@
+//! The PostgreSQL engine against a real server, which the tests start by themselves.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
+#![allow(unreachable_pub, missing_docs, reason = "a test's name is its documentation")]
+
+mod contract; // the story that every engine is told
+mod gate; // who gets in, and what one is told who does not
+mod kills; // the server killed under its clients
+mod plans; // no read goes through a whole table
+mod races; // two hosts over the same rows
+mod server; // a PostgreSQL of its own

@@ -1,0 +1,127 @@
+//! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
+
+use base::time::Time;
+use board::{Board, Change, NewTask, Status, hermes};
+use serde_json::json;
+use watchbill_postgres::PostgresBoard;
+
+use crate::races::{NOW, look, step, trail};
+use crate::server::{PATIENCE, shared};
+
+/// 20,000 tasks, most of them done, with 100,000 events, 30,000 runs, 20,000 comments and 10,000 links.
+const FILL: &str = "
+INSERT INTO tasks (id, title, status, assignee, created_at, idempotency_key, priority)
+  SELECT 't_' || lpad(to_hex(n), 8, '0'), 'Task', CASE WHEN n % 50 = 0 THEN 'running' WHEN n % 50 = 1 THEN 'ready'
+  WHEN n % 50 = 2 THEN 'todo' ELSE 'done' END, 'luna', 1800000000 + n, CASE WHEN n % 7 = 0 THEN 'key-' || n END, n % 3
+  FROM generate_series(1, 20000) n;
+INSERT INTO task_events (task_id, kind, payload, created_at)
+  SELECT 't_' || lpad(to_hex(1 + n % 20000), 8, '0'), (ARRAY['heartbeat','created','commented','coord.messaged','assigned'])[1 + n % 5],
+  '{\"note\":\"x\"}', 1800000000 + n FROM generate_series(1, 100000) n;
+INSERT INTO task_runs (task_id, status, outcome, started_at, ended_at)
+  SELECT 't_' || lpad(to_hex(1 + n % 20000), 8, '0'), 'done', 'completed', 1800000000 + n, 1800000001 + n
+  FROM generate_series(1, 30000) n;
+INSERT INTO task_comments (task_id, author, body, created_at)
+  SELECT 't_' || lpad(to_hex(1 + n % 20000), 8, '0'), 'rosa', CASE WHEN n % 9 = 0 THEN 'watchbill: no-heal' ELSE 'note' END, n
+  FROM generate_series(1, 20000) n;
+INSERT INTO task_events (task_id, kind, payload, created_at)
+  SELECT 't_00000032', 'commented', '{}', 1800000000 + n FROM generate_series(1, 1200) n;
+INSERT INTO task_comments (task_id, author, body, created_at)
+  SELECT 't_00000032', 'rosa', 'note', 1800000000 + n FROM generate_series(1, 60) n;
+INSERT INTO task_links SELECT 't_' || lpad(to_hex(n - 1), 8, '0'), 't_' || lpad(to_hex(n), 8, '0')
+  FROM generate_series(2, 20000) n WHERE n % 2 = 0;
+";
+
+/// Every method once, on 100 tasks and on one.
+fn everything(board: &mut PostgresBoard) {
+    let running: Vec<String> = board.glance(&[Status::Running]).unwrap().into_iter().map(|t| t.id).collect();
+    assert_eq!(running.len(), 400);
+    assert_eq!(board.glance(&Status::OPEN).unwrap().len(), 1_200);
+    assert_eq!(board.look(&running[..100]).unwrap().len(), 100);
+    let full = look(board, "t_00000032");
+    assert!(full.is_truncated && full.comments.len() >= 50);
+    assert_eq!(board.titled(&running[..100]).unwrap().len(), 100);
+    assert!(!board.comments("t_00000032").unwrap().is_empty());
+    let beat = board.events(Time(0), 100).unwrap();
+    assert_eq!(beat.len(), 100);
+    board.beat_note("t_00000005").unwrap();
+    assert_eq!(board.turns(Time(0), 50).unwrap().len(), 50);
+    assert_eq!(board.with_key("key-7").unwrap().as_deref(), Some("t_00000007"));
+    assert_eq!(board.recent_runs(40).unwrap().len(), 40);
+    assert_eq!(board.ended(Time(0), 40).unwrap().len(), 40);
+    board.coordinated(0, 10).unwrap();
+    board.writable().unwrap();
+    let seen = look(board, "t_00000032");
+    let claimed = hermes::claimed(&seen, "h1:7", NOW.plus(900), Some(7), None, &trail());
+    let outcomes = board.apply(NOW, &[step("t_00000032", Some(&seen), claimed)], PATIENCE).unwrap();
+    assert_eq!(outcomes[0].word(), "applied");
+    let seen = look(board, "t_00000032");
+    let more = vec![
+        Change::Heartbeat { expires: NOW.plus(1_000) },
+        Change::PastRun { outcome: "blocked".into(), summary: None, metadata: Some(json!({})) },
+        Change::Require { task: "t_00000034".into(), parent: Some("t_00000033".into()) },
+        Change::AddComment { author: "rosa".into(), body: "note".into() },
+        Change::Link { parent: "t_00000040".into() },
+        Change::Unlink { parent: "t_00000040".into() },
+    ];
+    let done = hermes::completed(&seen, Some("42"), Some("read"), &trail());
+    let outcomes =
+        board.apply(NOW, &[step("t_00000032", Some(&seen), [more, done].concat())], PATIENCE).unwrap();
+    assert_eq!(outcomes[0].word(), "applied", "{outcomes:?}");
+    let task = NewTask { title: "New".into(), idempotency_key: Some("key-7".into()), ..NewTask::default() };
+    let outcomes = board.apply(
+        NOW,
+        &[step("t_ffffffff", None, hermes::created(Status::Ready, task, &[], &trail()))],
+        PATIENCE,
+    );
+    assert_eq!(outcomes.unwrap()[0].word(), "refused");
+}
+
+#[test]
+fn no_statement_goes_through_a_table_of_tasks_events_or_runs() {
+    let Some(server) = shared() else { return };
+    for analysed in [false, true] {
+        let place = server.board();
+        let mut hand = place.hand();
+        // A table that nobody analysed: its statistics must not come from a vacuum that happens to run.
+        let tables = ["tasks", "task_events", "task_runs", "task_comments", "task_links"];
+        for table in tables {
+            hand.batch_execute(&format!("ALTER TABLE {table} SET (autovacuum_enabled = false)")).unwrap();
+        }
+        hand.batch_execute(FILL).unwrap();
+        if analysed {
+            hand.batch_execute("ANALYZE").unwrap();
+        }
+        let mut board = place.open();
+        board.explain();
+        everything(&mut board);
+        let plans = board.plans();
+        let mut statements: Vec<&str> = plans.iter().map(|(sql, _)| sql.as_str()).collect();
+        statements.sort_unstable();
+        statements.dedup();
+        assert!(statements.len() >= 40, "{} statements", statements.len());
+        for (sql, plan) in &plans {
+            let whole = tables.iter().find(|table| plan.contains(&format!("Seq Scan on {table}")));
+            assert_eq!(whole, None, "analysed: {analysed}\n{sql}\n{plan}");
+            assert!(!plan.contains("JIT"), "{sql}\n{plan}");
+        }
+        println!("analysed: {analysed}: {} statements, {} of them different", plans.len(), statements.len());
+    }
+}
+
+/// What a look costs is what it returns: the number of statements does not grow with the number of tasks.
+#[test]
+fn a_look_at_many_is_as_many_statements_as_a_look_at_one() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    place.hand().batch_execute(FILL).unwrap();
+    let mut board = place.open();
+    let ids: Vec<String> = board.glance(&Status::OPEN).unwrap().into_iter().map(|t| t.id).collect();
+    let mut count = |ids: &[String]| {
+        board.explain();
+        assert_eq!(board.look(ids).unwrap().len(), ids.len());
+        board.plans().len()
+    };
+    let one = count(&["t_00000032".to_owned()]);
+    println!("{one} statements for one task, {} for {}", count(&ids), ids.len());
+    assert!(count(&ids) <= one + 1);
+}

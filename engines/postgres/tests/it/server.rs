@@ -1,0 +1,244 @@
+//! A PostgreSQL of its own: a folder of its own, a Unix socket in it, no network. It ends with the process that started it.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use board::Mode;
+use postgres::{Client, NoTls};
+use watchbill_postgres::{PostgresBoard, Secrets};
+
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Ends the server by its pid as soon as nobody holds the other end of its standard input, however that one ended, and takes the folder away.
+/// A signal to all processes of a terminal is not for it.
+const KEEPER: &str = r#"trap '' INT TERM HUP; folder=$1; shift; "$@" >>"$folder/log" 2>&1 & pid=$!; echo $pid
+read -r _; kill -INT $pid 2>/dev/null; wait $pid; [ -e "$folder/keep" ] || rm -rf "$folder""#;
+
+/// The folder of PostgreSQL's programs, or `None` where the tests are told to do without.
+fn programs() -> Option<PathBuf> {
+    let named = std::env::var_os("WATCHBILL_POSTGRES").map(PathBuf::from);
+    if named.as_deref() == Some(Path::new("skip")) {
+        return None;
+    }
+    let mut all: Vec<PathBuf> = named.into_iter().collect();
+    // Debian keeps them out of PATH, one folder for each major version.
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<(u32, PathBuf)> = versions
+        .filter_map(|v| Some((v.file_name().to_str()?.parse().ok()?, v.path().join("bin"))))
+        .collect();
+    found.sort();
+    all.extend(found.into_iter().rev().map(|(_, path)| path));
+    all.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect::<Vec<_>>());
+    let found =
+        all.into_iter().find(|folder| folder.join("initdb").exists() && folder.join("postgres").exists());
+    let missing =
+        "PostgreSQL is not installed; WATCHBILL_POSTGRES names the folder of its programs, or `skip`";
+    Some(found.expect(missing))
+}
+
+/// A running server.
+pub struct Server {
+    pub folder: PathBuf,
+    keeper: Child,
+    stdin: Option<ChildStdin>,
+    pub pid: i32,
+    as_user: Vec<String>,
+    programs: PathBuf,
+    settings: Vec<String>,
+}
+
+impl Server {
+    /// A new server; `None` where the tests do without.
+    pub fn start(settings: &[&str]) -> Option<Server> {
+        let Some(programs) = programs() else {
+            println!("skipped: WATCHBILL_POSTGRES=skip");
+            return None;
+        };
+        let made_in = tempfile::Builder::new().prefix("watchbill-pg-").tempdir().unwrap();
+        let folder = made_in.path().to_owned();
+        let mut as_user = Vec::new();
+        if rustix::process::geteuid().is_root() {
+            // PostgreSQL refuses to run as root.
+            let user = ["postgres", "nobody"].into_iter().find_map(ids).expect("no user to run it as");
+            chown(&folder, Some(user.0), Some(user.1)).unwrap();
+            as_user = vec!["setpriv".into(), format!("--reuid={}", user.0), format!("--regid={}", user.1)];
+            as_user.extend(["--clear-groups".into(), "--".into()]);
+        }
+        let data = folder.join("data");
+        let mut init: Vec<String> = as_user.clone();
+        init.push(programs.join("initdb").display().to_string());
+        let flags = [
+            "-U",
+            "watchbill",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+            "--no-instructions",
+            "-D",
+        ];
+        init.extend(flags.map(str::to_owned));
+        init.push(data.display().to_string());
+        let made = Command::new(&init[0]).args(&init[1..]).current_dir("/").output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        // Who is not the owner has to know a password.
+        let who = "local all watchbill trust\nlocal all all scram-sha-256\n";
+        std::fs::write(data.join("pg_hba.conf"), who).unwrap();
+        let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
+        // From here on it is the keeper's to take away.
+        _ = made_in.keep();
+        let (keeper, stdin, pid) = run(&as_user, &programs, &folder, &settings);
+        Some(Server { folder, keeper, stdin: Some(stdin), pid, as_user, programs, settings })
+    }
+
+    /// `kill -9` of the server, and a new one over what it left.
+    pub fn is_killed(&mut self) {
+        std::fs::write(self.folder.join("keep"), "").unwrap();
+        let pid = rustix::process::Pid::from_raw(self.pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        drop(self.stdin.take());
+        self.keeper.wait().unwrap();
+        // Its children hold the shared memory for a moment: until they are gone a new one does not start.
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            let (mut keeper, stdin, pid) = run(&self.as_user, &self.programs, &self.folder, &self.settings);
+            if self.answers() {
+                (self.keeper, self.stdin, self.pid) = (keeper, Some(stdin), pid);
+                break;
+            }
+            drop(stdin);
+            keeper.wait().unwrap();
+            assert!(Instant::now() < until, "{}", self.log());
+        }
+        std::fs::remove_file(self.folder.join("keep")).unwrap();
+    }
+
+    fn answers(&self) -> bool {
+        let until = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < until {
+            if Client::connect(&self.plain(), NoTls).is_ok() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        false
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// How a client that is not ours connects.
+    pub fn plain(&self) -> String {
+        format!("host={} user=watchbill dbname=postgres", self.folder.display())
+    }
+
+    /// The address of a board on it.
+    pub fn url(&self, user: &str, board: &str) -> String {
+        format!(
+            "postgres://{user}@{}/postgres?board={board}",
+            self.folder.display().to_string().replace('/', "%2F")
+        )
+    }
+
+    /// A new board.
+    pub fn board(&self) -> Place<'_> {
+        static BOARDS: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("t{}", BOARDS.fetch_add(1, Ordering::Relaxed));
+        let url = self.url("watchbill", &name);
+        PostgresBoard::create(&url, PATIENCE, &Secrets::default()).unwrap();
+        Place { server: self, name, url }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        self.keeper.wait().unwrap();
+    }
+}
+
+/// One board on a server.
+pub struct Place<'s> {
+    pub server: &'s Server,
+    pub name: String,
+    pub url: String,
+}
+
+impl Place<'_> {
+    /// The board, over a connection of its own.
+    pub fn open(&self) -> PostgresBoard {
+        PostgresBoard::open(&self.url, Mode::Change, PATIENCE, &Secrets::default()).unwrap()
+    }
+
+    /// Somebody with `psql`, whose statements find the board's tables.
+    pub fn hand(&self) -> Client {
+        let mut client = Client::connect(&self.server.plain(), NoTls).unwrap();
+        client.batch_execute(&format!("SET search_path = {}", self.name)).unwrap();
+        client
+    }
+}
+
+fn ids(name: &str) -> Option<(u32, u32)> {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap();
+    let row = users.lines().find(|line| line.split(':').next() == Some(name))?;
+    let field = |nth: usize| row.split(':').nth(nth)?.parse().ok();
+    Some((field(2)?, field(3)?))
+}
+
+fn run(as_user: &[String], programs: &Path, folder: &Path, settings: &[String]) -> (Child, ChildStdin, i32) {
+    let mut keeper = Command::new("sh");
+    keeper.args(["-c", KEEPER, "sh"]).arg(folder).args(as_user).arg(programs.join("postgres"));
+    keeper.arg("-D").arg(folder.join("data")).args(["-c", "listen_addresses="]);
+    keeper.arg("-c").arg(format!("unix_socket_directories={}", folder.display()));
+    for setting in settings {
+        keeper.args(["-c", setting]);
+    }
+    let mut keeper = keeper
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (stdin, mut said) = (keeper.stdin.take().unwrap(), keeper.stdout.take().unwrap());
+    let (mut pid, mut byte) = (String::new(), [0]);
+    while said.read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
+        pid.push(byte[0] as char);
+    }
+    (keeper, stdin, pid.trim().parse().unwrap())
+}
+
+/// The server of all tests that kill none; it ends with this process.
+pub fn shared() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| {
+        let server = Server::start(&["fsync=off", "max_connections=60"])?;
+        assert!((0..10).any(|_| server.answers()), "{}", server.log());
+        Some(server)
+    });
+    server.as_ref()
+}
+
+/// A new server that keeps what it acknowledged.
+pub fn durable() -> Option<Server> {
+    let server = Server::start(&["fsync=on", "max_connections=60"])?;
+    assert!((0..10).any(|_| server.answers()), "{}", server.log());
+    Some(server)
+}
+
+/// A file with passwords.
+pub fn passwords(line: &str, mode: u32) -> tempfile::NamedTempFile {
+    use std::os::unix::fs::PermissionsExt;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    writeln!(file, "{line}").unwrap();
+    std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+    file
+}
