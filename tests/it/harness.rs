@@ -455,6 +455,46 @@ fn a_worker_that_waits_ends_when_it_is_told_to() {
 }
 
 #[test]
+fn a_worker_that_completed_its_task_may_go_on_for_as_long_as_a_claim_lasts() {
+    let d = Desk::new();
+    // Of a claim of 10 s there is a heartbeat each 3.3 s: the second one finds it over, the fourth ends it.
+    let board = crate::support::program("board");
+    let complete =
+        format!("{board} --db {} complete \"$HERMES_KANBAN_TASK\" --summary lit; ", d.b.db.display());
+    let mut short = d.started(&["--ttl", "10s"], &format!("{complete} sleep 8; touch pushed"));
+    assert_eq!(short.0.wait().unwrap().code(), Some(0));
+    assert!(d.folder.join("pushed").exists());
+    assert_eq!(d.b.kinds(&d.task), "created claimed completed");
+
+    d.b.hand(&["add", "More", "--assignee", "luna"]).ok();
+    fs::remove_file(d.folder.join("begun")).unwrap();
+    let mut command = d.command(&["--ttl", "10s"], &format!("{complete} echo $$ > begun; exec sleep 600"));
+    command.current_dir(&d.folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut long = Kept(command.spawn().unwrap());
+    assert_eq!(long.0.wait().unwrap().code(), Some(1));
+    assert!(is_gone(d.pid()));
+}
+
+#[test]
+fn the_end_of_a_worker_is_written_as_soon_as_the_board_is_free() {
+    let d = Desk::new();
+    let config = d.b.path().join("busy.toml");
+    fs::write(&config, "[board]\nbusy_timeout = \"1s\"\n").unwrap();
+    let mut harness =
+        d.started(&["--config", config.to_str().unwrap()], "until [ -e go ]; do sleep 0.05; done");
+    let other = d.b.open();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    fs::write(d.folder.join("go"), "").unwrap();
+    until("the command is gone", || is_gone(d.pid()));
+    // Longer than one try waits.
+    std::thread::sleep(Duration::from_millis(2_500));
+    assert!(harness.is_running());
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(harness.0.wait().unwrap().code(), Some(0));
+    assert_eq!(d.status(), "done");
+}
+
+#[test]
 fn a_worker_ends_on_the_board_that_lies_in_its_place() {
     let d = Desk::new();
     let mut harness = d.started(&[], "until [ -e go ]; do sleep 0.05; done");
@@ -480,7 +520,7 @@ fn two_at_once_do_not_take_one_task_twice() {
     let d = Desk::new();
     d.b.hand(&["add", "More", "--assignee", "luna"]).ok();
     let start = || {
-        let mut command = d.command(&[], "echo $HERMES_KANBAN_TASK >> taken; sleep 0.3");
+        let mut command = d.command(&[], "echo $HERMES_KANBAN_TASK | tee -a taken; sleep 0.3");
         command.current_dir(&d.folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let all: Vec<_> = (0..4).map(|_| start()).collect();
@@ -491,6 +531,14 @@ fn two_at_once_do_not_take_one_task_twice() {
     taken.sort();
     taken.dedup();
     assert_eq!((taken.len(), d.read("taken").lines().count()), (2, 2));
+    // Who was slower took nobody's log away, and left none of its own.
+    let logs = fs::read_dir(d.b.path().join("kanban/logs")).unwrap().map(|e| e.unwrap().path());
+    let mut logs: Vec<(String, String)> = logs
+        .map(|p| (p.file_name().unwrap().to_str().unwrap().into(), fs::read_to_string(&p).unwrap()))
+        .collect();
+    logs.sort();
+    let own: Vec<_> = taken.iter().map(|id| (format!("{id}.log"), format!("{id}\n"))).collect();
+    assert_eq!(logs, own);
     assert_eq!(d.b.value("SELECT group_concat(DISTINCT status) FROM tasks"), "done");
 }
 

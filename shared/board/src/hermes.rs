@@ -194,9 +194,12 @@ pub fn breaker(task: &Task, board_limit: i64) -> (i64, &'static str) {
     }
 }
 
-/// Where a task returns to when its claim is taken back: `review` if it was claimed from there, else `ready`.
+/// Where a task returns to when its claim is taken back: `review` if it was claimed from there and its reviewer did not give it
+/// back since, else `ready`.
 pub fn origin(seen: &Detail) -> Status {
-    match seen.newest_claim().and_then(|e| e.payload.get("source_status")).and_then(Value::as_str) {
+    let tells = |e: &&Event| matches!(e.kind, EventKind::Claimed | EventKind::ChangesRequested);
+    let newest = seen.events.iter().rev().find(tells).filter(|e| e.kind == EventKind::Claimed);
+    match newest.and_then(|e| e.payload.get("source_status")).and_then(Value::as_str) {
         Some("review") => Status::Review,
         _ => Status::Ready,
     }

@@ -400,10 +400,12 @@ pub(super) fn sniffed(file: &File, size: u64, task: Option<&str>) -> io::Result<
         let mut lines: Vec<&str> = text.split('\n').skip(usize::from(from > 0)).collect();
         // What ends with a full front never changes again; what ends with the file is still being written.
         let is_full = from == 0 && bytes.len() as u64 == HEAD;
-        half = if is_full { None } else { lines.pop() }.and_then(|last| sniff(&[last], task));
+        let last = if is_full { None } else { lines.pop() };
         if let Some(reader) = sniff(&lines, task) {
             return Ok(Shown::Surely(reader));
         }
+        lines.extend(last);
+        half = sniff(&lines, task);
     }
     Ok(half.map_or(Shown::Not, Shown::SoFar))
 }

@@ -157,8 +157,13 @@ impl Format for Reader {
 /// The reader for a log that begins with these lines; the first line that tells decides. `task`: it is a board's log of that
 /// task. `None` where no line tells; then it is plain text as far as anybody can see, and another look at more of it may
 /// say otherwise.
+///
+/// A line of JSON tells only where such lines are at least half of all: a plain agent may print one that it read somewhere.
 pub fn sniff(first_lines: &[&str], task: Option<&str>) -> Option<Reader> {
-    first_lines.iter().find_map(|line| tell(line.trim_end(), task))
+    let lines = || first_lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+    let is_json = |line: &&str| line.starts_with('{');
+    let counts = 2 * lines().filter(is_json).count() >= lines().count();
+    first_lines.iter().filter(|l| counts || !is_json(&l.trim_start())).find_map(|l| tell(l.trim_end(), task))
 }
 
 fn tell(line: &str, task: Option<&str>) -> Option<Reader> {
@@ -202,6 +207,17 @@ mod tests {
             ),
             (&["{\"type\":\"session_meta\",\"payload\":{\"session_id\":\"x"], None, "codex"),
             (&["{\"type\":\"error\",\"message\":\"HTTP 429\"}"], None, "-"),
+            (&["reads a.jsonl", "{\"type\":\"turn.failed\",\"error\":{}}", "TypeError: x"], None, "-"),
+            (
+                &[
+                    "{\"type\":\"thread.started\",\"thread_id\":\"x\"}",
+                    "warning",
+                    "",
+                    "{\"type\":\"turn.started\"}",
+                ],
+                None,
+                "codex",
+            ),
         ] {
             let found = sniff(lines, task);
             assert_eq!(found.as_ref().map_or("-", Reader::name), name, "{lines:?}");

@@ -308,6 +308,16 @@ fn a_claim_taken_back_is_not_counted() {
             (d.task.status.clone(), newest(&d, "reclaimed").payload["retry_status"].clone()),
             (Status::Review, json!("review"))
         );
+
+        // But not where its reviewer asked for changes since.
+        t.running(C);
+        t.other(Foreign::Event(C, "claimed", json!({"lock": "host:7", "source_status": "review"}), BEGAN));
+        t.other(Foreign::Event(C, "changes_requested", json!({"implementer": "luna"}), BEGAN));
+        let d = t.does(C, |d| hermes::reclaimed(d, &trail()));
+        assert_eq!(
+            (d.task.status.clone(), newest(&d, "reclaimed").payload.get("retry_status")),
+            (Status::Ready, None)
+        );
     });
 }
 

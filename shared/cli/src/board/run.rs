@@ -41,6 +41,8 @@ use policy::runtime::{LogAsk, LogReader};
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest time between two heartbeats.
 const BEAT: Duration = Duration::from_secs(60);
+/// How long the end of a command is tried to be written on a board that is busy.
+const BUSY: Duration = Duration::from_secs(600);
 /// Holds the command back until its task is claimed under its pid, then hands it the pid, the run and the rest of stdin.
 const GATE: &str = "read -r HERMES_KANBAN_RUN_ID && export HERMES_KANBAN_RUN_ID && exec \"$@\"";
 
@@ -62,7 +64,14 @@ struct Gate {
     /// The file with its prompt goes with it.
     prompt: prompt::File,
     text: String,
-    log: Option<PathBuf>,
+    log: Option<Log>,
+}
+
+/// The file that takes what the command prints.
+struct Log {
+    path: PathBuf,
+    /// Where it lies until the claim is won: another harness may be faster, and then the log is that one's.
+    begun: Option<PathBuf>,
 }
 
 /// A task at work.
@@ -74,6 +83,16 @@ struct Work {
     lock: String,
     profile: Option<String>,
     since: Time,
+}
+
+/// What a heartbeat finds.
+enum Beat {
+    /// The run is still the command's.
+    Holds,
+    /// The run ended well, as its worker said.
+    Completed,
+    /// The run is over for another reason.
+    Over,
 }
 
 /// How it came to its end.
@@ -143,7 +162,7 @@ impl Hand<'_> {
                 log: None,
             };
             let since = self.here.now;
-            let harness = Harness { pid: i64::from(std::process::id()), output: gate.log.as_deref() };
+            let harness = Harness { pid: i64::from(std::process::id()), output: gate.log() };
             match self.take(&seen, &claim, Some(profile), Some(harness)) {
                 Ok(Ok(run)) => {
                     let lock = self.lock(Some(harness.pid));
@@ -203,12 +222,12 @@ impl Hand<'_> {
         // A Ctrl-C of the terminal is ours, who then stops it in an orderly way.
         command.process_group(0);
         let log = self.log(id, log)?;
-        if let Some((_, file)) = &log {
+        if let Some((file, _)) = &log {
             let copy = || file.try_clone().map_err(|e| Error::io("the log", &e));
             command.stdout(copy()?).stderr(copy()?);
         }
         let child = command.spawn().map_err(|e| Error::io("/bin/sh", &e))?;
-        Ok(Gate { child, prompt, text, log: log.map(|(path, _)| path) })
+        Ok(Gate { child, prompt, text, log: log.map(|(_, log)| log) })
     }
 
     /// What a worker is told which sees nothing else of the board: the same as `heal --print-prompt` where an attempt was made before, and all that was said since.
@@ -236,20 +255,16 @@ impl Hand<'_> {
     }
 
     /// Where the command's words go: the named file, else the task's own.
-    fn log(&self, id: &str, named: Option<&Path>) -> Result<Option<(PathBuf, File)>> {
+    fn log(&self, id: &str, named: Option<&Path>) -> Result<Option<(File, Log)>> {
         let own = || self.log_of(id);
         let Some(path) = named.map(Path::to_path_buf).or_else(own) else { return Ok(None) };
-        let at = |e: &std::io::Error| Error::io(path.display(), e);
-        if named.is_none() {
-            // What an earlier attempt wrote is kept beside it, and not taken for this one's.
-            path.parent().map_or(Ok(()), fs::create_dir_all).map_err(|e| at(&e))?;
-            let old = path.with_extension("log.1");
-            fs::rename(&path, old).or_else(none_there).map_err(|e| at(&e))?;
-        }
+        path.parent().filter(|_| named.is_none()).map_or(Ok(()), fs::create_dir_all).map_err(at(&path))?;
+        let begun = named.is_none().then(|| path.with_extension(format!("log.{}", std::process::id())));
         let mut options = File::options();
         // Nobody else's to read, as the agents' own logs are.
-        let file = options.append(true).create(true).mode(0o600).open(&path).map_err(|e| at(&e))?;
-        Ok(Some((path, file)))
+        options.append(true).create(true).mode(0o600);
+        let file = options.open(begun.as_ref().unwrap_or(&path)).map_err(at(&path))?;
+        Ok(Some((file, Log { path, begun })))
     }
 
     /// Lets the command go, sends heartbeats while it runs, and says how it ended.
@@ -258,7 +273,7 @@ impl Hand<'_> {
         let ttl = ttl.unwrap_or(self.config.board.claim_ttl);
         let every = (ttl / 3).min(BEAT);
         let (began, start) = (boot_clock(), self.here.now);
-        let (mut beat, mut over) = (began, false);
+        let (mut beat, mut over, mut finished) = (began, false, None);
         let end = loop {
             if let Some(status) = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))? {
                 break End::Itself(status);
@@ -269,11 +284,13 @@ impl Hand<'_> {
             if boot_clock().saturating_sub(beat) >= every {
                 beat = boot_clock();
                 self.here.now = self.clock(start, began);
-                // A worker that has said its own last word has until the next one to end.
-                match (self.beat(&work, ttl), over) {
-                    (true, _) => over = false,
-                    (false, false) => over = true,
-                    (false, true) => break End::Lost,
+                match self.beat(&work, ttl) {
+                    Beat::Holds => (over, finished) = (false, None),
+                    // It may still push its work, or answer at length: as long as a claim lasts.
+                    Beat::Completed if boot_clock().saturating_sub(*finished.get_or_insert(beat)) < ttl => {}
+                    // A worker that has said its own last word has until the next one to end.
+                    Beat::Over if !over => over = true,
+                    Beat::Completed | Beat::Over => break End::Lost,
                 }
             }
             std::thread::sleep(LOOK);
@@ -305,16 +322,18 @@ impl Hand<'_> {
         }
     }
 
-    /// One heartbeat; whether the run is still the command's. A board that is busy now is there for the next one.
-    fn beat(&mut self, work: &Work, ttl: Duration) -> bool {
+    /// One heartbeat; what the board says of the run. A board that is busy now is there for the next one.
+    fn beat(&mut self, work: &Work, ttl: Duration) -> Beat {
         self.reopen();
-        let Ok(seen) = self.look(&work.task) else { return true };
+        let Ok(seen) = self.look(&work.task) else { return Beat::Holds };
         if !work.holds(&seen) {
-            return false;
+            let is_completed =
+                |r: &board::Run| Some(r.id) == work.run && r.outcome.as_deref() == Some("completed");
+            return if seen.runs.iter().any(is_completed) { Beat::Completed } else { Beat::Over };
         }
         let expires = self.here.now.plus(config::span::seconds(ttl));
         let _ = self.apply(&work.task, Some(&seen), hermes::heartbeat(&seen, expires, None));
-        true
+        Beat::Holds
     }
 
     /// The command ended: done, or failed, or it said its own word before.
@@ -386,12 +405,21 @@ impl Hand<'_> {
     }
 
     /// Writes how it ended. That somebody wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
+    /// Nor does a board that is busy for a while: nobody else knows how it ended.
     fn settle(&mut self, work: &Work, changes: impl Fn(&mut Self, &Detail) -> Vec<Change>) -> Result<()> {
-        self.write(&work.task, |hand, seen| match work.holds(seen) {
-            true => Ok(Some(changes(hand, seen))),
-            false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
-        })?;
-        Ok(())
+        let began = boot_clock();
+        loop {
+            let written = self.write(&work.task, |hand, seen| match work.holds(seen) {
+                true => Ok(Some(changes(hand, seen))),
+                false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
+            });
+            match written {
+                Err(e) if e.kind == Kind::Busy && boot_clock().saturating_sub(began) < BUSY => {
+                    std::thread::sleep(LOOK);
+                }
+                other => return other.map(drop),
+            }
+        }
     }
 
     /// Why what goes on is for `heal` to say: its worker left somebody behind, or hit a wall at which the next would stop too.
@@ -401,7 +429,7 @@ impl Hand<'_> {
             Ok(left) => return Some(format!("process {} of it still runs", left[0])),
             Err(why) => return Some(why),
         }
-        let named = work.gate.log.as_deref()?.to_str()?;
+        let named = work.gate.log()?.to_str()?;
         let ask = LogAsk {
             board: self.board.id(),
             task: &seen.task.id,
@@ -429,7 +457,7 @@ impl Hand<'_> {
         let mut trail = Trail { because: how, ..self.trail("run") };
         let more = [
             ("seconds", json!(self.here.now.since(work.since))),
-            ("log", json!(work.gate.log)),
+            ("log", json!(work.gate.log())),
             ("exit_code", json!(status.map(|s| s.code()))),
             ("signal", json!(status.map(|s| s.signal()))),
         ];
@@ -446,8 +474,18 @@ impl Work {
 }
 
 impl Gate {
-    /// Lets the command begin, with its prompt.
+    fn log(&self) -> Option<&Path> {
+        self.log.as_ref().map(|log| log.path.as_path())
+    }
+
+    /// Lets the command begin, with its prompt. What an earlier attempt printed is kept beside its own log, and not taken for it.
     fn open(&mut self, run: Option<i64>) {
+        if let Some(Log { path, begun }) = &mut self.log
+            && let Some(begun) = begun.take()
+        {
+            let _ = fs::rename(&*path, path.with_extension("log.1"));
+            let _ = fs::rename(begun, path);
+        }
         let Some(mut stdin) = self.child.stdin.take() else { return };
         let text = format!("{}\n{}", run.map_or_else(String::new, |r| r.to_string()), self.text);
         // Whether it reads any of it, and when, is the command's own business.
@@ -457,6 +495,9 @@ impl Gate {
     /// Ends it before it began: without a first line the gate never opens.
     fn end(mut self) -> std::io::Result<()> {
         drop(self.child.stdin.take());
+        if let Some(begun) = self.log.take().and_then(|log| log.begun) {
+            fs::remove_file(begun)?;
+        }
         self.child.wait()?;
         self.prompt.close()
     }
@@ -507,6 +548,6 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
     Err(Error::new(Kind::Usage, at, "no such program").hint("put it on the PATH, or give its whole path"))
 }
 
-fn none_there(e: std::io::Error) -> std::io::Result<()> {
-    if e.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(e) }
+fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |e| Error::io(path.display(), &e)
 }

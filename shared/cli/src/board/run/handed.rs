@@ -51,7 +51,7 @@ impl Hand<'_> {
             ("birth", json!(birth)),
             ("pid", json!(pid)),
             ("namespace", json!(self.here.host.facts().pid_namespace)),
-            ("output", json!(gate.log)),
+            ("output", json!(gate.log())),
         ];
         trail.more.extend(more.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.to_owned(), v)));
         trail.more.extend(TreeNote::of(folder_name, &state).map(|note| note.fact()));
