@@ -44,7 +44,7 @@ pub(super) struct Plan {
     others: Vec<Beside>,
     timers: Option<timers::Plan>,
     notify: bool,
-    /// Boards that the watchers could not write, each as a sentence.
+    /// Boards that the watchers could not write, or whose workers they could not see, each as a sentence.
     locked: Vec<String>,
 }
 
@@ -224,20 +224,30 @@ fn place(args: &InitArgs, timers: Option<&timers::Plan>) -> Result<PathBuf> {
     })
 }
 
-/// The boards that whoever runs the watchers cannot write.
+/// What is wrong with the boards for whoever runs the watchers.
 fn locked(timers: &timers::Plan, seen: &Seen) -> Vec<String> {
     let me = rustix::process::geteuid().as_raw();
     let user = if timers.by == By::System { timers.user().unwrap_or(0) } else { me };
     let one = |board: &BoardSeen| {
         let places = [board.id.path.clone(), board.id.folder()];
-        let place = places.into_iter().find(|place| may_write(place, user, me) == Some(false))?;
-        Some(format!(
-            "user {user} would run the watchers and cannot write board {}: {}",
-            board.id.name(),
-            place.display()
-        ))
+        let place = places.iter().find(|place| may_write(place, user, me) == Some(false));
+        let owner = board.id.path.metadata().ok().map(|meta| meta.uid());
+        warning(&board.id.name(), user, place.map(PathBuf::as_path), owner)
     };
     seen.boards.iter().filter_map(one).collect()
+}
+
+/// What is wrong with a board for the user who would run the watchers. `locked`: what that user cannot write. `owner`: whose its file is.
+fn warning(board: &str, user: u32, locked: Option<&Path>, owner: Option<u32>) -> Option<String> {
+    if let Some(place) = locked {
+        let place = place.display();
+        return Some(format!("user {user} would run the watchers and cannot write board {board}: {place}"));
+    }
+    let owner = owner.filter(|owner| *owner != user && user != 0)?;
+    Some(format!(
+        "user {user} would run the watchers, and board {board} belongs to user {owner}: the environment of that user's workers cannot be \
+         read, and its group may lose the right to write; run this as user {owner}"
+    ))
 }
 
 /// Whether a user may write a file or folder; `None` where that cannot be told. `me`: who asks.
@@ -287,7 +297,25 @@ fn write(path: &Path, text: &str, mode: u32, owner: Option<u32>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::by_mode;
+    use std::path::Path;
+
+    use super::{by_mode, warning};
+
+    #[test]
+    fn a_board_of_another_user_is_no_board_to_watch() {
+        let said = |user, locked: Option<&str>, owner| warning("night", user, locked.map(Path::new), owner);
+        assert!(
+            said(1_001, Some("/b"), Some(1_000)).is_some_and(|w| w.ends_with("cannot write board night: /b"))
+        );
+        let shared = said(1_001, None, Some(1_000)).unwrap();
+        assert!(
+            shared.contains("belongs to user 1000") && shared.ends_with("run this as user 1000"),
+            "{shared}"
+        );
+        for (user, owner) in [(1_000, Some(1_000)), (0, Some(1_000)), (1_000, None)] {
+            assert_eq!(said(user, None, owner), None);
+        }
+    }
 
     #[test]
     fn who_may_write_is_told_by_owner_and_mode() {
