@@ -55,6 +55,24 @@ fn what_stops_everything_comes_first_each_with_what_to_do() {
 }
 
 #[test]
+fn a_name_of_no_board_is_refused_with_the_names_that_there_are() {
+    let b = watched();
+    let root = b.path();
+    for (slug, names) in [("night", "there are default"), ("typo", "there are default, night")] {
+        for program in ["status", "report"] {
+            let said = tools::run(&b, &[program, "--board", slug]);
+            assert_eq!((said.code, said.out.as_str()), (66, ""), "{said:?}");
+            let want =
+                format!("watchbill {program}: board {slug} of {}: no such board; {names}\n", root.display());
+            assert_eq!(said.err, want);
+        }
+        let made = root.join("kanban/boards").join("night");
+        fs::create_dir_all(&made).unwrap();
+        fs::copy(&b.db, made.join("kanban.db")).unwrap();
+    }
+}
+
+#[test]
 fn it_counts_what_check_and_report_count() {
     let b = watched();
     ticks(&b);

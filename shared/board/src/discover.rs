@@ -93,6 +93,9 @@ pub fn logs_dir(id: &BoardId) -> Option<PathBuf> {
     }
 }
 
+/// Most boards that are named where another one is not there.
+const MAX_NAMED: usize = 16;
+
 /// Longest name of a log without its ending, in bytes; a file system takes 255 with it.
 const MAX_NAME: usize = 200;
 
@@ -193,6 +196,19 @@ pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
             .hint("set HERMES_HOME or --hermes-root, or name a board with --db"));
     }
     Ok(found)
+}
+
+/// Why a board of `--board` is none, with the names of those that there are.
+pub fn missing(id: &BoardId) -> Option<Error> {
+    let is_missing = id.path.try_exists().is_ok_and(|there| !there);
+    let (root, slug) = id.root.as_deref().zip(id.slug.as_deref()).filter(|_| is_missing)?;
+    let names: Vec<String> = all_under(root).into_iter().filter_map(|id| id.slug).take(MAX_NAMED).collect();
+    let there = match names.as_slice() {
+        [] => "there is none".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    let at = format!("board {slug} of {}", root.display());
+    Some(Error::new(Kind::NoInput, at, "no such board").hint(there))
 }
 
 /// What keeps us from seeing the boards of a root.

@@ -129,6 +129,12 @@ impl Common {
         discover::find(&which, &env).map_err(|missing| stored_elsewhere(&which, missing))
     }
 
+    /// Refuses names of `--board` of which there is no board.
+    fn named_boards(&self, config: &Config) -> Result<()> {
+        let named = if self.board.is_empty() { Vec::new() } else { self.boards(config)? };
+        named.iter().find_map(discover::missing).map_or(Ok(()), Err)
+    }
+
     /// The folder whose owner runs the workers: that of a board that is named, else the Hermes root.
     fn root(&self, config: &Config) -> Option<PathBuf> {
         let named = self.db.first().or(config.board.db.as_ref()).and_then(|db| db.parent());
