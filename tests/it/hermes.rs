@@ -29,6 +29,7 @@ mod newer; // real workers of Hermes 0.22, in two languages
 mod pages; // commands of Hermes on the pages
 #[cfg(feature = "real")]
 mod race; // the real dispatcher and `heal` at once
+mod reach; // an address where nobody answers, and starts that fail the same way each time
 #[cfg(feature = "real")]
 mod renamed; // workers whose title is `hermes` and nothing else
 mod route; // work that moves to another provider, waits for its own, or goes as somebody decides

@@ -49,9 +49,11 @@ fn what_stops_everything_comes_first_each_with_what_to_do() {
     );
     assert_eq!(lines[2], "    do: watchbill timers install");
     assert!(lines[3].contains("1 ready task waits"), "{said}");
-    assert!(lines[5].starts_with("! t_00000002 ") && lines[5].contains("which one?"), "{said}");
-    assert!(lines[6].starts_with("    $ ") && lines[6].contains(" t_00000002"), "{said}");
-    assert_eq!(lines.len(), 7, "{said}");
+    assert!(lines[4].contains("it worked if ready tasks run"), "{said}");
+    assert_eq!(lines[5], "    $ hermes gateway run", "{said}");
+    assert!(lines[6].starts_with("! t_00000002 ") && lines[6].contains("which one?"), "{said}");
+    assert!(lines[7].starts_with("    $ ") && lines[7].contains(" t_00000002"), "{said}");
+    assert_eq!(lines.len(), 8, "{said}");
 }
 
 #[test]

@@ -205,6 +205,34 @@ pub fn of_text(error: &str) -> Option<Cause> {
     of_api_error(after_opening(e)).map(|(cause, _)| cause)
 }
 
+/// Errors of the operating system that another start meets again: a right, a path that is not there or is something else, a file system
+/// that cannot be written, a name that is too long, links in a circle.
+const STAYING: [u32; 10] = [1, 2, 13, 17, 18, 20, 21, 30, 36, 40];
+
+/// Whether a worker whose start failed so fails to start again until somebody changes this host or the task.
+pub fn stays(error: &str) -> bool {
+    if of_text(error) != Some(Cause::SpawnError) {
+        return false;
+    }
+    let number = error.split_once("[Errno ").and_then(|(_, rest)| rest.split_once(']'));
+    match number.and_then(|(number, _)| number.parse().ok()) {
+        Some(number) => STAYING.contains(&number),
+        None => !error.contains("timed out") && !error.contains("temporar"),
+    }
+}
+
+/// The path that such an error names: the last one in quotes.
+pub fn path_of(error: &str) -> Option<&str> {
+    let (before, _) = error.rsplit_once('\'')?;
+    let (_, path) = before.rsplit_once('\'')?;
+    path.starts_with('/').then_some(path)
+}
+
+/// Whether such an error says that a path is not there.
+pub fn is_absent(error: &str) -> bool {
+    error.contains("[Errno 2]")
+}
+
 const OPENINGS: &[(&str, Cause)] = &[
     ("worker gone (heal)", Cause::WorkerGone),
     ("stale_lock=", Cause::WorkerGone),
@@ -375,6 +403,26 @@ mod tests {
         ] {
             assert!(!guard_misreads(text), "{text}");
         }
+    }
+
+    #[test]
+    fn what_no_other_start_mends_stays() {
+        for (error, stays, path) in [
+            ("workspace: [Errno 13] Permission denied: '/srv/x'", true, Some("/srv/x")),
+            ("workspace: [Errno 20] Not a directory: '/srv/file/x'", true, Some("/srv/file/x")),
+            ("[Errno 2] No such file or directory: '/opt/hermes'", true, Some("/opt/hermes")),
+            ("workspace: task t_1 has non-absolute workspace_path 'x'; use an absolute path", true, None),
+            ("workspace: git worktree add failed for /srv/x on branch wt/t_1: fatal: invalid", true, None),
+            ("`hermes` executable not found on PATH. Install Hermes Agent", true, None),
+            ("workspace: [Errno 28] No space left on device: '/srv/x'", false, Some("/srv/x")),
+            ("[Errno 11] Resource temporarily unavailable", false, None),
+            ("[Errno 111] Connection refused", false, None),
+            ("workspace: Command '['git']' timed out after 60 seconds", false, None),
+            ("pid 7 not alive", false, None),
+        ] {
+            assert_eq!((super::stays(error), path_of(error)), (stays, path), "{error}");
+        }
+        assert!(is_absent("[Errno 2] No such file or directory: '/srv/x'"));
     }
 
     #[test]

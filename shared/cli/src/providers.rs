@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, Here, env, print, print_json};
+use base::cause::Cause;
 use base::error::Result;
 use base::time::{Time, words};
 use board::{self, Mode, Status};
@@ -19,7 +20,11 @@ use ops::pass;
 use ops::report::printable;
 use policy::authorship::our_hold;
 use policy::routing::facts::{self, About, Routing};
+use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
+
+/// The state of a provider at whose address nobody answers.
+const UNREACHABLE: &str = "unreachable";
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.providers/1";
@@ -40,6 +45,26 @@ struct Row {
     on_way: usize,
     /// The task that tries it after its hold.
     probing: Option<String>,
+    /// Nobody has answered there for long.
+    unreached: Option<Unreached>,
+}
+
+impl Row {
+    /// Whether that nobody answers is all there is to say of it: a refusal is an answer.
+    fn is_unreached(&self) -> bool {
+        let is_silent = matches!(self.state, State::Healthy | State::HalfOpen | State::Down);
+        is_silent && self.unreached.is_some()
+    }
+
+    /// The word of `--json`.
+    fn state(&self) -> &'static str {
+        if self.is_unreached() { UNREACHABLE } else { self.state.as_str() }
+    }
+
+    /// The word for people.
+    fn label(&self) -> &'static str {
+        if self.is_unreached() { UNREACHABLE } else { self.state.label() }
+    }
 }
 
 /// Everything the boards of one Hermes root show together.
@@ -48,6 +73,8 @@ struct Seen {
     routing: Routing,
     /// Assignees of tasks that we hold, each as often as it holds one.
     held: BTreeMap<String, usize>,
+    /// Where nobody answers.
+    unreached: Vec<Unreached>,
 }
 
 pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
@@ -67,13 +94,17 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
             let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !is_card(t));
             let waits: Vec<String> = waits.map(|t| t.id.clone()).collect();
             let waiting = world.board.look(&waits)?;
+            let suspects = world.board.look(&reach::suspects(&rows))?;
             for d in waiting.iter().filter(|d| our_hold(d).is_some()) {
                 *seen.held.entry(d.task.assignee.clone().unwrap_or_default()).or_default() += 1;
             }
             let known = (world.runtime)().profiles;
-            let about =
-                About { rows: &rows, details: waiting.iter().collect(), known: &known, clock_given: true };
+            let details = waiting.iter().chain(&suspects).collect();
+            let about = About { rows: &rows, details, known: &known, clock_given: true };
             let routing = facts::observe(world, &about, pass.now)?;
+            let readings: Vec<_> = suspects.iter().map(|d| (d, reach::reading(world, d, pass.now))).collect();
+            let readings: Vec<_> = readings.iter().map(|(d, reading)| (*d, reading)).collect();
+            seen.unreached.extend(reach::observe(world, &readings, &routing, pass.now));
             seen.routing.profiles.extend(routing.profiles);
             seen.routing.sightings.extend(routing.sightings);
             // The last board knows what all before it left for the others.
@@ -120,6 +151,7 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
                 held,
                 on_way: 0,
                 probing: None,
+                unreached: None,
             }),
         }
     }
@@ -136,6 +168,25 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
                 held: 0,
                 on_way: 0,
                 probing: None,
+                unreached: None,
+            }),
+        }
+    }
+    for u in &seen.unreached {
+        match rows
+            .iter_mut()
+            .find(|r| r.id.is_same(&u.id) && r.entry.as_ref().is_none_or(|e| e.profile.is_none()))
+        {
+            Some(row) => row.unreached = Some(u.clone()),
+            None => rows.push(Row {
+                id: u.id.clone(),
+                state: State::Healthy,
+                entry: None,
+                profiles: Vec::new(),
+                held: 0,
+                on_way: 0,
+                probing: None,
+                unreached: Some(u.clone()),
             }),
         }
     }
@@ -150,14 +201,19 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
 fn whole(r: &Row, now: Time) -> Value {
     let e = r.entry.as_ref();
     let held = r.state.is_held();
-    json!({
-        "name": r.id.name, "host": r.id.host, "state": r.state.as_str(), "profiles": r.profiles,
+    let mut whole = json!({
+        "name": r.id.name, "host": r.id.host, "state": r.state(), "profiles": r.profiles,
         "credential_of": e.and_then(|e| e.profile.as_deref()),
         "cause": e.map(|e| e.cause), "since": e.map(|e| e.since), "until": e.filter(|_| held).map(|e| e.until),
         "refusals": e.map_or(0, |e| e.strikes), "task": e.map(|e| e.task.as_str()),
         "recovered": e.and_then(|e| e.good), "next_probe": next_probe(r, now),
         "held": r.held, "on_the_way": r.on_way, "probing": r.probing,
-    })
+    });
+    if let Some(u) = r.unreached.as_ref().filter(|_| r.is_unreached()) {
+        whole["cause"] = json!(Cause::ConnectionRefused);
+        (whole["since"], whole["task"]) = (json!(u.since), json!(u.task));
+    }
+    whole
 }
 
 /// When the next task tries it: at the end of the hold; at once where that is over and no task tries it already.
@@ -180,7 +236,13 @@ fn table(rows: &[Row], now: Time) -> String {
         let e = r.entry.as_ref();
         let until =
             e.filter(|_| r.state.is_held() && r.state != State::GivenUp).map(|e| e.until.local_minute());
+        let unreached = r.unreached.as_ref().filter(|_| r.is_unreached());
+        let silent = |u: &Unreached| {
+            let since = words(now.since(u.since));
+            format!("nobody has answered for {since}, in {} attempts, seen on {}", u.tries, u.task)
+        };
         let why = match (e, r.state) {
+            _ if unreached.is_some() => unreached.map(silent).unwrap_or_default(),
             (None, _) => String::new(),
             (Some(e), State::Healthy) => {
                 format!("{} is over since {}", e.cause, words(e.good.map_or(0, |g| now.since(g))))
@@ -205,7 +267,7 @@ fn table(rows: &[Row], now: Time) -> String {
         };
         cells.push([
             printable(&name),
-            r.state.label().to_owned(),
+            r.label().to_owned(),
             until.unwrap_or_else(|| "-".into()),
             r.held.to_string(),
             printable(&r.profiles.join(", ")),
@@ -225,7 +287,6 @@ fn table(rows: &[Row], now: Time) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::cause::Cause;
     use logs::provider::Profile;
 
     fn profile(name: &str, host: &str) -> (String, Profile) {
@@ -245,6 +306,31 @@ mod tests {
         assert_eq!((all[0].profiles.join(" "), all[0].held), ("luna mira".to_owned(), 3));
         let text = table(&all, Time(0));
         assert_eq!(text.lines().nth(1), Some("a         healthy  -         3  luna, mira"));
+    }
+
+    #[test]
+    fn where_nobody_answers_it_is_not_healthy() {
+        let id = Id::new(None, Some("a"));
+        let silent = |since| Unreached {
+            id: id.clone(),
+            since,
+            tries: 4,
+            task: "t_00000001".into(),
+            tasks: ["t_00000001".to_owned()].into(),
+        };
+        let mut seen = Seen::default();
+        seen.routing.profiles.extend([profile("luna", "a"), profile("sol", "b")]);
+        seen.unreached.push(silent(Time(1_000)));
+        let config = config::Config::default();
+        let router = Router::new(&seen.routing, &config, Time(0), &[], Vec::new());
+        let all = rows(&seen, &router);
+        let text = table(&all, Time(2_860));
+        let want = "a         unreachable  -         0  luna      nobody has answered for 31m, in 4 attempts, seen on t_00000001";
+        assert_eq!(text.lines().nth(1), Some(want), "{text}");
+        assert!(text.lines().nth(2).is_some_and(|l| l.contains(" healthy ")), "{text}");
+        let said = whole(&all[0], Time(2_860));
+        assert_eq!((&said["state"], &said["cause"]), (&json!("unreachable"), &json!("connection_refused")));
+        assert_eq!(said["since"], json!(Time(1_000)));
     }
 
     #[test]
@@ -268,6 +354,7 @@ mod tests {
             held: 1,
             on_way: 0,
             probing: None,
+            unreached: None,
         };
         let held = whole(&row(State::OutOfQuota), Time(1_060));
         assert_eq!((&held["state"], &held["until"]), (&json!("out_of_quota"), &json!(Time(4_600))));

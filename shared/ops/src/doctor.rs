@@ -10,6 +10,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use policy::remedy::Mends;
+
 pub use self::boards::{Around, BoardRead, BoardSeen, board, none};
 pub use self::machine::{
     ConfigSeen, DiskSeen, Hidden, StateSeen, UnitSettings, Versions, config, disk, hidden, state,
@@ -56,6 +58,9 @@ pub struct Finding {
     pub what: String,
     /// What to do about it.
     pub todo: Option<String>,
+    /// The one command that mends it, where there is one for this machine.
+    #[serde(skip)]
+    pub mends: Option<Mends>,
 }
 
 impl Finding {
@@ -65,7 +70,7 @@ impl Finding {
         about: impl fmt::Display,
         what: impl fmt::Display,
     ) -> Finding {
-        Finding { id, severity, about: about.to_string(), what: what.to_string(), todo: None }
+        Finding { id, severity, about: about.to_string(), what: what.to_string(), todo: None, mends: None }
     }
 
     fn ok(id: &'static str, about: impl fmt::Display, what: impl fmt::Display) -> Finding {
@@ -82,6 +87,12 @@ impl Finding {
 
     fn error(id: &'static str, about: impl fmt::Display, what: impl fmt::Display) -> Finding {
         Finding::new(Severity::Error, id, about, what)
+    }
+
+    fn mends(mut self, mends: Mends) -> Finding {
+        self.todo = Some(format!("`{}`: {}", mends.run, mends.todo));
+        self.mends = Some(mends);
+        self
     }
 
     fn todo(mut self, what: impl fmt::Display) -> Finding {

@@ -149,8 +149,8 @@ pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
         tasks: Vec::new(),
         since: None,
         next: None,
-        run: None,
-        todo: kind[0].todo.clone(),
+        run: kind[0].mends.map(|m| m.run.to_owned()),
+        todo: kind[0].mends.map(|m| m.todo.to_owned()).or_else(|| kind[0].todo.clone()),
     };
     kinds.into_iter().map(need).collect()
 }
@@ -187,15 +187,17 @@ fn todo(shared: Option<&Shared>, entries: &[&Entry], named: usize) -> Option<Str
     let rest = (1..all)
         .contains(&named)
         .then(|| format!("{named} of {all} tasks are named here; `watchbill status` then names the others"));
-    let before = shared.and_then(|shared| before(shared, entries[0]));
+    let before = shared.and_then(|shared| before(shared, entries));
     before.into_iter().chain(rest).reduce(|before, rest| format!("{before} ({rest})"))
 }
 
-/// What comes before the command, where that only unblocks what would be refused again.
-fn before(shared: &Shared, first: &Entry) -> Option<String> {
-    let lacking = Lacking::of(shared.cause)?;
-    let is_again = first.command.as_ref().is_some_and(|c| c.to == lacking.again());
-    is_again.then(|| lacking.before(&shared.at))
+/// What comes before the command, where that only unblocks what would be refused again; what to do where there is none.
+fn before(shared: &Shared, entries: &[&Entry]) -> Option<String> {
+    let lacking = Lacking::behind(shared.cause)?;
+    match entries.iter().find_map(|e| e.command.as_ref()) {
+        Some(command) => (command.to == lacking.again()).then(|| lacking.before(&shared.at)),
+        None => Some(lacking.look(&shared.at)),
+    }
 }
 
 /// What stands below a need: what to do, then the command.

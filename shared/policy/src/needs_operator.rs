@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::authorship;
 use crate::remedy::Lacking;
-use base::cause::Cause;
+use base::cause::{self, Cause};
 use base::registry::HEAL;
 use base::time::Time;
 use board::{Detail, Event, EventKind, Run, Status, hermes};
@@ -54,6 +54,20 @@ pub fn lacking(d: &Detail) -> Option<Lacking> {
         return None;
     }
     held_for(d).and_then(|(_, cause)| Lacking::of(cause))
+}
+
+/// The error with which the starts of a task's worker fail, where another start meets the same: a path, a right or a program of this
+/// host. Once is enough where the breaker of the runtime gave up; else it failed so twice in a row.
+pub fn unstarted(d: &Detail) -> Option<&str> {
+    let mut failed = d.runs.iter().filter(|r| r.ended_at.is_some()).map(|r| r.error.as_deref());
+    let newest = failed.next()??;
+    let is_again = failed.next().flatten() == Some(newest);
+    let is_open = match d.task.status {
+        Status::Blocked => !hermes::is_sticky(&d.events),
+        Status::Ready | Status::Running => is_again,
+        _ => false,
+    };
+    (is_open && cause::stays(newest)).then_some(newest)
 }
 
 /// Since when a card waits for somebody to take it, where that is longer than `patience` seconds.

@@ -1,9 +1,32 @@
 //! What a person does for which cause. One list: notices on a board, `why`, `status`, messages, pages and `doctor` take their words here.
 
-use base::cause::Cause;
+use base::cause::{self, Cause};
 
 /// No dispatcher runs, on a board of Hermes.
 pub const NO_DISPATCHER: &str = "start the gateway: `hermes gateway start` where its service is installed, else `hermes gateway run`, which stays in the foreground; or let cron run `hermes kanban dispatch`: nothing else starts a worker";
+
+/// A command, and what is to be known about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mends {
+    /// The whole line.
+    pub run: &'static str,
+    /// What to do besides, and what shows that it worked.
+    pub todo: &'static str,
+}
+
+/// What starts a dispatcher on this machine. `has_service`: systemd runs, and a service of the gateway is installed.
+pub fn dispatcher(has_service: bool) -> Mends {
+    match has_service {
+        true => Mends {
+            run: "hermes gateway start",
+            todo: "starts the service of the gateway; it worked if ready tasks run two minutes later, and this line is gone",
+        },
+        false => Mends {
+            run: "hermes gateway run",
+            todo: "leave it running, in tmux or with nohup: no service of the gateway is installed here; it worked if ready tasks run two minutes later, and this line is gone",
+        },
+    }
+}
 
 /// A process sits in the lock of the dispatcher.
 pub const WEDGED: &str = "look at that process; if it does nothing, kill -9 it and start it again: another end may write over the board";
@@ -43,13 +66,18 @@ pub fn nobodys(name: Option<&str>, reassign: &str) -> String {
     }
 }
 
-/// What a task waits for that only a person can give: a key, or a quota and money.
+/// What a task waits for that only a person can give: a key, a quota and money, an address at which somebody answers, or a path or a
+/// program of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lacking {
     /// Its key was refused.
     Key,
     /// A quota or the money at its provider is used up.
     Quota,
+    /// Nobody answers at its provider's address.
+    Endpoint,
+    /// Its worker cannot be started.
+    Start,
 }
 
 impl Lacking {
@@ -62,11 +90,22 @@ impl Lacking {
         }
     }
 
+    /// By the cause of which a person is told: also those for which no watcher holds a task.
+    pub fn behind(cause: Cause) -> Option<Lacking> {
+        match cause {
+            Cause::ConnectionRefused => Some(Lacking::Endpoint),
+            Cause::SpawnError => Some(Lacking::Start),
+            _ => Lacking::of(cause),
+        }
+    }
+
     /// What to do, as a sentence. `takers`: the profiles that may take it now, where that is known.
     pub fn todo(self, profile: &str, takers: Option<&[String]>) -> String {
         let mend = match self {
             Lacking::Key => format!("Put a working key into the configuration of {profile} and unblock it"),
             Lacking::Quota => "Only money or a new quota helps: unblock it then".to_owned(),
+            Lacking::Endpoint => "See why nobody answers there, and unblock it then".to_owned(),
+            Lacking::Start => return "Mend that on this host, and unblock it then".to_owned(),
         };
         match takers {
             Some([]) => format!("{mend}, no other profile may take it now"),
@@ -80,6 +119,22 @@ impl Lacking {
         match self {
             Lacking::Key => format!("put a working key into the configuration of {at}, then run"),
             Lacking::Quota => format!("once {at} has money or a new quota, run"),
+            Lacking::Endpoint => {
+                format!("see why nobody answers at {at}; once it can be reached from here, run")
+            }
+            Lacking::Start => unstarted(at, "run"),
+        }
+    }
+
+    /// What to do while its tasks are tried by themselves.
+    pub fn look(self, at: &str) -> String {
+        match self {
+            Lacking::Key => format!("put a working key into the configuration of {at}"),
+            Lacking::Quota => format!("{at} needs money or a new quota"),
+            Lacking::Endpoint => {
+                format!("see why nobody answers at {at}; its tasks are tried again by themselves")
+            }
+            Lacking::Start => unstarted(at, "its tasks are tried again by themselves"),
         }
     }
 
@@ -87,7 +142,7 @@ impl Lacking {
     pub fn other(self) -> &'static str {
         match self {
             Lacking::Key => "a profile with another key",
-            Lacking::Quota => "a profile at another provider",
+            Lacking::Quota | Lacking::Endpoint | Lacking::Start => "a profile at another provider",
         }
     }
 
@@ -96,8 +151,28 @@ impl Lacking {
         match self {
             Lacking::Key => "try it again, once its profile has a new key",
             Lacking::Quota => "try it again, once its provider has a new quota or money",
+            Lacking::Endpoint => "try it again, once its provider can be reached",
+            Lacking::Start => "try it again, once its worker can be started",
         }
     }
+}
+
+/// What to do about an error with which a worker cannot be started. `then`: what comes after it.
+fn unstarted(error: &str, then: &str) -> String {
+    let what = match cause::path_of(error) {
+        _ if error.contains("executable not found") => {
+            "let what starts workers find `hermes`: install it, or put its folder into that PATH".to_owned()
+        }
+        Some(path) if cause::is_absent(error) => format!("{path} is not there"),
+        Some(path) if error.contains("[Errno 13]") || error.contains("[Errno 1]") => {
+            format!("let the user who starts workers use {path}")
+        }
+        Some(path) if error.contains("[Errno 17]") || error.contains("[Errno 20]") => {
+            format!("a file is in the way of {path}: move it")
+        }
+        _ => "mend that on this host".to_owned(),
+    };
+    format!("{what}; then {then}")
 }
 
 #[cfg(test)]

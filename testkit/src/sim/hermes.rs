@@ -1,6 +1,7 @@
 //! One tick of a dispatcher as Hermes 0.19 does it, in the order of its own loop, with the faults it has.
 
 use serde_json::json;
+use shared::base::cause::Cause;
 use shared::base::time::Time;
 use shared::board::hermes::{FAILURE_LIMIT, is_guard_jammed, is_sticky};
 use shared::board::{Board, Detail, EventKind, Status, Task};
@@ -209,7 +210,8 @@ fn fate(truth: &mut Truth, profile: &str, is_card: bool) -> (Plan, i64) {
     let soon = truth.chance.between(5, 120);
     let later = truth.chance.between(30, 2_400);
     if let Some(cause) = refuses {
-        let starves = !is_card && truth.chance.percent(15);
+        // Who finds nobody ends soon: Hermes asks a few times and gives up.
+        let starves = !is_card && truth.chance.percent(15) && cause != Cause::ConnectionRefused;
         return if starves { (Plan::Starve(cause), later) } else { (Plan::Refused(cause), soon) };
     }
     match truth.chance.below(100) {
@@ -217,11 +219,11 @@ fn fate(truth: &mut Truth, profile: &str, is_card: bool) -> (Plan, i64) {
         45..63 => (Plan::Die, later.min(soon * 10)),
         63..68 => (Plan::DieLeaving, later),
         68..74 => (Plan::Hang, soon),
-        74..79 => (Plan::Refused(shared::base::cause::Cause::ConnectionRefused), soon),
+        74..79 => (Plan::Refused(Cause::ConnectionRefused), soon),
         79..84 => (Plan::Exhaust, later),
         84..88 if !is_card => (Plan::Ask, later),
         88..90 if !is_card => (Plan::AskAndStay, later),
-        90..93 => (Plan::Refused(shared::base::cause::Cause::ModelMissing), soon),
+        90..93 => (Plan::Refused(Cause::ModelMissing), soon),
         _ => (done, later),
     }
 }

@@ -6,6 +6,7 @@
 //! events and notes that `needs` is made from.
 
 mod ask;
+mod reach;
 pub(super) mod woes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +53,8 @@ pub(super) enum Need {
     Key,
     /// A quota or the money at its provider is used up.
     Quota,
+    /// Nobody answers at its provider's address, for a quarter of an hour and in three attempts.
+    Endpoint,
     /// Its card was taken by nobody for half an hour, or is for a person by name.
     Card,
     /// It is ready for nobody who takes work.
@@ -69,10 +72,11 @@ pub(super) enum Need {
 }
 
 impl Need {
-    pub(super) const ALL: [(Need, &'static str); 10] = [
+    pub(super) const ALL: [(Need, &'static str); 11] = [
         (Need::Word, "a word of a person"),
         (Need::Key, "a refused key"),
         (Need::Quota, "a used-up quota"),
+        (Need::Endpoint, "an address where nobody answers"),
         (Need::Card, "a card that nobody took"),
         (Need::Nobodys, "ready for nobody"),
         (Need::Hung, "a living worker that does nothing"),
@@ -137,6 +141,12 @@ pub(super) struct Wants {
     unsure: BTreeSet<(Cause, String)>,
     /// Attempts that were refused again and again, and went on.
     pub(super) starved: BTreeSet<(String, i64)>,
+    /// Who was answered and who was not, by provider.
+    reach: reach::Reach,
+    /// Whose each task was at the last look.
+    assigned: BTreeMap<String, String>,
+    /// When something last went on at a provider: a task was sent there, or an attempt runs or finished there.
+    went: BTreeMap<String, i64>,
     /// Tasks that one of us tied to a card, with the cause.
     tied: BTreeMap<String, Option<Cause>>,
     /// When somebody last wrote of a task.
@@ -203,6 +213,9 @@ impl Wants {
             doubted: BTreeSet::new(),
             unsure: BTreeSet::new(),
             starved: BTreeSet::new(),
+            reach: reach::Reach::default(),
+            assigned: BTreeMap::new(),
+            went: BTreeMap::new(),
             tied: BTreeMap::new(),
             turned: BTreeMap::new(),
             halted: i64::MIN,
@@ -291,6 +304,7 @@ pub(super) fn begun(truth: &mut Truth, task: &str, run: i64, is_card: bool) {
     wants.began.insert((task.to_owned(), run), second);
     if wants.on && !is_card && wants.chance.percent(4) {
         wants.dear.insert((task.to_owned(), now));
+        wants.reach.blur(task);
         truth.tell(|| format!("run {run} of {task} uses more than it may"));
     }
 }
@@ -300,6 +314,7 @@ pub(super) fn ended(truth: &mut Truth, job: &Job) {
     let second = truth.second;
     let provider = truth.provider_of(&job.profile).map(|p| p.name.to_owned()).unwrap_or_default();
     let is_known = matches!(truth.trials.ends.get(&(job.task.clone(), job.run)), Some((End::Refused, _)));
+    reach::ended(truth, job, &provider, is_known);
     let wants = &mut truth.wants;
     wants.cards.insert(job.task.clone(), second);
     // What a worker writes of its own end, and what that frees, looks like a dispatcher's work.
@@ -391,12 +406,17 @@ pub(super) fn calm(truth: &mut Truth) {
 pub(super) fn applied(truth: &mut Truth, by: &str, step: &Step) {
     let second = truth.second;
     let run = truth.jobs.iter().find(|j| j.task == step.task).map(|j| j.run);
+    let sent = sent_to(truth, step);
     let wants = &mut truth.wants;
     if !wants.on {
         return;
     }
     let task = &step.task;
+    wants.went.extend(sent.map(|provider| (provider, second)));
     wants.turned.insert(task.clone(), second);
+    if by == HEAL && step.cause == Some(Cause::ConnectionRefused) {
+        wants.reach.noted(task);
+    }
     if step.changes.iter().any(|c| matches!(c, Change::Link { .. } | Change::AddAnother { .. })) {
         wants.tied.insert(task.clone(), step.cause);
     }
@@ -433,6 +453,20 @@ pub(super) fn applied(truth: &mut Truth, by: &str, step: &Step) {
             wants.cards.insert(id.clone(), second);
         }
     }
+}
+
+/// Where a step sends its task.
+fn sent_to(truth: &Truth, step: &Step) -> Option<String> {
+    let is_sent = matches!(
+        step.action,
+        StepAction::Move | StepAction::Release | StepAction::Probe | StepAction::Resume
+    );
+    let assigned = step.changes.iter().find_map(|c| match c {
+        Change::Assign(name) => name.clone(),
+        _ => None,
+    });
+    let profile = assigned.or_else(|| truth.wants.assigned.get(&step.task).cloned())?;
+    truth.provider_of(&profile).filter(|_| is_sent).map(|p| p.name.to_owned())
 }
 
 /// Somebody else did what a dispatcher does.
@@ -475,10 +509,16 @@ fn note(sim: &Sim, all: &BTreeMap<String, Detail>) {
     let mut truth = sim.truth.borrow_mut();
     let (second, now) = (truth.second, truth.now);
     let nobody = truth.dispatcher.is_none();
+    let names = |profile: &str| truth.provider_of(profile).map(|p| p.name.to_owned());
+    let at_work: Vec<String> = truth.jobs.iter().filter_map(|j| names(&j.profile)).collect();
+    reach::note(&mut truth);
     let wants = &mut truth.wants;
     wants.latest = wants.latest.max(now);
     wants.ahead = if now < wants.latest { wants.latest } else { wants.ahead };
     wants.idle = if nobody { wants.idle.or(Some(second)) } else { None };
+    wants.went.extend(at_work.into_iter().map(|provider| (provider, second)));
+    let owned = |(id, d): (&String, &Detail)| Some((id.clone(), d.task.assignee.clone()?));
+    wants.assigned = all.iter().filter_map(owned).collect();
     if nobody || wants.stuck.is_some() || wants.off.is_some() || wants.failing.is_some() {
         wants.halted = second;
     }
@@ -635,6 +675,9 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
     if t.status == Status::Blocked && wants.handed.contains(id) {
         return if cards.is_empty() { needs(Need::Word, 1) } else { Some(Stand::Either) };
     }
+    if let Some(stand) = reach::of_task(truth, all, d, &cards) {
+        return Some(stand);
+    }
     if t.status == Status::Running {
         let told = wants.told.get(id).copied();
         let lives = |run: i64| {
@@ -659,7 +702,8 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         let held = wants.held.get(id).map(|(cause, _)| *cause);
         let cause = held.or(wants.tied.get(id).copied()).flatten();
         let is_asked = !cards.is_empty() && cause != Some(r.cause);
-        return if is_asked { Some(Stand::Either) } else { needs(need, r.run) };
+        let is_either = is_asked || is_on_its_way(truth, d, &profile);
+        return if is_either { Some(Stand::Either) } else { needs(need, r.run) };
     }
     if wants.doubted.contains(id) {
         return Some(Stand::Either);
@@ -670,6 +714,7 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         let need = if *cause == Cause::Credential { Need::Key } else { Need::Quota };
         let is_unsure = wants.unsure.contains(&(*cause, of.clone()));
         return match wall(*cause, of) {
+            _ if is_on_its_way(truth, d, &profile) => Some(Stand::Either),
             true if !is_unsure => needs(need, *at),
             _ => is_unsure.then_some(Stand::Either),
         };
@@ -681,6 +726,22 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         return Some(Stand::Either);
     }
     still(truth, d, waits, &cards)
+}
+
+/// Whether a task whose key or quota is refused may be on its way to another profile that works, in its turn: it goes there without
+/// anybody, as long as something goes on there. Whether it is its turn is for the programs to say, and so either answer is right.
+fn is_on_its_way(truth: &Truth, d: &Detail, profile: &str) -> bool {
+    if !truth.trials.has_fallbacks {
+        return false;
+    }
+    let of = PROFILES.iter().find(|(name, _, _)| *name == profile).map_or(&[][..], |(_, _, to)| to);
+    let works = |name: &&&str| {
+        let provider = truth.provider_of(name);
+        let is_free = provider.is_some_and(|p| p.refuses.is_none()) && !truth.trials.is_refused(name);
+        let went = provider.and_then(|p| truth.wants.went.get(p.name));
+        is_free && went.is_some_and(|at| truth.second - at < UNCLAIMED)
+    };
+    d.task.claim_lock.is_none() && of.iter().any(|name| works(&name))
 }
 
 /// A task that stands still for long, and for no reason that ends by itself.

@@ -90,7 +90,7 @@ fn the_causes_of_a_bad_night_are_told_once_and_so_is_their_end() {
     let text = first["text"].as_str().unwrap().to_owned();
     for needle in [
         "3 ready tasks wait: no dispatcher holds its lock",
-        "start the gateway: `hermes gateway start`",
+        "$ hermes gateway run",
         "a quota or the money at its provider was used up; 3 tasks",
         "juno: its key was refused, or there was none; 2 tasks",
         "MIT or Apache?",
@@ -98,7 +98,8 @@ fn the_causes_of_a_bad_night_are_told_once_and_so_is_their_end() {
         assert!(text.contains(needle), "{needle:?} in {text}");
     }
     let commands: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("$ ")).collect();
-    assert_eq!(commands.len(), 3, "{text}");
+    assert_eq!((commands.len(), commands[0]), (4, "hermes gateway run"), "{text}");
+    let commands = &commands[1..];
     assert!(commands[..2].iter().all(|c| c.contains(" reassign ") && c.contains(" sol && ")), "{text}");
     assert!(commands[2].ends_with(&format!("hermes kanban unblock {decision}")), "{text}");
     assert!(commands[2].contains(&format!("hermes kanban comment {decision} 'YOUR ANSWER' && ")), "{text}");

@@ -157,6 +157,7 @@ mod tests {
             about: "x".into(),
             what: what.into(),
             todo: Some(what.into()),
+            mends: None,
         });
         let whole = whole("1", Time(0), &found, &[], &[]);
         let text = text(whole, None);

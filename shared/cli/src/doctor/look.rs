@@ -137,6 +137,7 @@ fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
         gone: gateway::gone(id, tools.cache),
         stopped: matches!(runtime.dispatcher, Dispatcher::Alive(pid) if tools.host.is_stopped(pid)),
         decomposes: id.root.as_deref().is_some_and(runtime::auto_decomposes),
+        has_service: gateway::has_service(env("HOME").as_deref().map(Path::new)),
         runtime,
     };
     BoardRead::of(&mut *board, around, tools.pass.now)

@@ -71,6 +71,8 @@ pub struct BoardRead {
     pub runtime: Runtime,
     /// Hermes rewrites by itself what is in triage.
     pub decomposes: bool,
+    /// systemd runs here, and a service of the gateway is installed.
+    pub has_service: bool,
 }
 
 /// What is around a board: the runtime, and what of it is known beside.
@@ -83,6 +85,8 @@ pub struct Around {
     pub stopped: bool,
     /// Hermes rewrites by itself what is in triage.
     pub decomposes: bool,
+    /// systemd runs here, and a service of the gateway is installed.
+    pub has_service: bool,
 }
 
 impl BoardRead {
@@ -94,7 +98,7 @@ impl BoardRead {
         let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
         let rows = board.glance(&Status::OPEN)?;
         let events = board.events(now.plus(-BACK), MAX_EVENTS)?;
-        let Around { runtime, gone, stopped, decomposes } = around;
+        let Around { runtime, gone, stopped, decomposes, has_service } = around;
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
@@ -113,6 +117,7 @@ impl BoardRead {
             ticked: events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max(),
             runtime,
             decomposes,
+            has_service,
         })
     }
 }
@@ -239,7 +244,7 @@ fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
                 1 => Finding::error("dispatcher-absent", &seen.name, format!("1 ready task waits: {what}")),
                 n => Finding::error("dispatcher-absent", &seen.name, format!("{n} ready tasks wait: {what}")),
             }
-            .todo(remedy::NO_DISPATCHER)
+            .mends(remedy::dispatcher(read.has_service))
         }
     }
 }

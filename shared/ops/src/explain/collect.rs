@@ -19,19 +19,19 @@ use config::pause;
 use config::span::seconds;
 use coord::opencode::Opencode;
 use host::Host;
+use logs::Reading;
 use logs::agents::Homes;
 use logs::cache::Cache;
-use logs::{LogEnd, Reading};
 use page::Overview;
-use policy::attempts::ended;
 use policy::attempts::worker::used;
 use policy::authorship;
 use policy::cards::writer::orchestrators;
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
 use policy::routing;
-use policy::routing::facts::About;
+use policy::routing::facts::{About, Routing};
+use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
-use policy::runtime::{Dispatcher, LogAsk, Runtime};
+use policy::runtime::{Dispatcher, Runtime};
 use policy::{Pass, World};
 use watch::{Visit, Watcher, each};
 
@@ -281,9 +281,10 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
         let orchestrators = orchestrators(config, runtime.orchestrator.clone());
         let router = Router::new(&routing, config, now, known, orchestrators);
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
+        let details = read_logs(world, details, now);
+        let unreached = unreached(world, &details, &rows, &routing, now)?;
         let mut all = Vec::new();
-        for d in details {
-            let reading = reading(world.logs, id, &d, now, world.cache);
+        for (d, reading) in details {
             all.push(Facts {
                 board: id.name(),
                 hand: card::hand(own_board, slug, &id.file()),
@@ -298,6 +299,12 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
                 takers: (!known.is_empty()).then(|| router.free_instead_of(d.task.assignee.as_deref())),
+                queued: card_of(&d)
+                    .and_then(found)
+                    .is_none_or(|c| c.task.status != Status::Running)
+                    .then(|| routing::moving::queued(&router, &d))
+                    .flatten(),
+                unreached: unreached.iter().find(|u| u.stops(&d, &router)).cloned(),
                 patience: seconds(config.routing.unclaimed),
                 takes: survey.told_of(&d, now),
                 detail: d,
@@ -322,18 +329,29 @@ fn idle(rows: &[Task], runtime: &Runtime, events: &[(String, Event)], now: Time)
     absent.then(|| format!("no dispatcher is seen, and {n} ready {tasks} {wait} for one"))
 }
 
-fn reading(
-    logs: &dyn policy::runtime::LogReader,
-    board: &BoardId,
-    d: &Detail,
+/// Each with what its newest log says.
+fn read_logs(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<(Detail, Reading)> {
+    let one = |d: Detail| {
+        let reading = reach::reading(world, &d, now);
+        (d, reading)
+    };
+    details.into_iter().map(one).collect()
+}
+
+/// Where nobody answers, by these tasks and all others that failed.
+fn unreached(
+    world: &mut World<'_>,
+    details: &[(Detail, Reading)],
+    rows: &[Task],
+    routing: &Routing,
     now: Time,
-    cache: &mut Cache,
-) -> Reading {
-    let Some(run) = d.newest_run() else { return Reading::of(LogEnd::Absent, None) };
-    let profile = run.profile.as_deref().or(d.task.assignee.as_deref());
-    let file = d.words_file();
-    let ask = LogAsk { board, task: &d.task.id, profile, since: run.started_at, now, file };
-    ended::by_board(d, logs.read(&ask, cache))
+) -> Result<Vec<Unreached>> {
+    let is_known = |id: &String| details.iter().any(|(d, _)| d.task.id == *id);
+    let others: Vec<String> = reach::suspects(rows).into_iter().filter(|id| !is_known(id)).collect();
+    let others = world.board.look(&others)?;
+    let others = read_logs(world, others, now);
+    let all: Vec<(&Detail, &Reading)> = details.iter().chain(&others).map(|(d, r)| (d, r)).collect();
+    Ok(reach::observe(world, &all, routing, now))
 }
 
 /// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.

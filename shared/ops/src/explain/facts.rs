@@ -6,6 +6,8 @@ use base::time::Time;
 use board::{Detail, Event, EventKind, Rule, Status, StepAction};
 use card::is_card;
 use logs::Reading;
+use policy::remedy::Lacking;
+use policy::routing::reach::Unreached;
 use policy::runtime::Runtime;
 use policy::{authorship, needs_operator};
 
@@ -75,6 +77,10 @@ pub struct Facts {
     pub(crate) unanswered: Option<Time>,
     /// The profiles that may take it now instead of who has it; `None` where that is not known.
     pub(crate) takers: Option<Vec<String>>,
+    /// It waits for its turn at a profile that takes it over, and something went on there at that time.
+    pub(crate) queued: Option<Time>,
+    /// Nobody has answered at its provider's address for long.
+    pub(crate) unreached: Option<Unreached>,
     /// Seconds that a card may wait for somebody who takes it.
     pub(crate) patience: i64,
     /// What every watcher says of it now; empty where nobody was asked.
@@ -94,8 +100,27 @@ impl Facts {
             takes: Vec::new(),
             unanswered: None,
             takers: None,
+            queued: None,
+            unreached: None,
             ..self.clone()
         }
+    }
+
+    /// What it waits for that only a person can give.
+    pub(crate) fn lacking(&self) -> Option<Lacking> {
+        let endpoint = || self.unreached.as_ref().map(|_| Lacking::Endpoint);
+        let start = || self.unstarted().map(|_| Lacking::Start);
+        needs_operator::lacking(&self.detail).or_else(endpoint).or_else(start)
+    }
+
+    /// The error with which each start of its worker fails, where another start meets the same.
+    pub(crate) fn unstarted(&self) -> Option<&str> {
+        needs_operator::unstarted(&self.detail)
+    }
+
+    /// Whether it is in a queue that moves: nobody has to help it to another profile.
+    pub(crate) fn is_in_turn(&self) -> bool {
+        self.queued.is_some_and(|at| self.now.since(at) < self.patience)
     }
 
     /// What a watcher says of it.

@@ -11,7 +11,7 @@ use base::time::{Time, words};
 use board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use policy::authorship::{self, cause_in, is_ours, our_hold};
 use policy::needs_operator::{self, is_nobodys};
-use policy::remedy;
+use policy::remedy::{self, Lacking};
 use policy::runtime::Dispatcher;
 
 /// What a task's standing comes to, for whoever has to do something about it.
@@ -79,7 +79,7 @@ pub(crate) fn of(f: &Facts) -> Stand {
             format!("in a state this version does not know ({word}), so it is skipped"),
         ),
     };
-    let stand = left_lying(f, beyond_waiting(f, stand));
+    let stand = left_lying(f, unmended(f, beyond_waiting(f, stand)));
     let before = || diagnosis::newest(f, None).map(|t| format!("Before that: {}", t.says()));
     if stand.more.is_some() { stand } else { stand.more(before()) }
 }
@@ -94,7 +94,13 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
     if !waits && (!matches!(stand.kind, Kind::LeftAlone | Kind::Fine) || is_wanted) {
         return stand;
     }
-    if let Some(lacking) = needs_operator::lacking(&f.detail).filter(|_| stand.kind != Kind::Fine) {
+    let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind != Kind::Fine);
+    // What goes to another profile that works, at once or in its turn, gets there without anybody.
+    let goes_by_itself = f.hands_off().is_none();
+    if lacking.is_some() && goes_by_itself && due(f).is_some_and(|(_, take)| goes(take)) {
+        return Stand { kind: Kind::Due, ..stand };
+    }
+    if let Some(lacking) = lacking.filter(|_| !(goes_by_itself && f.is_in_turn())) {
         let profile = f.detail.task.assignee.as_deref().unwrap_or("its profile");
         let mend = lacking.todo(profile, f.takers.as_deref());
         let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));
@@ -114,6 +120,31 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
     let mend = unstarted.then(|| upper(remedy::untaken(f.own_board)));
     let more = mend.into_iter().chain(stand.more).reduce(|mend, more| format!("{mend}. {more}"));
     Stand { kind: Kind::NeedsPerson, says, more, ..stand }
+}
+
+/// What is tried again by itself, and only a person mends: an address at which nobody answers, a path or a program of this host. While an
+/// attempt tries it, nothing is better yet.
+fn unmended(f: &Facts, stand: Stand) -> Stand {
+    if matches!(stand.kind, Kind::NeedsPerson | Kind::Over) || f.hands_off().is_some() {
+        return stand;
+    }
+    let (lacking, why) = match (&f.unreached, f.unstarted()) {
+        (Some(u), _) => {
+            let (at, since, tries) = (u.at(), ago(f, u.since), u.tries);
+            (Lacking::Endpoint, format!("nobody has answered at {at} for {since}, in {tries} attempts"))
+        }
+        (None, Some(error)) => (Lacking::Start, format!("the same each time: {error}")),
+        (None, None) => return stand,
+    };
+    let profile = f.detail.task.assignee.as_deref().unwrap_or("its profile");
+    let mend = lacking.todo(profile, f.takers.as_deref());
+    let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));
+    Stand { kind: Kind::NeedsPerson, says: format!("{}; {why}", stand.says), more: Some(more), ..stand }
+}
+
+/// Whether a watcher gives a held task to somebody, or sets it free.
+fn goes(take: &Take) -> bool {
+    acts(take).is_some_and(|(action, _)| matches!(action, StepAction::Move | StepAction::Release))
 }
 
 /// What nobody moves: no watcher acts on it, no card asks anybody, nobody wants it so, and a dispatcher would have set it free

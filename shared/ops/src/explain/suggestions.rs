@@ -4,13 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{Facts, Take, Verdict, text};
 use super::standing::{self, Kind, Stand};
+use base::cause;
 use base::registry::HEAL;
 use board::hermes::is_sticky;
 use board::{Event, EventKind, Status, StepAction};
 use card::shell_word;
 use policy::authorship::{is_ours, our_hold};
+use policy::needs_operator;
+use policy::remedy::{self, Lacking};
 use policy::runtime::Dispatcher;
-use policy::{needs_operator, remedy};
 
 /// Most characters of a title in what a command is for.
 const MAX_TITLE: usize = 60;
@@ -82,6 +84,14 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     if f.hands_off().is_some() && !f.is_over() {
         all.add("let the watchers help it again", heal(&id));
     }
+    // Unblocked as it is, it would meet the same refusal.
+    let is_stopped = matches!(f.detail.task.status, Status::Blocked | Status::Scheduled);
+    let is_tried = |l: &Lacking| matches!(l, Lacking::Endpoint | Lacking::Start);
+    let lacking = f.lacking().filter(|l| stand.kind == Kind::NeedsPerson && (is_stopped || !is_tried(l)));
+    // What only a person mends comes before what would be tried in vain.
+    if let Some(lacking) = lacking.filter(is_tried) {
+        lack(&mut all, f, lacking);
+    }
     // To say something is no act, and would help nobody.
     let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
     // A pass over this task alone would not see that it is another one's turn.
@@ -89,28 +99,8 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     if let Some(take) = f.takes.iter().find(acts) {
         all.add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
     }
-    // Unblocked as it is, it would meet the same refusal.
-    let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind == Kind::NeedsPerson);
-    let unblock = |id: &str| format!("{hand} unblock {id}");
-    let unblock_all = match f.own_board {
-        true => Together::Loop(unblock(EACH)),
-        // Hermes' own takes several tasks.
-        false => Together::Several(format!("{hand} unblock")),
-    };
     if let Some(lacking) = lacking {
-        let assign = |whom: &str| format!("assign it to {whom}");
-        let (profile, to) = match f.takers.as_deref() {
-            None => (Some("PROFILE".to_owned()), assign(lacking.other())),
-            Some([]) => (None, lacking.again().to_owned()),
-            Some([first, rest @ ..]) => (Some(shell_word(first)), assign(&who_may(first, rest))),
-        };
-        match profile {
-            Some(profile) => {
-                let line = |id: &str| format!("{hand} reassign {id} {profile} && {}", unblock(id));
-                all.push(&to, line(&id), Some(Together::Loop(line(EACH))));
-            }
-            None => all.push(&to, unblock(&id), Some(unblock_all.clone())),
-        }
+        lack(&mut all, f, lacking);
     }
     if let Some((card, _)) = f.skipped_card() {
         let card = shell_word(&card.task.id);
@@ -147,7 +137,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
                 (None, false) if is_held => "not wait any longer",
                 _ => "let it go on",
             };
-            all.push(to, unblock(&id), Some(unblock_all));
+            all.push(to, format!("{hand} unblock {id}"), Some(unblocks(f)));
             if stand.kind == Kind::NeedsPerson {
                 all.add(
                     "see what its next attempt would be told",
@@ -168,6 +158,42 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     all.add("read its whole history", history(f, &id));
     all.0
+}
+
+/// How several tasks are unblocked.
+fn unblocks(f: &Facts) -> Together {
+    match f.own_board {
+        true => Together::Loop(format!("{} unblock {EACH}", f.hand)),
+        // Hermes' own takes several tasks.
+        false => Together::Several(format!("{} unblock", f.hand)),
+    }
+}
+
+/// What lets a task go on that lacks something: another profile that may take it, else to unblock it once that is there.
+fn lack(all: &mut Commands, f: &Facts, lacking: Lacking) {
+    let (id, hand) = (shell_word(&f.detail.task.id), &f.hand);
+    let unblock = |id: &str| format!("{hand} unblock {id}");
+    let assign = |whom: &str| format!("assign it to {whom}");
+    let (profile, to) = match f.takers.as_deref() {
+        _ if lacking == Lacking::Start => (None, lacking.again().to_owned()),
+        None => (Some("PROFILE".to_owned()), assign(lacking.other())),
+        Some([]) => (None, lacking.again().to_owned()),
+        Some([first, rest @ ..]) => (Some(shell_word(first)), assign(&who_may(first, rest))),
+    };
+    if let Some(profile) = profile {
+        let line = |id: &str| format!("{hand} reassign {id} {profile} && {}", unblock(id));
+        return all.push(&to, line(&id), Some(Together::Loop(line(EACH))));
+    }
+    let missing = f.unstarted().filter(|error| {
+        lacking == Lacking::Start && error.starts_with("workspace: ") && cause::is_absent(error)
+    });
+    let make = missing.and_then(cause::path_of).map(|path| format!("mkdir -p {} && ", shell_word(path)));
+    let make = make.unwrap_or_default();
+    let together = match unblocks(f) {
+        Together::Several(command) => Together::Several(format!("{make}{command}")),
+        Together::Loop(line) => Together::Loop(format!("{make}{line}")),
+    };
+    all.push(&to, format!("{make}{}", unblock(&id)), Some(together));
 }
 
 /// `sol, which may take it now; so may nova`.

@@ -25,6 +25,7 @@ use card::shell_word;
 use logs::LogEnd;
 use page::Overview;
 use policy::needs_operator;
+use policy::remedy::Lacking;
 
 /// So many tasks that share what they lack are told together.
 const TOGETHER: usize = 2;
@@ -101,10 +102,10 @@ pub struct Entry {
     pub(crate) shared: Option<Shared>,
 }
 
-/// What a provider refuses to several tasks.
+/// What a provider, or this host, refuses to several tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shared {
-    /// The provider or its host; where a key was refused, the profile that has it.
+    /// The provider or its host; where a key was refused, the profile that has it; where no worker can be started, the error.
     pub at: String,
     pub(crate) cause: Cause,
 }
@@ -113,6 +114,18 @@ impl Shared {
     /// By the hold of a task, else by its open card.
     pub(super) fn of(f: &Facts) -> Option<Shared> {
         let d = &f.detail;
+        match f.lacking() {
+            Some(Lacking::Endpoint) => {
+                let at = quote::line(&f.unreached.as_ref()?.at(), 80);
+                return Some(Shared { at, cause: Cause::ConnectionRefused });
+            }
+            Some(Lacking::Start) => {
+                let error = f.unstarted()?;
+                let error = error.strip_prefix("workspace: ").unwrap_or(error);
+                return Some(Shared { at: quote::line(error, 200), cause: Cause::SpawnError });
+            }
+            _ => {}
+        }
         let (trail, cause) = needs_operator::held_for(d)?;
         let text = |key: &str| trail.get(key).and_then(Value::as_str);
         let key = || trail.get("hold")?.get("key")?.as_str()?.strip_prefix("provider:")?.split(" (").next();
@@ -159,13 +172,18 @@ pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
     let next = entries.iter().filter_map(|e| e.until).min();
     let next = next.map_or_else(String::new, |at| format!(", next try {}", at.local_minute()));
     let tasks = if entries.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", entries.len()) };
-    format!("{}: {}; {tasks}{next}", shared.at, diagnosis::plain(shared.cause))
+    let says = match shared.cause {
+        Cause::ConnectionRefused => format!("{}: nobody answers at this address", shared.at),
+        Cause::SpawnError => format!("no worker can be started: {}", shared.at),
+        cause => format!("{}: {}", shared.at, diagnosis::plain(cause)),
+    };
+    format!("{says}; {tasks}{next}")
 }
 
-/// The command of the first task, for all of them where one line does it: none of the others ends its wait by itself once the first
+/// The command of the first task that has one, for all of them where one line does it: none of the others ends its wait by itself once the first
 /// one runs. With it, how many tasks it names.
 pub(crate) fn command_for(entries: &[&Entry]) -> Option<(String, usize)> {
-    let command = entries.first()?.command.as_ref()?;
+    let command = entries.iter().find_map(|e| e.command.as_ref())?;
     let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.together == command.together);
     let ids = entries.iter().filter(same).take(MAX_AT_ONCE).map(|e| shell_word(&e.task));
     let ids: Vec<String> = ids.collect();
@@ -270,7 +288,11 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let needs = matches!(stand.kind, Kind::NeedsPerson | Kind::LeftAlone | Kind::Waits | Kind::Due);
     let mut commands = suggestions::of(f, &stand);
     commands.retain(|c| !c.run.starts_with("watchbill unpause"));
-    let command = commands.into_iter().next().filter(|_| needs);
+    // What is tried just now is not unblocked.
+    let is_tried = matches!(f.lacking(), Some(Lacking::Endpoint | Lacking::Start))
+        && matches!(d.task.status, Status::Ready | Status::Running);
+    let command = commands.into_iter().next().filter(|_| needs && !is_tried);
+    let unreached = f.unreached.as_ref().filter(|_| stand.kind == Kind::NeedsPerson);
     let entry = Entry {
         task: d.task.id.clone(),
         title: line(&d.task.title),
@@ -278,7 +300,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         assignee: d.task.assignee.clone(),
         says: line(&stand.says),
         more: stand.more.as_deref().map(line),
-        since: f.since(),
+        since: unreached.map_or_else(|| f.since(), |u| u.since),
         until: stand.until.filter(|u| *u > f.now),
         due: stand.kind == Kind::Due,
         deeds: deeds.into_iter().map(|d| Deed { because: line(&d.because), ..d }).collect(),

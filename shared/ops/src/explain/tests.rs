@@ -7,10 +7,12 @@ use super::standing::{self, Kind};
 use super::{deeds, diagnosis, suggestions};
 use base::cause::Cause;
 use board::testing::{NOW, ago, detail, event, run};
-use board::{Detail, Event, Kin, Status};
+use board::{Detail, Event, Kin, Run, Status};
+use logs::provider::Id;
 use logs::{Evidence, LogEnd, Reading};
 use policy::needs_operator;
 use policy::remedy::Lacking;
+use policy::routing::reach::Unreached;
 use policy::runtime::{Dispatcher, Runtime};
 
 fn facts(detail: Detail) -> Facts {
@@ -35,6 +37,8 @@ fn facts(detail: Detail) -> Facts {
         },
         wedged: None,
         takers: None,
+        queued: None,
+        unreached: None,
         unanswered: None,
         patience: 1_800,
         takes: Vec::new(),
@@ -307,6 +311,87 @@ fn held(cause: &str) -> Facts {
         task(Status::Scheduled, vec![ours("scheduled", 60, "route-blocked", "x", json!({"hold": hold}))]);
     f.detail.task.assignee = Some("luna".into());
     f
+}
+
+#[test]
+fn what_is_in_a_queue_that_moves_needs_nobody() {
+    for cause in ["credential", "quota"] {
+        let mut f = held(cause);
+        f.queued = Some(ago(1_799));
+        assert_eq!(standing::of(&f).kind, Kind::Waits, "{cause}");
+        // For half an hour nothing went on there.
+        f.queued = Some(ago(1_800));
+        assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "{cause}");
+        f.queued = Some(ago(60));
+        let card = Detail { cards_made: Vec::new(), ..detail("t_0000caf1", Status::Ready) };
+        (f.detail.cards, f.card) = (vec![card.task.id.clone()], Some(card));
+        assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "nobody takes its card");
+    }
+    // A watcher moves it with its next pass, or sets it free.
+    for (action, kind) in [("move", Kind::Due), ("release", Kind::Due), ("extend", Kind::NeedsPerson)] {
+        let mut f = held("quota");
+        f.takes = vec![take("route-blocked", acts(action), None)];
+        assert_eq!(standing::of(&f).kind, kind, "{action}");
+    }
+}
+
+#[test]
+fn an_address_where_nobody_answers_needs_a_person_until_one_does() {
+    let gave_up = event("gave_up", 60, json!({"error": "pid 7 not alive"}));
+    let mut f = task(Status::Blocked, vec![gave_up]);
+    f.takes = vec![take("heal", Verdict::Leaves, Some(600))];
+    assert_eq!(standing::of(&f).kind, Kind::Waits);
+    f.unreached = Some(Unreached {
+        id: Id::new(Some("moon"), Some("127.0.0.1:9")),
+        since: ago(1_860),
+        tries: 4,
+        task: "t_00000002".into(),
+        tasks: [f.detail.task.id.clone()].into(),
+    });
+    let stand = standing::of(&f);
+    assert_eq!(stand.kind, Kind::NeedsPerson);
+    let says = "nobody has answered at 127.0.0.1:9 for 31m, in 4 attempts";
+    assert!(stand.says.ends_with(says), "{}", stand.says);
+    let shared = crate::explain::summary::Shared::of(&f).unwrap();
+    assert_eq!((shared.at.as_str(), shared.cause), ("127.0.0.1:9", Cause::ConnectionRefused));
+    let run = |f: &Facts| suggestions::of(f, &standing::of(f)).remove(0).run;
+    assert_eq!(run(&f), "hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001");
+    f.takers = Some(Vec::new());
+    assert_eq!(run(&f), "hermes kanban unblock t_00000001");
+    // While an attempt tries it, it is no better, and nothing is to be unblocked.
+    f.detail.task.status = Status::Running;
+    assert_eq!(standing::of(&f).kind, Kind::NeedsPerson);
+    assert!(!run(&f).contains("unblock"));
+    f.detail.body = String::new();
+    f.detail.events.push(ours("watchbill_undone", 60, "undo", "crash-loop", json!({})));
+    assert_eq!(standing::of(&f).kind, Kind::LeftAlone, "somebody wants it so");
+}
+
+#[test]
+fn a_start_that_fails_the_same_way_again_is_told_at_once() {
+    let error = "workspace: [Errno 2] No such file or directory: '/srv/the x'";
+    let gave_up = event("gave_up", 60, json!({"error": error}));
+    let mut f = task(Status::Blocked, vec![gave_up]);
+    f.takes = vec![take("heal", acts("reset"), None)];
+    f.detail.runs = [(2, "gave_up"), (1, "spawn_failed")]
+        .map(|(id, outcome)| Run { error: Some(error.into()), ..run(id, "luna", Some(outcome)) })
+        .into();
+    let stand = standing::of(&f);
+    assert_eq!(stand.kind, Kind::NeedsPerson);
+    assert!(stand.says.ends_with(&format!("; the same each time: {error}")), "{}", stand.says);
+    let first = suggestions::of(&f, &stand).remove(0);
+    assert_eq!(first.run, "mkdir -p '/srv/the x' && hermes kanban unblock t_00000001");
+    let together = first.together.unwrap().line(&["t_1".into(), "t_2".into()]);
+    assert_eq!(together, "mkdir -p '/srv/the x' && hermes kanban unblock t_1 t_2");
+    // Tried once more it failed so twice; once is no sign yet.
+    f.detail.task.status = Status::Ready;
+    assert_eq!(standing::of(&f).kind, Kind::NeedsPerson);
+    f.detail.runs.pop();
+    assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
+    // What may be better by itself is tried again first.
+    f.detail.task.status = Status::Blocked;
+    f.detail.runs[0].error = Some("workspace: [Errno 28] No space left on device: '/srv/x'".into());
+    assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
 }
 
 #[test]

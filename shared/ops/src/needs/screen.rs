@@ -31,6 +31,19 @@ impl Look {
         whole(out, &shown);
     }
 
+    /// A line that goes on in a second one where the terminal is narrower: its end has the figures.
+    fn lines(self, out: &mut String, text: &str) {
+        let text = printable(text);
+        let fits = |width: usize| text.char_indices().nth(width).map(|(at, _)| at);
+        match self.width.and_then(fits).and_then(|at| text[..at].rfind(' ')) {
+            Some(at) if at > 2 => {
+                whole(out, &text[..at]);
+                self.line(out, &format!("  {}", &text[at + 1..]));
+            }
+            _ => self.line(out, &text),
+        }
+    }
+
     /// The first lines of a list, and how many there are more.
     fn some(self, out: &mut String, mut all: impl Iterator<Item = String>, now: &Now) {
         all.by_ref().take(MAX_NEEDS).for_each(|line| self.line(out, &line));
@@ -170,6 +183,6 @@ fn shown(out: &mut String, look: Look, need: &Need, now: &Now) {
     let since = need.since.filter(|_| need.cause != "task");
     let since = since.map(|at| now.now.since(at)).filter(|seconds| *seconds >= 60);
     let since = since.map_or_else(String::new, |seconds| format!(", for {}", words(seconds)));
-    look.line(out, &format!("! {board}{}{since}", need.says));
+    look.lines(out, &format!("! {board}{}{since}", need.says));
     remedy(need).for_each(|line| whole(out, &printable(&line)));
 }

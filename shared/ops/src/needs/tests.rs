@@ -13,6 +13,7 @@ fn finding(severity: Severity, id: &'static str, about: &str, what: &str) -> Fin
         about: about.into(),
         what: what.into(),
         todo: Some("watchbill timers install".into()),
+        mends: None,
     }
 }
 
@@ -121,6 +122,55 @@ fn what_was_refused_is_unblocked_together_once_that_is_mended() {
     let mut moved = refused("t_00000001", "hermes kanban");
     moved.command.as_mut().unwrap().to = "give it to sol".into();
     assert_eq!(of(vec![moved]).todo, None);
+}
+
+#[test]
+fn what_is_tried_by_itself_says_what_a_person_does_besides() {
+    let at = "127.0.0.1:9";
+    let silent = |id: &str, is_tried: bool| {
+        let mut e = entry(id, Some((at, Cause::ConnectionRefused)), 31);
+        e.command = (!is_tried).then(|| Command {
+            to: Lacking::Endpoint.again().to_owned(),
+            run: format!("hermes kanban unblock {id}"),
+            together: Some(Together::Several("hermes kanban unblock".into())),
+        });
+        e
+    };
+    let of = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0);
+    let need = of(vec![silent("t_00000001", true), silent("t_00000002", false), silent("t_00000003", false)]);
+    assert_eq!(need.key, "connection_refused:default:127.0.0.1:9");
+    assert_eq!(need.says, "127.0.0.1:9: nobody answers at this address; 3 tasks");
+    assert_eq!(need.run.as_deref(), Some("hermes kanban unblock t_00000002 t_00000003"));
+    let todo = "see why nobody answers at 127.0.0.1:9; once it can be reached from here, run";
+    assert!(need.todo.as_deref().is_some_and(|said| said.starts_with(todo)), "{:?}", need.todo);
+    // While its only task is tried, nothing is to be run.
+    let need = of(vec![silent("t_00000001", true)]);
+    assert_eq!(need.run, None);
+    let todo = "see why nobody answers at 127.0.0.1:9; its tasks are tried again by themselves";
+    assert_eq!(need.todo.as_deref(), Some(todo));
+    let error = "[Errno 13] Permission denied: '/srv/x'";
+    let need = of(vec![entry("t_00000001", Some((error, Cause::SpawnError)), 1)]);
+    assert_eq!(need.says, format!("no worker can be started: {error}; 1 task"));
+}
+
+#[test]
+fn a_finding_with_one_command_is_a_need_with_that_command() {
+    let mut f = finding(Severity::Error, "dispatcher-absent", "default", "1 ready task waits");
+    f.mends = Some(policy::remedy::dispatcher(false));
+    let need = of_findings(&[f], Some("default")).remove(0);
+    assert_eq!(need.run.as_deref(), Some("hermes gateway run"));
+    assert!(need.todo.is_some_and(|todo| todo.contains("it worked if ready tasks run")));
+}
+
+#[test]
+fn a_headline_goes_on_in_a_second_line() {
+    let quota = Some(("127.0.0.1:18471", Cause::Quota));
+    let s = summary((1..=3).map(|n| entry(&format!("t_0000000{n}"), quota, 180)).collect());
+    let text = lines(&now(of_tasks(&s), &s), Look { width: Some(80), colour: false });
+    let head: Vec<&str> = text.lines().skip(1).take(2).collect();
+    let want = ["! 127.0.0.1:18471: a quota or the money at its provider was used up; 3 tasks,", "  for 3h"];
+    assert_eq!(head, want, "{text}");
+    assert!(text.lines().all(|l| l.starts_with("    ") || l.chars().count() <= 80), "{text}");
 }
 
 #[test]

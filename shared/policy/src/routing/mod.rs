@@ -4,4 +4,5 @@ pub mod answered;
 pub mod facts;
 pub mod holds;
 pub mod moving;
+pub mod reach;
 pub mod router;

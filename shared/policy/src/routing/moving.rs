@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Pass;
 use crate::authorship::our_hold;
+use crate::needs_operator;
 use crate::routing::router::{Ask, Router, Target};
 use crate::worktree_note::{TreeNote, TreeNotes};
 use base::cause::Cause;
@@ -15,6 +16,7 @@ use board::{Change, Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use card::{self, Blocker};
 use config::Config;
 use logs::provider::Id;
+use logs::provider::ledger::State;
 
 /// What Hermes writes when a goal-mode worker comes to no end: a sticky block of its own, whatever the reason.
 pub const GOAL: &str = "Goal-mode worker exhausted its turn budget";
@@ -307,6 +309,21 @@ fn is_second_block(d: &Detail, block: &Event) -> bool {
     let at = d.events.iter().rposition(|e| e == block).unwrap_or(0);
     let before = d.events[..at].iter().rev().find(|e| stops_or_frees(e) || e.kind == EventKind::Claimed);
     before.is_some_and(|e| e.kind == EventKind::Blocked)
+}
+
+/// Since when nothing goes on in the queue in which a task waits whose key or quota is refused: for a profile that takes it over, or,
+/// where it was given to one already, for its turn there. `None` where it stands in none.
+pub fn queued(router: &Router<'_>, d: &Detail) -> Option<Time> {
+    let (_, cause) = needs_operator::held_for(d).filter(|_| is_ours_to_move(d))?;
+    let blocker = cause.blocker_type().filter(|_| needs_operator::lacking(d).is_some())?;
+    let profile = d.task.assignee.as_deref()?;
+    match router.standing(profile).filter(|(_, state)| *state != State::Healthy) {
+        Some((entry, state)) if state.is_held() => {
+            router.queue(&ask(router, d, blocker, Some(entry.id.clone()).filter(Id::is_known)))
+        }
+        Some(_) => None,
+        None => router.moving_at(&router.profile(profile)),
+    }
 }
 
 /// The question about a task that stopped at a provider.

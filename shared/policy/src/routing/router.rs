@@ -191,6 +191,29 @@ impl<'a> Router<'a> {
         }
     }
 
+    /// Where a task may go in its turn and only has to wait for a place: when something last went on there. `None` where it goes at once,
+    /// and where nobody who works may take it.
+    pub fn queue(&self, ask: &Ask<'_>) -> Option<Time> {
+        if !matches!(self.choose(ask), Choice::Wait { .. }) {
+            return None;
+        }
+        let candidates = self.candidates(ask.from, &tried(ask.detail, self.now));
+        in_order(candidates, ask.blocker, &ask.limiting).iter().filter_map(|p| self.moving_at(p)).max()
+    }
+
+    /// When something last went on at the provider of a profile that may take work: a task was sent there, or an attempt there was
+    /// answered. `None` in quiet hours and while it is tried again: then nothing is in a queue.
+    pub fn moving_at(&self, p: &Profile) -> Option<Time> {
+        let works = self.standing(&p.name).is_none_or(|(_, state)| state == State::Healthy);
+        if !works || self.routing.quiet_until.is_some() {
+            return None;
+        }
+        let id = p.id();
+        let sent = self.sent.iter().filter(|s| s.id.is_same(&id)).map(|s| s.at);
+        let good = |s: &&Sighting| s.news == News::Good && s.id.is_same(&id);
+        sent.chain(self.routing.sightings.iter().filter(good).map(|s| s.at)).max()
+    }
+
     /// Whether a task may go on with its own profile.
     pub fn release(&self, profile: &str) -> Release {
         let p = self.profile(profile);

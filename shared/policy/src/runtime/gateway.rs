@@ -2,12 +2,26 @@
 //! it is gone. A dispatcher that cron starts holds no such lock, and nothing is known of it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base::time::Time;
 use board::{BoardId, Event, EventKind, claimer_pid};
 use host::{Holders, Host};
 use logs::cache::Cache;
+
+/// Whether this machine starts a gateway as a service: systemd runs, and Hermes installed a unit for the system or for this user. In a
+/// container `hermes gateway start` exits with 0 and starts nothing.
+pub fn has_service(home: Option<&Path>) -> bool {
+    let folders = [Some(PathBuf::from("/etc/systemd/system")), home.map(|h| h.join(".config/systemd/user"))];
+    Path::new("/run/systemd/system").is_dir() && folders.into_iter().flatten().any(|folder| has_unit(&folder))
+}
+
+/// Whether a folder has a unit of the gateway. Each Hermes home but the usual one has a name of its own behind that.
+fn has_unit(folder: &Path) -> bool {
+    let is_unit = |name: &str| name.starts_with("hermes-gateway") && name.ends_with(".service");
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    names.filter_map(|e| e.file_name().into_string().ok()).any(|name| is_unit(&name))
+}
 
 /// A gateway that does not hold its lock any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,5 +72,21 @@ impl Gone {
     pub fn is_not_by(self, e: &Event) -> bool {
         let lock = e.payload.get("lock").and_then(|l| l.as_str());
         e.kind == EventKind::Claimed && e.at >= self.held && lock.and_then(claimer_pid) != Some(self.pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_of_any_hermes_home_is_a_service() {
+        let dir = tempfile::tempdir().unwrap();
+        let add = |name: &str| std::fs::write(dir.path().join(name), "").unwrap();
+        add("hermes-gateway.timer");
+        add("hermes.service");
+        assert!(!has_unit(dir.path()) && !has_unit(&dir.path().join("none")));
+        add("hermes-gateway-3f9a.service");
+        assert!(has_unit(dir.path()));
     }
 }

@@ -17,7 +17,7 @@ pub(in crate::sim) fn strike(sim: &Sim) {
             return;
         }
         truth.stir += 1;
-        (truth.wants.chance.below(10), truth.wants.chance.between(1_200, 14_400))
+        (truth.wants.chance.below(11), truth.wants.chance.between(1_200, 14_400))
     };
     let mut truth = sim.truth.borrow_mut();
     let until = truth.second + hours;
@@ -36,6 +36,7 @@ pub(in crate::sim) fn strike(sim: &Sim) {
         }
         6 => refuse_key(&mut truth),
         7 => use_up(&mut truth, until),
+        10 => cut_off(&mut truth, until),
         _ => {
             drop(truth);
             block(sim);
@@ -98,6 +99,20 @@ fn use_up(truth: &mut Truth, until: i64) {
         p.refuses = Some((Cause::Quota, until + 7_200));
         let name = p.name;
         truth.tell(|| format!("the quota at {name} is used up for hours"));
+    }
+}
+
+/// Nobody answers at the address of the provider that most tasks are for, for hours.
+fn cut_off(truth: &mut Truth, until: i64) {
+    let at = |provider: usize| {
+        let of_it = |name: &str| PROFILES.iter().any(|(p, at, _)| *p == name && *at == provider);
+        truth.wants.assigned.values().filter(|name| of_it(name)).count()
+    };
+    let which = (0..truth.providers.len()).max_by_key(|provider| at(*provider)).unwrap_or(0);
+    if let Some(p) = truth.providers.get_mut(which) {
+        p.refuses = Some((Cause::ConnectionRefused, until + 7_200));
+        let name = p.name;
+        truth.tell(|| format!("nobody answers at {name} for hours"));
     }
 }
 

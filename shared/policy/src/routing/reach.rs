@@ -1,0 +1,311 @@
+//! Addresses of providers at which nobody answers, as the ends of attempts show it.
+//!
+//! That nobody answers is no refusal: the ledger knows nothing of it, and no work is held or moved for it. What it comes to is for
+//! people, who alone can mend it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::World;
+use crate::attempts::ended;
+use crate::attempts::worker::used;
+use crate::authorship;
+use crate::routing::facts::Routing;
+use crate::routing::router::Router;
+use base::cause::Cause;
+use base::registry::HEAL;
+use base::time::Time;
+use board::{Detail, Run, Status, Task, hermes};
+use card::is_card;
+use logs::provider::ledger::{News, Sighting};
+use logs::provider::{Id, Profile};
+use logs::{Evidence, LogEnd, Reading};
+
+/// So many attempts in a row find nobody before a person is told,
+const MISSES: usize = 3;
+/// and so many seconds lie between the ends of the first and the newest of them: what a restart or a cut line takes is over by then.
+const LASTS: i64 = 900;
+/// Seconds without an attempt after which an earlier one belongs to another trouble. `heal` waits for two hours at most.
+const APART: i64 = 10_800;
+/// Most tasks beside those asked for that are looked at.
+const MAX_LOOKED: usize = 256;
+
+/// An attempt that found nobody at its provider's address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Miss {
+    /// The provider.
+    pub id: Id,
+    /// The task.
+    pub task: String,
+    /// When it ended.
+    pub at: Time,
+}
+
+/// A provider at whose address nobody has answered for long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreached {
+    /// The provider.
+    pub id: Id,
+    /// When the first of the attempts ended.
+    pub since: Time,
+    /// How many there were, one after the other.
+    pub tries: usize,
+    /// The task of the newest one.
+    pub task: String,
+    /// Tasks whose newest finished attempt was one of them.
+    pub tasks: BTreeSet<String>,
+}
+
+impl Unreached {
+    /// Whether it is what stops this task: its newest attempt found nobody there, it still is for the same provider, and nobody else
+    /// stopped it.
+    pub fn stops(&self, d: &Detail, router: &Router<'_>) -> bool {
+        let is_tried = match d.task.status {
+            Status::Ready | Status::Running => true,
+            Status::Blocked => !hermes::is_sticky(&d.events),
+            Status::Scheduled => authorship::our_hold(d).is_some(),
+            _ => false,
+        };
+        let id = d.task.assignee.as_deref().map(|p| router.profile(p).id()).filter(Id::is_known);
+        is_tried && self.tasks.contains(&d.task.id) && id.is_none_or(|id| id.is_same(&self.id))
+    }
+
+    /// The address, as far as it is known, else the provider's name.
+    pub fn at(&self) -> String {
+        self.id.host.clone().unwrap_or_else(|| self.id.to_string())
+    }
+}
+
+/// What the newest log says of a task's newest attempt, with the board's own word on its end.
+pub fn reading(world: &mut World<'_>, d: &Detail, now: Time) -> Reading {
+    let Some(run) = d.newest_run() else { return Reading::of(LogEnd::Absent, None) };
+    let profile = run.profile.as_deref().or(d.task.assignee.as_deref());
+    let board = world.board.id().clone();
+    let file = d.words_file();
+    let ask =
+        crate::runtime::LogAsk { board: &board, task: &d.task.id, profile, since: run.started_at, now, file };
+    ended::by_board(d, world.logs.read(&ask, world.cache))
+}
+
+/// Open tasks that may have met an address where nobody answers, by their rows alone.
+pub fn suspects(rows: &[Task]) -> Vec<String> {
+    let failed =
+        |t: &&Task| t.failures > 0 || t.last_failure_error.is_some() || t.status == Status::Scheduled;
+    rows.iter().filter(|t| !is_card(t)).filter(failed).take(MAX_LOOKED).map(|t| t.id.clone()).collect()
+}
+
+/// The addresses at which nobody answers now, by these tasks, whose newest logs were read, and by what routing saw.
+pub fn observe(
+    world: &mut World<'_>,
+    tasks: &[(&Detail, &Reading)],
+    routing: &Routing,
+    now: Time,
+) -> Vec<Unreached> {
+    let (mut misses, mut answers, mut newest) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for (d, reading) in tasks {
+        let ends = ends(d, reading);
+        let finished = |r: &&Run| r.ended_at.is_some_and(|end| end > r.started_at);
+        newest.extend(d.runs.iter().find(finished).and_then(|r| Some((d.task.id.as_str(), r.ended_at?))));
+        for (run, end) in ends {
+            let (Some(id), Some(at)) = (whom(run, end.host, &routing.profiles), run.ended_at) else {
+                continue;
+            };
+            match end.answered {
+                true => answers.push((id, at)),
+                false => misses.push(Miss { id, task: d.task.id.clone(), at }),
+            }
+        }
+    }
+    if misses.is_empty() {
+        return Vec::new();
+    }
+    let missed: BTreeSet<&str> = misses.iter().map(|m| m.task.as_str()).collect();
+    for (d, _) in tasks.iter().filter(|(d, _)| missed.contains(d.task.id.as_str())) {
+        let Some(run) = d.current_run() else { continue };
+        let is_answered = used(world, d, run, now).turns.is_some_and(|turns| turns > 0);
+        answers.extend(whom(run, None, &routing.profiles).filter(|_| is_answered).map(|id| (id, now)));
+    }
+    let refused = |s: &Sighting| !matches!(s.news, News::Bad { cause: Cause::ServerError, .. });
+    answers.extend(routing.sightings.iter().filter(|s| refused(s)).map(|s| (s.id.clone(), s.at)));
+    unreached(misses, &answers, &newest)
+}
+
+/// How an attempt ended, as far as that tells whether somebody answered it.
+struct End {
+    answered: bool,
+    host: Option<String>,
+}
+
+/// The ends of a task's attempts that tell whether somebody answered: by its log, and by what `heal` wrote down of them.
+fn ends<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, End)> {
+    let mut ends: BTreeMap<i64, (&Run, End)> = BTreeMap::new();
+    for e in d.events.iter().filter(|e| authorship::is_ours(e) && e.by() == Some(HEAL)) {
+        if e.trail().and_then(authorship::cause_in) != Some(Cause::ConnectionRefused) {
+            continue;
+        }
+        // A reset names no attempt: it is about the newest one that had ended.
+        let over = |r: &&Run| r.ended_at.is_some_and(|end| end <= e.at);
+        let run = d.runs.iter().find(|r| Some(r.id) == e.run).or_else(|| d.runs.iter().find(over));
+        ends.extend(run.map(|run| (run.id, (run, End { answered: false, host: None }))));
+    }
+    for (run, e) in ended::told(d, reading) {
+        let end = |answered| Some((run.id, (run, End { answered, host: e.endpoint_host.clone() })));
+        ends.extend(match e.cause {
+            Cause::ConnectionRefused => end(false),
+            _ if is_answer(e) => end(true),
+            _ => None,
+        });
+    }
+    ends.into_values().collect()
+}
+
+/// Whether an attempt that ended so had an answer of its provider.
+fn is_answer(e: &Evidence) -> bool {
+    match e.cause {
+        Cause::RateLimit
+        | Cause::Quota
+        | Cause::Overloaded
+        | Cause::ModelMissing
+        | Cause::IterationBudget
+        | Cause::ProtocolViolation
+        | Cause::MalformedCall
+        | Cause::ToolError => true,
+        Cause::ServerError | Cause::Credential | Cause::Misconfigured => e.http.is_some(),
+        Cause::ConnectionRefused
+        | Cause::WorkerGone
+        | Cause::SpawnError
+        | Cause::ExitCode
+        | Cause::TimedOut
+        | Cause::Unknown => false,
+    }
+}
+
+/// Whom an attempt asked. What its profile's configuration said before it changed is not known any more.
+fn whom(run: &Run, host: Option<String>, profiles: &BTreeMap<String, Profile>) -> Option<Id> {
+    let profile = profiles.get(run.profile.as_deref()?);
+    let id = profile.filter(|p| p.changed.is_none_or(|at| at <= run.started_at)).map(Profile::id);
+    let id = id.unwrap_or_default();
+    let id = Id { host: id.host.or(host), name: id.name };
+    id.is_known().then_some(id)
+}
+
+/// The providers that attempts found nobody at, often and long enough, since somebody answered there last. `newest`: when the newest
+/// finished attempt of each task ended.
+fn unreached(mut misses: Vec<Miss>, answers: &[(Id, Time)], newest: &BTreeMap<&str, Time>) -> Vec<Unreached> {
+    misses.sort_by(|a, b| (a.at, &a.task).cmp(&(b.at, &b.task)));
+    let is_since = |m: &Miss| !answers.iter().any(|(id, at)| id.is_same(&m.id) && *at > m.at);
+    misses.retain(is_since);
+    let mut all: Vec<(Unreached, Time)> = Vec::new();
+    for m in misses {
+        let is_newest = newest.get(m.task.as_str()).is_none_or(|at| *at <= m.at);
+        match all.iter_mut().find(|(u, _)| u.id.is_same(&m.id)) {
+            Some((u, last)) => {
+                if m.at.since(*last) > APART {
+                    (u.since, u.tries) = (m.at, 0);
+                }
+                u.id.name = u.id.name.take().or(m.id.name);
+                u.id.host = u.id.host.take().or(m.id.host);
+                u.tries += 1;
+                *last = m.at;
+                u.tasks.extend(is_newest.then(|| m.task.clone()));
+                u.task = m.task;
+            }
+            None => {
+                let tasks = is_newest.then(|| m.task.clone()).into_iter().collect();
+                all.push((Unreached { id: m.id, since: m.at, tries: 1, task: m.task, tasks }, m.at));
+            }
+        }
+    }
+    all.retain(|(u, last)| u.tries >= MISSES && last.since(u.since) >= LASTS);
+    all.into_iter().map(|(u, _)| u).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use board::EventKind;
+    use board::testing::{ago, detail, event, run};
+    use serde_json::json;
+
+    fn id(name: &str) -> Id {
+        Id::new(Some(name), None)
+    }
+
+    fn miss(name: &str, task: &str, seconds: i64) -> Miss {
+        Miss { id: id(name), task: task.into(), at: ago(seconds) }
+    }
+
+    #[test]
+    fn several_attempts_over_a_quarter_of_an_hour_find_nobody_before_it_is_so() {
+        let of = |misses: &[(&str, &str, i64)], answers: &[(&str, i64)]| {
+            let misses: Vec<Miss> = misses.iter().map(|(name, task, at)| miss(name, task, *at)).collect();
+            let answers: Vec<(Id, Time)> = answers.iter().map(|(name, at)| (id(name), ago(*at))).collect();
+            let all = unreached(misses, &answers, &BTreeMap::new());
+            all.iter()
+                .map(|u| format!("{} {} {}", u.id, u.tries, u.tasks.len()))
+                .collect::<Vec<_>>()
+                .join("; ")
+        };
+        let three = [("moon", "t_1", 2_000), ("moon", "t_2", 1_500), ("moon", "t_1", 1_100)];
+        assert_eq!(of(&three, &[]), "moon 3 2");
+        for (misses, answers, why) in [
+            (&three[..2], &[][..], "two are few"),
+            (
+                &[("moon", "t_1", 300), ("moon", "t_2", 200), ("moon", "t_3", 100)],
+                &[],
+                "a line that was cut for minutes",
+            ),
+            (&[("moon", "t_1", 2_000), ("sun", "t_2", 1_500), ("moon", "t_1", 1_100)], &[], "two providers"),
+            (&three, &[("moon", 1_600)], "one was answered in between"),
+            (&three, &[("moon", 60)], "one answers now"),
+            (
+                &[("moon", "t_1", 40_000), ("moon", "t_2", 300), ("moon", "t_1", 100)],
+                &[],
+                "the first one was of another day",
+            ),
+        ] {
+            assert_eq!(of(misses, answers), "", "{why}");
+        }
+        assert_eq!(of(&three, &[("sun", 60), ("moon", 2_000)]), "moon 3 2", "another one, and one before");
+    }
+
+    #[test]
+    fn an_attempt_is_told_by_its_log_or_by_what_heal_wrote_down() {
+        let mut d = detail("t_00000001", Status::Blocked);
+        let at = |n: i64, from: i64| Run {
+            started_at: ago(from),
+            ended_at: Some(ago(from - 10)),
+            ..run(n, "luna", Some("crashed"))
+        };
+        d.runs = vec![at(3, 500), at(2, 2_000), at(1, 4_000)];
+        let reset =
+            |by: &str, cause: &str| json!({"by": by, "watchbill": {"case": "crash-loop", "cause": cause}});
+        d.events.push(event(EventKind::Unblocked, 3_000, reset("heal", "connection_refused")));
+        d.events.push(event(EventKind::Unblocked, 1_000, reset("luna", "connection_refused")));
+        let refused = |host: Option<&str>| {
+            let e = Evidence {
+                endpoint_host: host.map(str::to_owned),
+                ..Evidence::new(Cause::ConnectionRefused, 1)
+            };
+            Reading::of(LogEnd::Ended(e), Some(ago(490)))
+        };
+        let reading = refused(Some("127.0.0.1:9"));
+        let said: Vec<(i64, bool)> =
+            ends(&d, &reading).iter().map(|(run, end)| (run.id, end.answered)).collect();
+        assert_eq!(said, [(1, false), (3, false)]);
+        let limited = Reading::of(LogEnd::Ended(Evidence::new(Cause::RateLimit, 1)), Some(ago(490)));
+        assert!(
+            ends(&d, &limited).iter().any(|(run, end)| run.id == 3 && end.answered),
+            "a refusal is an answer"
+        );
+        // Whom it asked: by its profile, which may have said something else then, and by its log.
+        let mut luna = Profile { name: "luna".into(), provider: Some("moon".into()), ..Profile::default() };
+        let whom = |luna: &Profile, host: Option<&str>| {
+            let profiles = [("luna".to_owned(), luna.clone())].into();
+            super::whom(&d.runs[0], host.map(str::to_owned), &profiles).map(|id| id.to_string())
+        };
+        assert_eq!(whom(&luna, Some("127.0.0.1:9")).as_deref(), Some("moon (127.0.0.1:9)"));
+        luna.changed = Some(ago(100));
+        assert_eq!(whom(&luna, Some("127.0.0.1:9")).as_deref(), Some("127.0.0.1:9"));
+        assert_eq!(whom(&luna, None), None);
+    }
+}
