@@ -317,6 +317,7 @@ pub(super) fn ended(truth: &mut Truth, job: &Job) {
     reach::ended(truth, job, &provider, is_known);
     let wants = &mut truth.wants;
     wants.cards.insert(job.task.clone(), second);
+    wants.went.insert(provider.clone(), second);
     // What a worker writes of its own end, and what that frees, looks like a dispatcher's work.
     wants.idle = wants.idle.map(|_| second);
     match job.plan {
@@ -702,7 +703,10 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         let held = wants.held.get(id).map(|(cause, _)| *cause);
         let cause = held.or(wants.tied.get(id).copied()).flatten();
         let is_asked = !cards.is_empty() && cause != Some(r.cause);
-        let is_either = is_asked || is_on_its_way(truth, d, &profile);
+        // Somebody who began later was answered: it goes on with the same key in its turn.
+        let of = if r.cause == Cause::Credential { &profile } else { &provider };
+        let is_over = !wants.walls.contains_key(&(r.cause, of.clone()));
+        let is_either = is_asked || is_over || is_on_its_way(truth, d, &profile);
         return if is_either { Some(Stand::Either) } else { needs(need, r.run) };
     }
     if wants.doubted.contains(id) {
