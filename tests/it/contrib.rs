@@ -7,6 +7,8 @@ mod night; // the tutorial prints what stands there
 #[cfg(feature = "real")]
 mod packages; // few, free and from one place
 mod pages; // README, docs and changelog say what is so
+#[cfg(feature = "real")]
+pub mod release; // what a release consists of
 mod reports; // what the reports of a few boards print
 mod units; // systemd and cron start what is there
 mod vocabulary; // flags, keys, codes and kinds of the first version are still there
