@@ -37,6 +37,9 @@ struct Args {
     /// Only boards that grew beyond all reason; needs 2 GB of disk
     #[arg(long, conflicts_with_all = ["full", "gate", "quick", "write"])]
     size: bool,
+    /// Only the reading of logs
+    #[arg(long, conflicts_with_all = ["full", "gate", "size", "write"])]
+    logs: bool,
     /// Put the tables into docs/evidence/performance.md
     #[arg(long, conflicts_with_all = ["quick", "gate"])]
     write: bool,
@@ -85,6 +88,12 @@ fn measure(args: &Args) -> Result<ExitCode> {
     let ground = Ground::new(!args.no_build)?;
     let mut report = Report::default();
     report.note(&report::circumstances(&ground.top));
+    if args.logs {
+        report.note(&report::circumstances(&ground.top));
+        logs::logs(&ground, size, &mut report)?;
+        report.goals();
+        return Ok(ExitCode::SUCCESS);
+    }
     let boards = passes::boards(&ground, size)?;
     if !args.gate {
         passes::times(&ground, &boards, size, &mut report)?;

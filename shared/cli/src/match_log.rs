@@ -113,11 +113,12 @@ fn matched(args: &MatchArgs, out: &mut dyn Write) -> std::result::Result<(), Fai
     };
     let mut seen = Seen::new(args, rules, origin.get("match").cloned());
     let mut shown = Ok(());
-    let read = file::read_all(&args.file, args.task.as_deref(), Time::of_clock(), &mut |line, _, sniffed| {
+    let mut each = |line: &Line<'_>, _: &[Signal], sniffed: &Reader| {
         if shown.is_ok() {
             shown = seen.line(line, sniffed, out);
         }
-    });
+    };
+    let read = file::read_all(&args.file, args.task.as_deref(), Time::of_clock(), Some(&mut each));
     read.map_err(|why| Failed::Input(Error::new(Kind::Data, &at, why)))?;
     shown.and_then(|()| seen.finish(&args.file, out)).map_err(Failed::Output)
 }

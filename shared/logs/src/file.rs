@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::handle::{Mark, Owner, Stamp, bytes, check, glance, is_sqlite, open};
-use super::lines::{Piece, lines};
+use super::lines::{Lines, Piece, lines};
 use super::operator_patterns::{Patterns, Rules};
 use super::reader::{Reader, sniff};
-use super::tally::Tally;
-use super::{Line, LogEnd, Reading, plain, profile};
+pub use super::tally::EachLine;
+use super::tally::{Skimmer, Tally};
+use super::{LogEnd, Reading, plain, profile};
 use crate::cache::Cache;
 use base::redact;
 use base::time::Time;
@@ -200,7 +201,7 @@ fn try_read(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Result<Readin
     Ok(reading)
 }
 
-/// Reads a whole log from its first byte, in bounded memory, and shows each line with what it said and the reader behind it.
+/// Reads a whole log from its first byte, in bounded memory, and shows `each` line with what it said and the reader behind it.
 /// The format is taken from its first lines; text where they do not tell. Gives what a watcher would learn of it.
 ///
 /// # Errors
@@ -209,7 +210,7 @@ pub fn read_all(
     path: &Path,
     task: Option<&str>,
     now: Time,
-    each: &mut dyn FnMut(&Line<'_>, &[super::Signal], &Reader),
+    each: Option<&mut EachLine<'_>>,
 ) -> Result<Reading, String> {
     let of = task.map_or(Of::Named, Of::Task);
     let file = open(path)?.ok_or("there is no such file")?;
@@ -218,12 +219,23 @@ pub fn read_all(
     let reader = format(&file, stamp.size, of).map_err(|e| e.to_string())?.reader();
     let mut tally = Tally::new(reader);
     let seen = Time(stamp.written.0).min(now);
-    let mut show = |piece: &Piece<'_>| tally.piece_told(piece, seen, each);
-    let rest = lines(&file, 0, stamp.size, &mut show).map_err(|e| e.to_string())?;
-    if !rest.bytes.is_empty() {
-        show(&rest.piece());
+    let patterns = Patterns::default();
+    let whole = (0, stamp.size);
+    match each {
+        Some(each) => all(&file, whole, &mut |piece: &Piece<'_>| tally.piece_told(piece, seen, each)),
+        None => all(&file, whole, &mut Skimmer::new(&mut tally, seen, patterns.of_profile(None), false)),
     }
+    .map_err(|e| e.to_string())?;
     Ok(tally.reading(Time(stamp.written.0), name(path)))
+}
+
+/// Shows all lines between two places, the last one also where it has no end.
+fn all(file: &File, (from, to): (u64, u64), taker: &mut impl Lines) -> io::Result<()> {
+    let rest = lines(file, from, to, taker)?;
+    if !rest.bytes.is_empty() {
+        taker.take(&rest.piece());
+    }
+    Ok(())
 }
 
 impl Cursor {
@@ -327,23 +339,15 @@ fn so_far(look: Look<'_>, tally: Tally) -> io::Result<Tally> {
 /// Reads from an offset, which may lie within a line that is then not read, to the end of the file as it was at the stamp.
 fn go_on(look: Look<'_>, mut tally: Tally, sure: bool, (from, within): (u64, bool)) -> io::Result<Cursor> {
     let Look { file, stamp, seen, rules } = look;
-    let take = |tally: &mut Tally, piece: &Piece<'_>| match rules.is_empty() {
-        true => tally.piece(piece, seen),
-        false => tally.piece_taught(piece, seen, rules),
-    };
-    let mut skip = within;
-    let mut rest = lines(file, from, stamp.size, &mut |piece| {
-        if !std::mem::take(&mut skip) {
-            take(&mut tally, piece);
-        }
-    })?;
-    if skip {
+    let mut skimmer = Skimmer::new(&mut tally, seen, rules, within);
+    let mut rest = lines(file, from, stamp.size, &mut skimmer)?;
+    if skimmer.is_within {
         let none = || io::Error::other(format!("no line ends in its last {} KiB", FIRST_LOOK / 1024));
         rest = rest.behind_return().ok_or_else(none)?;
     }
     let torn = (!rest.bytes.is_empty()).then(|| {
         let mut tally = tally.clone();
-        take(&mut tally, &rest.piece());
+        Skimmer::new(&mut tally, seen, rules, false).take(&rest.piece());
         tally
     });
     let mark = Mark::at(file, stamp, rest.offset)?;

@@ -7,7 +7,24 @@ use std::os::unix::fs::FileExt;
 use super::signal::MAX_LINE;
 
 /// How much is read at once, in bytes.
-const BLOCK: u64 = 64 * 1024;
+pub(super) const BLOCK: usize = 64 * 1024;
+
+/// What takes the lines of a file.
+pub(super) trait Lines {
+    /// How many bytes of whole lines need not be taken, at the beginning of `block`, which stands at `offset` of the file.
+    fn pass_over(&mut self, _block: &[u8], _offset: u64) -> usize {
+        0
+    }
+
+    /// Takes a line.
+    fn take(&mut self, line: &Piece<'_>);
+}
+
+impl<F: FnMut(&Piece<'_>)> Lines for F {
+    fn take(&mut self, line: &Piece<'_>) {
+        self(line);
+    }
+}
 
 /// A line's bytes without the newline.
 pub(super) struct Piece<'a> {
@@ -61,12 +78,22 @@ impl Rest {
 
 /// Shows every whole line that starts at `from` or later and ends before `to`. A file that grows meanwhile is read no
 /// further than `to`; one cut short, as far as it goes.
-pub(super) fn lines(file: &File, from: u64, to: u64, each: &mut dyn FnMut(&Piece<'_>)) -> io::Result<Rest> {
-    let mut block = vec![0; usize::try_from(BLOCK).map_err(io::Error::other)?];
+pub(super) fn lines(file: &File, from: u64, to: u64, taker: &mut impl Lines) -> io::Result<Rest> {
+    blocks(file, (from, to), BLOCK, taker)
+}
+
+/// The same, with so many bytes read at once.
+pub(super) fn blocks(
+    file: &File,
+    (from, to): (u64, u64),
+    block: usize,
+    taker: &mut impl Lines,
+) -> io::Result<Rest> {
+    let mut block = vec![0; block];
     let mut rest = Rest { offset: from, ..Rest::default() };
     let mut at = from;
     while at < to {
-        let most = usize::try_from(BLOCK.min(to - at)).map_err(io::Error::other)?;
+        let most = usize::try_from(to - at).map_or(block.len(), |left| left.min(block.len()));
         let read = match file.read_at(&mut block[..most], at) {
             Ok(0) => break,
             Ok(n) => n,
@@ -76,6 +103,11 @@ pub(super) fn lines(file: &File, from: u64, to: u64, each: &mut dyn FnMut(&Piece
         at += read as u64;
         let mut chunk = &block[..read];
         while !chunk.is_empty() {
+            if rest.bytes.is_empty() {
+                let passed = taker.pass_over(chunk, rest.offset);
+                chunk = &chunk[passed..];
+                rest.offset += passed as u64;
+            }
             // `std` has a fast search for a byte, and this is its public door.
             let mut after = chunk;
             let passed = after.skip_until(b'\n')?;
@@ -84,10 +116,10 @@ pub(super) fn lines(file: &File, from: u64, to: u64, each: &mut dyn FnMut(&Piece
                 break;
             };
             if rest.bytes.is_empty() {
-                each(&Piece { bytes: line, offset: rest.offset, is_cut: false });
+                taker.take(&Piece { bytes: line, offset: rest.offset, is_cut: false });
             } else {
                 rest.take(line);
-                each(&rest.piece());
+                taker.take(&rest.piece());
             }
             chunk = after;
             rest.bytes.clear();

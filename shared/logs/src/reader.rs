@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::agents::{self, Known};
+use super::lines::Piece;
 use super::{Evidence, Format, Line, LogEnd, Signal, hermes, plain, profile};
 use base::time::Time;
 
@@ -80,6 +81,22 @@ impl Reader {
             Reader::Hermes(r) => r.begun(),
             Reader::Profile(r) => r.begun(),
             Reader::Agent(_) | Reader::Plain(_) => self.attempt(),
+        }
+    }
+
+    /// Takes a line like the last one, where it is steady; `false` where it is another one.
+    pub(crate) fn go_on(&mut self, line: &Piece<'_>) -> bool {
+        match self {
+            Reader::Hermes(r) => r.go_on(line),
+            Reader::Profile(_) | Reader::Agent(_) | Reader::Plain(_) => false,
+        }
+    }
+
+    /// Whether lines may follow that change next to nothing, behind this one, which it took last.
+    pub(crate) fn is_steady(&self, last: &[u8]) -> bool {
+        match self {
+            Reader::Hermes(r) => r.is_steady(last),
+            Reader::Profile(_) | Reader::Agent(_) | Reader::Plain(_) => false,
         }
     }
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::lines::Piece;
+use super::hermes;
+use super::lines::{Lines, Piece};
 use super::operator_patterns::{Rules, Taught};
 use super::reader::Reader;
 use super::{Evidence, Format, Line, LogEnd, Reading, Signal, SignalKind};
@@ -13,7 +14,56 @@ use base::redact::redact;
 use base::time::Time;
 
 /// Is shown each line, what it said and the reader behind it.
-pub(super) type EachLine<'a> = dyn FnMut(&Line<'_>, &[Signal], &Reader) + 'a;
+pub type EachLine<'a> = dyn FnMut(&Line<'_>, &[Signal], &Reader) + 'a;
+
+/// Takes the lines of a log, but for those of which its reader says that they change nothing.
+pub(super) struct Skimmer<'a> {
+    tally: &'a mut Tally,
+    seen: Time,
+    /// The operator's patterns: where there are any, each line is held against them.
+    rules: Rules<'a>,
+    /// The first line is not whole, and not taken.
+    pub(super) is_within: bool,
+    /// More lines like the one that was taken last may change nothing.
+    is_steady: bool,
+    /// Up to where lines were looked at, in bytes from the start of the file.
+    looked: u64,
+}
+
+impl Skimmer<'_> {
+    pub(super) fn new<'a>(
+        tally: &'a mut Tally,
+        seen: Time,
+        rules: Rules<'a>,
+        is_within: bool,
+    ) -> Skimmer<'a> {
+        Skimmer { tally, seen, rules, is_within, is_steady: false, looked: 0 }
+    }
+}
+
+impl Lines for Skimmer<'_> {
+    fn pass_over(&mut self, block: &[u8], offset: u64) -> usize {
+        if !self.is_steady || offset < self.looked {
+            return 0;
+        }
+        let idle = hermes::idle(block);
+        self.looked = offset + idle.seen as u64;
+        idle.passed
+    }
+
+    fn take(&mut self, line: &Piece<'_>) {
+        if std::mem::take(&mut self.is_within) {
+            return;
+        }
+        if !self.rules.is_empty() {
+            return self.tally.piece_taught(line, self.seen, self.rules);
+        }
+        if !(self.is_steady && self.tally.reader.go_on(line)) {
+            self.tally.piece(line, self.seen);
+            self.is_steady = self.tally.reader.is_steady(line.bytes);
+        }
+    }
+}
 
 /// How many signals of an attempt are kept.
 const SIGNALS: usize = 32;
@@ -163,3 +213,6 @@ fn without_secrets(evidence: &mut Evidence) {
         evidence.words = clean;
     }
 }
+
+#[cfg(test)]
+mod tests;

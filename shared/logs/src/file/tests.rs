@@ -139,7 +139,7 @@ fn no_log_is_no_evidence_but_an_unreadable_one_is_said() {
     ] {
         let reading = look_at(path);
         assert_eq!((why(&reading), reading.modified), (said, None), "{}", path.display());
-        assert!(read_all(path, None, NOW, &mut |_, _, _| panic!("a line of it")).is_err());
+        assert!(read_all(path, None, NOW, Some(&mut |_, _, _| panic!("a line of it"))).is_err());
     }
     assert!(begun.elapsed().as_secs() < 2);
     // What is put in the place of a log between the glance and the opening is refused as well.
@@ -401,7 +401,7 @@ fn what_is_no_text_and_what_has_no_end_costs_no_memory() {
     text.extend(b"\nz\nw");
     fs::write(&path, text).unwrap();
     let mut seen = Vec::new();
-    read_all(&path, None, NOW, &mut |l, _, _| seen.push((l.text.len(), l.offset, l.is_cut))).unwrap();
+    read_all(&path, None, NOW, Some(&mut |l, _, _| seen.push((l.text.len(), l.offset, l.is_cut)))).unwrap();
     let (one, two) = (cut as u64 + 1, 2 * cut as u64 + 3);
     assert_eq!(seen, [(cut, 0, false), (cut, one, true), (1, two, false), (1, two + 2, false)]);
 }
@@ -449,7 +449,7 @@ fn one_line_that_nobody_ever_ends_is_read_by_what_it_shows() {
         assert_eq!(cause(&log.read()), Some(expected), "{line}");
         let mut shown = Vec::new();
         let whole =
-            read_all(&log.path(), Some("t_1"), NOW, &mut |_, said, _| shown.push(said.len())).unwrap();
+            read_all(&log.path(), Some("t_1"), NOW, Some(&mut |_, said, _| shown.push(said.len()))).unwrap();
         assert_eq!((cause(&whole), shown), (Some(expected), vec![1]), "{line}");
         log.append("\n");
         assert_eq!(undated(log.read()), undated(log.afresh()), "{line}");

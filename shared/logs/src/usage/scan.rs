@@ -175,7 +175,7 @@ fn go_on<C: Count>(
         let text = lossy(piece.bytes);
         count.line(text.trim_end_matches('\r'), &ask.window, is_part);
     };
-    let rest = lines(file, from, stamp.size, &mut |piece| {
+    let rest = lines(file, from, stamp.size, &mut |piece: &Piece<'_>| {
         if !std::mem::take(&mut skip) {
             take(&mut count, piece);
         }

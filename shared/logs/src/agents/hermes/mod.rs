@@ -4,5 +4,6 @@ pub mod profile;
 pub(crate) mod usage;
 mod worker;
 
+pub(crate) use worker::idle;
 pub use worker::{EXIT, is_mark, is_weak_mark, skip_escape};
 pub use worker::{MAX_EARLIER, Reader};

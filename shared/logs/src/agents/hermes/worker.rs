@@ -10,6 +10,7 @@
 //! nothing.
 
 mod section;
+mod tools;
 mod walk;
 mod words;
 
@@ -18,10 +19,13 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use section::Section;
+pub(crate) use tools::idle;
 pub use words::{EXIT, is_mark, is_weak_mark, skip_escape};
 use words::{Row, SESSION, is_close, is_start, query};
 
+use crate::lines::Piece;
 use crate::{Evidence, Format, Line, LogEnd, Signal};
+use base::clip::lossy;
 
 /// How many attempts before the newest one are remembered by their ends: more than `heal.max_resumes` can be, so that these alone
 /// tell whether a task died too often.
@@ -73,6 +77,25 @@ impl Reader {
     pub(crate) fn begins_with(text: &str) -> bool {
         let row = Row::new(0, text, base::time::Time(0));
         query(&row.text).is_some() || is_start(&row)
+    }
+
+    /// Takes one more line of a tool where it is steady; `false` where it is another line.
+    pub(crate) fn go_on(&mut self, line: &Piece<'_>) -> bool {
+        if !tools::is_plain(line.bytes) {
+            return false;
+        }
+        let text = lossy(line.bytes);
+        let row = Row::plain(line.offset, &text);
+        let sections = [Some(&mut self.section), self.closed.as_deref_mut(), self.exited.as_deref_mut()];
+        sections.into_iter().flatten().for_each(|section| section.tool(&row));
+        true
+    }
+
+    /// Whether `last`, the line that it took last, tells of a tool and ended whatever was open above it. Of more such lines
+    /// only the last words count, and where the last one stands: [`idle`].
+    pub(crate) fn is_steady(&self, last: &[u8]) -> bool {
+        let sections = [Some(&self.section), self.closed.as_deref(), self.exited.as_deref()];
+        tools::is_plain(last) && sections.into_iter().flatten().all(Section::is_steady)
     }
 
     fn begin(&mut self, section: Section, owner: Option<&str>) {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::tools;
 use super::walk::{Walk, append};
 use super::words::{
     BUSY, DETAIL, ENDPOINT, EXIT, INITIALIZING, PROVIDER, RETRY, Row, SESSION, TOOL, api_verdict, failed_try,
@@ -15,11 +16,14 @@ use base::cause::{Cause, of_failure};
 use base::clip::clip_words;
 use base::endpoint::host;
 
+/// How many lines are kept of what a worker without an agent says.
+const OPENING_LINES: u8 = 8;
+
 /// How much is kept of what a worker without an agent says, in bytes.
 const OPENING_BYTES: usize = 1_024;
 
 /// How many sayings are kept.
-const SAYINGS: usize = 5;
+pub(super) const SAYINGS: usize = 5;
 
 /// One attempt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -97,6 +101,18 @@ impl Section {
     /// Whether words of lines that were read decide together with lines to come.
     pub(super) fn is_midway(&self) -> bool {
         self.opening.is_some() || self.walk.is_open()
+    }
+
+    /// Takes one more plain line of a tool, where it is steady.
+    pub(super) fn tool(&mut self, row: &Row<'_>) {
+        self.walk.works(row.at);
+        self.say(tools::words(row).unwrap_or_default());
+        self.forget();
+    }
+
+    /// Whether more lines of tools behind one of them change nothing but its last words and where it last worked.
+    pub(super) fn is_steady(&self) -> bool {
+        self.opening.as_ref().is_none_or(|opening| opening.lines >= OPENING_LINES)
     }
 
     pub(super) fn last_words(&self) -> Vec<String> {
@@ -192,11 +208,9 @@ impl Section {
 
     /// Keeps the last things the worker said or did.
     fn listen(&mut self, row: &Row<'_>, blank: bool, bound: Bound) {
-        if let Some(tool) = row.text.strip_prefix(TOOL) {
+        if row.starts(TOOL) {
             self.speaking = false;
-            if !tool.contains(" preparing ") {
-                self.say(tool.trim());
-            }
+            self.say(tools::words(row).unwrap_or_default());
         } else if row.starts("╭─") {
             self.speaking = true;
             self.said.push_back(String::new());
@@ -209,6 +223,10 @@ impl Section {
         } else if self.is_said(row, blank, bound) {
             self.say(row.text.trim());
         }
+        self.forget();
+    }
+
+    fn forget(&mut self) {
         while self.said.len() > SAYINGS {
             self.said.pop_front();
         }
@@ -234,7 +252,7 @@ impl Section {
         }
         let Some(opening) = self.opening.as_mut().filter(|_| !blank && !row.starts(EXIT)) else { return };
         opening.left = row.starts("Goodbye!");
-        if opening.left || opening.lines >= 8 {
+        if opening.left || opening.lines >= OPENING_LINES {
             return;
         }
         opening.lines += 1;

@@ -184,6 +184,11 @@ impl Walk {
         self.answer.as_ref().is_some_and(|a| a.is_bare)
     }
 
+    /// It works on.
+    pub(super) fn works(&mut self, at: u64) {
+        self.worked = at;
+    }
+
     pub(super) fn worked(&self) -> u64 {
         self.worked
     }

@@ -50,6 +50,11 @@ impl<'a> Row<'a> {
         Row { at, text: plain(clip(text, LINE_BYTES).trim_end_matches('\r')), seen }
     }
 
+    /// A line without terminal escapes, of which nobody asks when it was seen.
+    pub(super) fn plain(at: u64, text: &'a str) -> Row<'a> {
+        Row { at, text: Cow::Borrowed(clip(text, LINE_BYTES).trim_end_matches('\r')), seen: Time(0) }
+    }
+
     /// Nearly every line differs in its first byte from whatever it is compared with.
     #[inline]
     pub(super) fn starts(&self, prefix: &str) -> bool {
@@ -165,13 +170,16 @@ pub(super) fn retry(text: &str) -> Option<Verdict> {
     Some((said.unwrap_or(Cause::Unknown), Some(status)))
 }
 
+/// Stands in some of the advice that [`is_guidance`] knows.
+pub(super) const REPORTED: &str = " reported that ";
+
 /// Advice Hermes appends below a failed answer.
 pub(super) fn is_guidance(text: &str) -> bool {
     let billing = || {
         text.contains(" reported that billing, credits, or account entitlement is exhausted for ")
             || text.contains(" reported that your Claude subscription usage is exhausted for ")
     };
-    ADVICE.iter().any(|advice| text.starts_with(advice)) || (text.contains(" reported that ") && billing())
+    ADVICE.iter().any(|advice| text.starts_with(advice)) || (text.contains(REPORTED) && billing())
 }
 
 const ADVICE: &[&str] = &[
