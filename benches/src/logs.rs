@@ -17,7 +17,7 @@ use crate::report::{Report, short};
 use crate::run::{Sample, in_turn, once};
 
 /// What the reader of a worker's log looks for, as one pattern.
-const PATTERN: &str = r"HTTP (4\d\d|5\d\d)|RateLimitError|API call failed|Rate limited after|API failed after|Final error|Connection error|AuthenticationError|Iteration budget|Query: work kanban task";
+const PATTERN: &str = r"HTTP (4\d\d|5\d\d)|RateLimitError|API call failed|Rate limited after|API failed after|Final error|Connection error|AuthenticationError|Iteration budget|Query: work kanban task|isApiErrorMessage|turn[._](failed|completed?)|task_complete";
 
 /// Logs of workers that died, as large as a long night makes them.
 const LOGS: usize = 40;
