@@ -383,6 +383,35 @@ fn a_worker_in_another_namespace_is_never_called_gone() {
     }
 }
 
+/// The number of its claimer in there is a kernel thread's out here, which lives and is older than any claim.
+#[test]
+fn a_claim_that_names_another_namespace_is_never_called_gone() {
+    if !may_unshare() {
+        return;
+    }
+    let board = crate::support::program("board");
+    for line in [
+        "true; sh -c '\"$0\" --db \"$1\" claim t_000000f7 --worker luna --pid $$ --ttl 12h; exec sleep 60' \"$0\" \"$1\"; true",
+        "export HERMES_KANBAN_TASK=t_000000f7 HERMES_KANBAN_RUN_ID=1
+         true; sh -c '\"$0\" --db \"$1\" claim t_000000f7 --worker luna --pid $$ --ttl 12h; exec sleep 60' \"$0\" \"$1\"; true",
+        "true; \"$0\" --db \"$1\" run --assignee luna -- sleep 60; true",
+    ] {
+        let b = strict();
+        b.add("t_000000f7", "ready");
+        let mut inside = elsewhere(line);
+        inside.arg(&board).arg(&b.db).env_clear().envs(b.environment());
+        let mut inside = Kept(inside.stdout(Stdio::null()).spawn().unwrap());
+        until("a claim with a pid", || b.task("t_000000f7", "worker_pid") != "NULL");
+        let before = b.dump();
+        for seconds in [40, 900, 3_000] {
+            let said = b.later(seconds, &["-v"]).ok();
+            assert!(said.contains("t_000000f7 unknown: ") && said.contains("another pid namespace"), "{said}");
+        }
+        assert_eq!(b.dump(), before);
+        assert!(inside.is_running());
+    }
+}
+
 #[test]
 fn from_inside_a_namespace_nobody_outside_is_called_gone() {
     if !may_unshare() {

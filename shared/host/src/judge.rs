@@ -137,6 +137,11 @@ fn verdict(ask: &Ask, sight: &Sight, claimer: Life) -> Verdict {
         return Verdict::Unknown(format!("the process list is not complete: {gap}"));
     }
     let reboot = sight.facts.precedes_boot(ask.since, ask.birth.as_ref());
+    if claimed_elsewhere(ask, sight) && !reboot {
+        return Verdict::Unknown(
+            "claimed in another pid namespace, where its pid means another process".into(),
+        );
+    }
     let (ticks, fate) = match fate(ask, sight, reboot) {
         Ok(fate) => fate,
         Err(why) => return Verdict::Unknown(why),
@@ -275,8 +280,17 @@ fn claimed_in_ours(ask: &Ask, sight: &Sight) -> bool {
     this_boot && !ours.is_empty() && ask.namespace.as_ref() == Some(ours)
 }
 
+/// Whether the board itself says that the claim was made in another pid namespace, so that no number in it is one of ours.
+fn claimed_elsewhere(ask: &Ask, sight: &Sight) -> bool {
+    let ours = &sight.facts.pid_namespace;
+    ask.namespace.as_ref().is_some_and(|of_it| !of_it.is_empty() && !ours.is_empty() && of_it != ours)
+}
+
 fn claimer(ask: &Ask, sight: &Sight) -> Life {
-    if !sight.here || !(sight.facts.initial_pid_namespace || sight.same_namespace) {
+    if claimed_elsewhere(ask, sight)
+        || !sight.here
+        || !(sight.facts.initial_pid_namespace || sight.same_namespace)
+    {
         return Life::Unknown;
     }
     match &sight.claimer {

@@ -117,7 +117,7 @@ pub fn ask(detail: &Detail) -> Option<Ask> {
                 hermes_spawned: spawned.is_some(),
                 birth: birth(t.worker_started_at.as_deref(), claimed),
                 workers,
-                namespace: recorded(claimed, "namespace").and_then(|v| v.as_str().map(str::to_owned)),
+                namespace: namespace(claimed),
             })
         }
         Status::Blocked | Status::Ready | Status::Todo => {
@@ -133,7 +133,7 @@ pub fn ask(detail: &Detail) -> Option<Ask> {
                 hermes_spawned: false,
                 birth: None,
                 workers: detail.workers(),
-                namespace: None,
+                namespace: namespace(claimed),
             })
         }
         _ => None,
@@ -144,6 +144,11 @@ pub fn ask(detail: &Detail) -> Option<Ask> {
 fn birth(row: Option<&str>, claimed: Option<&Event>) -> Option<Birth> {
     row.and_then(Birth::parse_hermes)
         .or_else(|| serde_json::from_value(recorded(claimed, "birth")?.clone()).ok())
+}
+
+/// The pid namespace that `board claim` recorded.
+fn namespace(claimed: Option<&Event>) -> Option<String> {
+    recorded(claimed, "namespace")?.as_str().map(str::to_owned)
 }
 
 fn recorded<'a>(claimed: Option<&'a Event>, key: &str) -> Option<&'a Value> {

@@ -70,6 +70,55 @@ fn namespaces() {
     ]);
 }
 
+/// The number of the claimer is another process' here: a kernel thread, always alive and older than any claim.
+#[test]
+fn a_claim_of_another_namespace_is_never_gone() {
+    fn elsewhere(w: &mut World) {
+        (w.ask.namespace, w.ask.hermes_spawned) = (Some("pid:[2]".into()), false);
+        w.born(id("b1"), 0);
+    }
+    check(&[
+        ("claimer alive by its number", elsewhere, Unknown, "another pid namespace"),
+        (
+            "told by a command line",
+            |w| (elsewhere(w), w.ask.hermes_spawned = true).0,
+            Unknown,
+            "another pid namespace",
+        ),
+        ("a person says same", |w| (elsewhere(w), w.same = true).0, Unknown, "another pid namespace"),
+        (
+            "its marks are seen",
+            |w| (elsewhere(w), w.scan.marked = vec![marked(600, 1, "t_1", Some("7"))]).0,
+            Unknown,
+            "another pid namespace",
+        ),
+        (
+            "its own command line is seen",
+            |w| (elsewhere(w), w.scan.marked = vec![by_command(600, 1)]).0,
+            Alive,
+            "600",
+        ),
+        ("of another boot", |w| (elsewhere(w), w.born(id("b0"), 0)).0, Gone, "reboot"),
+        (
+            "our own namespace",
+            |w| (elsewhere(w), w.ask.namespace = Some("pid:[1]".into())).0,
+            Gone,
+            "does not exist",
+        ),
+        (
+            "ours cannot be read",
+            |w| (elsewhere(w), w.facts.pid_namespace = String::new()).0,
+            Gone,
+            "does not exist",
+        ),
+    ]);
+    let mut w = world();
+    elsewhere(&mut w);
+    assert_eq!(w.judge().claimer, Unknown);
+    w.claimer = Some(Probe::Absent);
+    assert_eq!(w.judge().claimer, Unknown, "its number says nothing here");
+}
+
 #[test]
 fn nobody_recorded() {
     check(&[
