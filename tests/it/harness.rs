@@ -266,6 +266,38 @@ fn a_harness_that_is_told_to_stop_stops_its_command_first() {
 }
 
 #[test]
+fn a_worker_of_another_board_with_the_same_task_is_let_be() {
+    let (a, mut b) = (Desk::new(), Desk::new());
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", b.b.db.display()));
+    }
+    a.b.sql(&format!("VACUUM INTO '{}'", b.b.db.display()));
+    b.b.sql(&format!("UPDATE tasks SET workspace_path = '{}'", b.folder.display()));
+    b.task.clone_from(&a.task);
+    let mut theirs = b.started(&[], "exec sleep 600");
+    let mut ours = a.started(&[], "exec sleep 600");
+    signal(ours.pid(), Signal::TERM);
+    assert_eq!(ours.0.wait().unwrap().code(), Some(1));
+    assert!(is_gone(a.pid()));
+    assert_eq!((a.status(), b.status()), ("ready".into(), "running".into()));
+    assert!(theirs.is_running() && !is_gone(b.pid()), "it works on for its own board");
+    // Nor does it hold the task of this one.
+    let mut again = a.command(&[], "exec sleep 600");
+    let mut again = Kept(again.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until("it is claimed", || a.status() == "running");
+    let worker: i64 = a.b.task(&a.task, "worker_pid").parse().unwrap();
+    again.kill();
+    signal(worker, Signal::KILL);
+    a.b.later(900, &[]).ok();
+    let said = a.b.later(1_000, &["-v"]).ok();
+    assert!(said.contains(&format!("{} requeue: worker {worker} gone", a.task)), "{said}");
+    let said = b.b.later(900, &["-v"]).ok();
+    assert!(said.contains("worker alive"), "{said}");
+    signal(theirs.pid(), Signal::TERM);
+    assert_eq!(theirs.0.wait().unwrap().code(), Some(1));
+}
+
+#[test]
 fn a_command_whose_run_was_taken_away_is_stopped() {
     let d = Desk::new();
     let mut harness = d.started(&["--ttl", "10s"], "exec sleep 600");

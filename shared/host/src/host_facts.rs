@@ -46,7 +46,7 @@ pub(super) fn read(proc: PathBuf, policy: &HostPolicy, now: Time) -> Result<Host
     // Where this process is pid 1 itself, the namespace was made for it alone and no worker runs in it, whatever the
     // configuration says (systemd's PrivatePIDs=, a container for one pass).
     let same_namespace = policy.pid_namespace == PidNamespace::Same && ours != "1";
-    Ok(Host { proc, aliases: policy.aliases.clone(), same_namespace, hertz, facts })
+    Ok(Host { proc, board: None, aliases: policy.aliases.clone(), same_namespace, hertz, facts })
 }
 
 /// Seconds since boot, suspended time included: the clock process starts are counted by.

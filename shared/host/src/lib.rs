@@ -33,6 +33,8 @@ pub use types::{
 pub struct Host {
     /// Where the process file system is; another folder only in tests.
     proc: PathBuf,
+    /// The board whose tasks are meant; `None`: of whichever board.
+    board: Option<PathBuf>,
     aliases: Vec<String>,
     same_namespace: bool,
     /// Clock ticks per second, the unit of process starts.
@@ -50,6 +52,17 @@ impl Host {
         host_facts::read(PathBuf::from("/proc"), policy, now)
     }
 
+    /// This host as the workers of one board are looked for on it: a process whose environment names the file of another board
+    /// belongs to none of its tasks.
+    #[must_use]
+    pub fn of_board(&self, file: &Path) -> Host {
+        Host { board: Some(file.to_owned()), ..self.clone() }
+    }
+
+    fn processes(&self) -> ProcFs<'_> {
+        ProcFs { root: &self.proc, board: self.board.as_deref() }
+    }
+
     /// What was read about this host.
     pub fn facts(&self) -> HostFacts {
         self.facts.clone()
@@ -57,7 +70,7 @@ impl Host {
 
     /// Whether `name` (the part of a claim lock before the first colon) is this host.
     pub fn is_here(&self, name: &str) -> bool {
-        self.view(&ProcFs(&self.proc)).is_here(name)
+        self.view(&self.processes()).is_here(name)
     }
 
     /// Seconds between wall clock and boot clock. Between two passes of one boot this changes only when
@@ -73,7 +86,7 @@ impl Host {
 
     /// Judges every attempt asked about, in that order, by one scan of all processes.
     pub fn look(&self, asks: &[Ask]) -> Vec<Look> {
-        self.view(&ProcFs(&self.proc)).look(asks)
+        self.view(&self.processes()).look(asks)
     }
 
     /// Processes that work in a folder or below it, ourselves apart, as far as we may see where they work.
@@ -95,7 +108,7 @@ impl Host {
 
     /// When a process started, to recognise it again by; `None` where there is no such process.
     pub fn birth_of(&self, pid: i64) -> Option<Birth> {
-        match proc::probe(&self.proc, pid) {
+        match proc::probe(&self.proc, None, pid) {
             Probe::Present(p) if !p.zombie => {
                 Some(Birth { boot: Boot::Id(self.facts.boot_id.clone()), ticks: p.ticks? })
             }
@@ -111,7 +124,7 @@ impl Host {
     /// Looks once more at what was proven gone, and for who works on these tasks, to be asked just before the board is
     /// changed. One scan of all processes.
     pub fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
-        self.view(&ProcFs(&self.proc)).recheck(proofs, freed)
+        self.view(&self.processes()).recheck(proofs, freed)
     }
 
     /// Whether a pid on the board, or a lock in `/proc/locks`, can be taken at its word.

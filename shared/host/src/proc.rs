@@ -1,9 +1,12 @@
 //! Reading processes: one scan of `/proc`, and one close look at a single pid through a pidfd.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,21 +30,24 @@ pub trait Processes {
     fn settle(&self, _scan: &mut Scan, _tasks: &BTreeSet<&str>, _from: u64) {}
 }
 
-/// The processes of the kernel we run on, as this folder shows them.
+/// The processes of the kernel we run on, as this folder shows them, and the board whose tasks are meant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ProcFs<'a>(pub(super) &'a Path);
+pub(super) struct ProcFs<'a> {
+    pub(super) root: &'a Path,
+    pub(super) board: Option<&'a Path>,
+}
 
 impl Processes for ProcFs<'_> {
     fn scan(&self, tasks: &BTreeSet<&str>) -> Scan {
-        scan(self.0, tasks)
+        scan(self.root, self.board, tasks)
     }
 
     fn probe(&self, pid: i64) -> Probe {
-        probe(self.0, pid)
+        probe(self.root, self.board, pid)
     }
 
     fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
-        settle(self.0, scan, tasks, from);
+        settle(self.root, self.board, scan, tasks, from);
     }
 }
 
@@ -69,13 +75,15 @@ pub struct Process {
     pub marks: Marks,
 }
 
-/// The two variables Hermes gives a worker, out of an environment of which nothing else is kept.
+/// The variables Hermes gives a worker, out of an environment of which nothing else is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marks {
     /// We may not look, or it is just being replaced.
     Unreadable,
     /// Bytes that are no environment: the process wrote its title over it.
     Overwritten,
+    /// It names the file of another board: tasks of two boards may have the same id.
+    OtherBoard,
     /// It was read.
     Read {
         /// `HERMES_KANBAN_TASK`.
@@ -115,6 +123,9 @@ impl Process {
 
     /// The task whose Hermes worker this is by its command line, which ends `kanban task <id>`.
     pub fn worker_of(&self) -> Option<&str> {
+        if self.marks == Marks::OtherBoard {
+            return None;
+        }
         let mut words = self.command.as_deref()?.split_whitespace().rev();
         let id = words.next()?;
         (words.next() == Some("task") && words.next() == Some("kanban")).then_some(id)
@@ -134,7 +145,11 @@ impl Process {
 
     /// How its environment stands to this run of this task.
     pub fn kin(&self, task: &str, run: Option<i64>) -> Kin {
-        let Marks::Read { task: its_task, .. } = &self.marks else { return Kin::Unreadable };
+        let its_task = match &self.marks {
+            Marks::Read { task, .. } => task,
+            Marks::OtherBoard => return Kin::Stranger,
+            Marks::Unreadable | Marks::Overwritten => return Kin::Unreadable,
+        };
         if its_task.as_deref() != Some(task) {
             return Kin::Stranger;
         }
@@ -183,7 +198,7 @@ pub struct Scan {
 }
 
 /// Walks over all processes once, keeping what belongs to one of `tasks`.
-pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
+pub(super) fn scan(root: &Path, board: Option<&Path>, tasks: &BTreeSet<&str>) -> Scan {
     let mut scan = Scan::default();
     let mut parents = BTreeMap::new();
     let entries = match fs::read_dir(root) {
@@ -196,7 +211,7 @@ pub(super) fn scan(root: &Path, tasks: &BTreeSet<&str>) -> Scan {
             Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
         };
         let Some(pid) = name.to_str().and_then(|n| n.parse::<i64>().ok()) else { continue };
-        match read(root, pid) {
+        match read(root, board, pid) {
             Ok(process) => {
                 parents.insert(pid, process.parent);
                 scan.take(process, tasks, &|pid| is_ours(root, pid));
@@ -219,7 +234,7 @@ fn is_refused(environ: &io::Result<Vec<u8>>) -> bool {
     environ.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
-fn settle(root: &Path, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
+fn settle(root: &Path, board: Option<&Path>, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
     // Who hides for good is mostly older: agents of a login, daemons.
     let (old, mut young): (Vec<_>, Vec<_>) = std::mem::take(&mut scan.veiled)
         .into_iter()
@@ -230,7 +245,7 @@ fn settle(root: &Path, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
         }
         std::thread::sleep(BETWEEN);
         for (pid, ticks) in std::mem::take(&mut young) {
-            match read(root, pid) {
+            match read(root, board, pid) {
                 Ok(process) if process.ticks == Some(ticks) => {
                     scan.take(process, tasks, &|_| true);
                     young.append(&mut scan.veiled);
@@ -260,7 +275,7 @@ impl Scan {
         let by_command = process.worker_of().is_some_and(|t| tasks.contains(t));
         let by_marks = match &process.marks {
             Marks::Read { task, .. } => task.as_deref().is_some_and(|t| tasks.contains(t)),
-            Marks::Overwritten => false,
+            Marks::Overwritten | Marks::OtherBoard => false,
             Marks::Unreadable => {
                 if let Some(ticks) = process.ticks.filter(|_| is_ours(process.pid)) {
                     self.veiled.push((process.pid, ticks));
@@ -276,7 +291,7 @@ impl Scan {
 
 /// Looks at one pid. The pidfd is what makes it one look: while it says "not ended", the number cannot have
 /// been given to somebody else, so all that was read in between belongs to one process.
-pub(super) fn probe(root: &Path, pid: i64) -> Probe {
+pub(super) fn probe(root: &Path, board: Option<&Path>, pid: i64) -> Probe {
     let id = i32::try_from(pid).ok().filter(|p| *p > 0).and_then(Pid::from_raw);
     let Some(id) = id else { return Probe::Unclear(format!("{pid} is not a process id")) };
     let fd = match pidfd_open(id, PidfdFlags::empty()) {
@@ -286,7 +301,7 @@ pub(super) fn probe(root: &Path, pid: i64) -> Probe {
         Err(e) => return Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
     };
     let before = ended(&fd);
-    let process = read(root, pid);
+    let process = read(root, board, pid);
     match (before, ended(&fd)) {
         (Ok(false), Ok(false)) => Probe::Present(process.unwrap_or_else(|_| Process::opaque(pid))),
         (Ok(_), Ok(_)) => Probe::Exited,
@@ -329,7 +344,7 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
         cwd.is_ok_and(|cwd| cwd.starts_with(folder))
     };
     let others = pids.filter(|pid| *pid != i64::from(getpid().as_raw_nonzero().get())).filter(there);
-    others.filter_map(|pid| read(root, pid).ok()).filter(|p| !p.zombie).collect()
+    others.filter_map(|pid| read(root, None, pid).ok()).filter(|p| !p.zombie).collect()
 }
 
 fn environ(root: &Path, pid: i64) -> io::Result<Vec<u8>> {
@@ -337,7 +352,7 @@ fn environ(root: &Path, pid: i64) -> io::Result<Vec<u8>> {
 }
 
 /// What one process shows of itself. Who it is must be held by a pidfd meanwhile.
-pub(super) fn read(root: &Path, pid: i64) -> io::Result<Process> {
+pub(super) fn read(root: &Path, board: Option<&Path>, pid: i64) -> io::Result<Process> {
     let dir = root.join(pid.to_string());
     let stat = parse_stat(&lossy(&whole(&dir.join("stat"))?))
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))?;
@@ -347,7 +362,35 @@ pub(super) fn read(root: &Path, pid: i64) -> io::Result<Process> {
     }
     let cmdline = whole(&dir.join("cmdline"))?;
     let environ = environ(root, pid).ok();
-    Ok(Process::of(pid, stat, &cmdline, environ.as_deref()))
+    let mut process = Process::of(pid, stat, &cmdline, environ.as_deref());
+    let named = environ.as_deref().and_then(|e| variable(e, b"HERMES_KANBAN_DB="));
+    let named = named.map(|bytes| Path::new(OsStr::from_bytes(bytes)));
+    if let (Some(board), Some(named)) = (board, named)
+        && matches!(process.marks, Marks::Read { .. })
+        && is_another(board, named, &dir.join("root"))
+    {
+        process.marks = Marks::OtherBoard;
+    }
+    Ok(process)
+}
+
+/// Whether a process whose folder `/` is `its_root` names another file than this board's: another inode, or another path where there
+/// is no file. A relative path tells nothing.
+fn is_another(board: &Path, named: &Path, its_root: &Path) -> bool {
+    let Ok(below) = named.strip_prefix("/") else { return false };
+    let inode = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino()));
+    match (inode(board), inode(&its_root.join(below))) {
+        (Ok(ours), Ok(its)) => ours != its,
+        _ => {
+            let whole = std::path::absolute(board).unwrap_or_else(|_| board.to_owned());
+            named != whole && fs::canonicalize(board).ok().as_deref() != Some(named)
+        }
+    }
+}
+
+/// The value of a variable, of which `name` ends in `=`.
+fn variable<'a>(environ: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    environ.split(|b| *b == 0).find_map(|v| v.strip_prefix(name))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -383,10 +426,7 @@ fn marks(bytes: &[u8]) -> Marks {
     if !bytes.contains(&b'=') {
         return Marks::Overwritten;
     }
-    let value = |name: &[u8]| {
-        let hit = bytes.split(|b| *b == 0).find_map(|v| v.strip_prefix(name))?;
-        Some(lossy(hit).into_owned())
-    };
+    let value = |name: &[u8]| Some(lossy(variable(bytes, name)?).into_owned());
     Marks::Read { task: value(b"HERMES_KANBAN_TASK="), run: value(b"HERMES_KANBAN_RUN_ID=") }
 }
 

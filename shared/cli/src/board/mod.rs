@@ -120,6 +120,7 @@ impl<'a> Hand<'a> {
             return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db"));
         }
         let here = Here::look(common, config)?;
+        let here = Here { host: here.host.of_board(&id.path), ..here };
         if mode == Mode::Change {
             ops::pass::open::refuse_split(&id, &here.host)?;
         }

@@ -54,7 +54,14 @@ fn host(locks: &str) -> (tempfile::TempDir, Host) {
         pid_namespace: "pid:[1]".into(),
         sees_all: true,
     };
-    let host = Host { proc: root.path().into(), aliases: vec![], same_namespace: false, hertz: 100, facts };
+    let host = Host {
+        proc: root.path().into(),
+        board: None,
+        aliases: vec![],
+        same_namespace: false,
+        hertz: 100,
+        facts,
+    };
     (root, host)
 }
 

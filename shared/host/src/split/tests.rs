@@ -148,8 +148,14 @@ fn holders_that_cannot_be_asked() {
         pid_namespace: "pid:[1]".into(),
         sees_all: true,
     };
-    let mut host =
-        Host { proc: proc.path().into(), aliases: vec![], same_namespace: false, hertz: 100, facts };
+    let mut host = Host {
+        proc: proc.path().into(),
+        board: None,
+        aliases: vec![],
+        same_namespace: false,
+        hertz: 100,
+        facts,
+    };
     // Pid 5 ended meanwhile, pid 6 cannot be read, pid 7 has lost the board's files.
     fs::create_dir(proc.path().join("6")).unwrap();
     fs::write(proc.path().join("6/fd"), "").unwrap();

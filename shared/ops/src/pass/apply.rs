@@ -36,9 +36,10 @@ pub(super) fn apply(
         return Ok(());
     }
     board.writable()?;
-    let steps = stop_workers(board, steps, tools.host, &mut report.steps)?;
+    let host = tools.host.of_board(&board.id().path);
+    let steps = stop_workers(board, steps, &host, &mut report.steps)?;
     // Before the lock: a scan of all processes is slow.
-    let checked = Checked::of(steps, tools.host, tools.pass.now, tools.config.heal.orphan_wait);
+    let checked = Checked::of(steps, &host, tools.pass.now, tools.config.heal.orphan_wait);
     let lock = lock::take(board.id(), tools, report)?;
     let (done, fault) = checked.apply(board, tools.pass.now, PATIENCE);
     drop(lock);
