@@ -577,16 +577,22 @@ fn two_at_once_do_not_take_one_task_twice() {
 #[test]
 fn without_a_hermes_root_its_words_are_kept_beside_our_memory() {
     let d = Desk::new();
-    let db = d.b.path().join("night.db");
-    let board = |args: &[&str]| {
-        let mut command = d.b.command("board");
-        ran(command.env("HERMES_HOME", d.b.path().join("none")).arg("--db").arg(&db).args(args)).ok()
-    };
-    board(&["init"]);
-    let id = board(&["add", "Elsewhere", "--assignee", "luna"]).trim().to_owned();
-    board(&["run", "--assignee", "luna", "--", "echo", "lit"]);
-    let log = d.b.path().join(format!("state/watchbill/logs/{id}.log"));
-    assert_eq!(fs::read_to_string(&log).unwrap(), "lit\n");
+    let logs = d.b.path().join("state/watchbill/logs");
+    // Two boards, and both may have a task of one id.
+    for (name, count) in [("night.db", 1), ("day.db", 2)] {
+        let db = d.b.path().join(name);
+        let board = |args: &[&str]| {
+            let mut command = d.b.command("board");
+            ran(command.env("HERMES_HOME", d.b.path().join("none")).arg("--db").arg(&db).args(args)).ok()
+        };
+        board(&["init"]);
+        let id = board(&["add", "Elsewhere", "--assignee", "luna"]).trim().to_owned();
+        board(&["run", "--assignee", "luna", "--", "echo", "lit"]);
+        let folders: Vec<_> = fs::read_dir(&logs).unwrap().map(|e| e.unwrap().path()).collect();
+        assert_eq!(folders.len(), count, "each has a folder of its own: {folders:?}");
+        let log = folders.iter().map(|f| f.join(format!("{id}.log"))).find(|log| log.exists());
+        assert_eq!(fs::read_to_string(log.unwrap()).unwrap(), "lit\n");
+    }
     assert!(!d.b.path().join("none").exists());
     // Named, it is not the agent's own log: that would hide the one an agent keeps itself.
     let log = d.b.path().join("named");

@@ -36,6 +36,11 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 
 /// One word without what differs each time: ids, pids, times, lengths of time, the name and home of this machine.
 fn masked(word: &str) -> String {
+    // The folder of a board's logs is named by a hash of the board's path.
+    let is_hash = |part: &str| part.len() == 16 && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let word =
+        word.split('/').map(|part| if is_hash(part) { "HASH" } else { part }).collect::<Vec<_>>().join("/");
+    let word = word.as_str();
     let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     let digits = core.bytes().filter(u8::is_ascii_digit).count();
     let is_length = core.len() == digits + 1 && core.ends_with(['s', 'm', 'h', 'd']);

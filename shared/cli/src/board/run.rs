@@ -245,12 +245,14 @@ impl Hand<'_> {
         handover(&board, id, &mut self.here.tools(&pass, self.config, &mut cache, false))
     }
 
-    /// The board's own log of a task, else one beside our memory.
+    /// The board's own log of a task, else one beside our memory, in a folder of this board's: another one may have a task of the
+    /// same id.
     pub(crate) fn log_of(&self, id: &str) -> Option<PathBuf> {
         let place = self.board.id();
         // No Hermes root is begun for the sake of a log.
         let of_board = discover::logs_dir(place).filter(|_| place.root.as_deref().is_some_and(Path::is_dir));
-        let ours = || Some(Cache::place(&env)?.parent()?.join("logs"));
+        let of_this = || format!("{:016x}", base::hash::fnv(self.board_file().bytes()));
+        let ours = || Some(Cache::place(&env)?.parent()?.join("logs").join(of_this()));
         Some(discover::log_file(&of_board.or_else(ours)?, id))
     }
 
