@@ -249,6 +249,32 @@ fn a_worker_that_names_no_session_is_undone() {
     }
 }
 
+/// Its worker wrote a file and named no session; what somebody worked in is never taken away, nor given to a second session.
+#[test]
+fn a_tree_that_is_worked_in_is_neither_shared_nor_taken_away() {
+    let y = Yard::new(WORKS);
+    y.script("codex", "cat > /dev/null; echo mine > uncommitted.txt; sleep 600");
+    let other = y.b.hand(&["add", "Another"]).ok().trim().to_owned();
+    let mut first =
+        y.command(&["spawn", "--task", &y.task, "--runtime", "codex", "--name", "both", "--branch", "both"]);
+    let first = first.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let tree = y.repo.join(".worktrees/both");
+    until("it works", || tree.join("uncommitted.txt").exists());
+    let before = y.b.task(&other, "status");
+    let said = y
+        .coord(&["spawn", "--task", &other, "--runtime", "claude", "--name", "both", "--branch", "both"])
+        .fails(75);
+    assert!(said.contains(&format!("is the working tree of {}", y.task)), "{said}");
+    assert_eq!(y.b.task(&other, "status"), before);
+    let out = first.wait_with_output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    let left = format!("left behind: the working tree {} (it holds changes", tree.display());
+    assert!(said.contains("named no session within 30s") && said.contains(&left), "{said}");
+    assert_eq!(fs::read_to_string(tree.join("uncommitted.txt")).unwrap(), "mine\n");
+    assert_eq!((y.status(), y.branches()), ("ready".into(), "both main".into()));
+}
+
 #[test]
 fn one_that_ends_at_once_is_no_success() {
     let y = Yard::new(WORKS);

@@ -359,11 +359,22 @@ impl Coord<'_> {
         {
             left.push(format!("the session {session}"));
         }
-        left.extend(order.repo.undo(&traces.tree, &order.place, &order.branch));
+        match self.still_used(order, traces) {
+            Some(why) => left.push(format!("the working tree {} ({why})", order.place.display())),
+            None => left.extend(order.repo.undo(&traces.tree, &order.place, &order.branch)),
+        }
         if let Err(e) = self.give_back(order, was, traces) {
             left.push(format!("the claim of {} ({e})", order.task));
         }
         (!left.is_empty()).then(|| left.join(" and "))
+    }
+
+    /// Why the tree that was made stays: somebody works in it, or did.
+    fn still_used(&self, order: &Order, traces: &Traces) -> Option<String> {
+        order.repo.holds_work(&traces.tree, &order.place).or_else(|| {
+            let inside = self.hand.here.host.inside(&order.place);
+            inside.first().map(|p| format!("process {} works in it", p.pid))
+        })
     }
 
     /// Gives the task back as it was: ready, or put away where it was made for this.

@@ -138,6 +138,15 @@ impl Repo {
         }
     }
 
+    /// Why a tree that was made is not to be taken away: work in it would be lost.
+    pub(super) fn holds_work(&self, made: &Made, place: &Path) -> Option<String> {
+        let path = place.to_str().filter(|_| made.tree && place.is_dir())?;
+        match self.run(&["-C", path, "status", "--porcelain"]) {
+            Ok(said) => (!said.is_empty()).then(|| "it holds changes that are not committed".into()),
+            Err(why) => Some(why),
+        }
+    }
+
     /// Takes away what was made, and says what could not be.
     pub(super) fn undo(&self, made: &Made, place: &Path, branch: &str) -> Option<String> {
         let mut left = Vec::new();

@@ -11,7 +11,7 @@ use crate::board::runnable;
 use crate::random_hex;
 use base::error::{Error, Kind, Result};
 use board::{Detail, Event, EventKind, Status};
-use coord::{Coordinator, Operation, Runtime, Sense as _, SessionId, mapping};
+use coord::{Coordinator, MappingStatus, Operation, Runtime, Sense as _, SessionId, mapping};
 
 /// How long another spawn of the same task may take, in seconds, before it counts as dead.
 const UNDER_WAY: i64 = 60;
@@ -120,6 +120,7 @@ impl Coord<'_> {
         let place = repo.place(args.name.as_deref().unwrap_or(&task))?;
         let branch = args.branch.clone().unwrap_or_else(|| format!("wt/{task}"));
         let plan = repo.plan(&place, &branch)?;
+        self.is_free(&place, &task)?;
         match runtime.headless() {
             Some(headless) => runnable(headless.program().as_ref())?,
             None => {
@@ -187,6 +188,26 @@ impl Coord<'_> {
         }
         let why = format!("its session {} still works, though its run has ended", m.session);
         Err(Error::new(Kind::Busy, &m.task, why).hint("try again when it has ended its turn, or abort it"))
+    }
+
+    /// Refuses a working tree in which another task is worked on, or whose session waits for an answer.
+    fn is_free(&mut self, place: &Path, own: &str) -> Result<()> {
+        let is_it = |folder: &str| {
+            let folder = Path::new(folder);
+            folder == place || folder.canonicalize().is_ok_and(|f| place.canonicalize().is_ok_and(|p| p == f))
+        };
+        let running = self.hand.board.glance(&[Status::Running])?;
+        let running: Vec<String> = running.into_iter().map(|t| t.id).filter(|id| id != own).collect();
+        let at_work = self.hand.board.look(&running)?;
+        // One that was only begun has no session yet.
+        let begun = at_work.iter().filter(|d| d.place.path.as_deref().is_some_and(is_it));
+        let mapped = self.mappings()?;
+        let is_open =
+            |m: &&Mapping| m.status == MappingStatus::Active && m.task != own && is_it(&m.directory);
+        let mapped = mapped.iter().filter(is_open).map(|m| &m.task);
+        let Some(other) = begun.map(|d| &d.task.id).chain(mapped).next() else { return Ok(()) };
+        let why = format!("is the working tree of {other}, which is at work; nothing was started");
+        Err(Error::new(Kind::Busy, place.display(), why).hint("give another --name and --branch"))
     }
 
     fn may_take(&self, seen: &Detail) -> Result<()> {
