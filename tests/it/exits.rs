@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal};
 
-use crate::support::{TestBoard, dead_pid, executable, now, program, ran};
+use crate::support::{TestBoard, dead_pid, executable, now, program, ran, until};
 
 fn broken(b: &TestBoard) {
     b.add("t_000000a1", "ready");
@@ -230,6 +231,37 @@ fn without_a_lock_file_none_is_made() {
     broken(&b);
     b.heal(&[]).ok();
     assert!(!b.path().join("kanban.db.dispatch.lock").exists());
+}
+
+#[test]
+fn a_pause_stops_a_pass_under_way() {
+    let b = TestBoard::new();
+    let all = 400;
+    for n in 0..all {
+        let id = format!("t_{n:08x}");
+        b.add(&id, "ready");
+        b.run_it(&id, Some(dead_pid()), 60);
+    }
+    let at = (now() + 900).to_string();
+    let mut heal = b.command("heal");
+    heal.arg("--db").arg(&b.db).args(["--now", &at]);
+    let heal = heal.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let send = |signal: Signal| {
+        let pid = Pid::from_raw(i32::try_from(heal.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    };
+    let ready = || b.value("SELECT count(*) FROM tasks WHERE status = 'ready'").parse::<i64>().unwrap();
+    until("the first transaction", || ready() > 0);
+    send(Signal::STOP);
+    fs::write(b.path().join("watchbill.pause"), "").unwrap();
+    send(Signal::CONT);
+    let out = heal.wait_with_output().unwrap();
+    let (said, why) = (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap());
+    assert_eq!(out.status.code(), Some(75), "{why}");
+    assert!(why.contains("paused"), "{why}");
+    let done = ready();
+    assert!(done > 0 && done < all, "{done} of {all}");
+    assert_eq!(said.matches(" requeue: ").count(), usize::try_from(done).unwrap(), "what was done is told");
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub mod look;
 pub mod open;
 mod report;
 
+use self::apply::By;
 pub use self::report::dry_report;
 use crate::report::BoardReport;
 use base::error::{Kind, Result};
@@ -66,7 +67,7 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
         let seen = look::around(&mut *board, tools, |world, pass| watcher.observe(world, pass))?;
         let decision = decide::decide(watcher, &seen, id, tools);
         let steps = report::decided(watcher, seen, decision, id, tools, report);
-        apply::apply(&mut *board, steps, tools, report)
+        apply::apply(&mut *board, steps, tools, report, By::Watcher)
     });
     if report.error.as_ref().is_some_and(|e| e.kind == Kind::Damaged) {
         damage::doubt(id, tools.cache, tools.pass.now);
@@ -78,7 +79,7 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
 pub fn apply_plan(id: &BoardId, steps: Vec<Step>, tools: &mut Tools<'_>) -> BoardReport {
     reported(id, |report| {
         let mut board = open::for_watcher(id, false, tools, report)?;
-        apply::apply(&mut *board, steps, tools, report)
+        apply::apply(&mut *board, steps, tools, report, By::Watcher)
     })
 }
 
@@ -98,7 +99,7 @@ pub fn by_hand(
                 None => doable.push(step),
             }
         }
-        let done = apply::apply(&mut *board, doable, tools, report);
+        let done = apply::apply(&mut *board, doable, tools, report, By::Hand);
         report.steps.splice(..0, refused);
         done
     });

@@ -140,7 +140,8 @@ fn pass<W: Watcher>(
             return Some(0);
         };
         let checked = Checked::of(steps, &here, pass.now, sim.config.heal.orphan_wait);
-        let (applied_now, fault) = checked.apply(&mut board, pass.now, Duration::from_secs(1));
+        let (applied_now, fault) =
+            checked.apply(&mut board, pass.now, Duration::from_secs(1), &mut || Ok(()));
         done.extend(applied_now);
         if fault.is_some() {
             sim.truth.borrow_mut().tally.killed += 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Tools, lock};
+use super::{Tools, lock, open};
 use crate::report::BoardReport;
 use base::error::{Error, Result};
 use base::time::Time;
@@ -16,6 +16,15 @@ use policy::Witness;
 /// The longest wait for the board itself while we hold the dispatch lock: a dispatcher loses one tick at most.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// On whose behalf steps are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// A watcher's, which a pause stops, also between two transactions.
+    Watcher,
+    /// Somebody's by hand.
+    Hand,
+}
+
 /// Carries out steps, each whole or not at all, and puts down what became of each.
 ///
 /// # Errors
@@ -25,6 +34,7 @@ pub(super) fn apply(
     steps: Vec<Step>,
     tools: &mut Tools<'_>,
     report: &mut BoardReport,
+    by: By,
 ) -> Result<()> {
     if tools.pass.dry {
         report.steps = steps.into_iter().map(|s| (s, Outcome::Planned)).collect();
@@ -36,13 +46,21 @@ pub(super) fn apply(
         return Ok(());
     }
     board.writable()?;
+    let (id, now) = (board.id().clone(), tools.pass.now);
+    let is_held = |tools: &mut Tools<'_>, report: &mut BoardReport| match by {
+        By::Watcher => open::paused(&id, false, tools, report),
+        By::Hand => Ok(()),
+    };
+    is_held(tools, report)?;
     let host = tools.host.of_board(&board.id().path);
     let steps = stop_workers(board, steps, &host, &mut report.steps)?;
     // Before the lock: a scan of all processes is slow.
-    let checked = Checked::of(steps, &host, tools.pass.now, tools.config.heal.orphan_wait);
+    let checked = Checked::of(steps, &host, now, tools.config.heal.orphan_wait);
     let lock = lock::take(board.id(), tools, report)?;
-    let (done, fault) = checked.apply(board, tools.pass.now, PATIENCE);
+    let (done, fault) = checked.apply(board, now, PATIENCE, &mut || is_held(tools, report));
     drop(lock);
+    // What was done before a pause is told, whoever was told of the pause.
+    report.muted &= done.is_empty();
     report.steps.extend(done);
     fault.map_or(Ok(()), Err)
 }
@@ -117,12 +135,13 @@ impl Checked {
     }
 
     /// Writes them, one transaction for each of their parts: what an earlier one did is told even where a later one fails.
-    /// What was never tried has no outcome; the error says why.
+    /// What was never tried has no outcome; the error says why. Before each transaction `go_on` is asked.
     pub fn apply(
         self,
         board: &mut dyn Board,
         now: Time,
         patience: Duration,
+        go_on: &mut dyn FnMut() -> Result<()>,
     ) -> (Vec<(Step, Outcome)>, Option<Error>) {
         // Moved and not copied: there may be thousands, each with all that it writes.
         let (mut doable, mut rest, mut order) = (Vec::new(), Vec::new(), Vec::new());
@@ -135,7 +154,7 @@ impl Checked {
         }
         let (mut outcomes, mut fault) = (Vec::with_capacity(doable.len()), None);
         for part in parts(&doable, MAX_STEPS) {
-            match board.apply(now, part, patience) {
+            match go_on().and_then(|()| board.apply(now, part, patience)) {
                 Ok(done) => outcomes.extend(done),
                 Err(e) => {
                     fault = Some(e);

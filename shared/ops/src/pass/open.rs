@@ -66,7 +66,12 @@ pub(super) fn joined(pids: &[i64], between: &str) -> String {
 }
 
 /// Refuses a board on which the red switch is thrown, see [`pause`].
-fn paused(id: &BoardId, looks: bool, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<()> {
+pub(super) fn paused(
+    id: &BoardId,
+    looks: bool,
+    tools: &mut Tools<'_>,
+    report: &mut BoardReport,
+) -> Result<()> {
     // A pass that ends with 75 says why, also where one that only looks said it before.
     let who = if looks { "pause-look" } else { "pause" };
     let key = format!("{who}:{}:", id.path.display());
