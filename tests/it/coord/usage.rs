@@ -71,6 +71,7 @@ fn what_is_wrong_is_said_in_one_line_and_nothing_is_begun() {
         (&repo, "spawn --prompt x", 2, "--title: a new task needs one line"),
         (&repo, "spawn --task TASK --name ../x", 2, "--name ../x: no name for a folder"),
         (&repo, "spawn --task TASK --branch a..b", 2, "--branch a..b: no name for a branch"),
+        (&repo, "spawn --task TASK --branch @", 2, "--branch @: no name for a branch"),
         (&repo, "spawn --task TASK --branch main", 1, "--branch main: is checked out in"),
         (&repo, "spawn --task TASK --parent here", 2, "here: neither a session id nor a name"),
         (

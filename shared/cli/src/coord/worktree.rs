@@ -73,7 +73,9 @@ impl Repo {
 
     /// What is to be done for a tree of this branch at this place. Changes nothing.
     pub(super) fn plan(&self, place: &Path, branch: &str) -> Result<Plan> {
-        if self.run(&["check-ref-format", "--branch", branch]).is_err() || branch.starts_with('-') {
+        // `@` is a branch's name to git, and HEAD everywhere else.
+        let is_name = self.run(&["check-ref-format", "--branch", branch]).is_ok();
+        if !is_name || branch == "@" || branch.starts_with('-') {
             return Err(Error::new(Kind::Usage, format!("--branch {branch}"), "no name for a branch"));
         }
         let at = place.display().to_string();
