@@ -18,12 +18,12 @@ use config::Config;
 use config::pause;
 use config::span::seconds;
 use coord::opencode::Opencode;
-use host::Host;
+use host::{Host, Life};
 use logs::Reading;
 use logs::agents::Homes;
 use logs::cache::Cache;
 use page::Overview;
-use policy::attempts::worker::used;
+use policy::attempts::worker::{used, worker};
 use policy::authorship;
 use policy::cards::writer::orchestrators;
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
@@ -296,6 +296,7 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
                 kin: kin(&d).filter_map(found).collect(),
                 card: card_of(&d).and_then(found),
                 runtime: runtime.clone(),
+                life: life(world, &d, now),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
                 takers: (!known.is_empty()).then(|| router.free_instead_of(d.task.assignee.as_deref())),
@@ -352,6 +353,12 @@ fn unreached(
     let others = read_logs(world, others, now);
     let all: Vec<(&Detail, &Reading)> = details.iter().chain(&others).map(|(d, r)| (d, r)).collect();
     Ok(reach::observe(world, &all, routing, now))
+}
+
+/// Whether the worker of a running task lives that no watcher looks after, since somebody took back what one did.
+fn life(world: &mut World<'_>, d: &Detail, now: Time) -> Option<Life> {
+    authorship::undone(d)?;
+    worker(world, d, now).map(|at_work| at_work.look.life)
 }
 
 /// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use base::time::Time;
 use board::{Detail, Event, EventKind, Rule, Status, StepAction};
 use card::is_card;
+use host::Life;
 use logs::Reading;
 use policy::remedy::Lacking;
 use policy::routing::reach::Unreached;
@@ -71,6 +72,8 @@ pub struct Facts {
     pub(crate) card: Option<Detail>,
     /// The dispatcher and the profiles.
     pub runtime: Runtime,
+    /// Whether its worker lives, where it runs and no watcher acts on it.
+    pub(crate) life: Option<Life>,
     /// A process sits on the dispatcher's lock.
     pub(crate) wedged: Option<String>,
     /// Since when its running attempt waits for the first answer of its provider, where that takes long.
@@ -97,6 +100,7 @@ impl Facts {
             reading,
             kin: empty,
             card: None,
+            life: None,
             takes: Vec::new(),
             unanswered: None,
             takers: None,
@@ -156,8 +160,13 @@ impl Facts {
         if authorship::is_opted_out(&self.detail, &self.runtime.profiles) {
             return Some("skipped on purpose, since it is marked `watchbill: no-heal`".into());
         }
-        let at = authorship::undone(&self.detail)?.at.local_minute();
+        let at = self.undone()?.local_minute();
         Some(format!("skipped on purpose, since what a watcher did to it was undone by hand at {at}"))
+    }
+
+    /// When somebody took back what a watcher did to it, as long as that keeps the watchers from it.
+    pub(crate) fn undone(&self) -> Option<Time> {
+        authorship::undone(&self.detail).map(|e| e.at)
     }
 
     /// Whether it is a distress card itself.

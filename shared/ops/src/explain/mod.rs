@@ -13,6 +13,7 @@ mod facts;
 mod session;
 mod silence;
 mod standing;
+mod still;
 mod suggestions;
 pub mod summary;
 #[cfg(test)]

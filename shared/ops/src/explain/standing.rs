@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::diagnosis::{self, named};
 use super::facts::{Facts, Take, Verdict, text};
 use super::session;
+use super::still;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
@@ -46,7 +47,7 @@ pub(crate) struct Stand {
 }
 
 impl Stand {
-    fn new(kind: Kind, says: impl Into<String>) -> Stand {
+    pub(super) fn new(kind: Kind, says: impl Into<String>) -> Stand {
         Stand { kind, until: None, says: says.into(), more: None }
     }
 
@@ -54,13 +55,21 @@ impl Stand {
         Stand { until, ..self }
     }
 
-    fn more(self, more: Option<String>) -> Stand {
+    pub(super) fn more(self, more: Option<String>) -> Stand {
         Stand { more: self.more.or(more), ..self }
     }
 }
 
-/// How it stands.
+/// How it stands, and whether a person must go on with it.
 pub(crate) fn of(f: &Facts) -> Stand {
+    let stand = found(f);
+    match stand.kind {
+        Kind::Over | Kind::NeedsPerson => stand,
+        _ => still::undone(f, &stand).unwrap_or(stand),
+    }
+}
+
+fn found(f: &Facts) -> Stand {
     if let Some(told) = told(f).filter(|_| !f.is_over()) {
         return told;
     }
@@ -158,7 +167,7 @@ fn left_lying(f: &Facts, stand: Stand) -> Stand {
 }
 
 /// Whether a dispatcher sets it free with its next tick.
-fn is_promoted(f: &Facts) -> bool {
+pub(super) fn is_promoted(f: &Facts) -> bool {
     let d = &f.detail;
     let works = f.runtime.dispatcher != Dispatcher::Absent && f.wedged.is_none() && !f.own_board;
     let is_below = d.task.failures < d.task.max_retries.unwrap_or(f.runtime.failure_limit);

@@ -305,7 +305,10 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         due: stand.kind == Kind::Due,
         deeds: deeds.into_iter().map(|d| Deed { because: line(&d.because), ..d }).collect(),
         command,
-        shared: Shared::of(f).filter(|_| matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due)),
+        // What was undone is decided one by one.
+        shared: Shared::of(f)
+            .filter(|_| matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due))
+            .filter(|_| f.undone().is_none()),
     };
     (stand.kind, entry)
 }

@@ -15,6 +15,8 @@ use policy::remedy::Lacking;
 use policy::routing::reach::Unreached;
 use policy::runtime::{Dispatcher, Runtime};
 
+mod still;
+
 fn facts(detail: Detail) -> Facts {
     Facts {
         board: "default".into(),
@@ -23,6 +25,7 @@ fn facts(detail: Detail) -> Facts {
         own_board: false,
         now: NOW,
         paused: None,
+        life: None,
         detail,
         reading: Reading::of(LogEnd::Absent, None),
         kin: Vec::new(),

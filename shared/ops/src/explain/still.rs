@@ -1,0 +1,34 @@
+//! What stands still with nobody who goes on with it: a person decides. Pure.
+
+use super::facts::Facts;
+use super::standing::{Kind, Stand, is_promoted};
+use board::Status;
+use host::Life;
+use policy::authorship::{is_opted_out, our_hold};
+use policy::dispatcher::TICKED;
+use policy::needs_operator::is_nobodys;
+use policy::runtime::Dispatcher;
+
+/// What a watcher did to it was taken back, and would be due again: no watcher goes on with it.
+pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
+    let at = f.undone().filter(|_| !is_opted_out(&f.detail, &f.runtime.profiles))?;
+    let is_held = || our_hold(&f.detail).is_some() && stand.until.is_none_or(|until| until <= f.now);
+    let is_nobodys = || is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, f.own_board);
+    // A dispatcher of Hermes requeues it with its next tick.
+    let is_left = || f.own_board || f.runtime.dispatcher == Dispatcher::Absent || f.now.since(at) >= TICKED;
+    let stands = match f.detail.task.status {
+        Status::Scheduled if is_held() && f.open_card().is_none() => match stand.until {
+            Some(until) => format!("held until {} (passed)", until.local_minute()),
+            None => "held without an end".to_owned(),
+        },
+        Status::Blocked if !is_promoted(f) && f.open_card().is_none() => "blocked".to_owned(),
+        Status::Running if f.life == Some(Life::Gone) && is_left() => {
+            "running, and its worker is gone".to_owned()
+        }
+        Status::Ready if is_nobodys() => "ready for nobody".to_owned(),
+        _ => return None,
+    };
+    let at = at.local_minute();
+    let says = format!("{stands}; undone by hand at {at}, and watchers leave it alone since: decide");
+    Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or_else(|| Some(stand.says.clone()))))
+}

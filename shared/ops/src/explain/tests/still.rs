@@ -1,0 +1,78 @@
+//! What stands still with nobody who goes on with it.
+
+use super::*;
+use crate::explain::standing::Stand;
+use host::Life;
+
+/// Undone by hand a minute ago.
+fn undone() -> Event {
+    ours("watchbill_undone", 60, "undo", "rate-limit", json!({}))
+}
+
+/// What a person reads, and the first command.
+fn told(f: &Facts) -> (Stand, String) {
+    let stand = standing::of(f);
+    let run = suggestions::of(f, &stand).remove(0).run;
+    (stand, run)
+}
+
+#[track_caller]
+fn is_to_be_decided(f: &Facts, begins: &str) {
+    let (stand, run) = told(f);
+    assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+    assert!(stand.says.starts_with(begins), "{stand:?}");
+    assert!(stand.says.contains("; undone by hand at "), "{stand:?}");
+    assert_eq!(run, "hermes kanban comment t_00000001 'watchbill: heal'");
+}
+
+#[test]
+fn what_was_undone_needs_a_person_once_it_would_be_due() {
+    // A hold that was put back, before and after its end.
+    for (until, is_due) in [(600, false), (-1, true)] {
+        let until = json!({"cause": "rate_limit", "until": NOW.plus(until).0});
+        let hold = ours("scheduled", 3_600, "heal", "rate-limit", json!({"hold": until}));
+        let mut f = task(Status::Scheduled, vec![hold, undone()]);
+        f.takes = vec![take("heal", Verdict::Leaves, None)];
+        match is_due {
+            true => is_to_be_decided(&f, "held until "),
+            false => assert_eq!(standing::of(&f).kind, Kind::Waits),
+        }
+        // Its card is asked still.
+        let card = detail("t_0000caf1", Status::Running);
+        (f.detail.cards, f.card) = (vec![card.task.id.clone()], Some(card));
+        assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
+    }
+    // At the failure limit no dispatcher sets it free; below it one does.
+    let mut f = task(Status::Blocked, vec![event("gave_up", 600, json!({"error": "x"})), undone()]);
+    f.detail.task.failures = f.runtime.failure_limit;
+    is_to_be_decided(&f, "blocked; ");
+    f.detail.task.failures = 0;
+    assert_eq!(standing::of(&f).kind, Kind::LeftAlone);
+    f.own_board = true;
+    assert_eq!(standing::of(&f).kind, Kind::NeedsPerson);
+    // A worker that lives works on.
+    let mut f = task(Status::Running, vec![undone()]);
+    f.life = Some(Life::Gone);
+    assert_eq!(standing::of(&f).kind, Kind::LeftAlone, "its dispatcher requeues it with the next tick");
+    f.runtime.dispatcher = Dispatcher::Absent;
+    for (life, is_due) in [(Life::Alive, false), (Life::Unknown, false), (Life::Gone, true)] {
+        f.life = Some(life);
+        match is_due {
+            true => is_to_be_decided(&f, "running, and its worker is gone"),
+            false => assert_eq!(standing::of(&f).kind, Kind::LeftAlone),
+        }
+    }
+    let mut f = task(Status::Ready, vec![undone()]);
+    f.detail.task.assignee = Some("nobody".into());
+    is_to_be_decided(&f, "ready for nobody");
+    f.detail.task.assignee = Some("luna".into());
+    assert_eq!(standing::of(&f).kind, Kind::LeftAlone, "a dispatcher starts it");
+}
+
+#[test]
+fn what_somebody_marked_is_no_undo() {
+    let mut f = task(Status::Blocked, vec![event("gave_up", 600, json!({"error": "x"})), undone()]);
+    f.detail.task.failures = 9;
+    f.detail.body = "watchbill: no-heal".into();
+    assert_eq!(standing::of(&f).kind, Kind::LeftAlone);
+}
