@@ -234,7 +234,8 @@ fn named(root: &Path, slug: &str) -> Result<BoardId> {
     Ok(BoardId { path: db_path(root, &slug), root: Some(root.to_path_buf()), slug: Some(slug) })
 }
 
-/// Every board of a root that has a file with something in it; archived ones are left out.
+/// Every board of a root that has a file with something in it, or that Hermes knows by its `board.json`: that one's file is lost. Archived
+/// ones are left out.
 fn all_under(root: &Path) -> Vec<BoardId> {
     let has_board = |p: &Path| std::fs::metadata(p).is_ok_and(|m| m.is_file() && m.len() > 0);
     let mut slugs: Vec<String> = std::fs::read_dir(boards(root))
@@ -254,7 +255,8 @@ fn all_under(root: &Path) -> Vec<BoardId> {
         root: Some(root.to_path_buf()),
         slug: Some(slug),
     };
-    slugs.into_iter().map(id).filter(|id| has_board(&id.path)).collect()
+    let is_known = |id: &BoardId| id.folder() != root && id.folder().join("board.json").is_file();
+    slugs.into_iter().map(id).filter(|id| has_board(&id.path) || is_known(id)).collect()
 }
 
 /// Where Hermes keeps the boards of a root, as its configuration says it, unless that is SQLite. A `kanban.db` that still lies
@@ -268,6 +270,21 @@ pub fn foreign_storage(root: &Path) -> Option<String> {
     (!backend.is_empty() && backend != "sqlite").then(|| quote::inline(&backend, 60))
 }
 
+/// Whether there is no board of this name any more: its folder is gone, or Hermes archived it. `name`: its slug, else its file.
+pub fn is_gone(root: Option<&Path>, name: &str) -> bool {
+    let is_absent = |path: &Path| path.try_exists().is_ok_and(|there| !there);
+    if !is_slug(name) {
+        return Path::new(name).parent().is_some_and(is_absent);
+    }
+    let Some(root) = root else { return false };
+    let folder = boards(root).join(name);
+    match name {
+        "default" => is_absent(root),
+        // A folder of boards that is not there may be a disk that is not mounted.
+        _ => is_archived(&folder.join("board.json")) || (is_absent(&folder) && boards(root).is_dir()),
+    }
+}
+
 fn is_archived(board_json: &Path) -> bool {
     let Some(text) = untrusted_file::text(board_json) else { return false };
     let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -277,6 +294,33 @@ fn is_archived(board_json: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_board_whose_file_is_lost_is_a_board_until_it_is_archived_or_its_folder_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, boards) = (dir.path(), dir.path().join("kanban/boards"));
+        let about = |slug: &str, text: &str| {
+            std::fs::create_dir_all(boards.join(slug)).unwrap();
+            std::fs::write(boards.join(slug).join("board.json"), text).unwrap();
+        };
+        about("lost", "{\"archived\": false}");
+        about("empty", "{}");
+        about("old", "{\"archived\": true}");
+        std::fs::write(boards.join("empty/kanban.db"), "").unwrap();
+        std::fs::create_dir(boards.join("none")).unwrap();
+        let names: Vec<_> = all_under(root).into_iter().filter_map(|id| id.slug).collect();
+        assert_eq!(names, ["empty", "lost"]);
+        let gone = |name: &str| is_gone(Some(root), name);
+        for (name, want) in
+            [("lost", false), ("empty", false), ("old", true), ("removed", true), ("default", false)]
+        {
+            assert_eq!(gone(name), want, "{name}");
+        }
+        let file = |name: &str| root.join(name).display().to_string();
+        assert!(!gone(&file("own.db")) && gone(&file("removed/own.db")));
+        std::fs::remove_dir_all(&boards).unwrap();
+        assert!(!gone("lost"), "perhaps its disk is not mounted");
+    }
 
     #[test]
     fn each_task_has_one_log_in_the_folder() {

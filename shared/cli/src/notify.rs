@@ -15,6 +15,7 @@ use super::{Common, Here, env, print, print_json, watcher};
 use base::error::{Error, Kind, Result};
 use base::redact::redact;
 use base::time::Time;
+use board::discover;
 use config::{Config, NotifyKeys};
 use logs::cache::Cache;
 use ops::needs::Now;
@@ -92,7 +93,11 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
             let mut standing = Standing::look(&args.common, &loaded, None, NIGHT, &Hosts::default())?;
             let now = standing.needs();
             let _lock = if args.dry_run { None } else { Some(books.lock()?) };
-            let one = |(name, keys): (&str, &NotifyKeys)| tell(&books, name, keys, &now, args.dry_run);
+            let given = args.common.hermes_root.as_deref().or(loaded.config.board.hermes_root.as_deref());
+            let root = discover::root(given, &env);
+            let is_gone = |board: &str| discover::is_gone(root.as_deref(), board);
+            let one =
+                |(name, keys): (&str, &NotifyKeys)| tell(&books, name, keys, &now, &is_gone, args.dry_run);
             let told = targets.into_iter().map(one).collect::<Result<Vec<_>>>()?;
             let code = standing.code();
             nothing_seen = standing.faults.pop().filter(|_| standing.boards.is_empty());
@@ -151,7 +156,14 @@ fn test(books: &Books, target: &str, keys: &NotifyKeys, message: &Message) -> To
     Told { target: target.to_owned(), did: Did::of(Box::new(message.clone()), outcome) }
 }
 
-fn tell(books: &Books, target: &str, keys: &NotifyKeys, now: &Now, is_dry: bool) -> Result<Told> {
+fn tell(
+    books: &Books,
+    target: &str,
+    keys: &NotifyKeys,
+    now: &Now,
+    is_gone: &dyn Fn(&str) -> bool,
+    is_dry: bool,
+) -> Result<Told> {
     let told = |did| Ok(Told { target: target.to_owned(), did });
     let before = match books.read(target) {
         Ok(book) => book,
@@ -161,7 +173,7 @@ fn tell(books: &Books, target: &str, keys: &NotifyKeys, now: &Now, is_dry: bool)
         }
     };
     let mut book = before.clone();
-    book.observe(now);
+    book.observe(now, is_gone);
     let message = match book.decide(now, keys) {
         Decision::Send(message) if is_dry => return told(Did::WouldSend(message)),
         Decision::Send(message) => message,

@@ -116,16 +116,19 @@ impl Book {
         self.failing.as_ref()
     }
 
-    /// Takes note of what is so now: what was told and is gone, and how long something could not be looked at.
-    pub fn observe(&mut self, now: &Now) {
+    /// Takes note of what is so now: what was told and is gone, and how long something could not be looked at. `is_gone`: whether there is
+    /// no board of this name any more.
+    pub fn observe(&mut self, now: &Now, is_gone: impl Fn(&str) -> bool) {
         let at = now.now;
         self.sent.retain(|sent| (0..HOUR).contains(&at.since(*sent)));
         self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
         let blind = self.blind(now);
         let needs: Vec<&Need> = blind.iter().chain(&now.needs).collect();
         for episode in &mut self.open {
-            let is_so =
-                needs.iter().any(|n| n.key == episode.key) || !was_looked_for(now, episode.board.as_deref());
+            let board = episode.board.as_deref();
+            let is_known =
+                || was_looked_for(now, board) && (was_read(now, board) || board.is_some_and(&is_gone));
+            let is_so = needs.iter().any(|n| n.key == episode.key) || !is_known();
             episode.gone = (!is_so).then(|| episode.gone.filter(|gone| *gone <= at).unwrap_or(at));
         }
     }
@@ -166,7 +169,13 @@ impl Book {
                 && began.iter().all(|n| n.key != e.key)
                 && was_looked_for(now, e.board.as_deref())
         });
-        let ended: Vec<Episode> = self.open.iter().filter(is_over).chain(doubted).cloned().collect();
+        let ended = self.open.iter().filter(is_over).chain(doubted).cloned();
+        let ended: Vec<Episode> = ended
+            .map(|e| match was_read(now, e.board.as_deref()) {
+                true => e,
+                false => Episode { says: format!("{}; the board is gone", e.says), ..e },
+            })
+            .collect();
         let open = self.open.iter().filter(|e| e.gone.is_none() && !doubted_end(&e.key)).count();
         let is_well = now.needs.is_empty()
             && self.open.iter().all(|e| ended.iter().any(|over| over.key == e.key))
@@ -260,6 +269,11 @@ impl Episode {
 /// What could not be looked at.
 fn unseen(now: &Now) -> impl Iterator<Item = &String> {
     now.unknown.iter().chain(now.boards.iter().flat_map(|b| &b.unknown))
+}
+
+/// Whether the board was read, where it is about one.
+fn was_read(now: &Now, board: Option<&str>) -> bool {
+    board.is_none_or(|board| now.boards.iter().any(|b| b.board == board))
 }
 
 /// Whether it would be seen if it still were so: what cannot be looked at has not ended.

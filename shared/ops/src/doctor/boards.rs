@@ -163,7 +163,8 @@ fn file(seen: &BoardSeen) -> Finding {
     let on = |id, e: &Error| {
         let todo = e.hint.as_deref().unwrap_or(match e.kind {
             Kind::NoInput => {
-                "check its name: `watchbill doctor` without --board and --db looks at every board"
+                "check its name: `watchbill doctor` without --board and --db looks at every board. Put a copy of a lost file back, or remove \
+                 the board with `hermes kanban boards rm`"
             }
             _ => "see what it is; restore it from a copy where it is damaged",
         });

@@ -54,7 +54,7 @@ fn anybody() -> NotifyKeys {
 
 /// One pass: what was decided, and what came of it.
 fn pass(book: &mut Book, now: &Now, target: &NotifyKeys, outcome: Outcome) -> Decision {
-    book.observe(now);
+    book.observe(now, |_| true);
     let decision = book.decide(now, target);
     if let Decision::Send(message) = &decision {
         let before = book.clone();
@@ -256,7 +256,7 @@ fn no_message_is_lost_wherever_a_pass_is_killed() {
     for arrived in [false, true] {
         let (mut book, target) = (Book::default(), anybody());
         let now = at(0, &["quota:default:moon"]);
-        book.observe(&now);
+        book.observe(&now, |_| true);
         let Decision::Send(message) = book.decide(&now, &target) else { panic!() };
         // Killed before the first write: the book is as it was. After it:
         book.sending(&message);
@@ -383,4 +383,24 @@ fn a_book_of_something_else_is_refused() {
         Book::read(&other).unwrap_err(),
         "its schema is \"watchbill.told/2\", not \"watchbill.told/1\""
     );
+}
+
+#[test]
+fn what_was_told_of_a_board_that_was_not_read_is_over_only_where_the_board_is_gone() {
+    let (mut book, target) = (Book::default(), anybody());
+    pass(&mut book, &at(0, &["task:other:t_1"]), &target, Outcome::Accepted);
+    let without = |seconds: i64| {
+        let mut now = at(seconds, &[]);
+        now.boards.retain(|b| b.board != "other");
+        now
+    };
+    for minute in 1..60 {
+        book.observe(&without(60 * minute), |_| false);
+        assert_eq!(book.decide(&without(60 * minute), &target), Decision::Quiet, "minute {minute}");
+    }
+    for seconds in [3_600, 3_900] {
+        book.observe(&without(seconds), |board| board == "other");
+    }
+    let Decision::Send(message) = book.decide(&without(3_900), &target) else { panic!() };
+    assert_eq!(message.ended[0].says, "task:other:t_1 is so; the board is gone");
 }
