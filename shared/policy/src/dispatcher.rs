@@ -36,6 +36,42 @@ pub fn waiting(rows: &[Task], known: &[String], events: &[(String, Event)], now:
     all.filter(|t| !is_nobodys(t.assignee.as_deref(), known, false)).count()
 }
 
+/// Seconds after which ready work that a living dispatcher does not start needs a person.
+pub const PASSED_OVER: i64 = 7_200;
+
+/// Ready tasks that a dispatcher has passed over for that long: it started work of the same profile that comes behind them, or nothing of
+/// their profile, while it started what comes behind them or had nothing to run. `events` reach back as far; `started`: the tasks among
+/// them that are not open any more. Work that waits for its turn is not meant.
+pub fn passed_over(
+    rows: &[Task],
+    started: &[Task],
+    events: &[(String, Event)],
+    now: Time,
+) -> BTreeSet<String> {
+    let is_recent = |e: &Event| now.since(e.at) <= PASSED_OVER;
+    let recent = events.iter().filter(|(_, e)| is_recent(e));
+    let of = |wanted: fn(&Event) -> bool| -> BTreeSet<&str> {
+        recent.clone().filter(|(_, e)| wanted(e)).map(|(task, _)| task.as_str()).collect()
+    };
+    let (claimed, turned) = (of(|e| e.kind == EventKind::Claimed), of(authorship::is_turn));
+    let started: Vec<&Task> =
+        rows.iter().chain(started).filter(|t| claimed.contains(t.id.as_str())).collect();
+    let runs: Vec<&Task> = rows.iter().filter(|t| t.status == Status::Running).collect();
+    let is_left = |t: &&Task| {
+        let is_new = now.since(t.created_at) < PASSED_OVER || turned.contains(t.id.as_str());
+        if t.status != Status::Ready || t.assignee.is_none() || t.claim_lock.is_some() || is_new {
+            return false;
+        }
+        let is_behind = |o: &&&Task| o.priority <= t.priority && o.created_at > t.created_at;
+        let is_same = |o: &&&Task| o.assignee == t.assignee;
+        let (behind, same) = (started.iter().filter(is_behind), started.iter().chain(&runs).filter(is_same));
+        let is_idle = same.count() == 0;
+        let has_room = started.is_empty() && runs.is_empty();
+        behind.clone().any(|o| is_same(&o)) || (is_idle && (has_room || behind.count() > 0))
+    };
+    rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
+}
+
 /// For how many seconds a dispatcher may do nothing before it is taken for none.
 pub fn patience(rows: &[Task], runtime: &Runtime) -> i64 {
     let runs = rows.iter().any(|t| t.status == Status::Running);
@@ -107,6 +143,38 @@ mod tests {
     }
 
     #[test]
+    fn what_a_dispatcher_passes_over_is_no_work_that_waits_for_its_turn() {
+        let row = |id: &str, status: Status, who: &str, created: i64| {
+            let t = detail(id, status).task;
+            Task { assignee: Some(who.into()), created_at: ago(created), ..t }
+        };
+        let left = row("t_00000001", Status::Ready, "luna", 9_000);
+        let claimed =
+            |id: &str, seconds: i64| (id.to_owned(), event("claimed", seconds, serde_json::json!({})));
+        let is_left = |others: &[Task], done: &[Task], events: &[(String, Event)]| {
+            let rows: Vec<Task> = std::iter::once(left.clone()).chain(others.iter().cloned()).collect();
+            passed_over(&rows, done, events, NOW).contains("t_00000001")
+        };
+        let other = |status: Status, who: &str, created: i64| row("t_00000002", status, who, created);
+        let started = [claimed("t_00000002", 60)];
+        assert!(is_left(&[], &[], &[]), "there is nothing else to run");
+        assert!(!is_left(&[other(Status::Running, "sol", 9_900)], &[], &[]), "all places may be taken");
+        assert!(!is_left(&[other(Status::Running, "luna", 9_900)], &[], &started), "that was its turn");
+        assert!(
+            is_left(&[other(Status::Running, "luna", 600)], &[], &started),
+            "what came later was started"
+        );
+        assert!(is_left(&[], &[other(Status::Done, "luna", 600)], &started));
+        assert!(is_left(&[other(Status::Running, "sol", 600)], &[], &started), "its profile does nothing");
+        let more = [row("t_00000003", Status::Running, "luna", 9_900), other(Status::Running, "sol", 600)];
+        assert!(!is_left(&more, &[], &started), "its profile is at work");
+        let urgent = Task { priority: 9, ..other(Status::Running, "luna", 600) };
+        assert!(!is_left(&[urgent], &[], &started), "what is more urgent goes first");
+        let freed = ("t_00000001".to_owned(), event("unblocked", 7_000, serde_json::json!({})));
+        assert!(!is_left(&[], &[], &[freed]), "it was set free since");
+    }
+
+    #[test]
     fn one_that_cron_starts_is_missed_later_while_something_runs() {
         let runtime = |is_daemon| Runtime {
             dispatcher: Dispatcher::Absent,
@@ -115,6 +183,7 @@ mod tests {
             interval: 60,
             profiles: Vec::new(),
             orchestrator: None,
+            unlisted: Vec::new(),
         };
         let (runs, ready) =
             (detail("t_00000001", Status::Running).task, detail("t_00000002", Status::Ready).task);

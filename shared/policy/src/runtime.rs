@@ -74,6 +74,16 @@ pub struct Runtime {
     /// The profile Hermes' own configuration names as its orchestrator.
     #[serde(default)]
     pub orchestrator: Option<String>,
+    /// Profiles that exist and that its dispatcher never starts: `kanban.dispatch_profiles` does not list them.
+    #[serde(default)]
+    pub unlisted: Vec<String>,
+}
+
+impl Runtime {
+    /// Whether its dispatcher never starts a worker of this profile, though it exists.
+    pub fn is_unlisted(&self, profile: Option<&str>) -> bool {
+        profile.is_some_and(|profile| self.unlisted.iter().any(|name| name == profile))
+    }
 }
 
 /// Looks at the runtime of a board. `own` boards have none.
@@ -85,6 +95,7 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
         interval: INTERVAL,
         profiles: Vec::new(),
         orchestrator: None,
+        unlisted: Vec::new(),
     };
     let Some(root) = id.root.as_deref().filter(|_| !own) else { return runtime };
     // A gateway holds this lock for its whole life (Hermes >= 0.17). It is only looked at: taking it, even shared,
@@ -99,7 +110,16 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
     let kanban = settings(&root.join("config.yaml"));
     runtime.failure_limit = kanban.failure_limit.filter(|n| *n >= 1).unwrap_or(hermes::FAILURE_LIMIT);
     runtime.interval = kanban.interval.map_or(INTERVAL, |s| s.clamp(1.0, 86_400.0) as i64);
-    runtime.profiles = profiles(root);
+    let listed = kanban.profiles;
+    let is_listed = |name: &String| listed.as_ref().is_none_or(|listed| listed.contains(name));
+    (runtime.profiles, runtime.unlisted) = profiles(root).into_iter().partition(is_listed);
+    if !is_listed(&"default".to_owned()) && !runtime.is_unlisted(Some("default")) {
+        runtime.unlisted.push("default".into());
+    }
+    if runtime.profiles.is_empty() && listed.is_some() {
+        // None at all would mean that nobody knows which there are, and work would go to any.
+        runtime.profiles.push("default".into());
+    }
     runtime.orchestrator = kanban.orchestrator;
     runtime
 }
@@ -116,6 +136,8 @@ struct Kanban {
     failure_limit: Option<i64>,
     interval: Option<f64>,
     orchestrator: Option<String>,
+    /// The only profiles that its dispatcher starts; `None`: all. Where nobody is named, it starts nobody.
+    profiles: Option<Vec<String>>,
 }
 
 /// Reads Hermes' configuration; its defaults count where there is none or none we can read.
@@ -136,7 +158,15 @@ fn settings(path: &Path) -> Kanban {
             .and_then(|v| v.as_str())
             .map(|name| name.trim().to_lowercase())
             .filter(|name| !name.is_empty()),
+        profiles: kanban.and_then(|k| k.as_mapping_get("dispatch_profiles")).map(names),
     }
+}
+
+/// A list of profiles, or one text with commas between, as Hermes takes them.
+fn names(value: &Yaml<'_>) -> Vec<String> {
+    let listed = value.as_vec().map(|all| all.iter().filter_map(|v| v.as_str()).collect::<Vec<_>>());
+    let listed = listed.or_else(|| Some(value.as_str()?.split(',').collect())).unwrap_or_default();
+    listed.into_iter().map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty()).collect()
 }
 
 fn profiles(root: &Path) -> Vec<String> {
@@ -275,6 +305,30 @@ mod tests {
             assert_eq!((kanban.failure_limit, kanban.interval), (limit, interval), "{text}");
         }
         assert_eq!(settings(&dir.path().join("none")).failure_limit, None);
+    }
+
+    #[test]
+    fn only_profiles_that_are_listed_are_started() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["luna", "sol"] {
+            std::fs::create_dir_all(dir.path().join("profiles").join(name)).unwrap();
+        }
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let (path, root) = (dir.path().join("kanban.db"), Some(dir.path().to_owned()));
+        let id = BoardId { path, slug: Some("default".into()), root };
+        for (value, listed, unlisted) in [
+            ("", vec!["luna", "sol"], vec![]),
+            ("  dispatch_profiles: [Sol, default]\n", vec!["sol"], vec!["luna"]),
+            ("  dispatch_profiles: \"luna, x\"\n", vec!["luna"], vec!["sol", "default"]),
+            ("  dispatch_profiles:\n", vec!["default"], vec!["luna", "sol", "default"]),
+            ("  dispatch_profiles: []\n", vec!["default"], vec!["luna", "sol", "default"]),
+        ] {
+            let text = format!("kanban:\n  failure_limit: 2\n{value}");
+            std::fs::write(dir.path().join("config.yaml"), text).unwrap();
+            let host = Host::here(&config::Config::default().host, Time(4_000_000_000)).unwrap();
+            let runtime = of(&id, false, &host);
+            assert_eq!((runtime.profiles, runtime.unlisted), (owned(&listed), owned(&unlisted)), "{value}");
+        }
     }
 
     #[test]

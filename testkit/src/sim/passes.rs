@@ -247,6 +247,7 @@ pub(super) fn runtime(sim: &Sim) -> Runtime {
         interval: 60,
         profiles: PROFILES.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
         orchestrator: Some("tuesday".into()),
+        unlisted: Vec::new(),
     }
 }
 

@@ -226,7 +226,11 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     chosen.extend(events.iter().filter(|(_, e)| authorship::is_ours(e)).map(|(task, _)| task.clone()));
     let stands = |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage);
     let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
-    let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t)));
+    let (over, runtime) = passed_over(site, &mut *board, &rows)?;
+    let left = |t: &Task| {
+        over.contains(&t.id) || (t.status == Status::Ready && runtime.is_unlisted(t.assignee.as_deref()))
+    };
+    let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
     chosen.extend(of_rows.map(|t| t.id.clone()));
     if chosen.len() > MAX_TASKS {
         unknown.push(format!("{} more tasks were not looked at", chosen.len() - MAX_TASKS));
@@ -256,6 +260,25 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     })
 }
 
+/// The ready tasks that the dispatcher of a board passes over, and the runtime around it.
+fn passed_over(
+    site: &impl Site,
+    board: &mut dyn Board,
+    rows: &[Task],
+) -> Result<(BTreeSet<String>, Runtime)> {
+    let (own_board, now) = (board.is_own(), site.set().now);
+    let runtime = site.look(board, |world| Ok((world.runtime)()))?;
+    if own_board || !rows.iter().any(|t| t.status == Status::Ready) {
+        return Ok((BTreeSet::new(), runtime));
+    }
+    let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
+    let is_open = |id: &String| rows.iter().any(|t| t.id == *id);
+    let claimed = events.iter().filter(|(_, e)| e.kind == EventKind::Claimed).map(|(task, _)| task);
+    let done: BTreeSet<&String> = claimed.filter(|id| !is_open(id)).collect();
+    let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
+    Ok((dispatcher::passed_over(rows, &done, &events, now), runtime))
+}
+
 /// Everything about these tasks, with the runtime around the board; unknown ids are left out.
 fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Facts>, Runtime)> {
     let mut board = site.open()?;
@@ -268,13 +291,14 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
         Some(slug) => format!(" --board {}", card::shell_word(slug)),
         None => format!(" --db {}", card::shell_word(&id.file())),
     };
+    let rows = board.glance(&Status::OPEN)?;
+    let (over, _) = passed_over(site, &mut *board, &rows)?;
     site.look(&mut *board, |world| {
         let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
         let runtime = dispatcher::runtime(world, &lately, now);
         let details = world.board.look(tasks)?;
         let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
         let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
-        let rows = world.board.glance(&Status::OPEN)?;
         let known = &runtime.profiles;
         let about = About { rows: &rows, details: details.iter().collect(), known, clock_given: true };
         let routing = routing::facts::observe(world, &about, now)?;
@@ -297,6 +321,7 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
                 card: card_of(&d).and_then(found),
                 runtime: runtime.clone(),
                 life: life(world, &d, now),
+                is_passed_over: over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
                 takers: (!known.is_empty()).then(|| router.free_instead_of(d.task.assignee.as_deref())),

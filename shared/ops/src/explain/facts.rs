@@ -74,6 +74,8 @@ pub struct Facts {
     pub runtime: Runtime,
     /// Whether its worker lives, where it runs and no watcher acts on it.
     pub(crate) life: Option<Life>,
+    /// Its dispatcher has passed it over for long.
+    pub(crate) is_passed_over: bool,
     /// A process sits on the dispatcher's lock.
     pub(crate) wedged: Option<String>,
     /// Since when its running attempt waits for the first answer of its provider, where that takes long.
@@ -101,6 +103,7 @@ impl Facts {
             kin: empty,
             card: None,
             life: None,
+            is_passed_over: false,
             takes: Vec::new(),
             unanswered: None,
             takers: None,

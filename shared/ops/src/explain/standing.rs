@@ -65,7 +65,7 @@ pub(crate) fn of(f: &Facts) -> Stand {
     let stand = found(f);
     match stand.kind {
         Kind::Over | Kind::NeedsPerson => stand,
-        _ => still::undone(f, &stand).unwrap_or(stand),
+        _ => still::undone(f, &stand).or_else(|| still::passed_over(f, &stand)).unwrap_or(stand),
     }
 }
 
@@ -476,6 +476,14 @@ fn ready(f: &Facts) -> Stand {
     }
     if let Some(said) = notice(f) {
         return said;
+    }
+    if f.runtime.is_unlisted(d.task.assignee.as_deref()) {
+        let who = d.task.assignee.as_deref().unwrap_or_default();
+        // A board that several homes share is dispatched on by others, too.
+        let kind = if f.now.since(f.since()) < f.patience { Kind::Fine } else { Kind::NeedsPerson };
+        let says =
+            format!("ready for {who}, and `kanban.dispatch_profiles` does not list it: nobody starts it");
+        return Stand::new(kind, says);
     }
     if is_nobodys(d.task.assignee.as_deref(), &f.runtime.profiles, f.own_board) {
         let who = match d.task.assignee.as_deref() {

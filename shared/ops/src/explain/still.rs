@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::standing::{Kind, Stand, is_promoted};
+use base::time::words;
 use board::Status;
 use host::Life;
 use policy::authorship::{is_opted_out, our_hold};
@@ -30,5 +31,20 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     };
     let at = at.local_minute();
     let says = format!("{stands}; undone by hand at {at}, and watchers leave it alone since: decide");
+    Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or_else(|| Some(stand.says.clone()))))
+}
+
+/// It is ready, and a dispatcher that lives does not start it, whatever the reason.
+pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
+    let lives =
+        matches!(f.runtime.dispatcher, Dispatcher::Alive(_) | Dispatcher::Ticked) && f.wedged.is_none();
+    let goes_on = stand.kind == Kind::Due || stand.until.is_some_and(|until| until > f.now);
+    let is_free = f.detail.parents.iter().all(|p| p.status.frees_children());
+    if f.detail.task.status != Status::Ready || !f.is_passed_over || !lives || goes_on || !is_free {
+        return None;
+    }
+    let who = f.detail.task.assignee.as_deref().unwrap_or("any worker");
+    let since = words(f.now.since(f.since()));
+    let says = format!("ready for {who} since {since}, and the dispatcher, which lives, does not start it");
     Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or_else(|| Some(stand.says.clone()))))
 }

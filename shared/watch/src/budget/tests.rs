@@ -76,6 +76,7 @@ fn seen(work: Vec<Work>) -> Seen {
             interval: 60,
             profiles: vec!["luna".into(), "tuesday".into()],
             orchestrator: None,
+            unlisted: Vec::new(),
         }),
         glanced: 1,
         own_board: true,

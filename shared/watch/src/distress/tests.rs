@@ -90,6 +90,7 @@ fn seen(sources: Vec<SourceSeen>) -> Seen {
             interval: 60,
             profiles: vec!["luna".into(), "nova".into(), "tuesday".into()],
             orchestrator: None,
+            unlisted: Vec::new(),
         }),
         glanced: sources.len(),
         own_board: false,

@@ -235,6 +235,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
             interval: 60,
             profiles: vec!["luna".into(), "nova".into()],
             orchestrator: None,
+            unlisted: Vec::new(),
         }),
         glanced: 1,
         own_board: false,

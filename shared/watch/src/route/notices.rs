@@ -65,17 +65,27 @@ impl<'a> Rules<'a> {
                 return;
             }
             let who = d.task.assignee.as_deref();
+            let is_unlisted = self.seen.runtime.as_ref().is_some_and(|r| r.is_unlisted(who));
             let what = match who {
                 None => format!("{id} is ready and assigned to nobody, so nobody takes it"),
                 Some(name) => {
-                    let name = quote::inline(name, 64);
-                    format!("{id} is ready for {name}, and there is no such profile, so nobody takes it")
+                    let why = if is_unlisted {
+                        "`kanban.dispatch_profiles` does not list it"
+                    } else {
+                        "there is no such profile"
+                    };
+                    format!("{id} is ready for {}, and {why}, so nobody takes it", quote::inline(name, 64))
                 }
             };
             // A name from a row is put into a command only where it is plainly one.
             let task = id_word(id);
-            let name = who.filter(|name| is_profile(name));
-            let mend = remedy::nobodys(name, &format!("{hand} reassign {task} PROFILE"));
+            let name = who.filter(|name| is_profile(name) && !is_unlisted);
+            let reassign = format!("{hand} reassign {task} PROFILE");
+            let mend = if is_unlisted {
+                format!("name it there, or {reassign}")
+            } else {
+                remedy::nobodys(name, &reassign)
+            };
             self.tell_once(d, "no-assignee", &what, &mend);
             return;
         }

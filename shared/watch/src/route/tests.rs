@@ -86,6 +86,7 @@ fn seen(routing: Routing) -> Seen {
             interval: 60,
             profiles: known(),
             orchestrator: None,
+            unlisted: Vec::new(),
         }),
         glanced: 1,
         own_board: false,

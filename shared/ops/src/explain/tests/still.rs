@@ -76,3 +76,30 @@ fn what_somebody_marked_is_no_undo() {
     f.detail.body = "watchbill: no-heal".into();
     assert_eq!(standing::of(&f).kind, Kind::LeftAlone);
 }
+
+#[test]
+fn what_a_living_dispatcher_does_not_start_needs_a_person() {
+    let mut f = task(Status::Ready, Vec::new());
+    f.detail.task.assignee = Some("luna".into());
+    assert_eq!(standing::of(&f).kind, Kind::Fine);
+    f.is_passed_over = true;
+    let (stand, run) = told(&f);
+    assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+    assert!(stand.says.ends_with("the dispatcher, which lives, does not start it"), "{stand:?}");
+    assert_eq!(run, "hermes kanban reassign t_00000001 sol");
+    f.runtime.dispatcher = Dispatcher::Absent;
+    assert_eq!(standing::of(&f).kind, Kind::Waits, "that is told once, of the board");
+}
+
+#[test]
+fn what_no_dispatcher_may_start_needs_a_person() {
+    let mut f = task(Status::Ready, vec![event("created", 3_600, json!({}))]);
+    f.detail.task.assignee = Some("nova".into());
+    f.runtime.unlisted = vec!["nova".into()];
+    let (stand, run) = told(&f);
+    let says = "ready for nova, and `kanban.dispatch_profiles` does not list it: nobody starts it";
+    assert_eq!((stand.kind, stand.says.as_str()), (Kind::NeedsPerson, says));
+    assert_eq!(run, "hermes kanban reassign t_00000001 luna");
+    f.detail.events.push(event("promoted", 60, json!({})));
+    assert_eq!(standing::of(&f).kind, Kind::Fine, "another home that shares the board may start it");
+}
