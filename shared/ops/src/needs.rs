@@ -7,9 +7,11 @@ pub mod screen;
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Finding, Severity};
+use crate::explain::NOBODY_SPECIFIES;
 use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
 use base::registry::NAMES;
 use base::time::Time;
+use board::Status;
 use policy::remedy::Lacking;
 
 /// The finding that a board cannot be read.
@@ -178,7 +180,52 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             todo: todo(shared, &entries, named.unwrap_or_default()),
         }
     };
-    summary::by_refusal(&summary.needs_you).into_iter().map(need).collect()
+    let (columns, others): (Vec<_>, Vec<_>) =
+        summary.needs_you.iter().cloned().partition(|e| column(e).is_some());
+    let mut all: Vec<Need> = summary::by_refusal(&others).into_iter().map(need).collect();
+    for status in [Status::Review, Status::Triage] {
+        let entries: Vec<&Entry> = columns.iter().filter(|e| e.status == status).collect();
+        all.extend(of_column(&summary.board, &entries));
+    }
+    all
+}
+
+/// What is told of all tasks that wait in one state, by the first of them.
+fn column(e: &Entry) -> Option<(&'static str, &'static str)> {
+    match e.status {
+        Status::Review => Some((
+            "in review, and nobody reviews",
+            "read each, then accept it with `complete`, or send it back",
+        )),
+        // What was blocked again and again has its own reason.
+        Status::Triage if e.says.ends_with(NOBODY_SPECIFIES) => Some((
+            "in triage, and nobody specifies",
+            "specify each; `kanban.auto_decompose` lets Hermes do so",
+        )),
+        _ => None,
+    }
+}
+
+/// Tasks that wait in one state for people, as one need.
+fn of_column(board: &str, entries: &[&Entry]) -> Option<Need> {
+    let first = entries.first()?;
+    let (what, todo) = column(first)?;
+    let cause = first.status.to_string();
+    let says = match entries.len() {
+        1 => format!("{} {}: {what} it", first.task, first.title),
+        n => format!("{n} tasks are {what} them"),
+    };
+    Some(Need {
+        key: format!("{cause}:{board}"),
+        cause,
+        board: Some(board.to_owned()),
+        says,
+        tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.clone() }).collect(),
+        since: entries.iter().map(|e| e.since).min(),
+        next: None,
+        run: summary::command_for(entries).map(|(run, _)| run),
+        todo: Some(todo.to_owned()),
+    })
 }
 
 /// What to do before the command, and which tasks it leaves out.

@@ -129,10 +129,16 @@ pub fn auto_decomposes(root: &Path) -> bool {
     settings(&root.join("config.yaml")).auto_decompose.unwrap_or(true)
 }
 
+/// Whether Hermes has reviewed by an agent what is in review, as it does unless told otherwise.
+pub fn reviews(root: &Path) -> bool {
+    settings(&root.join("config.yaml")).review_dispatch.unwrap_or(true)
+}
+
 /// Hermes' own settings that change what a death means.
 #[derive(Debug, Default)]
 struct Kanban {
     auto_decompose: Option<bool>,
+    review_dispatch: Option<bool>,
     failure_limit: Option<i64>,
     interval: Option<f64>,
     orchestrator: Option<String>,
@@ -149,8 +155,10 @@ fn settings(path: &Path) -> Kanban {
         let value = kanban.and_then(|k| k.as_mapping_get(key))?;
         value.as_floating_point().or_else(|| value.as_integer().map(|n| n as f64))
     };
+    let switch = |key: &str| kanban.and_then(|k| k.as_mapping_get(key)?.as_bool());
     Kanban {
-        auto_decompose: kanban.and_then(|k| k.as_mapping_get("auto_decompose")?.as_bool()),
+        auto_decompose: switch("auto_decompose"),
+        review_dispatch: switch("review_dispatch"),
         failure_limit: number("failure_limit").map(|n| n as i64),
         interval: number("dispatch_interval_seconds"),
         orchestrator: kanban

@@ -31,7 +31,7 @@ use policy::routing;
 use policy::routing::facts::{About, Routing};
 use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
-use policy::runtime::{Dispatcher, Runtime};
+use policy::runtime::{self, Dispatcher, Runtime};
 use policy::{Pass, World};
 use watch::{Visit, Watcher, each};
 
@@ -224,7 +224,8 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     });
     let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
     chosen.extend(events.iter().filter(|(_, e)| authorship::is_ours(e)).map(|(task, _)| task.clone()));
-    let stands = |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage);
+    let stands =
+        |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage | Status::Review);
     let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
     let (over, runtime) = passed_over(site, &mut *board, &rows)?;
     let left = |t: &Task| {
@@ -321,6 +322,7 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
                 card: card_of(&d).and_then(found),
                 runtime: runtime.clone(),
                 life: life(world, &d, now),
+                is_for_people: is_for_people(id, own_board, &d.task.status),
                 is_passed_over: over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
@@ -378,6 +380,16 @@ fn unreached(
     let others = read_logs(world, others, now);
     let all: Vec<(&Detail, &Reading)> = details.iter().chain(&others).map(|(d, r)| (d, r)).collect();
     Ok(reach::observe(world, &all, routing, now))
+}
+
+/// Whether Hermes leaves what is in this state to people. What its configuration says is not known of a board without a root.
+fn is_for_people(id: &BoardId, own_board: bool, status: &Status) -> bool {
+    let goes_on = match status {
+        Status::Review => runtime::reviews,
+        Status::Triage => runtime::auto_decomposes,
+        _ => return false,
+    };
+    own_board || id.root.as_deref().is_some_and(|root| !goes_on(root))
 }
 
 /// Whether the worker of a running task lives that no watcher looks after, since somebody took back what one did.

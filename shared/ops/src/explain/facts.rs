@@ -74,6 +74,8 @@ pub struct Facts {
     pub runtime: Runtime,
     /// Whether its worker lives, where it runs and no watcher acts on it.
     pub(crate) life: Option<Life>,
+    /// It is in review or in triage, and Hermes is told to leave that to people.
+    pub(crate) is_for_people: bool,
     /// Its dispatcher has passed it over for long.
     pub(crate) is_passed_over: bool,
     /// A process sits on the dispatcher's lock.
@@ -103,6 +105,7 @@ impl Facts {
             kin: empty,
             card: None,
             life: None,
+            is_for_people: false,
             is_passed_over: false,
             takes: Vec::new(),
             unanswered: None,

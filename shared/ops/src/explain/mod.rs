@@ -22,6 +22,7 @@ mod text;
 
 pub use answer::Answer;
 pub use collect::{Lens, Set, Site, read};
+pub(crate) use still::NOBODY_SPECIFIES;
 pub use summary::Summary;
 pub use summary::text::lines;
 pub use text::screen;

@@ -65,7 +65,10 @@ pub(crate) fn of(f: &Facts) -> Stand {
     let stand = found(f);
     match stand.kind {
         Kind::Over | Kind::NeedsPerson => stand,
-        _ => still::undone(f, &stand).or_else(|| still::passed_over(f, &stand)).unwrap_or(stand),
+        _ => {
+            let rules = [still::undone, still::passed_over, still::for_people];
+            rules.iter().find_map(|rule| rule(f, &stand)).unwrap_or(stand)
+        }
     }
 }
 

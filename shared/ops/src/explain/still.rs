@@ -6,9 +6,12 @@ use base::time::words;
 use board::Status;
 use host::Life;
 use policy::authorship::{is_opted_out, our_hold};
-use policy::dispatcher::TICKED;
+use policy::dispatcher::{PASSED_OVER, TICKED};
 use policy::needs_operator::is_nobodys;
 use policy::runtime::Dispatcher;
+
+/// The end of what is said of a task in triage with which nobody goes on.
+pub(crate) const NOBODY_SPECIFIES: &str = "nobody specifies it";
 
 /// What a watcher did to it was taken back, and would be due again: no watcher goes on with it.
 pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
@@ -47,4 +50,24 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
     let since = words(f.now.since(f.since()));
     let says = format!("ready for {who} since {since}, and the dispatcher, which lives, does not start it");
     Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or_else(|| Some(stand.says.clone()))))
+}
+
+/// It is in review or in triage, and nobody has gone on with it for long: at once where Hermes leaves that to people.
+pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
+    let (who, state) = match f.detail.task.status {
+        Status::Review => ("nobody reviews it", "in review"),
+        Status::Triage => (NOBODY_SPECIFIES, "in triage"),
+        _ => return None,
+    };
+    let is_left = f.is_for_people || f.runtime.dispatcher == Dispatcher::Absent;
+    let (since, most) = (f.now.since(f.since()), if is_left { f.patience } else { PASSED_OVER });
+    if stand.kind != Kind::Fine
+        || since < most
+        || f.detail.task.claim_lock.is_some()
+        || f.hands_off().is_some()
+    {
+        return None;
+    }
+    let says = format!("{state} for {}, and {who}", words(since));
+    Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone()))
 }

@@ -145,7 +145,15 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
                 );
             }
         }
-        Status::Triage => all.add("put it back on its way", format!("{hand} specify {id}")),
+        Status::Triage => {
+            let specify = |id: &str| format!("{hand} specify {id}");
+            all.push("put it back on its way", specify(&id), Some(Together::Loop(specify(EACH))));
+        }
+        Status::Review => {
+            let show = |id: &str| format!("{hand} show {id}");
+            all.push("read what is to be reviewed", show(&id), Some(Together::Loop(show(EACH))));
+            all.add("accept it", format!("{hand} complete {id}"));
+        }
         Status::Ready if nobody || stand.kind == Kind::NeedsPerson => all.add(&to_whom, reassign),
         Status::Todo => {
             for kin in f.detail.parents.iter().filter(|p| !p.status.frees_children()).take(2) {

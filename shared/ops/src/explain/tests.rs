@@ -26,6 +26,7 @@ fn facts(detail: Detail) -> Facts {
         now: NOW,
         paused: None,
         life: None,
+        is_for_people: false,
         is_passed_over: false,
         detail,
         reading: Reading::of(LogEnd::Absent, None),

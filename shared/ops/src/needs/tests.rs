@@ -281,3 +281,35 @@ fn what_was_found_of_the_board_itself_is_never_called_nothing() {
         "{text}"
     );
 }
+
+#[test]
+fn what_waits_in_review_or_in_triage_is_one_need_each() {
+    let wait = |id: &str, status: Status, says: &str| Entry {
+        status,
+        says: says.into(),
+        command: Some(Command {
+            to: "read it".into(),
+            run: format!("hermes kanban show {id}"),
+            together: Some(Together::Loop("hermes kanban show \"$id\"".into())),
+        }),
+        ..entry(id, None, 60)
+    };
+    let needs = of_tasks(&summary(vec![
+        wait("t_00000001", Status::Review, "in review for 1h, and nobody reviews it"),
+        wait("t_00000002", Status::Triage, "in triage for 1h, and nobody specifies it"),
+        wait("t_00000003", Status::Review, "in review for 1h, and nobody reviews it"),
+        wait("t_00000004", Status::Triage, "in triage, blocked again and again for one reason"),
+    ]));
+    let said: Vec<_> = needs.iter().map(|n| (n.key.as_str(), n.says.as_str())).collect();
+    let want = [
+        (
+            "task:default:t_00000004",
+            "t_00000004 Tidy imports: in triage, blocked again and again for one reason",
+        ),
+        ("review:default", "2 tasks are in review, and nobody reviews them"),
+        ("triage:default", "t_00000002 Tidy imports: in triage, and nobody specifies it"),
+    ];
+    assert_eq!(said, want);
+    let run = "for id in t_00000001 t_00000003; do hermes kanban show \"$id\"; done";
+    assert_eq!(needs[1].run.as_deref(), Some(run));
+}

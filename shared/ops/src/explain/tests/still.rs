@@ -103,3 +103,26 @@ fn what_no_dispatcher_may_start_needs_a_person() {
     f.detail.events.push(event("promoted", 60, json!({})));
     assert_eq!(standing::of(&f).kind, Kind::Fine, "another home that shares the board may start it");
 }
+
+#[test]
+fn what_is_in_review_or_in_triage_waits_for_a_person_where_nobody_goes_on_with_it() {
+    for (status, column, command) in [
+        (Status::Review, "in review", "hermes kanban show t_00000001"),
+        (Status::Triage, "in triage", "hermes kanban specify t_00000001"),
+    ] {
+        let at = |seconds: i64| task(status.clone(), vec![event("status", seconds, json!({}))]);
+        let mut f = at(1_800);
+        assert_eq!(standing::of(&f).kind, Kind::Fine, "a dispatcher goes on with it");
+        f.is_for_people = true;
+        let (stand, run) = told(&f);
+        assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+        assert!(stand.says.starts_with(&format!("{column} for 30m, and nobody ")), "{stand:?}");
+        assert_eq!(run, command);
+        f.detail.task.claim_lock = Some("host:7".into());
+        assert_eq!(standing::of(&f).kind, Kind::Fine, "somebody is at it");
+        let mut f = at(1_799);
+        f.is_for_people = true;
+        assert_eq!(standing::of(&f).kind, Kind::Fine);
+        assert_eq!(standing::of(&at(7_200)).kind, Kind::NeedsPerson, "whoever should have gone on");
+    }
+}
