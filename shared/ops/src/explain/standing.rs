@@ -66,7 +66,7 @@ pub(crate) fn of(f: &Facts) -> Stand {
     match stand.kind {
         Kind::Over | Kind::NeedsPerson => stand,
         _ => {
-            let rules = [still::undone, still::passed_over, still::for_people];
+            let rules = [still::undone, still::passed_over, still::for_people, still::unknown];
             rules.iter().find_map(|rule| rule(f, &stand)).unwrap_or(stand)
         }
     }

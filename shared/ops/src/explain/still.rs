@@ -1,14 +1,20 @@
 //! What stands still with nobody who goes on with it: a person decides. Pure.
 
-use super::facts::Facts;
+use super::facts::{Facts, Verdict};
 use super::standing::{Kind, Stand, is_promoted};
+use base::quote;
+use base::registry::HEAL;
 use base::time::words;
 use board::Status;
+use card::shell_word;
 use host::Life;
 use policy::authorship::{is_opted_out, our_hold};
 use policy::dispatcher::{PASSED_OVER, TICKED};
 use policy::needs_operator::is_nobodys;
 use policy::runtime::Dispatcher;
+
+/// Seconds for which a worker may be unknown and silent before a person is told, as long as a log that cannot be read stops a task.
+const BLIND: i64 = 6 * 3_600;
 
 /// The end of what is said of a task in triage with which nobody goes on.
 pub(crate) const NOBODY_SPECIFIES: &str = "nobody specifies it";
@@ -70,4 +76,32 @@ pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
     }
     let says = format!("{state} for {}, and {who}", words(since));
     Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone()))
+}
+
+/// Whether its worker lives has not been known for long, and nothing was heard of it.
+pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
+    let (d, t) = (&f.detail, &f.detail.task);
+    let take = f.take(HEAL).filter(|take| take.verdict == Verdict::Unknown)?;
+    if t.status != Status::Running || f.hands_off().is_some() {
+        return None;
+    }
+    let began = d.current_run().map(|run| run.started_at).or(t.started_at).unwrap_or(t.created_at);
+    let heard = t.last_heartbeat_at.max(t.claim_expires).map_or(began, |at| at.max(began));
+    let silent = f.now.since(heard);
+    if silent < BLIND {
+        return None;
+    }
+    let claim = t.claim_lock.as_deref().map_or_else(|| "nobody".to_owned(), |lock| quote::inline(lock, 80));
+    let says = format!(
+        "running, and whether its worker lives is not known, for {}: {}",
+        words(silent),
+        take.because
+    );
+    let release = match f.own_board {
+        true => String::new(),
+        false => format!(": `{} reclaim {}`", f.hand, shell_word(&t.id)),
+    };
+    let more =
+        format!("Claimed by {claim}. Look there; where no worker is at it, release its claim{release}");
+    Some(Stand::new(Kind::NeedsPerson, says).more(Some(more)))
 }

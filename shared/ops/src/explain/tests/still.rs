@@ -126,3 +126,28 @@ fn what_is_in_review_or_in_triage_waits_for_a_person_where_nobody_goes_on_with_i
         assert_eq!(standing::of(&at(7_200)).kind, Kind::NeedsPerson, "whoever should have gone on");
     }
 }
+
+#[test]
+fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
+    let hours = |n: i64| ago(3_600 * n);
+    let mut f = task(Status::Running, Vec::new());
+    f.takes = vec![take("heal", Verdict::Unknown, None)];
+    f.detail.task.started_at = Some(hours(30));
+    f.detail.task.claim_lock = Some("box7:12".into());
+    f.detail.task.worker_pid = Some(12);
+    for (heard, expires, is_due) in [(29, 28, true), (6, 7, true), (5, 28, false), (28, 5, false)] {
+        f.detail.task.last_heartbeat_at = Some(hours(heard));
+        f.detail.task.claim_expires = Some(hours(expires));
+        let stand = standing::of(&f);
+        let want = if is_due { Kind::NeedsPerson } else { Kind::LeftAlone };
+        assert_eq!(stand.kind, want, "{heard} {expires}: {stand:?}");
+    }
+    f.detail.task.claim_expires = None;
+    let (stand, run) = told(&f);
+    assert_eq!(stand.says, "running, and whether its worker lives is not known, for 1d 4h: so it is");
+    let more = "Claimed by box7:12. Look there; where no worker is at it, release its claim: `hermes kanban reclaim t_00000001`";
+    assert_eq!(stand.more.as_deref(), Some(more));
+    assert_eq!(run, "board show t_00000001", "nothing that could end a healthy worker");
+    f.takes = vec![take("heal", Verdict::Leaves, None)];
+    assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
+}
