@@ -7,8 +7,8 @@ pub mod screen;
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Finding, Severity};
-use crate::explain::NOBODY_SPECIFIES;
 use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
+use crate::explain::{NOBODY_CLAIMS, NOBODY_REVIEWS, NOBODY_SPECIFIES, NOT_STARTED};
 use base::registry::NAMES;
 use base::time::Time;
 use board::Status;
@@ -180,51 +180,83 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             todo: todo(shared, &entries, named.unwrap_or_default()),
         }
     };
-    let (columns, others): (Vec<_>, Vec<_>) =
-        summary.needs_you.iter().cloned().partition(|e| column(e).is_some());
+    let (waiting, others): (Vec<_>, Vec<_>) =
+        summary.needs_you.iter().cloned().partition(|e| Column::of(e).is_some());
     let mut all: Vec<Need> = summary::by_refusal(&others).into_iter().map(need).collect();
-    for status in [Status::Review, Status::Triage] {
-        let entries: Vec<&Entry> = columns.iter().filter(|e| e.status == status).collect();
-        all.extend(of_column(&summary.board, &entries));
+    for column in &COLUMNS {
+        let entries: Vec<&Entry> =
+            waiting.iter().filter(|e| Column::of(e).is_some_and(|c| c.cause == column.cause)).collect();
+        all.extend(of_column(&summary.board, column, &entries));
     }
     all
 }
 
-/// What is told of all tasks that wait in one state, by the first of them.
-fn column(e: &Entry) -> Option<(&'static str, &'static str)> {
-    match e.status {
-        Status::Review => Some((
-            "in review, and nobody reviews",
-            "read each, then accept it with `complete`, or send it back",
-        )),
-        // What was blocked again and again has its own reason.
-        Status::Triage if e.says.ends_with(NOBODY_SPECIFIES) => Some((
-            "in triage, and nobody specifies",
-            "specify each; `kanban.auto_decompose` lets Hermes do so",
-        )),
-        _ => None,
+/// What many tasks may wait for in one state, and what is told once of all of them.
+struct Column {
+    cause: &'static str,
+    status: Status,
+    /// The end of what is said of each.
+    ends: &'static str,
+    /// What is said of all, but for its last word.
+    what: &'static str,
+    todo: &'static str,
+}
+
+const COLUMNS: [Column; 4] = [
+    Column {
+        cause: "review",
+        status: Status::Review,
+        ends: NOBODY_REVIEWS,
+        what: "in review, and nobody reviews",
+        todo: "read each, then accept it with `complete`, or send it back",
+    },
+    Column {
+        cause: "triage",
+        status: Status::Triage,
+        ends: NOBODY_SPECIFIES,
+        what: "in triage, and nobody specifies",
+        todo: "specify each; `kanban.auto_decompose` lets Hermes do so",
+    },
+    Column {
+        cause: "not-started",
+        status: Status::Ready,
+        ends: NOT_STARTED,
+        what: "ready, and the dispatcher, which lives, does not start",
+        todo: "see what it would do",
+    },
+    Column {
+        cause: "unclaimed",
+        status: Status::Ready,
+        ends: NOBODY_CLAIMS,
+        what: "ready, and nobody claims",
+        todo: "start a worker",
+    },
+];
+
+impl Column {
+    /// The one that a task stands in.
+    fn of(e: &Entry) -> Option<&'static Column> {
+        COLUMNS.iter().find(|c| c.status == e.status && e.says.ends_with(c.ends))
     }
 }
 
 /// Tasks that wait in one state for people, as one need.
-fn of_column(board: &str, entries: &[&Entry]) -> Option<Need> {
+fn of_column(board: &str, column: &Column, entries: &[&Entry]) -> Option<Need> {
     let first = entries.first()?;
-    let (what, todo) = column(first)?;
-    let cause = first.status.to_string();
     let says = match entries.len() {
-        1 => format!("{} {}: {what} it", first.task, first.title),
-        n => format!("{n} tasks are {what} them"),
+        1 => format!("{} {}: {} it", first.task, first.title, column.what),
+        n => format!("{n} tasks are {} them", column.what),
     };
     Some(Need {
-        key: format!("{cause}:{board}"),
-        cause,
+        key: format!("{}:{board}", column.cause),
+        cause: column.cause.to_owned(),
         board: Some(board.to_owned()),
         says,
         tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.clone() }).collect(),
         since: entries.iter().map(|e| e.since).min(),
         next: None,
         run: summary::command_for(entries).map(|(run, _)| run),
-        todo: Some(todo.to_owned()),
+        todo: Some(column.todo.to_owned()),
     })
 }
 

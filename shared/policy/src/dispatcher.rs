@@ -72,6 +72,26 @@ pub fn passed_over(
     rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
 }
 
+/// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
+const UNCLAIMED: i64 = 3_600;
+
+/// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
+/// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take.
+pub fn unclaimed(rows: &[Task], started: &[Task], events: &[(String, Event)], now: Time) -> BTreeSet<String> {
+    let lately = events.iter().filter(|(_, e)| now.since(e.at) < UNCLAIMED && authorship::is_turn(e));
+    let turned: BTreeSet<&str> = lately.clone().map(|(task, _)| task.as_str()).collect();
+    let claimed: BTreeSet<&str> =
+        lately.filter(|(_, e)| e.kind == EventKind::Claimed).map(|(task, _)| task.as_str()).collect();
+    let is_at_work = |t: &&Task| t.status == Status::Running || claimed.contains(t.id.as_str());
+    let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
+    let is_left = |t: &&Task| {
+        let is_new = now.since(t.created_at) < UNCLAIMED || turned.contains(t.id.as_str());
+        let is_same = |o: &&Task| t.assignee.is_none() || o.assignee.is_none() || o.assignee == t.assignee;
+        t.status == Status::Ready && t.claim_lock.is_none() && !is_new && !at_work.iter().any(is_same)
+    };
+    rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
+}
+
 /// For how many seconds a dispatcher may do nothing before it is taken for none.
 pub fn patience(rows: &[Task], runtime: &Runtime) -> i64 {
     let runs = rows.iter().any(|t| t.status == Status::Running);
@@ -172,6 +192,28 @@ mod tests {
         assert!(!is_left(&[urgent], &[], &started), "what is more urgent goes first");
         let freed = ("t_00000001".to_owned(), event("unblocked", 7_000, serde_json::json!({})));
         assert!(!is_left(&[], &[], &[freed]), "it was set free since");
+    }
+
+    #[test]
+    fn what_no_worker_claims_for_an_hour_is_left_where_none_is_at_work() {
+        let row = |id: &str, status: Status, who: Option<&str>, created: i64| {
+            let t = detail(id, status).task;
+            Task { assignee: who.map(str::to_owned), created_at: ago(created), ..t }
+        };
+        let claimed =
+            |seconds: i64| ("t_00000002".to_owned(), event("claimed", seconds, serde_json::json!({})));
+        let left = |t: Task, others: &[Task], events: &[(String, Event)]| {
+            let id = t.id.clone();
+            unclaimed(&[&[t], others].concat(), &[], events, NOW).contains(&id)
+        };
+        let ready = |created: i64| row("t_00000001", Status::Ready, Some("luna"), created);
+        let other = |status: Status, who: Option<&str>| [row("t_00000002", status, who, 9_000)];
+        assert!(left(ready(3_600), &[], &[]) && !left(ready(3_599), &[], &[]));
+        assert!(!left(ready(9_000), &other(Status::Running, Some("luna")), &[]), "its worker is busy");
+        assert!(left(ready(9_000), &other(Status::Running, Some("sol")), &[]));
+        assert!(!left(ready(9_000), &other(Status::Running, None), &[]), "any worker may be hers");
+        assert!(!left(ready(9_000), &other(Status::Todo, Some("luna")), &[claimed(3_599)]));
+        assert!(left(ready(9_000), &other(Status::Todo, Some("luna")), &[claimed(3_600)]));
     }
 
     #[test]

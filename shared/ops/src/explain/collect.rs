@@ -261,7 +261,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     })
 }
 
-/// The ready tasks that the dispatcher of a board passes over, and the runtime around it.
+/// The ready tasks that the dispatcher of a board passes over, or that nobody claims where there is none, and the runtime around it.
 fn passed_over(
     site: &impl Site,
     board: &mut dyn Board,
@@ -269,7 +269,7 @@ fn passed_over(
 ) -> Result<(BTreeSet<String>, Runtime)> {
     let (own_board, now) = (board.is_own(), site.set().now);
     let runtime = site.look(board, |world| Ok((world.runtime)()))?;
-    if own_board || !rows.iter().any(|t| t.status == Status::Ready) {
+    if !rows.iter().any(|t| t.status == Status::Ready) {
         return Ok((BTreeSet::new(), runtime));
     }
     let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
@@ -277,7 +277,8 @@ fn passed_over(
     let claimed = events.iter().filter(|(_, e)| e.kind == EventKind::Claimed).map(|(task, _)| task);
     let done: BTreeSet<&String> = claimed.filter(|id| !is_open(id)).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    Ok((dispatcher::passed_over(rows, &done, &events, now), runtime))
+    let left = if own_board { dispatcher::unclaimed } else { dispatcher::passed_over };
+    Ok((left(rows, &done, &events, now), runtime))
 }
 
 /// Everything about these tasks, with the runtime around the board; unknown ids are left out.

@@ -76,7 +76,7 @@ pub struct Facts {
     pub(crate) life: Option<Life>,
     /// It is in review or in triage, and Hermes is told to leave that to people.
     pub(crate) is_for_people: bool,
-    /// Its dispatcher has passed it over for long.
+    /// Its dispatcher has passed it over for long, or nobody has claimed it where there is none.
     pub(crate) is_passed_over: bool,
     /// A process sits on the dispatcher's lock.
     pub(crate) wedged: Option<String>,

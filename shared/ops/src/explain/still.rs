@@ -16,8 +16,11 @@ use policy::runtime::Dispatcher;
 /// Seconds for which a worker may be unknown and silent before a person is told, as long as a log that cannot be read stops a task.
 const BLIND: i64 = 6 * 3_600;
 
-/// The end of what is said of a task in triage with which nobody goes on.
+/// What is said at its end of a task that waits for people as others do, in a state that many may stand in.
+pub(crate) const NOBODY_REVIEWS: &str = "nobody reviews it";
 pub(crate) const NOBODY_SPECIFIES: &str = "nobody specifies it";
+pub(crate) const NOBODY_CLAIMS: &str = "nobody claims it";
+pub(crate) const NOT_STARTED: &str = "the dispatcher, which lives, does not start it";
 
 /// What a watcher did to it was taken back, and would be due again: no watcher goes on with it.
 pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
@@ -43,25 +46,29 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or_else(|| Some(stand.says.clone()))))
 }
 
-/// It is ready, and a dispatcher that lives does not start it, whatever the reason.
+/// It is ready, and a dispatcher that lives does not start it, whatever the reason; without any, nobody claims it.
 pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
     let lives =
         matches!(f.runtime.dispatcher, Dispatcher::Alive(_) | Dispatcher::Ticked) && f.wedged.is_none();
     let goes_on = stand.kind == Kind::Due || stand.until.is_some_and(|until| until > f.now);
     let is_free = f.detail.parents.iter().all(|p| p.status.frees_children());
-    if f.detail.task.status != Status::Ready || !f.is_passed_over || !lives || goes_on || !is_free {
+    if f.detail.task.status != Status::Ready || !f.is_passed_over || goes_on || !is_free {
         return None;
     }
+    let why = match f.own_board {
+        true => NOBODY_CLAIMS,
+        false if lives => NOT_STARTED,
+        false => return None,
+    };
     let who = f.detail.task.assignee.as_deref().unwrap_or("any worker");
-    let since = words(f.now.since(f.since()));
-    let says = format!("ready for {who} since {since}, and the dispatcher, which lives, does not start it");
+    let says = format!("ready for {who} since {}, and {why}", words(f.now.since(f.since())));
     Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or_else(|| Some(stand.says.clone()))))
 }
 
 /// It is in review or in triage, and nobody has gone on with it for long: at once where Hermes leaves that to people.
 pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
     let (who, state) = match f.detail.task.status {
-        Status::Review => ("nobody reviews it", "in review"),
+        Status::Review => (NOBODY_REVIEWS, "in review"),
         Status::Triage => (NOBODY_SPECIFIES, "in triage"),
         _ => return None,
     };

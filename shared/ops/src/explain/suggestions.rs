@@ -154,6 +154,16 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.push("read what is to be reviewed", show(&id), Some(Together::Loop(show(EACH))));
             all.add("accept it", format!("{hand} complete {id}"));
         }
+        Status::Ready if f.is_passed_over && f.own_board => {
+            let who = f.detail.task.assignee.as_deref();
+            let who = who.map_or_else(|| "NAME".to_owned(), shell_word);
+            let run = format!("{hand} run --assignee {who} -- YOUR_AGENT");
+            all.add("start a worker that takes the next task of this profile", run);
+        }
+        Status::Ready if f.is_passed_over && f.runtime.dispatcher != Dispatcher::Absent => {
+            all.add("see what its dispatcher would do, and skip", format!("{hand} dispatch --dry-run"));
+            all.add(&to_whom, reassign);
+        }
         Status::Ready if nobody || stand.kind == Kind::NeedsPerson => all.add(&to_whom, reassign),
         Status::Todo => {
             for kin in f.detail.parents.iter().filter(|p| !p.status.frees_children()).take(2) {

@@ -86,7 +86,12 @@ fn what_a_living_dispatcher_does_not_start_needs_a_person() {
     let (stand, run) = told(&f);
     assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
     assert!(stand.says.ends_with("the dispatcher, which lives, does not start it"), "{stand:?}");
-    assert_eq!(run, "hermes kanban reassign t_00000001 sol");
+    assert_eq!(run, "hermes kanban dispatch --dry-run");
+    f.own_board = true;
+    let (stand, run) = told(&f);
+    assert!(stand.kind == Kind::NeedsPerson && stand.says.ends_with("nobody claims it"), "{stand:?}");
+    assert_eq!(run, "hermes kanban run --assignee luna -- YOUR_AGENT");
+    f.own_board = false;
     f.runtime.dispatcher = Dispatcher::Absent;
     assert_eq!(standing::of(&f).kind, Kind::Waits, "that is told once, of the board");
 }
