@@ -126,6 +126,9 @@ impl Standing {
             standing.faults.push(e);
             Vec::new()
         });
+        let folders: Vec<PathBuf> =
+            ids.iter().map(BoardId::folder).chain(state.map(Path::to_path_buf)).collect();
+        standing.machine.extend(look::disks(&folders).iter().map(doctor::disk));
         for id in ids {
             let seen = look::board(&id, &mut tools, When::Doubted);
             let findings = doctor::board(&seen, config, here.now);

@@ -18,7 +18,7 @@ use policy::remedy::Lacking;
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 13] = [
+const STOPPERS: [&str; 14] = [
     UNREADABLE,
     "board-unwritable",
     "board-split",
@@ -31,6 +31,7 @@ const STOPPERS: [&str; 13] = [
     "pass-never",
     "pass-overdue",
     "pass-failed",
+    "disk-low",
     FAILING,
 ];
 

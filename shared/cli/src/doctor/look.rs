@@ -144,7 +144,7 @@ fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
 }
 
 /// Room in each of these folders, or where it would be made; a file system counts once.
-pub(super) fn disks(folders: &[PathBuf]) -> Vec<DiskSeen> {
+pub(crate) fn disks(folders: &[PathBuf]) -> Vec<DiskSeen> {
     let mut known = BTreeSet::new();
     let there = folders.iter().filter_map(|f| f.ancestors().find(|a| a.is_dir()));
     let new = there.filter(|f| f.metadata().is_ok_and(|m| known.insert(m.dev())));

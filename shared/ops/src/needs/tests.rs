@@ -226,6 +226,9 @@ fn one_kind_of_finding_is_one_need_and_what_stops_nothing_is_none() {
     ));
     sort(&mut all);
     assert_eq!(all[0].cause, "board-unreadable", "what else is wrong may come of that");
+    let low = |severity| of_findings(&[finding(severity, "disk-low", "/srv", "40 MiB free")], None);
+    assert_eq!(low(Severity::Error)[0].says, "/srv: 40 MiB free");
+    assert!(low(Severity::Warning).is_empty(), "a board can be written still");
     let board = [finding(Severity::Warning, "dispatcher-absent", "default", "none is seen")];
     assert!(of_findings(&board, Some("default")).is_empty(), "no work waits for one");
     assert!(!is_stopper(&board[0]));
