@@ -95,6 +95,68 @@ fn it_counts_what_check_and_report_count() {
 }
 
 #[test]
+fn what_stands_still_with_nobody_who_goes_on_with_it_is_listed() {
+    let b = watched();
+    let config = "kanban:\n  review_dispatch: false\n  auto_decompose: false\n  dispatch_profiles: [luna]\n";
+    fs::write(b.path().join("config.yaml"), config).unwrap();
+    for profile in ["luna", "sol"] {
+        fs::create_dir_all(b.path().join("profiles").join(profile)).unwrap();
+    }
+    for (id, status) in
+        [("t_00000011", "review"), ("t_00000012", "triage"), ("t_00000013", "ready"), ("t_00000014", "ready")]
+    {
+        b.add(id, status);
+    }
+    b.sql("UPDATE tasks SET assignee = 'sol' WHERE id = 't_00000013'");
+    // Claimed on another host, and of which nothing was heard since.
+    b.add("t_00000015", "ready");
+    b.run_it("t_00000015", Some(12), 90_000);
+    b.sql(
+        "UPDATE tasks SET claim_lock = 'elsewhere:12', last_heartbeat_at = NULL, claim_expires = unixepoch() - 80000
+         WHERE id = 't_00000015'",
+    );
+    ticks(&b);
+    let all = status(&b, &["--json"]).json();
+    let of = |id: &str| {
+        let needs = all["needs"].as_array().unwrap().iter();
+        let it = needs.filter(|need| need["tasks"].as_array().unwrap().iter().any(|task| task["id"] == id));
+        it.map(|need| need["says"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join("; ")
+    };
+    assert!(of("t_00000011").ends_with("in review, and nobody reviews it"), "{all:#}");
+    assert!(of("t_00000012").ends_with("in triage, and nobody specifies it"), "{all:#}");
+    assert!(of("t_00000013").contains("`kanban.dispatch_profiles` does not list it"), "{all:#}");
+    assert_eq!(of("t_00000014"), "", "its dispatcher may start it");
+    assert!(of("t_00000015").contains("whether its worker lives is not known"), "{all:#}");
+    // Two hours later its dispatcher lives, has nothing to run, and starts it not.
+    b.sql("UPDATE tasks SET created_at = created_at - 9000 WHERE id = 't_00000014'; DELETE FROM tasks WHERE id = 't_00000015'");
+    b.sql("UPDATE task_events SET created_at = created_at - 9000 WHERE task_id = 't_00000014'");
+    let said = status(&b, &[]).ok();
+    assert!(
+        said.contains(
+            "! t_00000014 Task t_00000014: ready, and the dispatcher, which lives, does not start it"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("    $ hermes kanban dispatch --dry-run\n"), "{said}");
+}
+
+#[test]
+fn a_board_whose_file_is_lost_is_no_board_that_is_over() {
+    let b = watched();
+    let folder = b.path().join("kanban/boards/lost");
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(&b.db, folder.join("kanban.db")).unwrap();
+    fs::write(folder.join("board.json"), "{\"archived\": false}").unwrap();
+    assert!(status(&b, &[]).ok().contains(": nothing needs you"));
+    fs::remove_file(folder.join("kanban.db")).unwrap();
+    let said = status(&b, &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("! lost: ") && said.out.contains("no such board"), "{said:?}");
+    fs::write(folder.join("board.json"), "{\"archived\": true}").unwrap();
+    assert!(status(&b, &[]).ok().contains(": nothing needs you"));
+}
+
+#[test]
 fn what_could_not_be_looked_at_is_said_and_is_the_exit_code() {
     let b = watched();
     fs::write(&b.db, "no board at all, and long enough to be read as one").unwrap();
