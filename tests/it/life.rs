@@ -399,7 +399,7 @@ fn a_claim_that_names_another_namespace_is_never_called_gone() {
         let b = strict();
         b.add("t_000000f7", "ready");
         let mut inside = elsewhere(line);
-        inside.arg(&board).arg(&b.db).env_clear().envs(b.environment());
+        inside.arg(board).arg(&b.db).env_clear().envs(b.environment());
         let mut inside = Kept(inside.stdout(Stdio::null()).spawn().unwrap());
         until("a claim with a pid", || b.task("t_000000f7", "worker_pid") != "NULL");
         let before = b.dump();
