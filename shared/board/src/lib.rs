@@ -343,6 +343,12 @@ impl Detail {
         self.events.iter().rev().find(|e| e.kind == EventKind::Claimed)
     }
 
+    /// Until when the claim lasts that its worker made with one of our programs. A dispatcher extends its own for as long as any process
+    /// has the worker's number, so the end of such a claim says nothing of the worker.
+    pub fn claimed_until(&self) -> Option<Time> {
+        self.newest_claim().filter(|e| e.trail().is_some()).and(self.task.claim_expires)
+    }
+
     /// The lock of the newest claim, which the history keeps after rows and runs have lost it.
     pub fn newest_lock(&self) -> Option<&str> {
         self.newest_claim()?.payload.get("lock")?.as_str()

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use shared::base::cause::Cause;
+use shared::base::registry::HEAL;
 use shared::base::time::Time;
 use shared::board::{Board, Change, Detail, Event, EventKind, Outcome, Status, Step, Task};
 use shared::card;
@@ -230,6 +231,18 @@ fn waits_for_person(all: &BTreeMap<String, Detail>, d: &Detail, known: &[String]
     let waits = d.parents.iter().filter(|p| !p.status.frees_children());
     let mut waits = waits.filter(|p| known.contains(&p.id)).peekable();
     waits.peek().is_some() && waits.all(|p| unsettled(all, &p.id, known).is_none())
+}
+
+/// Whether a person is told of a task because nobody can know whether its worker lives: `heal` says so, and nothing was heard of it for six
+/// hours (`ops`, what stands still). A hung worker of an older Hermes is one, after the clock was set back.
+pub(super) fn is_told_unknown(truth: &Truth, d: &Detail) -> bool {
+    const SILENT: i64 = 6 * 3_600;
+    let why = truth.left.get(&(d.task.id.clone(), HEAL));
+    let heard =
+        d.current_run().map(|run| run.started_at).max(d.task.last_heartbeat_at).max(d.claimed_until());
+    d.task.status == Status::Running
+        && why.is_some_and(|why| why.starts_with("worker unknown"))
+        && heard.is_some_and(|at| truth.now.since(at) >= SILENT)
 }
 
 /// Why a task is not settled: neither finished nor with a person, nor behind one that is.

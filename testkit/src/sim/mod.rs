@@ -512,7 +512,9 @@ impl Sim {
     fn open_ends(&self) -> Vec<String> {
         let all = self.all();
         let known: Vec<String> = all.keys().cloned().collect();
-        all.keys().filter_map(|id| laws::unsettled(&all, id, &known)).collect()
+        let truth = self.truth.borrow();
+        let told = |id: &&String| laws::is_told_unknown(&truth, &all[*id]);
+        all.keys().filter(|id| !told(id)).filter_map(|id| laws::unsettled(&all, id, &known)).collect()
     }
 
     /// The morning: everything is well, and everything must come to its end.

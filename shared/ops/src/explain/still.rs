@@ -93,7 +93,7 @@ pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
         return None;
     }
     let began = d.current_run().map(|run| run.started_at).or(t.started_at).unwrap_or(t.created_at);
-    let heard = t.last_heartbeat_at.max(t.claim_expires).map_or(began, |at| at.max(began));
+    let heard = t.last_heartbeat_at.max(d.claimed_until()).map_or(began, |at| at.max(began));
     let silent = f.now.since(heard);
     if silent < BLIND {
         return None;

@@ -140,13 +140,24 @@ fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
     f.detail.task.started_at = Some(hours(30));
     f.detail.task.claim_lock = Some("box7:12".into());
     f.detail.task.worker_pid = Some(12);
-    for (heard, expires, is_due) in [(29, 28, true), (6, 7, true), (5, 28, false), (28, 5, false)] {
+    // A dispatcher extends the claim of any living process; one of `board claim --ttl` was asked for.
+    let by_worker = || vec![ours("claimed", 100_000, "board", "claim", json!({}))];
+    for (events, heard, expires, is_due) in [
+        (by_worker(), 29, 28, true),
+        (by_worker(), 6, 7, true),
+        (by_worker(), 5, 28, false),
+        (by_worker(), 28, 5, false),
+        (Vec::new(), 28, 5, true),
+        (Vec::new(), 5, 28, false),
+    ] {
+        f.detail.events = events;
         f.detail.task.last_heartbeat_at = Some(hours(heard));
         f.detail.task.claim_expires = Some(hours(expires));
         let stand = standing::of(&f);
         let want = if is_due { Kind::NeedsPerson } else { Kind::LeftAlone };
         assert_eq!(stand.kind, want, "{heard} {expires}: {stand:?}");
     }
+    f.detail.task.last_heartbeat_at = Some(hours(28));
     f.detail.task.claim_expires = None;
     let (stand, run) = told(&f);
     assert_eq!(stand.says, "running, and whether its worker lives is not known, for 1d 4h: so it is");
