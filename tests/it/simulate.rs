@@ -30,14 +30,20 @@ fn a_thousand_nights_break_no_promise() {
 /// figure for `docs/evidence/reliability.md`: the same command with `0 10000 --needs`.
 #[test]
 fn what_needs_a_person_is_said() {
-    let (all, broken) = nights(0, 60, Engine::Memory, true);
-    if let Some(first) = broken.first() {
-        panic!("night {}: {first}", first.seed);
-    }
-    let n = all.needs;
+    // In the second range nobody answers at an address, which is rare.
+    let parts = [(0, 60), (228, 240)].map(|(from, to)| {
+        let (all, broken) = nights(from, to, Engine::Memory, true);
+        if let Some(first) = broken.first() {
+            panic!("night {}: {first}", first.seed);
+        }
+        let n = all.needs;
+        assert!(n.rounds > 500 && n.untrue * 100 <= n.said, "{n:?}");
+        n
+    });
     // Of the last kind there is little: a task that stands still for no reason that anybody knows.
-    assert!(n.needed[..n.needed.len() - 1].iter().all(|times| *times > 0), "{n:?}");
-    assert!(n.rounds > 1_000 && n.untrue * 100 <= n.said, "{n:?}");
+    let kinds = parts[0].needed.len() - 1;
+    assert!((0..kinds).all(|kind| parts.iter().any(|n| n.needed[kind] > 0)), "{parts:?}");
+    assert!(parts[0].rounds > 1_000, "{parts:?}");
 }
 
 /// The same nights on a real file say what the maps in memory would hide.

@@ -193,7 +193,8 @@ fn it_is_found_on_whichever_board_has_it() {
     other.add("t_0000000a", "ready");
     let (one, two) = (b.db.to_str().unwrap(), other.db.to_str().unwrap());
     let said = ask(&b, &["t_0000000a", "--db", one, "--db", two]).ok();
-    assert!(said.starts_with("t_0000000a is ready for luna since 1h: a worker must claim it"), "{said}");
+    assert!(said.starts_with("t_0000000a is ready for luna since 1h, and nobody claims it\n"), "{said}");
+    assert!(said.contains("\nready for luna since 1h: a worker must claim it\n"), "{said}");
     assert!(said.contains(&format!("on {two}")), "{said}");
     assert!(said.contains(&format!("board --db {two} show t_0000000a")), "{said}");
     for (task, code, why) in [
