@@ -16,7 +16,7 @@ impl Host {
     /// started then, or nothing of it can be seen.
     pub fn open_below(&self, pid: i64, ticks: Option<u64>, folder: &Path) -> Vec<PathBuf> {
         let Ok(folder) = fs::canonicalize(folder) else { return Vec::new() };
-        match probe(&self.proc, None, pid) {
+        match probe(self.processes(), pid) {
             Probe::Present(p) if !p.zombie && (ticks.is_none() || p.ticks == ticks) => {}
             _ => return Vec::new(),
         }

@@ -37,17 +37,24 @@ pub(super) struct ProcFs<'a> {
     pub(super) board: Option<&'a Path>,
 }
 
+impl<'a> ProcFs<'a> {
+    /// The same, whatever board its workers name.
+    pub(super) fn any(root: &'a Path) -> ProcFs<'a> {
+        ProcFs { root, board: None }
+    }
+}
+
 impl Processes for ProcFs<'_> {
     fn scan(&self, tasks: &BTreeSet<&str>) -> Scan {
-        scan(self.root, self.board, tasks)
+        scan(*self, tasks)
     }
 
     fn probe(&self, pid: i64) -> Probe {
-        probe(self.root, self.board, pid)
+        probe(*self, pid)
     }
 
     fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
-        settle(self.root, self.board, scan, tasks, from);
+        settle(*self, scan, tasks, from);
     }
 }
 
@@ -198,7 +205,8 @@ pub struct Scan {
 }
 
 /// Walks over all processes once, keeping what belongs to one of `tasks`.
-pub(super) fn scan(root: &Path, board: Option<&Path>, tasks: &BTreeSet<&str>) -> Scan {
+pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
+    let root = at.root;
     let mut scan = Scan::default();
     let mut parents = BTreeMap::new();
     let entries = match fs::read_dir(root) {
@@ -211,7 +219,7 @@ pub(super) fn scan(root: &Path, board: Option<&Path>, tasks: &BTreeSet<&str>) ->
             Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
         };
         let Some(pid) = name.to_str().and_then(|n| n.parse::<i64>().ok()) else { continue };
-        match read(root, board, pid) {
+        match read(at, pid) {
             Ok(process) => {
                 parents.insert(pid, process.parent);
                 scan.take(process, tasks, &|pid| is_ours(root, pid));
@@ -234,18 +242,18 @@ fn is_refused(environ: &io::Result<Vec<u8>>) -> bool {
     environ.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
-fn settle(root: &Path, board: Option<&Path>, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
+fn settle(at: ProcFs<'_>, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
     // Who hides for good is mostly older: agents of a login, daemons.
     let (old, mut young): (Vec<_>, Vec<_>) = std::mem::take(&mut scan.veiled)
         .into_iter()
-        .partition(|(pid, ticks)| *ticks < from || is_refused(&environ(root, *pid)));
+        .partition(|(pid, ticks)| *ticks < from || is_refused(&environ(at.root, *pid)));
     for _ in 0..LOOKS {
         if young.is_empty() {
             break;
         }
         std::thread::sleep(BETWEEN);
         for (pid, ticks) in std::mem::take(&mut young) {
-            match read(root, board, pid) {
+            match read(at, pid) {
                 Ok(process) if process.ticks == Some(ticks) => {
                     scan.take(process, tasks, &|_| true);
                     young.append(&mut scan.veiled);
@@ -291,17 +299,17 @@ impl Scan {
 
 /// Looks at one pid. The pidfd is what makes it one look: while it says "not ended", the number cannot have
 /// been given to somebody else, so all that was read in between belongs to one process.
-pub(super) fn probe(root: &Path, board: Option<&Path>, pid: i64) -> Probe {
+pub(super) fn probe(at: ProcFs<'_>, pid: i64) -> Probe {
     let id = i32::try_from(pid).ok().filter(|p| *p > 0).and_then(Pid::from_raw);
     let Some(id) = id else { return Probe::Unclear(format!("{pid} is not a process id")) };
     let fd = match pidfd_open(id, PidfdFlags::empty()) {
         Ok(fd) => fd,
         Err(Errno::SRCH) => return Probe::Absent,
-        Err(Errno::INVAL | Errno::NOENT) => return leaderless(root, pid, id),
+        Err(Errno::INVAL | Errno::NOENT) => return leaderless(at.root, pid, id),
         Err(e) => return Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
     };
     let before = ended(&fd);
-    let process = read(root, board, pid);
+    let process = read(at, pid);
     match (before, ended(&fd)) {
         (Ok(false), Ok(false)) => Probe::Present(process.unwrap_or_else(|_| Process::opaque(pid))),
         (Ok(_), Ok(_)) => Probe::Exited,
@@ -344,7 +352,7 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
         cwd.is_ok_and(|cwd| cwd.starts_with(folder))
     };
     let others = pids.filter(|pid| *pid != i64::from(getpid().as_raw_nonzero().get())).filter(there);
-    others.filter_map(|pid| read(root, None, pid).ok()).filter(|p| !p.zombie).collect()
+    others.filter_map(|pid| read(ProcFs::any(root), pid).ok()).filter(|p| !p.zombie).collect()
 }
 
 fn environ(root: &Path, pid: i64) -> io::Result<Vec<u8>> {
@@ -352,7 +360,8 @@ fn environ(root: &Path, pid: i64) -> io::Result<Vec<u8>> {
 }
 
 /// What one process shows of itself. Who it is must be held by a pidfd meanwhile.
-pub(super) fn read(root: &Path, board: Option<&Path>, pid: i64) -> io::Result<Process> {
+pub(super) fn read(at: ProcFs<'_>, pid: i64) -> io::Result<Process> {
+    let ProcFs { root, board } = at;
     let dir = root.join(pid.to_string());
     let stat = parse_stat(&lossy(&whole(&dir.join("stat"))?))
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a stat line of unknown shape"))?;

@@ -78,13 +78,9 @@ impl Host {
         }
         let Ok((fd, harness)) = self.held(process.parent) else { return Ok(false) };
         // While both are held neither number can be anybody else's; a worker whose harness ended has another parent.
-        let is_its = proc::read(&self.proc, self.board.as_deref(), target.pid)
-            .is_ok_and(|now| now.parent == harness.pid);
+        let is_its = proc::read(self.processes(), target.pid).is_ok_and(|now| now.parent == harness.pid);
         let is_harness = harness.command.as_deref().is_some_and(|line| line.contains(words));
-        if !is_its
-            || !is_harness
-            || scan(&self.proc, self.board.as_deref(), &BTreeSet::new()).own.contains(&harness.pid)
-        {
+        if !is_its || !is_harness || scan(self.processes(), &BTreeSet::new()).own.contains(&harness.pid) {
             return Ok(false);
         }
         Ok(end(&fd, Signal::TERM, HARNESS).or_else(|_| end(&fd, Signal::KILL, KILLED)).is_ok())
@@ -145,7 +141,7 @@ impl Host {
     }
 
     fn left_by(&self, target: &Target) -> Result<Vec<i64>, String> {
-        let scan = scan(&self.proc, self.board.as_deref(), &BTreeSet::from([target.task.as_str()]));
+        let scan = scan(self.processes(), &BTreeSet::from([target.task.as_str()]));
         if let Some(gap) = &scan.gap {
             return Err(format!("stopped, but the process list is not complete: {gap}"));
         }
@@ -164,8 +160,7 @@ impl Host {
             Errno::SRCH => gone(),
             e => format!("pid {pid}: {e}"),
         })?;
-        let process =
-            proc::read(&self.proc, self.board.as_deref(), pid).map_err(|e| format!("pid {pid}: {e}"))?;
+        let process = proc::read(self.processes(), pid).map_err(|e| format!("pid {pid}: {e}"))?;
         if has_ended(&fd, Duration::ZERO) || process.zombie {
             return Err(gone());
         }
@@ -184,7 +179,7 @@ impl Host {
             () if !matches!(kin, Kin::ThisRun | Kin::SameTask) => {
                 Some(format!("the environment of pid {pid} does not name the task and its attempt"))
             }
-            () if scan(&self.proc, self.board.as_deref(), &BTreeSet::new()).own.contains(&pid) => {
+            () if scan(self.processes(), &BTreeSet::new()).own.contains(&pid) => {
                 Some(format!("pid {pid} is what started this very pass"))
             }
             () => None,

@@ -72,7 +72,7 @@ fn a_worker_lives_and_dies() {
     let alive = look(&host, &ask, |l| l.life == Life::Alive);
     assert_eq!((alive.worker_pid, alive.claimer, alive.orphans), (Some(worker.pid()), Life::Alive, vec![]));
 
-    let Probe::Present(seen) = proc::probe(&host.proc, None, worker.pid()) else { panic!("no worker") };
+    let Probe::Present(seen) = proc::probe(host.processes(), worker.pid()) else { panic!("no worker") };
     let boot_id = host.facts().boot_id;
     let wrong = Proof {
         task: ask.task.clone(),

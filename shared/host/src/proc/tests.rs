@@ -76,25 +76,25 @@ fn root() -> &'static Path {
 fn probes_of_real_processes() {
     let mut child = Command::new("sleep").arg("600").env("HERMES_KANBAN_TASK", "t_probe").spawn().unwrap();
     // Until exec the child still shows this test's own command line.
-    let shown = (0..5_000).find_map(|_| match probe(root(), None, pid(&child)) {
+    let shown = (0..5_000).find_map(|_| match probe(ProcFs::any(root()), pid(&child)) {
         Probe::Present(p) if p.command.as_deref() == Some("sleep 600") => Some(p),
         _ => None,
     });
     assert_eq!(shown.unwrap().kin("t_probe", None), Kin::ThisRun);
 
     child.kill().unwrap();
-    wait_for(|| probe(root(), None, pid(&child)) == Probe::Exited);
+    wait_for(|| probe(ProcFs::any(root()), pid(&child)) == Probe::Exited);
     child.wait().unwrap();
-    assert_eq!(probe(root(), None, pid(&child)), Probe::Absent);
+    assert_eq!(probe(ProcFs::any(root()), pid(&child)), Probe::Absent);
 }
 
 #[test]
 fn numbers_that_lead_no_process() {
     for odd in [0, -1, -500, i64::from(i32::MAX) + 1, i64::MAX, i64::MIN] {
-        assert!(matches!(probe(root(), None, odd), Probe::Unclear(_)), "{odd}");
+        assert!(matches!(probe(ProcFs::any(root()), odd), Probe::Unclear(_)), "{odd}");
     }
     // Above the largest pid_max a kernel allows.
-    assert_eq!(probe(root(), None, 4_194_305), Probe::Absent);
+    assert_eq!(probe(ProcFs::any(root()), 4_194_305), Probe::Absent);
 
     // A thread's number, which kill(0) takes for a living process.
     let (tell, told) = std::sync::mpsc::channel();
@@ -104,7 +104,7 @@ fn numbers_that_lead_no_process() {
         tell.send(itself.file_name().unwrap().to_str().unwrap().parse::<i64>().unwrap()).unwrap();
         ended.recv().ok();
     });
-    assert_eq!(probe(root(), None, told.recv().unwrap()), Probe::Absent);
+    assert_eq!(probe(ProcFs::any(root()), told.recv().unwrap()), Probe::Absent);
     drop(end);
     thread.join().unwrap();
 
@@ -115,7 +115,7 @@ fn numbers_that_lead_no_process() {
         Command::new("python3").args(["-c", script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let leader_pid = pid(&leader);
     let member = String::from_utf8(leader.wait_with_output().unwrap().stdout).unwrap();
-    let free = probe(root(), None, leader_pid);
+    let free = probe(ProcFs::any(root()), leader_pid);
     let member = Pid::from_raw(member.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(member, rustix::process::Signal::KILL).unwrap();
     assert_eq!(free, Probe::Absent);
@@ -176,7 +176,7 @@ fn a_scan_keeps_what_was_asked_for() {
         fs::write(dir.join("status"), format!("Uid:\t{0}\t{0}\n", getuid().as_raw())).unwrap();
     }
     fs::create_dir(root.path().join("sys")).unwrap();
-    let found = scan(root.path(), None, &BTreeSet::from(["t_1"]));
+    let found = scan(ProcFs::any(root.path()), &BTreeSet::from(["t_1"]));
     let mut pids: Vec<i64> = found.marked.iter().map(|p| p.pid).collect();
     pids.sort_unstable();
     let expected = vec![me, 5_000_011, 5_000_012];
@@ -213,7 +213,7 @@ fn a_process_of_another_board_is_none_of_this_ones() {
     }
     let found = |board: Option<&str>| {
         let board = board.map(at);
-        let found = scan(root.path(), board.as_deref(), &BTreeSet::from(["t_1"]));
+        let found = scan(ProcFs { root: root.path(), board: board.as_deref() }, &BTreeSet::from(["t_1"]));
         let kin = |p: &Process| p.worker_of() == Some("t_1") || p.kin("t_1", Some(1)) == Kin::ThisRun;
         let mut pids: Vec<i64> = found.marked.iter().filter(|p| kin(p)).map(|p| p.pid - 5_000_000).collect();
         pids.sort_unstable();
@@ -237,7 +237,7 @@ fn an_environment_that_is_there_a_moment_later_is_read_then() {
     ]);
     let tasks = BTreeSet::from(["t_1"]);
     let veiled = |s: &Scan| s.veiled.iter().map(|v| v.0).collect::<BTreeSet<i64>>();
-    let mut found = scan(root.path(), None, &tasks);
+    let mut found = scan(ProcFs::any(root.path()), &tasks);
     assert_eq!(veiled(&found).len(), 4);
     // One was replaced by the worker, one ended, and the number of one is somebody else's by now.
     fs::write(root.path().join("5000011/environ"), "HERMES_KANBAN_TASK=t_1\0").unwrap();
@@ -246,9 +246,9 @@ fn an_environment_that_is_there_a_moment_later_is_read_then() {
     fs::write(root.path().join("5000013/stat"), stat.replace(" 900 ", " 901 ")).unwrap();
     // Who began before is let be.
     let mut older = found.clone();
-    settle(root.path(), None, &mut older, &tasks, 901);
+    settle(ProcFs::any(root.path()), &mut older, &tasks, 901);
     assert_eq!((veiled(&older).len(), older.marked.len()), (4, 0));
-    settle(root.path(), None, &mut found, &tasks, 900);
+    settle(ProcFs::any(root.path()), &mut found, &tasks, 900);
     assert_eq!(veiled(&found), BTreeSet::from([5_000_014]));
     assert_eq!(found.marked.iter().map(|p| p.pid).collect::<Vec<_>>(), [5_000_011]);
 }
@@ -267,7 +267,7 @@ fn only_an_empty_environment_is_waited_for() {
 
 #[test]
 fn a_scan_says_where_it_failed() {
-    let gap = |root: &Path| scan(root, None, &BTreeSet::from(["t_1"])).gap;
+    let gap = |root: &Path| scan(ProcFs::any(root), &BTreeSet::from(["t_1"])).gap;
     let root = fake(&[(11, 1, "sleep", Some("A=1"))]);
     assert!(gap(&root.path().join("nowhere")).unwrap().contains("nowhere"));
     fs::write(root.path().join("11/stat"), "11 (x").unwrap();
