@@ -80,6 +80,8 @@ pub struct Process {
     pub command: Option<String>,
     /// What its environment says.
     pub marks: Marks,
+    /// Its environment names the file of a board that cannot be looked at: it may be another board's, so it is never stopped.
+    pub is_unclear: bool,
 }
 
 /// The variables Hermes gives a worker, out of an environment of which nothing else is kept.
@@ -125,7 +127,16 @@ impl Process {
     fn of(pid: i64, stat: Stat, cmdline: &[u8], environ: Option<&[u8]>) -> Process {
         let Stat { zombie, parent, kernel, ticks } = stat;
         let marks = environ.map_or(Marks::Unreadable, marks);
-        Process { pid, parent, zombie, kernel, ticks: Some(ticks), command: command(cmdline), marks }
+        Process {
+            pid,
+            parent,
+            zombie,
+            kernel,
+            ticks: Some(ticks),
+            command: command(cmdline),
+            marks,
+            is_unclear: false,
+        }
     }
 
     /// The task whose Hermes worker this is by its command line, which ends `kanban task <id>`.
@@ -170,7 +181,16 @@ impl Process {
 
     fn opaque(pid: i64) -> Process {
         let marks = Marks::Unreadable;
-        Process { pid, parent: 0, zombie: false, kernel: false, ticks: None, command: None, marks }
+        Process {
+            pid,
+            parent: 0,
+            zombie: false,
+            kernel: false,
+            ticks: None,
+            command: None,
+            marks,
+            is_unclear: false,
+        }
     }
 }
 
@@ -376,25 +396,22 @@ pub(super) fn read(at: ProcFs<'_>, pid: i64) -> io::Result<Process> {
     let named = named.map(|bytes| Path::new(OsStr::from_bytes(bytes)));
     if let (Some(board), Some(named)) = (board, named)
         && matches!(process.marks, Marks::Read { .. })
-        && is_another(board, named, &dir.join("root"))
     {
-        process.marks = Marks::OtherBoard;
+        match is_another(board, named, &dir.join("root")) {
+            Some(true) => process.marks = Marks::OtherBoard,
+            Some(false) => {}
+            None => process.is_unclear = true,
+        }
     }
     Ok(process)
 }
 
-/// Whether a process whose folder `/` is `its_root` names another file than this board's: another inode, or another path where there
-/// is no file. A relative path tells nothing.
-fn is_another(board: &Path, named: &Path, its_root: &Path) -> bool {
-    let Ok(below) = named.strip_prefix("/") else { return false };
-    let inode = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino()));
-    match (inode(board), inode(&its_root.join(below))) {
-        (Ok(ours), Ok(its)) => ours != its,
-        _ => {
-            let whole = std::path::absolute(board).unwrap_or_else(|_| board.to_owned());
-            named != whole && fs::canonicalize(board).ok().as_deref() != Some(named)
-        }
-    }
+/// Whether a process whose folder `/` is `its_root` names another file than this board's, by their inodes; `None` where one of the two
+/// cannot be looked at: a board that was moved is still its workers' board. A relative path tells nothing.
+fn is_another(board: &Path, named: &Path, its_root: &Path) -> Option<bool> {
+    let Ok(below) = named.strip_prefix("/") else { return Some(false) };
+    let inode = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino())).ok();
+    Some(inode(board)? != inode(&its_root.join(below))?)
 }
 
 /// The value of a variable, of which `name` ends in `=`.

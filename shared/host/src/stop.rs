@@ -130,7 +130,7 @@ impl Host {
             }
             for pid in &left {
                 let Ok((fd, process)) = self.held(*pid) else { continue };
-                if process.kin(&target.task, target.run) == Kin::ThisRun {
+                if process.kin(&target.task, target.run) == Kin::ThisRun && !process.is_unclear {
                     let signal = if round == 0 { Signal::TERM } else { Signal::KILL };
                     // Whether it went is seen in the next round.
                     let _ = end(&fd, signal, CHILD);
@@ -179,6 +179,9 @@ impl Host {
             () if !matches!(kin, Kin::ThisRun | Kin::SameTask) => {
                 Some(format!("the environment of pid {pid} does not name the task and its attempt"))
             }
+            () if process.is_unclear => Some(format!(
+                "the board that pid {pid} names cannot be looked at, so it may be another one's"
+            )),
             () if scan(self.processes(), &BTreeSet::new()).own.contains(&pid) => {
                 Some(format!("pid {pid} is what started this very pass"))
             }

@@ -298,6 +298,7 @@ impl Processes for Counted {
             ticks: Some(1),
             command: Some("hermes chat -q work kanban task t_a".into()),
             marks: Marks::Read { task: None, run: None },
+            is_unclear: false,
         };
         Scan::over([worker], tasks)
     }

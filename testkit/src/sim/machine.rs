@@ -186,7 +186,16 @@ impl Machine {
         let overwrote = matches!(r.who, Who::Worker(..)) && r.guise == Guise::Overwritten;
         let marks = if overwrote { Marks::Overwritten } else { Marks::Read { task, run } };
         let (zombie, ticks) = (r.zombie, Some(r.ticks));
-        Process { pid, parent: 1, zombie, kernel: false, ticks, command: Some(command), marks }
+        Process {
+            pid,
+            parent: 1,
+            zombie,
+            kernel: false,
+            ticks,
+            command: Some(command),
+            marks,
+            is_unclear: false,
+        }
     }
 }
 

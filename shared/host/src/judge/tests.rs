@@ -109,6 +109,7 @@ fn process(pid: i64, after_since: i64) -> Process {
         ticks: Some(ticks(after_since)),
         command: Some("sleep 600".into()),
         marks: Marks::Read { task: None, run: None },
+        is_unclear: false,
     }
 }
 
