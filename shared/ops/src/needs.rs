@@ -181,15 +181,13 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             todo: todo(shared, &entries, named.unwrap_or_default()),
         }
     };
-    let (waiting, others): (Vec<_>, Vec<_>) =
-        summary.needs_you.iter().cloned().partition(|e| Column::of(e).is_some());
-    let mut all: Vec<Need> = summary::by_refusal(&others).into_iter().map(need).collect();
-    for column in &COLUMNS {
-        let entries: Vec<&Entry> =
-            waiting.iter().filter(|e| Column::of(e).is_some_and(|c| c.cause == column.cause)).collect();
-        all.extend(of_column(&summary.board, column, &entries));
-    }
-    all
+    let others = summary.needs_you.iter().filter(|e| !COLUMNS.iter().any(|c| c.has(e)));
+    let others = summary::by_refusal(others).into_iter().map(need);
+    let columns = COLUMNS.iter().filter_map(|column| {
+        let entries: Vec<&Entry> = summary.needs_you.iter().filter(|e| column.has(e)).collect();
+        of_column(&summary.board, column, &entries)
+    });
+    others.chain(columns).collect()
 }
 
 /// What many tasks may wait for in one state, and what is told once of all of them.
@@ -235,9 +233,9 @@ const COLUMNS: [Column; 4] = [
 ];
 
 impl Column {
-    /// The one that a task stands in.
-    fn of(e: &Entry) -> Option<&'static Column> {
-        COLUMNS.iter().find(|c| c.status == e.status && e.says.ends_with(c.ends))
+    /// Whether a task stands in it.
+    fn has(&self, e: &Entry) -> bool {
+        self.status == e.status && e.says.ends_with(self.ends)
     }
 }
 

@@ -126,7 +126,11 @@ impl Lens<'_> {
     /// # Errors
     /// The board cannot be read.
     pub fn facts(&self, id: &BoardId, tasks: &[String], survey: &Survey) -> Result<Vec<Facts>> {
-        look(&Here { lens: self, id }, tasks, survey).map(|(facts, _)| facts)
+        let site = Here { lens: self, id };
+        let mut board = site.open()?;
+        let rows = board.glance(&Status::OPEN)?;
+        let over = passed_over(&site, &mut *board, &rows)?;
+        look(&site, tasks, survey, &rows, &over).map(|(facts, _)| facts)
     }
 }
 
@@ -227,7 +231,8 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let stands =
         |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage | Status::Review);
     let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
-    let (over, runtime) = passed_over(site, &mut *board, &rows)?;
+    let over = passed_over(site, &mut *board, &rows)?;
+    let runtime = site.look(&mut *board, |world| Ok((world.runtime)()))?;
     let left = |t: &Task| {
         over.contains(&t.id) || (t.status == Status::Ready && runtime.is_unlisted(t.assignee.as_deref()))
     };
@@ -240,7 +245,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let done: BTreeSet<&String> =
         events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    let (facts, runtime) = look(site, &chosen, &survey)?;
+    let (facts, runtime) = look(site, &chosen, &survey, &rows, &over)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
     Ok(Read {
@@ -261,28 +266,30 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     })
 }
 
-/// The ready tasks that the dispatcher of a board passes over, or that nobody claims where there is none, and the runtime around it.
-fn passed_over(
-    site: &impl Site,
-    board: &mut dyn Board,
-    rows: &[Task],
-) -> Result<(BTreeSet<String>, Runtime)> {
-    let (own_board, now) = (board.is_own(), site.set().now);
-    let runtime = site.look(board, |world| Ok((world.runtime)()))?;
+/// The ready tasks that the dispatcher of a board passes over, or that nobody claims where there is none.
+fn passed_over(site: &impl Site, board: &mut dyn Board, rows: &[Task]) -> Result<BTreeSet<String>> {
     if !rows.iter().any(|t| t.status == Status::Ready) {
-        return Ok((BTreeSet::new(), runtime));
+        return Ok(BTreeSet::new());
     }
+    let now = site.set().now;
     let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
-    let is_open = |id: &String| rows.iter().any(|t| t.id == *id);
+    let open: BTreeSet<&String> = rows.iter().map(|t| &t.id).collect();
     let claimed = events.iter().filter(|(_, e)| e.kind == EventKind::Claimed).map(|(task, _)| task);
-    let done: BTreeSet<&String> = claimed.filter(|id| !is_open(id)).collect();
+    let done: BTreeSet<&String> = claimed.filter(|id| !open.contains(id)).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    let left = if own_board { dispatcher::unclaimed } else { dispatcher::passed_over };
-    Ok((left(rows, &done, &events, now), runtime))
+    let left = if board.is_own() { dispatcher::unclaimed } else { dispatcher::passed_over };
+    Ok(left(rows, &done, &events, now))
 }
 
-/// Everything about these tasks, with the runtime around the board; unknown ids are left out.
-fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Facts>, Runtime)> {
+/// Everything about these tasks, with the runtime around the board; unknown ids are left out. `rows`: all that is open. `over`: what is
+/// [`passed_over`].
+fn look(
+    site: &impl Site,
+    tasks: &[String],
+    survey: &Survey,
+    rows: &[Task],
+    over: &BTreeSet<String>,
+) -> Result<(Vec<Facts>, Runtime)> {
     let mut board = site.open()?;
     let own_board = board.is_own();
     let (id, Set { config, now, by_file, .. }) = (site.id(), site.set());
@@ -293,8 +300,10 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
         Some(slug) => format!(" --board {}", card::shell_word(slug)),
         None => format!(" --db {}", card::shell_word(&id.file())),
     };
-    let rows = board.glance(&Status::OPEN)?;
-    let (over, _) = passed_over(site, &mut *board, &rows)?;
+    let for_people: Vec<Status> = [Status::Review, Status::Triage]
+        .into_iter()
+        .filter(|status| rows.iter().any(|t| t.status == *status) && is_for_people(id, own_board, status))
+        .collect();
     site.look(&mut *board, |world| {
         let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
         let runtime = dispatcher::runtime(world, &lately, now);
@@ -302,13 +311,13 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
         let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
         let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
         let known = &runtime.profiles;
-        let about = About { rows: &rows, details: details.iter().collect(), known, clock_given: true };
+        let about = About { rows, details: details.iter().collect(), known, clock_given: true };
         let routing = routing::facts::observe(world, &about, now)?;
         let orchestrators = orchestrators(config, runtime.orchestrator.clone());
         let router = Router::new(&routing, config, now, known, orchestrators);
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
         let details = read_logs(world, details, now);
-        let unreached = unreached(world, &details, &rows, &routing, now)?;
+        let unreached = unreached(world, &details, rows, &routing, now)?;
         let mut all = Vec::new();
         for (d, reading) in details {
             all.push(Facts {
@@ -323,7 +332,7 @@ fn look(site: &impl Site, tasks: &[String], survey: &Survey) -> Result<(Vec<Fact
                 card: card_of(&d).and_then(found),
                 runtime: runtime.clone(),
                 life: life(world, &d, now),
-                is_for_people: is_for_people(id, own_board, &d.task.status),
+                is_for_people: for_people.contains(&d.task.status),
                 is_passed_over: over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),

@@ -113,9 +113,7 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
         return Stand { kind: Kind::Due, ..stand };
     }
     if let Some(lacking) = lacking.filter(|_| !(goes_by_itself && f.is_in_turn())) {
-        let profile = f.detail.task.assignee.as_deref().unwrap_or("its profile");
-        let mend = lacking.todo(profile, f.takers.as_deref());
-        let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));
+        let more = mended(f, lacking, stand.more);
         return Stand { kind: Kind::NeedsPerson, more: Some(more), ..stand };
     }
     if let Some((card, why)) = f.skipped_card() {
@@ -148,10 +146,15 @@ fn unmended(f: &Facts, stand: Stand) -> Stand {
         (None, Some(error)) => (Lacking::Start, format!("the same each time: {error}")),
         (None, None) => return stand,
     };
+    let more = mended(f, lacking, stand.more);
+    Stand { kind: Kind::NeedsPerson, says: format!("{}; {why}", stand.says), more: Some(more), ..stand }
+}
+
+/// What a person does about what a task lacks, before what is said of it besides.
+fn mended(f: &Facts, lacking: Lacking, more: Option<String>) -> String {
     let profile = f.detail.task.assignee.as_deref().unwrap_or("its profile");
     let mend = lacking.todo(profile, f.takers.as_deref());
-    let more = stand.more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"));
-    Stand { kind: Kind::NeedsPerson, says: format!("{}; {why}", stand.says), more: Some(more), ..stand }
+    more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"))
 }
 
 /// Whether a watcher gives a held task to somebody, or sets it free.

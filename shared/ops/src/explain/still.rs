@@ -43,7 +43,13 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     };
     let at = at.local_minute();
     let says = format!("{stands}; undone by hand at {at}, and watchers leave it alone since: decide");
-    Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or_else(|| Some(stand.says.clone()))))
+    Some(instead(stand, says))
+}
+
+/// What needs a person, with what was said of the task before behind it.
+fn instead(stand: &Stand, says: String) -> Stand {
+    let before = stand.more.clone().or_else(|| Some(stand.says.clone()));
+    Stand::new(Kind::NeedsPerson, says).more(before)
 }
 
 /// It is ready, and a dispatcher that lives does not start it, whatever the reason; without any, nobody claims it.
@@ -62,7 +68,7 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
     };
     let who = f.detail.task.assignee.as_deref().unwrap_or("any worker");
     let says = format!("ready for {who} since {}, and {why}", words(f.now.since(f.since())));
-    Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or_else(|| Some(stand.says.clone()))))
+    Some(instead(stand, says))
 }
 
 /// It is in review or in triage, and nobody has gone on with it for long: at once where Hermes leaves that to people.

@@ -143,8 +143,10 @@ impl Shared {
 }
 
 /// Entries that share something beside each other, in the order of their first ones; the others each by itself.
-pub(crate) fn by_refusal(all: &[Entry]) -> Vec<(Option<&Shared>, Vec<&Entry>)> {
-    let mut groups: Vec<(Option<&Shared>, Vec<&Entry>)> = Vec::new();
+pub(crate) fn by_refusal<'e>(
+    all: impl IntoIterator<Item = &'e Entry>,
+) -> Vec<(Option<&'e Shared>, Vec<&'e Entry>)> {
+    let mut groups: Vec<(Option<&'e Shared>, Vec<&'e Entry>)> = Vec::new();
     for e in all {
         let shared = e.shared.as_ref();
         match groups.iter_mut().find(|(of, _)| of.is_some() && *of == shared) {

@@ -293,7 +293,7 @@ fn sighting(task: &str, run: &Run, profiles: &BTreeMap<String, Profile>, news: N
 }
 
 /// Whom an attempt asks. What ran before its profile's configuration changed may have gone somewhere else.
-fn provider_of(run: &Run, profiles: &BTreeMap<String, Profile>) -> Id {
+pub(super) fn provider_of(run: &Run, profiles: &BTreeMap<String, Profile>) -> Id {
     let known = run.profile.as_deref().and_then(|name| profiles.get(name));
     known.filter(|p| p.changed.is_none_or(|at| at <= run.started_at)).map(Profile::id).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use crate::World;
 use crate::attempts::ended;
 use crate::attempts::worker::used;
 use crate::authorship;
-use crate::routing::facts::Routing;
+use crate::routing::facts::{Routing, provider_of};
 use crate::routing::router::Router;
 use base::cause::Cause;
 use base::registry::HEAL;
@@ -181,9 +181,8 @@ fn is_answer(e: &Evidence) -> bool {
 
 /// Whom an attempt asked. What its profile's configuration said before it changed is not known any more.
 fn whom(run: &Run, host: Option<String>, profiles: &BTreeMap<String, Profile>) -> Option<Id> {
-    let profile = profiles.get(run.profile.as_deref()?);
-    let id = profile.filter(|p| p.changed.is_none_or(|at| at <= run.started_at)).map(Profile::id);
-    let id = id.unwrap_or_default();
+    run.profile.as_ref()?;
+    let id = provider_of(run, profiles);
     let id = Id { host: id.host.or(host), name: id.name };
     id.is_known().then_some(id)
 }
