@@ -298,6 +298,33 @@ fn a_worker_of_another_board_with_the_same_task_is_let_be() {
 }
 
 #[test]
+fn what_a_worker_of_a_board_that_was_moved_left_running_holds_its_task() {
+    let mut d = Desk::new();
+    // A child of its own session, which lives on.
+    let mut harness = d.started(&[], "setsid sleep 600 & echo $! > child; mv child left; exec sleep 600");
+    until("its child runs", || d.folder.join("left").exists());
+    let child: i64 = d.read("left").trim().parse().unwrap();
+    harness.kill();
+    signal(d.pid(), Signal::KILL);
+    let (old, moved) = (d.b.db.clone(), d.b.path().join("moved.db"));
+    d.b.sql(&format!("VACUUM INTO '{}'", moved.display()));
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", old.display()));
+    }
+    d.b.db = moved;
+    // The file that its environment names is not there: nobody knows that it is of another board.
+    let said = d.b.later(400, &["-v"]).ok();
+    assert!(said.contains(&format!("waiting up to 15m for its child {child} (sleep)")), "{said}");
+    assert_eq!(d.status(), "running");
+    signal(child, Signal::KILL);
+    until("its child is gone", || is_gone(child));
+    // Its working tree is noted first.
+    d.b.later(500, &[]).ok();
+    let said = d.b.later(600, &["-v"]).ok();
+    assert!(said.contains(&format!("{} requeue: worker ", d.task)), "{said}");
+}
+
+#[test]
 fn a_command_whose_run_was_taken_away_is_stopped() {
     let d = Desk::new();
     let mut harness = d.started(&["--ttl", "10s"], "exec sleep 600");
@@ -445,7 +472,10 @@ fn a_task_whose_folder_is_missing_is_a_failed_start_and_holds_up_no_other() {
     let d = Desk::new();
     let other = d.b.hand(&["add", "Sweep the hall", "--assignee", "luna"]).ok().trim().to_owned();
     d.b.sql(&format!("UPDATE tasks SET workspace_path = '/nowhere', priority = 1 WHERE id = '{}'", d.task));
-    let line = format!("board: {}: workspace: /nowhere is not there; counted as a failed start", d.task);
+    let line = format!(
+        "board: {}: workspace: [Errno 2] No such file or directory: '/nowhere'; counted as a failed start",
+        d.task
+    );
     let mut first = d.command(&[], "true");
     let first = ran(first.current_dir(&d.folder));
     assert_eq!((first.code, first.err.trim(), first.out), (0, &*line, format!("{other} done\n")));
@@ -454,10 +484,15 @@ fn a_task_whose_folder_is_missing_is_a_failed_start_and_holds_up_no_other() {
     assert_eq!(d.run("true").fails(1), line);
     assert_eq!(d.b.kinds(&d.task), "created claimed spawn_failed claimed gave_up");
     let rows = ["outcome", "status", "error"].map(|what| d.run_row(what));
-    assert_eq!(rows, ["gave_up", "gave_up", "workspace: /nowhere is not there"]);
+    assert_eq!(rows, ["gave_up", "gave_up", "workspace: [Errno 2] No such file or directory: '/nowhere'"]);
     let row = ["status", "consecutive_failures", "claim_lock"].map(|what| d.b.task(&d.task, what));
     assert_eq!(row, ["blocked", "2", "NULL"]);
     assert_eq!(d.run("true").ok(), "", "and nothing is left to do");
+    let asked = d.b.command("watchbill").args(["status", "--db"]).arg(&d.b.db).output().unwrap();
+    let asked = String::from_utf8(asked.stdout).unwrap();
+    assert!(asked.contains("    do: /nowhere is not there; then run\n"), "{asked}");
+    let mend = format!("    $ mkdir -p /nowhere && board --db {} unblock {}", d.b.db.display(), d.task);
+    assert!(asked.contains(&mend), "{asked}");
 }
 
 #[test]

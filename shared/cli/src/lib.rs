@@ -129,17 +129,23 @@ impl Common {
         discover::find(&which, &env).map_err(|missing| stored_elsewhere(&which, missing))
     }
 
-    /// Refuses names of `--board` of which there is no board.
-    fn named_boards(&self, config: &Config) -> Result<()> {
-        let named = if self.board.is_empty() { Vec::new() } else { self.boards(config)? };
+    /// Refuses names of `--board` of which there is no board. One of them may be on another machine alone.
+    fn named_boards(&self, config: &Config, hosts: &hosts::Hosts) -> Result<()> {
+        let asks = !self.board.is_empty() && hosts.is_empty();
+        let named = if asks { self.boards(config)? } else { Vec::new() };
         named.iter().find_map(discover::missing).map_or(Ok(()), Err)
     }
 
     /// The folder whose owner runs the workers: that of a board that is named, else the Hermes root.
     fn root(&self, config: &Config) -> Option<PathBuf> {
         let named = self.db.first().or(config.board.db.as_ref()).and_then(|db| db.parent());
+        named.map(std::path::Path::to_path_buf).or_else(|| self.hermes_root(config))
+    }
+
+    /// The Hermes root: the named or the configured one, else that of the environment.
+    fn hermes_root(&self, config: &Config) -> Option<PathBuf> {
         let given = self.hermes_root.as_deref().or(config.board.hermes_root.as_deref());
-        named.map(std::path::Path::to_path_buf).or_else(|| discover::root(given, &env))
+        discover::root(given, &env)
     }
 }
 

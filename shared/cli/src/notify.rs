@@ -93,8 +93,7 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
             let mut standing = Standing::look(&args.common, &loaded, None, NIGHT, &Hosts::default())?;
             let now = standing.needs();
             let _lock = if args.dry_run { None } else { Some(books.lock()?) };
-            let given = args.common.hermes_root.as_deref().or(loaded.config.board.hermes_root.as_deref());
-            let root = discover::root(given, &env);
+            let root = args.common.hermes_root(&loaded.config);
             let is_gone = |board: &str| discover::is_gone(root.as_deref(), board);
             let one =
                 |(name, keys): (&str, &NotifyKeys)| tell(&books, name, keys, &now, &is_gone, args.dry_run);

@@ -50,6 +50,12 @@ struct Row {
 }
 
 impl Row {
+    /// A provider of which nothing is known.
+    fn of(id: Id) -> Row {
+        let (profiles, entry, probing, unreached) = (Vec::new(), None, None, None);
+        Row { id, state: State::Healthy, entry, profiles, held: 0, on_way: 0, probing, unreached }
+    }
+
     /// Whether that nobody answers is all there is to say of it: a refusal is an answer.
     fn is_unreached(&self) -> bool {
         let is_silent = matches!(self.state, State::Healthy | State::HalfOpen | State::Down);
@@ -143,16 +149,7 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
                 row.profiles.push(p.name.clone());
                 row.held += held;
             }
-            None => rows.push(Row {
-                id,
-                state: State::Healthy,
-                entry: None,
-                profiles: vec![p.name.clone()],
-                held,
-                on_way: 0,
-                probing: None,
-                unreached: None,
-            }),
+            None => rows.push(Row { profiles: vec![p.name.clone()], held, ..Row::of(id) }),
         }
     }
     for entry in router.entries() {
@@ -161,14 +158,10 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
         match row {
             Some(row) => (row.state, row.entry) = (state, Some(entry.clone())),
             None => rows.push(Row {
-                id: entry.id.clone(),
                 state,
                 entry: Some(entry.clone()),
                 profiles: entry.profile.clone().into_iter().collect(),
-                held: 0,
-                on_way: 0,
-                probing: None,
-                unreached: None,
+                ..Row::of(entry.id.clone())
             }),
         }
     }
@@ -178,16 +171,7 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
             .find(|r| r.id.is_same(&u.id) && r.entry.as_ref().is_none_or(|e| e.profile.is_none()))
         {
             Some(row) => row.unreached = Some(u.clone()),
-            None => rows.push(Row {
-                id: u.id.clone(),
-                state: State::Healthy,
-                entry: None,
-                profiles: Vec::new(),
-                held: 0,
-                on_way: 0,
-                probing: None,
-                unreached: Some(u.clone()),
-            }),
+            None => rows.push(Row { unreached: Some(u.clone()), ..Row::of(u.id.clone()) }),
         }
     }
     for row in &mut rows {
@@ -347,14 +331,11 @@ mod tests {
             good: None,
         };
         let row = |state| Row {
-            id: entry.id.clone(),
             state,
             entry: Some(entry.clone()),
             profiles: vec!["luna".into()],
             held: 1,
-            on_way: 0,
-            probing: None,
-            unreached: None,
+            ..Row::of(entry.id.clone())
         };
         let held = whole(&row(State::OutOfQuota), Time(1_060));
         assert_eq!((&held["state"], &held["until"]), (&json!("out_of_quota"), &json!(Time(4_600))));

@@ -77,10 +77,7 @@ pub(super) fn run(args: &StatusArgs, version: &str) -> Result<u8> {
 /// What is there to be shown. Without any board nothing is.
 fn look(args: &StatusArgs) -> Result<Seen> {
     let loaded = args.common.load()?;
-    // A board of that name may be on another machine alone.
-    if args.hosts.is_empty() {
-        args.common.named_boards(&loaded.config)?;
-    }
+    args.common.named_boards(&loaded.config, &args.hosts)?;
     let asked = args.hosts.ask_status(&args.common);
     let mut standing = Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts)?;
     match standing.faults.pop() {

@@ -56,10 +56,7 @@ struct Unread {
 pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
     let common = &args.common;
     let loaded = common.load()?;
-    // A board of that name may be on another machine alone.
-    if args.hosts.is_empty() {
-        common.named_boards(&loaded.config)?;
-    }
+    common.named_boards(&loaded.config, &args.hosts)?;
     let here = Here::look(common, &loaded.config)?;
     let since = args.since.as_deref().map(|text| since::read(text, here.now)).transpose()?;
     let since = since.unwrap_or(here.now.plus(-NIGHT));

@@ -333,13 +333,19 @@ fn parse_money(s: &str) -> std::result::Result<Money, String> {
 }
 
 fn parse_ttl(s: &str) -> std::result::Result<Duration, String> {
-    let ttl = humantime::parse_duration(s).map_err(|e| e.to_string())?;
-    let ok = (Duration::from_secs(10)..=Duration::from_secs(86_400)).contains(&ttl);
-    if ok { Ok(ttl) } else { Err("must be between 10s and 24h".into()) }
+    between(s, 10, 86_400)
 }
 
 fn parse_wait(s: &str) -> std::result::Result<Duration, String> {
-    let wait = humantime::parse_duration(s).map_err(|e| e.to_string())?;
-    let ok = (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(&wait);
-    if ok { Ok(wait) } else { Err("must be between 1s and 1h".into()) }
+    between(s, 1, 3_600)
+}
+
+/// A time of at least and at most so many seconds.
+fn between(s: &str, least: u64, most: u64) -> std::result::Result<Duration, String> {
+    let time = humantime::parse_duration(s).map_err(|e| e.to_string())?;
+    let [least, most] = [least, most].map(Duration::from_secs);
+    match (least..=most).contains(&time) {
+        true => Ok(time),
+        false => Err(format!("must be between {} and {}", span::words(least), span::words(most))),
+    }
 }

@@ -13,9 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -28,6 +27,7 @@ use base::time::Time;
 use board::hermes::{self, Trail};
 use board::{Change, Detail, EventKind, Mode, Status, discover};
 use card::packet::{self, Packet};
+use config::span;
 use logs::LogEnd;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
@@ -188,7 +188,7 @@ impl Hand<'_> {
         let harness = Harness { pid: i64::from(std::process::id()), output: None };
         let claim = Claim { workspace: None, id: None, worker: None, pid: None, ttl: asked.ttl, log: None };
         let Ok(run) = self.take(seen, &claim, Some(profile), Some(harness))? else { return Ok(false) };
-        let error = format!("workspace: {} is not there", folder.display());
+        let error = unusable(folder);
         let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;
         self.write(id, |hand, seen| {
             let is_ours = seen.task.status == Status::Running && seen.task.current_run == run;
@@ -273,9 +273,10 @@ impl Hand<'_> {
     fn harness(&mut self, mut work: Work, ttl: Option<Duration>, told: &AtomicBool) -> Result<u8> {
         work.gate.open(work.run);
         let ttl = ttl.unwrap_or(self.config.board.claim_ttl);
-        let every = (ttl / 3).min(BEAT);
-        let (began, start) = (boot_clock(), self.here.now);
-        let (mut beat, mut over, mut finished) = (began, false, None);
+        let every = span::seconds((ttl / 3).min(BEAT));
+        let ttl = span::seconds(ttl);
+        let (began, start) = (self.here.host.boot_clock(), self.here.now);
+        let (mut beat, mut over) = (began, None);
         let end = loop {
             if let Some(status) = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))? {
                 break End::Itself(status);
@@ -283,15 +284,17 @@ impl Hand<'_> {
             if told.load(Ordering::Relaxed) {
                 break End::Told;
             }
-            if boot_clock().saturating_sub(beat) >= every {
-                beat = boot_clock();
+            // Suspended time counts: after a laptop was opened again the next heartbeat is due at once.
+            let at = self.here.host.boot_clock();
+            if at - beat >= every {
+                beat = at;
                 self.here.now = self.clock(start, began);
                 match self.beat(&work, ttl) {
-                    Beat::Holds => (over, finished) = (false, None),
+                    Beat::Holds => over = None,
                     // It may still push its work, or answer at length: as long as a claim lasts.
-                    Beat::Completed if boot_clock().saturating_sub(*finished.get_or_insert(beat)) < ttl => {}
+                    Beat::Completed if at - *over.get_or_insert(at) < ttl => {}
                     // A worker that has said its own last word has until the next one to end.
-                    Beat::Over if !over => over = true,
+                    Beat::Over if at - *over.get_or_insert(at) < every => {}
                     Beat::Completed | Beat::Over => break End::Lost,
                 }
             }
@@ -312,8 +315,8 @@ impl Hand<'_> {
     }
 
     /// The present time: this program outlives the reading of the clock it began with.
-    fn clock(&self, start: Time, began: Duration) -> Time {
-        let gone = config::span::seconds(boot_clock().saturating_sub(began));
+    fn clock(&self, start: Time, began: i64) -> Time {
+        let gone = self.here.host.boot_clock() - began;
         if self.here.clock_given { start.plus(gone) } else { Time::of_clock() }
     }
 
@@ -325,7 +328,7 @@ impl Hand<'_> {
     }
 
     /// One heartbeat; what the board says of the run. A board that is busy now is there for the next one.
-    fn beat(&mut self, work: &Work, ttl: Duration) -> Beat {
+    fn beat(&mut self, work: &Work, ttl: i64) -> Beat {
         self.reopen();
         let Ok(seen) = self.look(&work.task) else { return Beat::Holds };
         if !work.holds(&seen) {
@@ -333,7 +336,7 @@ impl Hand<'_> {
                 |r: &board::Run| Some(r.id) == work.run && r.outcome.as_deref() == Some("completed");
             return if seen.runs.iter().any(is_completed) { Beat::Completed } else { Beat::Over };
         }
-        let expires = self.here.now.plus(config::span::seconds(ttl));
+        let expires = self.here.now.plus(ttl);
         let _ = self.apply(&work.task, Some(&seen), hermes::heartbeat(&seen, expires, None));
         Beat::Holds
     }
@@ -409,14 +412,14 @@ impl Hand<'_> {
     /// Writes how it ended. That somebody wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
     /// Nor does a board that is busy for a while: nobody else knows how it ended.
     fn settle(&mut self, work: &Work, changes: impl Fn(&mut Self, &Detail) -> Vec<Change>) -> Result<()> {
-        let began = boot_clock();
+        let began = Instant::now();
         loop {
             let written = self.write(&work.task, |hand, seen| match work.holds(seen) {
                 true => Ok(Some(changes(hand, seen))),
                 false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
             });
             match written {
-                Err(e) if e.kind == Kind::Busy && boot_clock().saturating_sub(began) < BUSY => {
+                Err(e) if e.kind == Kind::Busy && began.elapsed() < BUSY => {
                     std::thread::sleep(LOOK);
                 }
                 other => return other.map(drop),
@@ -497,30 +500,34 @@ impl Gate {
     /// Ends it before it began: without a first line the gate never opens.
     fn end(mut self) -> std::io::Result<()> {
         drop(self.child.stdin.take());
+        self.child.wait()?;
         if let Some(begun) = self.log.take().and_then(|log| log.begun) {
             fs::remove_file(begun)?;
         }
-        self.child.wait()?;
         self.prompt.close()
     }
 }
 
-/// Time since boot, suspended time included: after a laptop was opened again the next heartbeat is due at once.
-fn boot_clock() -> Duration {
-    let now = clock_gettime(ClockId::Boottime);
-    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
-}
-
 /// Waits so long; `false` where we were told to stop.
 fn is_waited(wait: Duration, told: &AtomicBool) -> bool {
-    let began = boot_clock();
+    let began = Instant::now();
     while !told.load(Ordering::Relaxed) {
-        if boot_clock().saturating_sub(began) >= wait {
+        if began.elapsed() >= wait {
             return true;
         }
         std::thread::sleep(LOOK);
     }
     false
+}
+
+/// Why a folder cannot be worked in, in the words of Hermes (0.19), by which `status` knows what mends it.
+fn unusable(folder: &Path) -> String {
+    let why = match fs::metadata(folder) {
+        Ok(_) => "[Errno 20] Not a directory",
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => "[Errno 13] Permission denied",
+        Err(_) => "[Errno 2] No such file or directory",
+    };
+    format!("workspace: {why}: '{}'", folder.display())
 }
 
 /// From now on SIGTERM, SIGINT and SIGHUP only say that we are to stop.
