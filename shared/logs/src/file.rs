@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::handle::{Mark, Owner, Stamp, bytes, check, glance, is_sqlite, open};
 use super::lines::{Lines, Piece, lines};
 use super::operator_patterns::{Patterns, Rules};
-use super::reader::{Reader, sniff};
+use super::reader::{Reader, Shown, sniff};
 pub use super::tally::EachLine;
 use super::tally::{Skimmer, Tally};
-use super::{LogEnd, Reading, plain, profile};
+use super::{LogEnd, Reading, profile};
 use crate::cache::Cache;
 use base::redact;
 use base::time::Time;
@@ -39,7 +39,7 @@ pub(super) const SLACK_SECONDS: i64 = 2;
 pub(crate) const DAY: i64 = 86_400;
 
 /// Cursors of other versions are not understood: raise it whenever a reader's state or rules change.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 /// Whose log it is, which says what may stand in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,26 +122,6 @@ struct Look<'a> {
     /// The time of lines that state none.
     seen: Time,
     rules: Rules<'a>,
-}
-
-/// What the lines of a log show of its format.
-pub(super) enum Shown {
-    /// A whole line shows it, whatever is written behind.
-    Surely(Reader),
-    /// Only the line that is still being written does.
-    SoFar(Reader),
-    /// None does.
-    Not,
-}
-
-impl Shown {
-    /// The reader for what is there now.
-    fn reader(self) -> Reader {
-        match self {
-            Shown::Surely(reader) | Shown::SoFar(reader) => reader,
-            Shown::Not => Reader::Plain(plain::Reader::new()),
-        }
-    }
 }
 
 /// Reads what a log says about the newest attempt. New bytes only where `cache` knows how far it was read; none at all where
@@ -395,7 +375,7 @@ fn format(file: &File, size: u64, of: Of<'_>) -> io::Result<Shown> {
 
 /// The format that a line of the file's front or end shows.
 pub(super) fn sniffed(file: &File, size: u64, task: Option<&str>) -> io::Result<Shown> {
-    let mut half = None;
+    let mut so_far = Shown::Not;
     // The front of a huge log may be gone or empty; then its end tells.
     let end = size.saturating_sub(HEAD);
     for from in [0, end].into_iter().take(if end > 0 { 2 } else { 1 }) {
@@ -405,13 +385,12 @@ pub(super) fn sniffed(file: &File, size: u64, task: Option<&str>) -> io::Result<
         // What ends with a full front never changes again; what ends with the file is still being written.
         let is_full = from == 0 && bytes.len() as u64 == HEAD;
         let last = if is_full { None } else { lines.pop() };
-        if let Some(reader) = sniff(&lines, task) {
-            return Ok(Shown::Surely(reader));
+        so_far = sniff(&lines, last, task);
+        if matches!(so_far, Shown::Surely(_)) {
+            break;
         }
-        lines.extend(last);
-        half = sniff(&lines, task);
     }
-    Ok(half.map_or(Shown::Not, Shown::SoFar))
+    Ok(so_far)
 }
 
 /// The first line that says something, and whether it is whole; empty where none does.

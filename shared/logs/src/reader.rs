@@ -171,16 +171,70 @@ impl Format for Reader {
     }
 }
 
-/// The reader for a log that begins with these lines; the first line that tells decides. `task`: it is a board's log of that
-/// task. `None` where no line tells; then it is plain text as far as anybody can see, and another look at more of it may
-/// say otherwise.
+/// What the lines of a log show of its format.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shown {
+    /// Whole lines show it, whatever is written behind them.
+    Surely(Reader),
+    /// What is there now does, and with more of it that may be another one.
+    SoFar(Reader),
+    /// No line does: it is plain text as far as anybody can see.
+    Not,
+}
+
+impl Shown {
+    /// The reader for what is there now.
+    pub fn reader(self) -> Reader {
+        match self {
+            Shown::Surely(reader) | Shown::SoFar(reader) => reader,
+            Shown::Not => Reader::Plain(plain::Reader::new()),
+        }
+    }
+}
+
+/// The format of a log that begins with these whole lines, and with a last one that is still being written; the first line that
+/// tells decides. `task`: it is a board's log of that task.
 ///
-/// A line of JSON tells only where such lines are at least half of all: a plain agent may print one that it read somewhere.
-pub fn sniff(first_lines: &[&str], task: Option<&str>) -> Option<Reader> {
-    let lines = || first_lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-    let is_json = |line: &&str| line.starts_with('{');
-    let counts = 2 * lines().filter(is_json).count() >= lines().count();
-    first_lines.iter().filter(|l| counts || !is_json(&l.trim_start())).find_map(|l| tell(l.trim_end(), task))
+/// A plain agent may print a line of JSON that it read somewhere. So such lines tell once more than half of the lines up to
+/// there are JSON, which no later line changes; for the time being they tell where half of all are.
+pub fn sniff(whole: &[&str], last: Option<&str>, task: Option<&str>) -> Shown {
+    let mut front = Front::default();
+    for line in whole {
+        if let Some(reader) = front.line(line, task) {
+            return Shown::Surely(reader);
+        }
+    }
+    let shown = last.and_then(|line| front.line(line, task));
+    shown.or_else(|| front.told.take_if(|_| front.json == front.other)).map_or(Shown::Not, Shown::SoFar)
+}
+
+/// The first lines of a log, as far as none of them decided.
+#[derive(Default)]
+struct Front {
+    /// How many are JSON, and how many are other text.
+    json: usize,
+    other: usize,
+    /// What the first line of JSON that tells shows.
+    told: Option<Reader>,
+}
+
+impl Front {
+    /// Takes a line; gives the reader once that is decided.
+    fn line(&mut self, line: &str, task: Option<&str>) -> Option<Reader> {
+        let told = tell(line.trim_end(), task);
+        match line.trim_start() {
+            "" => None,
+            json if json.starts_with('{') => {
+                self.json += 1;
+                self.told = self.told.take().or(told);
+                self.told.take_if(|_| self.json > self.other)
+            }
+            _ => {
+                self.other += 1;
+                told
+            }
+        }
+    }
 }
 
 fn tell(line: &str, task: Option<&str>) -> Option<Reader> {
@@ -236,8 +290,37 @@ mod tests {
                 "codex",
             ),
         ] {
-            let found = sniff(lines, task);
-            assert_eq!(found.as_ref().map_or("-", Reader::name), name, "{lines:?}");
+            let (last, whole) =
+                lines.split_last().map_or((None, lines), |(last, whole)| (Some(*last), whole));
+            for shown in [sniff(lines, None, task), sniff(whole, last, task)] {
+                let found = match &shown {
+                    Shown::Surely(reader) | Shown::SoFar(reader) => reader.name(),
+                    Shown::Not => "-",
+                };
+                assert_eq!(found, name, "{lines:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_sure_stays_so() {
+        let told = "{\"type\":\"thread.started\",\"thread_id\":\"x\"}";
+        for (lines, name) in [
+            (&[told][..], "codex"),
+            (&["a", told], "codex so far"),
+            (&["a", told, "b"], "-"),
+            (&["a", told, "b", told, told], "codex"),
+            (&["a", "b", told, told], "codex so far"),
+            (&["a", "b", told, told, told, "c", "d", "e", "f"], "codex"),
+            (&["a", told, "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"x\"}"], "codex"),
+            (&["{\"answer\": 1}", "a", told], "codex"),
+        ] {
+            let found = match sniff(lines, None, None) {
+                Shown::Surely(reader) => reader.name().to_owned(),
+                Shown::SoFar(reader) => format!("{} so far", reader.name()),
+                Shown::Not => "-".to_owned(),
+            };
+            assert_eq!(found, name, "{lines:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The readers of logs, line by line: what one says does not depend on where a pass ended, lies in the log, and is bounded.
 
 use shared::base::time::Time;
-use shared::logs::reader::{Reader, sniff};
+use shared::logs::reader::{Reader, Shown, sniff};
 use shared::logs::signal::MAX_WORDS;
 use shared::logs::{Format, Line, LogEnd, Signal, profile};
 
@@ -34,9 +34,9 @@ pub fn plain(data: &[u8]) {
         2 => {
             let text = String::from_utf8_lossy(rest);
             let first: Vec<&str> = text.split('\n').collect();
-            match sniff(&first, Some("t_1a2b3c4d")) {
-                Some(reader) => reader,
-                None => return,
+            match sniff(&first, None, Some("t_1a2b3c4d")) {
+                Shown::Surely(reader) | Shown::SoFar(reader) => reader,
+                Shown::Not => return,
             }
         }
         _ => Reader::named("plain", None),

@@ -148,7 +148,7 @@ fn skimming_changes_nothing_of_what_was_recorded() {
             let log = fs::read(&path).unwrap();
             let text = lossy(&log);
             let first: Vec<&str> = text.lines().take(50).collect();
-            let sniffed = sniff(&first, Some("t_1")).unwrap_or(Reader::named("plain", None));
+            let sniffed = sniff(&first, None, Some("t_1")).reader();
             for reader in [sniffed, Reader::named("hermes", None)] {
                 for block in [100, 1_000, BLOCK] {
                     same(&log, log.len(), block, &reader);
