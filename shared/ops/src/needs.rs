@@ -7,11 +7,10 @@ pub mod screen;
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Finding, Severity};
+use crate::explain::Unattended;
 use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
-use crate::explain::{NOBODY_CLAIMS, NOBODY_REVIEWS, NOBODY_SPECIFIES, NOT_STARTED};
 use base::registry::NAMES;
 use base::time::Time;
-use board::Status;
 use policy::remedy::Lacking;
 
 /// The finding that a board cannot be read.
@@ -181,81 +180,48 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             todo: todo(shared, &entries, named.unwrap_or_default()),
         }
     };
-    let others = summary.needs_you.iter().filter(|e| !COLUMNS.iter().any(|c| c.has(e)));
+    let others = summary.needs_you.iter().filter(|e| e.unattended.is_none());
     let others = summary::by_refusal(others).into_iter().map(need);
-    let columns = COLUMNS.iter().filter_map(|column| {
-        let entries: Vec<&Entry> = summary.needs_you.iter().filter(|e| column.has(e)).collect();
-        of_column(&summary.board, column, &entries)
+    let unattended = Unattended::ALL.into_iter().filter_map(|why| {
+        let entries: Vec<&Entry> = summary.needs_you.iter().filter(|e| e.unattended == Some(why)).collect();
+        of_unattended(&summary.board, why, &entries)
     });
-    others.chain(columns).collect()
-}
-
-/// What many tasks may wait for in one state, and what is told once of all of them.
-struct Column {
-    cause: &'static str,
-    status: Status,
-    /// The end of what is said of each.
-    ends: &'static str,
-    /// What is said of all, but for its last word.
-    what: &'static str,
-    todo: &'static str,
-}
-
-const COLUMNS: [Column; 4] = [
-    Column {
-        cause: "review",
-        status: Status::Review,
-        ends: NOBODY_REVIEWS,
-        what: "in review, and nobody reviews",
-        todo: "read each, then accept it with `complete`, or send it back",
-    },
-    Column {
-        cause: "triage",
-        status: Status::Triage,
-        ends: NOBODY_SPECIFIES,
-        what: "in triage, and nobody specifies",
-        todo: "specify each; `kanban.auto_decompose` lets Hermes do so",
-    },
-    Column {
-        cause: "not-started",
-        status: Status::Ready,
-        ends: NOT_STARTED,
-        what: "ready, and the dispatcher, which lives, does not start",
-        todo: "see what it would do",
-    },
-    Column {
-        cause: "unclaimed",
-        status: Status::Ready,
-        ends: NOBODY_CLAIMS,
-        what: "ready, and nobody claims",
-        todo: "start a worker",
-    },
-];
-
-impl Column {
-    /// Whether a task stands in it.
-    fn has(&self, e: &Entry) -> bool {
-        self.status == e.status && e.says.ends_with(self.ends)
-    }
+    others.chain(unattended).collect()
 }
 
 /// Tasks that wait in one state for people, as one need.
-fn of_column(board: &str, column: &Column, entries: &[&Entry]) -> Option<Need> {
+fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Need> {
     let first = entries.first()?;
+    let (cause, what, todo) = match why {
+        Unattended::Review => (
+            "review",
+            "in review, and nobody reviews",
+            "read each, then accept it with `complete`, or send it back",
+        ),
+        Unattended::Triage => (
+            "triage",
+            "in triage, and nobody specifies",
+            "specify each; `kanban.auto_decompose` lets Hermes do so",
+        ),
+        Unattended::NotStarted => {
+            ("not-started", "ready, and the dispatcher, which lives, does not start", "see what it would do")
+        }
+        Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker"),
+    };
     let says = match entries.len() {
-        1 => format!("{} {}: {} it", first.task, first.title, column.what),
-        n => format!("{n} tasks are {} them", column.what),
+        1 => format!("{} {}: {} it", first.task, first.title, what),
+        n => format!("{n} tasks are {} them", what),
     };
     Some(Need {
-        key: format!("{}:{board}", column.cause),
-        cause: column.cause.to_owned(),
+        key: format!("{cause}:{board}"),
+        cause: cause.to_owned(),
         board: Some(board.to_owned()),
         says,
         tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.clone() }).collect(),
         since: entries.iter().map(|e| e.since).min(),
         next: None,
         run: summary::command_for(entries).map(|(run, _)| run),
-        todo: Some(column.todo.to_owned()),
+        todo: Some(todo.to_owned()),
     })
 }
 

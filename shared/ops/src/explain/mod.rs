@@ -22,7 +22,7 @@ mod text;
 
 pub use answer::Answer;
 pub use collect::{Lens, Set, Site, read};
-pub(crate) use still::{NOBODY_CLAIMS, NOBODY_REVIEWS, NOBODY_SPECIFIES, NOT_STARTED};
+pub(crate) use still::Unattended;
 pub use summary::Summary;
 pub use summary::text::lines;
 pub use text::screen;

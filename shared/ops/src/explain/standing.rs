@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::diagnosis::{self, named};
 use super::facts::{Facts, Take, Verdict, text};
 use super::session;
-use super::still;
+use super::still::{self, Unattended};
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
@@ -44,11 +44,13 @@ pub(crate) struct Stand {
     pub(crate) says: String,
     /// What is behind it.
     pub(crate) more: Option<String>,
+    /// What nobody does with it, where others may wait for the same.
+    pub(crate) unattended: Option<Unattended>,
 }
 
 impl Stand {
     pub(super) fn new(kind: Kind, says: impl Into<String>) -> Stand {
-        Stand { kind, until: None, says: says.into(), more: None }
+        Stand { kind, until: None, says: says.into(), more: None, unattended: None }
     }
 
     fn until(self, until: Option<Time>) -> Stand {

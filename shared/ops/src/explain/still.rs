@@ -16,11 +16,33 @@ use policy::runtime::Dispatcher;
 /// Seconds for which a worker may be unknown and silent before a person is told, as long as a log that cannot be read stops a task.
 const BLIND: i64 = 6 * 3_600;
 
-/// What is said at its end of a task that waits for people as others do, in a state that many may stand in.
-pub(crate) const NOBODY_REVIEWS: &str = "nobody reviews it";
-pub(crate) const NOBODY_SPECIFIES: &str = "nobody specifies it";
-pub(crate) const NOBODY_CLAIMS: &str = "nobody claims it";
-pub(crate) const NOT_STARTED: &str = "the dispatcher, which lives, does not start it";
+/// What nobody does with a task, in a state in which many may stand: a person is told once of all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unattended {
+    /// Nobody reviews it.
+    Review,
+    /// Nobody says what exactly is to be done.
+    Triage,
+    /// A living dispatcher does not start it.
+    NotStarted,
+    /// No worker takes it, where no dispatcher starts any.
+    Unclaimed,
+}
+
+impl Unattended {
+    pub(crate) const ALL: [Unattended; 4] =
+        [Unattended::Review, Unattended::Triage, Unattended::NotStarted, Unattended::Unclaimed];
+
+    /// What is said of one task.
+    fn of_one(self) -> &'static str {
+        match self {
+            Unattended::Review => "nobody reviews it",
+            Unattended::Triage => "nobody specifies it",
+            Unattended::NotStarted => "the dispatcher, which lives, does not start it",
+            Unattended::Unclaimed => "nobody claims it",
+        }
+    }
+}
 
 /// What a watcher did to it was taken back, and would be due again: no watcher goes on with it.
 pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
@@ -62,20 +84,20 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
         return None;
     }
     let why = match f.own_board {
-        true => NOBODY_CLAIMS,
-        false if lives => NOT_STARTED,
+        true => Unattended::Unclaimed,
+        false if lives => Unattended::NotStarted,
         false => return None,
     };
     let who = f.detail.task.assignee.as_deref().unwrap_or("any worker");
-    let says = format!("ready for {who} since {}, and {why}", words(f.now.since(f.since())));
-    Some(instead(stand, says))
+    let says = format!("ready for {who} since {}, and {}", words(f.now.since(f.since())), why.of_one());
+    Some(Stand { unattended: Some(why), ..instead(stand, says) })
 }
 
 /// It is in review or in triage, and nobody has gone on with it for long: at once where Hermes leaves that to people.
 pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
-    let (who, state) = match f.detail.task.status {
-        Status::Review => (NOBODY_REVIEWS, "in review"),
-        Status::Triage => (NOBODY_SPECIFIES, "in triage"),
+    let (why, state) = match f.detail.task.status {
+        Status::Review => (Unattended::Review, "in review"),
+        Status::Triage => (Unattended::Triage, "in triage"),
         _ => return None,
     };
     let is_left = f.is_for_people || f.runtime.dispatcher == Dispatcher::Absent;
@@ -87,8 +109,9 @@ pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
     {
         return None;
     }
-    let says = format!("{state} for {}, and {who}", words(since));
-    Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone()))
+    let says = format!("{state} for {}, and {}", words(since), why.of_one());
+    let stand = Stand::new(Kind::NeedsPerson, says).more(stand.more.clone());
+    Some(Stand { unattended: Some(why), ..stand })
 }
 
 /// Whether its worker lives has not been known for long, and nothing was heard of it.

@@ -13,6 +13,7 @@ pub(crate) use super::deeds::Deed;
 use super::diagnosis;
 use super::facts::Facts;
 use super::standing::{self, Kind};
+use super::still::Unattended;
 use super::suggestions;
 pub(crate) use super::suggestions::Command;
 #[cfg(test)]
@@ -100,6 +101,9 @@ pub struct Entry {
     /// What it shares with others, which are told together.
     #[serde(default, deserialize_with = "deeds::if_known")]
     pub(crate) shared: Option<Shared>,
+    /// What nobody does with it, where others may wait for the same.
+    #[serde(skip)]
+    pub(crate) unattended: Option<Unattended>,
 }
 
 /// What a provider, or this host, refuses to several tasks.
@@ -307,6 +311,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         due: stand.kind == Kind::Due,
         deeds: deeds.into_iter().map(|d| Deed { because: line(&d.because), ..d }).collect(),
         command,
+        unattended: stand.unattended,
         // What was undone is decided one by one.
         shared: Shared::of(f)
             .filter(|_| matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due))

@@ -33,6 +33,7 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
             together: None,
         }),
         shared: None,
+        unattended: None,
     }
 }
 

@@ -35,6 +35,7 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
             together: Some(Together::Several("hermes kanban unblock".into())),
         }),
         shared: shared.map(|(at, cause)| Shared { at: at.into(), cause }),
+        unattended: None,
     }
 }
 
@@ -287,8 +288,8 @@ fn what_was_found_of_the_board_itself_is_never_called_nothing() {
 
 #[test]
 fn what_waits_in_review_or_in_triage_is_one_need_each() {
-    let wait = |id: &str, status: Status, says: &str| Entry {
-        status,
+    let wait = |id: &str, unattended: Option<Unattended>, says: &str| Entry {
+        unattended,
         says: says.into(),
         command: Some(Command {
             to: "read it".into(),
@@ -298,10 +299,10 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
         ..entry(id, None, 60)
     };
     let needs = of_tasks(&summary(vec![
-        wait("t_00000001", Status::Review, "in review for 1h, and nobody reviews it"),
-        wait("t_00000002", Status::Triage, "in triage for 1h, and nobody specifies it"),
-        wait("t_00000003", Status::Review, "in review for 1h, and nobody reviews it"),
-        wait("t_00000004", Status::Triage, "in triage, blocked again and again for one reason"),
+        wait("t_00000001", Some(Unattended::Review), "in review for 1h, and nobody reviews it"),
+        wait("t_00000002", Some(Unattended::Triage), "in triage for 1h, and nobody specifies it"),
+        wait("t_00000003", Some(Unattended::Review), "in review for 1h, and nobody reviews it"),
+        wait("t_00000004", None, "in triage, blocked again and again for one reason"),
     ]));
     let said: Vec<_> = needs.iter().map(|n| (n.key.as_str(), n.says.as_str())).collect();
     let want = [
