@@ -132,6 +132,26 @@ fn shows_what_it_says_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn at_a_terminal_it_goes_on_at_a_key() {
+    let tmp = tempfile::tempdir().unwrap();
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let shown = |args: &[&str], keys: &[&str]| {
+        let mut command = Command::new(program("watchbill"));
+        command.arg("demo").args(args).env("PATH", "/usr/bin:/bin").env("TMPDIR", tmp.path());
+        crate::terminal::typed(&command, keys, "Enter: the next scene")
+    };
+    let seen = shown(&[], &["\n"; 6]);
+    assert_eq!((seen.code, seen.left), (0, 0), "{}", seen.text);
+    assert!(seen.text.contains("\u{1b}[1mA board at 3 am"), "{}", seen.text);
+    let fast = shown(&["--fast"], &["\n"]);
+    assert_eq!((fast.code, fast.left), (0, 1), "{}", fast.text);
+    let stopped = shown(&[], &["\u{3}"]);
+    assert_eq!((stopped.code, stopped.left), (130, 0), "{}", stopped.text);
+    assert!(!stopped.text.contains("Now your own board"), "{}", stopped.text);
+    assert_eq!((left_in(tmp.path()), processes_of(tmp.path())), (vec![], vec![]));
+}
+
+#[test]
 fn what_stops_it_leaves_nothing_behind() {
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
         let tmp = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 
 mod scope;
 mod session;
+mod shown;
 mod told;
 
 use std::fmt::Write as _;
@@ -93,6 +94,9 @@ impl Drop for Crew {
     about = "Show a board with failures in a temporary folder, with real processes, and the watchers that repair it"
 )]
 pub(super) struct DemoArgs {
+    /// Show all scenes at once, also at a terminal
+    #[arg(long)]
+    fast: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -108,7 +112,8 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8> {
     let dir = dir.map_err(|e| Error::io("temporary folder", &e))?;
     match play(args, dir.path(), &stopped) {
         _ if stopped.load(Ordering::Relaxed) => Ok(INTERRUPTED),
-        played => print(&played?),
+        played if args.json => print(&played?),
+        played => shown::show(&played?, args.fast, &stopped),
     }
 }
 
