@@ -17,7 +17,7 @@ use super::operator_patterns::{Patterns, Rules};
 use super::reader::{Reader, Shown, sniff};
 pub use super::tally::EachLine;
 use super::tally::{Skimmer, Tally};
-use super::{LogEnd, Reading, profile};
+use super::{LogEnd, MAX_EARLIER, Reading, profile};
 use crate::cache::Cache;
 use base::redact;
 use base::time::Time;
@@ -133,9 +133,23 @@ pub fn read(ask: &Ask<'_>, cache: &mut Cache) -> Reading {
 /// The same with the operator's patterns.
 pub fn read_taught(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Reading {
     match try_read(ask, rules, cache) {
-        Ok(reading) => reading,
+        Ok(reading) => of_newest(reading, ask.since),
         Err(why) => Reading::of(LogEnd::Unreadable(why), None),
     }
+}
+
+/// An end that was written before the attempt began is that of an earlier one: the attempt may have written lines that tell nothing
+/// of a new beginning, and then died.
+fn of_newest(mut reading: Reading, since: Time) -> Reading {
+    let LogEnd::Ended(end) = &reading.end else { return reading };
+    if end.at.is_none_or(|at| at >= since.plus(-SLACK_SECONDS)) {
+        return reading;
+    }
+    let old = end.clone();
+    reading.signals.retain(|s| s.evidence.offset > old.offset);
+    reading.earlier.insert(0, Some(old));
+    reading.earlier.truncate(MAX_EARLIER);
+    Reading { end: LogEnd::NoEvidence, ..reading }
 }
 
 fn try_read(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Result<Reading, String> {

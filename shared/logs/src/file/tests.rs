@@ -181,6 +181,29 @@ fn a_log_not_written_since_the_start_has_nothing_of_the_attempt() {
 }
 
 #[test]
+fn an_end_that_was_seen_before_the_attempt_began_is_that_of_an_earlier_one() {
+    // A start that no reader knows: the interpreter found no module, a wrapper said hello.
+    for last in ["ModuleNotFoundError: No module named 'hermes_cli'\n", "Killed\n"] {
+        let mut log = Log::new(&format!("{START}{FAILED}"));
+        let written = |log: &Log, at: u64| {
+            let file = File::open(log.path()).unwrap();
+            file.set_times(FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(at)))
+                .unwrap();
+        };
+        written(&log, 1_000_000);
+        assert_eq!(cause(&log.read()), Some(Cause::Overloaded));
+        log.append(last);
+        written(&log, 1_000_900);
+        let path = log.path();
+        let mut since = |since: i64| read(&Ask { since: Time(since), ..ask(&path) }, &mut log.cache);
+        assert_eq!(cause(&since(1_000_000)), Some(Cause::Overloaded), "{last}");
+        let newest = since(1_000_600);
+        assert_eq!((cause(&newest), newest.signals), (None, vec![]), "{last}");
+        assert_eq!(newest.earlier[0].as_ref().map(|e| e.cause), Some(Cause::Overloaded), "{last}");
+    }
+}
+
+#[test]
 fn an_unchanged_log_is_not_read() {
     let mut log = Log::new(&format!("{START}{FAILED}"));
     let first = log.read();
