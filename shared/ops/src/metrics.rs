@@ -48,11 +48,12 @@ const PROGRAM: &[&str] = &["program"];
 const BOARD: &[&str] = &["program", "board"];
 const LAST: &str = "watchbill_last_pass_timestamp_seconds";
 const EXIT: &str = "watchbill_last_pass_exit_code";
+const BUSY_SINCE: &str = "watchbill_board_busy_since_timestamp_seconds";
 const PASSES: &str = "watchbill_passes_total";
 const STEPS: &str = "watchbill_steps_total";
 
 /// Every metric, in the order they are written in.
-pub const METRICS: [Metric; 11] = [
+pub const METRICS: [Metric; 12] = [
     gauge(
         "watchbill_build_info",
         &["program", "version"],
@@ -64,6 +65,11 @@ pub const METRICS: [Metric; 11] = [
     counter(PASSES, PROGRAM, "Passes since this file was made."),
     gauge("watchbill_boards", PROGRAM, "Boards the last pass looked at."),
     gauge("watchbill_board_exit_code", BOARD, "The exit code of the last pass on this board."),
+    gauge(
+        BUSY_SINCE,
+        BOARD,
+        "Since when no pass has got through, because others write there; only while that lasts.",
+    ),
     gauge("watchbill_open_tasks", BOARD, "Open tasks the last pass glanced at."),
     gauge("watchbill_unknown_tasks", BOARD, "Tasks skipped because something about them is not known."),
     gauge("watchbill_findings", BOARD, "Findings and notices for the operator, such as a wedged dispatcher."),
@@ -98,6 +104,8 @@ pub struct Record {
     pub at: Time,
     /// How it ended.
     pub exit: u8,
+    /// Since when no pass has got through a board that others write to; of several boards the longest.
+    pub busy_since: Option<Time>,
 }
 
 /// Where the timers of `watchbill timers` let a program leave its file, in the folder of the state file.
@@ -108,11 +116,12 @@ pub fn place(state: &Path, program: &str) -> PathBuf {
 /// What the file at `path` says of the last pass of `program`; `None` where there is none of ours.
 pub fn record(path: &Path, program: &str) -> Option<Record> {
     let all = samples(&untrusted_file::text(path)?)?;
-    let one = |name: &str| {
-        let is_it = |s: &&Sample| s.name == name && s.label("program") == Some(program);
-        all.iter().find(is_it).map(|s| s.value)
+    let of = |name: &'static str| {
+        let is_it = move |s: &&Sample| s.name == name && s.label("program") == Some(program);
+        all.iter().filter(is_it).map(|s| s.value)
     };
-    Some(Record { at: Time(one(LAST)? as i64), exit: one(EXIT)? as u8 })
+    let busy_since = of(BUSY_SINCE).map(|at| Time(at as i64)).min();
+    Some(Record { at: Time(of(LAST).next()? as i64), exit: of(EXIT).next()? as u8, busy_since })
 }
 
 /// Writes the file anew, beside its place first, so that nobody ever reads half of it.
@@ -239,6 +248,7 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
     };
     let mine = before.iter().filter(|s| s.label("program") == Some(ended.program));
     let passes = mine.clone().find(|s| s.name == PASSES).map_or(0.0, |s| s.value);
+    let busy: Vec<&Sample> = mine.clone().filter(|s| s.name == BUSY_SINCE).collect();
     let mut sums: BTreeMap<Vec<(String, String)>, f64> =
         mine.filter(|s| s.name == STEPS).take(MAX_SUMS).map(|s| (s.labels.clone(), s.value)).collect();
     let mut all = vec![
@@ -255,6 +265,11 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
         let name = if is_alone { &board.board } else { &board.path };
         let on = [("board", name.as_str())];
         all.push(one("watchbill_board_exit_code", &on, f64::from(board.code())));
+        if board.code() == Kind::Busy.code() && !board.is_paused {
+            let now = one(BUSY_SINCE, &on, ended.at.0 as f64);
+            let before = busy.iter().find(|s| s.labels == now.labels && s.value <= now.value);
+            all.push(before.map_or(now, |s| (*s).clone()));
+        }
         all.extend(board.glanced.map(|n| one("watchbill_open_tasks", &on, n as f64)));
         let unknown = board.left.iter().filter(|l| l.unknown).count();
         all.push(one("watchbill_unknown_tasks", &on, unknown as f64));

@@ -39,6 +39,8 @@ pub struct BoardReport {
     pub error: Option<Error>,
     /// Its error was said by an earlier pass: only `-v` repeats it.
     pub muted: bool,
+    /// Its error is that somebody paused it.
+    pub is_paused: bool,
     /// The page for a person, where the watcher makes one.
     pub overview: Option<Overview>,
     /// What was seen, for `-v --json`.
@@ -98,6 +100,7 @@ impl BoardReport {
             notices: Vec::new(),
             error: None,
             muted: false,
+            is_paused: false,
             overview: None,
             seen: None,
         }

@@ -9,6 +9,9 @@ use policy::remedy;
 /// The record of a pass and systemd's record of its start lie at most this many seconds apart.
 const SAME: i64 = 30;
 
+/// Seconds after which a board that is busy in each pass is no passing matter.
+const BUSY: i64 = 15 * 60;
+
 /// One watcher, as it is found.
 pub struct WatcherSeen {
     /// Which.
@@ -194,6 +197,13 @@ fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding
         return Some(Finding::error("pass-overdue", name, what).todo(todo));
     }
     let todo = format!("run `{} -v` by hand and read what it says", w.watched.command);
+    let busy = w.record.and_then(|r| r.busy_since).map(|since| now.since(since)).filter(|busy| *busy >= BUSY);
+    if let Some(busy) = busy {
+        let what =
+            format!("no pass could change a board for {}: another process is writing there", words(busy));
+        let todo = format!("{todo}; end the process that `fuser -v` names for that file, if it hangs");
+        return Some(Finding::error("pass-failed", name, what).todo(todo));
+    }
     Some(match w.exit() {
         // 75: the board was busy, or is paused.
         None | Some(0 | 75) => Finding::ok("pass-recent", name, format!("its last pass was {ago} ago")),
@@ -242,6 +252,24 @@ mod tests {
             round: false,
         };
         WatcherSeen { watched: WATCHED[0], starters: vec![starter], record: None }
+    }
+
+    #[test]
+    fn a_board_that_is_busy_in_every_pass_is_told_after_a_while() {
+        let now = Time(1_800_000_000);
+        for (busy, id, severity) in [
+            (None, "pass-recent", Severity::Ok),
+            (Some(899), "pass-recent", Severity::Ok),
+            (Some(900), "pass-failed", Severity::Error),
+        ] {
+            for exit in [0, 75] {
+                let at = now.plus(-60);
+                let record = Record { at, exit, busy_since: busy.map(|s| now.plus(-s)) };
+                let seen = WatcherSeen { record: Some(record), ..by_cron(Some(at)) };
+                let found = watchers(&[seen], StartersSeen { lingers: None, cron_runs: Some(true) }, now);
+                assert_eq!((found[1].id, worst(&found)), (id, severity), "{busy:?} {exit}: {found:?}");
+            }
+        }
     }
 
     #[test]

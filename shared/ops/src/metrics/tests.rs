@@ -94,6 +94,31 @@ fn what_is_written_is_read_whatever_a_board_is_called() {
 }
 
 #[test]
+fn since_when_a_board_is_busy_lasts_until_a_pass_gets_through() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("heal.prom");
+    let busy = |name: &str| BoardReport {
+        error: Some(Error::new(Kind::Busy, name, "another process is writing")),
+        ..board(name, "/a/kanban.db")
+    };
+    let paused = || BoardReport { is_paused: true, ..busy("quiet") };
+    let since = |at: i64, boards: &[BoardReport]| {
+        write(&file, &Ended { at: Time(at), ..ended(boards) }).unwrap();
+        record(&file, "heal").unwrap().busy_since.map(|at| at.0)
+    };
+    assert_eq!(since(1_000, &[board("default", "/a"), paused()]), None);
+    assert_eq!(since(1_120, &[busy("default"), paused()]), Some(1_120));
+    assert_eq!(since(1_240, &[busy("default"), busy("night")]), Some(1_120), "the longest of two");
+    assert_eq!(since(1_360, &[board("default", "/a"), busy("night")]), Some(1_240));
+    assert_eq!(since(1_480, &[board("default", "/a"), board("night", "/b")]), None);
+    // The clock was set back.
+    assert_eq!(
+        (since(1_600, &[busy("default")]), since(1_500, &[busy("default")])),
+        (Some(1_600), Some(1_500))
+    );
+}
+
+#[test]
 fn only_a_file_of_ours_is_replaced_and_it_is_whole() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("new/heal.prom");
@@ -103,7 +128,7 @@ fn only_a_file_of_ours_is_replaced_and_it_is_whole() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);
     assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
     assert!(fs::read_to_string(&file).unwrap().contains("watchbill_passes_total{program=\"heal\"} 2\n"));
-    let told = Record { at: Time(1_800_000_000), exit: 1 };
+    let told = Record { at: Time(1_800_000_000), exit: 1, busy_since: None };
     assert_eq!(record(&file, "heal"), Some(told));
     assert_eq!((record(&file, "budget-check"), record(dir.path(), "heal")), (None, None));
 

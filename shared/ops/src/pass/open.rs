@@ -92,5 +92,6 @@ pub(super) fn paused(
         return Ok(());
     }
     report.muted = is_told;
+    report.is_paused = true;
     Err(pause.refusal(&id.folder(), now))
 }
