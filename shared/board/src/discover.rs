@@ -84,6 +84,21 @@ pub fn is_board_file(id: &BoardId, file: &Path) -> bool {
     })
 }
 
+/// What a board and its dispatcher write at any time, wherever that is: the files of the board and its logs, without links on the way.
+/// Some may be absent.
+pub fn own_files(id: &BoardId) -> Vec<PathBuf> {
+    let plain = |path: &Path| {
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok())?;
+        Some(folder.join(path.file_name()?))
+    };
+    let files = ["", "-wal", "-shm", "-journal"].map(|end| {
+        let mut file = id.path.as_os_str().to_owned();
+        file.push(end);
+        PathBuf::from(file)
+    });
+    files.into_iter().chain(logs_dir(id)).filter_map(|path| plain(&path)).collect()
+}
+
 /// The folder of a board's worker logs. `None` for a board outside any Hermes root.
 pub fn logs_dir(id: &BoardId) -> Option<PathBuf> {
     match (&id.root, id.slug.as_deref()) {

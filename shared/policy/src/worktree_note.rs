@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::StateReader;
 use base::quote;
-use board::{Detail, Step, StepAction};
+use board::{BoardId, Detail, Step, StepAction, discover};
+use worktree::state::{TreeState, state_without};
 
 /// The longest look at one tree, and at all of a pass.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
@@ -33,7 +34,16 @@ pub enum TreeNote {
     Unknown(String),
 }
 
-/// The same by task.
+/// What state a working tree is in, but for what belongs to the board: each pass changes that, and no work does.
+///
+/// # Errors
+/// Of the reader it gives: as [`state_without`].
+pub fn beside(board: &BoardId) -> impl Fn(&Path, Duration) -> Result<TreeState, String> + use<> {
+    let own = discover::own_files(board);
+    move |path, limit| state_without(path, &own, limit)
+}
+
+/// What is known of them by task.
 pub type TreeNotes = BTreeMap<String, TreeNote>;
 
 impl TreeNote {

@@ -205,19 +205,27 @@ pub struct TreeState {
 /// One phrase that says why nothing is known: no such folder; no git, another user's, damaged, bare, too slow, as from
 /// [`super::look`]; too large.
 pub fn state(path: &Path, limit: Duration) -> Result<TreeState, String> {
-    state_with(super::git(), path, limit, BOUNDS)
+    state_without(path, &[], limit)
+}
+
+/// The same without some files and folders, and all that is in these: absolute paths without links on the way. They may be absent.
+///
+/// # Errors
+/// As [`state`].
+pub fn state_without(path: &Path, left_out: &[PathBuf], limit: Duration) -> Result<TreeState, String> {
+    state_with(super::git(), (path, left_out), limit, BOUNDS)
 }
 
 fn state_with(
     git: Result<PathBuf, String>,
-    path: &Path,
+    (path, left_out): (&Path, &[PathBuf]),
     limit: Duration,
     bounds: Bounds,
 ) -> Result<TreeState, String> {
     let until = Instant::now() + limit;
     let place = find::search(path)?;
     let folder = path.canonicalize().map_err(|e| format!("the folder cannot be opened: {e}"))?;
-    let mut found = Gather::new(git, until, bounds);
+    let mut found = Gather::new(git, left_out.to_vec(), until, bounds);
     if let Some(place) = place {
         let below = folder.strip_prefix(&place.root).map_err(|_| "the folder was moved".to_owned())?;
         let below = below.to_str().ok_or("its path is not UTF-8")?;

@@ -61,7 +61,7 @@ impl Hand<'_> {
         let reason = reason.map(str::trim).filter(|r| !r.is_empty());
         trail.because = reason.unwrap_or(trail.because);
         // What the next one to work on it begins with.
-        trail.more.extend(tree_fact(&seen));
+        trail.more.extend(tree_fact(self.board.id(), &seen));
         let changes = hermes::assigned(&seen, &profile, &trail);
         self.must(id, Some(&seen), changes)?;
         let json =

@@ -7,9 +7,8 @@ use super::{Hand, card, own_business, refused, same_run};
 use ::card::packet::record::{self, Field, MAX_BYTES, MAX_CHARS};
 use ::card::packet::{Record, latest};
 use base::error::Result;
-use board::{Change, Detail, EventKind, Place, RunRef, Status, hermes};
-use policy::worktree_note::TreeNote;
-use worktree::state::state;
+use board::{BoardId, Change, Detail, EventKind, Place, RunRef, Status, hermes};
+use policy::worktree_note::{TreeNote, beside};
 
 impl Hand<'_> {
     pub(super) fn packet(&mut self, packet: &Packet) -> Result<u8> {
@@ -34,7 +33,7 @@ impl Hand<'_> {
         if said.is_empty() {
             return Err(refused(id, "nothing to record").hint("give at least --step or --next"));
         }
-        let tree = match tree_note(&seen) {
+        let tree = match tree_note(self.board.id(), &seen) {
             Some(TreeNote::Tree(hash)) => Some(hash),
             Some(TreeNote::Unknown(_)) | None => None,
         };
@@ -118,13 +117,13 @@ fn whereabouts(seen: &Detail) -> Place {
 }
 
 /// The working tree as it is now, in one short word; `None` where the board names no folder.
-fn tree_note(seen: &Detail) -> Option<TreeNote> {
-    TreeNote::of(whereabouts(seen).path.as_deref(), &state)
+fn tree_note(board: &BoardId, seen: &Detail) -> Option<TreeNote> {
+    TreeNote::of(whereabouts(seen).path.as_deref(), &beside(board))
 }
 
 /// The same for the event of a step that gives the task to somebody.
-pub(super) fn tree_fact(seen: &Detail) -> Option<(String, Value)> {
-    tree_note(seen).map(|note| note.fact())
+pub(super) fn tree_fact(board: &BoardId, seen: &Detail) -> Option<(String, Value)> {
+    tree_note(board, seen).map(|note| note.fact())
 }
 
 #[cfg(test)]

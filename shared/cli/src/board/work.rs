@@ -121,7 +121,7 @@ impl Hand<'_> {
             trail.more.insert("namespace".into(), json!(self.here.host.facts().pid_namespace));
         }
         // What the attempt begins with; whether it left anything is told by it.
-        trail.more.extend(tree_fact(&placed));
+        trail.more.extend(tree_fact(self.board.id(), &placed));
         if let Some(log) = &claim.log {
             trail.more.insert("log".into(), json!(whole(log)?));
         }

@@ -18,13 +18,12 @@ use super::{Coord, message_id, millis, refused, say, silent, utf8, warn};
 use crate::board::speaker;
 use base::error::{Error, Kind, Result};
 use board::hermes::Decider;
-use board::{Change, Detail, EventKind, NewTask, Outcome, Place, RunRef, Status, hermes};
+use board::{BoardId, Change, Detail, EventKind, NewTask, Outcome, Place, RunRef, Status, hermes};
 use config::span;
 use coord::mapping::{self, Spawned};
 use coord::opencode::rest::Server;
 use coord::{Act as _, Mapping, NewSession, Prompt, Role, Runtime, Sense as _, SessionId};
-use policy::worktree_note::TreeNote;
-use worktree::state::state;
+use policy::worktree_note::{TreeNote, beside};
 
 pub(super) use order::{Again, Order, Repo, lost};
 
@@ -210,7 +209,7 @@ impl Coord<'_> {
                 self.hand.apply(id, None, changes)?
             }
             (Some(seen), Some(again)) => {
-                trail.more.extend(tree_fact(&order.place));
+                trail.more.extend(tree_fact(self.hand.board.id(), &order.place));
                 let claim = Claim { lock: &lock, expires, text: &again.text };
                 self.hand.apply(id, Some(seen), taken_again(&again.mapping, seen, &claim, &trail))?
             }
@@ -219,7 +218,7 @@ impl Coord<'_> {
             }
             (Some(seen), None) => {
                 // What the attempt begins with, where there is a tree to begin with.
-                trail.more.extend(tree_fact(&order.place));
+                trail.more.extend(tree_fact(self.hand.board.id(), &order.place));
                 let mut changes = Vec::new();
                 if seen.task.status == Status::Todo {
                     changes.extend(hermes::promoted(seen, &trail));
@@ -329,7 +328,7 @@ impl Coord<'_> {
             branch: Some(order.branch.clone()),
         };
         let mut trail = self.hand.trail("spawn");
-        trail.more.extend(tree_fact(&order.place));
+        trail.more.extend(tree_fact(self.hand.board.id(), &order.place));
         trail.more.insert("place".into(), json!({"kind": seen.place.kind, "path": seen.place.path}));
         Ok(Change::AddEvent {
             kind: EventKind::SessionSpawned,
@@ -423,7 +422,7 @@ fn settled(place: &Path) -> Result<Change> {
 }
 
 /// The working tree as it is now, for an event; none before there is one.
-fn tree_fact(place: &Path) -> Option<(String, Value)> {
+fn tree_fact(board: &BoardId, place: &Path) -> Option<(String, Value)> {
     let path = place.to_str().filter(|_| place.is_dir());
-    Some(TreeNote::of(path, &state)?.fact())
+    Some(TreeNote::of(path, &beside(board))?.fact())
 }

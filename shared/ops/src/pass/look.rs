@@ -18,7 +18,7 @@ use logs::session::Prices;
 use logs::usage::{self, Usage, UsageAsk};
 use logs::vitals::{self, Vitals, Worker};
 use policy::runtime::{self, LogFiles};
-use policy::{Pass, UseAsk, World};
+use policy::{Pass, UseAsk, World, worktree_note};
 use watch::heal;
 
 /// Looks at the world around one board.
@@ -56,6 +56,7 @@ pub fn around<T>(
         gather::mapped(mappings, &Ground { server: &server, store, limits: &config.detect, now })
     };
     let patterns = Patterns::of(&config.matches);
+    let state = worktree_note::beside(id);
     let mut world = World {
         board,
         host,
@@ -65,7 +66,7 @@ pub fn around<T>(
         profile: &profile,
         tree: &worktree::look,
         changes: &worktree::changes::changes,
-        state: &worktree::state::state,
+        state: &state,
         usage: &usage,
         vitals: &vitals,
         sessions: &sessions,

@@ -63,6 +63,8 @@ pub(super) struct Head {
 /// What was found so far.
 pub(super) struct Gather {
     git: Result<PathBuf, String>,
+    /// What is not looked at, wherever it stands.
+    left_out: Vec<PathBuf>,
     reader: Reader,
     repositories: usize,
     /// By path from the top folder on.
@@ -70,8 +72,24 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    pub(super) fn new(git: Result<PathBuf, String>, until: Instant, bounds: Bounds) -> Gather {
-        Gather { git, reader: Reader::new(until, bounds), repositories: 0, entries: BTreeMap::new() }
+    pub(super) fn new(
+        git: Result<PathBuf, String>,
+        left_out: Vec<PathBuf>,
+        until: Instant,
+        bounds: Bounds,
+    ) -> Gather {
+        Gather {
+            git,
+            left_out,
+            reader: Reader::new(until, bounds),
+            repositories: 0,
+            entries: BTreeMap::new(),
+        }
+    }
+
+    fn is_left_out(&self, root: &Path, path: &[u8]) -> bool {
+        let is_in = |path: PathBuf| self.left_out.iter().any(|out| path.starts_with(out));
+        !self.left_out.is_empty() && is_in(root.join(OsStr::from_bytes(path)))
     }
 
     fn until(&self) -> Instant {
@@ -154,6 +172,9 @@ impl Gather {
         let top = file::folder(root)?;
         for record in said.records() {
             let Some(change) = Change::read(record) else { continue };
+            if self.is_left_out(root, change.path) {
+                continue;
+            }
             let seen = self.reader.below(&top, change.path)?;
             let mut print = Fnv::new();
             print.part(change.index);
@@ -180,6 +201,9 @@ impl Gather {
         for name in self.names(&at, path)? {
             in_time(self.until())?;
             let here = joined(path, &name);
+            if self.is_left_out(walk.root, &here) {
+                continue;
+            }
             let stat = match statat(&at, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
                 // Gone since the folder was read.

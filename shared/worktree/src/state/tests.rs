@@ -334,11 +334,31 @@ fn a_repository_in_a_plain_folder() {
 }
 
 #[test]
+fn what_is_left_out_changes_nothing() {
+    let repo = full();
+    let scratch = repo.at("scratch");
+    for root in [repo.root(), scratch] {
+        write(&root.join("board.db"), "one");
+        write(&root.join("logs/t_1.log"), "one");
+        let root = root.canonicalize().unwrap();
+        let out = ["board.db", "board.db-wal", "logs"].map(|name| root.join(name));
+        let before = state_without(&root, &out, LIMIT).unwrap();
+        for name in ["board.db", "board.db-wal", "logs/t_1.log", "logs/t_2.log"] {
+            write(&root.join(name), "two");
+        }
+        assert_eq!(state_without(&root, &out, LIMIT).unwrap(), before, "{}", root.display());
+        write(&root.join("board.db2"), "one");
+        let after = state_without(&root, &out, LIMIT).unwrap();
+        assert_eq!(nobodys(&before, &after), changed(&["board.db2"]));
+    }
+}
+
+#[test]
 fn what_cannot_be_known() {
     let repo = full();
-    let none = state_with(Err("git is not installed".into()), &repo.root(), LIMIT, BOUNDS);
+    let none = state_with(Err("git is not installed".into()), (&repo.root(), &[]), LIMIT, BOUNDS);
     assert_eq!(none.unwrap_err(), "git is not installed");
-    let none = state_with(Ok("/nowhere/git".into()), &repo.root(), LIMIT, BOUNDS).unwrap_err();
+    let none = state_with(Ok("/nowhere/git".into()), (&repo.root(), &[]), LIMIT, BOUNDS).unwrap_err();
     assert!(none.starts_with("git cannot be started"), "{none}");
     assert_eq!(state(&repo.at("absent"), LIMIT).unwrap_err(), "no such folder");
     assert_eq!(state(&repo.root().join("clean"), LIMIT).unwrap_err(), "not a folder");
@@ -395,7 +415,7 @@ fn another_users_repository_is_unknown() {
 fn a_git_that_hangs_is_unknown() {
     let repo = full();
     let program = stand_in(&repo, "exec sleep 600");
-    let why = state_with(Ok(program), &repo.root(), Duration::from_millis(300), BOUNDS).unwrap_err();
+    let why = state_with(Ok(program), (&repo.root(), &[]), Duration::from_millis(300), BOUNDS).unwrap_err();
     assert_eq!(why, "git takes too long");
     // The real one waits for a pipe that is named as a list of what to ignore.
     fs::remove_file(repo.root().join(".gitignore")).unwrap();
@@ -488,7 +508,7 @@ fn names_that_are_no_text() {
 fn bounds() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    let with = |bounds: Bounds| state_with(crate::git(), root, LIMIT, bounds);
+    let with = |bounds: Bounds| state_with(crate::git(), (root, &[]), LIMIT, bounds);
     let small = Bounds { file: 100, total: 1_000, entries: 20, depth: 3, repositories: 1 };
     // Of a large file the times tell, and it counts for nothing in the sum.
     let huge = fs::File::create(root.join("huge")).unwrap();

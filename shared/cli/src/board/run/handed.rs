@@ -10,8 +10,7 @@ use super::{Start, Work, listen};
 use base::error::{Error, Kind, Result};
 use board::{Outcome, Status, hermes};
 use config::span;
-use policy::worktree_note::TreeNote;
-use worktree::state::state;
+use policy::worktree_note::{TreeNote, beside};
 
 /// A task that was claimed for a worker that is not there yet.
 pub(crate) struct Handed<'a> {
@@ -54,7 +53,7 @@ impl Hand<'_> {
             ("output", json!(gate.log())),
         ];
         trail.more.extend(more.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.to_owned(), v)));
-        trail.more.extend(TreeNote::of(folder_name, &state).map(|note| note.fact()));
+        trail.more.extend(TreeNote::of(folder_name, &beside(self.board.id())).map(|note| note.fact()));
         let ttl = self.config.board.claim_ttl;
         let expires = self.here.now.plus(span::seconds(ttl));
         let lock = self.lock(Some(i64::from(std::process::id())));
