@@ -693,3 +693,26 @@ fn without_hermes_what_luna_cannot_do_is_decided_by_tuesday_and_done_by_nova() {
     assert_eq!(command("route-blocked", &[]).ok() + &command("heal", &[]).ok(), "");
     assert!(!d.b.path().join("none").exists());
 }
+
+#[test]
+fn a_task_that_waits_for_another_one_as_its_command_ends_is_given_back() {
+    let d = Desk::new();
+    let parent = d.b.hand(&["add", "Find the oil", "--assignee", "sol"]).ok().trim().to_owned();
+    let mut harness = d.started(&[], "while [ ! -e go ]; do sleep 0.1; done");
+    d.b.sql(&format!("INSERT INTO task_links (parent_id, child_id) VALUES ('{parent}', '{}')", d.task));
+    fs::write(d.folder.join("go"), "").unwrap();
+    assert_eq!(harness.0.wait().unwrap().code(), Some(1));
+    assert_eq!(
+        (d.b.task(&d.task, "status"), d.b.task(&d.task, "claim_lock")),
+        ("todo".into(), "NULL".into())
+    );
+    let run =
+        d.b.value(&format!("SELECT outcome || ': ' || error FROM task_runs WHERE task_id = '{}'", d.task));
+    let why =
+        format!("reclaimed: worker exited with code 0 (board run); it waits for {parent}, which is ready");
+    assert_eq!(run, why);
+    d.b.hand(&["complete", &parent]).ok();
+    assert_eq!(d.b.task(&d.task, "status"), "ready");
+    d.run("true").ok();
+    assert_eq!(d.b.task(&d.task, "status"), "done");
+}

@@ -302,17 +302,25 @@ pub fn reclaimed(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
 
 /// The same with the reason in other words.
 pub fn released(seen: &Detail, error: &str, trail: &Trail<'_>) -> Vec<Change> {
+    released_to(origin(seen), seen, error, trail)
+}
+
+/// The same of a task that waits for others meanwhile: nobody may begin with it before they are done.
+pub fn released_to_wait(seen: &Detail, error: &str, trail: &Trail<'_>) -> Vec<Change> {
+    released_to(Status::Todo, seen, error, trail)
+}
+
+fn released_to(to: Status, seen: &Detail, error: &str, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
-    let back = origin(seen);
     let mut keys = json!({
         "stale_lock": t.claim_lock, "worker_pid": t.worker_pid,
         "claim_expires": t.claim_expires.map(|x| x.0), "last_heartbeat_at": t.last_heartbeat_at.map(|x| x.0),
         "termination_attempted": false,
     });
-    if back == Status::Review {
+    if origin(seen) == Status::Review {
         keys["retry_status"] = json!("review");
     }
-    let mut changes = vec![Change::SetStatus(back), Change::ReleaseClaim];
+    let mut changes = vec![Change::SetStatus(to), Change::ReleaseClaim];
     changes.extend(end_runs(seen, "reclaimed", error, &json!({"by": trail.by})));
     let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event(EventKind::Reclaimed, payload, t.current_run));

@@ -351,7 +351,7 @@ impl Hand<'_> {
             return self.answer(&json, &format!("{id} is {said}, as its worker said\n"));
         }
         let how = match (status.code(), status.signal()) {
-            (Some(0), _) => return self.finished(work, seen),
+            (Some(0), _) => return self.finished(work),
             (Some(code), _) => format!("worker exited with code {code} (board run)"),
             (None, signal) => format!("worker killed by signal {} (board run)", signal.unwrap_or(0)),
         };
@@ -376,15 +376,23 @@ impl Hand<'_> {
         Err(refused(id, format!("{how}; {then}")))
     }
 
-    fn finished(&mut self, work: &Work, seen: Detail) -> Result<u8> {
+    /// Done; or, as Hermes completes nothing that waits for others, given back until they are done.
+    fn finished(&mut self, work: &Work) -> Result<u8> {
         let id = &work.task;
-        if let Some(parent) = seen.parents.iter().find(|p| !p.status.frees_children()) {
-            return Err(refused(id, format!("waits for {}, which is {}", parent.id, parent.status)));
-        }
         let how = "worker exited with code 0 (board run)";
         self.settle(work, |hand, seen| {
-            hermes::completed(seen, None, Some(how), &hand.about(work, how, None))
+            let Some(why) = waits(seen) else {
+                return hermes::completed(seen, None, Some(how), &hand.about(work, how, None));
+            };
+            let how = format!("{how}; it {why}");
+            let mut changes = hermes::released_to_wait(seen, &how, &hand.about(work, &how, None));
+            changes.extend(hand.packet_of(id));
+            changes
         })?;
+        let seen = self.look(id)?;
+        if let Some(why) = waits(&seen).filter(|_| seen.task.status == Status::Todo) {
+            return Err(refused(id, format!("{why}: its claim was released, and it goes on after that")));
+        }
         let json =
             json!({"task": id, "run": work.run, "ended": "completed", "status": "done", "exit_code": 0});
         self.answer(&json, &format!("{id} done\n"))
@@ -506,6 +514,12 @@ impl Gate {
         }
         self.prompt.close()
     }
+}
+
+/// For which open task another one waits.
+fn waits(seen: &Detail) -> Option<String> {
+    let parent = seen.parents.iter().find(|p| !p.status.frees_children())?;
+    Some(format!("waits for {}, which is {}", parent.id, parent.status))
 }
 
 /// Waits so long; `false` where we were told to stop.
