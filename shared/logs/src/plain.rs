@@ -6,7 +6,8 @@
 //! cause are among the last [`REPEATED_WITHIN`] and nothing but them and a few lines more stands at the end.
 //! 401, 403 and 404 count only where the words speak of an account or a model: any web page has them.
 //!
-//! There are no attempts in it: the file is one.
+//! There are no attempts in it: the file is one. An agent may print the prompt that it was given. A prompt of ours puts the text of
+//! the task before a line with its title, and each line after that begins as that of a list: nothing in it is telling.
 
 use std::collections::VecDeque;
 
@@ -18,6 +19,7 @@ use super::{Evidence, Format, Line, LogEnd, Signal, SignalKind};
 use crate::reset_time::reset_time;
 use base::cause::Cause;
 use base::clip::clip_words;
+use base::names::is_task_id;
 use base::time::Time;
 
 mod form;
@@ -127,6 +129,12 @@ impl Open {
     }
 }
 
+/// Whether it is the line of a prompt of ours with the title of the task, which comes after the text of the task.
+fn ends_a_task(text: &str) -> bool {
+    let title = text.strip_prefix("Task ").and_then(|rest| rest.split_once(": "));
+    title.is_some_and(|(id, _)| is_task_id(id))
+}
+
 /// Frames of a stack, the lines of an answer, and the brackets that close it.
 fn is_beneath(text: &str) -> bool {
     text.starts_with([' ', '\t']) || text.starts_with('<') || text.chars().all(|c| c.is_ascii_punctuation())
@@ -143,6 +151,10 @@ impl Format for Reader {
         }
         self.lines += 1;
         self.open = None;
+        if ends_a_task(line.text) {
+            self.telling.clear();
+            return;
+        }
         self.drop_answer(line.text);
         // One that is indented belongs to something else, an answer or a quotation.
         if line.is_cut || line.text.starts_with([' ', '\t']) || !form::may_tell(line.text) {

@@ -8,6 +8,22 @@ fn end(text: &str) -> Option<(Cause, Option<u16>)> {
 }
 
 #[test]
+fn a_prompt_that_an_agent_prints_is_no_failure() {
+    let prompt = "Mend the client. It was seen to print:\nHTTP 429 Too Many Requests\n\nTask t_1a2b3c4d: Mend the client\n";
+    let packet = "\nYou are resuming an interrupted task.\n\nAutopsy of the interrupted attempt:\n- rate_limit: HTTP 429: slow down\n\n\
+                  Comments:\n- sol, 2026-11-21T08:17:34Z: HTTP 429 Too Many Requests\n";
+    for (log, want) in [
+        (prompt.to_owned(), None),
+        (format!("{prompt}{packet}"), None),
+        (format!("{prompt}Segmentation fault\n"), None),
+        (format!("{prompt}HTTP 503\n"), Some((Cause::Overloaded, Some(503)))),
+        ("HTTP 429 Too Many Requests\nTask t_x: gave up\n".to_owned(), Some((Cause::RateLimit, Some(429)))),
+    ] {
+        assert_eq!(end(&log), want, "{log}");
+    }
+}
+
+#[test]
 fn lines_that_state_a_failure() {
     let http = |cause, status| Some((cause, Some(status)));
     for (line, want) in [
