@@ -183,3 +183,25 @@ fn at_a_terminal_it_is_drawn_again_until_q_is_pressed() {
     assert!(elsewhere.err.contains("works at a terminal only"), "{elsewhere:?}");
     assert_eq!(status(&b, &["--watch", "0"]).code, 2);
 }
+
+#[test]
+fn default_boards_of_two_roots_are_two_boards() {
+    let (a, b) = (watched(), TestBoard::new());
+    for board in [&a, &b] {
+        // As below a root of Hermes.
+        fs::create_dir_all(board.path().join("kanban")).unwrap();
+        stop(board, "t_00000002");
+    }
+    let files = [&a, &b].map(|board| board.db.display().to_string());
+    let all = status(&a, &["--json", "--db", &files[0], "--db", &files[1]]).json();
+    let needs: Vec<&Value> =
+        all["needs"].as_array().unwrap().iter().filter(|need| need["cause"] == "task").collect();
+    let keys: BTreeSet<&str> = needs.iter().map(|need| need["key"].as_str().unwrap()).collect();
+    assert_eq!(keys.len(), 2, "{all}");
+    let boards: BTreeSet<&str> = needs.iter().map(|need| need["board"].as_str().unwrap()).collect();
+    assert_eq!(boards, files.iter().map(String::as_str).collect());
+    // Alone it keeps the name that it had in messages before.
+    let one = status(&a, &["--json", "--db", &files[0]]).json();
+    let is_told = |need: &Value| need["key"] == "task:default:t_00000002";
+    assert!(one["needs"].as_array().unwrap().iter().any(is_told), "{one}");
+}

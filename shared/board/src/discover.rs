@@ -285,6 +285,13 @@ pub fn foreign_storage(root: &Path) -> Option<String> {
     (!backend.is_empty() && backend != "sqlite").then(|| quote::inline(&backend, 60))
 }
 
+/// What each of several boards is called: its name, or its file where another one has that name, as the default boards of two Hermes
+/// roots have.
+pub fn names(ids: &[BoardId]) -> Vec<String> {
+    let is_shared = |name: &str| ids.iter().filter(|id| id.name() == name).count() > 1;
+    ids.iter().map(|id| if is_shared(&id.name()) { id.file() } else { id.name() }).collect()
+}
+
 /// Whether there is no board of this name any more: its folder is gone, or Hermes archived it. `name`: its slug, else its file.
 pub fn is_gone(root: Option<&Path>, name: &str) -> bool {
     let is_absent = |path: &Path| path.try_exists().is_ok_and(|there| !there);
@@ -309,6 +316,20 @@ fn is_archived(board_json: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn boards_of_one_name_are_called_by_their_files() {
+        let id = |path: &str, slug: Option<&str>| BoardId {
+            path: path.into(),
+            slug: slug.map(str::to_owned),
+            root: None,
+        };
+        let default = |root: &str| id(&format!("{root}/kanban.db"), Some("default"));
+        let named = |ids: &[BoardId]| names(ids).join(" ");
+        assert_eq!(named(&[default("/a"), id("/a/side.db", Some("side"))]), "default side");
+        let two = [default("/a"), id("/a/side.db", Some("side")), default("/b"), id("/c.db", None)];
+        assert_eq!(named(&two), "/a/kanban.db side /b/kanban.db /c.db");
+    }
 
     #[test]
     fn a_board_whose_file_is_lost_is_a_board_until_it_is_archived_or_its_folder_is_gone() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::doctor::look::{self, Eyes};
 use super::hosts::Hosts;
 use super::{Common, Here, env, why};
-use ::board::BoardId;
+use ::board::{BoardId, discover};
 use ::page::Overview;
 use base::error::{Error, Kind, Result};
 use base::time::Time;
@@ -129,29 +129,24 @@ impl Standing {
         let folders: Vec<PathBuf> =
             ids.iter().map(BoardId::folder).chain(state.map(Path::to_path_buf)).collect();
         standing.machine.extend(look::disks(&folders).iter().map(doctor::disk));
-        for id in ids {
-            let seen = look::board(&id, &mut tools, When::Doubted);
+        for (id, name) in ids.iter().zip(discover::names(&ids)) {
+            let seen = look::board(id, &mut tools, When::Doubted);
             let findings = doctor::board(&seen, config, here.now);
             let open = seen.read.as_ref().map_or(0, |read| read.open);
             // That a board cannot be read is one of the findings.
-            let read = seen.read.and_then(|_| {
-                lens.read(&id, standing.since).inspect_err(|e| standing.faults.push(e.clone()))
-            });
+            let read = seen
+                .read
+                .and_then(|_| lens.read(id, standing.since).inspect_err(|e| standing.faults.push(e.clone())));
             let (summary, overview) = match read {
                 Ok(mut read) => {
                     let overview = read.overview.take();
-                    (Ok(Summary::of(read, standing.since, here.now)), overview)
+                    let mut summary = Summary::of(read, standing.since, here.now);
+                    summary.board.clone_from(&name);
+                    (Ok(summary), overview)
                 }
                 Err(e) => (Err(e), None),
             };
-            standing.boards.push(OneBoard {
-                name: id.name(),
-                path: id.path,
-                findings,
-                open,
-                summary,
-                overview,
-            });
+            standing.boards.push(OneBoard { name, path: id.path.clone(), findings, open, summary, overview });
         }
         Ok(standing)
     }

@@ -38,7 +38,8 @@ pub(crate) const MAX_LINE: usize = 400;
 /// What happened to one board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    pub(crate) board: String,
+    /// What the board is called.
+    pub board: String,
     pub(crate) path: String,
     pub(crate) since: Time,
     #[serde(skip, default = "unread")]
