@@ -35,6 +35,8 @@ mod renamed; // workers whose title is `hermes` and nothing else
 mod route; // work that moves to another provider, waits for its own, or goes as somebody decides
 mod session; // a session beside the dispatcher
 #[cfg(feature = "real")]
+mod reviews; // a review that is held
+#[cfg(feature = "real")]
 mod told; // what a person is told of a bad night
 mod undone; // what an undo puts back, before the real dispatcher
 mod why; // what `watchbill why` says of real rows, and the commands it offers

@@ -403,7 +403,11 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
         ends => changes.extend(ends),
     }
     changes.push(Change::SetFailures { count: 0, error: None });
-    let keys = if to == Status::Ready { json!({}) } else { json!({"status": to}) };
+    let mut keys = if to == Status::Ready { json!({}) } else { json!({"status": to}) };
+    if origin(seen) == Status::Review {
+        // Where it goes once what it waits for is done (Hermes 0.21 and later).
+        keys["resume_status"] = json!("review");
+    }
     let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event(EventKind::Unblocked, payload, None));
     changes

@@ -6,7 +6,7 @@ use super::facts::{Facts, Take, Verdict, text};
 use super::standing::{self, Kind, Stand};
 use base::cause;
 use base::registry::HEAL;
-use board::hermes::is_sticky;
+use board::hermes::{self, is_sticky};
 use board::{Event, EventKind, Status, StepAction};
 use card::shell_word;
 use policy::authorship::{is_ours, our_hold};
@@ -137,7 +137,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
                 (None, false) if is_held => "not wait any longer",
                 _ => "let it go on",
             };
-            all.push(to, format!("{hand} unblock {id}"), Some(unblocks(f)));
+            all.push(to, unblock(f, &id), Some(unblocks(f)));
             if stand.kind == Kind::NeedsPerson {
                 all.add(
                     "see what its next attempt would be told",
@@ -178,10 +178,21 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     all.0
 }
 
+/// Whether a task was stopped in its review. Hermes' own command makes it ready for its worker: 0.22 looks for the review in events
+/// that a hold has not, and not at all at what is scheduled.
+fn is_review(f: &Facts) -> bool {
+    !f.own_board && hermes::origin(&f.detail) == Status::Review
+}
+
+/// How a task is unblocked.
+fn unblock(f: &Facts, id: &str) -> String {
+    if is_review(f) { format!("board unblock {id}{}", f.flags) } else { format!("{} unblock {id}", f.hand) }
+}
+
 /// How several tasks are unblocked.
 fn unblocks(f: &Facts) -> Together {
-    match f.own_board {
-        true => Together::Loop(format!("{} unblock {EACH}", f.hand)),
+    match f.own_board || is_review(f) {
+        true => Together::Loop(unblock(f, EACH)),
         // Hermes' own takes several tasks.
         false => Together::Several(format!("{} unblock", f.hand)),
     }
@@ -190,7 +201,7 @@ fn unblocks(f: &Facts) -> Together {
 /// What lets a task go on that lacks something: another profile that may take it, else to unblock it once that is there.
 fn lack(all: &mut Commands, f: &Facts, lacking: Lacking) {
     let (id, hand) = (shell_word(&f.detail.task.id), &f.hand);
-    let unblock = |id: &str| format!("{hand} unblock {id}");
+    let unblock = |id: &str| unblock(f, id);
     let assign = |whom: &str| format!("assign it to {whom}");
     let (profile, to) = match f.takers.as_deref() {
         _ if lacking == Lacking::Start => (None, lacking.again().to_owned()),

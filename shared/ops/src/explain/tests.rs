@@ -229,6 +229,24 @@ fn what_waits_says_for_what() {
 }
 
 #[test]
+fn a_held_review_is_unblocked_by_our_own_command_and_other_work_by_hermes() {
+    let hold = json!({"cause": "rate_limit", "until": NOW.plus(3_600).0});
+    let hold = ours("scheduled", 60, "heal", "exited", json!({"hold": hold}));
+    let claimed = |from: &str| event("claimed", 600, json!({"source_status": from}));
+    for (from, own_board, flags, want) in [
+        ("ready", false, "", "hermes kanban unblock t_00000001"),
+        ("review", false, "", "board unblock t_00000001"),
+        ("review", false, " --board side", "board unblock t_00000001 --board side"),
+        ("review", true, " --db b.db", "hermes kanban unblock t_00000001"),
+    ] {
+        let f = task(Status::Scheduled, vec![claimed(from), hold.clone()]);
+        let f = Facts { own_board, flags: flags.into(), ..f };
+        let lines: Vec<String> = suggestions::of(&f, &standing::of(&f)).into_iter().map(|c| c.run).collect();
+        assert!(lines.iter().any(|l| l == want), "{want}: {lines:?}");
+    }
+}
+
+#[test]
 fn ready_work_says_why_nobody_takes_it() {
     let ready = || task(Status::Ready, vec![]);
     assert_eq!(
