@@ -12,8 +12,8 @@ use shared::board::image::{Cell, Column, Turn};
 use shared::board::verification::{self, Failure};
 use shared::board::{
     Board, BoardId, CardMade, Change, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, MARKER,
-    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, NewTask, Outcome, Place, Run, RunRef, Status, Step, Task,
-    its_cards, noted, open_cards,
+    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, NewTask, Outcome, Pin, Place, Run, RunRef, Status, Step,
+    Task, its_cards, noted, open_cards,
 };
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -117,8 +117,10 @@ impl Board for MemoryBoard {
     fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
         let rows = self.rows();
         let last = rows.runs.keys().next_back().copied().unwrap_or(0);
+        let pin = |task: &String| rows.tasks.get(task).map(|(t, _)| t.pin.clone()).unwrap_or_default();
         let bare = |(task, run): &(String, Run)| {
-            (task.clone(), Run { error: None, summary: None, route: None, failed: Vec::new(), ..run.clone() })
+            let none = Run { error: None, summary: None, route: None, failed: Vec::new(), ..run.clone() };
+            (task.clone(), Run { pin: pin(task), ..none })
         };
         Ok(rows.runs.range(last - i64::from(most) + 1..).map(|(_, r)| bare(r)).collect())
     }
@@ -219,8 +221,8 @@ impl Rows {
             Column::BlockRecurrences => number(Some(t.block_recurrences)),
             Column::WorkspaceKind => text(place.kind),
             Column::WorkspacePath => text(place.path),
-            Column::ModelOverride => text(place.model_override),
-            Column::ProviderOverride => text(place.provider_override),
+            Column::ModelOverride => text(t.pin.model.clone()),
+            Column::ProviderOverride => text(t.pin.provider.clone()),
         })
     }
 
@@ -256,8 +258,8 @@ impl Rows {
                 Column::BlockRecurrences => t.block_recurrences = number.unwrap_or(0),
                 Column::WorkspaceKind => place.kind = text,
                 Column::WorkspacePath => place.path = text,
-                Column::ModelOverride => place.model_override = text,
-                Column::ProviderOverride => place.provider_override = text,
+                Column::ModelOverride => t.pin.model = text,
+                Column::ProviderOverride => t.pin.provider = text,
             }
         }
         Ok(())
@@ -314,7 +316,8 @@ impl Rows {
             runs.into_iter().map(|r| (r.started_at, r.ended_at)).collect::<Vec<_>>()
         });
         let card_work = card_work.collect();
-        let events = events.into_iter().map(|(_, e)| e.clone()).collect();
+        let events: Vec<Event> = events.into_iter().map(|(_, e)| e.clone()).collect();
+        task.pin.tell(&mut runs, &events);
         let place = self.places.get(id).cloned().unwrap_or_default();
         let mark = self.mark(id);
         Some(Detail {
@@ -424,11 +427,7 @@ impl Rows {
                 self.on_task(id, |t| t.status = Status::Archived);
                 self.add_event(id, event(&EventKind::Archived, now, None, payload));
             }
-            Change::ClearOverrides => {
-                if let Some(place) = self.places.get_mut(id) {
-                    (place.model_override, place.provider_override) = (None, None);
-                }
-            }
+            Change::ClearOverrides => self.on_task(id, |t| t.pin = Pin::default()),
             Change::AddEvent { kind, payload, run } => {
                 let run = run.and_then(|r| match r {
                     RunRef::Id(id) => Some(id),
@@ -521,6 +520,7 @@ impl Rows {
             block_recurrences: 0,
             worker_started_at: None,
             idempotency_key: new.idempotency_key.clone(),
+            pin: Pin::default(),
         };
         self.tasks.insert(id.to_owned(), (task, new.body.clone().unwrap_or_default()));
         let place = Place {
@@ -670,6 +670,7 @@ fn empty_run(id: i64, started_at: Time) -> Run {
         last_heartbeat_at: None,
         error: None,
         summary: None,
+        pin: Pin::default(),
         route: None,
         failed: Vec::new(),
     }

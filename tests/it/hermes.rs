@@ -28,14 +28,16 @@ mod loops; // crash loops and the jam of the respawn guard
 mod newer; // real workers of Hermes 0.22, in two languages
 mod pages; // commands of Hermes on the pages
 #[cfg(feature = "real")]
+mod pinned; // a task with a model and a provider of its own
+#[cfg(feature = "real")]
 mod race; // the real dispatcher and `heal` at once
 mod reach; // an address where nobody answers, and starts that fail the same way each time
 #[cfg(feature = "real")]
 mod renamed; // workers whose title is `hermes` and nothing else
-mod route; // work that moves to another provider, waits for its own, or goes as somebody decides
-mod session; // a session beside the dispatcher
 #[cfg(feature = "real")]
 mod reviews; // a review that is held
+mod route; // work that moves to another provider, waits for its own, or goes as somebody decides
+mod session; // a session beside the dispatcher
 #[cfg(feature = "real")]
 mod told; // what a person is told of a bad night
 mod undone; // what an undo puts back, before the real dispatcher

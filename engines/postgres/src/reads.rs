@@ -10,7 +10,7 @@ use base::clip::clip;
 use base::time::Time;
 use board::{
     CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, MAX_COMMENTS, MAX_EVENTS, MAX_FRONT,
-    MAX_RUNS, MAX_TEXT, MAX_TURNS, Place, Run, Status, Task, its_cards, open_cards, verification,
+    MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Task, its_cards, open_cards, verification,
 };
 use postgres::Row;
 
@@ -19,16 +19,16 @@ use crate::server::{Arg, Fault, Server, args};
 /// Columns of a task in the order in which [`task`] reads them.
 pub(crate) const TASK: &str = "id, left(title, 1048576), assignee, status, priority, created_at, started_at, claim_lock, \
      claim_expires, worker_pid, last_heartbeat_at, current_run_id, consecutive_failures, \
-     left(last_failure_error, 1048576), max_retries, block_kind, block_recurrences, idempotency_key";
+     left(last_failure_error, 1048576), max_retries, block_kind, block_recurrences, idempotency_key, model_override, \
+     provider_override";
 /// How many they are.
-pub(crate) const TASK_WIDTH: usize = 18;
-const PLACE: &str = "workspace_kind, workspace_path, branch_name, tenant, model_override, provider_override, created_by, \
-     completed_at";
+pub(crate) const TASK_WIDTH: usize = 20;
+const PLACE: &str = "workspace_kind, workspace_path, branch_name, tenant, created_by, completed_at";
 const RUN: &str = "id, profile, status, outcome, started_at, ended_at, claim_lock, worker_pid, last_heartbeat_at, \
      left(error, 1048576), left(summary, 1048576), left(metadata, 1048576)";
 /// The same without texts: of the newest runs of a whole board only who, when and how counts.
 const BARE_RUN: &str = "id, profile, status, outcome, started_at, ended_at, claim_lock, worker_pid, last_heartbeat_at, \
-     NULL::text, NULL::text, NULL::text";
+     NULL::text AS error, NULL::text AS summary, NULL::text AS metadata";
 const EVENT: &str = "kind, created_at, run_id, left(payload, 1048576)";
 /// Most rows of a part that has no limit of its own: parents, cards and marked comments of one task.
 const MANY: i64 = 100_000;
@@ -73,7 +73,14 @@ pub(crate) fn task(row: &Row) -> Task {
         // Only Hermes reads it; what is known of a worker stands in its claim.
         worker_started_at: None,
         idempotency_key: text(row, 17),
+        pin: pin(row, 18),
     }
+}
+
+/// What is set for one task alone.
+fn pin(row: &Row, first: usize) -> Pin {
+    let said = |i| text(row, first + i).filter(|t| !t.is_empty());
+    Pin { model: said(0), provider: said(1) }
 }
 
 fn place(row: &Row, first: usize) -> Place {
@@ -83,10 +90,8 @@ fn place(row: &Row, first: usize) -> Place {
         path: said(1),
         branch: said(2),
         tenant: said(3),
-        model_override: said(4),
-        provider_override: said(5),
-        made_by: said(6),
-        completed_at: time(row, first + 7),
+        made_by: said(4),
+        completed_at: time(row, first + 5),
     }
 }
 
@@ -104,6 +109,7 @@ fn run(row: &Row, first: usize) -> Run {
         last_heartbeat_at: time(row, first + 8),
         error: text(row, first + 9),
         summary: text(row, first + 10),
+        pin: Pin::default(),
         route: metadata.as_deref().and_then(Run::route_in),
         failed: metadata.as_deref().map(verification::in_metadata).unwrap_or_default(),
     }
@@ -273,14 +279,16 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
         runs.sort_by_key(|r| Reverse(r.id));
         let mut events = events.remove(&id).unwrap_or_default();
         events.sort_by_key(|(n, _)| *n);
+        let events: Vec<Event> = events.into_iter().map(|(_, e)| e).collect();
+        task.pin.tell(&mut runs, &events);
         let card_work = worked.get(id.as_str()).into_iter().flatten().flat_map(work_on).collect();
         let (parents, cards_made) =
             (parents.remove(&id).unwrap_or_default(), cards.remove(&id).unwrap_or_default());
         let detail = Detail {
             task,
-            body: text(row, TASK_WIDTH + 8).unwrap_or_default(),
+            body: text(row, TASK_WIDTH + 6).unwrap_or_default(),
             runs,
-            events: events.into_iter().map(|(_, e)| e).collect(),
+            events,
             is_truncated: full.contains(&id),
             comments: comments.remove(&id).unwrap_or_default(),
             cards: open_cards(&cards_made, &parents),
@@ -288,7 +296,7 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
             cards_made,
             card_work,
             place: place(row, TASK_WIDTH),
-            mark: mark_of(row.get(TASK_WIDTH + 9)),
+            mark: mark_of(row.get(TASK_WIDTH + 7)),
         };
         all.insert(id, detail);
     }
@@ -316,9 +324,13 @@ pub(crate) fn with_key(server: &mut Server, key: &str) -> Result<Option<String>,
 
 /// The newest runs of the board, oldest first. Numbers may have holes: the newest are counted, not subtracted.
 pub(crate) fn recent_runs(server: &mut Server, most: u32) -> Result<Vec<(String, Run)>, Fault> {
-    let sql = format!("SELECT task_id, {BARE_RUN} FROM task_runs ORDER BY id DESC LIMIT $1");
+    let sql = format!(
+        "SELECT r.*, t.model_override, t.provider_override FROM \
+         (SELECT task_id, {BARE_RUN} FROM task_runs ORDER BY id DESC LIMIT $1) r LEFT JOIN tasks t ON t.id = r.task_id \
+         ORDER BY r.id DESC"
+    );
     let rows = server.rows(&sql, args![i64::from(most)])?;
-    Ok(rows.iter().rev().map(|row| (row.get(0), run(row, 1))).collect())
+    Ok(rows.iter().rev().map(|row| (row.get(0), Run { pin: pin(row, 13), ..run(row, 1) })).collect())
 }
 
 /// The tasks of those among them that ended since.

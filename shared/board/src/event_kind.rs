@@ -73,6 +73,8 @@ open_enum! {
         Status = "status",
         /// An attempt took longer than its task allows.
         TimedOut = "timed_out",
+        /// The task's own model and provider were set, or taken off.
+        ModelOverrideSet = "model_override_set",
         /// The task was freed from a block or a hold.
         Unblocked = "unblocked",
         /// The task lost a parent.
@@ -136,6 +138,7 @@ impl EventKind {
         EventKind::GaveUp,
         EventKind::Signal,
         EventKind::Undone,
+        EventKind::ModelOverrideSet,
         EventKind::SessionSpawned,
         EventKind::SessionAborted,
     ];

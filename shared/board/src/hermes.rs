@@ -177,8 +177,8 @@ fn images(seen: &Detail, changes: &[Change]) -> (Map<String, Value>, Map<String,
                 note("result", Value::Null, json!("given"));
             }
             Change::ClearOverrides => {
-                note("model_override", json!(place.model_override), Value::Null);
-                note("provider_override", json!(place.provider_override), Value::Null);
+                note("model_override", json!(task.pin.model), Value::Null);
+                note("provider_override", json!(task.pin.provider), Value::Null);
             }
             _ => {}
         }
@@ -621,10 +621,7 @@ pub fn moved(seen: &Detail, to: &str, without: &[&str], trail: &Trail<'_>) -> Ve
     let t = &seen.task;
     let mut changes =
         vec![Change::Assign(Some(to.to_owned())), Change::SetFailures { count: 0, error: None }];
-    if seen.place.model_override.is_some() || seen.place.provider_override.is_some() {
-        // A model pinned by hand belongs to the provider it leaves.
-        changes.push(Change::ClearOverrides);
-    }
+    changes.extend(unpinned(seen));
     let keys = json!({"assignee": to, "from": t.assignee, "reason": trail.because});
     let payload = trail.payload(keys, Some(seen), &changes);
     changes.push(event(EventKind::Assigned, payload, None));
@@ -639,6 +636,11 @@ pub fn moved(seen: &Detail, to: &str, without: &[&str], trail: &Trail<'_>) -> Ve
         changes.extend(set_free(seen, without, trail));
     }
     changes
+}
+
+/// What is set for the task alone, taken off: it names the provider that the task leaves.
+fn unpinned(seen: &Detail) -> Option<Change> {
+    (!seen.task.pin.is_none()).then_some(Change::ClearOverrides)
 }
 
 /// A blocked or parked task set free, as [`unblocked`] does, while some parents leave it in the same step.
@@ -953,8 +955,18 @@ pub fn stopped(seen: &Detail, reason: &str, decider: Decider<'_>, trail: &Trail<
 /// What `hermes kanban assign` does: another profile starts with no failures. The caller refuses a task that is running
 /// under a claim, as Hermes does.
 pub fn assigned(seen: &Detail, profile: &str, trail: &Trail<'_>) -> Vec<Change> {
+    assigned_with(seen, profile, None, trail)
+}
+
+/// The same as a watcher does it: without what is set for the task alone.
+pub fn given(seen: &Detail, profile: &str, trail: &Trail<'_>) -> Vec<Change> {
+    assigned_with(seen, profile, unpinned(seen), trail)
+}
+
+fn assigned_with(seen: &Detail, profile: &str, more: Option<Change>, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let mut changes = vec![Change::Assign(Some(profile.to_owned()))];
+    changes.extend(more);
     if t.assignee.as_deref() != Some(profile) {
         changes.push(Change::SetFailures { count: 0, error: None });
     }

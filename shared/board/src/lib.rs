@@ -11,6 +11,7 @@ pub mod hermes;
 pub mod image;
 pub mod kept;
 pub mod payload;
+pub mod pin;
 pub mod rows;
 pub mod sqlite;
 pub mod step_action;
@@ -35,6 +36,7 @@ use base::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
 pub use event_kind::EventKind;
 pub use payload::Payload;
+pub use pin::Pin;
 pub use step_action::{Rule, StepAction};
 use title::is_card_title;
 
@@ -121,6 +123,9 @@ pub struct Task {
     pub worker_started_at: Option<String>,
     /// Key under which a repeated creation finds this task again.
     pub idempotency_key: Option<String>,
+    /// The model and the provider set for this task alone.
+    #[serde(default, skip_serializing_if = "Pin::is_none")]
+    pub pin: Pin,
 }
 
 impl Task {
@@ -170,6 +175,9 @@ pub struct Run {
     pub error: Option<String>,
     /// What the worker handed on.
     pub summary: Option<String>,
+    /// The model and the provider that were set for its task alone when it began. Of a run without its task's story: what is set now.
+    #[serde(default, skip_serializing_if = "Pin::is_none")]
+    pub pin: Pin,
     /// What an orchestrator decided in it, as [`Run::route_in`] reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Value>,
@@ -273,12 +281,6 @@ pub struct Place {
     /// Who made the task: a profile, a program, or a person's name. Anybody may have written it.
     #[serde(default)]
     pub made_by: Option<String>,
-    /// The model set for this task alone (Hermes 0.15 and later).
-    #[serde(default)]
-    pub model_override: Option<String>,
-    /// The provider set for this task alone (Hermes 0.20 and later).
-    #[serde(default)]
-    pub provider_override: Option<String>,
     /// When the task was completed; also of one that was opened again since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Time>,

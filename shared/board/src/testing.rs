@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Detail, Event, EventKind, Place, Run, Status, Task};
+use crate::{Detail, Event, EventKind, Pin, Place, Run, Status, Task};
 use base::time::Time;
 
 /// The moment at which every test decides.
@@ -32,6 +32,7 @@ pub fn run(id: i64, profile: &str, outcome: Option<&str>) -> Run {
         last_heartbeat_at: None,
         error: None,
         summary: None,
+        pin: Pin::default(),
         route: None,
         failed: Vec::new(),
     }
@@ -59,6 +60,7 @@ pub fn detail(id: &str, status: Status) -> Detail {
         block_recurrences: 0,
         worker_started_at: None,
         idempotency_key: None,
+        pin: Pin::default(),
     };
     Detail {
         task,

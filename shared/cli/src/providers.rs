@@ -77,8 +77,8 @@ impl Row {
 #[derive(Default)]
 struct Seen {
     routing: Routing,
-    /// Assignees of tasks that we hold, each as often as it holds one.
-    held: BTreeMap<String, usize>,
+    /// Whom the tasks that we hold wait for.
+    held: Vec<Id>,
     /// Where nobody answers.
     unreached: Vec<Unreached>,
 }
@@ -101,13 +101,13 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
             let waits: Vec<String> = waits.map(|t| t.id.clone()).collect();
             let waiting = world.board.look(&waits)?;
             let suspects = world.board.look(&reach::suspects(&rows))?;
-            for d in waiting.iter().filter(|d| our_hold(d).is_some()) {
-                *seen.held.entry(d.task.assignee.clone().unwrap_or_default()).or_default() += 1;
-            }
             let known = (world.runtime)().profiles;
             let details = waiting.iter().chain(&suspects).collect();
             let about = About { rows: &rows, details, known: &known, clock_given: true };
             let routing = facts::observe(world, &about, pass.now)?;
+            let router = Router::new(&routing, world.config, pass.now, &known, Vec::new());
+            let held = waiting.iter().filter(|d| our_hold(d).is_some() && d.task.assignee.is_some());
+            seen.held.extend(held.map(|d| router.worker(&d.task).id()));
             let readings: Vec<_> = suspects.iter().map(|d| (d, reach::reading(world, d, pass.now))).collect();
             let readings: Vec<_> = readings.iter().map(|(d, reading)| (*d, reading)).collect();
             seen.unreached.extend(reach::observe(world, &readings, &routing, pass.now));
@@ -141,15 +141,19 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
 /// One row for each provider that somebody works with or that was in trouble, and one for each key that was refused.
 fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
+    let is_row = |r: &Row, id: &Id| r.id.is_same(id) || (!id.is_known() && !r.id.is_known());
     for p in seen.routing.profiles.values() {
         let id = p.id();
-        let held = seen.held.get(&p.name).copied().unwrap_or(0);
-        match rows.iter_mut().find(|r| r.id.is_same(&id) || (!id.is_known() && !r.id.is_known())) {
-            Some(row) => {
-                row.profiles.push(p.name.clone());
-                row.held += held;
-            }
-            None => rows.push(Row { profiles: vec![p.name.clone()], held, ..Row::of(id) }),
+        match rows.iter_mut().find(|r| is_row(r, &id)) {
+            Some(row) => row.profiles.push(p.name.clone()),
+            None => rows.push(Row { profiles: vec![p.name.clone()], ..Row::of(id) }),
+        }
+    }
+    // A task may be pinned to a provider that no profile works with.
+    for id in &seen.held {
+        match rows.iter_mut().find(|r| is_row(r, id)) {
+            Some(row) => row.held += 1,
+            None => rows.push(Row { held: 1, ..Row::of(id.clone()) }),
         }
     }
     for entry in router.entries() {
@@ -282,11 +286,13 @@ mod tests {
     fn two_names_of_one_endpoint_are_one_row() {
         let mut seen = Seen::default();
         seen.routing.profiles.extend([profile("luna", "a"), profile("mira", "a"), profile("sol", "b")]);
-        seen.held.insert("mira".into(), 3);
+        seen.held.extend([0; 3].map(|_| Id::new(None, Some("a"))));
+        seen.held.push(Id::new(Some("star"), None));
         let config = config::Config::default();
         let router = Router::new(&seen.routing, &config, Time(0), &[], Vec::new());
         let all = rows(&seen, &router);
-        assert_eq!(all.len(), 2);
+        assert_eq!(all.len(), 3);
+        assert_eq!((all[2].id.to_string(), all[2].held), ("star".to_owned(), 1), "only a pin names it");
         assert_eq!((all[0].profiles.join(" "), all[0].held), ("luna mira".to_owned(), 3));
         let text = table(&all, Time(0));
         assert_eq!(text.lines().nth(1), Some("a         healthy  -         3  luna, mira"));

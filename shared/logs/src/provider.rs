@@ -7,6 +7,7 @@ mod id;
 mod known;
 pub mod ledger;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use self::id::Id;
 use base::clip::clip;
 use base::endpoint::host;
 use base::time::Time;
+use board::Pin;
 use config::{Config, ProfileKeys};
 
 /// What a profile's configuration says about where its requests go.
@@ -32,6 +34,9 @@ pub struct Profile {
     /// The endpoint with its path: what is equal here is surely one and the same service.
     #[serde(default)]
     pub place: Option<String>,
+    /// The providers that are named with an endpoint of their own, by host and port: a task may be pinned to one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub listed: BTreeMap<String, Option<String>>,
     /// Profiles that may take its work, first one first.
     #[serde(default)]
     pub fallbacks: Vec<String>,
@@ -54,6 +59,31 @@ impl Profile {
     pub fn id(&self) -> Id {
         Id::new(self.provider.as_deref(), self.endpoint.as_deref())
     }
+
+    /// Whom a worker of it asks about a task that has this pin. A model alone is asked of the profile's own provider, unless it
+    /// names one: `provider:model`, or `provider/model` where the profile knows that provider.
+    pub fn pinned(&self, pin: &Pin) -> Profile {
+        let Some(model) = pin.model.as_deref() else { return self.clone() };
+        let model = Some(model.to_owned());
+        match pin.provider.as_deref().or_else(|| self.named_in(model.as_deref()?)) {
+            Some(provider) if bare(Some(provider)) != bare(self.provider.as_deref()) => {
+                let named = key(provider).unwrap_or_default();
+                let known = || known::host(provider).map(str::to_owned);
+                let endpoint = self.listed.get(&named).cloned().unwrap_or_else(known);
+                let provider = Some(provider.to_owned());
+                Profile { provider, model, endpoint, place: None, ..self.clone() }
+            }
+            _ => Profile { model, ..self.clone() },
+        }
+    }
+
+    /// The provider that a model's name begins with.
+    fn named_in<'m>(&self, model: &'m str) -> Option<&'m str> {
+        let is_known = |name: &&str| key(name).is_some_and(|name| self.listed.contains_key(&name));
+        let colon = model.rsplit_once(':').map(|(name, _)| name);
+        let slash = model.split_once('/').map(|(name, _)| name);
+        [colon, slash].into_iter().flatten().find(is_known)
+    }
 }
 
 /// What is known of one profile (`default` is the Hermes root itself): our configuration goes before Hermes' own, which
@@ -68,6 +98,11 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
     let other = is_other_provider(&ours, &theirs.profile);
     let conflict = conflict(name, &ours, &theirs.profile, other);
     let (written, says) = (theirs.profile.written, theirs.profile.says);
+    let mut listed = theirs.profile.listed.clone();
+    for (name, keys) in &config.providers {
+        let host = keys.endpoint.as_deref().and_then(host);
+        listed.extend(key(name).filter(|_| host.is_some()).map(|name| (name, host)));
+    }
     // What belongs to another provider is not mixed in.
     let theirs = if other { hermes::Said::default() } else { theirs };
 
@@ -76,6 +111,7 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
         name: name.into(),
         model: ours.model.or(theirs.profile.model),
         fallbacks: ours.fallbacks,
+        listed,
         written,
         says,
         conflict,
@@ -112,6 +148,11 @@ pub fn as_told(known: Profile, keys: &ProfileKeys) -> Profile {
 fn of_provider(name: Option<&str>, config: &Config) -> Option<String> {
     let name = bare(name)?;
     config.providers.iter().find(|(key, _)| bare(Some(key)).as_ref() == Some(&name))?.1.endpoint.clone()
+}
+
+/// A provider's name as it is looked up: for Hermes, blanks are hyphens.
+fn key(name: &str) -> Option<String> {
+    bare(Some(name)).map(|name| name.replace(' ', "-"))
 }
 
 /// A provider's name as names are compared.

@@ -194,8 +194,8 @@ fn stands(d: &Detail, column: Column) -> Cell {
         Column::BlockRecurrences => number(Some(t.block_recurrences)),
         Column::WorkspaceKind => text(place.kind.as_deref()),
         Column::WorkspacePath => text(place.path.as_deref()),
-        Column::ModelOverride => text(place.model_override.as_deref()),
-        Column::ProviderOverride => text(place.provider_override.as_deref()),
+        Column::ModelOverride => text(t.pin.model.as_deref()),
+        Column::ProviderOverride => text(t.pin.provider.as_deref()),
     }
 }
 

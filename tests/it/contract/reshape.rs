@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::board::image::{Cell, Column, Turn};
-use shared::board::{Change, FirstEvent, NewTask, Outcome, RunRef, Status, hermes};
+use shared::board::{Change, FirstEvent, NewTask, Outcome, Pin, RunRef, Status, hermes};
 
 use super::{BEGAN, Foreign, Teller, kinds, newest, on_both, trail};
 
@@ -119,11 +119,19 @@ fn overrides_are_taken_back() {
             t.adds(id, Status::Ready, &[]);
             t.other(Foreign::Set(id, "model_override", json!("moon")));
         }
-        assert_eq!(t.look(A).place.model_override.as_deref(), Some("moon"));
+        assert_eq!(t.look(A).task.pin.model.as_deref(), Some("moon"));
+        assert_eq!(t.board.glance(&[Status::Ready]).unwrap()[0].pin.model.as_deref(), Some("moon"));
+        // The runs of a whole board say what is set now, those of one task what was set when they began.
+        t.other(Foreign::Run(A, "crashed", BEGAN.plus(-600), BEGAN.plus(-500)));
+        let set = json!({"model": "moon", "provider": null});
+        t.other(Foreign::Event(A, "model_override_set", set, BEGAN.plus(-550)));
+        let newest = t.board.recent_runs(9).unwrap().pop().unwrap();
+        assert_eq!((newest.0.as_str(), newest.1.pin.model.as_deref()), (A, Some("moon")));
+        assert_eq!(t.look(A).runs[0].pin, Pin::default());
         let d = t.does(A, |_| vec![Change::ClearOverrides]);
-        assert_eq!((d.place.model_override.clone(), d.place.kind.as_deref()), (None, Some("scratch")));
+        assert_eq!((d.task.pin.model.clone(), d.place.kind.as_deref()), (None, Some("scratch")));
         assert_eq!(t.does(A, |_| vec![Change::ClearOverrides]), d);
-        assert_eq!(t.look(B).place.model_override.as_deref(), Some("moon"));
+        assert_eq!(t.look(B).task.pin.model.as_deref(), Some("moon"));
     });
 }
 

@@ -185,9 +185,9 @@ fn overrides_are_read_and_taken_back_where_the_board_has_them() {
     b.sql("UPDATE tasks SET model_override = 'moon', provider_override = 'other', body = 'text', tenant = 'acme'");
     let mut board = open(&b.db, Mode::Change);
     let seen = board.look(&[A.into()]).unwrap().remove(0);
-    let place = &seen.place;
+    let (pin, place) = (&seen.task.pin, &seen.place);
     assert_eq!(
-        (place.model_override.as_deref(), place.provider_override.as_deref(), place.tenant.as_deref()),
+        (pin.model.as_deref(), pin.provider.as_deref(), place.tenant.as_deref()),
         (Some("moon"), Some("other"), Some("acme"))
     );
     assert_eq!(seen.body, "text");

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use shared::base::time::Time;
 use shared::board::hermes::{self, Trail};
-use shared::board::{Board, Change, Comment, Detail, Event, Expect, NewTask, Outcome, Run, Status, Step};
+use shared::board::{
+    Board, Change, Comment, Detail, Event, Expect, NewTask, Outcome, Pin, Run, Status, Step,
+};
 use testkit::memory::MemoryBoard;
 
 /// When every chapter begins.
@@ -180,7 +182,7 @@ pub(super) fn in_memory(board: &MemoryBoard, does: Foreign<'_>) {
                 "last_failure_error" => t.last_failure_error = text,
                 "max_retries" => t.max_retries = int,
                 "idempotency_key" => t.idempotency_key = text,
-                "model_override" => rows.places.entry(id.to_owned()).or_default().model_override = text,
+                "model_override" => t.pin.model = text,
                 other => panic!("{other}"),
             }
         }
@@ -206,6 +208,7 @@ pub(super) fn in_memory(board: &MemoryBoard, does: Foreign<'_>) {
                 last_heartbeat_at: None,
                 error: None,
                 summary: None,
+                pin: Pin::default(),
                 route: None,
                 failed: Vec::new(),
             };

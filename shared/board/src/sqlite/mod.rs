@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use self::file::{Columns, Place, begin, check_file, columns, connect, copy, millis, replaced, settle, told};
 pub use self::file::{damaged, repair};
-use self::rows::{card_made, cell, event, front, int, place, run, task, text};
+use self::rows::{card_made, cell, event, front, int, pin, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MAX_STEPS, parts};
 use super::discover::foreign_storage;
@@ -349,7 +349,8 @@ impl SqliteBoard {
             Some(newest) if !is_truncated => mark_of(newest),
             _ => self.mark(conn, id)?,
         };
-        let events = events.into_iter().map(|(_, e)| e).collect();
+        let events: Vec<Event> = events.into_iter().map(|(_, e)| e).collect();
+        task.pin.tell(&mut runs, &events);
         Ok(Some(Detail {
             task,
             body,
@@ -698,7 +699,8 @@ impl Board for SqliteBoard {
             let mut rows = statement.query([most])?;
             let mut all = Vec::new();
             while let Some(row) = rows.next()? {
-                all.push((text(row, RUN_COLUMNS.len()).unwrap_or_default(), run(row)));
+                let pin = pin(row, RUN_COLUMNS.len() + 1);
+                all.push((text(row, RUN_COLUMNS.len()).unwrap_or_default(), Run { pin, ..run(row) }));
             }
             Ok(all)
         };

@@ -2,7 +2,7 @@
 
 use crate::image::Cell;
 use crate::verification;
-use crate::{CardMade, Event, Fronts, MAX_TEXT, Place, Run, Status, Task};
+use crate::{CardMade, Event, Fronts, MAX_TEXT, Pin, Place, Run, Status, Task};
 use base::clip::lossy;
 use base::time::Time;
 use rusqlite::Row;
@@ -69,6 +69,7 @@ pub(super) fn task(row: &Row<'_>) -> Task {
         block_recurrences: int(row, 16).unwrap_or(0),
         worker_started_at: text(row, 17),
         idempotency_key: text(row, 18),
+        pin: pin(row, 19),
     }
 }
 
@@ -86,6 +87,7 @@ pub(super) fn run(row: &Row<'_>) -> Run {
         last_heartbeat_at: int(row, 8).map(Time),
         error: text(row, 9),
         summary: text(row, 10),
+        pin: Pin::default(),
         route: metadata.as_deref().and_then(Run::route_in),
         failed: metadata.as_deref().map(verification::in_metadata).unwrap_or_default(),
     }
@@ -100,6 +102,12 @@ pub(super) fn event(row: &Row<'_>) -> Event {
     }
 }
 
+/// What is set for one task alone, from the column at `first` on.
+pub(super) fn pin(row: &Row<'_>, first: usize) -> Pin {
+    let said = |i| text(row, first + i).filter(|t| !t.is_empty());
+    Pin { model: said(0), provider: said(1) }
+}
+
 /// Where a task is worked on, from the column at `first` on.
 pub(super) fn place(row: &Row<'_>, first: usize) -> Place {
     let said = |i| text(row, first + i).filter(|t| !t.is_empty());
@@ -108,10 +116,8 @@ pub(super) fn place(row: &Row<'_>, first: usize) -> Place {
         path: said(1),
         branch: said(2),
         tenant: said(3),
-        model_override: said(4),
-        provider_override: said(5),
-        made_by: said(6),
-        completed_at: int(row, first + 7).map(Time),
+        made_by: said(4),
+        completed_at: int(row, first + 5).map(Time),
     }
 }
 

@@ -25,19 +25,21 @@ pub(super) const TASK_COLUMNS: [&str; 28] = [
     "block_recurrences",
     "worker_started_at",
     "idempotency_key",
+    "model_override",
+    "provider_override",
     "workspace_kind",
     "workspace_path",
     "branch_name",
     "tenant",
-    "model_override",
-    "provider_override",
     "created_by",
     "completed_at",
     "body",
 ];
 
-/// How many of them a glance reads: not where and by what it is worked on, and not the body.
-pub(super) const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 9;
+/// How many of them a glance reads: not where it is worked on, and not the body.
+pub(super) const GLANCE_COLUMNS: usize = TASK_COLUMNS.len() - 7;
+/// What is set for a task alone.
+const PIN_COLUMNS: [&str; 2] = ["model_override", "provider_override"];
 
 /// Run columns in the order [`run`](super::rows::run) reads them.
 pub(super) const RUN_COLUMNS: [&str; 12] = [
@@ -87,6 +89,10 @@ impl Texts {
             true => c.to_owned(),
             false => format!("NULL AS {c}"),
         });
+        let pin = PIN_COLUMNS.map(|c| match has(columns, "tasks", c) {
+            true => format!("(SELECT {c} FROM tasks WHERE tasks.id = task_id)"),
+            false => "NULL".to_owned(),
+        });
         let ended = if has(columns, "task_runs", "ended_at") { "ended_at" } else { "NULL" };
         let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
         let event = format!("SELECT kind, created_at, {run}, payload, id");
@@ -111,9 +117,10 @@ impl Texts {
                 "SELECT {runs} FROM task_runs WHERE task_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2"
             ),
             recent_runs: format!(
-                "SELECT {}, task_id FROM task_runs \
+                "SELECT {}, task_id, {} FROM task_runs \
                  WHERE id > (SELECT max(id) FROM task_runs) - ?1 ORDER BY id",
-                recent_runs.join(", ")
+                recent_runs.join(", "),
+                pin.join(", ")
             ),
             ended: format!(
                 "SELECT {ended}, task_id FROM task_runs \

@@ -41,6 +41,9 @@ pub(super) fn story(d: &Detail, now: Time) -> String {
         let pid = t.worker_pid.map_or_else(|| "none known".to_owned(), |p| p.to_string());
         let _ = writeln!(s, "claimed by {} until {until}, worker process {pid}", printable(lock));
     }
+    if !t.pin.is_none() {
+        let _ = writeln!(s, "pinned to {}", printable(&t.pin.to_string()));
+    }
     if let Some(e) = &t.last_failure_error {
         let _ = writeln!(s, "{} failures, the last: {}", t.failures, printable(e));
     }

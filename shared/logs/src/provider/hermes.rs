@@ -1,16 +1,20 @@
 //! What Hermes' own profile folders say. `.env` and `auth.json` are never read.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use saphyr::{LoadableYamlNode, Yaml};
 
-use super::{Profile, known, place};
+use super::{Profile, key, known, place};
 use base::endpoint::host;
 use base::hash::Fnv;
 use base::time::Time;
 
 /// Where a key stands, or the name of the variable that holds it.
 const KEYS: [&str; 4] = ["api_key", "key", "key_env", "api_key_env"];
+
+/// Most providers that are read of one.
+const MAX_PROVIDERS: usize = 64;
 
 /// What one `config.yaml` says.
 #[derive(Debug, Default)]
@@ -96,6 +100,7 @@ fn of_text(text: &str) -> Said {
             says: Some(says.value()),
             place: shown.and_then(place),
             endpoint,
+            listed: listed_providers(top),
             provider,
             ..Profile::default()
         },
@@ -121,6 +126,20 @@ fn entry<'a, 'b>(top: &'a Yaml<'b>, provider: &str) -> Option<&'a Yaml<'b>> {
         let list = top.as_mapping_get("custom_providers")?.as_vec()?;
         list.iter().find(|e| word(Some(e), &["name"]).is_some_and(|name| plain(&name) == wanted))
     })
+}
+
+/// Every provider it has an entry for, as names are looked up, with host and port of its endpoint as far as that is shown.
+fn listed_providers(top: &Yaml<'_>) -> BTreeMap<String, Option<String>> {
+    let by_key = top.as_mapping_get("providers").and_then(Yaml::as_mapping);
+    let by_key =
+        by_key.into_iter().flatten().filter_map(|(key, entry)| Some((key.as_str()?.to_owned(), entry)));
+    let list = top.as_mapping_get("custom_providers").and_then(Yaml::as_vec);
+    let list = list.into_iter().flatten().filter_map(|e| Some((word(Some(e), &["name"])?, e)));
+    let all = by_key.chain(list).take(MAX_PROVIDERS).filter_map(|(name, entry)| {
+        let url = word(Some(entry), &["base_url", "api", "url"]).filter(|url| !url.contains("${"));
+        Some((key(&name)?, url.as_deref().and_then(host)))
+    });
+    all.collect()
 }
 
 /// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.

@@ -190,9 +190,14 @@ impl Entry {
         format!("{}/{}", self.id, self.profile.as_deref().unwrap_or_default())
     }
 
+    /// Whether it is about the key that a profile has at a provider. A task that is pinned to another one asks with another key.
+    pub fn is_key_of(&self, profile: &str, id: &Id) -> bool {
+        self.profile.as_deref() == Some(profile) && !self.id.is_surely_other(id)
+    }
+
     fn is_about(&self, id: &Id, profile: Option<&str>, cause: Cause) -> bool {
         if cause == Cause::Credential {
-            return self.profile.is_some() && self.profile.as_deref() == profile;
+            return profile.is_some_and(|name| self.is_key_of(name, id));
         }
         self.profile.is_none() && self.id.is_same(id)
     }
@@ -277,8 +282,9 @@ impl Ledger {
     #[must_use]
     pub fn joined(mut self, others: &[Entry]) -> Ledger {
         for other in others {
-            let same = |e: &&mut Entry| {
-                e.profile == other.profile && (e.id.is_same(&other.id) || e.profile.is_some())
+            let same = |e: &&mut Entry| match &other.profile {
+                Some(name) => e.is_key_of(name, &other.id),
+                None => e.profile.is_none() && e.id.is_same(&other.id),
             };
             match self.entries.iter_mut().find(same) {
                 Some(mine) => *mine = Entry::merged(mine, other),
@@ -297,7 +303,11 @@ impl Ledger {
     pub fn of(&self, profile: &Profile, now: Time, policy: &Policy) -> Option<(&Entry, State)> {
         let id = profile.id();
         let about = |e: &&Entry| match &e.profile {
-            Some(name) => *name == profile.name,
+            // Where its configuration changed since, it may name another provider now, which is tried first.
+            Some(name) => {
+                let changed = *name == profile.name && profile.changed.is_some_and(|at| at > e.bad);
+                changed || e.is_key_of(&profile.name, &id)
+            }
             None => e.id.is_same(&id),
         };
         let stands = |e| (e, Entry::state(e, now, profile.changed, policy));
@@ -334,7 +344,7 @@ impl Ledger {
 
     fn answered(&mut self, s: &Sighting) {
         let about = |e: &&mut Entry| match &e.profile {
-            Some(name) => Some(name) == s.profile.as_ref(),
+            Some(_) => s.profile.as_deref().is_some_and(|name| e.is_key_of(name, &s.id)),
             None => e.id.is_same(&s.id),
         };
         // What began before the newest refusal may only have been luckier.

@@ -104,3 +104,38 @@ fn a_name_and_an_url_of_one_service_are_one_provider() {
     let id = |name| of(Some(dir.path()), name, &Config::default()).unwrap().id();
     assert!(id("luna").is_same(&id("nova")), "{} {}", id("luna"), id("nova"));
 }
+
+#[test]
+fn a_pin_goes_before_the_provider_of_the_profile() {
+    let dir = tempfile::tempdir().unwrap();
+    create_dir_all(dir.path().join("profiles/luna")).unwrap();
+    let text = "model: {provider: sun, default: m1}\nproviders:\n  sun: {base_url: 'http://sun:1/v1'}\n  Star: {api: 'http://star:1'}\n\
+                custom_providers: [{name: My Own, base_url: 'http://own:1'}, {name: hidden, base_url: '${URL}'}]\n";
+    write(dir.path().join("profiles/luna/config.yaml"), text).unwrap();
+    let luna = of(Some(dir.path()), "luna", &ours(None)).unwrap();
+    let some = |s: &str| Some(s.to_owned()).filter(|s| !s.is_empty());
+    for ((model, provider), (id, asked)) in [
+        (("", ""), ("sun (sun:1)", "m1")),
+        // The dispatcher passes no provider on without a model.
+        (("", "star"), ("sun (sun:1)", "m1")),
+        (("m2", ""), ("sun (sun:1)", "m2")),
+        (("m2", "Sun"), ("sun (sun:1)", "m2")),
+        (("m2", "star"), ("star (star:1)", "m2")),
+        (("m2", "custom:Star"), ("star (star:1)", "m2")),
+        // Named in our configuration, known to Hermes, hidden, and nobody's.
+        (("m2", "moon"), ("moon (moon.example)", "m2")),
+        (("m2", "openrouter"), ("openrouter (openrouter.ai)", "m2")),
+        (("m2", "custom:my-own"), ("my-own (own:1)", "m2")),
+        (("m2", "hidden"), ("hidden", "m2")),
+        (("m2", "pluto"), ("pluto", "m2")),
+        // A model that names its provider.
+        (("star/m2", ""), ("star (star:1)", "star/m2")),
+        (("custom:star:m2", ""), ("star (star:1)", "custom:star:m2")),
+        (("llama3:8b", ""), ("sun (sun:1)", "llama3:8b")),
+        (("meta/m2", ""), ("sun (sun:1)", "meta/m2")),
+    ] {
+        let worker = luna.pinned(&Pin { model: some(model), provider: some(provider) });
+        let told = (worker.id().to_string(), worker.model.unwrap_or_default());
+        assert_eq!(told, (id.to_owned(), asked.to_owned()), "{model} {provider}");
+    }
+}

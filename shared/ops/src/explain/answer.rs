@@ -196,6 +196,9 @@ fn evidence(f: &Facts) -> Vec<String> {
     if let Some(words) = f.reading.last_words.last() {
         all.push(format!("last words of its agent: {words}"));
     }
+    if !t.pin.is_none() {
+        all.push(format!("pinned to {}: that goes before what its profile says", t.pin));
+    }
     if let Some(lock) = &t.claim_lock {
         let until = t
             .claim_expires

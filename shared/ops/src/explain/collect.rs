@@ -336,7 +336,7 @@ fn look(
                 is_passed_over: over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
-                takers: (!known.is_empty()).then(|| router.free_instead_of(d.task.assignee.as_deref())),
+                takers: (!known.is_empty()).then(|| router.free_instead_of(&d.task)),
                 queued: card_of(&d)
                     .and_then(found)
                     .is_none_or(|c| c.task.status != Status::Running)

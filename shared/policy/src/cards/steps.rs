@@ -14,7 +14,7 @@ use base::quote;
 use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::{Time, backoff};
 use board::hermes::{self, Trail};
-use board::{Change, Detail, EventKind, NewTask, Status, Step, StepAction};
+use board::{Change, Detail, EventKind, NewTask, Pin, Status, Step, StepAction};
 use card::Distress;
 use config::span::seconds;
 use logs::provider::{Id, Profile};
@@ -171,24 +171,25 @@ impl CardWriter<'_> {
     /// Host and port of the endpoint that failed: the log's word, else the profile's configuration.
     pub(crate) fn host(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
         let said = t.evidence.as_ref().and_then(|e| e.endpoint_host.clone());
-        said.or_else(|| self.profile(s)?.endpoint.clone())
+        said.or_else(|| self.worker(s)?.endpoint)
     }
 
     /// What stands for the provider wherever sources are put together: its endpoint, else its name, else the profile: all its
     /// work goes to one provider, whichever that is, unless a task says otherwise.
     pub fn place(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
-        let d = &s.detail;
-        let own = d.place.model_override.is_none() && d.place.provider_override.is_none();
-        let of_profile = || own.then(|| worked_by(d).map(|p| format!("profile {p}"))).flatten();
+        let (name, pin) = worked_by(&s.detail);
+        let of_profile = || name.filter(|_| pin.is_none()).map(|p| format!("profile {p}"));
         self.host(s, t).or_else(|| self.provider(s)).or_else(of_profile)
     }
 
     pub(crate) fn provider(&self, s: &SourceSeen) -> Option<String> {
-        self.profile(s)?.provider.clone()
+        self.worker(s)?.provider
     }
 
-    fn profile(&self, s: &SourceSeen) -> Option<&Profile> {
-        self.seen.profiles.get(worked_by(&s.detail)?)
+    /// Who worked, as far as that says whom it asked.
+    fn worker(&self, s: &SourceSeen) -> Option<Profile> {
+        let (name, pin) = worked_by(&s.detail);
+        Some(self.seen.profiles.get(name?)?.pinned(pin))
     }
 
     /// Whether a profile's requests go where the failed ones went.
@@ -196,7 +197,7 @@ impl CardWriter<'_> {
         self.seen.profiles.get(profile).is_some_and(|other| other.id().is_same(&self.id(s, t)))
     }
 
-    /// The provider that failed: by the name its profile gives it, and the host the log names.
+    /// The provider that failed: by the name that its profile or the task's own pin gives it, and the host the log names.
     pub fn id(&self, s: &SourceSeen, t: &Trouble) -> Id {
         Id::new(self.provider(s).as_deref(), self.host(s, t).as_deref())
     }
@@ -230,7 +231,6 @@ impl CardWriter<'_> {
     }
 }
 
-/// The profile of the newest attempt, else who the task is given to.
 /// The row of a card about a task: in no folder of its own, and one before it in the queue. It has no text, and nobody has it yet.
 pub fn card_row(pass: &Pass, d: &Detail, signal: &Distress, key: String) -> NewTask {
     NewTask {
@@ -244,8 +244,11 @@ pub fn card_row(pass: &Pass, d: &Detail, signal: &Distress, key: String) -> NewT
     }
 }
 
-fn worked_by(d: &Detail) -> Option<&str> {
-    d.newest_run().and_then(|r| r.profile.as_deref()).or(d.task.assignee.as_deref())
+/// The profile of the newest attempt, else who the task is given to; and what was set for the task alone then.
+fn worked_by(d: &Detail) -> (Option<&str>, &Pin) {
+    let (assignee, run) = (d.task.assignee.as_deref(), d.newest_run());
+    let name = run.and_then(|r| r.profile.as_deref()).or(assignee);
+    (name, run.map_or(&d.task.pin, |r| &r.pin))
 }
 
 /// A hold's own record: who holds it, why, since when, and when it ends.

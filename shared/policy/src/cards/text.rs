@@ -137,8 +137,7 @@ impl CardWriter<'_> {
     }
 
     fn attempt(&self, r: &board::Run) -> Attempt {
-        let provider =
-            r.profile.as_deref().and_then(|p| self.seen.profiles.get(p)).and_then(|p| p.provider.clone());
+        let provider = r.profile.as_deref().and_then(|p| self.seen.profiles.get(p)?.pinned(&r.pin).provider);
         Attempt {
             run: r.id,
             profile: r.profile.clone(),

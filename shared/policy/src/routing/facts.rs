@@ -125,7 +125,7 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
         profile.changed = provider::changed::seen(root.as_deref(), profile, world.cache, now);
     }
     let events = world.board.turns(now.plus(-NIGHT), MAX_EVENTS)?;
-    let runs = world.board.recent_runs(MAX_RUNS)?;
+    let runs = as_pinned(world.board.recent_runs(MAX_RUNS)?, &events);
     let sent = sent(&events, rows);
     let on_way = on_their_way(world, &sent, details)?;
     let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
@@ -194,6 +194,19 @@ fn on_their_way(world: &mut World<'_>, sent: &[Sent], looked_at: &[&Detail]) -> 
         return Ok(Vec::new());
     }
     world.board.look(&ids.into_iter().collect::<Vec<_>>())
+}
+
+/// Runs with what was set for their tasks alone when they began, as far as these events tell.
+fn as_pinned(mut runs: Vec<(String, Run)>, events: &[(String, Event)]) -> Vec<(String, Run)> {
+    let mut turns: BTreeMap<&str, Vec<&Event>> = BTreeMap::new();
+    for (task, e) in events.iter().filter(|(_, e)| e.turns_pin()) {
+        turns.entry(task).or_default().push(e);
+    }
+    for (task, run) in &mut runs {
+        let Some(turns) = turns.get(task.as_str()) else { continue };
+        run.pin = run.pin.at(run.started_at, turns.iter().copied());
+    }
+    runs
 }
 
 fn share(world: &mut World<'_>, here: &str, what: &Shared) {
@@ -295,7 +308,8 @@ fn sighting(task: &str, run: &Run, profiles: &BTreeMap<String, Profile>, news: N
 /// Whom an attempt asks. What ran before its profile's configuration changed may have gone somewhere else.
 pub(super) fn provider_of(run: &Run, profiles: &BTreeMap<String, Profile>) -> Id {
     let known = run.profile.as_deref().and_then(|name| profiles.get(name));
-    known.filter(|p| p.changed.is_none_or(|at| at <= run.started_at)).map(Profile::id).unwrap_or_default()
+    let then = known.filter(|p| p.changed.is_none_or(|at| at <= run.started_at));
+    then.map(|p| p.pinned(&run.pin).id()).unwrap_or_default()
 }
 
 /// What a watcher wrote down of a provider. A forged one can only make us more careful.
@@ -380,6 +394,31 @@ mod tests {
             all,
             want.map(|(p, id, open)| (p, id.to_owned(), open)),
             "a move leaves two events and is one"
+        );
+    }
+
+    #[test]
+    fn an_attempt_is_charged_to_whom_it_asked() {
+        let luna = Profile { name: "luna".into(), provider: Some("moon".into()), ..Profile::default() };
+        let profiles: BTreeMap<String, Profile> = [("luna".to_owned(), luna)].into();
+        let star = || board::Pin { model: Some("m2".into()), provider: Some("star".into()) };
+        let run = || board::testing::run(7, "luna", Some("rate_limited"));
+        let of = |run: &Run| provider_of(run, &profiles).to_string();
+        assert_eq!(of(&run()), "moon");
+        assert_eq!(of(&Run { pin: star(), ..run() }), "star");
+        // Its task names star since: that is the answer to the limit, not its cause.
+        let task = || "t_00000001".to_owned();
+        let set = |seconds| {
+            let keys = json!({"model": "m2", "provider": "star"});
+            [(task(), event(EventKind::ModelOverrideSet, seconds, keys))]
+        };
+        let pinned = |events: &[(String, Event)]| {
+            let runs = as_pinned(vec![(task(), Run { pin: star(), ..run() })], events);
+            of(&runs[0].1)
+        };
+        assert_eq!(
+            (pinned(&set(60)), pinned(&set(2_000)), pinned(&[])),
+            ("moon".into(), "star".into(), "star".into())
         );
     }
 

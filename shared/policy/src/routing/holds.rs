@@ -8,8 +8,7 @@ use board::{Detail, Rule, Status, Step};
 
 /// Parks ready work whose provider is held, unless somebody set it free since.
 pub fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -> Option<Step> {
-    let profile = d.task.assignee.as_deref()?;
-    let (entry, state) = router.standing(profile).filter(|(_, s)| s.is_held())?;
+    let (entry, state) = router.standing_for(&d.task).filter(|(_, s)| s.is_held())?;
     if d.task.status != Status::Ready || !is_ours_to_move(d) || is_decided_since(d, entry.since) {
         return None;
     }

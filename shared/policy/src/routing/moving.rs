@@ -142,14 +142,15 @@ impl Scribe<'_> {
         why: Why,
         parting: &Parting,
     ) -> Step {
-        let from = quote::inline(d.task.assignee.as_deref().unwrap_or("nobody"), 64);
-        let sent = router.send(&d.task.id, &to.profile, true);
+        let from = whose(d);
+        let sent = router.send(&d.task.id, &router.profile(&to.profile), true);
         let why = self.with_tree(d, why.fact("sent", sent));
         let at = if to.id.is_known() { format!(", at {}", to.id) } else { String::new() };
         let note = format!(
-            "Moved from {from} to {}{at}: {} The task, its text and its scope are unchanged.",
+            "Moved from {from} to {}{at}: {}{} The task, its text and its scope are unchanged.",
             to.profile,
-            ended(&why.because)
+            ended(&why.because),
+            unpinned(d)
         );
         let mut step = self.step(d, StepAction::Move, &why, |trail| {
             let mut changes = parting.changes(&d.task.id, trail);
@@ -158,7 +159,8 @@ impl Scribe<'_> {
             changes
         });
         // The events name both; a line of the report must do so itself.
-        step.because = format!("{from} to {}: {}", to.profile, why.because);
+        let pin = pin(d).map(|pin| format!(", no longer pinned to {pin}")).unwrap_or_default();
+        step.because = format!("{from} to {}{pin}: {}", to.profile, why.because);
         step
     }
 
@@ -178,16 +180,17 @@ impl Scribe<'_> {
         let hold = hold(word, &to.id, self.hold_began(d), until);
         let why = self.with_tree(d, why.fact("hold", hold));
         self.step(d, StepAction::Give, &why, |trail| {
-            let mut changes = hermes::assigned(d, &to.profile, trail);
+            let mut changes = hermes::given(d, &to.profile, trail);
             changes.extend(hermes::held(d, word, until, trail));
+            let note = format!("Given to {}.{}", to.profile, unpinned(d));
+            changes.extend(pin(d).map(|_| hermes::commented(trail.by, &note)).into_iter().flatten());
             changes
         })
     }
 
     /// A held task goes on with the profile it has.
     pub fn released(&self, router: &mut Router<'_>, d: &Detail, why: Why, parting: &Parting) -> Step {
-        let profile = d.task.assignee.clone().unwrap_or_default();
-        let sent = router.send(&d.task.id, &profile, false);
+        let sent = router.send(&d.task.id, &router.worker(&d.task), false);
         let action = if why.case == Rule::Probe { StepAction::Probe } else { StepAction::Release };
         let why = why.fact("sent", sent);
         self.step(d, action, &why, |trail| {
@@ -238,6 +241,21 @@ pub fn hold(word: &str, provider: &Id, since: Time, until: Time) -> Value {
         "owner": ROUTE_BLOCKED, "cause": word, "key": format!("provider:{provider}"), "since": since.0, "next": until.0,
         "until": until.0,
     })
+}
+
+/// What is set for a task alone, as a text tells of it.
+fn pin(d: &Detail) -> Option<String> {
+    (!d.task.pin.is_none()).then(|| quote::inline(&d.task.pin.to_string(), 120))
+}
+
+/// What a comment says of a pin that its task loses as it changes hands.
+fn unpinned(d: &Detail) -> String {
+    let Some(pin) = pin(d) else { return String::new() };
+    format!(" Its pin to {pin} was taken off.")
+}
+
+fn whose(d: &Detail) -> String {
+    quote::inline(d.task.assignee.as_deref().unwrap_or("nobody"), 64)
 }
 
 /// With one full stop at its end.
@@ -316,13 +334,13 @@ fn is_second_block(d: &Detail, block: &Event) -> bool {
 pub fn queued(router: &Router<'_>, d: &Detail) -> Option<Time> {
     let (_, cause) = needs_operator::held_for(d).filter(|_| is_ours_to_move(d))?;
     let blocker = cause.blocker_type().filter(|_| needs_operator::lacking(d).is_some())?;
-    let profile = d.task.assignee.as_deref()?;
-    match router.standing(profile).filter(|(_, state)| *state != State::Healthy) {
+    d.task.assignee.as_ref()?;
+    match router.standing_for(&d.task).filter(|(_, state)| *state != State::Healthy) {
         Some((entry, state)) if state.is_held() => {
             router.queue(&ask(router, d, blocker, Some(entry.id.clone()).filter(Id::is_known)))
         }
         Some(_) => None,
-        None => router.moving_at(&router.profile(profile)),
+        None => router.moving_at(&router.worker(&d.task)),
     }
 }
 
@@ -331,7 +349,7 @@ pub fn ask<'a>(router: &Router<'_>, d: &'a Detail, blocker: Blocker, limiting: O
     let from = d.task.assignee.as_deref().unwrap_or_default();
     let told =
         d.events.iter().rev().find_map(|e| crate::routing::facts::of_event(&d.task.id, e)).map(|s| s.id);
-    let own = router.profile(from).id();
+    let own = router.worker(&d.task).id();
     let limiting = limiting.into_iter().chain(told).chain([own]).filter(Id::is_known).collect();
     Ask { detail: d, from, blocker, limiting }
 }

@@ -65,7 +65,7 @@ impl Unreached {
             Status::Scheduled => authorship::our_hold(d).is_some(),
             _ => false,
         };
-        let id = d.task.assignee.as_deref().map(|p| router.profile(p).id()).filter(Id::is_known);
+        let id = Some(router.worker(&d.task).id()).filter(Id::is_known);
         is_tried && self.tasks.contains(&d.task.id) && id.is_none_or(|id| id.is_same(&self.id))
     }
 

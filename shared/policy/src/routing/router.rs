@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::authorship;
 use crate::routing::facts::{NIGHT, Routing, Sent, policy};
 use base::time::{Time, words};
-use board::{Detail, Event, EventKind};
+use board::{Detail, Event, EventKind, Task};
 use card::Blocker;
 use config::span::seconds;
 use config::{Config, RateLimitRoute};
@@ -121,14 +121,26 @@ impl<'a> Router<'a> {
         self.routing.profiles.get(name).cloned().unwrap_or_else(unknown)
     }
 
+    /// Who works on a task, as far as that says whom it asks: its profile, with the provider and the model that are set for the task
+    /// alone.
+    pub fn worker(&self, task: &Task) -> Profile {
+        self.profile(task.assignee.as_deref().unwrap_or_default()).pinned(&task.pin)
+    }
+
     /// How a profile's provider and key stand.
     pub fn state(&self, profile: &str) -> State {
         self.standing(profile).map_or(State::Healthy, |(_, state)| state)
     }
 
-    /// The profiles that may take work now, and work with another provider than this one.
-    pub fn free_instead_of(&self, profile: Option<&str>) -> Vec<String> {
-        let id = profile.map(|p| self.profile(p).id());
+    /// The same of those that a task asks.
+    pub fn state_for(&self, task: &Task) -> State {
+        self.standing_for(task).map_or(State::Healthy, |(_, state)| state)
+    }
+
+    /// The profiles that may take work now, and work with another provider than this task asks.
+    pub fn free_instead_of(&self, task: &Task) -> Vec<String> {
+        let profile = task.assignee.as_deref();
+        let id = profile.map(|_| self.worker(task).id());
         let works =
             |p: &&String| *p != "default" && !self.orchestrators.contains(p) && Some(p.as_str()) != profile;
         let is_other =
@@ -141,7 +153,16 @@ impl<'a> Router<'a> {
 
     /// The trouble in a profile's way, where there is or was one.
     pub fn standing(&self, profile: &str) -> Option<(&Entry, State)> {
-        self.ledger.of(&self.profile(profile), self.now, &self.policy)
+        self.of(&self.profile(profile))
+    }
+
+    /// The trouble in a task's way, where there is or was one.
+    pub fn standing_for(&self, task: &Task) -> Option<(&Entry, State)> {
+        task.assignee.as_ref().and_then(|_| self.of(&self.worker(task)))
+    }
+
+    fn of(&self, worker: &Profile) -> Option<(&Entry, State)> {
+        self.ledger.of(worker, self.now, &self.policy)
     }
 
     /// Every provider and key that was in trouble.
@@ -204,7 +225,7 @@ impl<'a> Router<'a> {
     /// When something last went on at the provider of a profile that may take work: a task was sent there, or an attempt there was
     /// answered. `None` in quiet hours and while it is tried again: then nothing is in a queue.
     pub fn moving_at(&self, p: &Profile) -> Option<Time> {
-        let works = self.standing(&p.name).is_none_or(|(_, state)| state == State::Healthy);
+        let works = self.of(p).is_none_or(|(_, state)| state == State::Healthy);
         if !works || self.routing.quiet_until.is_some() {
             return None;
         }
@@ -214,10 +235,18 @@ impl<'a> Router<'a> {
         sent.chain(self.routing.sightings.iter().filter(good).map(|s| s.at)).max()
     }
 
-    /// Whether a task may go on with its own profile.
+    /// Whether work may go on with a profile.
     pub fn release(&self, profile: &str) -> Release {
-        let p = self.profile(profile);
-        let standing = self.standing(profile);
+        self.release_to(&self.profile(profile))
+    }
+
+    /// Whether a task may go on as it is.
+    pub fn release_for(&self, task: &Task) -> Release {
+        self.release_to(&self.worker(task))
+    }
+
+    fn release_to(&self, p: &Profile) -> Release {
+        let standing = self.of(p);
         if let Some((e, State::GivenUp)) = standing {
             let (strikes, since) = (e.strikes, words(self.now.since(e.since)));
             return Release::GiveUp(format!(
@@ -230,7 +259,7 @@ impl<'a> Router<'a> {
         }
         match standing {
             Some((e, state)) if state.is_held() => Release::Wait { until: e.until, why: e.said(state) },
-            _ if self.room(&p) > 0 => Release::Go { probe: matches!(standing, Some((_, State::HalfOpen))) },
+            _ if self.room(p) > 0 => Release::Go { probe: matches!(standing, Some((_, State::HalfOpen))) },
             Some((e, State::HalfOpen)) => {
                 let why = format!("another task probes {} first", e.id);
                 Release::Wait { until: self.now.plus(self.turn()), why }
@@ -271,9 +300,9 @@ impl<'a> Router<'a> {
     }
 
     /// Notes that a task is sent, so that the next one of this pass sees it on its way there, and nowhere else any more.
-    pub fn send(&mut self, task: &str, profile: &str, is_move: bool) -> Value {
+    pub fn send(&mut self, task: &str, worker: &Profile, is_move: bool) -> Value {
         self.withdraw(task);
-        let id = self.profile(profile).id();
+        let (id, profile) = (worker.id(), worker.name.as_str());
         let said = json!({"profile": profile, "provider": id.name, "host": id.host, "move": is_move});
         let (task, profile) = (task.to_owned(), profile.to_owned());
         self.sent_of.insert(task.clone(), vec![self.sent.len()]);
@@ -308,7 +337,7 @@ impl<'a> Router<'a> {
     }
 
     fn way_to(&self, p: &Profile) -> Way {
-        let standing = self.standing(&p.name);
+        let standing = self.of(p);
         if let Some((e, state)) = standing.filter(|(_, state)| state.is_held()) {
             return Way::Held(e.said(state));
         }
@@ -373,7 +402,7 @@ impl<'a> Router<'a> {
         let since = entry.bad.max(self.now.plus(-seconds(self.config.routing.unclaimed)));
         // A refused key is one profile's, and another key of the same provider says nothing of it.
         let tries = |s: &Sent| match &entry.profile {
-            Some(profile) => s.profile == *profile,
+            Some(_) => entry.is_key_of(&s.profile, &s.id),
             None => s.id.is_same(id),
         };
         let here = |s: &&Sent| s.is_open && tries(s) && s.at >= since;

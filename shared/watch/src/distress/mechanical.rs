@@ -105,7 +105,7 @@ impl Rules<'_> {
         let now = self.seen.now;
         let over = t.evidence.as_ref()?.resets.filter(|at| *at <= now)?;
         let (d, id) = (&s.detail, self.writer.id(s, t));
-        let held = router.standing(d.task.assignee.as_deref()?).is_some_and(|(_, state)| state.is_held());
+        let held = router.standing_for(&d.task).is_some_and(|(_, state)| state.is_held());
         // Of a provider without a name nobody would know that it refuses again and again.
         if held || !id.is_known() || t.case == Rule::HandedOver {
             return None;
@@ -146,7 +146,7 @@ impl Rules<'_> {
         if !bound || !t.link || matches!(t.case, Rule::HandLimit | Rule::ByHand) || !is_ours_to_move(d) {
             return None;
         }
-        let (entry, state) = router.standing(d.task.assignee.as_deref()?)?;
+        let (entry, state) = router.standing_for(&d.task)?;
         if !state.is_held() || state == State::GivenUp {
             return None;
         }

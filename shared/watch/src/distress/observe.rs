@@ -111,7 +111,7 @@ fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
     worktree_note::observe(world.state, &steps, seen.sources.iter().map(|s| &s.detail))
 }
 
-/// Ready work of profiles whose provider is held, as of what this pass found out.
+/// Ready work whose provider is held, as of what this pass found out.
 fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Result<Vec<Detail>> {
     let rules = Rules::new(seen, pass, world.config);
     let stuck: Vec<(&SourceSeen, Trouble)> = seen
@@ -126,7 +126,7 @@ fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Re
     let router = rules.writer.router(&routing);
     let waits = |t: &&Task| {
         let free = t.status == Status::Ready && t.claim_lock.is_none() && !card::is_card(t);
-        free && t.assignee.as_deref().is_some_and(|p| router.state(p).is_held())
+        free && router.state_for(t).is_held()
     };
     let ids: Vec<String> = rows.iter().filter(waits).map(|t| t.id.clone()).collect();
     world.board.look(&ids)

@@ -130,12 +130,12 @@ impl Rules<'_> {
         facts.into_iter().filter(|(_, v)| !v.is_null()).collect()
     }
 
-    /// The host that refused an attempt, and the provider's name: the log's word, else its profile's configuration.
+    /// The host that refused an attempt, and the provider's name: the log's word, else that of whom its worker asked.
     fn place_of(&self, run: &Run, e: &Evidence) -> (Option<String>, Option<String>) {
         let name = run.profile.as_deref().unwrap_or_default();
-        let profile: Option<&Profile> =
-            self.seen.routing.profiles.get(name).or_else(|| self.seen.profiles.get(name));
-        let host = e.endpoint_host.clone().or_else(|| profile?.endpoint.clone());
-        (host, profile.and_then(|p| p.provider.clone()))
+        let profile = self.seen.routing.profiles.get(name).or_else(|| self.seen.profiles.get(name));
+        let worker: Option<Profile> = profile.map(|p| p.pinned(&run.pin));
+        let host = e.endpoint_host.clone().or_else(|| worker.as_ref()?.endpoint.clone());
+        (host, worker.and_then(|p| p.provider))
     }
 }

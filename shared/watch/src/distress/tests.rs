@@ -760,7 +760,7 @@ fn three_and_more_share_one_card() {
         let mut all = seen(many(3));
         for (s, profile) in all.sources.iter_mut().zip(profiles) {
             s.detail.runs[0].profile = Some(profile.into());
-            s.detail.place.model_override = model.map(str::to_owned);
+            s.detail.runs[0].pin.model = model.map(str::to_owned);
             if let LogEnd::Ended(e) = &mut s.reading.end {
                 e.endpoint_host = None;
             }

@@ -61,8 +61,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     Ok(seen)
 }
 
-/// Profiles whose key is refused, of those whose work these steps would try again by time alone. The provider ledger is read
-/// only where a step would.
+/// Profiles whose key is refused, of those whose work these steps would try again by time alone, and such tasks with a pin of their
+/// own. The provider ledger is read only where a step would.
 fn refused_keys(
     world: &mut World<'_>,
     seen: &Seen,
@@ -76,17 +76,18 @@ fn refused_keys(
         return Ok(BTreeSet::new());
     }
     let details: Vec<&Detail> = seen.tasks.iter().map(|t| &t.detail).collect();
-    let theirs = details.iter().filter(|d| ids.contains(d.task.id.as_str()));
-    let mut who: BTreeSet<String> = theirs.filter_map(|d| d.task.assignee.clone()).collect();
-    if who.is_empty() {
-        return Ok(who);
+    let given = |d: &&&Detail| ids.contains(d.task.id.as_str()) && d.task.assignee.is_some();
+    let theirs: Vec<&Task> = details.iter().filter(given).map(|d| &d.task).collect();
+    if theirs.is_empty() {
+        return Ok(BTreeSet::new());
     }
     let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
     let about = About { rows, details, known: &known, clock_given: pass.clock_given };
     let routing = facts::observe(world, &about, seen.now)?;
     let router = Router::new(&routing, world.config, seen.now, &known, Vec::new());
-    who.retain(|p| router.state(p) == State::CredentialBroken);
-    Ok(who)
+    let refused = theirs.into_iter().filter(|t| router.state_for(t) == State::CredentialBroken);
+    let name = |t: &Task| if t.pin.is_none() { t.assignee.clone() } else { Some(t.id.clone()) };
+    Ok(refused.filter_map(name).collect())
 }
 
 /// Tasks that these steps, decided without their trees, put back into the queue, and those whose dead worker's tree is to be

@@ -34,7 +34,7 @@ pub struct Seen {
     /// Since when passes would have seen that the clock was set; nobody is stopped for a silence from before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_since: Option<Time>,
-    /// Profiles whose key is refused, of those that would be tried again.
+    /// Profiles whose key is refused, of those that would be tried again; and tasks with a pin whose key is.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub refused_keys: BTreeSet<String>,
     /// The owner's quiet hours are now, until then: no hold ends in them.

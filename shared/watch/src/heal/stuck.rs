@@ -10,6 +10,7 @@ use super::running::Hold;
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
 use base::cause::{Cause, Owner};
+use base::quote;
 use base::registry::HEAL;
 use base::time::{Time, backoff, words};
 use board::{Detail, Event, EventKind, Rule, Status, StepAction, claimer_pid, hermes};
@@ -494,8 +495,10 @@ impl Rules<'_> {
     /// Why time alone sends no work to a profile. A card goes to another orchestrator.
     fn refused_key(&self, d: &Detail) -> Option<String> {
         let profile = d.task.assignee.as_deref().filter(|_| !is_card(&d.task))?;
-        let refused = self.seen.refused_keys.contains(profile);
-        refused.then(|| format!("the key of {profile} is refused; {RETRIED}"))
+        let pin = Some(&d.task.pin).filter(|pin| !pin.is_none());
+        let refused = self.seen.refused_keys.contains(pin.map_or(profile, |_| d.task.id.as_str()));
+        let at = pin.and_then(|pin| pin.provider.as_deref()).map(|p| format!(" at {}", quote::inline(p, 60)));
+        refused.then(|| format!("the key of {profile}{} is refused; {RETRIED}", at.unwrap_or_default()))
     }
 
     /// When a hold ends. Whatever the row says, none lasts longer than its kind may.

@@ -234,11 +234,10 @@ impl<'a> Rules<'a> {
 
     /// On with the profile it has, in its turn; at the end of the hold, where its provider is held.
     fn go_on_with(&mut self, d: &Detail, why: Why) -> Step {
-        let profile = d.task.assignee.clone().unwrap_or_default();
-        let id = self.router.profile(&profile).id();
+        let id = self.router.worker(&d.task).id();
         // One that is on its way there already must not wait for itself.
         self.router.withdraw(&d.task.id);
-        match self.router.release(&profile) {
+        match self.router.release_for(&d.task) {
             Release::Go { .. } => self.scribe.released(&mut self.router, d, why, &Parting::Free),
             Release::Wait { until, why: reason } => {
                 // What the very next pass would do by rule is done at once.
@@ -250,7 +249,7 @@ impl<'a> Rules<'a> {
                 let until = until.max(self.seen.now.plus(60));
                 let because = format!("{}; waits until {}: {reason}", why.because, until.local_minute());
                 // By its cause the hold is known as one that is over when the provider answers.
-                let cause = why.cause.or(self.router.standing(&profile).map(|(e, _)| e.cause));
+                let cause = why.cause.or(self.router.standing_for(&d.task).map(|(e, _)| e.cause));
                 self.scribe.held(d, &id, until, Why { because, cause, ..why })
             }
             Release::GiveUp(reason) => {
@@ -262,8 +261,7 @@ impl<'a> Rules<'a> {
 
     /// Who takes a task over by rule, where its own provider is held.
     fn elsewhere_by_rule(&self, d: &Detail, why: &Why) -> Option<Target> {
-        let profile = d.task.assignee.as_deref()?;
-        let (entry, state) = self.router.standing(profile)?;
+        let (entry, state) = self.router.standing_for(&d.task)?;
         let blocker = why.cause.unwrap_or(entry.cause).blocker_type().filter(|_| state.is_held())?;
         let question = policy::routing::moving::ask(&self.router, d, blocker, Some(entry.id.clone()));
         match self.router.choose(&question) {

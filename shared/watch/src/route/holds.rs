@@ -106,8 +106,7 @@ impl<'a> Rules<'a> {
             }
             Status::Blocked => of(None, self.blocker_of(d, tied)?, None),
             Status::Ready => {
-                let profile = d.task.assignee.as_deref()?;
-                let (entry, state) = self.router.standing(profile).filter(|(_, s)| s.is_held())?;
+                let (entry, state) = self.router.standing_for(&d.task).filter(|(_, s)| s.is_held())?;
                 let (since, cause) = (entry.since, entry.cause);
                 if is_decided_since(d, since) {
                     let said = entry.said(state);
@@ -211,13 +210,12 @@ impl<'a> Rules<'a> {
         waiting.sort_by_key(|w| limited(w));
         let mut rest = Vec::new();
         for mut w in waiting {
-            let profile = w.d.task.assignee.clone().unwrap_or_default();
-            let given_up = self.router.state(&profile) == State::GivenUp;
+            let given_up = self.router.state_for(&w.d.task) == State::GivenUp;
             if !self.may_go_on(w.d, w.until) && !given_up {
                 rest.push(w);
                 continue;
             }
-            match self.router.release(&profile) {
+            match self.router.release_for(&w.d.task) {
                 Release::Go { probe } => self.set_free(&w, probe),
                 Release::Wait { why, .. } => {
                     w.because = why;
@@ -232,14 +230,13 @@ impl<'a> Rules<'a> {
     /// A hold that is over by itself, or a provider that answers again. Where nobody knows one, only the hold tells. A block of
     /// the breaker's has no end of its own (`until`), so only the provider tells.
     fn may_go_on(&self, d: &Detail, until: Option<Time>) -> bool {
-        let standing = self.router.standing(d.task.assignee.as_deref().unwrap_or_default());
+        let standing = self.router.standing_for(&d.task);
         let parked = until.is_some_and(|until| until <= self.seen.now || was_given(d));
         !standing.is_some_and(|(_, s)| s.is_held()) && (parked || standing.is_some())
     }
 
     fn set_free(&mut self, w: &Waiting<'a>, probe: bool) {
-        let profile = w.d.task.assignee.as_deref().unwrap_or_default();
-        let provider = self.router.profile(profile).id();
+        let provider = self.router.worker(&w.d.task).id();
         let why = match probe {
             true => Why::new(Rule::Probe, format!("the hold of {provider} is over; this one tries first")),
             false => Why::new(Rule::HoldOver, format!("{provider} answers again, or its hold is over")),
@@ -274,8 +271,7 @@ impl<'a> Rules<'a> {
     fn park(&mut self, w: Waiting<'a>) {
         let now = self.seen.now;
         let held = self.held_by(w.d);
-        let profile = w.d.task.assignee.as_deref().unwrap_or_default();
-        let ends = self.router.standing(profile).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
+        let ends = self.router.standing_for(&w.d.task).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
         if let Some(until) = w.until.filter(|until| *until > now) {
             let why = reason(&w.because, held.as_ref());
             self.leave_until(w.d, format!("held until {}: {why}", until.local_minute()), until);
@@ -307,7 +303,7 @@ impl<'a> Rules<'a> {
             (ends, _) => ends.map_or(later, |e| e.max(later)),
         };
         let until = until.min(now.plus(most));
-        let provider = held.as_ref().map_or_else(|| self.router.profile(profile).id(), |(id, _)| id.clone());
+        let provider = held.as_ref().map_or_else(|| self.router.worker(&w.d.task).id(), |(id, _)| id.clone());
         let because = format!("waits until {}: {}", until.local_minute(), reason(&w.because, held.as_ref()));
         let mut why = Why::new(Rule::ProviderHold, because).cause(w.cause);
         why.facts = remembered(w.d);
@@ -329,7 +325,7 @@ impl<'a> Rules<'a> {
         {
             return;
         }
-        let standing = d.task.assignee.as_deref().and_then(|p| self.router.standing(p));
+        let standing = self.router.standing_for(&d.task);
         let Some((entry, state)) = standing.filter(|(_, s)| s.is_held()) else { return };
         if is_decided_since(d, entry.since) {
             return;
@@ -348,9 +344,9 @@ impl<'a> Rules<'a> {
         self.push(step);
     }
 
-    /// The provider that holds a task's profile back now.
+    /// The provider that holds a task back now.
     fn held_by(&self, d: &Detail) -> Option<(Id, String)> {
-        let (entry, state) = self.router.standing(d.task.assignee.as_deref()?)?;
+        let (entry, state) = self.router.standing_for(&d.task)?;
         state.is_held().then(|| (entry.id.clone(), entry.said(state)))
     }
 
@@ -429,7 +425,13 @@ fn was_given(d: &Detail) -> bool {
         return true;
     }
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);
-    d.events[at..].iter().any(|e| e.kind == EventKind::Assigned && authorship::is_fresh_start(e))
+    let gives = |e: &board::Event| match e.kind {
+        EventKind::Assigned => authorship::is_fresh_start(e),
+        // Whoever pins it to another provider meant that one.
+        EventKind::ModelOverrideSet => true,
+        _ => false,
+    };
+    d.events[at..].iter().any(gives)
 }
 
 /// What a longer hold takes over from the one before: which attempt it is about. Not the provider's part: what was seen

@@ -196,15 +196,14 @@ fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &[String]) -> Vec<
         if card::is_card(t) {
             return false;
         }
-        let profile = t.assignee.as_deref().unwrap_or_default();
         match t.status {
             Status::Ready => {
-                router.state(profile).is_held()
+                router.state_for(t).is_held()
                     || seen.guarded.contains_key(&t.id)
                     || is_nobodys(t.assignee.as_deref(), known, world.board.is_own())
             }
             Status::Running => {
-                let changed = router.profile(profile).changed;
+                let changed = router.worker(t).changed;
                 changed.zip(t.started_at).is_some_and(|(changed, started)| changed > started)
             }
             _ => false,

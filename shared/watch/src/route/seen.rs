@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use base::cause::Cause;
 use base::time::Time;
 use board::{Detail, Run, Status, Task};
+use logs::provider::Id;
 use logs::provider::ledger::{News, Sighting};
-use logs::provider::{Id, Profile};
 use policy::routing::facts::Routing;
 use policy::runtime::Runtime;
 use policy::worktree_note::TreeNotes;
@@ -80,7 +80,7 @@ impl CardSeen {
             return None;
         }
         let profile = run.profile.clone().or_else(|| self.detail.task.assignee.clone())?;
-        let id = known.profiles.get(&profile).map(Profile::id).unwrap_or_default();
+        let id = known.profiles.get(&profile).map(|p| p.pinned(&run.pin).id()).unwrap_or_default();
         Some(Sighting {
             id: Id { host: self.host.clone().or(id.host), ..id },
             profile: Some(profile),

@@ -13,7 +13,7 @@ use base::cause::Cause;
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::testing::{NOW, ago, detail, event, run};
-use board::{CardMade, Change, Detail, Kin, Status, Step};
+use board::{CardMade, Change, Detail, Kin, Pin, Status, Step};
 use config::Config;
 use logs::provider::ledger::{News, Sighting};
 use logs::provider::{Id, Profile};

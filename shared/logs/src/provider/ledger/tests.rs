@@ -175,3 +175,27 @@ proptest! {
         prop_assert_eq!(ledger.clone().joined(ledger.entries()), ledger);
     }
 }
+
+#[test]
+fn a_refused_key_is_that_of_one_profile_at_one_provider() {
+    let key = |host: &str, at| Sighting {
+        id: id(host),
+        ..seen(at, at - 60, News::Bad { cause: Cause::Credential, resets: None })
+    };
+    let now = Time(NOW + 100);
+    let of = |all: &[Sighting], profile: &Profile| {
+        Ledger::fold(all, &POLICY).of(profile, now, &POLICY).map_or(State::Healthy, |(_, state)| state)
+    };
+    let (luna, pinned) = (profile("luna", "a"), profile("luna", "b"));
+    assert_eq!(of(&[key("a", 0)], &luna), State::CredentialBroken);
+    assert_eq!(of(&[key("a", 0)], &pinned), State::Healthy);
+    assert_eq!(of(&[key("b", 0)], &luna), State::Healthy);
+    let both = [key("a", 0), key("b", 10)];
+    assert_eq!((of(&both, &luna), of(&both, &pinned)), (State::CredentialBroken, State::CredentialBroken));
+    // An answer at the one says nothing of the other.
+    let answered = [key("a", 0), key("b", 10), Sighting { id: id("b"), ..good(60, 30) }];
+    assert_eq!((of(&answered, &luna), of(&answered, &pinned)), (State::CredentialBroken, State::Healthy));
+    // It may name another provider since it was changed: one tries that first.
+    let changed = Profile { changed: Some(Time(NOW + 5)), ..pinned };
+    assert_eq!(of(&[key("a", 0)], &changed), State::HalfOpen);
+}

@@ -23,7 +23,7 @@ impl<'a> Rules<'a> {
     pub(super) fn takes_it(&mut self, card: &'a CardSeen, sources: &[&'a Detail], orchestrators: &[String]) {
         let d = &card.detail;
         let who = d.task.assignee.clone().unwrap_or_default();
-        let held = self.router.state(&who).is_held();
+        let held = self.router.state_for(&d.task).is_held();
         if held || !self.exists(&who) {
             return self.stand_in(card, &who, held, orchestrators);
         }
@@ -157,7 +157,7 @@ impl<'a> Rules<'a> {
             return why;
         };
         let who = run.profile.as_deref().or(d.task.assignee.as_deref()).unwrap_or_default();
-        let id = self.router.profile(who).id();
+        let id = self.router.profile(who).pinned(&run.pin).id();
         why.cause(Some(cause))
             .fact("provider", json!(id.name))
             .fact("host", json!(card.host.clone().or(id.host)))

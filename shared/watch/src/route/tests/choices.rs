@@ -342,6 +342,6 @@ fn what_is_sent_elsewhere_leaves_its_place() {
     let r = Routing { sent: sent(2, "b", 30, true), ..routing() };
     let mut router = router(&r, &config, &known);
     assert!(matches!(router.release("sol"), Release::Wait { .. }));
-    router.send("t_00000001", "vega", true);
+    router.send("t_00000001", &router.profile("vega"), true);
     assert_eq!(router.release("sol"), Release::Go { probe: false });
 }

@@ -1,6 +1,8 @@
 //! Work that waits for a provider.
 
 use super::*;
+use policy::routing::moving::{Scribe, Why};
+use policy::routing::router::Target;
 
 fn with(tasks: Vec<Detail>, sightings: Vec<Sighting>) -> Seen {
     let mut s = seen(Routing { sightings, ..routing() });
@@ -108,7 +110,7 @@ fn what_is_parked_is_ready_free_and_nobodys_decision() {
     let (config, known, pass) = (Config::default(), known(), pass());
     let router = router(&s.routing, &config, &known);
     let trees = std::collections::BTreeMap::new();
-    let scribe = policy::routing::moving::Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
+    let scribe = Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
     let parks = |change: &dyn Fn(&mut Detail)| {
         let mut d = detail("t_00000001", Status::Ready);
         d.task.assignee = Some("luna".into());
@@ -416,4 +418,72 @@ fn what_waits_is_told_from_its_row_alone() {
         );
         assert_eq!(got, (never, tried, stopped), "{status}");
     }
+}
+
+/// A task of luna's that is pinned to the provider at host c.
+fn pinned(mut d: Detail) -> Detail {
+    d.task.pin = Pin { model: Some("m2".into()), provider: Some("star".into()) };
+    d
+}
+
+/// luna on provider a, who knows where star is.
+fn knows_star(fallbacks: &[&str]) -> Profile {
+    let listed = [("star".to_owned(), Some("c".to_owned()))].into();
+    Profile { listed, ..profile("luna", "a", fallbacks) }
+}
+
+#[test]
+fn a_pinned_task_waits_for_the_provider_it_names_and_for_no_other() {
+    let of = |d: Detail, sightings: Vec<Sighting>, fallbacks: &[&str]| {
+        let mut s = with(vec![d], sightings);
+        s.routing.profiles.insert("luna".into(), knows_star(fallbacks));
+        let d = told(&s);
+        d.steps.first().map(|s| {
+            let key = payload(s, "scheduled").map(|p| p["watchbill"]["hold"]["key"].clone());
+            (s.action.to_string(), key.and_then(|k| k.as_str().map(str::to_owned)))
+        })
+    };
+    let ready = || pinned(detail("t_00000001", Status::Ready));
+    let star = || vec![refused("c", Cause::RateLimit, 30)];
+    let action = |action: &str, key: Option<&str>| Some((action.to_owned(), key.map(str::to_owned)));
+    assert_eq!(of(ready(), limited(), &[]), None, "its profile's own provider is no business of it");
+    assert_eq!(of(ready(), star(), &[]), action("park", Some("provider:c")));
+    assert_eq!(of(detail("t_00000001", Status::Ready), star(), &[]), None);
+    // vega works with that provider as well, and sol with another one.
+    assert_eq!(of(ready(), star(), &["vega"]), action("park", Some("provider:c")));
+    assert_eq!(of(ready(), star(), &["vega", "sol"]), action("move", None));
+    assert_eq!(of(pinned(held("t_00000001", -1)), limited(), &[]), action("release", None));
+    assert_eq!(of(pinned(held("t_00000001", -1)), star(), &[]), action("extend", Some("provider:c")));
+    // A refused key is that of its profile at one provider.
+    let key = |host: &str| vec![refused(host, Cause::Credential, 30)];
+    assert_eq!(of(ready(), key("a"), &[]), None);
+    assert_eq!(of(ready(), key("c"), &[]), action("park", Some("provider:c")));
+    assert_eq!(of(detail("t_00000001", Status::Ready), key("c"), &[]), None);
+}
+
+#[test]
+fn what_changes_hands_is_pinned_no_longer_and_says_so() {
+    let mut s = with(vec![pinned(held("t_00000001", -1))], vec![refused("c", Cause::RateLimit, 30)]);
+    s.routing.profiles.insert("luna".into(), knows_star(&["sol"]));
+    let d = told(&s);
+    let step = &d.steps[0];
+    assert_eq!((step.action.as_str(), assigned(step)), ("move", Some("sol")));
+    assert!(step.changes.contains(&Change::ClearOverrides));
+    assert!(step.because.starts_with("luna to sol, no longer pinned to m2 at star: "), "{}", step.because);
+    let before = payload(step, "assigned").unwrap()["watchbill"]["before"].clone();
+    assert_eq!((&before["model_override"], &before["provider_override"]), (&json!("m2"), &json!("star")));
+    let note = step.changes.iter().find_map(|c| match c {
+        Change::AddComment { body, .. } => Some(body.clone()),
+        _ => None,
+    });
+    assert!(note.is_some_and(|n| n.contains("Its pin to m2 at star was taken off.")));
+    // Given, to begin with it in its turn.
+    let (config, known, pass) = (Config::default(), known(), pass());
+    let router = router(&s.routing, &config, &known);
+    let trees = std::collections::BTreeMap::new();
+    let scribe = Scribe { pass: &pass, config: &config, now: NOW, trees: &trees };
+    let to = Target { profile: "sol".into(), id: router.profile("sol").id() };
+    let why = Why::new(board::Rule::Decision, "decided");
+    let given = scribe.given(&s.tasks[0], &to, NOW.plus(60), why);
+    assert!(given.changes.contains(&Change::ClearOverrides), "{given:?}");
 }
