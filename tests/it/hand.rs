@@ -36,6 +36,24 @@ fn what_is_written_stays_in_the_log_of_somebody_elses_board() {
 }
 
 #[test]
+fn a_task_of_luna_in_any_case_is_lunas() {
+    for b in [TestBoard::own(), TestBoard::new()] {
+        for (n, assignee) in ["Luna", "LUNA", "luna"].into_iter().enumerate() {
+            b.add(&format!("t_0000a0b{n}"), "ready");
+            b.sql(&format!("UPDATE tasks SET assignee = '{assignee}' WHERE id = 't_0000a0b{n}'"));
+        }
+        let rows = b.hand(&["list", "--assignee", "Luna", "--json"]).json();
+        assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
+        assert_eq!(b.hand(&["claim", "--worker", "luna"]).ok().trim(), "t_0000a0b0");
+        for _ in 0..2 {
+            let _ = b.hand(&["run", "--assignee", "Luna", "--", "true"]);
+        }
+        assert_eq!(b.value("SELECT group_concat(DISTINCT profile) FROM task_runs"), "luna");
+        assert_eq!(b.value("SELECT count(*) FROM task_runs"), "3");
+    }
+}
+
+#[test]
 fn a_day_of_work_from_the_ready_queue() {
     let b = TestBoard::own();
     let first = id(&b, &["Write the parser", "--assignee", "Luna", "--priority", "5", "--body", "Small."]);

@@ -25,9 +25,26 @@ pub fn is_profile(name: &str) -> bool {
     name.len() <= 64 && name.bytes().next().is_some_and(plain) && name.bytes().all(rest)
 }
 
+/// Whether an assignee, as a row or a command line has it, is this profile: Hermes starts `luna` for a task of `Luna`.
+pub fn is_of_profile(assignee: &str, profile: &str) -> bool {
+    assignee.trim().to_lowercase() == profile.trim().to_lowercase()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_case_of_a_name_is_nobody_else() {
+        for (assignee, profile, want) in [
+            ("luna", "luna", true),
+            (" Luna", "luna", true),
+            ("LUNA", "Luna", true),
+            ("lunar", "luna", false),
+        ] {
+            assert_eq!(is_of_profile(assignee, profile), want, "{assignee} {profile}");
+        }
+    }
 
     #[test]
     fn ids_of_any_board() {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::authorship;
 use crate::remedy::Lacking;
 use base::cause::{self, Cause};
+use base::names::is_of_profile;
 use base::registry::HEAL;
 use base::time::Time;
 use board::{Detail, Event, EventKind, Run, Status, hermes};
@@ -108,6 +109,10 @@ pub fn key(e: &Event) -> Option<&str> {
 pub fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
     match assignee {
         None => !own_board,
-        Some(name) => !known.is_empty() && name != "default" && !known.iter().any(|k| k == name),
+        Some(name) => {
+            let is_known =
+                known.iter().map(String::as_str).chain(["default"]).any(|k| is_of_profile(name, k));
+            !known.is_empty() && !is_known
+        }
     }
 }

@@ -19,7 +19,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{Claim, Run};
-use super::work::Harness;
+use super::work::{Harness, is_of};
 use super::{Common, Hand, env, owner, print_json, refused};
 use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
@@ -132,7 +132,7 @@ impl Hand<'_> {
     fn work_next(&mut self, asked: &Run, profile: &str, told: &AtomicBool) -> Result<Option<u8>> {
         let mut failed = false;
         let ready = self.board.glance(&[Status::Ready, Status::Todo])?;
-        for task in ready.into_iter().filter(|t| t.assignee.as_deref() == Some(profile)) {
+        for task in ready.into_iter().filter(|t| is_of(t, profile)) {
             let seen = self.look(&task.id)?;
             if self.may_claim(&seen).is_err() {
                 continue;

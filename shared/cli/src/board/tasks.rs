@@ -106,7 +106,7 @@ impl Hand<'_> {
             status.iter().map(known).collect::<Result<_>>()?
         };
         let mut tasks = self.board.glance(&wanted)?;
-        tasks.retain(|t| assignee.is_none_or(|a| t.assignee.as_deref() == Some(a)));
+        tasks.retain(|t| assignee.is_none_or(|profile| work::is_of(t, profile)));
         let rows: Vec<Value> = tasks.iter().map(|t| self.row(t)).collect();
         if tasks.is_empty() {
             return self.nothing(&json!(rows), "no tasks");

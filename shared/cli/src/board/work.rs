@@ -9,6 +9,7 @@ use super::args::{Claim, Complete};
 use super::packet::tree_fact;
 use super::{Hand, env, own_business, refused, same_run, speaker, worker_of};
 use base::error::{Error, Kind, Result};
+use base::names::is_of_profile;
 use board::hermes;
 use board::{Change, Detail, Outcome, Status, Task};
 use config::span;
@@ -25,6 +26,11 @@ pub(super) fn folder(path: &Path) -> Result<String> {
     let whole = path.canonicalize().map_err(|e| Error::io(at(), &e))?;
     let text = whole.to_str().filter(|_| whole.is_dir());
     text.map(str::to_owned).ok_or_else(|| refused(&at(), "not a folder").hint("name a folder that exists"))
+}
+
+/// Whether a task is assigned to a profile.
+pub(super) fn is_of(task: &Task, profile: &str) -> bool {
+    task.assignee.as_deref().is_some_and(|assignee| is_of_profile(assignee, profile))
 }
 
 /// Who claims for a worker it started.
@@ -51,7 +57,7 @@ impl Hand<'_> {
 
     fn claim_next(&mut self, claim: &Claim, worker: Option<&str>) -> Result<u8> {
         let ready = self.board.glance(&[Status::Ready, Status::Todo])?;
-        let mine = |t: &&Task| t.assignee.is_none() || (worker.is_some() && t.assignee.as_deref() == worker);
+        let mine = |t: &&Task| t.assignee.is_none() || worker.is_some_and(|worker| is_of(t, worker));
         for task in ready.iter().filter(mine) {
             let seen = self.look(&task.id)?;
             if self.may_claim(&seen).is_err() {
