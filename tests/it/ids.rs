@@ -19,6 +19,8 @@ fn ids() -> Vec<String> {
         ".hidden",
         "tab\tid",
         "%2F",
+        "-x",
+        "--help",
     ];
     plain.into_iter().map(str::to_owned).chain(["long ".repeat(40) + "end"]).collect()
 }

@@ -112,10 +112,40 @@ pub fn shell_word(s: &str) -> String {
     }
 }
 
-/// A task id as a word of a command that is shown: the whole id wherever one line can hold it.
+/// What tells a command that no flag follows.
+const NO_FLAGS: &str = "-- ";
+
+/// A task id as a word of a command that ends with it. One that begins like a flag is told not to be one.
+pub fn task_word(id: &str) -> String {
+    let no_flags = if id.starts_with('-') { NO_FLAGS } else { "" };
+    format!("{no_flags}{}", shell_word(id))
+}
+
+/// The same where the command is shown: the whole id wherever one line can hold it.
 pub fn id_word(id: &str) -> String {
     let is_line = !id.contains('`') && base::clip::printable(id) == id;
-    shell_word(&if is_line { id.to_owned() } else { shown_id(id) })
+    task_word(&if is_line { id.to_owned() } else { shown_id(id) })
+}
+
+/// A command about a task that has flags behind it, each with a blank in front. `task`: a [`task_word`].
+pub fn with_flags(command: &str, task: &str, flags: &str) -> String {
+    if task.starts_with(NO_FLAGS) {
+        format!("{command}{flags} {task}")
+    } else {
+        format!("{command} {task}{flags}")
+    }
+}
+
+/// A flag that names a task. `task`: a [`task_word`].
+pub fn flag_of(flag: &str, task: &str) -> String {
+    task.strip_prefix(NO_FLAGS).map_or_else(|| format!("{flag} {task}"), |task| format!("{flag}={task}"))
+}
+
+/// Tasks of one command. `tasks`: each a [`task_word`].
+pub fn task_words(tasks: &[String]) -> String {
+    let bare =
+        tasks.iter().map(|task| task.strip_prefix(NO_FLAGS).unwrap_or(task)).collect::<Vec<_>>().join(" ");
+    if tasks.iter().any(|task| task.starts_with(NO_FLAGS)) { format!("{NO_FLAGS}{bare}") } else { bare }
 }
 
 /// Where the work of a stuck task is.

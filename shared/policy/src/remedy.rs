@@ -45,11 +45,11 @@ pub fn untaken(own_board: bool) -> &'static str {
     if own_board { "start a worker that takes it: `board claim --worker NAME`" } else { NO_DISPATCHER }
 }
 
-/// The command that comments on a task as a person. `hand`: the program that changes the board; `id`: the task as a word of a shell;
+/// The command that comments on a task as a person. `hand`: the program that changes the board; `id`: the task as a `task_word`;
 /// `own_board`: it is a board of `board init`, whose comments need an author.
 pub fn comment(hand: &str, id: &str, text: &str, own_board: bool) -> String {
     let author = if own_board { " --author \"$USER\"" } else { "" };
-    format!("{hand} comment {id} '{text}'{author}")
+    card::with_flags(&format!("{hand} comment"), &format!("{id} '{text}'"), author)
 }
 
 /// The command that answers a blocked task and lets it go on, with the arguments of [`comment`].

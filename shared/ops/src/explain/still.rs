@@ -6,7 +6,7 @@ use base::quote;
 use base::registry::HEAL;
 use base::time::words;
 use board::Status;
-use card::shell_word;
+use card::task_word;
 use host::Life;
 use policy::authorship::{is_opted_out, our_hold};
 use policy::dispatcher::{PASSED_OVER, TICKED};
@@ -135,7 +135,7 @@ pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
     );
     let release = match f.own_board {
         true => String::new(),
-        false => format!(": `{} reclaim {}`", f.hand, shell_word(&t.id)),
+        false => format!(": `{} reclaim {}`", f.hand, task_word(&t.id)),
     };
     let more =
         format!("Claimed by {claim}. Look there; where no worker is at it, release its claim{release}");

@@ -8,7 +8,7 @@ use base::cause;
 use base::registry::HEAL;
 use board::hermes::{self, is_sticky};
 use board::{Event, EventKind, Status, StepAction};
-use card::shell_word;
+use card::{flag_of, shell_word, task_word, task_words, with_flags};
 use policy::authorship::{is_ours, our_hold};
 use policy::needs_operator;
 use policy::remedy::{self, Lacking};
@@ -47,12 +47,16 @@ pub(crate) enum Together {
 }
 
 impl Together {
-    /// The line for these tasks, each as a word of a shell.
+    /// The line for these tasks, each as a [`task_word`].
     pub(crate) fn line(&self, ids: &[String]) -> String {
-        let all = ids.join(" ");
-        match self {
-            Together::Several(command) => format!("{command} {all}"),
-            Together::Loop(line) => format!("for id in {all}; do {line}; done"),
+        let all = task_words(ids);
+        match (self, all.strip_prefix("-- ")) {
+            (Together::Several(command), _) => format!("{command} {all}"),
+            (Together::Loop(line), None) => format!("for id in {all}; do {line}; done"),
+            (Together::Loop(line), Some(all)) => {
+                let line = line.replace(EACH, &format!("-- {EACH}"));
+                format!("for id in {all}; do {line}; done")
+            }
         }
     }
 }
@@ -75,7 +79,7 @@ impl Commands {
 
 /// What a person can do about a task, the likeliest first.
 pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
-    let (id, hand, flags) = (shell_word(&f.detail.task.id), &f.hand, &f.flags);
+    let (id, hand, flags) = (task_word(&f.detail.task.id), &f.hand, &f.flags);
     let heal = |id: &str| remedy::comment(hand, id, "watchbill: heal", f.own_board);
     let mut all = Commands::default();
     if f.paused.is_some() {
@@ -97,13 +101,16 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     // A pass over this task alone would not see that it is another one's turn.
     let acts = |t: &&Take| acts(t) && watch::acts(t.watcher) && !standing::goes_on_waiting(t);
     if let Some(take) = f.takes.iter().find(acts) {
-        all.add("do now what the next pass would do", format!("{} --task {id}{flags}", take.watcher));
+        all.add(
+            "do now what the next pass would do",
+            format!("{} {}{flags}", take.watcher, flag_of("--task", &id)),
+        );
     }
     if let Some(lacking) = lacking {
         lack(&mut all, f, lacking);
     }
     if let Some((card, _)) = f.skipped_card() {
-        let card = shell_word(&card.task.id);
+        let card = task_word(&card.task.id);
         all.add("let the watchers go on with its card", heal(&card));
     }
     if f.untaken_card().is_some() && !f.own_board && f.runtime.dispatcher == Dispatcher::Absent {
@@ -113,7 +120,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         );
     }
     if let Some(card) = f.open_card() {
-        let card = shell_word(&card.task.id);
+        let card = task_word(&card.task.id);
         all.add("read the card that asks about it", format!("{hand} show {card}"));
     }
     let nobody = needs_operator::is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, false);
@@ -141,7 +148,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             if stand.kind == Kind::NeedsPerson {
                 all.add(
                     "see what its next attempt would be told",
-                    format!("{} --print-packet {id}{flags}", HEAL),
+                    format!("{HEAL} {}{flags}", flag_of("--print-packet", &id)),
                 );
             }
         }
@@ -169,7 +176,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             for kin in f.detail.parents.iter().filter(|p| !p.status.frees_children()).take(2) {
                 let to =
                     format!("ask about what it waits for: {}", base::quote::inline(&kin.title, MAX_TITLE));
-                all.add(&to, format!("watchbill why {}{flags}", shell_word(&kin.id)));
+                all.add(&to, with_flags("watchbill why", &task_word(&kin.id), flags));
             }
         }
         _ => {}
@@ -186,7 +193,7 @@ fn is_review(f: &Facts) -> bool {
 
 /// How a task is unblocked.
 fn unblock(f: &Facts, id: &str) -> String {
-    if is_review(f) { format!("board unblock {id}{}", f.flags) } else { format!("{} unblock {id}", f.hand) }
+    if is_review(f) { with_flags("board unblock", id, &f.flags) } else { format!("{} unblock {id}", f.hand) }
 }
 
 /// How several tasks are unblocked.
@@ -200,7 +207,7 @@ fn unblocks(f: &Facts) -> Together {
 
 /// What lets a task go on that lacks something: another profile that may take it, else to unblock it once that is there.
 fn lack(all: &mut Commands, f: &Facts, lacking: Lacking) {
-    let (id, hand) = (shell_word(&f.detail.task.id), &f.hand);
+    let (id, hand) = (task_word(&f.detail.task.id), &f.hand);
     let unblock = |id: &str| unblock(f, id);
     let assign = |whom: &str| format!("assign it to {whom}");
     let (profile, to) = match f.takers.as_deref() {
@@ -245,5 +252,5 @@ fn asks(f: &Facts) -> bool {
 }
 
 fn history(f: &Facts, id: &str) -> String {
-    if f.own_board { format!("{} show {id}", f.hand) } else { format!("board show {id}{}", f.flags) }
+    if f.own_board { format!("{} show {id}", f.hand) } else { with_flags("board show", id, &f.flags) }
 }

@@ -22,7 +22,7 @@ use base::cause::Cause;
 use base::quote;
 use base::time::Time;
 use board::Status;
-use card::shell_word;
+use card::task_word;
 use logs::LogEnd;
 use page::Overview;
 use policy::needs_operator;
@@ -192,7 +192,7 @@ pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
 pub(crate) fn command_for(entries: &[&Entry]) -> Option<(String, usize)> {
     let command = entries.iter().find_map(|e| e.command.as_ref())?;
     let same = |e: &&&Entry| e.command.as_ref().is_some_and(|c| c.together == command.together);
-    let ids = entries.iter().filter(same).take(MAX_AT_ONCE).map(|e| shell_word(&e.task));
+    let ids = entries.iter().filter(same).take(MAX_AT_ONCE).map(|e| task_word(&e.task));
     let ids: Vec<String> = ids.collect();
     let together = command.together.as_ref().filter(|_| ids.len() > 1);
     Some(together.map_or_else(|| (command.run.clone(), 1), |together| (together.line(&ids), ids.len())))

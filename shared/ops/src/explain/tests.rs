@@ -642,6 +642,27 @@ fn commands_are_whole_and_fit_the_state() {
         unblock.unwrap().together.unwrap().line(&["t_1".to_owned(), "t_2".to_owned()])
     };
     assert_eq!(together(&blocked), "hermes kanban unblock t_1 t_2");
+#[test]
+fn an_id_that_begins_like_a_flag_is_none() {
+    let named = |events: Vec<Event>| {
+        let mut f = task(Status::Blocked, events);
+        (f.detail.task.id, f.flags) = ("-x".into(), " --board ops".into());
+        suggestions::of(&f, &standing::of(&f))
+    };
+    let runs = |f: Vec<Event>| named(f).into_iter().map(|c| c.run).collect::<Vec<_>>();
+    let all = runs(vec![event("blocked", 60, json!({}))]);
+    let want =
+        ["hermes kanban unblock -- -x", "heal --print-packet=-x --board ops", "board show --board ops -- -x"];
+    assert_eq!(all, want);
+    let answer = "hermes kanban comment -- -x 'YOUR ANSWER' && hermes kanban unblock -- -x";
+    assert_eq!(runs(vec![event("blocked", 60, json!({"reason": "MIT or Apache?"}))])[0], answer);
+    let together = named(vec![event("blocked", 60, json!({}))]).remove(0).together.unwrap();
+    let ids = ["t_1".to_owned(), card::task_word("-x")];
+    assert_eq!(together.line(&ids), "hermes kanban unblock -- t_1 -x");
+    let each = suggestions::Together::Loop("board unblock \"$id\"".into());
+    assert_eq!(each.line(&ids), "for id in t_1 -x; do board unblock -- \"$id\"; done");
+}
+
     let mut ours_alone = task(Status::Blocked, vec![event("blocked", 60, json!({}))]);
     (ours_alone.own_board, ours_alone.hand) = (true, "board".into());
     assert_eq!(together(&ours_alone), "for id in t_1 t_2; do board unblock \"$id\"; done");

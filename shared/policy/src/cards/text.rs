@@ -185,7 +185,11 @@ impl CardWriter<'_> {
             ));
         }
         Commands {
-            reassign: format!("{hand} reassign {id} PROFILE --reason \"{}\"", t.blocker),
+            reassign: card::with_flags(
+                &format!("{hand} reassign"),
+                &format!("{id} PROFILE"),
+                &format!(" --reason \"{}\"", t.blocker),
+            ),
             unblock: format!("{hand} unblock {id}"),
             none_left: profiles.is_empty()
                 && self.seen.runtime.as_ref().is_some_and(|r| !r.profiles.is_empty()),

@@ -80,8 +80,7 @@ impl<'a> Rules<'a> {
             }
             let what = "names no task of this board, so nobody can act on it";
             let id = &d.task.id;
-            let mend =
-                if self.seen.own_board { self.verb(&["complete", id]) } else { self.verb(&["archive", id]) };
+            let mend = self.verb(&[if self.seen.own_board { "complete" } else { "archive" }, &id_word(id)]);
             return self.tell_once(d, "no-source", &format!("card {id} {what}"), &mend);
         }
         if let Some(asks) = self.is_second(d, sources[0]) {
@@ -115,7 +114,7 @@ impl<'a> Rules<'a> {
             }
             Status::Review => {
                 let what = format!("card {} is in review, and its task waits for that", d.task.id);
-                self.tell_once(d, "card-review", &what, &self.verb(&["complete", &d.task.id]));
+                self.tell_once(d, "card-review", &what, &self.verb(&["complete", &id_word(&d.task.id)]));
             }
             _ => {}
         }

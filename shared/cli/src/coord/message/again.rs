@@ -121,11 +121,14 @@ pub(in super::super) fn taken_again(
 /// What a session is told that works under another run than the one it began with.
 pub(super) fn with_run(text: &str, task: &str, run: Option<i64>, db: &str) -> String {
     let Some(run) = run else { return text.to_owned() };
-    let db = shell_word(db);
+    let (db, word) = (shell_word(db), card::id_word(task));
+    let command = |verb: &str, flags: &str| {
+        card::with_flags(&format!("board --db {db} {verb}"), &word, &format!(" --run {run}{flags}"))
+    };
+    let (beat, complete) = (command("heartbeat", ""), command("complete", " --summary \"what changed\""));
     format!(
         "{text}\n\n(You have task {task} again, as run {run}. Give this number from now on: \
-         `board --db {db} heartbeat {task} --run {run}` every few minutes, and when it is done \
-         `board --db {db} complete {task} --run {run} --summary \"what changed\"`.)"
+         `{beat}` every few minutes, and when it is done `{complete}`.)"
     )
 }
 

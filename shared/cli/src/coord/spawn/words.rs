@@ -3,7 +3,7 @@
 use super::order::Order;
 use board::Detail;
 use card::packet;
-use card::shell_word;
+use card::{flag_of, id_word, shell_word, with_flags};
 
 /// What was to be said, else the task as it is on the board, and how to report.
 pub(super) fn prompt(order: &Order, seen: &Detail, db: &str) -> String {
@@ -16,19 +16,32 @@ pub(super) fn prompt(order: &Order, seen: &Detail, db: &str) -> String {
     let run = seen.task.current_run.unwrap_or(0);
     let place = order.place.display();
     let db = shell_word(db);
+    let word = id_word(id);
+    let of_run = format!(" --run {run}");
     // The harness of a command sends them itself.
     let beat = match order.runtime.headless() {
         Some(_) => String::new(),
-        None => format!("- every few minutes: `board --db {db} heartbeat {id} --run {run}`\n"),
+        None => {
+            format!(
+                "- every few minutes: `{}`\n",
+                with_flags(&format!("board --db {db} heartbeat"), &word, &of_run)
+            )
+        }
     };
+    let complete = with_flags(
+        &format!("board --db {db} complete"),
+        &word,
+        &format!("{of_run} --summary \"what changed\""),
+    );
+    let from = flag_of("--from", &word);
     parts.push(format!(
         "## How to work on it\n\
          You work on task {id}, in {place} on branch {}, and nowhere else. Nobody answers questions while you work; commit \
          what you do. In your terminal:\n\
-         - rules for workers: `board protocol worker`; the whole task: `board --db {db} show {id}`\n\
+         - rules for workers: `board protocol worker`; the whole task: `board --db {db} show {word}`\n\
          {beat}\
-         - when it is done: `board --db {db} complete {id} --run {run} --summary \"what changed\"`\n\
-         - to tell your coordinator something: `coord --db {db} notify --from {id} \"...\"`\n\
+         - when it is done: `{complete}`\n\
+         - to tell your coordinator something: `coord --db {db} notify {from} \"...\"`\n\
          - when you cannot go on: the same with `--level blocking`; say what you tried, what failed and what would help, then \
          end your turn: the answer is your next message",
         order.branch
