@@ -364,6 +364,31 @@ fn what_is_asked_for_must_be_there() {
     ] {
         let said = undo(args);
         assert_eq!(said.code, code, "{said:?}");
+#[test]
+fn a_task_of_another_runtime_is_named_as_everywhere() {
+    let b = TestBoard::own();
+    for id in ["PROJ-1", "42"] {
+        b.add(id, "ready");
+        b.run_it(id, Some(dead_pid()), 900);
+    }
+    b.sql("UPDATE tasks SET title = 'Repair the p-did pass' WHERE id = '42'");
+    let scene = Scene::new(b, "heal", 900, "requeue");
+    scene.acts();
+    let tasks = |args: &[&str]| {
+        let report: serde_json::Value = serde_json::from_str(&scene.undo(args).out).unwrap();
+        let steps = report["boards"][0]["steps"].as_array().unwrap().clone();
+        steps.iter().map(|s| s["task"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(tasks(&["p-did", "-n", "--json"]).len(), 2, "a pass is no title");
+    assert_eq!(tasks(&["proj", "-n", "--json"]), ["PROJ-1"]);
+    for id in ["PROJ-1", "42"] {
+        scene.undo(&[id]).ok();
+        assert_eq!(scene.b.task(id, "status"), "running");
+    }
+    // No word of a title is enough to write.
+    assert!(scene.undo(&["Repair"]).fails(1).contains("looks neither like a task nor a pass"));
+}
+
         let told = said.out.clone() + &said.err;
         assert!(told.contains(why), "{told}");
     }

@@ -9,16 +9,17 @@ use super::{Common, Here, env, watcher};
 use base::error::{Error, Kind, Result};
 use base::quote;
 use base::time::Time;
-use board::{Board, Detail, Step};
+use board::{Board, BoardId, Detail, Step, find};
 use logs::cache::Cache;
-use ops::pass;
+use ops::pass::{self, Tools};
+use ops::report::BoardReport;
 use ops::undo::{self, Action, Word};
 use policy::Pass;
 use policy::authorship;
 
 /// What can be undone.
 const FORMS: &str =
-    "a pass looks like 20261121T031205Z-heal-7f3a, a task like t_1a2b3c4d; reports and events name both";
+    "a pass looks like 20261121T031205Z-heal-7f3a; a task is named by its id; reports and events name both";
 /// Most characters of a reason that are kept.
 const MAX_REASON: usize = 200;
 /// Most events looked through for a pass.
@@ -46,7 +47,7 @@ Exit codes:
 
 #[derive(Debug, Args)]
 pub(super) struct UndoArgs {
-    /// A pass (20261121T031205Z-heal-7f3a), or a task (t_1a2b3c4d)
+    /// A pass (20261121T031205Z-heal-7f3a), or a task: an id, with or without t_, or the start of an id
     #[arg(value_name = "PASS|TASK")]
     what: String,
     /// Print what would be undone, and change nothing
@@ -78,21 +79,41 @@ pub(super) fn run(args: &UndoArgs, version: &str) -> Result<u8> {
         who: env("USER").or_else(|| env("LOGNAME")).map(|who| quote::inline(&who, 64)),
         reason: args.reason.as_deref().map(|r| quote::inline(r, MAX_REASON)),
     };
-    let asked = Asked { what, pass: &pass, said: &said, knows: Cell::new(false) };
-    let (mut boards, mut found) = (Vec::new(), 0);
-    for id in common.boards(&config)? {
-        let report = pass::by_hand(&id, &mut tools, |board| asked.steps(board));
-        found += report.steps.len() + usize::from(report.error.is_some());
-        boards.push(report);
-    }
-    if found == 0 {
-        return Err(asked.nothing());
-    }
-    watcher::show(&pass, version, &boards, None, common)
+    let asked =
+        |task: Option<String>| Asked { what, task, pass: &pass, said: &said, knows: Cell::new(false) };
+    let boards = common.boards(&config)?;
+    let is_pass = begun(what).is_some();
+    let task = (!is_pass).then(|| find::find(what, &boards, config.board.busy_timeout));
+    let reports = match task {
+        None => asked(None).on(&boards, &mut tools)?,
+        Some(Ok((board, id))) if id == what || id.strip_prefix("t_") == Some(what) => {
+            asked(Some(id)).on(&[board], &mut tools)?
+        }
+        // A pass may have any name, and comes before the beginning of an id.
+        Some(task) => {
+            let of_pass = asked(None);
+            match (of_pass.on(&boards, &mut tools), task) {
+                (Ok(reports), _) => reports,
+                (Err(nothing), _) if of_pass.knows.get() => return Err(nothing),
+                (Err(_), Ok((board, id))) if begins(&id, what) => asked(Some(id)).on(&[board], &mut tools)?,
+                (Err(_), Err(missing)) if missing.kind == Kind::Partial => return Err(missing),
+                (Err(nothing), _) => return Err(nothing),
+            }
+        }
+    };
+    watcher::show(&pass, version, &reports, None, common)
+}
+
+/// Whether an id begins with what was typed, with or without `t_`. A title is not enough where something is written.
+fn begins(id: &str, typed: &str) -> bool {
+    let starts = |id: &str| id.get(..typed.len()).is_some_and(|front| front.eq_ignore_ascii_case(typed));
+    starts(id) || id.strip_prefix("t_").is_some_and(starts)
 }
 
 struct Asked<'a> {
     what: &'a str,
+    /// The task that is meant; else a pass is.
+    task: Option<String>,
     pass: &'a Pass,
     said: &'a Word,
     /// Whether any board knows the task or the pass.
@@ -100,13 +121,25 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn is_task(&self) -> bool {
-        self.what.starts_with("t_")
+    /// What was done on these boards.
+    ///
+    /// # Errors
+    /// There is nothing to undo on any of them.
+    fn on(&self, boards: &[BoardId], tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
+        let mut reports = Vec::new();
+        for id in boards {
+            reports.push(pass::by_hand(id, tools, |board| self.steps(board)));
+        }
+        let is_there = reports.iter().any(|r| !r.steps.is_empty() || r.error.is_some());
+        is_there.then_some(reports).ok_or_else(|| self.nothing())
     }
 
     /// What to do on one board, each with why it must not be done.
     fn steps(&self, board: &mut dyn Board) -> Result<Vec<(Step, Option<String>)>> {
-        let ids = if self.is_task() { vec![self.what.to_owned()] } else { self.tasks(board)? };
+        let ids = match &self.task {
+            Some(task) => vec![task.clone()],
+            None => self.tasks(board)?,
+        };
         let mut steps = Vec::new();
         for d in board.look(&ids)? {
             self.knows.set(true);
@@ -130,7 +163,7 @@ impl Asked<'_> {
             if undo::made_by(d, &action.pass) {
                 continue;
             }
-            let meant = if self.is_task() { !action.is_undone } else { action.pass == self.what };
+            let meant = if self.task.is_some() { !action.is_undone } else { action.pass == self.what };
             if !meant {
                 continue;
             }
@@ -159,7 +192,7 @@ impl Asked<'_> {
     }
 
     fn nothing(&self) -> Error {
-        let what = match (self.is_task(), self.knows.get()) {
+        let what = match (self.task.is_some(), self.knows.get()) {
             (true, true) => "no watcher changed it in a way that is left to be undone",
             (true, false) => "no such task on any of these boards",
             (false, true) => "that pass changed nothing that could be undone",
