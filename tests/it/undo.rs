@@ -269,6 +269,21 @@ fn a_card_that_somebody_took_or_spoke_on_stays_and_its_task_with_it() {
 }
 
 #[test]
+fn a_card_on_which_a_watcher_spoke_goes_with_its_action() {
+    let b = TestBoard::new();
+    b.died_of(A, LIMITED);
+    let scene = Scene::new(b.sticky_less(A), "synthesize-distress", 0, "card+park");
+    scene.acts();
+    let b = &scene.b;
+    let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+    for author in ["route-blocked", "budget-check"] {
+        b.hand(&["comment", &card, "It waits. What mends it: a look", "--author", author]).ok();
+    }
+    scene.undo(&[A]).ok();
+    assert_eq!((b.task(&card, "status").as_str(), b.task(A, "status").as_str()), ("archived", "ready"));
+}
+
+#[test]
 fn the_same_row_with_another_history_is_another_row() {
     let scene = Scene::new(dying(None), "heal", 900, "requeue");
     scene.acts();
@@ -350,21 +365,6 @@ fn whoever_undid_something_may_say_that_the_watchers_go_on() {
 }
 
 #[test]
-fn what_is_asked_for_must_be_there() {
-    let b = TestBoard::new();
-    b.add(A, "ready");
-    let undo = |args: &[&str]| ran(b.command("watchbill").arg("undo").args(args));
-    for (args, code, why) in [
-        (&["t_0badbeef"][..], 1, "no such task"),
-        (&[A], 1, "no watcher changed it"),
-        (&["20261121T031205Z-heal-7f3a"], 1, "no watcher's pass of that name"),
-        (&["two words"], 2, "neither a pass nor a task"),
-        (&[A, "--now", "5"], 2, "--db"),
-        (&[A, "--db", "/no/such.db"], 66, "/no/such.db"),
-    ] {
-        let said = undo(args);
-        assert_eq!(said.code, code, "{said:?}");
-#[test]
 fn a_task_of_another_runtime_is_named_as_everywhere() {
     let b = TestBoard::own();
     for id in ["PROJ-1", "42"] {
@@ -389,6 +389,21 @@ fn a_task_of_another_runtime_is_named_as_everywhere() {
     assert!(scene.undo(&["Repair"]).fails(1).contains("looks neither like a task nor a pass"));
 }
 
+#[test]
+fn what_is_asked_for_must_be_there() {
+    let b = TestBoard::new();
+    b.add(A, "ready");
+    let undo = |args: &[&str]| ran(b.command("watchbill").arg("undo").args(args));
+    for (args, code, why) in [
+        (&["t_0badbeef"][..], 1, "no such task"),
+        (&[A], 1, "no watcher changed it"),
+        (&["20261121T031205Z-heal-7f3a"], 1, "no watcher's pass of that name"),
+        (&["two words"], 2, "neither a pass nor a task"),
+        (&[A, "--now", "5"], 2, "--db"),
+        (&[A, "--db", "/no/such.db"], 66, "/no/such.db"),
+    ] {
+        let said = undo(args);
+        assert_eq!(said.code, code, "{said:?}");
         let told = said.out.clone() + &said.err;
         assert!(told.contains(why), "{told}");
     }

@@ -210,7 +210,7 @@ fn archive(made: &Detail) -> Result<Option<(String, String)>, String> {
     if t.claim_lock.is_some() || t.current_run.is_some() || t.status == Status::Running {
         return Err(format!("{what} {} was taken: status is {}", t.id, t.status));
     }
-    let foreign = made.events.iter().find(|e| !authorship::is_ours(e) && e.by() != Some(NAME));
+    let foreign = made.events.iter().find(|e| !authorship::is_of_programs(e));
     if let Some(e) = foreign {
         return Err(format!("{what} {} is not as it was made: {} at {}", t.id, happened(e), e.at));
     }

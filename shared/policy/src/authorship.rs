@@ -22,6 +22,13 @@ pub fn is_ours(e: &Event) -> bool {
     e.by().is_some_and(|by| NAMES.contains(&by))
 }
 
+/// Whether an event is the word of a watcher or of `watchbill undo`. That of a comment names its author alone.
+pub fn is_of_programs(e: &Event) -> bool {
+    let author =
+        || e.payload.get("author").and_then(Value::as_str).filter(|_| e.kind == EventKind::Commented);
+    e.by().or_else(author).is_some_and(|by| by == UNDO || NAMES.contains(&by))
+}
+
 /// The event that says who parked a task which is parked now. An `unblocked` behind it released nothing, for the row says
 /// otherwise: whoever wrote that would let the hold last for ever.
 pub fn parked(d: &Detail) -> Option<&Event> {
