@@ -1,5 +1,6 @@
 //! Which boards there are, exactly as Hermes resolves paths, environment and slugs (0.19 `kanban_db.py`).
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -166,12 +167,20 @@ fn current(root: &Path, env: Env<'_>) -> String {
     slug.filter(|s| is_slug(s)).unwrap_or_else(|| "default".into())
 }
 
-/// The boards to use, in a fixed order: default first, the rest by name.
+/// The boards to use, each file once, in a fixed order: default first, the rest by name.
 ///
 /// # Errors
 /// `NoInput` where there is none at all: a cron job without `HERMES_HOME` must not watch nothing in silence.
 /// `Usage` for a slug Hermes would refuse.
 pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
+    let mut found = all(which, env)?;
+    let mut known = BTreeSet::new();
+    // Two names of one file are one board.
+    found.retain(|id| !id.path.metadata().is_ok_and(|m| !known.insert((m.dev(), m.ino()))));
+    Ok(found)
+}
+
+fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     if !which.db.is_empty() {
         return Ok(which.db.iter().map(|p| placed(p, which.root.as_deref())).collect());
     }
@@ -356,6 +365,34 @@ mod tests {
         assert!(!gone(&file("own.db")) && gone(&file("removed/own.db")));
         std::fs::remove_dir_all(&boards).unwrap();
         assert!(!gone("lost"), "perhaps its disk is not mounted");
+    }
+
+    #[test]
+    fn two_names_of_one_file_are_one_board() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::write(root.join("kanban.db"), "x").unwrap();
+        std::fs::write(root.join("own.db"), "x").unwrap();
+        std::os::unix::fs::symlink(root.join("kanban.db"), root.join("link.db")).unwrap();
+        let at = |name: &str| root.join(name);
+        let here = || Which { root: Some(root.to_path_buf()), ..Which::default() };
+        let names = |which: &Which| {
+            let ids = find(which, &|_| None).unwrap();
+            ids.iter()
+                .map(BoardId::name)
+                .map(|n| n.rsplit('/').next().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        for (configured, want) in [
+            ("kanban.db", &["default"][..]),
+            ("../link.db", &["default", "link.db"]),
+            ("link.db", &["default"]),
+            ("own.db", &["default", "own.db"]),
+        ] {
+            assert_eq!(names(&Which { configured: Some(at(configured)), ..here() }), want, "{configured}");
+        }
+        let db = ["own.db", "./own.db", "link.db", "kanban.db", "gone.db"].map(at).to_vec();
+        assert_eq!(names(&Which { db, ..Which::default() }), ["own.db", "link.db", "gone.db"]);
     }
 
     #[test]
