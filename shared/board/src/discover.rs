@@ -155,8 +155,12 @@ fn home_of(db: &Path) -> Option<(String, PathBuf)> {
     if name(2) == Some("boards") && name(3) == Some("kanban") {
         return Some((name(1)?.to_owned(), db.ancestors().nth(4)?.to_path_buf()));
     }
-    // Hermes makes `kanban/` beside the default board on first use; without it this may be anybody's file.
-    let root = db.parent().filter(|root| root.join("kanban").is_dir())?;
+    // Without anything else of Hermes beside it this may be anybody's file.
+    let is_root = |root: &&Path| {
+        ["kanban", "profiles"].iter().any(|folder| root.join(folder).is_dir())
+            || root.join("config.yaml").is_file()
+    };
+    let root = db.parent().filter(is_root)?;
     Some(("default".into(), root.to_path_buf()))
 }
 
@@ -393,6 +397,27 @@ mod tests {
         }
         let db = ["own.db", "./own.db", "link.db", "kanban.db", "gone.db"].map(at).to_vec();
         assert_eq!(names(&Which { db, ..Which::default() }), ["own.db", "link.db", "gone.db"]);
+    }
+
+    #[test]
+    fn a_root_is_where_anything_else_of_hermes_lies() {
+        for (beside, is_root) in [
+            ("kanban/", true),
+            ("profiles/", true),
+            ("config.yaml", true),
+            ("logs/", false),
+            ("notes.txt", false),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let (root, db) = (dir.path(), dir.path().join("kanban.db"));
+            std::fs::write(&db, "x").unwrap();
+            match beside.strip_suffix('/') {
+                Some(folder) => std::fs::create_dir(root.join(folder)).unwrap(),
+                None => std::fs::write(root.join(beside), "").unwrap(),
+            }
+            let found = find(&Which { db: vec![db], ..Which::default() }, &|_| None).unwrap();
+            assert_eq!(found[0].root.as_deref(), is_root.then_some(root), "{beside}");
+        }
     }
 
     #[test]
