@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::facts::{Facts, Take, Verdict};
 use super::silence;
@@ -22,6 +23,7 @@ use host::{Host, Life};
 use logs::Reading;
 use logs::agents::Homes;
 use logs::cache::Cache;
+use logs::provider::Id;
 use page::Overview;
 use policy::attempts::worker::{used, worker};
 use policy::authorship;
@@ -318,6 +320,8 @@ fn look(
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
         let details = read_logs(world, details, now);
         let unreached = unreached(world, &details, rows, &routing, now)?;
+        let providers: Arc<[(String, Id)]> =
+            routing.profiles.iter().map(|(name, profile)| (name.clone(), profile.id())).collect();
         let mut all = Vec::new();
         for (d, reading) in details {
             all.push(Facts {
@@ -343,6 +347,7 @@ fn look(
                     .then(|| routing::moving::queued(&router, &d))
                     .flatten(),
                 unreached: unreached.iter().find(|u| u.stops(&d, &router)).cloned(),
+                providers: providers.clone(),
                 patience: seconds(config.routing.unclaimed),
                 takes: survey.told_of(&d, now),
                 detail: d,

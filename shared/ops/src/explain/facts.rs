@@ -1,5 +1,7 @@
 //! Everything that was seen of one task, as plain data.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use base::time::Time;
@@ -7,6 +9,7 @@ use board::{Detail, Event, EventKind, Rule, Status, StepAction};
 use card::is_card;
 use host::Life;
 use logs::Reading;
+use logs::provider::Id;
 use policy::remedy::Lacking;
 use policy::routing::reach::Unreached;
 use policy::runtime::Runtime;
@@ -88,6 +91,8 @@ pub struct Facts {
     pub(crate) queued: Option<Time>,
     /// Nobody has answered at its provider's address for long.
     pub(crate) unreached: Option<Unreached>,
+    /// The profiles of its board, each with its provider.
+    pub(crate) providers: Arc<[(String, Id)]>,
     /// Seconds that a card may wait for somebody who takes it.
     pub(crate) patience: i64,
     /// What every watcher says of it now; empty where nobody was asked.

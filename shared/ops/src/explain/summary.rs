@@ -24,6 +24,7 @@ use base::time::Time;
 use board::Status;
 use card::task_word;
 use logs::LogEnd;
+use logs::provider::Id;
 use page::Overview;
 use policy::needs_operator;
 use policy::remedy::Lacking;
@@ -139,12 +140,29 @@ impl Shared {
             LogEnd::Ended(e) => e.endpoint_host.as_deref(),
             _ => None,
         };
-        let at = match cause {
-            Cause::Credential => profile(),
-            _ => text("provider").or_else(key).or_else(|| text("place")).or_else(host).or_else(profile),
+        let own = || {
+            f.providers.iter().find(|(name, _)| Some(name.as_str()) == profile()).and_then(|p| name_of(&p.1))
         };
-        Some(Shared { at: quote::line(at?, 80), cause }).filter(|s| s.cause.lies_with_provider())
+        let at = match cause {
+            Cause::Credential => profile()?,
+            _ => {
+                let said = text("provider").or_else(key).or_else(|| text("place")).or_else(host);
+                let at = said.or_else(own).or_else(profile)?;
+                account(&f.providers, at).unwrap_or(at)
+            }
+        };
+        Some(Shared { at: quote::line(at, 80), cause }).filter(|s| s.cause.lies_with_provider())
     }
+}
+
+/// The one name of a provider's account among these profiles, by any of its names or hosts: as the first profile that has it calls it.
+fn account<'p>(profiles: &'p [(String, Id)], at: &str) -> Option<&'p str> {
+    let first = |id: &Id| profiles.iter().map(|(_, other)| other).find(|other| other.is_same(id));
+    name_of(first(first(&Id::new(Some(at), Some(at)))?)?)
+}
+
+fn name_of(id: &Id) -> Option<&str> {
+    id.name.as_deref().or(id.host.as_deref())
 }
 
 /// Entries that share something beside each other, in the order of their first ones; the others each by itself.

@@ -1,9 +1,12 @@
 //! Tables of how tasks stand, what they had, and what a person is told to run.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::facts::{Facts, Take, Verdict};
 use super::standing::{self, Kind};
+use super::summary::Shared;
 use super::{deeds, diagnosis, suggestions};
 use base::cause::Cause;
 use board::testing::{NOW, ago, detail, event, run};
@@ -45,6 +48,7 @@ fn facts(detail: Detail) -> Facts {
         takers: None,
         queued: None,
         unreached: None,
+        providers: [].into(),
         unanswered: None,
         patience: 1_800,
         takes: Vec::new(),
@@ -338,6 +342,38 @@ fn held(cause: &str) -> Facts {
 }
 
 #[test]
+fn one_account_has_one_name_whatever_it_is_called() {
+    let id = |name, host| Id::new(Some(name), Some(host));
+    let providers = [
+        ("luna", id("moon", "a:1")),
+        ("mira", id("star", "a:1")),
+        ("nova", id("star", "b:1")),
+        ("sol", id("sun", "c:1")),
+    ];
+    let providers: Arc<[(String, Id)]> = providers.map(|(name, id)| (name.to_owned(), id)).into();
+    let at = |assignee: &str, cause: &str, hold: Value| {
+        let mut f =
+            task(Status::Scheduled, vec![ours("scheduled", 60, "route-blocked", "x", json!({"hold": hold}))]);
+        (f.detail.task.assignee, f.providers) = (Some(assignee.into()), providers.clone());
+        Shared::of(&f).map(|shared| (shared.at, shared.cause.to_string() == cause))
+    };
+    for (assignee, cause, key, want) in [
+        ("luna", "quota", Some("provider:moon (a:1)"), "moon"),
+        ("mira", "quota", Some("provider:star (a:1)"), "moon"),
+        ("mira", "quota", Some("provider:a:1"), "moon"),
+        ("mira", "quota", None, "moon"),
+        ("sol", "quota", Some("provider:c:1"), "sun"),
+        ("luna", "quota", Some("provider:elsewhere"), "elsewhere"),
+        ("gone", "quota", None, "gone"),
+        // A key is a profile's own.
+        ("mira", "credential", Some("provider:star (a:1)"), "mira"),
+    ] {
+        let hold = json!({"cause": cause, "key": key, "until": NOW.plus(600).0});
+        assert_eq!(at(assignee, cause, hold), Some((want.to_owned(), true)), "{assignee} {key:?}");
+    }
+}
+
+#[test]
 fn what_is_in_a_queue_that_moves_needs_nobody() {
     for cause in ["credential", "quota"] {
         let mut f = held(cause);
@@ -376,7 +412,7 @@ fn an_address_where_nobody_answers_needs_a_person_until_one_does() {
     assert_eq!(stand.kind, Kind::NeedsPerson);
     let says = "nobody has answered at 127.0.0.1:9 for 31m, in 4 attempts";
     assert!(stand.says.ends_with(says), "{}", stand.says);
-    let shared = crate::explain::summary::Shared::of(&f).unwrap();
+    let shared = Shared::of(&f).unwrap();
     assert_eq!((shared.at.as_str(), shared.cause), ("127.0.0.1:9", Cause::ConnectionRefused));
     let run = |f: &Facts| suggestions::of(f, &standing::of(f)).remove(0).run;
     assert_eq!(run(&f), "hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001");
@@ -427,7 +463,7 @@ fn what_a_person_alone_can_give_needs_one() {
     ] {
         let f = held(cause);
         assert_eq!(standing::of(&f).kind, kind, "{cause}");
-        let shared = crate::explain::summary::Shared::of(&f).unwrap();
+        let shared = Shared::of(&f).unwrap();
         assert_eq!((shared.at.as_str(), shared.cause.as_str()), (at, cause));
     }
     assert!(standing::of(&held("credential")).more.unwrap().starts_with("Put a working key into"));
@@ -607,6 +643,27 @@ fn of_a_hold_that_is_over_it_says_what_holds_the_task_on() {
 }
 
 #[test]
+fn an_id_that_begins_like_a_flag_is_none() {
+    let named = |events: Vec<Event>| {
+        let mut f = task(Status::Blocked, events);
+        (f.detail.task.id, f.flags) = ("-x".into(), " --board ops".into());
+        suggestions::of(&f, &standing::of(&f))
+    };
+    let runs = |f: Vec<Event>| named(f).into_iter().map(|c| c.run).collect::<Vec<_>>();
+    let all = runs(vec![event("blocked", 60, json!({}))]);
+    let want =
+        ["hermes kanban unblock -- -x", "heal --print-packet=-x --board ops", "board show --board ops -- -x"];
+    assert_eq!(all, want);
+    let answer = "hermes kanban comment -- -x 'YOUR ANSWER' && hermes kanban unblock -- -x";
+    assert_eq!(runs(vec![event("blocked", 60, json!({"reason": "MIT or Apache?"}))])[0], answer);
+    let together = named(vec![event("blocked", 60, json!({}))]).remove(0).together.unwrap();
+    let ids = ["t_1".to_owned(), card::task_word("-x")];
+    assert_eq!(together.line(&ids), "hermes kanban unblock -- t_1 -x");
+    let each = suggestions::Together::Loop("board unblock \"$id\"".into());
+    assert_eq!(each.line(&ids), "for id in t_1 -x; do board unblock -- \"$id\"; done");
+}
+
+#[test]
 fn commands_are_whole_and_fit_the_state() {
     let runs = |f: &Facts| -> Vec<String> {
         suggestions::of(f, &standing::of(f)).into_iter().map(|c| c.run).collect()
@@ -642,27 +699,6 @@ fn commands_are_whole_and_fit_the_state() {
         unblock.unwrap().together.unwrap().line(&["t_1".to_owned(), "t_2".to_owned()])
     };
     assert_eq!(together(&blocked), "hermes kanban unblock t_1 t_2");
-#[test]
-fn an_id_that_begins_like_a_flag_is_none() {
-    let named = |events: Vec<Event>| {
-        let mut f = task(Status::Blocked, events);
-        (f.detail.task.id, f.flags) = ("-x".into(), " --board ops".into());
-        suggestions::of(&f, &standing::of(&f))
-    };
-    let runs = |f: Vec<Event>| named(f).into_iter().map(|c| c.run).collect::<Vec<_>>();
-    let all = runs(vec![event("blocked", 60, json!({}))]);
-    let want =
-        ["hermes kanban unblock -- -x", "heal --print-packet=-x --board ops", "board show --board ops -- -x"];
-    assert_eq!(all, want);
-    let answer = "hermes kanban comment -- -x 'YOUR ANSWER' && hermes kanban unblock -- -x";
-    assert_eq!(runs(vec![event("blocked", 60, json!({"reason": "MIT or Apache?"}))])[0], answer);
-    let together = named(vec![event("blocked", 60, json!({}))]).remove(0).together.unwrap();
-    let ids = ["t_1".to_owned(), card::task_word("-x")];
-    assert_eq!(together.line(&ids), "hermes kanban unblock -- t_1 -x");
-    let each = suggestions::Together::Loop("board unblock \"$id\"".into());
-    assert_eq!(each.line(&ids), "for id in t_1 -x; do board unblock -- \"$id\"; done");
-}
-
     let mut ours_alone = task(Status::Blocked, vec![event("blocked", 60, json!({}))]);
     (ours_alone.own_board, ours_alone.hand) = (true, "board".into());
     assert_eq!(together(&ours_alone), "for id in t_1 t_2; do board unblock \"$id\"; done");
