@@ -94,3 +94,27 @@ fn what_it_cannot_take_is_refused_and_changes_nothing() {
     assert!(switch(&b, &["unpause"]).fails(74).contains("by hand"));
     assert_eq!(b.heal(&[]).code, 75);
 }
+
+/// The clocks of central Europe, without a file of time zones.
+const BERLIN: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
+
+#[test]
+fn in_the_nights_of_a_clock_change_it_says_which_time_it_takes() {
+    let b = TestBoard::new();
+    let pause = |now: &str, until: &str| {
+        let mut command = b.command("watchbill");
+        command.env("TZ", BERLIN).arg("pause").arg("--db").arg(&b.db);
+        ran(command.args(["--now", now, "--until", until]))
+    };
+    let twice = pause("2026-10-24T23:00:00+02:00", "02:30").ok();
+    assert!(
+        twice.contains("paused until 02:30 +01:00 (4h 30m)") && twice.contains("twice: this is the later"),
+        "{twice}"
+    );
+    let never = pause("2026-03-28T23:00:00+01:00", "02:30").fails(2);
+    assert!(
+        never.contains("--until 02:30: not a time on 2026-03-29: the clock is changed and skips it"),
+        "{never}"
+    );
+    assert!(!pause("2026-03-28T23:00:00+01:00", "03:30").ok().contains("twice"));
+}

@@ -10,7 +10,7 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::BoardId;
 use config::pause::{self, Pause};
-use config::quiet_hours::next_clock;
+use config::quiet_hours::{NextClock, next_clock};
 use config::span;
 use ops::report::printable;
 
@@ -49,8 +49,9 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
     let common = &args.common;
     let config = common.load()?.config;
     let now = common.now.unwrap_or_else(Time::of_clock);
+    let (until, note) = end(args, now)?;
     let pause = Pause {
-        until: end(args, now)?,
+        until,
         reason: args.reason.as_deref().map(|r| base::quote::inline(r, MAX_REASON)),
         by: env("USER").or_else(|| env("LOGNAME")),
         since: Some(now),
@@ -60,7 +61,7 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
         let before = pause::in_force(&id.folder(), now);
         pause.write(&id.folder()).map_err(|e| fault(&id, &e))?;
         let was = before.map_or_else(String::new, |b| format!(" (was: {})", b.words(now)));
-        said.board(&id, Some(&pause), &format!("{}{was}", pause.words(now)));
+        said.board(&id, Some(&pause), &format!("{}{note}{was}", pause.words(now)));
     }
     said.print(common, now)
 }
@@ -81,8 +82,8 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
     said.print(common, now)
 }
 
-/// When it ends by itself.
-fn end(args: &PauseArgs, now: Time) -> Result<Option<Time>> {
+/// When it ends by itself, and what is to be said of that.
+fn end(args: &PauseArgs, now: Time) -> Result<(Option<Time>, &'static str)> {
     let wrong = |text: &str, what: &str| {
         let hint = "write HH:MM, 2026-11-22T06:00:00Z, epoch seconds, or --for 2h";
         Err(Error::new(Kind::Usage, format!("--until {text}"), what).hint(hint))
@@ -95,16 +96,24 @@ fn end(args: &PauseArgs, now: Time) -> Result<Option<Time>> {
             return Err(Error::new(Kind::Usage, "--for 0s", "ends at once, so nothing would be paused")
                 .hint("write 90m or 12h, or `watchbill unpause` to end a pause"));
         }
-        return Ok(Some(now.plus(span::seconds(lasting))));
+        return Ok((Some(now.plus(span::seconds(lasting))), ""));
     }
-    let Some(text) = args.until.as_deref() else { return Ok(None) };
-    let Some(until) = next_clock(text, now).or_else(|| parse_time(text).ok()) else {
-        return wrong(text, "not a time");
+    let Some(text) = args.until.as_deref() else { return Ok((None, "")) };
+    let (until, note) = match next_clock(text, now) {
+        Some(NextClock::Once(at)) => (Some(at), ""),
+        Some(NextClock::Later(at)) => {
+            (Some(at), "; the clock is changed that night and shows this twice: this is the later")
+        }
+        Some(NextClock::Skipped(day)) => {
+            return wrong(text, &format!("not a time on {day}: the clock is changed and skips it"));
+        }
+        None => (parse_time(text).ok(), ""),
     };
-    if until <= now {
-        return wrong(text, "in the past");
+    match until {
+        None => wrong(text, "not a time"),
+        Some(until) if until <= now => wrong(text, "in the past"),
+        Some(_) => Ok((until, note)),
     }
-    Ok(Some(until))
 }
 
 fn fault(id: &BoardId, e: &std::io::Error) -> Error {

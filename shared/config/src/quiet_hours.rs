@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Local, TimeDelta, TimeZone, Timelike};
+use chrono::{DateTime, Days, Local, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Timelike};
 use serde::{Serialize, Serializer};
 
 use base::time::Time;
@@ -50,12 +50,39 @@ impl QuietHours {
     }
 }
 
+/// When the local clock shows a minute next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextClock {
+    /// Once on that day.
+    Once(Time),
+    /// Twice on that day, since the clock is put back: the later one.
+    Later(Time),
+    /// Not at all on that day, the next one: the clock is put forward over it.
+    Skipped(NaiveDate),
+}
+
 /// The next time the local clock shows `HH:MM`; `None` for anything else.
-pub fn next_clock(text: &str, now: Time) -> Option<Time> {
-    let end = minute(text)?;
-    // All of the day but that minute itself, in which the next one is a day away.
-    let rest = QuietHours { start: (end + 1) % DAY, end };
-    Some(rest.until(now).unwrap_or_else(|| now.plus(i64::from(DAY) * 60 - now.0.rem_euclid(60))))
+pub fn next_clock(text: &str, now: Time) -> Option<NextClock> {
+    next_clock_in(text, now, &Local)
+}
+
+fn next_clock_in<Z: TimeZone>(text: &str, now: Time, zone: &Z) -> Option<NextClock> {
+    let minute = minute(text)?;
+    let clock = NaiveTime::from_num_seconds_from_midnight_opt(minute * 60, 0)?;
+    let here = DateTime::from_timestamp(now.0, 0)?.with_timezone(zone).naive_local();
+    (0..=2).find_map(|days| {
+        let wanted = here.date().checked_add_days(Days::new(days))?.and_time(clock);
+        let next = match zone.from_local_datetime(&wanted).map(|t| Time(t.timestamp())) {
+            MappedLocalTime::Single(at) => NextClock::Once(at),
+            MappedLocalTime::Ambiguous(one, other) => NextClock::Later(one.max(other)),
+            MappedLocalTime::None => NextClock::Skipped(wanted.date()),
+        };
+        let is_ahead = match next {
+            NextClock::Once(at) | NextClock::Later(at) => at > now,
+            NextClock::Skipped(_) => wanted > here,
+        };
+        is_ahead.then_some(next)
+    })
 }
 
 /// The minute of the day of `HH:MM`.
@@ -121,15 +148,40 @@ mod tests {
     #[test]
     fn the_next_time_a_clock_shows_something() {
         let now = Time(1_800_000_030);
+        let next_clock = |text: &str| match next_clock(text, now)? {
+            NextClock::Once(at) | NextClock::Later(at) => Some(at),
+            NextClock::Skipped(day) => panic!("{text} is skipped on {day}"),
+        };
         for text in ["06:00", "00:00", "23:59"] {
-            let next = next_clock(text, now).unwrap();
+            let next = next_clock(text).unwrap();
             assert_eq!(&next.local_minute()[..5], text);
             assert!(next > now && next.since(now) <= 25 * 3_600, "{text} {next}");
         }
         // In that very minute it is the one of tomorrow.
-        let next = next_clock(&now.local_minute()[..5], now).unwrap();
+        let next = next_clock(&now.local_minute()[..5]).unwrap();
         assert_eq!((&next.local_minute()[..5], next.since(now) > 3_600), (&now.local_minute()[..5], true));
-        assert_eq!((next_clock("6:00", now), next_clock("24:00", now)), (None, None));
+        assert_eq!((next_clock("6:00"), next_clock("24:00")), (None, None));
+    }
+
+    #[test]
+    fn a_minute_that_comes_twice_or_never_is_told() {
+        let zone = chrono_tz::Europe::Berlin;
+        let later = |text: &str| NextClock::Later(Time::parse(text).unwrap());
+        let once = |text: &str| NextClock::Once(Time::parse(text).unwrap());
+        let skipped = NextClock::Skipped(NaiveDate::from_ymd_opt(2026, 3, 29).unwrap());
+        for (text, now, want) in [
+            ("02:30", "2026-10-24T23:00:00+02:00", later("2026-10-25T02:30:00+01:00")),
+            ("02:30", "2026-10-25T02:40:00+02:00", later("2026-10-25T02:30:00+01:00")),
+            ("02:30", "2026-10-25T02:10:00+01:00", later("2026-10-25T02:30:00+01:00")),
+            ("02:30", "2026-10-25T02:30:00+01:00", once("2026-10-26T02:30:00+01:00")),
+            ("03:00", "2026-10-25T02:40:00+02:00", once("2026-10-25T03:00:00+01:00")),
+            ("02:30", "2026-03-28T23:00:00+01:00", skipped),
+            ("02:30", "2026-03-29T01:59:59+01:00", skipped),
+            ("02:30", "2026-03-29T03:00:00+02:00", once("2026-03-30T02:30:00+02:00")),
+            ("02:30", "2026-03-28T01:00:00+01:00", once("2026-03-28T02:30:00+01:00")),
+        ] {
+            assert_eq!(next_clock_in(text, Time::parse(now).unwrap(), &zone), Some(want), "{text} {now}");
+        }
     }
 
     #[test]
