@@ -122,6 +122,8 @@ fn every_value_is_told_with_who_said_it() {
     has(&report, "config-valid", &["ok |", "4 values are set, by ", "WATCHBILL_HEAL_HOLD"]);
     let said = tools::run(&b, &["doctor", "-v"]).out;
     assert!(said.contains(&format!("heal.grace = \"5m\"  ({file})")), "{said}");
+    // What stands in a table is told by its key alone.
+    assert!(said.contains(&format!("  profiles.luna.fallbacks  ({file})")), "{said}");
 }
 
 #[test]

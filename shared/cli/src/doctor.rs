@@ -172,14 +172,11 @@ fn text(found: &[Finding], values: &[Value], common: &Common) -> String {
     if common.verbose {
         let _ = writeln!(out, "\nConfiguration:");
         for v in values {
-            let text = |key: &str| v[key].as_str().unwrap_or("-");
-            let _ = writeln!(
-                out,
-                "  {} = {}  ({})",
-                printable(text("key")),
-                printable(text("value")),
-                printable(text("origin"))
-            );
+            let text = |key: &str| printable(v[key].as_str().unwrap_or("-"));
+            // What stands in a table may be a secret.
+            let is_in_table = v["value"].is_null() && v["origin"] != "default";
+            let value = if is_in_table { String::new() } else { format!(" = {}", text("value")) };
+            let _ = writeln!(out, "  {}{value}  ({})", text("key"), text("origin"));
         }
     }
     if !common.quiet {
