@@ -449,6 +449,22 @@ fn a_command_gets_the_message_and_what_it_says_is_told() {
 }
 
 #[test]
+fn a_target_that_fails_keeps_no_other_waiting() {
+    let b = board("");
+    let tell = b.path().join("tell");
+    executable(&tell, "#!/bin/sh\ncd \"$(dirname \"$0\")\"; echo $1 >> order; [ $1 != bad ] || exit 75\n");
+    let target = |name: &str| format!("[notify.{name}]\ncommand = ['{}', '{name}']\n", tell.display());
+    configure(&b, &[target("bad"), target("good")].concat());
+    let order = || fs::read_to_string(b.path().join("order")).unwrap();
+    stop(&b, "t_00000001");
+    assert!(notify(&b, &[]).out.contains("good: sent"));
+    assert_eq!(order(), "bad\ngood\n");
+    stop(&b, "t_00000002");
+    assert!(later(&b, 120).out.contains("good: sent"));
+    assert_eq!(order(), "bad\ngood\ngood\nbad\n");
+}
+
+#[test]
 fn what_is_wrong_with_a_target_is_one_line() {
     let b = board("");
     let none = notify(&b, &[]);

@@ -84,10 +84,12 @@ pub(super) fn run(args: &NotifyArgs, version: &str) -> Result<u8> {
 
 fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
     let loaded = args.common.load()?;
-    let targets = targets(&loaded.config, &args.target)?;
+    let mut targets = targets(&loaded.config, &args.target)?;
     let books = Books::of(Cache::place(&env).as_deref())?;
+    // What failed may hang again, and then delays what comes after it.
+    targets.sort_by_key(|(name, _)| books.read(name).is_ok_and(|book| book.failing().is_some()));
     let mut nothing_seen = None;
-    let (told, code) = match args.test {
+    let (mut told, code) = match args.test {
         true => (tested(&args.common, &loaded.config, &books, targets)?, 0),
         false => {
             let mut standing = Standing::look(&args.common, &loaded, None, NIGHT, &Hosts::default())?;
@@ -103,6 +105,7 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
             (told, code)
         }
     };
+    told.sort_by(|a, b| a.target.cmp(&b.target));
     let exit = code.max(u8::from(told.iter().any(Told::is_failed)));
     show(args, version, &told, exit)?;
     // That no board is found is told to the targets, too, once it has lasted.
