@@ -275,6 +275,52 @@ fn a_tree_that_is_worked_in_is_neither_shared_nor_taken_away() {
     assert_eq!((y.status(), y.branches()), ("ready".into(), "both main".into()));
 }
 
+/// What another spawn is about to begin in is neither shared nor taken away; of two at once one works.
+#[test]
+fn two_spawns_at_once_share_no_tree() {
+    use rustix::fs::{FlockOperation, flock};
+    let y = Yard::new(WORKS);
+    let tree = y.repo.join(".worktrees/both");
+    let args = |task: &str| {
+        ["spawn", "--task", task, "--runtime", "claude", "--name", "both", "--branch", "both"]
+            .map(str::to_owned)
+    };
+    let spawn = |task: &str| y.command(&args(task).each_ref().map(String::as_str));
+    // Another one has just made the folder, or works in the tree before its board says so.
+    fs::create_dir_all(&tree).unwrap();
+    for is_tree in [false, true] {
+        if is_tree {
+            ran(Command::new("git")
+                .arg("-C")
+                .arg(&y.repo)
+                .args(["worktree", "add", "-q", "-b", "both"])
+                .arg(&tree))
+            .ok();
+        }
+        let other = fs::File::open(&tree).unwrap();
+        flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let before = (y.b.dump(), y.branches());
+        let said = ran(&mut spawn(&y.task)).fails(75);
+        assert!(said.contains("another spawn begins work in this tree"), "{said}");
+        assert_eq!((y.b.dump(), y.branches()), before);
+        assert!(tree.is_dir());
+    }
+    // Two at once, where there is no tree yet.
+    ran(Command::new("git").arg("-C").arg(&y.repo).args(["worktree", "remove", "--force"]).arg(&tree)).ok();
+    ran(Command::new("git").arg("-C").arg(&y.repo).args(["branch", "-q", "-D", "both"])).ok();
+    let second = y.b.hand(&["add", "Another"]).ok().trim().to_owned();
+    let both = [&y.task, &second]
+        .map(|task| spawn(task).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let ended = both.map(|child| child.wait_with_output().unwrap());
+    let mut codes = ended.each_ref().map(|out| out.status.code());
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(75)], "{ended:?}");
+    assert!(tree.join("environment").exists() || tree.join(".git").exists());
+    let states = [&y.task, &second].map(|task| y.b.task(task, "status"));
+    fs::write(tree.join("stop"), "").unwrap();
+    assert!(states.contains(&"running".to_owned()) && states.contains(&"ready".to_owned()), "{states:?}");
+}
+
 #[test]
 fn one_that_ends_at_once_is_no_success() {
     let y = Yard::new(WORKS);

@@ -243,7 +243,7 @@ impl Coord<'_> {
         seen: &Detail,
         traces: &mut Traces,
     ) -> Result<SessionId> {
-        traces.tree = order.repo.make(&order.plan, &order.place, &order.branch)?;
+        traces.tree = order.repo.make(&order.plan, &order.place, &order.branch, order.held.is_some())?;
         let session = self.session(server, order, seen, traces)?;
         let fails = |e| silent(server, &session, &e);
         let made = server.session(&session).map_err(fails)?;

@@ -4,8 +4,13 @@
 //! one goes on.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::{refused, utf8};
 use base::error::{Error, Kind, Result};
@@ -39,6 +44,41 @@ pub(super) struct Made {
     /// The commit a new branch was put on.
     branch_at: Option<String>,
     folder: bool,
+    held: Option<Hold>,
+}
+
+/// Keeps every other spawn out of a working tree, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Hold {
+    _folder: File,
+}
+
+impl Hold {
+    /// Of the folder of a working tree; `None` where there is none.
+    ///
+    /// # Errors
+    /// `Busy` where another spawn holds it.
+    pub(super) fn of(place: &Path) -> Result<Option<Hold>> {
+        if !place.is_dir() {
+            return Ok(None);
+        }
+        let folder = File::open(place).map_err(|e| Error::io(place.display(), &e))?;
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Err(taken(place)),
+            // Where a file system has no such locks, the board's word is all there is.
+            _ => Ok(Some(Hold { _folder: folder })),
+        }
+    }
+}
+
+fn taken(place: &Path) -> Error {
+    Error::new(Kind::Busy, place.display(), "another spawn begins work in this tree; nothing was started")
+        .hint("give another --name and --branch")
+}
+
+fn is_empty(folder: &Path) -> bool {
+    let is_real = std::fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir());
+    is_real && std::fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_none())
 }
 
 impl Repo {
@@ -98,7 +138,8 @@ impl Repo {
         if let Some(other) = elsewhere {
             return Err(refused(&format!("--branch {branch}"), format!("is checked out in {other}")));
         }
-        if std::fs::symlink_metadata(place).is_ok() {
+        // An empty folder is what a spawn leaves that was killed as it began.
+        if std::fs::symlink_metadata(place).is_ok() && !is_empty(place) {
             return Err(refused(&at, "exists already, and is not a worktree of this repository")
                 .hint("give another --name"));
         }
@@ -106,8 +147,8 @@ impl Repo {
         Ok(if there { Plan::Attach } else { Plan::Make })
     }
 
-    /// Makes what is planned. What was made before a failure is taken away again.
-    pub(super) fn make(&self, plan: &Plan, place: &Path, branch: &str) -> Result<Made> {
+    /// Makes what is planned. What was made before a failure is taken away again. `is_held`: the folder is there, and this spawn's.
+    pub(super) fn make(&self, plan: &Plan, place: &Path, branch: &str, is_held: bool) -> Result<Made> {
         let mut made = Made::default();
         if *plan == Plan::Use {
             return Ok(made);
@@ -122,6 +163,16 @@ impl Repo {
             std::fs::write(&ignore, "*\n").map_err(|e| Error::io(ignore.display(), &e))?;
         }
         let path = utf8(place)?;
+        // Who makes the folder, or holds it while it is empty, makes the tree.
+        if !is_held {
+            match std::fs::create_dir(place) {
+                Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(Error::io(place.display(), &e)),
+                _ => made.held = Hold::of(place)?,
+            }
+        }
+        if !is_empty(place) {
+            return Err(taken(place));
+        }
         let done = match plan {
             Plan::Make => self.run(&["worktree", "add", "--quiet", "-b", branch, path, "HEAD"]),
             _ => self.run(&["worktree", "add", "--quiet", path, branch]),
@@ -153,7 +204,12 @@ impl Repo {
     pub(super) fn undo(&self, made: &Made, place: &Path, branch: &str) -> Option<String> {
         let mut left = Vec::new();
         let path = place.display().to_string();
-        if made.tree && self.run(&["worktree", "remove", "--force", &path]).is_err() {
+        let is_removed = || {
+            let is_trees = self.run(&["worktree", "remove", "--force", &path]).is_ok();
+            // Before it is a tree it is an empty folder.
+            is_trees || std::fs::remove_dir(place).is_ok()
+        };
+        if made.tree && !is_removed() {
             left.push(format!("the working tree {path}"));
         }
         if let Some(at) = &made.branch_at {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::super::spawn::{Again, Order, Repo};
-use super::super::worktree::Plan;
+use super::super::worktree::{Hold, Plan};
 use super::super::{Coord, message_id, millis, refused};
 use super::Say;
 use crate::board::runnable;
@@ -98,6 +98,7 @@ fn order_again(m: &Mapping, seen: &Detail, args: &Say) -> Result<Order> {
         repo: Repo::find(&place)?,
         branch: m.branch.clone().unwrap_or_default(),
         plan: Plan::Use,
+        held: Hold::of(&place)?,
         place,
     })
 }

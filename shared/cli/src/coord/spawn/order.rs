@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::super::worktree::Plan;
 pub(in super::super) use super::super::worktree::Repo;
+use super::super::worktree::{Hold, Plan};
 use super::super::{Coord, coordinator_named, refused, silent};
 use super::{Mapping, Server, Spawn};
 use crate::board::runnable;
@@ -50,6 +50,8 @@ pub(in super::super) struct Order {
     pub(in super::super) place: PathBuf,
     pub(in super::super) branch: String,
     pub(in super::super) plan: Plan,
+    /// Where the working tree is there already.
+    pub(in super::super) held: Option<Hold>,
 }
 
 /// A session that goes on with its task.
@@ -119,7 +121,22 @@ impl Coord<'_> {
         let repo = Repo::find(&here)?;
         let place = repo.place(args.name.as_deref().unwrap_or(&task))?;
         let branch = args.branch.clone().unwrap_or_else(|| format!("wt/{task}"));
-        let plan = repo.plan(&place, &branch)?;
+        let held = Hold::of(&place);
+        let plan = repo.plan(&place, &branch);
+        let held = match held {
+            // Another spawn may have begun one meanwhile.
+            Ok(None) => Hold::of(&place),
+            held => held,
+        };
+        let held = match held {
+            Ok(held) => held,
+            Err(taken) => {
+                // The board may know already whose it is.
+                self.is_free(&place, &task)?;
+                return Err(taken);
+            }
+        };
+        let plan = plan?;
         self.is_free(&place, &task)?;
         match runtime.headless() {
             Some(headless) => runnable(headless.program().as_ref())?,
@@ -153,6 +170,7 @@ impl Coord<'_> {
             place,
             branch,
             plan,
+            held,
         })))
     }
 

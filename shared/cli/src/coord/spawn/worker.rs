@@ -38,7 +38,7 @@ impl Coord<'_> {
         let task = &order.task;
         let run =
             seen.task.current_run.ok_or_else(|| Error::new(Kind::Bug, task, "was claimed without a run"))?;
-        traces.tree = order.repo.make(&order.plan, &order.place, &order.branch)?;
+        traces.tree = order.repo.make(&order.plan, &order.place, &order.branch, order.held.is_some())?;
         // Of a spawn that died its worker may be there.
         if seen.task.worker_pid.is_none() {
             self.hand.must(task, Some(seen), vec![settled(&order.place)?])?;
