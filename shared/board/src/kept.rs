@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::{Board, BoardId, Comment, Detail, Entry, Event, Mode, Outcome, Run, Status, Step, Task};
+use crate::{Answer, Board, BoardId, Comment, Detail, Entry, Event, Mode, Outcome, Run, Status, Step, Task};
 use base::error::Result;
 use base::time::Time;
 
@@ -213,6 +213,16 @@ impl Board for KeptBoard {
 
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
         self.reads.borrow_mut().board.apply(now, steps, patience)
+    }
+
+    fn take_next(
+        &mut self,
+        now: Time,
+        of: &[Option<&str>],
+        patience: Duration,
+        answer: &mut dyn FnMut(&Detail) -> Answer,
+    ) -> Result<Option<(Detail, Outcome)>> {
+        self.reads.borrow_mut().board.take_next(now, of, patience, answer)
     }
 }
 

@@ -383,6 +383,25 @@ impl Detail {
         events.chain(runs).chain(row).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// Whether it can be claimed now, or why not. `own`: on a board without a dispatcher, see [`Board::is_own`].
+    ///
+    /// # Errors
+    /// Why not, behind the name of the task.
+    pub fn may_be_claimed(&self, own: bool) -> std::result::Result<(), String> {
+        let t = &self.task;
+        let open = self.parents.iter().find(|p| !p.status.frees_children());
+        match (&t.status, open) {
+            (Status::Ready | Status::Todo, Some(open)) => Err(format!("waits for {}", open.id)),
+            // With a dispatcher, `todo` is the dispatcher's to promote.
+            (Status::Todo, None) if !own || self.parents.is_empty() => Err("is todo, not ready".to_owned()),
+            (Status::Ready | Status::Todo, None) => match &t.claim_lock {
+                Some(lock) => Err(format!("is claimed by {lock}")),
+                None => Ok(()),
+            },
+            (other, _) => Err(format!("is {other}, not ready")),
+        }
+    }
+
     /// The newest attempt, open or closed.
     pub fn newest_run(&self) -> Option<&Run> {
         self.runs.first()
@@ -537,6 +556,17 @@ pub fn create(path: &Path, patience: Duration) -> Result<()> {
     sqlite::SqliteBoard::create(path, patience)
 }
 
+/// What is answered to a task that [`Board::take_next`] offers.
+#[derive(Debug)]
+pub enum Answer {
+    /// It is taken, by this step.
+    Take(Box<Step>),
+    /// Not this one: the next one is offered.
+    Next,
+    /// Nothing is taken now.
+    Stop,
+}
+
 /// A task board, in domain terms. Synchronous; one pass uses one board at a time.
 pub trait Board {
     /// Who it is.
@@ -655,4 +685,42 @@ pub trait Board {
     /// # Errors
     /// The board is busy or failed; nothing of the unfinished transaction remains.
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>>;
+
+    /// Takes the next free task of these profiles; `None` among them is nobody. Free is what may be claimed, as
+    /// [`Detail::may_be_claimed`] tells it, and it is offered in dispatch order.
+    ///
+    /// From the offer until the answer is carried out nobody else takes the task, or moves it: so the answer must not be slow. What
+    /// others are just taking is not offered. A try that fails for a reason that passes is made again, and offers again.
+    ///
+    /// Gives the task as it was offered, with the whole texts of its comments, and what became of the step; `None` where nothing is
+    /// free, or where the answer was [`Answer::Stop`].
+    ///
+    /// As it stands here it is for a board with one user.
+    ///
+    /// # Errors
+    /// As of [`Board::apply`].
+    fn take_next(
+        &mut self,
+        now: Time,
+        of: &[Option<&str>],
+        patience: Duration,
+        answer: &mut dyn FnMut(&Detail) -> Answer,
+    ) -> Result<Option<(Detail, Outcome)>> {
+        let ready = self.glance(&[Status::Ready, Status::Todo])?;
+        for task in ready.into_iter().filter(|t| of.contains(&t.assignee.as_deref())) {
+            let Some(mut seen) = self.look(&[task.id])?.pop() else { continue };
+            if seen.may_be_claimed(self.is_own()).is_err() {
+                continue;
+            }
+            match answer(&seen) {
+                Answer::Next => {}
+                Answer::Stop => break,
+                Answer::Take(step) => {
+                    seen.comments = self.comments(&seen.task.id)?;
+                    return Ok(self.apply(now, &[*step], patience)?.pop().map(|outcome| (seen, outcome)));
+                }
+            }
+        }
+        Ok(None)
+    }
 }

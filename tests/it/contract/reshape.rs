@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::board::image::{Cell, Column, Turn};
-use shared::board::{Change, FirstEvent, NewTask, Outcome, Pin, RunRef, Status, hermes};
+use shared::board::{Answer, Change, Detail, FirstEvent, NewTask, Outcome, Pin, RunRef, Status, hermes};
 
-use super::{BEGAN, Foreign, Teller, kinds, newest, on_both, trail};
+use super::{BEGAN, Foreign, Teller, kinds, newest, on_both, step, trail};
 
 const A: &str = "t_000000a1";
 const B: &str = "t_000000b2";
@@ -58,6 +58,73 @@ fn a_task_is_born_finished_with_a_past() {
         // What is taken leaves no run behind.
         t.is_refused(A, |_| vec![another(C, Some("again"))]);
         assert_eq!(t.board.recent_runs(9).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn the_next_free_task_is_offered_in_dispatch_order_and_taken() {
+    on_both(|t| {
+        let [d, e, f, g, h, i, j] =
+            ["d4", "e5", "f6", "07", "08", "09", "0a"].map(|n| format!("t_000000{n}"));
+        for id in [A, B, C, &d, &e, &f, &g] {
+            t.adds(id, Status::Ready, &[]);
+        }
+        t.does(C, |_| vec![Change::SetPriority(5)]);
+        t.other(Foreign::Set(B, "created_at", json!(BEGAN.0 - 10)));
+        t.other(Foreign::Set(&d, "assignee", json!("nova")));
+        t.other(Foreign::Set(&e, "assignee", Value::Null));
+        // Claimed by one who died in between; over, with what waited for it; waiting, whatever its state.
+        t.other(Foreign::Set(&f, "claim_lock", json!("host:7")));
+        t.adds(&h, Status::Todo, &[&g]);
+        t.other(Foreign::Set(&g, "status", json!("done")));
+        t.adds(&i, Status::Todo, &[A]);
+        t.adds(&j, Status::Ready, &[A]);
+        // Only where no dispatcher does so is it freed by whoever takes it.
+        let freed = t.board.is_own().then_some(h.as_str());
+
+        let all = |some: &[&str]| -> Vec<String> { some.iter().map(|id| (*id).to_owned()).collect() };
+        let (offers, taken) = t.takes(&[Some("luna")], |_| Answer::Next);
+        assert_eq!((offers, taken), (all(&[&[C, B], freed.as_slice(), &[A]].concat()), None));
+        let (offers, _) = t.takes(&[None, Some("luna")], |_| Answer::Next);
+        assert_eq!(offers, all(&[&[C, B], freed.as_slice(), &[A, &e]].concat()));
+        assert_eq!(t.takes(&[None], |_| Answer::Next).0, all(&[&e]));
+        assert_eq!(t.takes(&[Some("rosa")], |_| Answer::Next).0, [""; 0]);
+        assert_eq!(t.takes(&[], |_| Answer::Next).0, [""; 0]);
+        let second = |seen: &Detail| if seen.task.id == C { Answer::Next } else { Answer::Stop };
+        let (offers, taken) = t.takes(&[Some("luna")], second);
+        assert_eq!((offers, taken), (all(&[C, B]), None));
+
+        t.does(B, |_| hermes::commented("rosa", &"lamp".repeat(1_250)));
+        let claim = |seen: &Detail| {
+            let changes = hermes::claimed(seen, "host:7", BEGAN.plus(900), Some(4_711), None, &trail());
+            Answer::Take(Box::new(step(&seen.task.id, Some(seen), changes)))
+        };
+        let before = t.look(B);
+        let not_c = |seen: &Detail| if seen.task.id == C { Answer::Next } else { claim(seen) };
+        let (offers, taken) = t.takes(&[Some("luna")], not_c);
+        assert_eq!(offers, all(&[C, B]));
+        let (seen, outcome) = taken.unwrap();
+        assert_eq!(seen.comments[0].body.len(), 5_000, "whole, as a worker reads it");
+        assert_eq!(Detail { comments: before.comments.clone(), ..seen }, before);
+        let now = t.look(B);
+        assert_eq!(outcome, Outcome::Applied { run: now.task.current_run });
+        assert_eq!((&now.task.status, newest(&now, "claimed").run), (&Status::Running, now.task.current_run));
+
+        // What is refused leaves nothing behind, and is free as it was.
+        let before = t.look(C);
+        let bad = |seen: &Detail| {
+            let changes = vec![Change::SetPriority(9), Change::Link { parent: "t_deadbeef".into() }];
+            Answer::Take(Box::new(step(&seen.task.id, Some(seen), changes)))
+        };
+        let (_, taken) = t.takes(&[Some("luna")], bad);
+        assert_eq!(taken.map(|(seen, outcome)| (seen.task.id, outcome.word())), Some((C.into(), "refused")));
+        assert_eq!(t.look(C), before);
+        let mut left: Vec<&str> = [&[C], freed.as_slice(), &[A]].concat();
+        while !left.is_empty() {
+            let (offers, taken) = t.takes(&[Some("luna")], claim);
+            assert_eq!((offers, taken.is_some()), (all(&[left.remove(0)]), true));
+        }
+        assert_eq!(t.takes(&[Some("luna")], claim).1, None);
     });
 }
 

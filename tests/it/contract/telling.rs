@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use shared::base::time::Time;
 use shared::board::hermes::{self, Trail};
 use shared::board::{
-    Board, Change, Comment, Detail, Event, Expect, NewTask, Outcome, Pin, Run, Status, Step,
+    Answer, Board, Change, Comment, Detail, Event, Expect, NewTask, Outcome, Pin, Run, Status, Step,
 };
 use testkit::memory::MemoryBoard;
 
@@ -65,6 +65,24 @@ impl Teller<'_> {
         let outcome = self.step(id, Some(&seen), decide(&seen));
         assert!(matches!(outcome, Outcome::Applied { .. }), "{outcome:?}");
         self.look(id)
+    }
+
+    /// Takes the next free task of these profiles, and hears every offer.
+    pub(super) fn takes(
+        &mut self,
+        of: &[Option<&str>],
+        mut answer: impl FnMut(&Detail) -> Answer,
+    ) -> (Vec<String>, Option<(Detail, Outcome)>) {
+        let mut offers = Vec::new();
+        let taken = self.board.take_next(self.now, of, PATIENCE, &mut |seen| {
+            offers.push(seen.clone());
+            answer(seen)
+        });
+        let taken = taken.unwrap();
+        self.hear(&taken);
+        let ids = offers.iter().map(|seen| seen.task.id.clone()).collect();
+        self.hear(offers);
+        (ids, taken)
     }
 
     /// Looks, decides, applies, is refused, and finds nothing changed.

@@ -31,8 +31,8 @@ use super::discover::foreign_storage;
 use super::image::{Cell, Column};
 use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
-    Board, BoardId, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS,
-    MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task, its_cards, open_cards,
+    Answer, Board, BoardId, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS,
+    MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task, its_cards, open_cards,
 };
 use base::error::{Error, Kind, Result};
 use base::snapshot::Snapshot;
@@ -198,6 +198,7 @@ impl SqliteBoard {
         vec![
             ("glance", self.texts.glance.clone()),
             ("task", self.texts.task.clone()),
+            ("free", self.texts.free.clone()),
             ("titled", self.texts.titled.clone()),
             ("runs", self.texts.runs.clone()),
             ("recent runs", self.texts.recent_runs.clone()),
@@ -236,6 +237,73 @@ impl SqliteBoard {
             Ok(parts.into_iter().rev().flatten().collect())
         };
         read().map_err(|e| self.fault(&e))
+    }
+
+    /// The tasks that [`Board::take_next`] may offer, in dispatch order.
+    fn free(&self, conn: &Connection, of: &[Option<&str>]) -> rusqlite::Result<Vec<String>> {
+        let states: &[Status] = if self.own { &[Status::Ready, Status::Todo] } else { &[Status::Ready] };
+        let mut statement = conn.prepare_cached(&self.texts.free)?;
+        let mut found = Vec::new();
+        for (profile, status) in of.iter().flat_map(|p| states.iter().map(move |s| (p, s))) {
+            let mut rows = statement.query(params![profile, status.as_str()])?;
+            while let Some(row) = rows.next()? {
+                let (priority, made) = (int(row, 1).unwrap_or(0), int(row, 2).unwrap_or(0));
+                found.push((Reverse(priority), made, text(row, 0).unwrap_or_default()));
+            }
+        }
+        found.sort_unstable();
+        Ok(found.into_iter().map(|(_, _, id)| id).collect())
+    }
+
+    fn whole_comments(&self, conn: &Connection, task: &str) -> rusqlite::Result<Vec<Comment>> {
+        if !self.columns.contains_key("task_comments") {
+            return Ok(Vec::new());
+        }
+        comments_in(conn, &mut *conn.prepare_cached(Q_COMMENTS)?, task, true)
+    }
+
+    /// One write transaction. Undone where another board lies in the place of this one by its end.
+    fn write<T>(
+        &self,
+        patience: Duration,
+        of: impl FnOnce(&mut Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        let fault = |e: rusqlite::Error| self.fault(&e);
+        let is_there = || match self.place.as_ref().is_some_and(Place::is_same) {
+            true => Ok(()),
+            false => Err(replaced(&self.id.path.display().to_string())),
+        };
+        self.patience.store(millis(patience), Ordering::Relaxed);
+        // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy timeout says.
+        let mut tx = Transaction::new_unchecked(&self.conn, TransactionBehavior::Immediate).map_err(fault)?;
+        let done = of(&mut tx).map_err(fault)?;
+        // Else dropped, which undoes it.
+        is_there()?;
+        tx.commit().map_err(fault)?;
+        // And once more: what went away during the commit took it along.
+        is_there()?;
+        Ok(done)
+    }
+
+    /// Carries out one step; of one that is not applied nothing is left.
+    fn carry_out(&self, tx: &mut Transaction<'_>, now: Time, step: &Step) -> rusqlite::Result<Outcome> {
+        let save = tx.savepoint()?;
+        let outcome = meaning::step(&mut Open { board: self, tx: &save }, now, step)?;
+        match outcome {
+            Outcome::Applied { .. } => save.commit()?,
+            // Dropped: whatever the step did before it was refused is undone.
+            _ => save.finish()?,
+        }
+        Ok(outcome)
+    }
+
+    /// Whether it was opened for writing, and may be written.
+    fn changes(&mut self) -> Result<()> {
+        if self.mode == Mode::Look {
+            let what = "a write on a board that was opened read-only";
+            return Err(Error::new(Kind::Bug, self.id.path.display(), what));
+        }
+        self.writable()
     }
 
     fn fault(&self, e: &rusqlite::Error) -> Error {
@@ -656,11 +724,7 @@ impl Board for SqliteBoard {
     }
 
     fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
-        if !self.columns.contains_key("task_comments") {
-            return Ok(Vec::new());
-        }
-        let read = || comments_in(&self.conn, &mut *self.conn.prepare_cached(Q_COMMENTS)?, task, true);
-        read().map_err(|e| self.fault(&e))
+        self.whole_comments(&self.conn, task).map_err(|e| self.fault(&e))
     }
 
     fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
@@ -782,51 +846,58 @@ impl Board for SqliteBoard {
         if steps.is_empty() {
             return Ok(Vec::new());
         }
-        if self.mode == Mode::Look {
-            return Err(Error::new(
-                Kind::Bug,
-                self.id.path.display(),
-                "a write on a board that was opened read-only",
-            ));
-        }
-        self.writable()?;
-        self.patience.store(millis(patience), Ordering::Relaxed);
-        let is_there = || self.place.as_ref().is_some_and(Place::is_same);
-        let write = || -> rusqlite::Result<Option<Vec<Outcome>>> {
-            let mut outcomes = Vec::with_capacity(steps.len());
-            for part in parts(steps, MAX_STEPS) {
+        self.changes()?;
+        let mut outcomes = Vec::with_capacity(steps.len());
+        for part in parts(steps, MAX_STEPS) {
+            let done = self.write(patience, |tx| {
                 let mut done: BTreeSet<&str> = BTreeSet::new();
-                // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy
-                // timeout says.
-                let mut tx = Transaction::new_unchecked(&self.conn, TransactionBehavior::Immediate)?;
+                let mut outcomes = Vec::with_capacity(part.len());
                 for step in part {
                     if let Some(first) = step.after.iter().find(|t| !done.contains(t.as_str())) {
                         outcomes.push(Outcome::Moved { what: format!("{first} was not changed") });
                         continue;
                     }
-                    let save = tx.savepoint()?;
-                    let outcome = meaning::step(&mut Open { board: &*self, tx: &save }, now, step)?;
-                    match outcome {
-                        Outcome::Applied { .. } => {
-                            done.insert(&step.task);
-                            save.commit()?;
-                        }
-                        // Dropped: whatever the step did before it was refused is undone.
-                        _ => save.finish()?,
+                    let outcome = self.carry_out(tx, now, step)?;
+                    if matches!(outcome, Outcome::Applied { .. }) {
+                        done.insert(&step.task);
                     }
                     outcomes.push(outcome);
                 }
-                if !is_there() {
-                    // Dropped, which undoes it: another board lies there now.
-                    return Ok(None);
+                Ok(outcomes)
+            });
+            outcomes.extend(done?);
+        }
+        Ok(outcomes)
+    }
+
+    fn take_next(
+        &mut self,
+        now: Time,
+        of: &[Option<&str>],
+        patience: Duration,
+        answer: &mut dyn FnMut(&Detail) -> Answer,
+    ) -> Result<Option<(Detail, Outcome)>> {
+        // A worker that waits for a task asks again and again: that locks nobody out.
+        if self.free(&self.conn, of).map_err(|e| self.fault(&e))?.is_empty() {
+            return Ok(None);
+        }
+        self.changes()?;
+        self.write(patience, |tx| {
+            for id in self.free(tx, of)? {
+                let seen = self.detail(tx, &mut self.story(tx)?, &id)?;
+                let Some(mut seen) = seen.filter(|d| d.may_be_claimed(self.own).is_ok()) else { continue };
+                match answer(&seen) {
+                    Answer::Next => {}
+                    Answer::Stop => break,
+                    Answer::Take(step) => {
+                        seen.comments = self.whole_comments(tx, &id)?;
+                        let outcome = self.carry_out(tx, now, &step)?;
+                        return Ok(Some((seen, outcome)));
+                    }
                 }
-                tx.commit()?;
             }
-            Ok(Some(outcomes))
-        };
-        let done = write().map_err(|e| self.fault(&e))?;
-        // And once more: what went away during the commit took it along.
-        done.filter(|_| is_there()).ok_or_else(|| replaced(&self.id.path.display().to_string()))
+            Ok(None)
+        })
     }
 }
 

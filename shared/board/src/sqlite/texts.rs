@@ -60,6 +60,7 @@ pub(super) const RUN_COLUMNS: [&str; 12] = [
 /// See [`super::SqliteBoard::reads`].
 pub(super) struct Texts {
     pub(super) glance: String,
+    pub(super) free: String,
     pub(super) titled: String,
     pub(super) task: String,
     pub(super) runs: String,
@@ -93,6 +94,15 @@ impl Texts {
             true => format!("(SELECT {c} FROM tasks WHERE tasks.id = task_id)"),
             false => "NULL".to_owned(),
         });
+        let priority = if has(columns, "tasks", "priority") { "t.priority" } else { "0" };
+        let parent =
+            "EXISTS (SELECT 1 FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
+        let links = match columns.contains_key("task_links") {
+            true => format!(
+                "AND NOT {parent} AND p.status NOT IN ('done', 'archived')) AND (?2 != 'todo' OR {parent}))"
+            ),
+            false => String::new(),
+        };
         let ended = if has(columns, "task_runs", "ended_at") { "ended_at" } else { "NULL" };
         let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
         let event = format!("SELECT kind, created_at, {run}, payload, id");
@@ -110,6 +120,11 @@ impl Texts {
         };
         Texts {
             glance: format!("SELECT {glance} FROM tasks WHERE status = ?1"),
+            // Without an order: no index holds it, and what is ready of one profile is little.
+            free: format!(
+                "SELECT t.id, {priority}, t.created_at FROM tasks t \
+                 WHERE t.assignee IS ?1 AND t.status = ?2 AND t.claim_lock IS NULL {links}"
+            ),
             titled: format!("SELECT {glance} FROM tasks WHERE id = ?1"),
             task: format!("SELECT {} FROM tasks WHERE id = ?1", list("tasks", &TASK_COLUMNS)),
             // By start, not by end or id: that is what the index holds.
