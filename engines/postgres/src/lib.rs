@@ -17,14 +17,15 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::change::{MAX_STEPS, parts};
 use board::{
-    Board, BoardId, Comment, Detail, Entry, Event, EventKind, Mode, Outcome, Run, Status, Step, Task, noted,
+    Answer, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Mode, Outcome, Run, Status, Step, Task,
+    noted,
 };
 
 use self::address::Address;
 pub use self::address::Secrets;
 use self::reads::quoted;
 use self::server::{Fault, Server, Tries, args};
-use self::writes::{Part, write};
+use self::writes::{Part, take, write};
 
 const SCHEMA: &str = include_str!("schema.sql");
 const ROLES: &str = include_str!("roles.sql");
@@ -151,6 +152,17 @@ impl PostgresBoard {
     /// The statements that ran since, with their plans.
     pub fn plans(&mut self) -> Vec<(String, String)> {
         self.plans.take().unwrap_or_default()
+    }
+
+    /// Whether it was opened for writing, and may be written by this program.
+    fn changes(&self) -> Result<()> {
+        if self.mode == Mode::Look {
+            return Err(Error::new(Kind::Bug, &self.address, "a write on a board that was opened read-only"));
+        }
+        if self.meta.min_writer > SHAPE {
+            return Err(newer(&self.address, "to be written by a newer Watchbill alone", &self.meta));
+        }
+        Ok(())
     }
 
     /// Reads in one short transaction of one snapshot.
@@ -306,12 +318,7 @@ impl Board for PostgresBoard {
         if steps.is_empty() {
             return Ok(Vec::new());
         }
-        if self.mode == Mode::Look {
-            return Err(Error::new(Kind::Bug, &self.address, "a write on a board that was opened read-only"));
-        }
-        if self.meta.min_writer > SHAPE {
-            return Err(newer(&self.address, "to be written by a newer Watchbill alone", &self.meta));
-        }
+        self.changes()?;
         let mut outcomes = Vec::with_capacity(steps.len());
         for steps in parts(steps, MAX_STEPS) {
             let (uuid, unsure) = (server::uuid(), Cell::new(false));
@@ -348,5 +355,50 @@ impl Board for PostgresBoard {
             outcomes.extend(done?);
         }
         Ok(outcomes)
+    }
+
+    fn take_next(
+        &mut self,
+        now: Time,
+        of: &[Option<&str>],
+        patience: Duration,
+        answer: &mut dyn FnMut(&Detail) -> Answer,
+    ) -> Result<Option<(Detail, Outcome)>> {
+        self.changes()?;
+        let (mut uuid, unsure, mut taken) = (String::new(), Cell::new(false), None);
+        let plans = &mut self.plans;
+        let (board, host) = (&self.meta.board, &self.host);
+        let done = tried(&mut self.server, &self.address, &self.secrets, patience, |server, patience| {
+            server.plans = plans.as_ref().map(|_| Vec::new());
+            if !unsure.get() {
+                // The last try is lost, and may still hold what it took: this one does not wait for it.
+                uuid = server::uuid();
+            }
+            let part = Part {
+                now,
+                steps: &[],
+                uuid: &uuid,
+                host,
+                board,
+                one_by_one: false,
+                patience,
+                unsure: &unsure,
+            };
+            let done = match take(server, &part, of, &mut taken, answer) {
+                Err(fault) if fault.is_of_one_step() => {
+                    server.batch("ROLLBACK")?;
+                    take(server, &Part { one_by_one: true, ..part }, of, &mut taken, answer)
+                }
+                done => done,
+            }?;
+            if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
+                all.extend(new);
+            }
+            Ok(done)
+        });
+        done.map_err(|e| match unsure.get() {
+            true => e.hint("it did not say whether the task was taken; look at it first"),
+            false => e,
+        })
     }
 }

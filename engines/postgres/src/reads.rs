@@ -151,6 +151,56 @@ pub(crate) fn glance(server: &mut Server, of: &[Status]) -> Result<Vec<Task>, Fa
     Ok(rows.iter().map(task).collect())
 }
 
+/// How many free tasks are looked for at first, and then. Those that others are just taking are among them, and that are at most as many
+/// as there are connections.
+const FREE: [i64; 2] = [64, 4_096];
+
+/// The next free task of these profiles that nobody else is just taking, locked until the transaction ends; none of those that were passed.
+pub(crate) fn lock_next(
+    server: &mut Server,
+    of: &[Option<&str>],
+    passed: &[String],
+) -> Result<Option<String>, Fault> {
+    let mut args: Vec<Arg<'_>> = vec![FREE[0].into(), passed.iter().map(String::as_str).collect()];
+    let mut whose = Vec::new();
+    for profile in of {
+        match profile {
+            Some(profile) => {
+                args.push((*profile).into());
+                whose.push(format!("assignee = ${}", args.len()));
+            }
+            None => whose.push("assignee IS NULL".to_owned()),
+        }
+    }
+    if whose.is_empty() {
+        return Ok(None);
+    }
+    let parent =
+        "EXISTS (SELECT FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
+    let open = format!("{parent} AND p.status NOT IN ('done', 'archived'))");
+    let states = ["status = 'ready'".to_owned(), format!("status = 'todo' AND {parent})")];
+    let part = |whose: &String, state: &String| {
+        format!(
+            "(SELECT id FROM tasks t WHERE {whose} AND {state} AND claim_lock IS NULL AND id <> ALL($2) AND NOT {open} \
+             ORDER BY priority DESC, created_at, id LIMIT $1)"
+        )
+    };
+    let parts: Vec<String> = whose.iter().flat_map(|w| states.iter().map(move |s| part(w, s))).collect();
+    // The rows are looked at again as they are once they are locked.
+    let sql = format!(
+        "SELECT id FROM tasks WHERE id = ANY(ARRAY({})) AND status IN ('ready', 'todo') AND claim_lock IS NULL \
+         ORDER BY priority DESC, created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED",
+        parts.join(" UNION ALL ")
+    );
+    for most in FREE {
+        args[0] = most.into();
+        if let Some(row) = server.row(&sql, &args)? {
+            return Ok(Some(row.get(0)));
+        }
+    }
+    Ok(None)
+}
+
 /// Bare rows, by id.
 pub(crate) fn titled(server: &mut Server, ids: &[String]) -> Result<BTreeMap<String, Task>, Fault> {
     let ids: Arg<'_> = ids.iter().map(String::as_str).collect();

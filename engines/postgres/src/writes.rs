@@ -12,11 +12,11 @@ use base::time::Time;
 use board::change::{Change, NewTask, Outcome, Step};
 use board::image::{Cell, Column};
 use board::rows::{End, Past, Rows, To, may_be_refused, step};
-use board::{EventKind, Status, Task};
+use board::{Answer, Detail, EventKind, Status, Task};
 use postgres::types::Type;
 use serde_json::Value;
 
-use crate::reads::{TASK, TASK_WIDTH, mark_of, task};
+use crate::reads::{TASK, TASK_WIDTH, comments, lock_next, look, mark_of, task};
 use crate::server::{Arg, Fault, Server, args};
 
 /// What a part is carried out with.
@@ -37,18 +37,75 @@ pub(crate) struct Part<'a> {
 
 /// Carries out a part, whole or not at all.
 pub(crate) fn write(server: &mut Server, part: &Part<'_>) -> Result<Vec<Outcome>, Fault> {
-    server.begin("ISOLATION LEVEL READ COMMITTED", part.patience)?;
+    server.begin(WRITE, part.patience)?;
+    match enter(server, part)? {
+        Some(done) => Ok(done),
+        None => carry_out(server, part),
+    }
+}
+
+/// Takes the next free task of these profiles; the steps of `part` are none, and its answer gives the one that is carried out. `taken` keeps what
+/// was offered for a try whose answer is lost.
+pub(crate) fn take(
+    server: &mut Server,
+    part: &Part<'_>,
+    of: &[Option<&str>],
+    taken: &mut Option<Detail>,
+    answer: &mut dyn FnMut(&Detail) -> Answer,
+) -> Result<Option<(Detail, Outcome)>, Fault> {
+    let mut passed = Vec::new();
+    loop {
+        server.begin(WRITE, part.patience)?;
+        let tried = part.unsure.get();
+        if tried && let Some(done) = enter(server, part)? {
+            return Ok(taken.take().zip(done.into_iter().next()));
+        }
+        let Some(id) = lock_next(server, of, &passed)? else { break };
+        let seen = look(server, &[&id])?.remove(&id).filter(|d| d.may_be_claimed(true).is_ok());
+        match seen.map(|seen| (answer(&seen), seen)) {
+            Some((Answer::Take(step), mut seen)) => {
+                seen.comments = comments(server, &[&id], true)?.remove(&id).unwrap_or_default();
+                *taken = Some(seen);
+                if !tried && let Some(done) = enter(server, part)? {
+                    return Ok(taken.take().zip(done.into_iter().next()));
+                }
+                let done = carry_out(server, &Part { steps: std::slice::from_ref(&step), ..*part })?;
+                return Ok(taken.take().zip(done.into_iter().next()));
+            }
+            Some((Answer::Stop, _)) => break,
+            // In a new transaction, so that others are offered this one.
+            Some((Answer::Next, _)) | None => passed.push(id),
+        }
+        server.batch("ROLLBACK")?;
+    }
+    server.batch("ROLLBACK")?;
+    Ok(None)
+}
+
+/// Each statement sees all that was committed before it.
+const WRITE: &str = "ISOLATION LEVEL READ COMMITTED";
+
+/// Notes that the transaction is that of this part. Where an earlier try was committed it gives what became of it, and ends the transaction.
+fn enter(server: &mut Server, part: &Part<'_>) -> Result<Option<Vec<Outcome>>, Fault> {
     // Waits for a transaction of the same part that still runs, over a connection that was lost.
     let claimed = "INSERT INTO writes (id, at, host) VALUES ($1::uuid, now_s(), $2) ON CONFLICT DO NOTHING RETURNING at";
-    if server.row(claimed, args![part.uuid, part.host])?.is_none() {
-        let stored = server.row("SELECT outcomes FROM writes WHERE id = $1::uuid", args![part.uuid])?;
-        part.unsure.set(false);
-        server.batch("COMMIT")?;
-        let outcomes: Option<String> = stored.and_then(|row| row.get(0));
-        // It was committed with them, or not at all.
-        return outcomes.and_then(|text| serde_json::from_str(&text).ok()).ok_or(Fault::Again);
-    }
+    let is_new = server.row(claimed, args![part.uuid, part.host])?.is_some();
+    let stored = match is_new {
+        true => None,
+        false => server.row("SELECT outcomes FROM writes WHERE id = $1::uuid", args![part.uuid])?,
+    };
     part.unsure.set(false);
+    if is_new {
+        return Ok(None);
+    }
+    server.batch("COMMIT")?;
+    let outcomes: Option<String> = stored.and_then(|row| row.get(0));
+    // It was committed with them, or not at all.
+    outcomes.and_then(|text| serde_json::from_str(&text).ok()).ok_or(Fault::Again).map(Some)
+}
+
+/// Carries out the steps of a part in its transaction, and commits it.
+fn carry_out(server: &mut Server, part: &Part<'_>) -> Result<Vec<Outcome>, Fault> {
     let links = part.steps.iter().any(|s| s.changes.iter().any(|c| matches!(c, Change::Link { .. })));
     if links {
         // Two links that close a circle together touch no common row.

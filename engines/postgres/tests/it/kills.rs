@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::error::Kind;
-use board::{Board, Change, Mode, Outcome, Status};
+use board::{Answer, Board, Change, Mode, Outcome, Status, hermes};
 use serde_json::json;
 use watchbill_postgres::{PostgresBoard, Secrets};
 
-use crate::races::{NOW, add, step};
+use crate::races::{NOW, add, step, trail};
 use crate::server::{PATIENCE, durable, shared};
 
 #[test]
@@ -160,4 +160,31 @@ fn a_write_whose_answer_was_lost_is_done_once_and_answered() {
     assert_eq!(count("SELECT count(*) FROM task_events WHERE kind = 'edited'"), 1);
     assert_eq!(count("SELECT count(*) FROM task_runs"), 1);
     assert_eq!(count("SELECT count(*) FROM writes"), 3, "two tasks were made, and this");
+}
+
+#[test]
+fn a_claim_whose_answer_was_lost_is_that_of_the_task_it_took() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    for n in 0..2 {
+        add(&mut place.open(), &format!("t_{n:08x}"), Status::Ready, &[]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let _listener = forgetful(&server.folder, folder.path());
+    let encoded = |path: &Path| path.display().to_string().replace('/', "%2F");
+    let url = place.url.replace(&encoded(&server.folder), &encoded(folder.path()));
+    let mut board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &Secrets::default()).unwrap();
+    let mut offers = Vec::new();
+    let taken = board.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| {
+        offers.push(seen.task.id.clone());
+        let claim = hermes::claimed(seen, "h1:7", NOW.plus(900), Some(7), None, &trail());
+        Answer::Take(step(&seen.task.id, Some(seen), claim).into())
+    });
+    let (seen, outcome) = taken.unwrap().unwrap();
+    assert_eq!((seen.task.id.as_str(), offers), ("t_00000000", vec!["t_00000000".to_owned()]));
+    let d = board.look(&["t_00000000".to_owned()]).unwrap().remove(0);
+    assert_eq!(outcome, Outcome::Applied { run: Some(d.runs[0].id) });
+    let count = |sql: &str| place.hand().query_one(sql, &[]).unwrap().get::<_, i64>(0);
+    assert_eq!(count("SELECT count(*) FROM task_events WHERE kind = 'claimed'"), 1);
+    assert_eq!(count("SELECT count(*) FROM task_runs"), 1);
 }

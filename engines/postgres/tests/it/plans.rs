@@ -1,7 +1,7 @@
 //! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
 
 use base::time::Time;
-use board::{Board, Change, NewTask, Status, hermes};
+use board::{Answer, Board, Change, NewTask, Status, hermes};
 use serde_json::json;
 use watchbill_postgres::PostgresBoard;
 
@@ -67,6 +67,19 @@ fn everything(board: &mut PostgresBoard) {
     let outcomes =
         board.apply(NOW, &[step("t_00000032", Some(&seen), [more, done].concat())], PATIENCE).unwrap();
     assert_eq!(outcomes[0].word(), "applied", "{outcomes:?}");
+    for whose in [&[Some("luna")][..], &[None, Some("luna")]] {
+        let mut offers = 0;
+        let taken = board.take_next(NOW, whose, PATIENCE, &mut |seen| {
+            offers += 1;
+            let claim = hermes::claimed(seen, "h1:7", NOW.plus(900), Some(7), None, &trail());
+            if offers < 3 {
+                Answer::Next
+            } else {
+                Answer::Take(step(&seen.task.id, Some(seen), claim).into())
+            }
+        });
+        assert_eq!(taken.unwrap().map(|(_, outcome)| outcome.word()), Some("applied"));
+    }
     let task = NewTask { title: "New".into(), idempotency_key: Some("key-7".into()), ..NewTask::default() };
     let outcomes = board.apply(
         NOW,

@@ -1,12 +1,13 @@
 //! Two hosts over the same rows. Each guard here was seen to be needed: without it the test fails.
 
+use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use base::error::Kind;
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Board, Change, Detail, EventKind, Expect, Kin, NewTask, Outcome, Status, Step};
+use board::{Answer, Board, Change, Detail, EventKind, Expect, Kin, NewTask, Outcome, Status, Step};
 use serde_json::{Map, json};
 use watchbill_postgres::PostgresBoard;
 
@@ -335,6 +336,106 @@ fn of_many_that_take_a_task_one_has_it() {
         let claims = d.events.iter().filter(|e| e.kind == EventKind::Claimed).count();
         assert_eq!((d.runs.len(), claims), (1, 1), "task {n}");
     }
+}
+
+fn takes(seen: &Detail, lock: &str) -> Answer {
+    let claim = hermes::claimed(seen, lock, NOW.plus(900), Some(7), None, &trail());
+    Answer::Take(step(&seen.task.id, Some(seen), claim).into())
+}
+
+/// The id of the next task, taken.
+fn take(board: &mut PostgresBoard, lock: &str) -> Option<String> {
+    let taken = board.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| takes(seen, lock)).unwrap();
+    taken.map(|(seen, outcome)| {
+        assert_eq!(outcome.word(), "applied");
+        seen.task.id
+    })
+}
+
+#[test]
+fn of_as_many_workers_as_tasks_each_gets_one() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let (mut board, rounds, workers) = (place.open(), 10_usize, 16_usize);
+    let start = Barrier::new(workers);
+    let mut all: BTreeSet<String> = BTreeSet::new();
+    for round in 0..rounds {
+        for n in 0..workers {
+            add(&mut board, &format!("t_{:08x}", round * workers + n), Status::Ready, &[]);
+        }
+        let taken: Vec<Option<String>> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..workers)
+                .map(|worker| {
+                    let (start, place) = (&start, &place);
+                    scope.spawn(move || {
+                        let mut board = place.open();
+                        start.wait();
+                        take(&mut board, &format!("h{worker}:7"))
+                    })
+                })
+                .collect();
+            all.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        assert!(taken.iter().all(Option::is_some), "none goes empty: {taken:?}");
+        all.extend(taken.into_iter().flatten());
+        assert_eq!(all.len(), (round + 1) * workers, "none twice");
+    }
+    assert_eq!(take(&mut board, "h1:7"), None);
+    let claims = "SELECT count(*) FROM task_events WHERE kind = 'claimed'";
+    let claims: i64 = place.hand().query_one(claims, &[]).unwrap().get(0);
+    assert_eq!(usize::try_from(claims).unwrap(), rounds * workers);
+}
+
+#[test]
+fn a_task_that_another_is_just_taking_is_passed_over_and_one_that_was_declined_is_not() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let (mut first, mut second) = (place.open(), place.open());
+    let id = |n: usize| format!("t_{n:08x}");
+    (0..3).for_each(|n| add(&mut first, &id(n), Status::Ready, &[]));
+    let began = Instant::now();
+    let taken = first.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| {
+        match seen.task.id.as_str() {
+            "t_00000000" => Answer::Next,
+            // While this one is held, the declined one is free again, and the one behind both is, too.
+            _ => {
+                assert_eq!(take(&mut second, "h2:8"), Some(id(0)));
+                assert_eq!(take(&mut second, "h2:8"), Some(id(2)));
+                assert_eq!(take(&mut second, "h2:8"), None);
+                takes(seen, "h1:7")
+            }
+        }
+    });
+    assert_eq!(taken.unwrap().map(|(seen, o)| (seen.task.id, o.word())), Some((id(1), "applied")));
+    assert!(began.elapsed() < PATIENCE, "nobody waited");
+    for (n, lock) in [(0, "h2:8"), (1, "h1:7"), (2, "h2:8")] {
+        assert_eq!(look(&mut first, &id(n)).task.claim_lock.as_deref(), Some(lock));
+    }
+}
+
+#[test]
+fn a_worker_whose_connection_dies_while_it_takes_a_task_takes_one_task_once() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut board = place.open();
+    add(&mut board, "t_000000a1", Status::Ready, &[]);
+    let before = look(&mut board, "t_000000a1");
+    let (mut hand, mut offers) = (place.hand(), 0);
+    let taken = board.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| {
+        offers += 1;
+        assert_eq!(*seen, before, "nothing of the try that died");
+        if offers == 1 {
+            // The one that holds the lock of the row.
+            let kill = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE mode = 'RowShareLock' \
+                AND relation = to_regclass('tasks')::oid";
+            assert_eq!(hand.query(kill, &[]).unwrap().len(), 1);
+        }
+        takes(seen, "h1:7")
+    });
+    assert_eq!((taken.unwrap().unwrap().1.word(), offers), ("applied", 2));
+    let d = look(&mut board, "t_000000a1");
+    let claims = d.events.iter().filter(|e| e.kind == EventKind::Claimed).count();
+    assert_eq!((d.runs.len(), claims, d.task.status), (1, 1, Status::Running));
 }
 
 #[test]
