@@ -304,6 +304,11 @@ fn a_child_left_in_todo_by_a_crash_is_promoted_by_heal() {
     b.sql(&format!("UPDATE tasks SET status = 'todo' WHERE id = '{c}'"));
     assert_eq!(b.hand(&["claim", &c]).ok().trim(), c);
     assert_eq!(b.task(&c, "status"), "running");
+    // Nor need who takes the next one.
+    let d = id(&b, &["D", "--parent", &a]);
+    b.sql(&format!("UPDATE tasks SET status = 'todo' WHERE id = '{d}'"));
+    assert_eq!(b.hand(&["claim"]).ok().trim(), d);
+    assert!(b.kinds(&d).ends_with("promoted claimed"), "{}", b.kinds(&d));
 }
 
 #[test]

@@ -158,6 +158,7 @@ mod every {
     #[test]
     fn call_of_board() {
         if may_trace() {
+            dies(&scene::claim(), |_, _| true);
             dies(&scene::block(), |_, _| true);
             dies(&scene::complete(), |_, _| true);
         }

@@ -172,6 +172,15 @@ pub(super) fn budget() -> Scene {
     Scene::of("budget-check", b, "budget-check", &args)
 }
 
+/// A worker that takes the next task.
+pub(super) fn claim() -> Scene {
+    let b = TestBoard::new();
+    b.add("t_00000001", "ready");
+    let worker = crate::support::stranger();
+    let args = ["claim", "--worker", "luna", "--pid", &worker.pid().to_string()];
+    Scene { _kept: vec![worker], ..Scene::of("board claim", b, "board", &args) }
+}
+
 /// A worker's stop with a card.
 pub(super) fn block() -> Scene {
     let b = TestBoard::own();

@@ -165,18 +165,7 @@ impl<'a> Hand<'a> {
 
     /// Applies one step; a lost race is a refusal here, because a hand wants to know.
     pub(super) fn apply(&mut self, id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Result<Outcome> {
-        let step = Step {
-            task: id.to_owned(),
-            action: "hand".into(),
-            case: "hand".into(),
-            cause: None,
-            because: String::new(),
-            expect: seen.map(Expect::of),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
-        };
+        let step = step(id, seen, changes);
         let patience = self.config.board.busy_timeout;
         let outcome = self.board.apply(self.here.now, &[step], patience)?.pop();
         outcome.ok_or_else(|| Error::new(Kind::Bug, id, "a step without an outcome"))
@@ -237,6 +226,22 @@ impl<'a> Hand<'a> {
             (false, true) => Ok(0),
             (false, false) => print(text),
         }
+    }
+}
+
+/// What a hand does with a task, under the guard of what was seen of it.
+fn step(id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Step {
+    Step {
+        task: id.to_owned(),
+        action: "hand".into(),
+        case: "hand".into(),
+        cause: None,
+        because: String::new(),
+        expect: seen.map(Expect::of),
+        proof: None,
+        stop: None,
+        after: Vec::new(),
+        changes,
     }
 }
 

@@ -4,6 +4,7 @@
 mod handed;
 mod prompt;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,13 +20,13 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{Claim, Run};
-use super::work::{Harness, is_of};
-use super::{Common, Hand, env, owner, print_json, refused};
+use super::work::{Harness, Terms};
+use super::{Common, Hand, TRIES, env, owner, print_json, refused};
 use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Change, Detail, EventKind, Mode, Status, discover};
+use board::{Answer, Change, Detail, EventKind, Mode, Status, discover};
 use card::packet::{self, Packet};
 use config::span;
 use logs::LogEnd;
@@ -65,6 +66,17 @@ struct Gate {
     prompt: prompt::File,
     text: String,
     log: Option<Log>,
+}
+
+/// What was got ready for a task before it is taken.
+struct Ready {
+    /// The task as it was then.
+    seen: Detail,
+    /// How often it was got ready for, one time after the other.
+    nth: usize,
+    terms: Terms,
+    /// The command behind its gate, or why it cannot be started.
+    start: std::result::Result<Gate, String>,
 }
 
 /// The file that takes what the command prints.
@@ -128,75 +140,90 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
 }
 
 impl Hand<'_> {
-    /// Works on the next ready task of a profile, and gives the exit code; `None` where no task is ready.
+    /// Works on the next ready task of a profile, and gives the exit code; `None` where no task is ready. The task is got ready for
+    /// before the board is locked; if another worker takes it meanwhile, or somebody writes to it, the next try begins there.
     fn work_next(&mut self, asked: &Run, profile: &str, told: &AtomicBool) -> Result<Option<u8>> {
-        let mut failed = false;
-        let ready = self.board.glance(&[Status::Ready, Status::Todo])?;
-        for task in ready.into_iter().filter(|t| is_of(t, profile)) {
-            let seen = self.look(&task.id)?;
-            if self.may_claim(&seen).is_err() {
-                continue;
-            }
-            let folder = match seen.place.path.as_deref().map(PathBuf::from) {
-                Some(path) if !path.is_dir() => {
-                    failed |= self.cannot_start(&seen, &path, asked, profile)?;
-                    continue;
+        let mut failed: BTreeSet<String> = BTreeSet::new();
+        let mut ready: Option<Ready> = None;
+        let names = self.names_of(profile)?;
+        let whose: Vec<Option<&str>> = names.iter().map(|name| Some(name.as_str())).collect();
+        loop {
+            let mut offered = None;
+            let taken = self.take_next(&whose, &mut |seen| match &ready {
+                _ if failed.contains(&seen.task.id) => Answer::Next,
+                Some(ready) if ready.is_for(seen) => ready.terms.take(seen),
+                _ => {
+                    offered = Some(seen.clone());
+                    Answer::Stop
                 }
-                Some(path) => path,
-                None => std::env::current_dir().map_err(|e| Error::io("the current folder", &e))?,
-            };
-            let start = Start {
-                folder,
-                prompt: self.prompt(&task.id)?,
-                profile: Some(profile),
-                command: &asked.command,
-                log: asked.log.as_deref(),
-            };
-            let gate = self.gate(&task.id, start)?;
-            let claim = Claim {
-                workspace: None,
-                id: None,
-                worker: None,
-                pid: Some(i64::from(gate.child.id())),
-                ttl: asked.ttl,
-                log: None,
-            };
-            let since = self.here.now;
-            let harness = Harness { pid: i64::from(std::process::id()), output: gate.log() };
-            match self.take(&seen, &claim, Some(profile), Some(harness)) {
-                Ok(Ok(run)) => {
-                    let lock = self.lock(Some(harness.pid));
-                    let profile = Some(profile.to_owned());
-                    let work = Work { gate, task: task.id, run, lock, profile, since };
+            });
+            let last = ready.take();
+            match (taken, last) {
+                (Ok(Some((seen, run))), Some(Ready { terms, start: Ok(gate), .. })) => {
+                    let (lock, profile) = (terms.lock, Some(profile.to_owned()));
+                    let work = Work { gate, task: seen.task.id, run, lock, profile, since: self.here.now };
                     return self.harness(work, asked.ttl, told).map(Some);
                 }
-                // Lost to another worker: the next one will do.
-                Ok(Err(_)) => drop(gate.end()),
-                Err(e) => {
-                    drop(gate.end());
-                    return Err(e);
+                (Ok(Some((seen, run))), Some(Ready { start: Err(why), .. })) => {
+                    self.cannot_start(&seen, run, &why)?;
+                    failed.insert(seen.task.id);
+                }
+                (other, last) => {
+                    let nth = last.as_ref().map(|l| (l.seen.task.id.clone(), l.nth));
+                    drop(last.map(Ready::end));
+                    other?;
+                    let Some(seen) = offered else { break };
+                    let nth = nth.filter(|(id, _)| *id == seen.task.id).map_or(1, |(_, nth)| nth + 1);
+                    ready = Some(self.ready(seen, nth, asked, profile)?);
                 }
             }
         }
-        Ok((failed && asked.wait.is_none()).then_some(Kind::Partial.code()))
+        Ok((!failed.is_empty() && asked.wait.is_none()).then_some(Kind::Partial.code()))
+    }
+
+    /// Gets ready for a task: starts the command behind its gate, where its folder is there.
+    fn ready(&mut self, seen: Detail, nth: usize, asked: &Run, profile: &str) -> Result<Ready> {
+        let pid = i64::from(std::process::id());
+        let mut claim =
+            Claim { workspace: None, id: None, worker: None, pid: None, ttl: asked.ttl, log: None };
+        let folder = match seen.place.path.as_deref().map(PathBuf::from) {
+            Some(path) if !path.is_dir() => {
+                let terms = self.terms(&seen, &claim, Some(profile), Some(Harness { pid, output: None }))?;
+                return Ok(Ready { seen, nth, terms, start: Err(unusable(&path)) });
+            }
+            Some(path) => path,
+            None => std::env::current_dir().map_err(|e| Error::io("the current folder", &e))?,
+        };
+        let start = Start {
+            folder,
+            prompt: self.prompt(&seen.task.id)?,
+            profile: Some(profile),
+            command: &asked.command,
+            log: asked.log.as_deref(),
+        };
+        let gate = self.gate(&seen.task.id, start)?;
+        claim.pid = Some(i64::from(gate.child.id()));
+        match self.terms(&seen, &claim, Some(profile), Some(Harness { pid, output: gate.log() })) {
+            Ok(terms) => Ok(Ready { seen, nth, terms, start: Ok(gate) }),
+            Err(e) => {
+                drop(gate.end());
+                Err(e)
+            }
+        }
     }
 
     /// Counts a start that cannot be made, as Hermes does, so that a task whose folder is missing neither holds up those behind it
-    /// nor stays ready for ever. `false` where another worker was faster.
-    fn cannot_start(&mut self, seen: &Detail, folder: &Path, asked: &Run, profile: &str) -> Result<bool> {
+    /// nor stays ready for ever.
+    fn cannot_start(&mut self, seen: &Detail, run: Option<i64>, why: &str) -> Result<()> {
         let id = &seen.task.id;
-        let harness = Harness { pid: i64::from(std::process::id()), output: None };
-        let claim = Claim { workspace: None, id: None, worker: None, pid: None, ttl: asked.ttl, log: None };
-        let Ok(run) = self.take(seen, &claim, Some(profile), Some(harness))? else { return Ok(false) };
-        let error = unusable(folder);
         let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;
         self.write(id, |hand, seen| {
             let is_ours = seen.task.status == Status::Running && seen.task.current_run == run;
-            Ok(is_ours.then(|| hermes::spawn_failed(seen, &error, limit, &hand.trail("run"))))
+            Ok(is_ours.then(|| hermes::spawn_failed(seen, why, limit, &hand.trail("run"))))
         })?;
-        let line = refused(id, format!("{error}; counted as a failed start")).to_string();
+        let line = refused(id, format!("{why}; counted as a failed start")).to_string();
         let _ = say(&mut std::io::stderr().lock(), '4', HAND, &line);
-        Ok(true)
+        Ok(())
     }
 
     /// Starts the command behind its gate: nothing of it runs before the claim.
@@ -483,6 +510,19 @@ impl Work {
     fn holds(&self, seen: &Detail) -> bool {
         let t = &seen.task;
         t.status == Status::Running && t.current_run == self.run && t.claim_lock.as_ref() == Some(&self.lock)
+    }
+}
+
+impl Ready {
+    /// Whether a task that is offered is the one it was got ready for. With somebody who never stops writing to it, what was said last
+    /// is not waited for for ever.
+    fn is_for(&self, offered: &Detail) -> bool {
+        let same = self.seen.task.id == offered.task.id && self.terms.are_for(offered);
+        self.seen == *offered || (same && self.nth >= TRIES)
+    }
+
+    fn end(self) -> std::io::Result<()> {
+        self.start.map_or(Ok(()), Gate::end)
     }
 }
 

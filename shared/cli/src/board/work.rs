@@ -1,17 +1,19 @@
 //! What a worker does with its task while it works on it, up to its good end.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::args::{Claim, Complete};
 use super::packet::tree_fact;
-use super::{Hand, env, own_business, refused, same_run, speaker, worker_of};
+use super::{Hand, env, own_business, refused, same_run, speaker, step, worker_of};
 use base::error::{Error, Kind, Result};
 use base::names::is_of_profile;
-use board::hermes;
-use board::{Change, Detail, Outcome, Status, Task};
+use base::time::Time;
+use board::hermes::{self, Trail};
+use board::{Answer, Change, Detail, Outcome, Status, Task};
 use config::span;
 
 /// Hermes' kind of a workspace that is a folder which was there before.
@@ -42,13 +44,65 @@ pub(super) struct Harness<'a> {
     pub(super) output: Option<&'a Path>,
 }
 
+/// What a claim says beside the task that it takes. It is found out before the board is locked: git may take seconds.
+pub(super) struct Terms {
+    by: &'static str,
+    pass: String,
+    clock_given: bool,
+    /// What the claim is held by.
+    pub(super) lock: String,
+    expires: Time,
+    pid: Option<i64>,
+    profile: Option<String>,
+    fingerprint: Option<String>,
+    /// The folder of the task, whose tree was looked at.
+    folder: Option<String>,
+    /// The folder that the claim records.
+    place: Option<String>,
+    more: Map<String, Value>,
+}
+
+impl Terms {
+    /// Whether a task is worked on in the folder that was looked at.
+    pub(super) fn are_for(&self, seen: &Detail) -> bool {
+        self.folder == seen.place.path
+    }
+
+    /// The claim of a task that is offered.
+    pub(super) fn take(&self, seen: &Detail) -> Answer {
+        Answer::Take(Box::new(step(&seen.task.id, Some(seen), self.changes(seen))))
+    }
+
+    fn changes(&self, seen: &Detail) -> Vec<Change> {
+        let trail = Trail {
+            by: self.by,
+            pass: &self.pass,
+            clock_given: self.clock_given,
+            case: "claim".into(),
+            cause: None,
+            because: "claim",
+            more: self.more.clone(),
+        };
+        let mut changes = Vec::new();
+        if seen.task.status == Status::Todo {
+            changes.extend(hermes::promoted(seen, &trail));
+        }
+        let profile = self.profile.clone();
+        changes.extend(hermes::claimed(seen, &self.lock, self.expires, self.pid, profile, &trail));
+        let place = self.place.clone();
+        changes.extend(place.map(|path| Change::SetPlace { kind: DIR.into(), path: Some(path) }));
+        hermes::fingerprint(&mut changes, self.fingerprint.clone());
+        changes
+    }
+}
+
 impl Hand<'_> {
     pub(super) fn claim(&mut self, claim: &Claim) -> Result<u8> {
         let worker = claim.worker.as_deref().map(|w| w.trim().to_lowercase()).filter(|w| !w.is_empty());
         let Some(id) = &claim.id else { return self.claim_next(claim, worker.as_deref()) };
         let seen = self.look(id)?;
         self.may_claim(&seen).map_err(|why| refused(id, why))?;
-        let run = self.take(&seen, claim, worker.as_deref(), None)?;
+        let run = self.take(&seen, claim, worker.as_deref())?;
         match run {
             Ok(run) => self.claimed(&seen, run),
             Err(what) => Err(refused(id, format!("another worker was faster ({what})"))),
@@ -56,40 +110,52 @@ impl Hand<'_> {
     }
 
     fn claim_next(&mut self, claim: &Claim, worker: Option<&str>) -> Result<u8> {
-        let ready = self.board.glance(&[Status::Ready, Status::Todo])?;
-        let mine = |t: &&Task| t.assignee.is_none() || worker.is_some_and(|worker| is_of(t, worker));
-        for task in ready.iter().filter(mine) {
-            let seen = self.look(&task.id)?;
-            if self.may_claim(&seen).is_err() {
-                continue;
-            }
-            // Lost to another worker: the next one will do.
-            if let Ok(run) = self.take(&seen, claim, worker, None)? {
-                return self.claimed(&seen, run);
+        let names = worker.map(|worker| self.names_of(worker)).transpose()?.unwrap_or_default();
+        let whose: Vec<Option<&str>> =
+            [None].into_iter().chain(names.iter().map(|n| Some(n.as_str()))).collect();
+        let mut terms: Option<Terms> = None;
+        loop {
+            let mut offered = None;
+            let taken = self.take_next(&whose, &mut |seen| match &terms {
+                Some(terms) if terms.are_for(seen) => terms.take(seen),
+                _ => {
+                    offered = Some(seen.clone());
+                    Answer::Stop
+                }
+            })?;
+            match (taken, offered) {
+                (Some((seen, run)), _) => return self.claimed(&seen, run),
+                (None, Some(seen)) => terms = Some(self.terms(&seen, claim, worker, None)?),
+                (None, None) => {
+                    return self.nothing(&json!({"task": null}), "no task is ready for this worker");
+                }
             }
         }
-        self.nothing(&json!({"task": null}), "no task is ready for this worker")
+    }
+
+    /// The profile as the free tasks of the board spell it: one may be assigned to `Luna`, another one to `luna`.
+    pub(super) fn names_of(&mut self, profile: &str) -> Result<BTreeSet<String>> {
+        let free = self.board.glance(&[Status::Ready, Status::Todo])?;
+        Ok(free.into_iter().filter(|t| is_of(t, profile)).filter_map(|t| t.assignee).collect())
+    }
+
+    /// Takes the next free task of these profiles, as [`board::Board::take_next`] offers it. Gives it with the run that it opened.
+    pub(super) fn take_next(
+        &mut self,
+        of: &[Option<&str>],
+        answer: &mut dyn FnMut(&Detail) -> Answer,
+    ) -> Result<Option<(Detail, Option<i64>)>> {
+        let patience = self.config.board.busy_timeout;
+        match self.board.take_next(self.here.now, of, patience, answer)? {
+            None => Ok(None),
+            Some((seen, Outcome::Applied { run })) => Ok(Some((seen, run))),
+            Some((seen, other)) => Err(no_claim(&seen, &other)),
+        }
     }
 
     /// Whether it can be claimed now, or why not.
     pub(crate) fn may_claim(&self, seen: &Detail) -> std::result::Result<(), String> {
-        let t = &seen.task;
-        let free = seen.parents.iter().find(|p| !p.status.frees_children());
-        match &t.status {
-            Status::Ready | Status::Todo if free.is_some() => {
-                let waits = free.map_or("", |p| p.id.as_str());
-                Err(format!("waits for {waits}"))
-            }
-            // On a board with a dispatcher, `todo` is the dispatcher's to promote.
-            Status::Todo if !self.board.is_own() || seen.parents.is_empty() => {
-                Err("is todo, not ready".to_owned())
-            }
-            Status::Ready | Status::Todo => match &t.claim_lock {
-                Some(lock) => Err(format!("is claimed by {lock}")),
-                None => Ok(()),
-            },
-            other => Err(format!("is {other}, not ready")),
-        }
+        seen.may_be_claimed(self.board.is_own())
     }
 
     /// What a claim is held by, as Hermes writes it: this host, and a process that outlives this one; the caller where none
@@ -100,54 +166,65 @@ impl Hand<'_> {
         format!("{}:{holder}", self.here.host.facts().hostname)
     }
 
-    /// Claims a task, for `harness` where that claims for a worker it started.
-    pub(super) fn take(
+    /// Claims a task. The inner error is what another worker changed meanwhile.
+    fn take(
         &mut self,
         seen: &Detail,
         claim: &Claim,
         worker: Option<&str>,
-        harness: Option<Harness<'_>>,
     ) -> Result<std::result::Result<Option<i64>, String>> {
-        let ttl = self.seconds(claim.ttl);
-        let lock = self.lock(harness.map(|h| h.pid).or(claim.pid));
-        let expires = self.here.now.plus(ttl);
+        let changes = self.terms(seen, claim, worker, None)?.changes(seen);
+        match self.apply(&seen.task.id, Some(seen), changes)? {
+            Outcome::Applied { run } => Ok(Ok(run)),
+            Outcome::Moved { what } => Ok(Err(what)),
+            other => Err(no_claim(seen, &other)),
+        }
+    }
+
+    /// What a claim of this task says, for `harness` where that claims for a worker it started.
+    pub(super) fn terms(
+        &self,
+        seen: &Detail,
+        claim: &Claim,
+        worker: Option<&str>,
+        harness: Option<Harness<'_>>,
+    ) -> Result<Terms> {
         let place = self.place(seen, claim.workspace.as_deref())?;
         let mut placed = seen.clone();
         placed.place.path = place.clone().or(placed.place.path);
-        let mut trail = self.trail("claim");
-        let mut fingerprint = None;
+        let (mut more, mut fingerprint) = (Map::new(), None);
         if let Some(pid) = claim.pid {
             let birth = self.here.host.birth_of(pid).ok_or_else(|| {
                 refused(&format!("--pid {pid}"), "no such process")
                     .hint("give the pid of the worker that starts now")
             })?;
             fingerprint = self.here.host.facts().fingerprint(birth.ticks);
-            trail.more.insert("birth".into(), json!(birth));
-            trail.more.insert("pid".into(), json!(pid));
-            trail.more.insert("namespace".into(), json!(self.here.host.facts().pid_namespace));
+            more.insert("birth".into(), json!(birth));
+            more.insert("pid".into(), json!(pid));
+            more.insert("namespace".into(), json!(self.here.host.facts().pid_namespace));
         }
         // What the attempt begins with; whether it left anything is told by it.
-        trail.more.extend(tree_fact(self.board.id(), &placed));
+        more.extend(tree_fact(self.board.id(), &placed));
         if let Some(log) = &claim.log {
-            trail.more.insert("log".into(), json!(whole(log)?));
+            more.insert("log".into(), json!(whole(log)?));
         }
         // Not as its log: where it keeps one of its own, that tells more.
         if let Some(output) = harness.and_then(|h| h.output) {
-            trail.more.insert("output".into(), json!(whole(output)?));
+            more.insert("output".into(), json!(whole(output)?));
         }
-        let profile = worker.map(str::to_owned);
-        let mut changes = Vec::new();
-        if seen.task.status == Status::Todo {
-            changes.extend(hermes::promoted(seen, &trail));
-        }
-        changes.extend(hermes::claimed(seen, &lock, expires, claim.pid, profile, &trail));
-        changes.extend(place.map(|path| Change::SetPlace { kind: DIR.into(), path: Some(path) }));
-        hermes::fingerprint(&mut changes, fingerprint);
-        match self.apply(&seen.task.id, Some(seen), changes)? {
-            Outcome::Applied { run } => Ok(Ok(run)),
-            Outcome::Moved { what } => Ok(Err(what)),
-            other => Err(Error::new(Kind::Bug, &seen.task.id, format!("a claim was {}", other.word()))),
-        }
+        Ok(Terms {
+            by: self.by,
+            pass: self.pass.clone(),
+            clock_given: self.here.clock_given,
+            lock: self.lock(harness.map(|h| h.pid).or(claim.pid)),
+            expires: self.here.now.plus(self.seconds(claim.ttl)),
+            pid: claim.pid,
+            profile: worker.map(str::to_owned),
+            fingerprint,
+            folder: seen.place.path.clone(),
+            place,
+            more,
+        })
     }
 
     /// The folder a claim records: the one that is named, or on a board without Hermes the current one. `None` where the task has
@@ -241,6 +318,11 @@ impl Hand<'_> {
         self.must(id, Some(&seen), changes)?;
         self.answer(&json!({"task": id, "status": "done"}), "")
     }
+}
+
+/// A claim that the board neither took nor found too late.
+fn no_claim(seen: &Detail, outcome: &Outcome) -> Error {
+    Error::new(Kind::Bug, &seen.task.id, format!("a claim was {}", outcome.word()))
 }
 
 /// A path that means the same wherever it is read.

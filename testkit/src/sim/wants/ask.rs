@@ -73,7 +73,11 @@ fn watchers(sim: &Sim) -> Vec<WatcherSeen> {
             metrics: None,
             round: false,
         }],
-        record: truth.wants.last.get(&program).map(|(at, _, exit)| Record { at: *at, exit: *exit, busy_since: None }),
+        record: truth.wants.last.get(&program).map(|(at, _, exit)| Record {
+            at: *at,
+            exit: *exit,
+            busy_since: None,
+        }),
     };
     Program::ALL.into_iter().zip(WATCHED).map(one).collect()
 }
