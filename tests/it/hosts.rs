@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::check::{stop, ticks, watched};
 use crate::dry::unchanged;
 use crate::support::{Ran, TestBoard, executable, is_gone, now, program, ran, until};
-use crate::tools;
+use crate::{terminal, tools};
 
 /// A host is a folder in `hosts`: its home, if there is one, or the way in which it is a bad one.
 const SSH: &str = r#"#!/bin/sh
@@ -269,6 +269,26 @@ fn one_of_five_that_hangs_costs_its_own_answer_and_ten_seconds() {
 }
 
 #[test]
+fn who_watches_can_leave_while_a_host_is_still_asked() {
+    let (laptop, ..) = three();
+    for key in ["q", "\u{3}"] {
+        let began = Instant::now();
+        let watched = command(&laptop, &["status", "--watch", "--host", "moon,hung"]);
+        let seen = terminal::typed(&watched, &[key], "q leaves");
+        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+        assert!(
+            seen.code == 0 && seen.left == 0 && seen.text.contains("asking the other hosts"),
+            "{}",
+            seen.text
+        );
+        if let Ok(left) = fs::read_to_string(laptop.path().join("hung")) {
+            let left = left.trim().parse();
+            until("the process behind ssh is gone", || left.as_ref().is_ok_and(|pid| is_gone(*pid)));
+        }
+    }
+}
+
+#[test]
 fn a_crowd_of_hosts_that_hang_ends_within_half_a_minute() {
     let laptop = TestBoard::new();
     let names: Vec<String> = (1..=60).map(|n| format!("hung{n}")).collect();
@@ -470,6 +490,84 @@ fn an_answer_of_a_program_that_failed_is_not_well() {
     }
     fs::write(laptop.path().join("code"), "0").unwrap();
     assert_eq!(run(&laptop, &["check", "--host", "said"]).code, 0);
+}
+
+/// What one machine says leaves room for what is said of the others, and on the screen.
+#[test]
+fn a_host_that_says_much_hides_no_other_one() {
+    let (laptop, _moon, _sol) = three();
+    let (answer, much) = (laptop.path().join("answer"), "too much ".repeat(100_000));
+    let check = serde_json::json!({
+        "schema": "watchbill.check/1", "version": "0.1.0", "state": "CRITICAL", "exit": 2, "said": much, "boards": 1, "open": 1,
+        "needs_person": [much], "paused": 0, "wedged": 0, "overdue": 0,
+    });
+    fs::write(&answer, check.to_string()).unwrap();
+    fs::write(laptop.path().join("code"), "2").unwrap();
+    let said = run(&laptop, &["check", "--host", "said,refused,sol"]);
+    assert_eq!(said.code, 2, "{}", said.out.len());
+    assert!(
+        said.out.starts_with("WATCHBILL CRITICAL - said: too much ") && said.out.len() < 1_200,
+        "{said:?}"
+    );
+    assert!(said.out.contains("; refused: no connection over ssh: "), "{said:?}");
+    assert!(said.out.contains("…, sol: t_0000000a) | "), "{said:?}");
+    fs::remove_file(laptop.path().join("code")).unwrap();
+    let need = serde_json::json!({
+        "key": much, "cause": much, "board": much, "says": much, "tasks": [], "since": null, "next": null, "run": much,
+        "todo": much,
+    });
+    let now = now();
+    let status = serde_json::json!({
+        "schema": "watchbill.status/1", "version": "0.1.0", "now": now, "since": now, "host": "x", "needs": [need],
+        "boards": [], "unknown": [much],
+    });
+    fs::write(&answer, status.to_string()).unwrap();
+    let said = run(&laptop, &["status", "--host", "said"]);
+    assert!(said.out.contains("$ ssh said watchbill status") && said.out.len() < 3_000, "{}", said.out.len());
+    let whole = run(&laptop, &["report", "--host", "sol", "--json"]);
+    let mut report: Value = serde_json::from_str(&whole.out).unwrap();
+    let mut report = report["hosts"][0]["answer"].take();
+    report["boards"][0]["needs_you"][0]["task"] = much.as_str().into();
+    report["unread"] = serde_json::json!([{"board": much, "path": much, "error": much}]);
+    fs::write(&answer, report.to_string()).unwrap();
+    let said = run(&laptop, &["report", "--host", "said"]);
+    assert!(said.out.contains("too much") && said.out.len() + said.err.len() < 4_000, "{}", said.out.len());
+}
+
+/// The answer in `--json` is what that machine printed, however deep it pretends to be.
+#[test]
+fn an_answer_stays_as_it_was_printed_or_is_none() {
+    let (laptop, moon, _) = three();
+    let answer = laptop.path().join("answer");
+    let printed = run(&moon, &["status", "--json"]).out;
+    let later = |value: &str| printed.replacen('{', &format!("{{\n  \"later\": {value},"), 1);
+    fs::write(&answer, later("[1.50, \"a\\u0062]\"]")).unwrap();
+    for command in ["status", "page"] {
+        let said = run(&laptop, &[command, "--host", "said", "--json"]);
+        assert!(said.out.contains("\n        \"later\": [1.50, \"a\\u0062]\"],\n"), "{said:?}");
+        let whole = said.json();
+        assert_eq!(whole["hosts"][0]["answer"]["needs"], serde_json::json!([]));
+        assert_eq!((&whole["hosts"][0]["fault"], &whole["hosts"][0]["host"]), (&Value::Null, &"said".into()));
+    }
+    // What a reader of JSON refuses as a text, or as a number, could hide a secret.
+    for value in [r#""sk\ud800""#, "1e999"] {
+        fs::write(&answer, later(value)).unwrap();
+        let said = run(&laptop, &["status", "--host", "said", "--json"]);
+        let whole: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(said.code == 1 && whole["hosts"][0]["fault"].is_object(), "{value}: {said:?}");
+    }
+    for depth in [60, 120, 200_000] {
+        fs::write(&answer, later(&format!("{}{}", "[".repeat(depth), "]".repeat(depth)))).unwrap();
+        let said = run(&laptop, &["status", "--host", "said", "--json"]);
+        let whole: Value = serde_json::from_str(&said.out).unwrap();
+        let one = &whole["hosts"][0];
+        assert_ne!(one["answer"].is_null(), one["fault"].is_null(), "{depth}: {one:#}");
+        assert_eq!(
+            (said.code, one["fault"].is_null()),
+            if depth < 100 { (0, true) } else { (1, false) },
+            "{one:#}"
+        );
+    }
 }
 
 /// An answer that contradicts itself, is of another day or tells of nothing is not well.

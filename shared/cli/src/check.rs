@@ -11,6 +11,7 @@ use super::standing::Standing;
 use super::summary::NIGHT;
 use super::{Common, print};
 use base::error::{Error, Result};
+use base::quote;
 use ops::doctor::{Finding, Severity};
 use ops::needs;
 use ops::report::printable;
@@ -21,6 +22,8 @@ const SCHEMA: &str = "watchbill.check/1";
 const NO_WARNING: &str = "1000000000";
 /// Most bytes of the status line that say what is wrong: some systems cut what is longer.
 const MAX_SAID: usize = 900;
+/// Most characters of the name of another machine's task.
+const MAX_ID: usize = 40;
 
 #[derive(Debug, Args)]
 #[command(
@@ -151,15 +154,12 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
     let said = base::clip::clip(&printable(&said).replace('|', "/"), MAX_SAID).to_owned();
     let text = match args.common.json {
         true => {
-            let mut whole = json!({
+            let whole = json!({
                 "schema": SCHEMA, "version": version, "state": state.word(), "exit": state as u8, "said": said,
                 "boards": counts.boards, "open": counts.open, "needs_person": counts.people, "paused": counts.paused,
                 "wedged": counts.wedged, "overdue": counts.overdue,
             });
-            if !args.hosts.is_empty() {
-                whole["hosts"] = hosts::json(&answers);
-            }
-            base::redact::json(&format!("{whole:#}\n")).into_owned()
+            hosts::text(&args.hosts, &whole, &answers)
         }
         false => format!("WATCHBILL {} - {said} | {}\n", state.word(), figures(args, &counts)),
     };
@@ -251,15 +251,16 @@ fn count(answer: &Answer<Told>, counts: &mut Counts, news: &mut Vec<News>) {
             return tell(State::Unknown, &fault.says);
         }
     };
+    let said = quote::line(&told.said, hosts::MAX_SAID);
     match State::of(told.exit) {
         _ if i32::from(told.exit) != exit => {
-            tell(State::Unknown, &format!("watchbill ended with {exit} there: {}", told.said));
+            tell(State::Unknown, &format!("watchbill ended with {exit} there: {said}"));
         }
         State::Ok if told.paused.max(told.wedged).max(told.overdue) > 0 || told.boards == 0 => {
             tell(State::Unknown, "says OK, and names no board or counts what is not");
         }
         State::Ok => {}
-        state => tell(state, &told.said),
+        state => tell(state, &said),
     }
     counts.boards = counts.boards.saturating_add(told.boards);
     counts.read = counts.read.saturating_add(told.boards);
@@ -269,7 +270,7 @@ fn count(answer: &Answer<Told>, counts: &mut Counts, news: &mut Vec<News>) {
     counts.overdue = counts.overdue.saturating_add(told.overdue);
     match told.needs_person.as_slice() {
         [] => {}
-        [one] => counts.said.push(format!("{}: {one}", answer.host)),
+        [one] => counts.said.push(format!("{}: {}", answer.host, quote::line(one, MAX_ID))),
         all => counts.said.push(format!("{}: {}", answer.host, many(all.len(), "task"))),
     }
     counts.people.extend(told.needs_person.iter().cloned());

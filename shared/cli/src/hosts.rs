@@ -4,14 +4,14 @@
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::Common;
@@ -19,7 +19,7 @@ use base::error::Kind;
 use base::quote;
 use base::time::Time;
 use card::shell_word;
-use host::child::{Finished, finish};
+use host::child::{Finished, finish_unless};
 use ops::needs::{Now, screen};
 use ops::report::REPORT_SCHEMA;
 
@@ -33,10 +33,15 @@ const ALL: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 8;
 /// Seconds by which the time of an answer may differ from ours.
 const MAX_SKEW: i64 = 300;
+/// Time between two looks at whether a person wants to leave.
+const LOOK: Duration = Duration::from_millis(100);
 /// Most bytes of an answer.
 const MAX_ANSWER: u64 = 4 << 20;
-/// Most characters of what ssh or a machine says instead of an answer.
-const MAX_SAID: usize = 200;
+/// How deep objects and lists of an answer may lie in each other. Ours lie less than ten deep; who reads all answers as one text may give up
+/// at 128.
+const MAX_DEPTH: usize = 64;
+/// Most characters of one thing that ssh or a machine says: it hides no other.
+pub(super) const MAX_SAID: usize = 300;
 /// Beside the name. No question is ever asked, and a connection whose other end is gone comes to an end.
 const OPTIONS: [&str; 9] = [
     "-T",
@@ -114,6 +119,8 @@ struct Question {
 pub(super) struct Asked<T> {
     hosts: Vec<String>,
     answers: Receiver<(usize, Result<Heard<T>, Fault>)>,
+    /// Nobody wants to know any more.
+    stopped: Arc<AtomicBool>,
 }
 
 impl Hosts {
@@ -145,46 +152,77 @@ impl Hosts {
         let question = Arc::new(Question { short: format!("watchbill {command}"), line, schema });
         let (tell, answers) = channel();
         let (next, shared, began) = (Arc::new(AtomicUsize::new(0)), Arc::new(hosts.clone()), Instant::now());
+        let stopped = Arc::new(AtomicBool::new(false));
         for _ in 0..hosts.len().min(AT_ONCE) {
-            let (tell, next, hosts, question) =
-                (tell.clone(), Arc::clone(&next), Arc::clone(&shared), Arc::clone(&question));
+            let (tell, next, hosts, question, stopped) = (
+                tell.clone(),
+                Arc::clone(&next),
+                Arc::clone(&shared),
+                Arc::clone(&question),
+                Arc::clone(&stopped),
+            );
             std::thread::spawn(move || {
-                loop {
+                while !stopped.load(Ordering::Relaxed) {
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     let Some(host) = hosts.get(n) else { return };
                     let left = ALL.saturating_sub(began.elapsed()).min(PATIENCE);
-                    let _ = tell.send((n, question.ask(host, left)));
+                    let _ = tell.send((n, question.ask(host, left, &stopped)));
                 }
             });
         }
-        Asked { hosts, answers }
+        Asked { hosts, answers, stopped }
     }
 }
 
 impl<T> Asked<T> {
     /// Waits until each of them answered or its time is over, and gives the answers in the order of the names.
     pub(super) fn wait(self) -> Vec<Answer<T>> {
+        self.wait_unless(&mut || false).unwrap_or_default()
+    }
+
+    /// The same; `None` as soon as `leaves` says so, and nothing that was started here runs any more.
+    pub(super) fn wait_unless(self, leaves: &mut dyn FnMut() -> bool) -> Option<Vec<Answer<T>>> {
         let mut heard: Vec<_> = self.hosts.iter().map(|_| None).collect();
-        for (n, answer) in self.answers {
-            heard[n] = Some(answer);
+        loop {
+            match self.answers.recv_timeout(LOOK) {
+                Ok((n, answer)) => heard[n] = Some(answer),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if leaves() => {
+                    self.stopped.store(true, Ordering::Relaxed);
+                    self.answers.iter().for_each(drop);
+                    return None;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
         let lost =
             || Err(Fault { says: "was not asked".into(), todo: "report this as a bug in watchbill".into() });
         let answer = |(host, heard): (String, Option<_>)| Answer { host, heard: heard.unwrap_or_else(lost) };
-        self.hosts.into_iter().zip(heard).map(answer).collect()
+        Some(self.hosts.into_iter().zip(heard).map(answer).collect())
     }
 }
 
-/// The list `hosts` of `--json`.
-pub(super) fn json<T>(answers: &[Answer<T>]) -> Value {
-    let one = |a: &Answer<T>| {
-        let (answer, fault) = match &a.heard {
-            Ok(heard) => (serde_json::from_str::<Value>(&heard.whole).ok(), None),
-            Err(fault) => (None, Some(fault)),
-        };
-        json!({"host": a.host, "answer": answer, "fault": fault})
+/// An object of `--json` as text, with the list `hosts` at its end where hosts were named.
+pub(super) fn text<T>(named: &Hosts, whole: &Value, answers: &[Answer<T>]) -> String {
+    let whole = format!("{whole:#}");
+    let text = match whole.strip_suffix("\n}").filter(|_| !named.is_empty()) {
+        Some(open) => {
+            let all: Vec<String> = answers.iter().map(one).collect();
+            format!("{open},\n  \"hosts\": [\n{}\n  ]\n}}\n", all.join(",\n"))
+        }
+        None => whole + "\n",
     };
-    answers.iter().map(one).collect()
+    base::redact::json(&text).into_owned()
+}
+
+/// One of that list. The answer stays the text that it is: a line end is never part of a string of JSON.
+fn one<T>(a: &Answer<T>) -> String {
+    let (answer, fault) = match &a.heard {
+        Ok(heard) => (heard.whole.trim().replace('\n', "\n      "), Value::Null),
+        Err(fault) => ("null".to_owned(), json!(fault)),
+    };
+    let (host, fault) = (json!(a.host), format!("{fault:#}").replace('\n', "\n      "));
+    format!("    {{\n      \"answer\": {answer},\n      \"fault\": {fault},\n      \"host\": {host}\n    }}")
 }
 
 /// How they stand, each as one of the machines that are shown.
@@ -225,7 +263,12 @@ pub(super) fn are_whole<T>(answers: &[Answer<T>]) -> bool {
 }
 
 impl Question {
-    fn ask<T: DeserializeOwned>(&self, host: &str, patience: Duration) -> Result<Heard<T>, Fault> {
+    fn ask<T: DeserializeOwned>(
+        &self,
+        host: &str,
+        patience: Duration,
+        stopped: &AtomicBool,
+    ) -> Result<Heard<T>, Fault> {
         let by_hand = format!("ssh {} {}", shell_word(host), self.short);
         let attempt = |says: String| Fault { says, todo: format!("try `{by_hand}`") };
         if patience.is_zero() {
@@ -240,7 +283,8 @@ impl Question {
             todo: "install the client of OpenSSH on this machine".into(),
         })?;
         let group = Pid::from_child(&child);
-        let ended = finish(&mut child, None, patience, MAX_ANSWER);
+        let stops = || stopped.load(Ordering::Relaxed);
+        let ended = finish_unless(&mut child, None, patience, MAX_ANSWER, stops);
         let ended = match ended {
             Ok(Some(finished)) => finished,
             other => {
@@ -293,13 +337,78 @@ impl Question {
                 )));
             }
         }
+        let unread = |why: &str| {
+            let why = quote::line(why, MAX_SAID);
+            update(format!("the answer of watchbill {version} cannot be read: {why}"))
+        };
+        match serde_json::from_str(out) {
+            Ok(Depth(n)) if n > MAX_DEPTH => return Err(unread("too deep")),
+            Ok(Depth(_)) => {}
+            Err(e) => return Err(unread(&e.to_string())),
+        }
         match serde_json::from_str(out) {
             Ok(read) => Ok(Heard { read, exit, whole: ended.out }),
-            Err(e) => {
-                let why = quote::line(&e.to_string(), MAX_SAID);
-                Err(update(format!("the answer of watchbill {version} cannot be read: {why}")))
-            }
+            Err(e) => Err(unread(&e.to_string())),
         }
+    }
+}
+
+/// How deep objects and lists lie in each other. It is read like a tree, of which nothing is kept: what no tree can be made of is an error.
+struct Depth(usize);
+
+impl<'de> Deserialize<'de> for Depth {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Depth, D::Error> {
+        d.deserialize_any(Deep)
+    }
+}
+
+struct Deep;
+
+impl<'de> Visitor<'de> for Deep {
+    type Value = Depth;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Depth, E> {
+        Ok(Depth(0))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Depth, E> {
+        Ok(Depth(0))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Depth, E> {
+        Ok(Depth(0))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Depth, E> {
+        Ok(Depth(0))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Depth, E> {
+        Ok(Depth(0))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Depth, E> {
+        Ok(Depth(0))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Depth, A::Error> {
+        let mut most = 1;
+        while let Some(Depth(n)) = all.next_element()? {
+            most = most.max(n + 1);
+        }
+        Ok(Depth(most))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Depth, A::Error> {
+        let mut most = 1;
+        while let Some((_, Depth(n))) = all.next_entry::<Depth, Depth>()? {
+            most = most.max(n + 1);
+        }
+        Ok(Depth(most))
     }
 }
 

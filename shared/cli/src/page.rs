@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::hosts::{self, Hosts};
 use super::standing::{NIGHT, Standing};
-use super::{Common, env, print, print_json};
+use super::{Common, env, print};
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
 use logs::cache::Cache;
@@ -65,13 +65,10 @@ pub(super) fn run(args: &PageArgs, version: &str) -> Result<u8> {
     let said = morning::headline(&now, &others);
     if common.json {
         let needs = now.needs.len() + others.iter().map(|other| other.needs.len()).sum::<usize>();
-        let mut whole = json!({
+        let whole = json!({
             "schema": SCHEMA, "version": version, "now": now.now, "file": file, "said": said, "needs": needs, "exit": code,
         });
-        if !args.hosts.is_empty() {
-            whole["hosts"] = hosts::json(&answers);
-        }
-        print_json(&whole)?;
+        print(&hosts::text(&args.hosts, &whole, &answers))?;
     } else if !common.quiet {
         print(&format!("{}: {said}\n", ops::report::printable(&file.display().to_string())))?;
     }

@@ -8,12 +8,12 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::hosts::{self, Answer, Hosts, STATUS};
 use super::standing::Standing;
 use super::summary::NIGHT;
-use super::{Common, print, print_json};
+use super::{Common, print};
 use base::error::{Error, Kind, Result};
 use ops::needs::Now;
 use ops::needs::screen::{Look, lines, of_hosts};
@@ -47,8 +47,6 @@ struct Whole<'a> {
     version: &'a str,
     #[serde(flatten)]
     now: &'a Now,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hosts: Option<Value>,
 }
 
 /// This machine, and the others that were asked.
@@ -63,19 +61,19 @@ pub(super) fn run(args: &StatusArgs, version: &str) -> Result<u8> {
     if let Some(seconds) = args.watch {
         return watch(args, seconds);
     }
-    let seen = look(args)?;
+    let Some(seen) = look(args, &mut || false)? else { return Ok(0) };
     let now = seen.standing.needs();
     if args.common.json {
-        let hosts = (!args.hosts.is_empty()).then(|| hosts::json(&seen.answers));
-        print_json(&json!(Whole { schema: STATUS, version, now: &now, hosts }))?;
+        let whole = json!(Whole { schema: STATUS, version, now: &now });
+        print(&hosts::text(&args.hosts, &whole, &seen.answers))?;
     } else if !args.common.quiet {
         print(&seen.lines(args))?;
     }
     Ok(seen.standing.code().max(hosts::code(&seen.answers, &seen.others)))
 }
 
-/// What is there to be shown. Without any board nothing is.
-fn look(args: &StatusArgs) -> Result<Seen> {
+/// What is there to be shown. Without any board nothing is. `None` as soon as `leaves` says that nobody waits for it.
+fn look(args: &StatusArgs, leaves: &mut dyn FnMut() -> bool) -> Result<Option<Seen>> {
     let loaded = args.common.load()?;
     args.common.named_boards(&loaded.config, &args.hosts)?;
     let asked = args.hosts.ask_status(&args.common);
@@ -84,9 +82,9 @@ fn look(args: &StatusArgs) -> Result<Seen> {
         Some(e) if standing.boards.is_empty() && args.hosts.is_empty() => return Err(e),
         fault => standing.faults.extend(fault),
     }
-    let answers = asked.wait();
+    let Some(answers) = asked.wait_unless(leaves) else { return Ok(None) };
     let others = hosts::standing(&answers, standing.now, standing.since);
-    Ok(Seen { standing, answers, others })
+    Ok(Some(Seen { standing, answers, others }))
 }
 
 impl Seen {
@@ -154,17 +152,26 @@ fn watch(args: &StatusArgs, seconds: u32) -> Result<u8> {
     }
     let fault = |e: std::io::Error| Error::new(Kind::Io, "terminal", e);
     let keys = Keys::read().map_err(|e| fault(e.into()))?;
+    let draw = |text: &str| {
+        let mut out = std::io::stdout().lock();
+        write!(out, "\u{1b}[H\u{1b}[2J{text}\nevery {seconds} s; q leaves\n").and_then(|()| out.flush())
+    };
+    if !args.hosts.is_empty() {
+        draw("asking the other hosts\n").map_err(fault)?;
+    }
     loop {
         // What cannot be looked at now may be there with the next look.
-        let text = match look(args) {
-            Ok(seen) => seen.lines(args),
+        let mut left = Ok(false);
+        let mut leaves = || {
+            left = keys.leaves(Duration::ZERO);
+            !matches!(left, Ok(false))
+        };
+        let text = match look(args, &mut leaves) {
+            Ok(Some(seen)) => seen.lines(args),
+            Ok(None) => return left.map(|_| 0).map_err(fault),
             Err(e) => format!("{}\n", ops::report::printable(&e.to_string())),
         };
-        let mut out = std::io::stdout().lock();
-        let drawn =
-            write!(out, "\u{1b}[H\u{1b}[2J{text}\nevery {seconds} s; q leaves\n").and_then(|()| out.flush());
-        drop(out);
-        drawn.map_err(fault)?;
+        draw(&text).map_err(fault)?;
         if keys.leaves(Duration::from_secs(seconds.into())).map_err(fault)? {
             return Ok(0);
         }

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
 use super::standing::{Standing, is_bare};
-use super::{Common, Here, page, print, print_json, why};
+use super::{Common, Here, page, print, why};
 use ::board::BoardId;
 use base::error::{Kind, Result};
+use base::quote;
 use base::time::Time;
 use config::{Loaded, since};
 use ops::explain::{Summary, lines};
@@ -95,13 +96,10 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
     codes.push(if is_whole { 0 } else { Kind::Partial.code() });
     match common.json {
         true => {
-            let mut whole = json!({
+            let whole = json!({
                 "schema": SCHEMA, "version": version, "now": here.now, "since": since, "boards": all, "unread": faults,
             });
-            if !args.hosts.is_empty() {
-                whole["hosts"] = hosts::json(&answers);
-            }
-            print_json(&whole)?
+            print(&hosts::text(&args.hosts, &whole, &answers))?
         }
         false => show(common, &all, answers, here.now)?,
     };
@@ -130,7 +128,10 @@ fn show(common: &Common, here: &[Summary], answers: Vec<Answer<Told>>, now: Time
         match heard {
             Ok(heard) => {
                 let told = heard.read;
-                told.unread.iter().for_each(|u| say_it(&format!("{host}: {}: {}", u.board, u.error)));
+                let line = |text: &str| quote::line(text, hosts::MAX_SAID);
+                for u in &told.unread {
+                    say_it(&format!("{host}: {}: {}", line(&u.board), line(&u.error)));
+                }
                 let quiet = |s: &Summary| lines(s, false).is_empty();
                 if heard.exit != 0 && told.unread.is_empty() && told.boards.iter().all(quiet) {
                     say_it(&format!("{host}: watchbill ended with {} there", heard.exit));

@@ -33,6 +33,20 @@ pub fn finish(
     patience: Duration,
     most: u64,
 ) -> io::Result<Option<Finished>> {
+    finish_unless(child, input, patience, most, || false)
+}
+
+/// As [`finish`]; `None` also as soon as `stops` says that nobody wants to know any more.
+///
+/// # Errors
+/// It cannot be waited for.
+pub fn finish_unless(
+    child: &mut Child,
+    input: Option<String>,
+    patience: Duration,
+    most: u64,
+    stops: impl Fn() -> bool,
+) -> io::Result<Option<Finished>> {
     if let Some((mut pipe, text)) = child.stdin.take().zip(input) {
         // A process that does not read its input, or leaves it to others, must not hold us. It says by how it ends what it missed.
         thread::spawn(move || drop(pipe.write_all(text.as_bytes())));
@@ -44,7 +58,7 @@ pub fn finish(
             let rest = |said: Receiver<String>| said.recv_timeout(REST).unwrap_or_default();
             return Ok(Some(Finished { status, out: rest(out), err: rest(err) }));
         }
-        if began.elapsed() >= patience {
+        if began.elapsed() >= patience || stops() {
             return Ok(None);
         }
         thread::sleep(LOOK);

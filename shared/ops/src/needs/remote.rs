@@ -12,14 +12,21 @@ pub const UNSEEN: &str = "host-unseen";
 
 /// Most lines of a list of another machine.
 const MAX_LINES: usize = 100;
+/// Most bytes of a command, as it is shown. A terminal takes no longer line.
+const MAX_COMMAND: usize = 4_000;
 
 /// A shell line that runs there, as one that is typed here; where it cannot be shown as it is, the command that shows it there.
 pub fn command(host: &str, line: &str) -> String {
     let ssh = |word: &str| format!("ssh {} {word}", shell_word(host));
+    if line.len() > MAX_COMMAND {
+        return ssh("watchbill status");
+    }
     // In single quotes nothing is expanded here, also of what a person writes in the place of YOUR ANSWER.
     let shown = ssh(&shell_word(&printable(line)));
     // What is masked later could be the end of a quotation, and the rest of the line would run here. fish reads a backslash before a quote.
-    let is_plain = printable(&shown) == shown && !(line.contains('\\') && line.contains('\''));
+    let is_plain = shown.len() <= MAX_COMMAND
+        && printable(&shown) == shown
+        && !(line.contains('\\') && line.contains('\''));
     if is_plain { shown } else { ssh("watchbill status") }
 }
 
@@ -89,6 +96,7 @@ impl Summary {
         let lists = [&mut self.needs_you, &mut self.waiting, &mut self.healed, &mut self.left_alone];
         for entry in lists.into_iter().flatten() {
             (entry.title, entry.says) = (folded(&entry.title), folded(&entry.says));
+            entry.task = folded(&entry.task);
             entry.more = entry.more.as_deref().map(folded);
             if let Some(to) = &mut entry.command {
                 (to.run, to.to) = (command(host, &to.run), folded(&to.to));
@@ -129,6 +137,16 @@ mod tests {
         assert_eq!(command("a b", "x"), "ssh 'a b' x");
         assert_eq!(todo("moon", "watchbill timers install"), "ssh moon 'watchbill timers install'");
         assert_eq!(todo("moon", "start the gateway"), "on moon: start the gateway");
+    }
+
+    /// A machine cannot fill the screen here.
+    #[test]
+    fn a_command_that_no_terminal_takes_is_not_shown() {
+        let ids = |n: usize| format!("hermes kanban unblock{}", " t_12345678".repeat(n));
+        assert_eq!(command("moon", &ids(300)), format!("ssh moon '{}'", ids(300)));
+        for line in [ids(400), "'".repeat(2_000), "a".repeat(4 << 20)] {
+            assert_eq!(command("moon", &line), "ssh moon watchbill status");
+        }
     }
 
     /// Nothing that another machine says runs here.
