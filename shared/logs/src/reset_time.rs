@@ -2,7 +2,8 @@
 //!
 //! The forms are those of Claude Code ("resets 9:50pm (Europe/Berlin)", "usage limit reached|1760000400",
 //! claude-code #9046, #25583, #74079), of Codex ("try again at Mar 10th, 2026 3:39 AM.", which is the local time of
-//! the machine it runs on), of the OpenAI service ("Please try again in 6m0s") and of HTTP (`Retry-After`).
+//! the machine it runs on), of the OpenAI service ("Please try again in 6m0s"), of Anthropic's ("You will regain access on
+//! 2026-12-01 at 00:00 UTC"), of Gemini's (`"retryDelay": "37s"`) and of HTTP (`Retry-After`).
 //!
 //! Where no zone is named, the zone of this machine is a guess. A time of day that is past means tomorrow, of two
 //! readings the later one is taken, and a date alone means the end of that day: waiting too long costs time, coming
@@ -52,17 +53,19 @@ const MOMENT_KEYS: [&str; 6] =
     ["resets_at", "reset_at", "resetsat", "x-ratelimit-reset", "unified-reset", "limit reached|"];
 
 /// Keys whose value is a number of seconds, or of milliseconds.
-const LENGTH_KEYS: [(&str, f64); 6] = [
+const LENGTH_KEYS: [(&str, f64); 7] = [
     ("retry-after-ms", 0.001),
     ("retry_after_ms", 0.001),
     ("retry-after", 1.0),
     ("retry_after", 1.0),
     ("resets_in_seconds", 1.0),
     ("reset_after_seconds", 1.0),
+    ("retrydelay", 1.0),
 ];
 
 /// Words before a moment or a length of time. `retrying in 5s` is none: that is the next try, not the end.
-const OPENINGS: [&str; 7] = ["resets", "reset", "try again", "retry", "available again", "refill", "renews"];
+const OPENINGS: [&str; 8] =
+    ["resets", "reset", "try again", "retry", "available again", "regain access", "refill", "renews"];
 
 struct Now<'a, Z> {
     at: Time,

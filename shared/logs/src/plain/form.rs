@@ -18,8 +18,16 @@ pub(super) fn can_end(cause: Cause) -> bool {
 const NEEDLES: [&str; 10] =
     ["rror", "RRO", "xception", "imit", "tatus", "HTTP", "Exhausted", "uota", "logged in", "onnection re"];
 /// The same at the start of a line.
-const OPENINGS: [&str; 5] =
-    ["Invalid API key", "OAuth token", "Credit balance", "Selected model", "There's an issue"];
+const OPENINGS: [&str; 8] = [
+    "Invalid API key",
+    "OAuth token",
+    "Credit balance",
+    "Selected model",
+    "There's an issue",
+    "You're out of ",
+    "You’re out of ",
+    "Your ",
+];
 
 /// Whether a line may state a failure, without a closer look.
 pub(super) fn may_tell(line: &str) -> bool {
@@ -266,6 +274,9 @@ fn of_sentence(rest: &str) -> Option<(Cause, Option<u16>)> {
             "Quota exceeded. Check your plan",
             "Selected model is at capacity",
             "stream disconnected before",
+            "Your access token could not be refreshed",
+            "Your authentication session could not be refreshed",
+            "Your workspace is out of credits",
         ])
     {
         codex::of_words(rest)?

@@ -58,7 +58,8 @@ const NO_CONNECTION: &[&str] = &[
 ];
 
 /// The window of a subscription is used up: "You've hit your session limit · resets 9:50pm (...)", "5-hour limit
-/// reached ∙ resets 2am", "Claude AI usage limit reached|1760000400" (claude-code #74079, #7157, #9046).
+/// reached ∙ resets 2am", "Claude AI usage limit reached|1760000400" (claude-code #74079, #7157, #9046). So is what was bought beyond it:
+/// "You're out of extra usage · resets 9pm (...)" (#42654, #22603, #55114).
 pub(crate) fn is_subscription_limit(text: &str) -> bool {
     let text = text.trim_start().to_lowercase();
     let hit = text.strip_prefix("you've hit your ").or_else(|| text.strip_prefix("you’ve hit your "));
@@ -67,7 +68,13 @@ pub(crate) fn is_subscription_limit(text: &str) -> bool {
         let name = s.split(['·', '∙', '|', '\n']).next().unwrap_or_default().trim().trim_end_matches('.');
         name.ends_with("limit") && name.split(' ').count() <= 4 && !name.contains([';', ','])
     };
+    let out = text
+        .strip_prefix("you're out of extra usage")
+        .or_else(|| text.strip_prefix("you’re out of extra usage"));
     hit.is_some_and(names_a_limit)
+        || out.is_some_and(|rest| {
+            matches!(rest.trim_start().chars().next(), None | Some('·' | '∙' | '|' | '.' | '¦'))
+        })
         || text.starts_with("claude ai usage limit reached")
         || text.starts_with("claude usage limit reached")
         || text.split_once(" limit reached").is_some_and(|(kind, rest)| {

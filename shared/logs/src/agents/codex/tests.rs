@@ -125,6 +125,12 @@ fn failures_have_causes() {
             Cause::Credential,
         ),
         (
+            json!("other"),
+            "Your authentication session could not be refreshed automatically. Please log out and sign in again.",
+            Cause::Credential,
+        ),
+        (json!("other"), "Your workspace is out of credits. Add credits to continue.", Cause::Quota),
+        (
             status("http_connection_failed", Value::Null),
             "Connection failed: error sending request",
             Cause::ConnectionRefused,

@@ -73,6 +73,7 @@ pub(crate) fn of_words(message: &str) -> Option<Cause> {
         "you've reached your usage limit",
         "you have reached your usage limit",
         "quota exceeded. check",
+        "your workspace is out of credits",
     ]);
     if is_used_up || says(&["insufficient_quota", "exceeded your current quota"]) {
         Some(Cause::Quota)
@@ -84,6 +85,7 @@ pub(crate) fn of_words(message: &str) -> Option<Cause> {
         Some(Cause::Overloaded)
     } else if opens(&[
         "your access token could not be refreshed",
+        "your authentication session could not be refreshed",
         "not logged in",
         "missing environment variable",
     ]) {
