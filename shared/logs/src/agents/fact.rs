@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::SignalKind;
 use crate::session::{Millis, Price};
 use base::cause::Cause;
+use base::money::Money;
 use base::time::Time;
 
 /// Is told each fact of a line, and whether the line says that a subagent did it.
@@ -38,6 +39,8 @@ pub(crate) enum Fact<'a> {
     Total { total: Used, last: Option<Used>, by_turn: bool },
     /// The same as the agent names it.
     Named { total: Option<BTreeMap<String, u64>>, last: Option<BTreeMap<String, u64>> },
+    /// What a session cost and used so far, as the agent itself adds it up.
+    Billed { session: &'a str, cost: Money, used: Used },
     /// When the windows of the subscription that are used up are open again.
     Limited { until: Option<Time> },
     /// The agent worked, so what failed before is over. `once`: these words may be told a second time.

@@ -13,6 +13,7 @@ use crate::session::{MAX_CALLS, MAX_KEPT, MAX_OPEN, Marks, Millis, Newest, Run, 
 use crate::vitals::{MAX_CALLS_TOLD, MAX_EDITED};
 use base::clip::{clip, clip_words};
 use base::hash::fnv;
+use base::money::Money;
 
 pub(crate) mod signs;
 pub(crate) mod slices;
@@ -24,6 +25,8 @@ const MAX_AWAITED: usize = 64;
 /// Most models whose tokens are told apart, and what stands for further ones.
 const MAX_MODELS: usize = 16;
 const OTHER_MODELS: &str = "(further models)";
+/// Most sessions whose cost is told apart.
+const MAX_BILLS: usize = 64;
 
 /// What a session did so far. Goes through JSON unchanged, so that a later pass goes on where this one stopped.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,6 +56,10 @@ pub(crate) struct Record {
     pub(crate) is_by_turn: bool,
     model: usize,
     pub(crate) models: Vec<(String, Used)>,
+    /// What sessions cost so far, as the agent itself says.
+    bills: BTreeMap<String, Money>,
+    /// Something was used that is in none of these.
+    pub(crate) is_unbilled: bool,
     /// Tokens in the context of the last call.
     pub(crate) context: Option<u64>,
     /// The context was compacted since, so that what is in it is not known.
@@ -229,6 +236,7 @@ impl Record {
                 self.is_by_turn |= by_turn;
                 self.total(total, last);
             }
+            Fact::Billed { session, cost, used } => self.billed(session, cost, used),
             Fact::Called(ref call) => self.called(side, call),
             Fact::Answered { id, failed, malformed, print, .. } => {
                 self.answered(id, failed || malformed, malformed, print);
@@ -311,6 +319,7 @@ impl Record {
 
     fn used(&mut self, side: bool, call: &str, model: &str, line: Answer, context: u64) {
         let model = self.number(model);
+        self.is_unbilled = true;
         self.seen.naive = self.seen.naive.saturating_add(context);
         if !side {
             self.model = model;
@@ -370,12 +379,35 @@ impl Record {
     }
 
     fn call_told(&mut self, used: Used) {
+        self.turns += 1;
+        self.signs.spoke(self.context().unwrap_or_else(|| used.context()));
+        self.spent_now(used, Used::default());
+    }
+
+    /// The same of the model that is asked now, whether it was named or not.
+    fn spent_now(&mut self, after: Used, before: Used) {
         if self.models.is_empty() {
             self.models.push((String::new(), Used::default()));
         }
-        self.turns += 1;
-        self.signs.spoke(self.context().unwrap_or_else(|| used.context()));
-        self.spent(self.model.min(self.models.len() - 1), used, Used::default());
+        self.spent(self.model.min(self.models.len() - 1), after, before);
+    }
+
+    /// A sum of the agent's own. It knows more than its lines tell: they are written before an answer is whole.
+    fn billed(&mut self, session: &str, cost: Money, used: Used) {
+        let session = clip(session, MAX_NAME);
+        let fits = self.bills.len() < MAX_BILLS || self.bills.contains_key(session);
+        if fits {
+            self.bills.insert(session.to_owned(), cost);
+        }
+        self.is_unbilled = !fits;
+        let known = self.used_in_all();
+        self.spent_now(known.most(used), known);
+    }
+
+    /// What its sessions cost, where the agent itself says so.
+    pub(crate) fn bill(&self) -> Option<Money> {
+        let sum = || self.bills.values().fold(Money::default(), |sum, cost| sum.plus(*cost));
+        (!self.bills.is_empty()).then(sum)
     }
 
     fn called(&mut self, side: bool, call: &Call<'_>) {

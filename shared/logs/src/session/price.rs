@@ -88,10 +88,19 @@ impl Prices {
         Prices { own }
     }
 
+    fn own(&self, model: &str) -> Option<&Price> {
+        self.own.iter().find(|row| model.contains(&*row.model))
+    }
+
+    /// Whether the operator states the price of a model.
+    pub(crate) fn is_own(&self, model: &str) -> bool {
+        self.own(model).is_some()
+    }
+
     /// The price of a model; `None` where nobody states one. The built-in row for whatever is not listed is for models of
     /// Anthropic alone. `in_claude`: its name stands in a log of Claude Code, where a missing one is the usual model.
     pub fn price(&self, model: &str, in_claude: bool) -> Option<&Price> {
-        if let Some(own) = self.own.iter().find(|row| model.contains(&*row.model)) {
+        if let Some(own) = self.own(model) {
             return Some(own);
         }
         let is_known = ["claude", "opus", "sonnet", "haiku"].iter().any(|name| model.contains(name));

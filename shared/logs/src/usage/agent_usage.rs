@@ -8,6 +8,7 @@ use super::files::{rereads, shown};
 use super::find::{MAX_FILES, in_folder};
 use super::{Usage, UsageAsk, store};
 use crate::agents::opencode;
+use crate::agents::record::Record;
 use crate::cache::Cache;
 use crate::handle::Owner;
 
@@ -87,9 +88,20 @@ fn of_session(Session { agent, record, gaps, gaps_of_sums }: Session, ask: &Usag
         unknown,
         ..Usage::default()
     };
+    stated(&record, ask, &mut usage);
     agent.correct(&record, &mut usage);
     gaps.into_iter().chain(gaps_of_sums).for_each(|why| usage.least(why));
     usage
+}
+
+/// Takes the cost that the agent itself states. Where a model has no price or the operator's own, the agent's is only a guess.
+fn stated(record: &Record, ask: &UsageAsk<'_>, usage: &mut Usage) {
+    let is_own = record.models.iter().any(|(model, _)| ask.prices.is_own(model));
+    let Some((bill, summed)) = record.bill().zip(usage.cost).filter(|_| !is_own) else { return };
+    usage.cost = Some(if record.is_unbilled { bill.max(summed) } else { bill });
+    if record.is_unbilled {
+        usage.least("the agent went on after the last cost that it stated");
+    }
 }
 
 /// Two sessions of one attempt.

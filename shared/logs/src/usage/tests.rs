@@ -302,6 +302,47 @@ fn one_line_that_nobody_ever_ends_is_counted() {
 }
 
 #[test]
+fn the_cost_that_claude_states_is_the_cost() {
+    let start = json!({"type": "system", "subtype": "init", "session_id": "s", "model": "claude-sonnet-4-5"});
+    let call = |id: &str| {
+        json!({"type": "assistant", "session_id": "s", "message": {"id": id, "model": "claude-sonnet-4-5",
+            "usage": {"input_tokens": 100, "output_tokens": 1}, "content": []}})
+    };
+    let ends = |session: &str, cost: f64, output: u64| {
+        json!({"type": "result", "subtype": "success", "session_id": session, "num_turns": 3, "total_cost_usd": cost,
+            "usage": {"input_tokens": 50, "cache_read_input_tokens": 7_000, "output_tokens": output}})
+    };
+    let of = |all: &[Value]| {
+        let usage = in_halves(&lines(all));
+        (usage.cost, usage.tokens.unwrap(), usage.is_least)
+    };
+    let dollars = |cents: u64| Some(Money(cents * 10_000_000));
+    let (cost, tokens, is_least) = of(&[start.clone(), call("a"), ends("s", 0.5, 900)]);
+    assert_eq!((cost, is_least), (dollars(50), false));
+    assert_eq!(tokens, Tokens { input: 100, cache_write: 0, cache_read: 7_000, output: 900 });
+    // Of one session the newest, of several all.
+    let twice = [start.clone(), call("a"), ends("s", 0.5, 900), call("b"), ends("s", 0.75, 900)];
+    assert_eq!(of(&twice).0, dollars(75));
+    assert_eq!(of(&[start.clone(), call("a"), ends("s", 0.5, 1), ends("t", 0.25, 1)]).0, dollars(75));
+    let goes_on = in_halves(&lines(&[start.clone(), call("a"), ends("s", 0.5, 900), call("b")]));
+    assert_eq!((goes_on.cost, goes_on.is_least), (dollars(50), true));
+    assert!(says(&goes_on, "after the last cost"), "{:?}", goes_on.unknown);
+    let wrong = json!({"type": "result", "subtype": "success", "session_id": "s", "total_cost_usd": "much"});
+    assert_eq!(of(&[start.clone(), call("a"), wrong]).0, Some(Money(315_000)));
+
+    // Of a model that it does not know Claude Code asks what Opus costs.
+    let foreign = lines(&[start, call("a"), ends("s", 0.5, 900)]).replace("claude-sonnet-4-5", "glm-4.6");
+    assert_eq!(in_halves(&foreign).cost, None);
+    let mut config = Config::default();
+    let keys = PriceKeys { input: Some(1.0), output: Some(10.0), ..PriceKeys::default() };
+    config.prices = [("glm".to_owned(), keys)].into();
+    let desk = Desk::new();
+    let path = desk.write("s.jsonl", &foreign);
+    let own = read(&ask(Some(&path), &Prices::of(&config)), &mut Cache::in_memory());
+    assert_eq!(own.cost, Some(Money(100 * 1_000 + 7_000 * 100 + 900 * 10_000)));
+}
+
+#[test]
 fn what_states_no_time_is_counted_from_its_last_start() {
     let start = json!({"type": "system", "subtype": "init", "session_id": "s", "model": "claude-sonnet-4-5"});
     let call = |id: &str| {

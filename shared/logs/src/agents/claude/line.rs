@@ -59,6 +59,8 @@ pub(super) struct Raw<'a> {
     #[serde(borrow)]
     pub(super) result: Text<'a>,
     pub(super) api_error_status: Num,
+    pub(super) total_cost_usd: Option<Value>,
+    pub(super) usage: Obj<Usage>,
     #[serde(borrow)]
     pub(super) message: Obj<Message<'a>>,
 }

@@ -23,7 +23,7 @@ use super::record::Record;
 use super::{Agent, First};
 use crate::cache::Cache;
 use crate::session::{MAX_FILES, Millis, Obj, PRICES, Said, percent, price_of};
-use crate::usage::{Usage, UsageAsk};
+use crate::usage::{Usage, UsageAsk, bill};
 use crate::vitals::Worker;
 use crate::{Line, SignalKind};
 use base::cause::Cause;
@@ -262,7 +262,8 @@ fn assistant(raw: &Raw<'_>, message: &Message<'_>, tell: &mut Told<'_>) {
         Some(_) => Stop::Done,
     };
     tell(Fact::Spoke { call, stop });
-    let (model, used, stopped) = (message.model.or_empty(), used(message), stop != Stop::Unsaid);
+    let (model, used, stopped) =
+        (message.model.or_empty(), used(message.usage.0.as_ref()), stop != Stop::Unsaid);
     tell(Fact::Used { call, model, used, context: used.context(), stopped });
     for block in message.content.blocks().iter().filter(|b| b.kind.get() == Some("tool_use")) {
         tool(block, tell);
@@ -314,6 +315,10 @@ fn system(raw: &Raw<'_>, tell: &mut Told<'_>) {
 /// The line stdout ends on.
 fn result(raw: &Raw<'_>, tell: &mut Told<'_>) {
     let subtype = raw.subtype.or_empty();
+    if let Some(cost) = raw.total_cost_usd.as_ref().and_then(Value::as_f64).and_then(bill::dollars) {
+        let session = raw.session_of_stdout.or_empty();
+        tell(Fact::Billed { session, cost, used: used(raw.usage.0.as_ref()) });
+    }
     if raw.is_error.is_set() || subtype.starts_with("error") {
         let said = raw.result.get().unwrap_or(subtype);
         let status = raw.api_error_status.status();
@@ -355,9 +360,8 @@ fn tool(block: &Block<'_>, tell: &mut Told<'_>) {
     }));
 }
 
-/// What a line of an answer says that its call used.
-fn used(message: &Message<'_>) -> Used {
-    let usage = message.usage.0.as_ref();
+/// What a line says that was used.
+fn used(usage: Option<&line::Usage>) -> Used {
     usage.map_or(Used::default(), |u| {
         let write = u.cache_write.0.unwrap_or(0);
         Used {
