@@ -117,7 +117,7 @@ complete -c coord -n "__fish_coord_using_subcommand abort" -l json -d 'Print one
 complete -c coord -n "__fish_coord_using_subcommand abort" -s q -l quiet -d 'Print errors only'
 complete -c coord -n "__fish_coord_using_subcommand abort" -s h -l help -d 'Print help'
 complete -c coord -n "__fish_coord_using_subcommand detect" -l session -d 'Check only this session, or the session of this task (may be repeated) [default: all that work or wait for an answer]' -r
-complete -c coord -n "__fish_coord_using_subcommand detect" -l since -d 'Ignore what happened before this time: how long ago (10m), yesterday, RFC 3339 or epoch seconds [default: the last request to the session]' -r
+complete -c coord -n "__fish_coord_using_subcommand detect" -l since -d 'Ignore what happened before this time: how long ago (10m), yesterday, a date, RFC 3339 or epoch seconds [default: the last request to the session]' -r
 complete -c coord -n "__fish_coord_using_subcommand detect" -l store -d 'Read the sessions of opencode from this data folder or file' -r -F
 complete -c coord -n "__fish_coord_using_subcommand detect" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
 complete -c coord -n "__fish_coord_using_subcommand detect" -l db -d 'Use only this board file (may be repeated)' -r -F

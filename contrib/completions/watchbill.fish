@@ -194,7 +194,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -l json -d '
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l since -d 'Report since this time: a length of time (12h, 3d), yesterday, RFC 3339 or epoch seconds [default: 12h]' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l since -d 'Report since this time: a length of time (12h, 3d), yesterday, a date, RFC 3339 or epoch seconds [default: 12h]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l html -d 'Also write the HTML page of these boards, as `watchbill page` does' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l db -d 'Use only this board file (may be repeated)' -r -F
@@ -287,7 +287,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -l json -d 
 complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l since -d 'Replay passes since this time: a length of time (24h), yesterday, RFC 3339 or epoch seconds' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l since -d 'Replay passes since this time: a length of time (24h), yesterday, a date, RFC 3339 or epoch seconds' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l db -d 'Use only this board file (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
@@ -631,7 +631,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l session -d 'Check only this session, or the session of this task (may be repeated) [default: all that work or wait for an answer]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l since -d 'Ignore what happened before this time: how long ago (10m), yesterday, RFC 3339 or epoch seconds [default: the last request to the session]' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l since -d 'Ignore what happened before this time: how long ago (10m), yesterday, a date, RFC 3339 or epoch seconds [default: the last request to the session]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l store -d 'Read the sessions of opencode from this data folder or file' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l db -d 'Use only this board file (may be repeated)' -r -F

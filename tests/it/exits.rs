@@ -287,6 +287,44 @@ fn a_pause_is_75_and_said_once() {
     assert!(b.heal(&[]).fails(75).contains("paused"), "a new pause is said again");
 }
 
+/// A program under a limit of its process, as `ulimit` sets it.
+fn limited(b: &TestBoard, limit: &str, name: &str, args: &[&str]) -> crate::support::Ran {
+    let inner = b.command(name);
+    let mut outer = Command::new("/bin/sh");
+    outer.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]).arg(inner.get_program());
+    outer.args(args).env_clear().stdin(Stdio::null());
+    outer.envs(inner.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    ran(&mut outer)
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_74_in_one_line() {
+    let b = TestBoard::own();
+    let db = b.db.to_str().unwrap();
+    let ran = limited(&b, "-f 0", "board", &["--db", db, "add", "Light the lanterns"]);
+    assert_eq!(ran.code, 74, "{ran:?}");
+    assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
+    assert!(ran.err.contains("could not be read or written"), "{ran:?}");
+}
+
+#[test]
+fn too_many_open_files_are_no_damaged_board() {
+    let b = TestBoard::own();
+    let db = b.db.to_str().unwrap();
+    let mut told = 0;
+    // From where not even the configuration can be read on to where all goes well.
+    for limit in 4..16 {
+        let ran = limited(&b, &format!("-n {limit}"), "watchbill", &["doctor", "--db", db]);
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(!said.contains("restore it from a copy"), "{limit}: {said}");
+        told +=
+            u32::from(said.contains("board-unreadable") && said.contains("raise the limit of open files"));
+        let ran = limited(&b, &format!("-n {limit}"), "board", &["--db", db, "add", "Light the lanterns"]);
+        assert!(!ran.err.contains("needs to write in the board's folder"), "{limit}: {}", ran.err);
+    }
+    assert!(told > 0);
+}
+
 #[test]
 fn a_full_disk_and_a_closed_pipe() {
     let b = TestBoard::new();

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rustix::io::Errno;
+
 /// What kind of failure this is. The kind is the exit code of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -81,7 +83,14 @@ impl Error {
 
     /// An input/output failure about `at`.
     pub fn io(at: impl fmt::Display, e: &std::io::Error) -> Error {
-        Error::new(Kind::of_io(e), at, e)
+        let hint = match Errno::from_io_error(e) {
+            Some(Errno::MFILE) => {
+                Some("raise the limit of open files of this program (ulimit -n, LimitNOFILE=)")
+            }
+            Some(Errno::NFILE) => Some("raise the limit of open files of this machine (sysctl fs.file-max)"),
+            _ => None,
+        };
+        Error { hint: hint.map(str::to_owned), ..Error::new(Kind::of_io(e), at, e) }
     }
 }
 
@@ -102,3 +111,26 @@ impl std::error::Error for Error {}
 
 /// A result of this library.
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_open_files_say_which_limit_it_was() {
+        for (errno, want) in [
+            (
+                Errno::MFILE,
+                "b.db: Too many open files (os error 24); raise the limit of open files of this program",
+            ),
+            (
+                Errno::NFILE,
+                "b.db: Too many open files in system (os error 23); raise the limit of open files of this machine",
+            ),
+            (Errno::NOENT, "b.db: No such file or directory (os error 2)"),
+        ] {
+            let said = Error::io("b.db", &errno.into()).to_string();
+            assert!(said.starts_with(want), "{said}");
+        }
+    }
+}

@@ -6,9 +6,11 @@ use std::io::Write;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::json;
+use signal_hook::consts::SIGXFSZ;
 
 use super::budget::BudgetArgs;
 use super::heal::HealFlags;
@@ -310,6 +312,9 @@ fn start<P: Program>(version: &'static str) -> ExitCode {
         );
         std::process::exit(i32::from(Kind::Bug.code()));
     }));
+    // Beyond the limit of `ulimit -f` a write then fails, and is told like any other that does. A command that we start has the signal as
+    // it was.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let arguments: Vec<OsString> = std::env::args_os().collect();
     ExitCode::from(match parse::<P>(version, &arguments) {
         Ok(program) => end(program, version),

@@ -40,7 +40,7 @@ Exit codes:
 
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
-    /// Replay passes since this time: a length of time (24h), yesterday, RFC 3339 or epoch seconds
+    /// Replay passes since this time: a length of time (24h), yesterday, a date, RFC 3339 or epoch seconds
     #[arg(long, value_name = "TIME", default_value = "24h")]
     since: String,
     #[command(flatten)]

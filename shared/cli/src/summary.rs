@@ -27,7 +27,7 @@ const SCHEMA: &str = "watchbill.summary/1";
                         Never writes to a board."
 )]
 pub(super) struct ReportArgs {
-    /// Report since this time: a length of time (12h, 3d), yesterday, RFC 3339 or epoch seconds [default: 12h]
+    /// Report since this time: a length of time (12h, 3d), yesterday, a date, RFC 3339 or epoch seconds [default: 12h]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Also write the HTML page of these boards, as `watchbill page` does

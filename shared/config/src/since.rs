@@ -1,6 +1,6 @@
 //! From when on something is told: what `--since` takes.
 
-use chrono::{DateTime, Days, Local, NaiveTime, TimeZone};
+use chrono::{DateTime, Days, Local, NaiveDate, NaiveTime, TimeZone};
 
 use crate::span;
 use base::error::{Error, Kind, Result};
@@ -9,7 +9,7 @@ use base::time::Time;
 /// Epoch seconds before this one (2001) are a length of time whose unit is missing.
 const FIRST: i64 = 1_000_000_000;
 
-/// Reads a length of time before now (`12h`), `yesterday` and `today` (from local midnight on), RFC 3339 or epoch seconds.
+/// Reads a length of time before now (`12h`), `yesterday`, `today` and a date (from local midnight on), RFC 3339 or epoch seconds.
 ///
 /// # Errors
 /// `Usage` for anything else, for a number without a unit, and for what is not in the past.
@@ -17,7 +17,7 @@ pub fn read(text: &str, now: Time) -> Result<Time> {
     since_in(text.trim(), now, &Local)
         .and_then(|at| if at < now { Ok(at) } else { Err("is not in the past".into()) })
         .map_err(|why| {
-            let hint = "write 12h, 3d, yesterday, 2026-11-22T06:00:00Z or epoch seconds";
+            let hint = "write 12h, 3d, yesterday, 2026-11-22, 2026-11-22T06:00:00Z or epoch seconds";
             Error::new(Kind::Usage, format!("--since {text}"), why).hint(hint)
         })
 }
@@ -30,7 +30,12 @@ fn since_in<Z: TimeZone>(text: &str, now: Time, zone: &Z) -> std::result::Result
         _ => None,
     };
     if let Some(days) = days {
-        return midnight(days, now, zone).ok_or_else(unclear);
+        let today = DateTime::from_timestamp(now.0, 0).map(|now| now.with_timezone(zone).date_naive());
+        let day = today.and_then(|today| today.checked_sub_days(Days::new(days)));
+        return day.and_then(|day| midnight(day, zone)).ok_or_else(unclear);
+    }
+    if let Ok(day) = text.parse::<NaiveDate>() {
+        return midnight(day, zone).ok_or_else(unclear);
     }
     match Time::parse(text) {
         Some(at) if text.bytes().all(|b| b.is_ascii_digit()) && at.0 < FIRST => Err("has no unit".into()),
@@ -41,10 +46,9 @@ fn since_in<Z: TimeZone>(text: &str, now: Time, zone: &Z) -> std::result::Result
     }
 }
 
-/// The beginning of a local day, so many days before today's. A day that begins with a skipped hour begins after it.
-fn midnight<Z: TimeZone>(days: u64, now: Time, zone: &Z) -> Option<Time> {
-    let today = DateTime::from_timestamp(now.0, 0)?.with_timezone(zone).date_naive();
-    let begins = today.checked_sub_days(Days::new(days))?.and_time(NaiveTime::MIN);
+/// The beginning of a local day. A day that begins with a skipped hour begins after it.
+fn midnight<Z: TimeZone>(day: NaiveDate, zone: &Z) -> Option<Time> {
+    let begins = day.and_time(NaiveTime::MIN);
     let begins = (0..=3).filter_map(|hours| begins.checked_add_signed(chrono::TimeDelta::hours(hours)));
     begins.filter_map(|at| zone.from_local_datetime(&at).earliest()).map(|at| Time(at.timestamp())).next()
 }
@@ -64,6 +68,9 @@ mod tests {
             ("1h 30m", at("2026-11-25T02:00:00Z")),
             ("yesterday", at("2026-11-23T23:00:00Z")),
             ("Today", at("2026-11-24T23:00:00Z")),
+            ("2026-11-24", at("2026-11-23T23:00:00Z")),
+            ("2026-11-25", at("2026-11-24T23:00:00Z")),
+            ("2026-11-31", wrong("is not a length of time like 90s, 15m, 2h or 3d")),
             ("2026-11-22T06:00:00Z", at("2026-11-22T06:00:00Z")),
             ("1800000000", Ok(Time(1_800_000_000))),
             ("12", wrong("has no unit")),
@@ -80,6 +87,7 @@ mod tests {
         let beirut = chrono_tz::Asia::Beirut;
         let spring = Time::parse("2026-03-29T12:00:00Z").unwrap();
         assert_eq!(since_in("today", spring, &beirut), at("2026-03-28T22:00:00Z"));
+        assert_eq!(since_in("2026-03-29", spring, &beirut), at("2026-03-28T22:00:00Z"));
         let e = read("2100-01-01T00:00:00Z", now).unwrap_err();
         assert_eq!((e.kind, e.what.as_str()), (Kind::Usage, "is not in the past"));
         assert!(read("12", now).unwrap_err().to_string().starts_with("--since 12: has no unit; write 12h"));

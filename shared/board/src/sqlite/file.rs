@@ -16,6 +16,8 @@ use base::snapshot::Snapshot;
 
 /// The largest board that is copied to be looked at, in bytes.
 const MAX_COPY: u64 = 1 << 30;
+/// Files that SQLite holds open for one board, and one that it opens now and then: the board, its log, the index of that, the folder.
+const FILES: usize = 4;
 /// Statements kept prepared: more than any pass has.
 const STATEMENTS: usize = 64;
 
@@ -98,9 +100,18 @@ pub(super) fn connect(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) 
 /// A connection that has read, and whose application the file is.
 pub(super) fn begin(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) -> Result<(Connection, i64)> {
     let at = path.display().to_string();
-    let conn = connect(path, flags, patience)?;
-    let application = conn.query_row("PRAGMA application_id", [], |r| r.get(0)).map_err(|e| told(&at, &e))?;
-    Ok((conn, application))
+    let begun = connect(path, flags, patience).and_then(|conn| {
+        let application =
+            conn.query_row("PRAGMA application_id", [], |r| r.get(0)).map_err(|e| told(&at, &e))?;
+        Ok((conn, application))
+    });
+    begun.map_err(|e| too_many(&at).unwrap_or(e))
+}
+
+/// The failure of a process that can open no more files, of which SQLite does not tell the reason.
+fn too_many(at: &str) -> Option<Error> {
+    let several: std::io::Result<Vec<_>> = (0..FILES).map(|_| std::fs::File::open("/dev/null")).collect();
+    several.err().map(|e| Error::io(at, &e))
 }
 
 /// A copy of a board whose folder this user may not write. SQLite reads a board in its own place where somebody has it open, and needs

@@ -167,7 +167,7 @@ pub(crate) struct Add {
     #[arg(long, value_name = "N")]
     pub(super) iterations: Option<u32>,
     /// Scope: longest time of one attempt
-    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(super) time_budget: Option<Duration>,
     /// Scope: highest cost of the whole task, in US dollars ($5)
     #[arg(long, value_name = "AMOUNT", value_parser = parse_money)]
@@ -322,8 +322,8 @@ impl From<Role> for protocol::Role {
     }
 }
 
-fn parse_span(s: &str) -> std::result::Result<Duration, String> {
-    span::read(s)
+fn parse_budget(s: &str) -> std::result::Result<Duration, String> {
+    span::read(s).and_then(|time| if time.is_zero() { Err("must be more than 0s".into()) } else { Ok(time) })
 }
 
 fn parse_money(s: &str) -> std::result::Result<Money, String> {

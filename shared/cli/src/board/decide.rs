@@ -10,6 +10,14 @@ use board::hermes;
 use board::{Kin, Status};
 use policy::runtime;
 
+/// Refuses what is no name of a profile.
+pub(super) fn must_be_a_name(profile: &str) -> Result<()> {
+    if is_profile(profile) {
+        return Ok(());
+    }
+    Err(refused(profile, "not the name of a profile").hint("a-z, 0-9, - and _, such as luna"))
+}
+
 impl Hand<'_> {
     pub(super) fn link(&mut self, parent: &str, child: &str) -> Result<u8> {
         if parent == child {
@@ -44,11 +52,7 @@ impl Hand<'_> {
         force: bool,
     ) -> Result<u8> {
         let profile = profile.trim().to_lowercase();
-        if !is_profile(&profile) {
-            return Err(
-                refused(&profile, "not the name of a profile").hint("a-z, 0-9, - and _, such as luna")
-            );
-        }
+        must_be_a_name(&profile)?;
         let seen = self.look(id)?;
         own_business(&mut *self.board, &seen, true)?;
         self.must_exist(&profile, force)?;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::args::Add;
+use super::decide::must_be_a_name;
 use super::{Hand, refused, show, speaker, work};
 use crate::random_hex;
 use base::error::{Error, Kind, Result};
@@ -23,6 +24,7 @@ impl Hand<'_> {
         }
         let assignee = add.assignee.as_deref().map(|a| a.trim().to_lowercase()).filter(|a| !a.is_empty());
         if let Some(profile) = &assignee {
+            must_be_a_name(profile)?;
             self.must_exist(profile, add.force)?;
         }
         let body = self.body(add)?;

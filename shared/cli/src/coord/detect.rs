@@ -23,7 +23,7 @@ pub(crate) struct Detect {
     /// Check only this session, or the session of this task (may be repeated) [default: all that work or wait for an answer]
     #[arg(long = "session", value_name = "ID")]
     sessions: Vec<String>,
-    /// Ignore what happened before this time: how long ago (10m), yesterday, RFC 3339 or epoch seconds [default: the last
+    /// Ignore what happened before this time: how long ago (10m), yesterday, a date, RFC 3339 or epoch seconds [default: the last
     /// request to the session]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
