@@ -100,6 +100,25 @@ fn signal(pid: i64, signal: Signal) {
 }
 
 #[test]
+fn a_log_that_is_no_plain_file_is_refused_before_anything_is_claimed() {
+    let d = Desk::new();
+    let place = |name: &str| d.folder.join(name);
+    assert!(Command::new("mkfifo").arg(place("pipe")).status().unwrap().success());
+    std::os::unix::fs::symlink(place("pipe"), place("link")).unwrap();
+    for path in [place("pipe"), place("link"), d.folder.clone(), "/dev/null".into()] {
+        let path = path.to_str().unwrap();
+        let said = ran(&mut d.command(&["--log", path], "true")).fails(2);
+        assert!(said.ends_with(&format!("board: --log {path}: not a plain file")), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    assert_eq!((d.status().as_str(), d.b.value("SELECT count(*) FROM task_runs").as_str()), ("ready", "0"));
+    fs::write(place("plain"), "first\n").unwrap();
+    std::os::unix::fs::symlink(place("plain"), place("to-plain")).unwrap();
+    ran(&mut d.command(&["--log", place("to-plain").to_str().unwrap()], "echo second")).ok();
+    assert_eq!(d.read("plain"), "first\nsecond\n");
+}
+
+#[test]
 fn a_prompt_whose_harness_was_killed_goes_with_the_next_one() {
     let d = Desk::new();
     let tmp = d.b.path().join("tmp");

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -125,6 +126,9 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
         return Err(Error::new(Kind::Usage, "--assignee", "is blank").hint("name a profile"));
     }
     runnable(&asked.command[0])?;
+    if let Some((log, there)) = asked.log.as_deref().and_then(|log| Some((log, fs::metadata(log).ok()?))) {
+        plain(log, &there)?;
+    }
     let told = listen()?;
     loop {
         let config = common.load()?.config;
@@ -290,9 +294,11 @@ impl Hand<'_> {
         path.parent().filter(|_| named.is_none()).map_or(Ok(()), fs::create_dir_all).map_err(at(&path))?;
         let begun = named.is_none().then(|| path.with_extension(format!("log.{}", std::process::id())));
         let mut options = File::options();
-        // Nobody else's to read, as the agents' own logs are.
-        options.append(true).create(true).mode(0o600);
+        // Nobody else's to read, as the agents' own logs are. A pipe that nobody reads is not waited for.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        options.append(true).create(true).mode(0o600).custom_flags(flags);
         let file = options.open(begun.as_ref().unwrap_or(&path)).map_err(at(&path))?;
+        plain(&path, &file.metadata().map_err(at(&path))?)?;
         Ok(Some((file, Log { path, begun })))
     }
 
@@ -591,6 +597,14 @@ fn listen() -> Result<Arc<AtomicBool>> {
         signal_hook::flag::register(signal, Arc::clone(&told)).map_err(|e| Error::io("signals", &e))?;
     }
     Ok(told)
+}
+
+/// Refuses a log that is a pipe, a folder or a device.
+fn plain(path: &Path, there: &fs::Metadata) -> Result<()> {
+    if there.is_file() {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Usage, format!("--log {}", path.display()), "not a plain file"))
 }
 
 /// Refuses a command that is not there, before anything is claimed for it. One with a relative path is looked for in the
