@@ -1991,7 +1991,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__demo)
-            opts="-h --json --help"
+            opts="-h --fast --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

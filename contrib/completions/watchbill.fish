@@ -125,6 +125,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand run" -l json -d 'Pri
 complete -c watchbill -n "__fish_watchbill_using_subcommand run" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand run" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand run" -s h -l help -d 'Print help'
+complete -c watchbill -n "__fish_watchbill_using_subcommand demo" -l fast -d 'Show all scenes at once, also at a terminal'
 complete -c watchbill -n "__fish_watchbill_using_subcommand demo" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand demo" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l format -d 'Read it as this format [default: detected from its first lines]' -r -f -a "hermes\t''

@@ -523,7 +523,7 @@ fn a_host_that_says_much_hides_no_other_one() {
     });
     fs::write(&answer, status.to_string()).unwrap();
     let said = run(&laptop, &["status", "--host", "said"]);
-    assert!(said.out.contains("$ ssh said watchbill status") && said.out.len() < 3_000, "{}", said.out.len());
+    assert!(said.out.contains("$ ssh said watchbill status") && said.out.len() < 3_000, "{}", said.out);
     let whole = run(&laptop, &["report", "--host", "sol", "--json"]);
     let mut report: Value = serde_json::from_str(&whole.out).unwrap();
     let mut report = report["hosts"][0]["answer"].take();

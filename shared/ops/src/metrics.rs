@@ -68,7 +68,7 @@ pub const METRICS: [Metric; 12] = [
     gauge(
         BUSY_SINCE,
         BOARD,
-        "Since when no pass has got through, because others write there; only while that lasts.",
+        "Since when no pass has got through because others write there, in seconds since 1970; 0 where the last one did.",
     ),
     gauge("watchbill_open_tasks", BOARD, "Open tasks the last pass glanced at."),
     gauge("watchbill_unknown_tasks", BOARD, "Tasks skipped because something about them is not known."),
@@ -104,7 +104,7 @@ pub struct Record {
     pub at: Time,
     /// How it ended.
     pub exit: u8,
-    /// Since when no pass has got through a board that others write to; of several boards the longest.
+    /// Since when no pass has got through a board that others write to; of several boards the earliest.
     pub busy_since: Option<Time>,
 }
 
@@ -120,7 +120,7 @@ pub fn record(path: &Path, program: &str) -> Option<Record> {
         let is_it = move |s: &&Sample| s.name == name && s.label("program") == Some(program);
         all.iter().filter(is_it).map(|s| s.value)
     };
-    let busy_since = of(BUSY_SINCE).map(|at| Time(at as i64)).min();
+    let busy_since = of(BUSY_SINCE).filter(|at| *at > 0.0).map(|at| Time(at as i64)).min();
     Some(Record { at: Time(of(LAST).next()? as i64), exit: of(EXIT).next()? as u8, busy_since })
 }
 
@@ -248,7 +248,7 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
     };
     let mine = before.iter().filter(|s| s.label("program") == Some(ended.program));
     let passes = mine.clone().find(|s| s.name == PASSES).map_or(0.0, |s| s.value);
-    let busy: Vec<&Sample> = mine.clone().filter(|s| s.name == BUSY_SINCE).collect();
+    let busy: Vec<&Sample> = mine.clone().filter(|s| s.name == BUSY_SINCE && s.value > 0.0).collect();
     let mut sums: BTreeMap<Vec<(String, String)>, f64> =
         mine.filter(|s| s.name == STEPS).take(MAX_SUMS).map(|s| (s.labels.clone(), s.value)).collect();
     let mut all = vec![
@@ -265,11 +265,10 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
         let name = if is_alone { &board.board } else { &board.path };
         let on = [("board", name.as_str())];
         all.push(one("watchbill_board_exit_code", &on, f64::from(board.code())));
-        if board.code() == Kind::Busy.code() && !board.is_paused {
-            let now = one(BUSY_SINCE, &on, ended.at.0 as f64);
-            let before = busy.iter().find(|s| s.labels == now.labels && s.value <= now.value);
-            all.push(before.map_or(now, |s| (*s).clone()));
-        }
+        let is_busy = board.code() == Kind::Busy.code() && !board.is_paused;
+        let now = one(BUSY_SINCE, &on, if is_busy { ended.at.0 as f64 } else { 0.0 });
+        let before = busy.iter().find(|s| is_busy && s.labels == now.labels && s.value <= now.value);
+        all.push(before.map_or(now, |s| (*s).clone()));
         all.extend(board.glanced.map(|n| one("watchbill_open_tasks", &on, n as f64)));
         let unknown = board.left.iter().filter(|l| l.unknown).count();
         all.push(one("watchbill_unknown_tasks", &on, unknown as f64));

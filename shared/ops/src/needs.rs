@@ -209,8 +209,8 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker"),
     };
     let says = match entries.len() {
-        1 => format!("{} {}: {} it", first.task, first.title, what),
-        n => format!("{n} tasks are {} them", what),
+        1 => format!("{} {}: {what} it", first.task, first.title),
+        n => format!("{n} tasks are {what} them"),
     };
     Some(Need {
         key: format!("{cause}:{board}"),

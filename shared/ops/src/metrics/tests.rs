@@ -52,6 +52,7 @@ fn a_pass_is_told_board_by_board() {
             "watchbill_passes_total{program=\"heal\"} 1",
             "watchbill_boards{program=\"heal\"} 1",
             "watchbill_board_exit_code{program=\"heal\",board=\"default\"} 1",
+            "watchbill_board_busy_since_timestamp_seconds{program=\"heal\",board=\"default\"} 0",
             "watchbill_open_tasks{program=\"heal\",board=\"default\"} 7",
             "watchbill_unknown_tasks{program=\"heal\",board=\"default\"} 2",
             "watchbill_findings{program=\"heal\",board=\"default\"} 1",
