@@ -220,6 +220,22 @@ fn a7b_the_cap_counts_from_the_operators_retry() {
 }
 
 #[test]
+fn a8c_the_board_itself_is_no_drift_where_it_lies_in_the_tree() {
+    let n = Night::new();
+    let root = n.b.path();
+    fs::write(root.join(".gitignore"), "state/\nwork/\n").unwrap();
+    git(root, &["init", "-q"]);
+    n.b.sql(&format!("UPDATE tasks SET workspace_path = '{}'", root.display()));
+    n.dies();
+    for (seconds, said) in [(60, " note: "), (200, " requeue: ")] {
+        let now = (now() + seconds).to_string();
+        let ran = crate::support::ran(n.b.command("heal").args(["--db", "kanban.db", "--now", &now])).ok();
+        assert!(ran.contains(said), "{ran}");
+    }
+    assert_eq!(n.status(), "ready");
+}
+
+#[test]
 fn a8_a_drifted_tree_waits_for_a_person() {
     let n = Night::new();
     n.dies();

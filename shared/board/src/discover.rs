@@ -89,8 +89,8 @@ pub fn is_board_file(id: &BoardId, file: &Path) -> bool {
 /// Some may be absent.
 pub fn own_files(id: &BoardId) -> Vec<PathBuf> {
     let plain = |path: &Path| {
-        let folder = path.parent().and_then(|folder| folder.canonicalize().ok())?;
-        Some(folder.join(path.file_name()?))
+        let path = std::path::absolute(path).ok()?;
+        Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
     };
     let files = ["", "-wal", "-shm", "-journal"].map(|end| {
         let mut file = id.path.as_os_str().to_owned();
