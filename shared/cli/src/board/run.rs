@@ -485,7 +485,8 @@ impl Hand<'_> {
             file: Some(named),
         };
         let patterns = Patterns::of(&self.config.matches);
-        match LogFiles(&patterns).read(&ask, &mut Cache::in_memory()).end {
+        // What the watchers saw there before this attempt is not its own.
+        match LogFiles(&patterns).read(&ask, &mut Cache::open(Cache::place(&env))).end {
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress && e.cause != Cause::ExitCode => {
                 Some(format!("its log ends on {}", e.cause.as_str()))
             }
