@@ -81,7 +81,7 @@ fn what_is_written_is_read_whatever_a_board_is_called() {
     let boards = [board(name, "/a"), board("default", "/b"), board("default", "/c")];
     let text = render(&ended(&boards), &[]);
     let read = samples(&text).unwrap();
-    assert_eq!(read.iter().filter(|s| s.label("board") == Some(name)).count(), 6);
+    assert_eq!(read.iter().filter(|s| s.label("board") == Some(name)).count(), 7);
     assert_eq!(read.iter().filter(|s| s.label("board") == Some("default")).count(), 0, "two of one name");
     // No two of one name have the same labels, and what the catalogue says of labels is so.
     for (i, s) in read.iter().enumerate() {
