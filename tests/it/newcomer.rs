@@ -218,7 +218,8 @@ fn a_further_agent_is_one_folder_and_one_entry() {
     assert_eq!((&usage["edits"], &usage["cost"]), (&json!(1), &json!(0.00315)), "{usage:#}");
 
     // `why`: what an attempt died of.
-    b.give_up("t_0000000b", "pid 4242 not alive", 60);
+    // Its attempt lasted from before the lines until after them.
+    b.give_up("t_0000000b", "pid 4242 not alive", 290);
     b.log("t_0000000b", &(works + &failed));
     let why = watchbill(&["why", "t_0000000b", "--db", db]).ok();
     assert!(why.contains("(rate_limit)") && why.contains("HTTP 429: slow down"), "{why}");
