@@ -4,6 +4,7 @@
 mod handed;
 mod prompt;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -413,8 +414,11 @@ impl Hand<'_> {
     fn finished(&mut self, work: &Work) -> Result<u8> {
         let id = &work.task;
         let how = "worker exited with code 0 (board run)";
+        let open = RefCell::new(None);
         self.settle(work, |hand, seen| {
-            let Some(why) = waits(seen) else {
+            let why = waits(seen);
+            open.replace(why.clone());
+            let Some(why) = why else {
                 return hermes::completed(seen, None, Some(how), &hand.about(work, how, None));
             };
             let how = format!("{how}; it {why}");
@@ -422,8 +426,7 @@ impl Hand<'_> {
             changes.extend(hand.packet_of(id));
             changes
         })?;
-        let seen = self.look(id)?;
-        if let Some(why) = waits(&seen).filter(|_| seen.task.status == Status::Todo) {
+        if let Some(why) = open.into_inner() {
             return Err(refused(id, format!("{why}: its claim was released, and it goes on after that")));
         }
         let json =
