@@ -87,11 +87,11 @@ impl Texts {
         // Texts stay out: of the newest runs of a whole board only who, when and how counts.
         let long = ["error", "summary", "metadata"];
         let recent_runs = RUN_COLUMNS.map(|c| match has(columns, "task_runs", c) && !long.contains(&c) {
-            true => c.to_owned(),
+            true => format!("r.{c}"),
             false => format!("NULL AS {c}"),
         });
         let pin = PIN_COLUMNS.map(|c| match has(columns, "tasks", c) {
-            true => format!("(SELECT {c} FROM tasks WHERE tasks.id = task_id)"),
+            true => format!("t.{c}"),
             false => "NULL".to_owned(),
         });
         let priority = if has(columns, "tasks", "priority") { "t.priority" } else { "0" };
@@ -132,8 +132,8 @@ impl Texts {
                 "SELECT {runs} FROM task_runs WHERE task_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2"
             ),
             recent_runs: format!(
-                "SELECT {}, task_id, {} FROM task_runs \
-                 WHERE id > (SELECT max(id) FROM task_runs) - ?1 ORDER BY id",
+                "SELECT {}, r.task_id, {} FROM task_runs r LEFT JOIN tasks t ON t.id = r.task_id \
+                 WHERE r.id > (SELECT max(id) FROM task_runs) - ?1 ORDER BY r.id",
                 recent_runs.join(", "),
                 pin.join(", ")
             ),
