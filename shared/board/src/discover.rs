@@ -78,11 +78,18 @@ fn boards(root: &Path) -> PathBuf {
 pub fn is_board_file(id: &BoardId, file: &Path) -> bool {
     let identity = |path: &Path| path.metadata().ok().map(|m| (m.dev(), m.ino()));
     let Some(named) = identity(file) else { return false };
-    ["", "-wal", "-shm"].iter().any(|end| {
-        let mut own = id.path.as_os_str().to_owned();
-        own.push(end);
-        identity(Path::new(&own)) == Some(named)
-    })
+    files(&id.path).iter().any(|own| identity(own) == Some(named))
+}
+
+/// The file of a board, and those that SQLite keeps beside it while somebody has it open.
+pub fn files(board: &Path) -> [PathBuf; 3] {
+    ["", "-wal", "-shm"].map(|end| with_end(board, end))
+}
+
+fn with_end(file: &Path, end: &str) -> PathBuf {
+    let mut file = file.as_os_str().to_owned();
+    file.push(end);
+    PathBuf::from(file)
 }
 
 /// What a board and its dispatcher write at any time, wherever that is: the files of the board and its logs, without links on the way.
@@ -92,12 +99,9 @@ pub fn own_files(id: &BoardId) -> Vec<PathBuf> {
         let path = std::path::absolute(path).ok()?;
         Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
     };
-    let files = ["", "-wal", "-shm", "-journal"].map(|end| {
-        let mut file = id.path.as_os_str().to_owned();
-        file.push(end);
-        PathBuf::from(file)
-    });
-    files.into_iter().chain(logs_dir(id)).filter_map(|path| plain(&path)).collect()
+    let of_board = |board: PathBuf| files(&board).into_iter().chain([with_end(&board, "-journal")]);
+    let logs = logs_dir(id).and_then(|logs| plain(&logs));
+    plain(&id.path).into_iter().flat_map(of_board).chain(logs).collect()
 }
 
 /// The folder of a board's worker logs. `None` for a board outside any Hermes root.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::StateReader;
 use base::quote;
 use board::{BoardId, Detail, Step, StepAction, discover};
-use worktree::state::{TreeState, state_without};
+use worktree::state::{TreeState, state};
 
 /// The longest look at one tree, and at all of a pass.
 const TREE_LIMIT: Duration = Duration::from_secs(2);
@@ -37,10 +37,9 @@ pub enum TreeNote {
 /// What state a working tree is in, but for what belongs to the board: each pass changes that, and no work does.
 ///
 /// # Errors
-/// Of the reader it gives: as [`state_without`].
-pub fn beside(board: &BoardId) -> impl Fn(&Path, Duration) -> Result<TreeState, String> + use<> {
-    let own = discover::own_files(board);
-    move |path, limit| state_without(path, &own, limit)
+/// Of the reader it gives: as [`state`].
+pub fn beside(board: &BoardId) -> impl Fn(&Path, Duration) -> Result<TreeState, String> {
+    |path, limit| state(path, &discover::own_files(board), limit)
 }
 
 /// What is known of them by task.

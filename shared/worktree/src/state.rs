@@ -199,20 +199,13 @@ pub struct TreeState {
 }
 
 /// Looks at the state of the working tree that `path` is in, for at most about `limit`. Nothing in the tree or the repository
-/// is written or run.
+/// is written or run. `left_out`: files and folders that do not count, nor what is in these; absolute, without links on the way, perhaps
+/// absent.
 ///
 /// # Errors
 /// One phrase that says why nothing is known: no such folder; no git, another user's, damaged, bare, too slow, as from
 /// [`super::look`]; too large.
-pub fn state(path: &Path, limit: Duration) -> Result<TreeState, String> {
-    state_without(path, &[], limit)
-}
-
-/// The same without some files and folders, and all that is in these: absolute paths without links on the way. They may be absent.
-///
-/// # Errors
-/// As [`state`].
-pub fn state_without(path: &Path, left_out: &[PathBuf], limit: Duration) -> Result<TreeState, String> {
+pub fn state(path: &Path, left_out: &[PathBuf], limit: Duration) -> Result<TreeState, String> {
     state_with(super::git(), (path, left_out), limit, BOUNDS)
 }
 

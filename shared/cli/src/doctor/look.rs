@@ -98,12 +98,7 @@ pub(crate) fn targets(state: Option<&Path>, config: &Config) -> Vec<TargetSeen> 
 pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSeen {
     let me = rustix::process::geteuid();
     let meta = id.path.metadata().ok();
-    let beside = ["", "-wal", "-shm"].map(|end| {
-        let mut file = id.path.clone().into_os_string();
-        file.push(end);
-        PathBuf::from(file)
-    });
-    let files = beside.into_iter().filter(|f| f.exists()).chain([id.folder()]);
+    let files = board::discover::files(&id.path).into_iter().filter(|f| f.exists()).chain([id.folder()]);
     let locked = files.filter(|f| !f.as_os_str().is_empty() && !is_writable(f)).collect();
     BoardSeen {
         name: id.name(),

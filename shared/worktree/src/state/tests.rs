@@ -13,6 +13,11 @@ use super::file::{Reader, folder};
 use super::*;
 use crate::tests::{LIMIT, Repo, stand_in};
 
+/// The state of all of a tree.
+fn state(path: &Path, limit: Duration) -> Result<TreeState, String> {
+    super::state(path, &[], limit)
+}
+
 fn see(path: &Path) -> TreeState {
     let state = state(path, LIMIT).unwrap();
     let json = serde_json::to_string(&state).unwrap();
@@ -342,13 +347,13 @@ fn what_is_left_out_changes_nothing() {
         write(&root.join("logs/t_1.log"), "one");
         let root = root.canonicalize().unwrap();
         let out = ["board.db", "board.db-wal", "logs"].map(|name| root.join(name));
-        let before = state_without(&root, &out, LIMIT).unwrap();
+        let before = super::state(&root, &out, LIMIT).unwrap();
         for name in ["board.db", "board.db-wal", "logs/t_1.log", "logs/t_2.log"] {
             write(&root.join(name), "two");
         }
-        assert_eq!(state_without(&root, &out, LIMIT).unwrap(), before, "{}", root.display());
+        assert_eq!(super::state(&root, &out, LIMIT).unwrap(), before, "{}", root.display());
         write(&root.join("board.db2"), "one");
-        let after = state_without(&root, &out, LIMIT).unwrap();
+        let after = super::state(&root, &out, LIMIT).unwrap();
         assert_eq!(nobodys(&before, &after), changed(&["board.db2"]));
     }
 }
