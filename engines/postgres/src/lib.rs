@@ -196,6 +196,32 @@ fn newer(address: &Address, what: &str, meta: &Meta) -> Error {
     Error::new(Kind::Data, address, what).hint("upgrade Watchbill on this host first")
 }
 
+/// Writes a part; where the server refuses a value in it, once more with a savepoint for each step. Collects plans for who asks for them.
+fn carried_out<T>(
+    server: &mut Server,
+    plans: &mut Option<Vec<(String, String)>>,
+    part: Part<'_>,
+    mut write: impl FnMut(&mut Server, &Part<'_>) -> std::result::Result<T, Fault>,
+) -> std::result::Result<T, Fault> {
+    server.plans = plans.as_ref().map(|_| Vec::new());
+    let done = match write(server, &part) {
+        Err(fault) if fault.is_of_one_step() => {
+            server.batch("ROLLBACK")?;
+            write(server, &Part { one_by_one: true, ..part })
+        }
+        done => done,
+    }?;
+    if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
+        all.extend(new);
+    }
+    Ok(done)
+}
+
+/// With this hint on an error of which it is not known whether the commit before it took place.
+fn hinted<T>(done: Result<T>, unsure: &Cell<bool>, hint: &str) -> Result<T> {
+    done.map_err(|e| if unsure.get() { e.hint(hint) } else { e })
+}
+
 /// Tries something until it goes through, until it cannot, or until patience ends. After a fault the connection is a new one.
 fn tried<T>(
     server: &mut Option<Server>,
@@ -325,7 +351,6 @@ impl Board for PostgresBoard {
             let plans = &mut self.plans;
             let (board, host) = (&self.meta.board, &self.host);
             let done = tried(&mut self.server, &self.address, &self.secrets, patience, |server, patience| {
-                server.plans = plans.as_ref().map(|_| Vec::new());
                 let part = Part {
                     now,
                     steps,
@@ -336,23 +361,10 @@ impl Board for PostgresBoard {
                     patience,
                     unsure: &unsure,
                 };
-                let written = match write(server, &part) {
-                    Err(fault) if fault.is_of_one_step() => {
-                        server.batch("ROLLBACK")?;
-                        write(server, &Part { one_by_one: true, ..part })
-                    }
-                    written => written,
-                }?;
-                if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
-                    all.extend(new);
-                }
-                Ok(written)
+                carried_out(server, plans, part, write)
             });
-            let done = done.map_err(|e| match unsure.get() {
-                true => e.hint("it did not say whether the last steps are written; the next pass will see"),
-                false => e,
-            });
-            outcomes.extend(done?);
+            let hint = "it did not say whether the last steps are written; the next pass will see";
+            outcomes.extend(hinted(done, &unsure, hint)?);
         }
         Ok(outcomes)
     }
@@ -369,7 +381,6 @@ impl Board for PostgresBoard {
         let plans = &mut self.plans;
         let (board, host) = (&self.meta.board, &self.host);
         let done = tried(&mut self.server, &self.address, &self.secrets, patience, |server, patience| {
-            server.plans = plans.as_ref().map(|_| Vec::new());
             if !unsure.get() {
                 // The last try is lost, and may still hold what it took: this one does not wait for it.
                 uuid = server::uuid();
@@ -384,21 +395,8 @@ impl Board for PostgresBoard {
                 patience,
                 unsure: &unsure,
             };
-            let done = match take(server, &part, of, &mut taken, answer) {
-                Err(fault) if fault.is_of_one_step() => {
-                    server.batch("ROLLBACK")?;
-                    take(server, &Part { one_by_one: true, ..part }, of, &mut taken, answer)
-                }
-                done => done,
-            }?;
-            if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
-                all.extend(new);
-            }
-            Ok(done)
+            carried_out(server, plans, part, |server, part| take(server, part, of, &mut taken, answer))
         });
-        done.map_err(|e| match unsure.get() {
-            true => e.hint("it did not say whether the task was taken; look at it first"),
-            false => e,
-        })
+        hinted(done, &unsure, "it did not say whether the task was taken; look at it first")
     }
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use watchbill_postgres::{PostgresBoard, Secrets};
 
 use crate::races::{NOW, add, step, trail};
-use crate::server::{PATIENCE, durable, shared};
+use crate::server::{PATIENCE, Place, Server, durable, shared};
 
 #[test]
 fn what_was_acknowledged_survives_the_server_and_is_there_once() {
@@ -133,18 +133,24 @@ fn forgetful(server: &Path, folder: &Path) -> UnixListener {
     listener
 }
 
+/// A board with two ready tasks, behind such a listener in this folder.
+fn behind_forgetful(server: &Server, place: &Place<'_>, folder: &Path) -> (PostgresBoard, UnixListener) {
+    for n in 0..2 {
+        add(&mut place.open(), &format!("t_{n:08x}"), Status::Ready, &[]);
+    }
+    let listener = forgetful(&server.folder, folder);
+    let encoded = |path: &Path| path.display().to_string().replace('/', "%2F");
+    let url = place.url.replace(&encoded(&server.folder), &encoded(folder));
+    let board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &Secrets::default()).unwrap();
+    (board, listener)
+}
+
 #[test]
 fn a_write_whose_answer_was_lost_is_done_once_and_answered() {
     let Some(server) = shared() else { return };
     let place = server.board();
-    for n in 0..2 {
-        add(&mut place.open(), &format!("t_{n:08x}"), Status::Ready, &[]);
-    }
     let folder = tempfile::tempdir().unwrap();
-    let _listener = forgetful(&server.folder, folder.path());
-    let encoded = |path: &Path| path.display().to_string().replace('/', "%2F");
-    let url = place.url.replace(&encoded(&server.folder), &encoded(folder.path()));
-    let mut board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &Secrets::default()).unwrap();
+    let (mut board, _listener) = behind_forgetful(server, &place, folder.path());
     let said = |n: i64| Change::AddEvent { kind: "edited".into(), payload: json!({"n": n}), run: None };
     let run = Change::PastRun { outcome: "blocked".into(), summary: None, metadata: None };
     let d = board.look(&["t_00000000".to_owned()]).unwrap().remove(0);
@@ -166,14 +172,8 @@ fn a_write_whose_answer_was_lost_is_done_once_and_answered() {
 fn a_claim_whose_answer_was_lost_is_that_of_the_task_it_took() {
     let Some(server) = shared() else { return };
     let place = server.board();
-    for n in 0..2 {
-        add(&mut place.open(), &format!("t_{n:08x}"), Status::Ready, &[]);
-    }
     let folder = tempfile::tempdir().unwrap();
-    let _listener = forgetful(&server.folder, folder.path());
-    let encoded = |path: &Path| path.display().to_string().replace('/', "%2F");
-    let url = place.url.replace(&encoded(&server.folder), &encoded(folder.path()));
-    let mut board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &Secrets::default()).unwrap();
+    let (mut board, _listener) = behind_forgetful(server, &place, folder.path());
     let mut offers = Vec::new();
     let taken = board.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| {
         offers.push(seen.task.id.clone());
