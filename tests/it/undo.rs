@@ -246,6 +246,16 @@ fn what_moved_since_is_left_and_named() {
     assert_eq!(refused["archived"].0, scenes().len());
 }
 
+/// A task that was limited, and its card.
+fn carded() -> (Scene, String) {
+    let b = TestBoard::new();
+    b.died_of(A, LIMITED);
+    let scene = Scene::new(b.sticky_less(A), "synthesize-distress", 0, "card+park");
+    scene.acts();
+    let card = scene.b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+    (scene, card)
+}
+
 #[test]
 fn a_card_that_somebody_took_or_spoke_on_stays_and_its_task_with_it() {
     let take: fn(&TestBoard, &str) = |b, card| b.hand(&["claim", card, "--worker", "tuesday"]).ok().clear();
@@ -254,12 +264,8 @@ fn a_card_that_somebody_took_or_spoke_on_stays_and_its_task_with_it() {
     for (disturb, why) in
         [(take, "was taken: status is running"), (speak, "is not as it was made: commented at")]
     {
-        let b = TestBoard::new();
-        b.died_of(A, LIMITED);
-        let scene = Scene::new(b.sticky_less(A), "synthesize-distress", 0, "card+park");
-        scene.acts();
+        let (scene, card) = carded();
         let b = &scene.b;
-        let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
         disturb(b, &card);
         let dump = b.dump();
         let said = scene.undo(&[A]);
@@ -270,12 +276,8 @@ fn a_card_that_somebody_took_or_spoke_on_stays_and_its_task_with_it() {
 
 #[test]
 fn a_card_on_which_a_watcher_spoke_goes_with_its_action() {
-    let b = TestBoard::new();
-    b.died_of(A, LIMITED);
-    let scene = Scene::new(b.sticky_less(A), "synthesize-distress", 0, "card+park");
-    scene.acts();
+    let (scene, card) = carded();
     let b = &scene.b;
-    let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
     for author in ["route-blocked", "budget-check"] {
         b.hand(&["comment", &card, "It waits. What mends it: a look", "--author", author]).ok();
     }
