@@ -29,7 +29,7 @@ mod watcher;
 mod why;
 mod wrap;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -250,6 +250,11 @@ fn parse_time(s: &str) -> std::result::Result<Time, String> {
 /// What a failed write of our own output means: a closed pipe is nobody's fault (`heal | head -1`), a full disk is.
 fn output_code(e: &std::io::Error) -> u8 {
     if e.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { Kind::Io.code() }
+}
+
+/// Whether what is printed is shown in colours: at a terminal, unless `NO_COLOR` is set.
+fn has_colours() -> bool {
+    std::io::stdout().is_terminal() && env("NO_COLOR").is_none()
 }
 
 /// Writes JSON to stdout, without secrets in any of its texts.

@@ -105,7 +105,7 @@ fn shown() -> Look {
     let size = if is_terminal { tcgetwinsize(&out).ok() } else { None };
     Look {
         width: size.map(|s| usize::from(s.ws_col)).filter(|width| *width >= 20),
-        colour: is_terminal && super::env("NO_COLOR").is_none(),
+        colour: super::has_colours(),
     }
 }
 

@@ -6,19 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-use super::super::{env, print};
+use super::super::{has_colours, print};
 use super::INTERRUPTED;
 use base::error::Result;
 
-/// How long a scene stays before the next one begins, where nobody presses a key: seconds for so many lines.
+/// A scene stays a second for so many of its lines before the next one begins, where nobody presses a key.
 const LINES_A_SECOND: usize = 5;
 const HINT: &str = "  Enter: the next scene";
 
 /// Prints the scenes. Gives the exit code.
 pub(super) fn show(text: &str, is_fast: bool, stopped: &AtomicBool) -> Result<u8> {
-    let is_terminal = stdout().is_terminal();
-    let is_painted = is_terminal && env("NO_COLOR").is_none();
-    let has_pauses = is_terminal && stdin().is_terminal() && !is_fast;
+    let (is_painted, has_pauses) =
+        (has_colours(), stdout().is_terminal() && stdin().is_terminal() && !is_fast);
     let mut last: Option<&str> = None;
     for scene in scenes(text) {
         if let Some(last) = last.replace(scene).filter(|_| has_pauses) {
