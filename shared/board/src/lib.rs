@@ -13,6 +13,7 @@ pub mod kept;
 pub mod payload;
 pub mod pin;
 pub mod rows;
+pub mod several_hosts;
 pub mod sqlite;
 pub mod step_action;
 #[cfg(any(test, feature = "testing"))]
@@ -37,6 +38,7 @@ pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
 pub use event_kind::EventKind;
 pub use payload::Payload;
 pub use pin::Pin;
+pub use several_hosts::{Attendance, Attended, HOST_LEASE, Neighbour};
 pub use step_action::{Rule, StepAction};
 use title::is_card_title;
 
@@ -574,6 +576,20 @@ pub trait Board {
 
     /// Whether it was made by `board init`: no dispatcher belongs to it, so nobody else promotes what becomes free.
     fn is_own(&self) -> bool;
+
+    /// Whether several hosts may work on it. Then a host is told by its name and machine, and its claims by a lease.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Says that this host works on the board, renews its lease, and gives the board's clock and all its hosts. `None` on a board of
+    /// one host.
+    ///
+    /// # Errors
+    /// The board cannot be reached. `Config` where another machine that runs now has the same name and machine id.
+    fn attend(&mut self, _me: &Attendance<'_>) -> Result<Option<Attended>> {
+        Ok(None)
+    }
 
     /// Which program makes boards of this shape, in words.
     fn shape(&self) -> &'static str;

@@ -248,6 +248,15 @@ pub(super) const PROFILE: Text<String> = Text {
     write: String::clone,
 };
 
+/// The name of a host.
+pub(super) const HOST: Text<String> = Text {
+    allowed: "a host name",
+    example: "\"name\"",
+    read: |name| (HOSTS.fits)(name).then(|| name.to_owned()),
+    fault: "is not a host name",
+    write: String::clone,
+};
+
 /// An amount of money.
 pub(super) const DOLLARS: Text<Money> = Text {
     allowed: "an amount in US dollars like $5.00",

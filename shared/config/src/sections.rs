@@ -10,7 +10,7 @@ use super::checks::{Action, Check};
 use super::keys::{KeyInfo, declare_sections, declare_struct};
 use super::named_enum::named_enum;
 use super::rules::{
-    AbsolutePath, Count, DOLLARS, HOSTS, HOURS, OneOf, PROFILE, PROFILES, Rule, Span, Switch,
+    AbsolutePath, Count, DOLLARS, HOST, HOSTS, HOURS, OneOf, PROFILE, PROFILES, Rule, Span, Switch,
 };
 use base::money::Money;
 use base::time::Time;
@@ -44,6 +44,8 @@ declare_sections! {
         aliases: Vec<String> = Vec::new(), HOSTS;
         /// "same" only if all workers of this host run in the pid namespace of the watchers.
         pid_namespace: PidNamespace = PidNamespace::Auto, OneOf(NAMESPACES);
+        /// What this host is called on a board that several hosts share; without it, by hostname and machine id.
+        name: Option<String> = None, HOST;
     }
 
     /// How long heal waits and how often it tries.

@@ -150,7 +150,7 @@ fn refusals_name_place_value_and_range() {
         ("[board]\n grace = '5m'", "2:2: unknown key `board.grace`; did you mean `grace` of [heal]?".into()),
         (
             "[host]\nzzz = 1",
-            "2:1: unknown key `host.zzz`; known keys of [host]: aliases, pid_namespace".into(),
+            "2:1: unknown key `host.zzz`; known keys of [host]: aliases, pid_namespace, name".into(),
         ),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
@@ -583,7 +583,8 @@ fn health_actions_merge_and_what_is_said_twice_is_said_once() {
 fn what_is_written_can_be_loaded() {
     let mut config = Config::default();
     config.board.db = Some("/srv/k.db".into());
-    config.host = HostPolicy { aliases: vec!["a".into()], pid_namespace: PidNamespace::Same };
+    config.host =
+        HostPolicy { aliases: vec!["a".into()], pid_namespace: PidNamespace::Same, name: Some("h1".into()) };
     config.heal.grace = Duration::from_secs(61);
     config.heal.max_resets = 0;
     config.heal.allow_stop = true;
@@ -659,7 +660,8 @@ fn the_sample_is_the_table() {
     let mail = NotifyKeys { command, ..NotifyKeys::default() };
     let notify = [("mail".into(), mail), ("phone".into(), phone)].into();
     let tables = Config { profiles, providers, prices, notify, matches, ..Config::default() };
-    let want = Config { board, distress, people, routing, budget, ..tables };
+    let host = HostPolicy { name: Some("name".into()), ..HostPolicy::default() };
+    let want = Config { board, host, distress, people, routing, budget, ..tables };
     assert_eq!(loaded.config, want);
     assert!(sample.lines().all(|l| l.chars().count() <= 110));
 }

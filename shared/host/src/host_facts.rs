@@ -46,7 +46,20 @@ pub(super) fn read(proc: PathBuf, policy: &HostPolicy, now: Time) -> Result<Host
     // Where this process is pid 1 itself, the namespace was made for it alone and no worker runs in it, whatever the
     // configuration says (systemd's PrivatePIDs=, a container for one pass).
     let same_namespace = policy.pid_namespace == PidNamespace::Same && ours != "1";
-    Ok(Host { proc, board: None, aliases: policy.aliases.clone(), same_namespace, hertz, facts })
+    let (aliases, name) = (policy.aliases.clone(), policy.name.clone());
+    Ok(Host { proc, board: None, aliases, name, same_namespace, hertz, facts })
+}
+
+/// 12 hex digits made of the machine id in that file. The id itself is not to be shown to others (machine-id(5)).
+pub(super) fn machine(file: &Path) -> Result<String> {
+    let id = fs::read_to_string(file).unwrap_or_default();
+    let id = id.trim();
+    if id.len() != 32 || !id.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(Error::new(Kind::Config, file.display(), "holds no machine id")
+            .hint("set host.name to a name that no other host of the board has"));
+    }
+    let hash = base::hash::fnv(b"watchbill ".iter().copied().chain(id.bytes()));
+    Ok(format!("{:012x}", hash & 0xffff_ffff_ffff))
 }
 
 /// Seconds since boot, suspended time included: the clock process starts are counted by.
@@ -94,6 +107,25 @@ fn shows_everybody(mountinfo: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_is_told_by_its_id_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("machine-id");
+        let of = |text: &str| {
+            fs::write(&at, text).unwrap();
+            machine(&at).map_err(|e| e.to_string())
+        };
+        let one = of("0123456789abcdef0123456789abcdef\n").unwrap();
+        assert!(one.len() == 12 && one.bytes().all(|b| b.is_ascii_hexdigit()), "{one}");
+        assert_eq!(of("0123456789abcdef0123456789abcdef").unwrap(), one);
+        assert_ne!(of("1123456789abcdef0123456789abcdef").unwrap(), one);
+        for none in ["", "uninitialized\n", "0123"] {
+            assert!(of(none).unwrap_err().contains("host.name"), "{none}");
+        }
+        fs::remove_file(&at).unwrap();
+        assert!(machine(&at).unwrap_err().to_string().contains("holds no machine id"));
+    }
 
     #[test]
     fn who_is_shown() {

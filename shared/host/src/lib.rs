@@ -28,6 +28,9 @@ pub use types::{
     Recheck, Split, Target,
 };
 
+/// What tells one installed system from another (machine-id(5)).
+const MACHINE_ID: &str = "/etc/machine-id";
+
 /// This host, read once per pass.
 #[derive(Debug, Clone)]
 pub struct Host {
@@ -36,6 +39,8 @@ pub struct Host {
     /// The board whose tasks are meant; `None`: of whichever board.
     board: Option<PathBuf>,
     aliases: Vec<String>,
+    /// `host.name`.
+    name: Option<String>,
     same_namespace: bool,
     /// Clock ticks per second, the unit of process starts.
     hertz: u64,
@@ -57,6 +62,19 @@ impl Host {
     #[must_use]
     pub fn of_board(&self, file: &Path) -> Host {
         Host { board: Some(file.to_owned()), ..self.clone() }
+    }
+
+    /// This host as a board knows it that several hosts share: by `host.name`, else by its hostname and a part made of its machine id,
+    /// since hostnames repeat. From then on only claims under that name are of this host.
+    ///
+    /// # Errors
+    /// `Config` where there is neither a name nor a machine id.
+    pub fn on_shared_board(&self) -> Result<Host> {
+        let hostname = match &self.name {
+            Some(name) => name.clone(),
+            None => format!("{}@{}", self.facts.hostname, host_facts::machine(Path::new(MACHINE_ID))?),
+        };
+        Ok(Host { facts: HostFacts { hostname, ..self.facts.clone() }, board: None, ..self.clone() })
     }
 
     fn processes(&self) -> ProcFs<'_> {

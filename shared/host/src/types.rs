@@ -29,6 +29,8 @@ pub struct HostPolicy {
     pub aliases: Vec<String>,
     /// Whether the workers are known to share our pid namespace.
     pub pid_namespace: PidNamespace,
+    /// What this host is called on a board that several hosts share, in the place of its hostname and machine id.
+    pub name: Option<String>,
 }
 
 /// Whether workers run in the same pid namespace as we do.
@@ -337,7 +339,10 @@ mod tests {
     #[test]
     fn policy_words() {
         let p: HostPolicy = toml::from_str("aliases = [\"old\"]\npid_namespace = \"same\"").unwrap();
-        assert_eq!(p, HostPolicy { aliases: vec!["old".into()], pid_namespace: PidNamespace::Same });
+        assert_eq!(
+            p,
+            HostPolicy { aliases: vec!["old".into()], pid_namespace: PidNamespace::Same, name: None }
+        );
         assert_eq!(toml::from_str::<HostPolicy>("").unwrap(), HostPolicy::default());
         assert!(toml::from_str::<HostPolicy>("pid_namespace = \"auto \"").is_err());
         assert!(toml::from_str::<HostPolicy>("alias = []").is_err());

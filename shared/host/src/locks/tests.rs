@@ -58,6 +58,7 @@ fn host(locks: &str) -> (tempfile::TempDir, Host) {
         proc: root.path().into(),
         board: None,
         aliases: vec![],
+        name: None,
         same_namespace: false,
         hertz: 100,
         facts,

@@ -152,6 +152,7 @@ fn holders_that_cannot_be_asked() {
         proc: proc.path().into(),
         board: None,
         aliases: vec![],
+        name: None,
         same_namespace: false,
         hertz: 100,
         facts,

@@ -1,0 +1,50 @@
+//! What a board that several hosts write knows of its hosts.
+
+use base::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// For how many seconds a host counts as reachable after it attended.
+pub const HOST_LEASE: i64 = 300;
+
+/// What a pass, or a heartbeat of `board run`, says of its host.
+#[derive(Debug, Clone, Copy)]
+pub struct Attendance<'a> {
+    /// The host as its claims name it: the part of a lock before the first colon.
+    pub host: &'a str,
+    /// The boot id of the kernel.
+    pub boot: &'a str,
+    /// Seconds since this boot, suspended time included.
+    pub uptime: i64,
+    /// Which program attends.
+    pub program: &'a str,
+    /// Whether it is a pass of `heal`, which judges the workers of its host.
+    pub heals: bool,
+}
+
+/// A host that attended, as the board's clock tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// As its claims name it.
+    pub host: String,
+    /// When anything on it attended last.
+    pub seen_at: Time,
+    /// Until when it counts as reachable.
+    pub lease_until: Time,
+    /// When `heal` ran on it last.
+    pub healed_at: Option<Time>,
+    /// Milliseconds by which its clock is ahead of the board's.
+    pub skew_ms: i64,
+    /// When an operator said that it will not come back.
+    pub forgotten_at: Option<Time>,
+}
+
+/// What the board answers to an [`Attendance`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attended {
+    /// The board's clock. Leases of claims and hosts are told by it alone.
+    pub now: Time,
+    /// When this host was seen before; `None` where it is new.
+    pub before: Option<Time>,
+    /// Every host of the board, this one among them, in the order of their names.
+    pub hosts: Vec<Neighbour>,
+}
