@@ -72,7 +72,7 @@ impl Ground {
             // Else the first one who syncs pays for all of it.
             File::open(&path)?.sync_all()?;
         }
-        let id = BoardId { path: path.clone(), slug: None, root: None };
+        let id = BoardId { at: path.clone().into(), slug: None, root: None };
         let reads = SqliteBoard::open(id, Mode::Look, Duration::from_secs(5))?.reads();
         let text = |name: &str| {
             let found = reads.iter().find(|(n, _)| *n == name).map(|(_, sql)| sql.replace('\n', " "));

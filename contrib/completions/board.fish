@@ -24,7 +24,7 @@ function __fish_board_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c board -n "__fish_board_needs_command" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_needs_command" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_needs_command" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_needs_command" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_needs_command" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -34,7 +34,7 @@ complete -c board -n "__fish_board_needs_command" -s v -l verbose -d 'Also print
 complete -c board -n "__fish_board_needs_command" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_needs_command" -s h -l help -d 'Print help'
 complete -c board -n "__fish_board_needs_command" -s V -l version -d 'Print version'
-complete -c board -n "__fish_board_needs_command" -f -a "init" -d 'Create a board in a new file, with the tables of Hermes'
+complete -c board -n "__fish_board_needs_command" -f -a "init" -d 'Create a board in a new file or in a PostgreSQL database, with the tables of Hermes'
 complete -c board -n "__fish_board_needs_command" -f -a "add" -d 'Add a task'
 complete -c board -n "__fish_board_needs_command" -f -a "list" -d 'List tasks in dispatch order'
 complete -c board -n "__fish_board_needs_command" -f -a "show" -d 'Show one task with its attempts, history and comments'
@@ -53,7 +53,7 @@ complete -c board -n "__fish_board_needs_command" -f -a "help" -d 'Print this me
 complete -c board -n "__fish_board_using_subcommand init" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand init" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand init" -l now -d 'Use this as the current time (RFC 3339 or epoch seconds); a change then needs --db' -r
-complete -c board -n "__fish_board_using_subcommand init" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand init" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand init" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
 complete -c board -n "__fish_board_using_subcommand init" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c board -n "__fish_board_using_subcommand init" -s q -l quiet -d 'Print errors only'
@@ -74,7 +74,7 @@ complete -c board -n "__fish_board_using_subcommand add" -l max-files -d 'Scope:
 complete -c board -n "__fish_board_using_subcommand add" -l iterations -d 'Scope: expected number of agent iterations' -r
 complete -c board -n "__fish_board_using_subcommand add" -l time-budget -d 'Scope: longest time of one attempt' -r
 complete -c board -n "__fish_board_using_subcommand add" -l cost-budget -d 'Scope: highest cost of the whole task, in US dollars ($5)' -r
-complete -c board -n "__fish_board_using_subcommand add" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand add" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand add" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand add" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand add" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -86,7 +86,7 @@ complete -c board -n "__fish_board_using_subcommand add" -s q -l quiet -d 'Print
 complete -c board -n "__fish_board_using_subcommand add" -s h -l help -d 'Print help'
 complete -c board -n "__fish_board_using_subcommand list" -l status -d 'List only tasks of this state (may be repeated) [default: every open state]' -r
 complete -c board -n "__fish_board_using_subcommand list" -l assignee -d 'List only tasks of this profile' -r
-complete -c board -n "__fish_board_using_subcommand list" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand list" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand list" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand list" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand list" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -95,7 +95,7 @@ complete -c board -n "__fish_board_using_subcommand list" -s v -l verbose -d 'Al
 complete -c board -n "__fish_board_using_subcommand list" -l json -d 'Print one JSON object'
 complete -c board -n "__fish_board_using_subcommand list" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_using_subcommand list" -s h -l help -d 'Print help'
-complete -c board -n "__fish_board_using_subcommand show" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand show" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand show" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand show" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand show" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -109,7 +109,7 @@ complete -c board -n "__fish_board_using_subcommand claim" -l pid -d 'Let heal w
 complete -c board -n "__fish_board_using_subcommand claim" -l ttl -d 'Let the claim last this long without a heartbeat [default: board.claim_ttl, 15m]' -r
 complete -c board -n "__fish_board_using_subcommand claim" -l log -d 'Let the watchers read the agent\'s log or transcript from this file, which may not exist yet' -r -F
 complete -c board -n "__fish_board_using_subcommand claim" -l workspace -d 'Work in this folder if the task names none [default: the current folder, on a board without Hermes]' -r -F
-complete -c board -n "__fish_board_using_subcommand claim" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand claim" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand claim" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand claim" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand claim" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -122,7 +122,7 @@ complete -c board -n "__fish_board_using_subcommand run" -l assignee -d 'Claim f
 complete -c board -n "__fish_board_using_subcommand run" -l ttl -d 'Let the claim last this long without a heartbeat [default: board.claim_ttl, 15m]' -r
 complete -c board -n "__fish_board_using_subcommand run" -l log -d 'Write the output of the command to this file [default: the board\'s log of the task]' -r -F
 complete -c board -n "__fish_board_using_subcommand run" -l wait -d 'Wait until a task is ready, and look for one this often (1s to 1h)' -r
-complete -c board -n "__fish_board_using_subcommand run" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand run" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand run" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand run" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand run" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -134,7 +134,7 @@ complete -c board -n "__fish_board_using_subcommand run" -s h -l help -d 'Print 
 complete -c board -n "__fish_board_using_subcommand heartbeat" -l note -d 'Record what the worker does now' -r
 complete -c board -n "__fish_board_using_subcommand heartbeat" -l ttl -d 'Extend the claim by this much [default: board.claim_ttl, 15m]' -r
 complete -c board -n "__fish_board_using_subcommand heartbeat" -l run -d 'Only if this is still the open attempt [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]' -r
-complete -c board -n "__fish_board_using_subcommand heartbeat" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand heartbeat" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand heartbeat" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand heartbeat" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand heartbeat" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -144,7 +144,7 @@ complete -c board -n "__fish_board_using_subcommand heartbeat" -l json -d 'Print
 complete -c board -n "__fish_board_using_subcommand heartbeat" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_using_subcommand heartbeat" -s h -l help -d 'Print help'
 complete -c board -n "__fish_board_using_subcommand comment" -l author -d 'The author of the comment' -r
-complete -c board -n "__fish_board_using_subcommand comment" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand comment" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand comment" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand comment" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand comment" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -160,7 +160,7 @@ complete -c board -n "__fish_board_using_subcommand packet" -l step -d 'The curr
 complete -c board -n "__fish_board_using_subcommand packet" -l next -d 'The next step' -r
 complete -c board -n "__fish_board_using_subcommand packet" -l blockers -d 'What blocks the work' -r
 complete -c board -n "__fish_board_using_subcommand packet" -l run -d 'Only if this is still the open attempt [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]' -r
-complete -c board -n "__fish_board_using_subcommand packet" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand packet" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand packet" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand packet" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand packet" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -178,7 +178,7 @@ needs_input\t''
 capability\t''
 transient\t''"
 complete -c board -n "__fish_board_using_subcommand block" -l run -d 'Only if this is still the open attempt [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]' -r
-complete -c board -n "__fish_board_using_subcommand block" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand block" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand block" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand block" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand block" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -191,7 +191,7 @@ complete -c board -n "__fish_board_using_subcommand complete" -l result -d 'Reco
 complete -c board -n "__fish_board_using_subcommand complete" -l summary -d 'Record a summary for the next worker' -r
 complete -c board -n "__fish_board_using_subcommand complete" -l metadata -d 'Record details as a JSON object, such as the decision of a distress card' -r
 complete -c board -n "__fish_board_using_subcommand complete" -l run -d 'Only if this is still the open attempt [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]' -r
-complete -c board -n "__fish_board_using_subcommand complete" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand complete" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand complete" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand complete" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand complete" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -201,7 +201,7 @@ complete -c board -n "__fish_board_using_subcommand complete" -l json -d 'Print 
 complete -c board -n "__fish_board_using_subcommand complete" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_using_subcommand complete" -s h -l help -d 'Print help'
 complete -c board -n "__fish_board_using_subcommand reassign" -l reason -d 'Record the reason' -r
-complete -c board -n "__fish_board_using_subcommand reassign" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand reassign" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand reassign" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand reassign" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand reassign" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -212,7 +212,7 @@ complete -c board -n "__fish_board_using_subcommand reassign" -l json -d 'Print 
 complete -c board -n "__fish_board_using_subcommand reassign" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_using_subcommand reassign" -s h -l help -d 'Print help'
 complete -c board -n "__fish_board_using_subcommand unblock" -l reason -d 'Record the reason; the next worker reads it' -r
-complete -c board -n "__fish_board_using_subcommand unblock" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand unblock" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand unblock" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand unblock" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand unblock" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -221,7 +221,7 @@ complete -c board -n "__fish_board_using_subcommand unblock" -s v -l verbose -d 
 complete -c board -n "__fish_board_using_subcommand unblock" -l json -d 'Print one JSON object'
 complete -c board -n "__fish_board_using_subcommand unblock" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_using_subcommand unblock" -s h -l help -d 'Print help'
-complete -c board -n "__fish_board_using_subcommand protocol" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand protocol" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand protocol" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand protocol" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand protocol" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -231,7 +231,7 @@ complete -c board -n "__fish_board_using_subcommand protocol" -s v -l verbose -d
 complete -c board -n "__fish_board_using_subcommand protocol" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_using_subcommand protocol" -l json -d 'Print one JSON object'
 complete -c board -n "__fish_board_using_subcommand protocol" -s h -l help -d 'Print help'
-complete -c board -n "__fish_board_using_subcommand link" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c board -n "__fish_board_using_subcommand link" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand link" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand link" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand link" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -240,7 +240,7 @@ complete -c board -n "__fish_board_using_subcommand link" -s v -l verbose -d 'Al
 complete -c board -n "__fish_board_using_subcommand link" -l json -d 'Print one JSON object'
 complete -c board -n "__fish_board_using_subcommand link" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_using_subcommand link" -s h -l help -d 'Print help'
-complete -c board -n "__fish_board_using_subcommand help; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "init" -d 'Create a board in a new file, with the tables of Hermes'
+complete -c board -n "__fish_board_using_subcommand help; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "init" -d 'Create a board in a new file or in a PostgreSQL database, with the tables of Hermes'
 complete -c board -n "__fish_board_using_subcommand help; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "add" -d 'Add a task'
 complete -c board -n "__fish_board_using_subcommand help; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "list" -d 'List tasks in dispatch order'
 complete -c board -n "__fish_board_using_subcommand help; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "show" -d 'Show one task with its attempts, history and comments'

@@ -3,7 +3,7 @@ complete -c budget-check -l task -d 'Check only this task: its id, with or witho
 complete -c budget-check -l plan -d 'Apply the steps of a plan made by --dry-run --json, under the same guards' -r -F
 complete -c budget-check -l facts -d 'Decide from the data of an earlier pass (its --json -v output), and change nothing' -r -F
 complete -c budget-check -l metrics -d 'Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter' -r -F
-complete -c budget-check -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c budget-check -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c budget-check -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c budget-check -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c budget-check -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F

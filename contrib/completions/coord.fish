@@ -25,7 +25,7 @@ function __fish_coord_using_subcommand
 end
 
 complete -c coord -n "__fish_coord_needs_command" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c coord -n "__fish_coord_needs_command" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c coord -n "__fish_coord_needs_command" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_needs_command" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c coord -n "__fish_coord_needs_command" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c coord -n "__fish_coord_needs_command" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -55,7 +55,7 @@ complete -c coord -n "__fish_coord_using_subcommand spawn" -l prompt -d 'Send th
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l parent -d 'Set the coordinator of the new session: a session, person:NAME or script:NAME' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l repo -d 'Work in the repository of this folder [default: the current folder]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c coord -n "__fish_coord_using_subcommand spawn" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c coord -n "__fish_coord_using_subcommand spawn" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -66,7 +66,7 @@ complete -c coord -n "__fish_coord_using_subcommand spawn" -s q -l quiet -d 'Pri
 complete -c coord -n "__fish_coord_using_subcommand spawn" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c coord -n "__fish_coord_using_subcommand status" -l parent -d 'Show only what this session, person:NAME or script:NAME spawned' -r
 complete -c coord -n "__fish_coord_using_subcommand status" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c coord -n "__fish_coord_using_subcommand status" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c coord -n "__fish_coord_using_subcommand status" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_using_subcommand status" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c coord -n "__fish_coord_using_subcommand status" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand status" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -78,7 +78,7 @@ complete -c coord -n "__fish_coord_using_subcommand status" -s q -l quiet -d 'Pr
 complete -c coord -n "__fish_coord_using_subcommand status" -s h -l help -d 'Print help'
 complete -c coord -n "__fish_coord_using_subcommand message" -l agent -d 'Let this agent of the runtime answer [default: the agent of the session]' -r
 complete -c coord -n "__fish_coord_using_subcommand message" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c coord -n "__fish_coord_using_subcommand message" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c coord -n "__fish_coord_using_subcommand message" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_using_subcommand message" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c coord -n "__fish_coord_using_subcommand message" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand message" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -94,7 +94,7 @@ warning\t'As info, more urgent'
 blocking\t'The session stopped: also write the [BLOCKED] card'"
 complete -c coord -n "__fish_coord_using_subcommand notify" -l type -d 'With --level blocking: the type of the card, as in board block' -r
 complete -c coord -n "__fish_coord_using_subcommand notify" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c coord -n "__fish_coord_using_subcommand notify" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c coord -n "__fish_coord_using_subcommand notify" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_using_subcommand notify" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c coord -n "__fish_coord_using_subcommand notify" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand notify" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -107,7 +107,7 @@ complete -c coord -n "__fish_coord_using_subcommand notify" -s q -l quiet -d 'Pr
 complete -c coord -n "__fish_coord_using_subcommand notify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c coord -n "__fish_coord_using_subcommand abort" -l reason -d 'Record the reason' -r
 complete -c coord -n "__fish_coord_using_subcommand abort" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c coord -n "__fish_coord_using_subcommand abort" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c coord -n "__fish_coord_using_subcommand abort" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_using_subcommand abort" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c coord -n "__fish_coord_using_subcommand abort" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand abort" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -120,7 +120,7 @@ complete -c coord -n "__fish_coord_using_subcommand detect" -l session -d 'Check
 complete -c coord -n "__fish_coord_using_subcommand detect" -l since -d 'Ignore what happened before this time: how long ago (10m), yesterday, a date, RFC 3339 or epoch seconds [default: the last request to the session]' -r
 complete -c coord -n "__fish_coord_using_subcommand detect" -l store -d 'Read the sessions of opencode from this data folder or file' -r -F
 complete -c coord -n "__fish_coord_using_subcommand detect" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c coord -n "__fish_coord_using_subcommand detect" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c coord -n "__fish_coord_using_subcommand detect" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_using_subcommand detect" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c coord -n "__fish_coord_using_subcommand detect" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand detect" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -133,7 +133,7 @@ complete -c coord -n "__fish_coord_using_subcommand detect" -s h -l help -d 'Pri
 complete -c coord -n "__fish_coord_using_subcommand events" -l since -d 'Show only what came after this event: the `next` of the last answer' -r
 complete -c coord -n "__fish_coord_using_subcommand events" -l limit -d 'Show at most this many' -r
 complete -c coord -n "__fish_coord_using_subcommand events" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c coord -n "__fish_coord_using_subcommand events" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c coord -n "__fish_coord_using_subcommand events" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_using_subcommand events" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c coord -n "__fish_coord_using_subcommand events" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand events" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F

@@ -56,7 +56,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l task -d 'Ch
 complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l plan -d 'Apply the steps of a plan made by --dry-run --json, under the same guards' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l facts -d 'Decide from the data of an earlier pass (its --json -v output), and change nothing' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l metrics -d 'Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand heal" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -71,7 +71,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress"
 complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress" -l plan -d 'Apply the steps of a plan made by --dry-run --json, under the same guards' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress" -l facts -d 'Decide from the data of an earlier pass (its --json -v output), and change nothing' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress" -l metrics -d 'Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand synthesize-distress" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -85,7 +85,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l ta
 complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l plan -d 'Apply the steps of a plan made by --dry-run --json, under the same guards' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l facts -d 'Decide from the data of an earlier pass (its --json -v output), and change nothing' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l metrics -d 'Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand route-blocked" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -100,7 +100,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l tas
 complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l plan -d 'Apply the steps of a plan made by --dry-run --json, under the same guards' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l facts -d 'Decide from the data of an earlier pass (its --json -v output), and change nothing' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l metrics -d 'Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -114,7 +114,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -s v -
 complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand budget-check" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand run" -l metrics -d 'Write the metrics of each pass to DIR/NAME.prom, and read from there when a watcher last ran' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand run" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand run" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand run" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand run" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand run" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -140,7 +140,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l all -d 'Sh
 complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l explain -d 'Show the rule that decides each line: a built-in one, or a `[[match]]` of the configuration'
 complete -c watchbill -n "__fish_watchbill_using_subcommand match" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand match" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -149,7 +149,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -l json -
 complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand providers" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand why" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand why" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand why" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand why" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand why" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -161,7 +161,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand why" -s h -l help -d
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l watch -d 'Redraw every SECONDS until q is pressed' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l metrics -d 'Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand status" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -173,7 +173,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand status" -s h -l help
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l metrics -d 'Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l needs -d 'Leave how much needs a person in this file (*.prom), for the textfile collector of node_exporter' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -184,7 +184,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand page" -s q -l quiet 
 complete -c watchbill -n "__fish_watchbill_using_subcommand page" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -l target -d 'Send to this target only (may be repeated) [default: all targets]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -l metrics -d 'Write the metrics of this pass to this file (*.prom), for the textfile collector of node_exporter' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -198,7 +198,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand notify" -s h -l help
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l since -d 'Report since this time: a length of time (12h, 3d), yesterday, a date, RFC 3339 or epoch seconds [default: 12h]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l html -d 'Also write the HTML page of these boards, as `watchbill page` does' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand report" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -210,7 +210,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand report" -s h -l help
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l fail-on -d 'Exit with 1 for a finding of this severity or worse' -r -f -a "warning\t'Something works less well than it could'
 error\t'Tasks may stop, or work may be lost'"
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l metrics -d 'Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand doctor" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -227,7 +227,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand init" -l tell-file -
 complete -c watchbill -n "__fish_watchbill_using_subcommand init" -l as -d 'Who starts the watchers [default: the systemd that answers, of the machine for root, else of this user; else cron]' -r -f -a "user\t'The systemd of this user'
 system\t'The systemd of the machine'
 cron\t'The crontab of this user'"
-complete -c watchbill -n "__fish_watchbill_using_subcommand init" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand init" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand init" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand init" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand init" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -244,7 +244,7 @@ system\t'The systemd of the machine'
 cron\t'The crontab of this user'"
 complete -c watchbill -n "__fish_watchbill_using_subcommand timers" -l metrics -d 'Let the passes write their metrics files to this folder [default: metrics in the state folder]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand timers" -l unit-dir -d 'Write the units to this folder, and print the commands to run' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand timers" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand timers" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand timers" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand timers" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand timers" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -258,7 +258,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand check" -s w -l warni
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -s c -l critical -d 'Print CRITICAL if more tasks than this need you [default: never]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l metrics -d 'Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l host -d 'Also ask this host, over ssh (may be repeated, or several names with commas between)' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -270,7 +270,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand check" -s h -l help 
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l until -d 'End the pause at this time: HH:MM (next local), RFC 3339 or epoch seconds' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l for -d 'End the pause after this long (90m, 12h)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l reason -d 'Record the reason for the pause' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -279,7 +279,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l json -d 'P
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -289,7 +289,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -s v -l ver
 complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand unpause" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l since -d 'Replay passes since this time: a length of time (24h), yesterday, a date, RFC 3339 or epoch seconds' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -299,7 +299,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -s v -l verb
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand replay" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -l reason -d 'Record the reason in the task\'s history' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -309,7 +309,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -l json -d 'Pr
 complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand undo" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -318,7 +318,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fis
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "init" -d 'Create a board in a new file, with the tables of Hermes'
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "init" -d 'Create a board in a new file or in a PostgreSQL database, with the tables of Hermes'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "add" -d 'Add a task'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "list" -d 'List tasks in dispatch order'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fish_seen_subcommand_from init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help" -f -a "show" -d 'Show one task with its attempts, history and comments'
@@ -337,7 +337,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and not __fis
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from init" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from init" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from init" -l now -d 'Use this as the current time (RFC 3339 or epoch seconds); a change then needs --db' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from init" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from init" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from init" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from init" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Print errors only'
@@ -358,7 +358,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l iterations -d 'Scope: expected number of agent iterations' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l time-budget -d 'Scope: longest time of one attempt' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l cost-budget -d 'Scope: highest cost of the whole task, in US dollars ($5)' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -370,7 +370,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -l status -d 'List only tasks of this state (may be repeated) [default: every open state]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -l assignee -d 'List only tasks of this profile' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -379,7 +379,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from show" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from show" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from show" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from show" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from show" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -393,7 +393,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l ttl -d 'Let the claim last this long without a heartbeat [default: board.claim_ttl, 15m]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l log -d 'Let the watchers read the agent\'s log or transcript from this file, which may not exist yet' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l workspace -d 'Work in this folder if the task names none [default: the current folder, on a board without Hermes]' -r -F
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -406,7 +406,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l ttl -d 'Let the claim last this long without a heartbeat [default: board.claim_ttl, 15m]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l log -d 'Write the output of the command to this file [default: the board\'s log of the task]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l wait -d 'Wait until a task is ready, and look for one this often (1s to 1h)' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -418,7 +418,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -l note -d 'Record what the worker does now' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -l ttl -d 'Extend the claim by this much [default: board.claim_ttl, 15m]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -l run -d 'Only if this is still the open attempt [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -428,7 +428,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from heartbeat" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from comment" -l author -d 'The author of the comment' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from comment" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from comment" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from comment" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from comment" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from comment" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -444,7 +444,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from packet" -l next -d 'The next step' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from packet" -l blockers -d 'What blocks the work' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from packet" -l run -d 'Only if this is still the open attempt [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from packet" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from packet" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from packet" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from packet" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from packet" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -462,7 +462,7 @@ needs_input\t''
 capability\t''
 transient\t''"
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from block" -l run -d 'Only if this is still the open attempt [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from block" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from block" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from block" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from block" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from block" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -475,7 +475,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -l summary -d 'Record a summary for the next worker' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -l metadata -d 'Record details as a JSON object, such as the decision of a distress card' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -l run -d 'Only if this is still the open attempt [default: HERMES_KANBAN_RUN_ID, for the task in HERMES_KANBAN_TASK]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -485,7 +485,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from complete" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from reassign" -l reason -d 'Record the reason' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from reassign" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from reassign" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from reassign" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from reassign" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from reassign" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -496,7 +496,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from reassign" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from reassign" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -l reason -d 'Record the reason; the next worker reads it' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -505,7 +505,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from unblock" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -515,7 +515,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -524,7 +524,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l json -d 'Print one JSON object'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from help" -f -a "init" -d 'Create a board in a new file, with the tables of Hermes'
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from help" -f -a "init" -d 'Create a board in a new file or in a PostgreSQL database, with the tables of Hermes'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from help" -f -a "add" -d 'Add a task'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from help" -f -a "list" -d 'List tasks in dispatch order'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show one task with its attempts, history and comments'
@@ -541,7 +541,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from help" -f -a "link" -d 'Make one task wait for another'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fish_seen_subcommand_from spawn status message notify abort detect events help" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fish_seen_subcommand_from spawn status message notify abort detect events help" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fish_seen_subcommand_from spawn status message notify abort detect events help" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fish_seen_subcommand_from spawn status message notify abort detect events help" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fish_seen_subcommand_from spawn status message notify abort detect events help" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and not __fish_seen_subcommand_from spawn status message notify abort detect events help" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -570,7 +570,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l parent -d 'Set the coordinator of the new session: a session, person:NAME or script:NAME' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l repo -d 'Work in the repository of this folder [default: the current folder]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -581,7 +581,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l parent -d 'Show only what this session, person:NAME or script:NAME spawned' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -593,7 +593,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from message" -l agent -d 'Let this agent of the runtime answer [default: the agent of the session]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from message" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from message" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from message" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from message" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from message" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from message" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -609,7 +609,7 @@ warning\t'As info, more urgent'
 blocking\t'The session stopped: also write the [BLOCKED] card'"
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from notify" -l type -d 'With --level blocking: the type of the card, as in board block' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from notify" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from notify" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from notify" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from notify" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from notify" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from notify" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -622,7 +622,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from notify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -l reason -d 'Record the reason' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from abort" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -635,7 +635,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l since -d 'Ignore what happened before this time: how long ago (10m), yesterday, a date, RFC 3339 or epoch seconds [default: the last request to the session]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l store -d 'Read the sessions of opencode from this data folder or file' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from detect" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -648,7 +648,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from events" -l since -d 'Show only what came after this event: the `next` of the last answer' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from events" -l limit -d 'Show at most this many' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from events" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from events" -l db -d 'Use only this board file (may be repeated)' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from events" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from events" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from events" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from events" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
@@ -689,7 +689,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand help; and not __fish
 complete -c watchbill -n "__fish_watchbill_using_subcommand help; and not __fish_seen_subcommand_from heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause replay undo board coord help" -f -a "board" -d 'Read and change tasks on a board, as a worker or the operator'
 complete -c watchbill -n "__fish_watchbill_using_subcommand help; and not __fish_seen_subcommand_from heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause replay undo board coord help" -f -a "coord" -d 'Start, watch, message and stop agent sessions; each call is one pass'
 complete -c watchbill -n "__fish_watchbill_using_subcommand help; and not __fish_seen_subcommand_from heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause replay undo board coord help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c watchbill -n "__fish_watchbill_using_subcommand help; and __fish_seen_subcommand_from board" -f -a "init" -d 'Create a board in a new file, with the tables of Hermes'
+complete -c watchbill -n "__fish_watchbill_using_subcommand help; and __fish_seen_subcommand_from board" -f -a "init" -d 'Create a board in a new file or in a PostgreSQL database, with the tables of Hermes'
 complete -c watchbill -n "__fish_watchbill_using_subcommand help; and __fish_seen_subcommand_from board" -f -a "add" -d 'Add a task'
 complete -c watchbill -n "__fish_watchbill_using_subcommand help; and __fish_seen_subcommand_from board" -f -a "list" -d 'List tasks in dispatch order'
 complete -c watchbill -n "__fish_watchbill_using_subcommand help; and __fish_seen_subcommand_from board" -f -a "show" -d 'Show one task with its attempts, history and comments'

@@ -44,7 +44,7 @@ pub struct Rows {
 impl MemoryBoard {
     /// An empty board; `own` as [`Board::is_own`] tells it.
     pub fn new(own: bool) -> MemoryBoard {
-        let id = BoardId { path: "memory".into(), slug: None, root: None };
+        let id = BoardId { at: "memory".into(), slug: None, root: None };
         MemoryBoard { id, own, rows: Rc::default() }
     }
 

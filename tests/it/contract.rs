@@ -36,5 +36,5 @@ fn on_both(chapter: fn(&mut Teller<'_>)) {
 }
 
 fn open(path: &Path, mode: Mode) -> SqliteBoard {
-    SqliteBoard::open(BoardId { path: path.to_owned(), slug: None, root: None }, mode, PATIENCE).unwrap()
+    SqliteBoard::open(BoardId { at: path.to_owned().into(), slug: None, root: None }, mode, PATIENCE).unwrap()
 }

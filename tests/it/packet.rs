@@ -31,7 +31,7 @@ fn by(b: &TestBoard, task: &str, run: i64, args: &[&str]) -> Ran {
 }
 
 fn seen(b: &TestBoard, id: &str) -> Detail {
-    let board = BoardId { path: b.db.clone(), slug: None, root: None };
+    let board = BoardId { at: b.db.clone().into(), slug: None, root: None };
     let mut board = SqliteBoard::open(board, Mode::Look, std::time::Duration::from_secs(5)).unwrap();
     board.look(&[id.to_owned()]).unwrap().pop().unwrap()
 }

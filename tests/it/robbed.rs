@@ -14,7 +14,7 @@ use crate::support::TestBoard;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn id(b: &TestBoard) -> BoardId {
-    BoardId { path: b.db.clone(), slug: None, root: None }
+    BoardId { at: b.db.clone().into(), slug: None, root: None }
 }
 
 fn comment() -> Step {

@@ -29,7 +29,7 @@ fn board(tasks: usize, now: i64) -> TestBoard {
 }
 
 fn reads(b: &TestBoard) -> Vec<(&'static str, String)> {
-    let id = BoardId { path: b.db.clone(), slug: None, root: None };
+    let id = BoardId { at: b.db.clone().into(), slug: None, root: None };
     SqliteBoard::open(id, Mode::Look, std::time::Duration::from_secs(5)).unwrap().reads()
 }
 

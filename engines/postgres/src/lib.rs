@@ -90,7 +90,7 @@ impl PostgresBoard {
             return Err(newer(&address, "made by a newer Watchbill", &meta));
         }
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let id = BoardId { path: address.to_string().into(), slug: None, root: None };
+        let id = BoardId { at: address.to_string().into(), slug: None, root: None };
         let secrets = secrets.clone();
         Ok(PostgresBoard { id, address, secrets, mode, patience, server, meta, host, plans: None })
     }

@@ -6,6 +6,7 @@ pub mod clip;
 pub mod endpoint;
 pub mod error;
 pub mod hash;
+pub mod location;
 pub mod money;
 pub mod names;
 pub mod open_enum;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use saphyr::{LoadableYamlNode, Yaml};
 
-use super::BoardId;
+use super::{BoardId, Location};
 use base::error::{Error, Kind, Result};
 use base::quote;
 use base::untrusted_file;
@@ -17,14 +17,14 @@ pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// What the command line and the configuration say about which boards to use.
 #[derive(Debug, Clone, Default)]
 pub struct Which {
-    /// `--db`: these files and no others.
-    pub db: Vec<PathBuf>,
+    /// `--db`: these boards and no others.
+    pub db: Vec<Location>,
     /// `--board`: these slugs under the root.
     pub board: Vec<String>,
     /// `--hermes-root`, or the configured one.
     pub root: Option<PathBuf>,
     /// A board from the configuration, watched beside those of the root.
-    pub configured: Option<PathBuf>,
+    pub configured: Option<Location>,
 }
 
 /// Whether a slug is one Hermes accepts: 1 to 64 of `a-z 0-9 - _`, not starting with `-` or `_`.
@@ -78,7 +78,7 @@ fn boards(root: &Path) -> PathBuf {
 pub fn is_board_file(id: &BoardId, file: &Path) -> bool {
     let identity = |path: &Path| path.metadata().ok().map(|m| (m.dev(), m.ino()));
     let Some(named) = identity(file) else { return false };
-    files(&id.path).iter().any(|own| identity(own) == Some(named))
+    id.file().is_some_and(|board| files(board).iter().any(|own| identity(own) == Some(named)))
 }
 
 /// The file of a board, and those that SQLite keeps beside it while somebody has it open.
@@ -101,7 +101,7 @@ pub fn own_files(id: &BoardId) -> Vec<PathBuf> {
     };
     let of_board = |board: PathBuf| files(&board).into_iter().chain([with_end(&board, "-journal")]);
     let logs = logs_dir(id).and_then(|logs| plain(&logs));
-    plain(&id.path).into_iter().flat_map(of_board).chain(logs).collect()
+    id.file().and_then(plain).into_iter().flat_map(of_board).chain(logs).collect()
 }
 
 /// The folder of a board's worker logs. `None` for a board outside any Hermes root.
@@ -139,8 +139,9 @@ pub fn log_file(folder: &Path, task: &str) -> PathBuf {
 
 /// The root and slug a file belongs to, by where it lies, first as it was named and then with links resolved: so a board
 /// named by `--db` still finds its logs. Elsewhere it is the default board of a root that was named with it.
-fn placed(path: &Path, named_root: Option<&Path>) -> BoardId {
-    let alone = BoardId { path: path.to_path_buf(), slug: None, root: None };
+fn placed(at: &Location, named_root: Option<&Path>) -> BoardId {
+    let alone = BoardId { at: at.clone(), slug: None, root: None };
+    let Some(path) = at.file() else { return alone };
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let real = path.canonicalize().unwrap_or_else(|_| whole.clone());
     let found = [whole, real].iter().find_map(|p| home_of(p));
@@ -182,9 +183,12 @@ fn current(root: &Path, env: Env<'_>) -> String {
 /// `Usage` for a slug Hermes would refuse.
 pub fn find(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     let mut found = all(which, env)?;
-    let mut known = BTreeSet::new();
+    let (mut known, mut servers) = (BTreeSet::new(), BTreeSet::new());
     // Two names of one file are one board.
-    found.retain(|id| !id.path.metadata().is_ok_and(|m| !known.insert((m.dev(), m.ino()))));
+    found.retain(|id| match &id.at {
+        Location::File(path) => !path.metadata().is_ok_and(|m| !known.insert((m.dev(), m.ino()))),
+        Location::Server(address) => servers.insert(address.clone()),
+    });
     Ok(found)
 }
 
@@ -197,14 +201,19 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
         let root = root.ok_or_else(|| no_root("--board needs one"))?;
         return which.board.iter().map(|s| named(&root, s)).collect();
     }
+    let set = |name: &str| env(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+    // As a worker on a board of several hosts is told where that is.
+    if let Some(at) = set("WATCHBILL_DB") {
+        let at = Location::read(at.as_ref()).map_err(|why| Error::new(Kind::Config, "WATCHBILL_DB", why))?;
+        return Ok(vec![placed(&at, which.root.as_deref())]);
+    }
     // As a Hermes worker is told where its board is: the same variables pin us to the same file.
     if which.root.is_none() {
-        let set = |name: &str| env(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         if let Some(path) = set("HERMES_KANBAN_DB") {
             // The file may lie anywhere; logs and profiles are where root and slug say.
             let path = expanded(&path, env);
             let slug = root.as_deref().map(|r| current(r, env));
-            return Ok(vec![BoardId { path, slug, root }]);
+            return Ok(vec![BoardId { at: Location::File(path), slug, root }]);
         }
         let slug = set("HERMES_KANBAN_BOARD").map(|s| s.to_lowercase()).filter(|s| is_slug(s));
         if let (Some(root), Some(slug)) = (&root, slug) {
@@ -217,7 +226,7 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
         }
     }
     let mut found = root.as_deref().map(all_under).unwrap_or_default();
-    found.extend(which.configured.as_deref().map(|p| placed(p, None)));
+    found.extend(which.configured.as_ref().map(|at| placed(at, None)));
     if found.is_empty() {
         if let Some(denied) = root.as_deref().and_then(unreadable) {
             return Err(Error::new(Kind::Permission, denied.display(), "permission denied")
@@ -232,7 +241,7 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
 
 /// Why a board of `--board` is none, with the names of those that there are.
 pub fn missing(id: &BoardId) -> Option<Error> {
-    let is_missing = id.path.try_exists().is_ok_and(|there| !there);
+    let is_missing = id.file()?.try_exists().is_ok_and(|there| !there);
     let (root, slug) = id.root.as_deref().zip(id.slug.as_deref()).filter(|_| is_missing)?;
     let names: Vec<String> = all_under(root).into_iter().filter_map(|id| id.slug).take(MAX_NAMED).collect();
     let there = match names.as_slice() {
@@ -263,7 +272,7 @@ fn named(root: &Path, slug: &str) -> Result<BoardId> {
         return Err(Error::new(Kind::Usage, format!("--board {slug}"), "not a board slug")
             .hint("1 to 64 of a-z, 0-9, - and _, starting with a letter or digit"));
     }
-    Ok(BoardId { path: db_path(root, &slug), root: Some(root.to_path_buf()), slug: Some(slug) })
+    Ok(BoardId { at: db_path(root, &slug).into(), root: Some(root.to_path_buf()), slug: Some(slug) })
 }
 
 /// Every board of a root that has a file with something in it, or that Hermes knows by its `board.json`: that one's file is lost. Archived
@@ -283,12 +292,14 @@ fn all_under(root: &Path) -> Vec<BoardId> {
     slugs.sort();
     slugs.insert(0, "default".into());
     let id = |slug: String| BoardId {
-        path: db_path(root, &slug),
+        at: db_path(root, &slug).into(),
         root: Some(root.to_path_buf()),
         slug: Some(slug),
     };
-    let is_known = |id: &BoardId| id.folder() != root && id.folder().join("board.json").is_file();
-    slugs.into_iter().map(id).filter(|id| has_board(&id.path) || is_known(id)).collect()
+    let is_known = |id: &BoardId| {
+        id.folder().is_some_and(|folder| folder != root && folder.join("board.json").is_file())
+    };
+    slugs.into_iter().map(id).filter(|id| id.file().is_some_and(has_board) || is_known(id)).collect()
 }
 
 /// Where Hermes keeps the boards of a root, as its configuration says it, unless that is SQLite. A `kanban.db` that still lies
@@ -306,7 +317,7 @@ pub fn foreign_storage(root: &Path) -> Option<String> {
 /// roots have.
 pub fn names(ids: &[BoardId]) -> Vec<String> {
     let is_shared = |name: &str| ids.iter().filter(|id| id.name() == name).count() > 1;
-    ids.iter().map(|id| if is_shared(&id.name()) { id.file() } else { id.name() }).collect()
+    ids.iter().map(|id| if is_shared(&id.name()) { id.address() } else { id.name() }).collect()
 }
 
 /// Whether there is no board of this name any more: its folder is gone, or Hermes archived it. `name`: its slug, else its file.
@@ -337,7 +348,7 @@ mod tests {
     #[test]
     fn boards_of_one_name_are_called_by_their_files() {
         let id = |path: &str, slug: Option<&str>| BoardId {
-            path: path.into(),
+            at: path.into(),
             slug: slug.map(str::to_owned),
             root: None,
         };
@@ -382,7 +393,7 @@ mod tests {
         std::fs::write(root.join("kanban.db"), "x").unwrap();
         std::fs::write(root.join("own.db"), "x").unwrap();
         std::os::unix::fs::symlink(root.join("kanban.db"), root.join("link.db")).unwrap();
-        let at = |name: &str| root.join(name);
+        let at = |name: &str| Location::File(root.join(name));
         let here = || Which { root: Some(root.to_path_buf()), ..Which::default() };
         let names = |which: &Which| {
             let ids = find(which, &|_| None).unwrap();
@@ -419,7 +430,7 @@ mod tests {
                 Some(folder) => std::fs::create_dir(root.join(folder)).unwrap(),
                 None => std::fs::write(root.join(beside), "").unwrap(),
             }
-            let found = find(&Which { db: vec![db], ..Which::default() }, &|_| None).unwrap();
+            let found = find(&Which { db: vec![db.into()], ..Which::default() }, &|_| None).unwrap();
             assert_eq!(found[0].root.as_deref(), is_root.then_some(root), "{beside}");
         }
     }

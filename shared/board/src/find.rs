@@ -169,7 +169,7 @@ mod tests {
     use crate::testing::detail;
 
     fn rows(tasks: &[(&str, &str)]) -> Vec<(BoardId, Task)> {
-        let board = BoardId { path: "/b".into(), slug: None, root: None };
+        let board = BoardId { at: "/b".into(), slug: None, root: None };
         let task =
             |(id, title): &(&str, &str)| Task { title: (*title).into(), ..detail(id, Status::Ready).task };
         tasks.iter().map(|t| (board.clone(), task(t))).collect()

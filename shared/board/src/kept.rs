@@ -2,17 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::{Answer, Board, BoardId, Comment, Detail, Entry, Event, Mode, Outcome, Run, Status, Step, Task};
+use crate::{
+    Answer, Board, BoardId, Comment, Detail, Entry, Event, Location, Mode, Outcome, Run, Status, Step, Task,
+};
 use base::error::Result;
 use base::time::Time;
 
 /// The boards of one command that only looks.
 #[derive(Default)]
-pub struct Kept(RefCell<BTreeMap<PathBuf, Rc<RefCell<Reads>>>>);
+pub struct Kept(RefCell<BTreeMap<Location, Rc<RefCell<Reads>>>>);
 
 impl Kept {
     /// A board for looking, which shares what it reads with all others that were opened here. See [`crate::open`].
@@ -20,14 +21,14 @@ impl Kept {
     /// # Errors
     /// Those of [`crate::open`].
     pub fn open(&self, id: &BoardId, patience: Duration) -> Result<Box<dyn Board>> {
-        let known = self.0.borrow().get(&id.path).cloned();
+        let known = self.0.borrow().get(&id.at).cloned();
         let reads = match known {
             Some(reads) => reads,
             None => {
                 let board = crate::open(id, Mode::Look, patience)?;
                 let reads = Reads { board, stamp: None, read: Read::default() };
                 let reads = Rc::new(RefCell::new(reads));
-                self.0.borrow_mut().insert(id.path.clone(), Rc::clone(&reads));
+                self.0.borrow_mut().insert(id.at.clone(), Rc::clone(&reads));
                 reads
             }
         };

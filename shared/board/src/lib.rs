@@ -5,11 +5,13 @@
 
 pub mod change;
 pub mod discover;
+mod engine;
 pub mod event_kind;
 pub mod find;
 pub mod hermes;
 pub mod image;
 pub mod kept;
+pub mod pause;
 pub mod payload;
 pub mod pin;
 pub mod rows;
@@ -31,11 +33,14 @@ use serde_json::Value;
 
 use base::clip::clip;
 use base::error::Result;
+pub use base::location::Location;
 pub use base::names::is_task_id;
 use base::open_enum;
 use base::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
+pub use engine::{Engine, offer};
 pub use event_kind::EventKind;
+use host::Host;
 pub use payload::Payload;
 pub use pin::Pin;
 pub use several_hosts::{Attendance, Attended, HOST_LEASE, Neighbour};
@@ -504,9 +509,9 @@ pub struct Entry {
 /// Who a board is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoardId {
-    /// The file, as it was named or found.
-    pub path: PathBuf,
-    /// `default`, a slug, or `None` for a file named directly.
+    /// Where it is stored.
+    pub at: Location,
+    /// `default`, a slug, or `None` for a board named by its file or address.
     pub slug: Option<String>,
     /// Where its logs and profiles live: the Hermes root; `None` for a board that stands alone.
     pub root: Option<PathBuf>,
@@ -517,19 +522,32 @@ impl BoardId {
     pub fn name(&self) -> String {
         match &self.slug {
             Some(slug) => slug.clone(),
-            None => self.path.display().to_string(),
+            None => self.at.to_string(),
         }
     }
 
-    /// Its file as any working folder would name it: commands in texts are run from anywhere.
-    pub fn file(&self) -> String {
-        std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).display().to_string()
+    /// Where it is stored, as any working folder would name it: commands in texts are run from anywhere.
+    pub fn address(&self) -> String {
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        self.file().map_or_else(|| self.at.to_string(), |path| whole(path).display().to_string())
     }
 
-    /// The folder that holds it.
-    pub fn folder(&self) -> PathBuf {
-        let parent = self.path.parent().filter(|p| !p.as_os_str().is_empty());
-        parent.map_or_else(|| PathBuf::from("."), PathBuf::from)
+    /// Its file, where it is stored in one.
+    pub fn file(&self) -> Option<&Path> {
+        self.at.file()
+    }
+
+    /// The folder that holds its file.
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.at.folder()
+    }
+
+    /// A host as this board knows it: see [`Host::of_board`] and [`Host::on_shared_board`].
+    ///
+    /// # Errors
+    /// A host of a shared board without a name of its own.
+    pub fn known_as(&self, host: &Host) -> Result<Host> {
+        self.file().map_or_else(|| host.on_shared_board(), |file| Ok(host.of_board(file)))
     }
 }
 
@@ -547,15 +565,21 @@ pub enum Mode {
 /// # Errors
 /// `NoInput` for a missing or empty board, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
 pub fn open(id: &BoardId, mode: Mode, patience: Duration) -> Result<Box<dyn Board>> {
-    Ok(Box::new(sqlite::SqliteBoard::open(id.clone(), mode, patience)?))
+    match &id.at {
+        Location::File(_) => Ok(Box::new(sqlite::SqliteBoard::open(id.clone(), mode, patience)?)),
+        Location::Server(address) => engine::of_servers(address)?.open(address, mode, patience),
+    }
 }
 
-/// Makes a board of our own, with the tables of Hermes 0.19, in a new file.
+/// Makes a board of our own, with the tables of Hermes 0.19: in a new file, or in a database that is there.
 ///
 /// # Errors
 /// `Partial` where something is already there, `Permission` or `Io` where it cannot be made.
-pub fn create(path: &Path, patience: Duration) -> Result<()> {
-    sqlite::SqliteBoard::create(path, patience)
+pub fn create(at: &Location, patience: Duration) -> Result<()> {
+    match at {
+        Location::File(path) => sqlite::SqliteBoard::create(path, patience),
+        Location::Server(address) => engine::of_servers(address)?.create(address, patience),
+    }
 }
 
 /// What is answered to a task that [`Board::take_next`] offers.

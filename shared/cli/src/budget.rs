@@ -106,14 +106,14 @@ fn lint_boards(budget: &BudgetArgs, common: &Common, config: &Config, version: &
                 tasks.iter().for_each(|t| text.push_str(&shown(t, &prefix)));
                 let tasks: Vec<Value> = tasks.iter().map(whole).collect();
                 boards.push(
-                    json!({"board": id.name(), "path": id.path, "exit": 0, "tasks": tasks, "error": null}),
+                    json!({"board": id.name(), "path": id.at, "exit": 0, "tasks": tasks, "error": null}),
                 );
                 codes.push(0);
             }
             Err(e) => {
                 let _ = say(&mut std::io::stderr().lock(), '3', BUDGET_CHECK, &e.to_string());
                 boards.push(json!({
-                    "board": id.name(), "path": id.path, "exit": e.kind.code(), "tasks": [], "error": e.to_string(),
+                    "board": id.name(), "path": id.at, "exit": e.kind.code(), "tasks": [], "error": e.to_string(),
                 }));
                 codes.push(e.kind.code());
             }

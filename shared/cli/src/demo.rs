@@ -197,15 +197,18 @@ impl Stage {
         std::fs::create_dir_all(dir.join("kanban/logs")).map_err(io)?;
         std::fs::write(dir.join("watchbill.toml"), CONFIG).map_err(io)?;
         let db = dir.join("kanban.db");
-        board::create(&db, Duration::from_secs(2))?;
+        board::create(&db.clone().into(), Duration::from_secs(2))?;
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let (crew, now) = (Crew(Vec::new()), Time::of_clock());
         Ok(Stage { db, dir: dir.into(), host, crew, now, stranger: None, stopped })
     }
 
     fn board(&self) -> Result<Box<dyn Board>> {
-        let id =
-            BoardId { path: self.db.clone(), slug: Some("default".into()), root: Some(self.dir.clone()) };
+        let id = BoardId {
+            at: self.db.clone().into(),
+            slug: Some("default".into()),
+            root: Some(self.dir.clone()),
+        };
         board::open(&id, Mode::Change, Duration::from_secs(2))
     }
 

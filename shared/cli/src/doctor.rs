@@ -76,7 +76,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     match common.boards(&config) {
         Ok(ids) => {
             for id in ids {
-                folders.insert(0, id.folder());
+                folders.splice(0..0, id.folder());
                 spawns |= look::spawns(&id, &config, here.now);
                 found.extend(doctor::board(&look::board(&id, &mut tools, When::Always), &config, here.now));
                 // Why a board cannot be read is a finding.

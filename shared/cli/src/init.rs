@@ -180,7 +180,7 @@ impl Seen {
                 Ok(n) => format!("{n} open tasks"),
                 Err(e) => e.what.clone(),
             };
-            row("board", &format!("{} ({tasks}): {}", id.name(), id.path.display()));
+            row("board", &format!("{} ({tasks}): {}", id.name(), id.at));
         }
         for profile in self.found.profiles.values() {
             let model = profile.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
@@ -212,7 +212,7 @@ impl Seen {
         let boards = self
             .boards
             .iter()
-            .map(|b| json!({"name": b.id.name(), "path": b.id.path, "open": b.open.as_ref().ok()}));
+            .map(|b| json!({"name": b.id.name(), "path": b.id.at, "open": b.open.as_ref().ok()}));
         let profiles = self.found.profiles.values();
         let profiles = profiles.map(|p| json!({"name": p.name, "provider": p.id().to_string(), "model": p.model, "fallbacks": p.fallbacks}));
         json!({

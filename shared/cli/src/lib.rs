@@ -35,8 +35,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 
-use ::board::BoardId;
 use ::board::discover::{self, Which};
+use ::board::{BoardId, Location};
 use ::coord::opencode::Opencode;
 use base::error::{Error, Kind, Result};
 use base::time::Time;
@@ -52,7 +52,7 @@ use policy::Pass;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Common options")]
 struct Common {
-    /// Use only this board file (may be repeated)
+    /// Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)
     #[arg(long, value_name = "PATH", global = true)]
     db: Vec<PathBuf>,
     /// Use only this board of the Hermes root (may be repeated) [default: all boards]
@@ -121,12 +121,20 @@ impl Common {
 
     fn boards(&self, config: &Config) -> Result<Vec<BoardId>> {
         let which = Which {
-            db: self.db.clone(),
+            db: self.located()?,
             board: self.board.clone(),
             root: self.hermes_root.clone().or_else(|| config.board.hermes_root.clone()),
             configured: config.board.db.clone(),
         };
         discover::find(&which, &env).map_err(|missing| stored_elsewhere(&which, missing))
+    }
+
+    /// The boards of `--db`.
+    fn located(&self) -> Result<Vec<Location>> {
+        self.db
+            .iter()
+            .map(|at| Location::read(at.as_os_str()).map_err(|why| Error::new(Kind::Config, "--db", why)))
+            .collect()
     }
 
     /// Refuses names of `--board` of which there is no board. One of them may be on another machine alone.
@@ -138,7 +146,8 @@ impl Common {
 
     /// The folder whose owner runs the workers: that of a board that is named, else the Hermes root.
     fn root(&self, config: &Config) -> Option<PathBuf> {
-        let named = self.db.first().or(config.board.db.as_ref()).and_then(|db| db.parent());
+        let first = self.located().ok().and_then(|named| named.into_iter().next());
+        let named = first.as_ref().or(config.board.db.as_ref()).and_then(|at| at.file()?.parent());
         named.map(std::path::Path::to_path_buf).or_else(|| self.hermes_root(config))
     }
 

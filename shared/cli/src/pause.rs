@@ -9,7 +9,7 @@ use super::{Common, env, parse_time, print, print_json};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::BoardId;
-use config::pause::{self, Pause};
+use board::pause::Pause;
 use config::quiet_hours::{NextClock, next_clock};
 use config::span;
 use ops::report::printable;
@@ -56,10 +56,10 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
         by: env("USER").or_else(|| env("LOGNAME")),
         since: Some(now),
     };
-    let mut said = Said::default();
+    let (mut said, patience) = (Said::default(), config.board.busy_timeout);
     for id in common.boards(&config)? {
-        let before = pause::in_force(&id.folder(), now);
-        pause.write(&id.folder()).map_err(|e| fault(&id, &e))?;
+        let before = id.pause_in_force(now, patience)?;
+        id.set_pause(Some(&pause), patience)?;
         let was = before.map_or_else(String::new, |b| format!(" (was: {})", b.words(now)));
         said.board(&id, Some(&pause), &format!("{}{note}{was}", pause.words(now)));
     }
@@ -70,13 +70,13 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
     let common = &args.common;
     let config = common.load()?.config;
     let now = common.now.unwrap_or_else(Time::of_clock);
-    let mut said = Said::default();
+    let (mut said, patience) = (Said::default(), config.board.busy_timeout);
     for id in common.boards(&config)? {
-        let Some(was) = pause::read(&id.folder()) else {
+        let Some(was) = id.pause(patience)? else {
             said.board(&id, None, "was not paused");
             continue;
         };
-        std::fs::remove_file(pause::place(&id.folder())).map_err(|e| fault(&id, &e))?;
+        id.set_pause(None, patience)?;
         said.board(&id, None, &format!("goes on (was: {})", was.words(now)));
     }
     said.print(common, now)
@@ -116,18 +116,6 @@ fn end(args: &PauseArgs, now: Time) -> Result<(Option<Time>, &'static str)> {
     }
 }
 
-fn fault(id: &BoardId, e: &std::io::Error) -> Error {
-    let place = pause::place(&id.folder());
-    match Kind::of_io(e) {
-        Kind::Permission => {
-            Error::new(Kind::Permission, place.display(), "cannot be written; nothing was changed")
-                .hint("run this as the user who owns the folder")
-        }
-        _ => Error::new(Kind::Io, place.display(), e)
-            .hint("the board is paused as long as anything has that name; make or remove it by hand"),
-    }
-}
-
 /// What became of each board.
 #[derive(Default)]
 struct Said {
@@ -139,7 +127,7 @@ impl Said {
     fn board(&mut self, id: &BoardId, pause: Option<&Pause>, line: &str) {
         let _ = writeln!(self.lines, "{}: {}", printable(&id.name()), printable(line));
         self.boards.push(json!({
-            "board": id.name(), "path": id.path, "paused": pause.is_some(), "until": pause.and_then(|p| p.until),
+            "board": id.name(), "path": id.at, "paused": pause.is_some(), "until": pause.and_then(|p| p.until),
             "reason": pause.and_then(|p| p.reason.as_deref()), "by": pause.and_then(|p| p.by.as_deref()),
         }));
     }

@@ -108,7 +108,7 @@ fn of_board(
     tells: bool,
 ) -> Result<OfBoard> {
     let mut acted = acted(&id, in_force, since)?;
-    let name = id.file();
+    let name = id.address();
     let (mut replayed, mut kept_since) = (Replayed::default(), None::<Time>);
     if let Some(path) = state {
         let mut progress = Progress::new(passes::count(path, &name, since), tells);
@@ -220,7 +220,7 @@ fn line(d: &Difference) -> String {
 fn whole(b: &OfBoard) -> Value {
     let r = &b.replayed;
     json!({
-        "board": b.id.name(), "path": b.id.path, "kept_since": b.kept_since, "passes": r.passes, "looks": r.looks,
+        "board": b.id.name(), "path": b.id.at, "kept_since": b.kept_since, "passes": r.passes, "looks": r.looks,
         "changed": r.changed, "unreadable": r.unreadable, "missing": b.missing, "differences": r.differences,
     })
 }

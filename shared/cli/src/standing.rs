@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::doctor::look::{self, Eyes};
 use super::hosts::Hosts;
 use super::{Common, Here, env, why};
-use ::board::{BoardId, discover};
+use ::board::{BoardId, Location, discover};
 use ::page::Overview;
 use base::error::{Error, Kind, Result};
 use base::time::Time;
@@ -44,7 +44,8 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
     if hosts.is_empty() || is_named {
         return false;
     }
-    let is_missing = |board: &BoardId| board.path.try_exists().is_ok_and(|there| !there);
+    let is_missing =
+        |board: &BoardId| board.file().is_some_and(|file| file.try_exists().is_ok_and(|there| !there));
     let has_none = match common.boards(&loaded.config) {
         // A board of that name may be on another machine alone.
         Ok(boards) => !common.board.is_empty() && boards.iter().all(is_missing),
@@ -62,7 +63,7 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
 /// One board.
 pub(super) struct OneBoard {
     pub(super) name: String,
-    pub(super) path: PathBuf,
+    pub(super) at: Location,
     pub(super) findings: Vec<Finding>,
     /// How many tasks are open; 0 where it cannot be read, which is one of the findings.
     pub(super) open: usize,
@@ -127,7 +128,7 @@ impl Standing {
             Vec::new()
         });
         let folders: Vec<PathBuf> =
-            ids.iter().map(BoardId::folder).chain(state.map(Path::to_path_buf)).collect();
+            ids.iter().filter_map(BoardId::folder).chain(state.map(Path::to_path_buf)).collect();
         standing.machine.extend(look::disks(&folders).iter().map(doctor::disk));
         for (id, name) in ids.iter().zip(discover::names(&ids)) {
             let seen = look::board(id, &mut tools, When::Doubted);
@@ -146,7 +147,7 @@ impl Standing {
                 }
                 Err(e) => (Err(e), None),
             };
-            standing.boards.push(OneBoard { name, path: id.path.clone(), findings, open, summary, overview });
+            standing.boards.push(OneBoard { name, at: id.at.clone(), findings, open, summary, overview });
         }
         Ok(standing)
     }

@@ -10,7 +10,7 @@ use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
 use super::standing::{Standing, is_bare};
 use super::{Common, Here, page, print, why};
-use ::board::BoardId;
+use ::board::{BoardId, Location};
 use base::error::{Kind, Result};
 use base::quote;
 use base::time::Time;
@@ -68,7 +68,7 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
             let lens = why::lens(common, &here, &loaded);
             let one = |id: BoardId| {
                 let summary = lens.read(&id, since).map(|read| Summary::of(read, since, here.now));
-                (id.name(), id.path, summary)
+                (id.name(), id.at, summary)
             };
             common.boards(&loaded.config)?.into_iter().map(one).collect()
         }
@@ -107,7 +107,7 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
 }
 
 /// Name and file of a board, and what happened to it.
-type OneBoard = (String, PathBuf, Result<Summary>);
+type OneBoard = (String, Location, Result<Summary>);
 
 /// The page and the report of one look.
 fn with_page(common: &Common, loaded: &Loaded, span: i64, file: &Path) -> Result<Vec<OneBoard>> {
@@ -116,7 +116,7 @@ fn with_page(common: &Common, loaded: &Loaded, span: i64, file: &Path) -> Result
         return common.boards(&loaded.config).map(|_| Vec::new());
     }
     page::make(&standing, &[], file, "--html ")?;
-    Ok(standing.boards.into_iter().map(|b| (b.name, b.path, b.summary)).collect())
+    Ok(standing.boards.into_iter().map(|b| (b.name, b.at, b.summary)).collect())
 }
 
 /// The lists of this machine, then those of each other one; a machine that did not answer stands before all of them.

@@ -346,8 +346,9 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
     let now = common.now.unwrap_or_else(Time::of_clock);
     let with_sessions = ids.iter().filter(|id| spawns(id, config, now)).map(named_board);
     let sessions = with_sessions.collect::<Vec<_>>();
-    let owner = ids.first().and_then(|id| id.path.metadata().ok()).map(|m| m.uid());
-    let mut writable: Vec<PathBuf> = ids.iter().map(|id| whole(&id.folder())).collect::<Result<_>>()?;
+    let owner = ids.first().and_then(|id| id.file()?.metadata().ok()).map(|m| m.uid());
+    let mut writable: Vec<PathBuf> =
+        ids.iter().filter_map(BoardId::folder).map(|folder| whole(&folder)).collect::<Result<_>>()?;
     writable.extend(named.clone());
     writable.dedup();
     let wanted = Wanted {
@@ -371,7 +372,7 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
 fn named_board(id: &BoardId) -> [String; 2] {
     match &id.slug {
         Some(slug) => ["--board".into(), slug.clone()],
-        None => ["--db".into(), id.file()],
+        None => ["--db".into(), id.address()],
     }
 }
 

@@ -233,7 +233,7 @@ fn planned(file: &Path, tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
         Plan::read(read(file, true)?, tools.pass.program, &tools.host.facts().hostname, tools.pass.now)
             .map_err(refuse)?;
     let one = |b: PlanBoard, tools: &mut Tools<'_>| {
-        let id = BoardId { path: b.path.clone().into(), slug: None, root: None };
+        let id = BoardId { at: b.path.as_str().into(), slug: None, root: None };
         if real(&b.path) != b.path {
             let mut report = BoardReport::new(b.path.clone(), b.path.clone());
             report.error = Some(refuse(format!("made for {}, which is another board now", b.path)));

@@ -51,7 +51,7 @@ pub(super) fn run(args: &WhyArgs, version: &str) -> Result<u8> {
     let meant = args.tasks.iter().map(|typed| find::find(typed, &boards, patience));
     let mut meant = meant.collect::<Result<Vec<_>>>()?;
     let mut seen = BTreeSet::new();
-    meant.retain(|(board, task)| seen.insert((board.path.clone(), task.clone())));
+    meant.retain(|(board, task)| seen.insert((board.at.clone(), task.clone())));
     let answers = meant.iter().map(|(board, task)| answer(&lens, board, task)).collect::<Result<Vec<_>>>()?;
     if common.json {
         return print_json(&match answers.as_slice() {
@@ -88,7 +88,7 @@ pub(super) fn lens<'a>(common: &Common, here: &'a Here, loaded: &'a Loaded) -> L
 fn answer(lens: &Lens<'_>, id: &BoardId, task: &str) -> Result<Answer> {
     let survey = lens.survey(id, Some(task));
     let facts = lens.facts(id, &[task.to_owned()], &survey)?;
-    let answer = facts.first().map(|f| Answer::of(f, &id.path.display().to_string(), &survey.findings));
+    let answer = facts.first().map(|f| Answer::of(f, &id.at.to_string(), &survey.findings));
     // Somebody deletes rows by hand.
     answer.ok_or_else(|| Error::new(Kind::Partial, task, "is gone from its board; ask again"))
 }

@@ -14,7 +14,6 @@ mod keys;
 mod matches;
 mod merge;
 mod named_enum;
-pub mod pause;
 mod place;
 pub mod quiet_hours;
 mod rules;

@@ -10,6 +10,7 @@ use toml::de::DeValue;
 
 use super::place::{kind, shown};
 use super::{QuietHours, span};
+use base::location::Location;
 use base::money::Money;
 use base::names::is_profile;
 
@@ -110,6 +111,42 @@ impl Rule for AbsolutePath {
 
     fn read_variable(&self, value: &OsStr) -> Read<Option<PathBuf>> {
         Self::absolute(value.into())
+    }
+}
+
+/// A board by its absolute path or its address, or none.
+pub(super) struct BoardLocation;
+
+impl BoardLocation {
+    fn of(text: &OsStr) -> Read<Option<Location>> {
+        match Location::read(text)? {
+            Location::File(path) => Ok(AbsolutePath::absolute(path)?.map(Location::File)),
+            server @ Location::Server(_) => Ok(Some(server)),
+        }
+    }
+}
+
+impl Rule for BoardLocation {
+    type Value = Option<Location>;
+
+    fn allowed(&self) -> String {
+        "an absolute path or postgres://HOST/DATABASE".into()
+    }
+
+    fn example(&self) -> &'static str {
+        "\"/path/to/it\""
+    }
+
+    fn write(&self, at: &Option<Location>) -> Option<Value> {
+        at.as_ref().map(|at| at.to_string().into())
+    }
+
+    fn read(&self, text: &str) -> Read<Option<Location>> {
+        Self::of(OsStr::new(text))
+    }
+
+    fn read_variable(&self, value: &OsStr) -> Read<Option<Location>> {
+        Self::of(value)
     }
 }
 

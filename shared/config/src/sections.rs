@@ -10,8 +10,10 @@ use super::checks::{Action, Check};
 use super::keys::{KeyInfo, declare_sections, declare_struct};
 use super::named_enum::named_enum;
 use super::rules::{
-    AbsolutePath, Count, DOLLARS, HOST, HOSTS, HOURS, OneOf, PROFILE, PROFILES, Rule, Span, Switch,
+    AbsolutePath, BoardLocation, Count, DOLLARS, HOST, HOSTS, HOURS, OneOf, PROFILE, PROFILES, Rule, Span,
+    Switch,
 };
+use base::location::Location;
 use base::money::Money;
 use base::time::Time;
 use host::PidNamespace;
@@ -28,7 +30,7 @@ declare_sections! {
     /// Which boards, and how they are opened.
     [board] struct Board {
         /// A board outside the Hermes root, such as one made by `board init`.
-        db: Option<PathBuf> = None, AbsolutePath;
+        db: Option<Location> = None, BoardLocation;
         /// The Hermes root, instead of the one that the environment names.
         hermes_root: Option<PathBuf> = None, AbsolutePath;
         /// How long a claim by `board claim` or `board heartbeat` lasts.

@@ -4,6 +4,7 @@ use std::time::Duration;
 use super::checks::{Action, Check};
 use super::*;
 use base::cause::Cause;
+use base::location::Location;
 use base::money::Money;
 use host::PidNamespace;
 
@@ -203,9 +204,9 @@ fn refusals_name_place_value_and_range() {
         ),
         (
             "board.db = 'k.db'",
-            "1:12: board.db = \"k.db\" is not absolute; allowed is an absolute path".into(),
+            "1:12: board.db = \"k.db\" is not absolute; allowed is an absolute path or postgres://HOST/DATABASE".into(),
         ),
-        ("board.db = ''", "1:12: board.db = \"\" is not absolute; allowed is an absolute path".into()),
+        ("board.db = ''", "1:12: board.db = \"\" is not absolute; allowed is an absolute path or postgres://HOST/DATABASE".into()),
         ("[heal]\nhold = ", "2:8: string values must be quoted, expected literal string".into()),
         ("heal.hold = '1h'\nheal.hold = '2h'", "2:6: duplicate key".into()),
     ] {
@@ -438,7 +439,11 @@ fn variables_are_held_to_the_same() {
             "a b",
             "host.aliases holds \"a b\", not a host name; allowed is a list of host names",
         ),
-        ("WATCHBILL_BOARD_DB", "k.db", "board.db = \"k.db\" is not absolute; allowed is an absolute path"),
+        (
+            "WATCHBILL_BOARD_DB",
+            "k.db",
+            "board.db = \"k.db\" is not absolute; allowed is an absolute path or postgres://HOST/DATABASE",
+        ),
     ] {
         assert_eq!(told(name, value), format!("{name}: {want}"));
     }
@@ -447,7 +452,7 @@ fn variables_are_held_to_the_same() {
     let told = Desk::new().var("WATCHBILL_HEAL_GRACE", odd).told(None);
     assert!(told.starts_with("WATCHBILL_HEAL_GRACE: heal.grace is not UTF-8; "), "{told}");
     let path = Desk::new().var("WATCHBILL_BOARD_DB", odd).load(None).unwrap();
-    assert_eq!(path.config.board.db.as_deref(), Some(Path::new(odd)), "a path need not be text");
+    assert_eq!(path.config.board.db, Some(Location::File(odd.into())), "a path need not be text");
 }
 
 #[test]
@@ -626,7 +631,7 @@ fn the_sample_is_the_table() {
     let loaded = Desk::new().file("on.toml", &on).load(Some("on.toml")).unwrap();
     assert!(loaded.origin.values().all(|o| o.ends_with("on.toml")), "{:?}", loaded.origin);
     let set = Some(PathBuf::from("/path/to/it"));
-    let board = Board { db: set.clone(), hermes_root: set, ..Board::default() };
+    let board = Board { db: set.clone().map(Location::File), hermes_root: set, ..Board::default() };
     let name = Some("name".to_owned());
     let distress = Distress { orchestrator: name.clone(), ..Distress::default() };
     let people = People { assignee: name };

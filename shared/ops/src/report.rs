@@ -84,7 +84,7 @@ impl Notice {
 impl BoardReport {
     /// An empty report on a board.
     pub fn of(id: &BoardId) -> BoardReport {
-        BoardReport::new(id.name(), id.path.display().to_string())
+        BoardReport::new(id.name(), id.at.to_string())
     }
 
     /// An empty report.

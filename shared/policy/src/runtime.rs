@@ -323,7 +323,7 @@ mod tests {
         }
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let (path, root) = (dir.path().join("kanban.db"), Some(dir.path().to_owned()));
-        let id = BoardId { path, slug: Some("default".into()), root };
+        let id = BoardId { at: path.into(), slug: Some("default".into()), root };
         for (value, listed, unlisted) in [
             ("", vec!["luna", "sol"], vec![]),
             ("  dispatch_profiles: [Sol, default]\n", vec!["sol"], vec!["luna"]),
@@ -374,7 +374,7 @@ mod tests {
         let worked =
             line("a", "INFO", "agent.conversation_loop: API call #2: model=m1 provider=custom in=10");
         let board = BoardId {
-            path: dir.path().join("kanban.db"),
+            at: dir.path().join("kanban.db").into(),
             slug: Some("default".into()),
             root: Some(dir.path().into()),
         };
@@ -410,8 +410,8 @@ mod tests {
         std::fs::write(logs.join("a%2Fb.log"), "Error: 401 Unauthorized: invalid x-api-key\n").unwrap();
         let named = logs.join("t_1.log");
         let root = Some(dir.path().to_owned());
-        let board = BoardId { path: dir.path().join("kanban.db"), slug: Some("default".into()), root };
-        let alone = BoardId { path: dir.path().join("b.db"), slug: None, root: None };
+        let board = BoardId { at: dir.path().join("kanban.db").into(), slug: Some("default".into()), root };
+        let alone = BoardId { at: dir.path().join("b.db").into(), slug: None, root: None };
         for (board, task, file, end) in [
             (&board, "t_1", None, "ended"),
             (&board, "t_2", None, "absent"),
@@ -454,7 +454,7 @@ mod tests {
             std::fs::copy(folder.join(format!("{name}.agent.log")), home.join("agent.log")).unwrap();
         }
         let root = Some(dir.path().to_owned());
-        let board = BoardId { path: dir.path().join("kanban.db"), slug: Some("default".into()), root };
+        let board = BoardId { at: dir.path().join("kanban.db").into(), slug: Some("default".into()), root };
         let (since, now) = (Time(0), Time(4_000_000_000));
         let ask = LogAsk { board: &board, task, profile: Some("luna"), since, now, file: None };
         match LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory()).end {

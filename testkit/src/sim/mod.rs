@@ -568,7 +568,7 @@ impl Store {
             SqliteBoard::create(&path, Duration::from_secs(5)).ok()?;
             // Hermes leaves the application id 0; a mark of ours would make it a board without a dispatcher.
             rusqlite::Connection::open(&path).ok()?.execute_batch("PRAGMA application_id = 0").ok()?;
-            Some(Store::Sqlite(BoardId { path, slug: None, root: Some(ROOT.into()) }, dir))
+            Some(Store::Sqlite(BoardId { at: path.into(), slug: None, root: Some(ROOT.into()) }, dir))
         };
         match engine {
             Engine::Memory => Store::Memory(MemoryBoard::new(false).below(ROOT)),

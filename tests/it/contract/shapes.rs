@@ -152,7 +152,7 @@ fn without_a_column_every_board_has_it_is_none() {
     ] {
         let b = TestBoard::new();
         b.sql(broken);
-        let id = BoardId { path: b.db.clone(), slug: None, root: None };
+        let id = BoardId { at: b.db.clone().into(), slug: None, root: None };
         let Err(refused) = SqliteBoard::open(id, Mode::Look, PATIENCE) else { panic!("{broken}") };
         assert_eq!(refused.kind, Kind::Data);
         assert!(refused.to_string().contains(word), "{refused}");

@@ -32,7 +32,7 @@ fn a_board_is_made_once_whoever_makes_it_at_the_same_time() {
     }
     let board = open(&url, &Secrets::default()).unwrap();
     assert!(board.is_own());
-    assert_eq!(board.id().path.display().to_string(), url);
+    assert_eq!(board.id().at.to_string(), url);
 }
 
 #[test]

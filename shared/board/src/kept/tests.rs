@@ -6,12 +6,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A board with these tasks, their states and one event each.
 fn board(dir: &tempfile::TempDir, tasks: &[(&str, &str)]) -> BoardId {
     let path = dir.path().join("kanban.db");
-    crate::create(&path, PATIENCE).unwrap();
+    crate::create(&path.clone().into(), PATIENCE).unwrap();
     let conn = Connection::open(&path).unwrap();
     for (id, status) in tasks {
         add(&conn, id, status);
     }
-    BoardId { path, slug: None, root: None }
+    BoardId { at: path.into(), slug: None, root: None }
 }
 
 fn add(conn: &Connection, id: &str, status: &str) {
@@ -55,7 +55,7 @@ fn says_what_the_board_says_and_sees_what_others_write() {
         [told(&mut *a), told(&mut *b), told(&mut *a)],
         [before.clone(), before.clone(), before.clone()]
     );
-    add(&Connection::open(&id.path).unwrap(), "t_4", "ready");
+    add(&Connection::open(id.file().unwrap()).unwrap(), "t_4", "ready");
     let after = plain();
     assert_ne!(after, before);
     assert_eq!([told(&mut *b), told(&mut *a)], [after.clone(), after]);
@@ -70,7 +70,7 @@ fn what_was_read_is_kept_for_all_and_a_board_is_opened_once() {
     told(&mut *a);
     told(&mut *b);
     let all = kept.0.borrow();
-    let reads = &all[&id.path].borrow().read;
+    let reads = &all[&id.at].borrow().read;
     assert_eq!(all.len(), 1);
     // One of the whole board answers for its parts, and a task that is not there is not asked for again.
     assert_eq!((reads.glances.len(), reads.runs.len(), reads.stories.len()), (1, 1, 4));

@@ -130,17 +130,20 @@ impl SqliteBoard {
     /// # Errors
     /// `NoInput` for a missing or empty file, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
     pub fn open(id: BoardId, mode: Mode, busy: Duration) -> Result<SqliteBoard> {
-        let file = check_file(&id.path)?;
-        let at = id.path.display().to_string();
+        let at = id.at.to_string();
+        let Some(path) = id.file().map(Path::to_owned) else {
+            return Err(Error::new(Kind::Bug, at, "is not a file"));
+        };
+        let file = check_file(&path)?;
         let flags = match mode {
             Mode::Look => OpenFlags::SQLITE_OPEN_READ_ONLY,
             Mode::Change => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
         let patience = Arc::new(AtomicU64::new(millis(busy)));
-        let (conn, application, copy) = match begin(&id.path, flags, &patience) {
+        let (conn, application, copy) = match begin(&path, flags, &patience) {
             Ok((conn, application)) => (conn, application, None),
             Err(e) if mode == Mode::Look && e.kind == Kind::Permission => {
-                let copy = copy(&id.path)?;
+                let copy = copy(&path)?;
                 let (conn, application) = begin(&copy.path(), flags, &patience)?;
                 (conn, application, Some(copy))
             }
@@ -165,7 +168,7 @@ impl SqliteBoard {
         }
         let place = match mode {
             Mode::Look => None,
-            Mode::Change => Some(Place::of(&id.path, file, &conn).ok_or_else(|| replaced(&at))?),
+            Mode::Change => Some(Place::of(&path, file, &conn).ok_or_else(|| replaced(&at))?),
         };
         let texts = Texts::of(&columns);
         Ok(SqliteBoard { id, conn, columns, texts, own, mode, place, patience, _copy: copy })
@@ -271,7 +274,7 @@ impl SqliteBoard {
         let fault = |e: rusqlite::Error| self.fault(&e);
         let is_there = || match self.place.as_ref().is_some_and(Place::is_same) {
             true => Ok(()),
-            false => Err(replaced(&self.id.path.display().to_string())),
+            false => Err(replaced(&self.id.at.to_string())),
         };
         self.patience.store(millis(patience), Ordering::Relaxed);
         // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy timeout says.
@@ -301,13 +304,13 @@ impl SqliteBoard {
     fn changes(&mut self) -> Result<()> {
         if self.mode == Mode::Look {
             let what = "a write on a board that was opened read-only";
-            return Err(Error::new(Kind::Bug, self.id.path.display(), what));
+            return Err(Error::new(Kind::Bug, &self.id.at, what));
         }
         self.writable()
     }
 
     fn fault(&self, e: &rusqlite::Error) -> Error {
-        told(&self.id.path.display().to_string(), e)
+        told(&self.id.at.to_string(), e)
     }
 
     fn mark(&self, conn: &Connection, task: &str) -> rusqlite::Result<String> {
@@ -821,7 +824,7 @@ impl Board for SqliteBoard {
     }
 
     fn writable(&mut self) -> Result<()> {
-        let at = self.id.path.display();
+        let at = &self.id.at;
         if !self.has("tasks", "current_run_id") || !self.columns.contains_key("task_runs") {
             let hint = "open it once with a newer Hermes (0.13 or later), which migrates it";
             return Err(Error::new(

@@ -12,9 +12,9 @@ use config::span;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Create a board in a new file, with the tables of Hermes
+    /// Create a board in a new file or in a PostgreSQL database, with the tables of Hermes
     Init {
-        /// The new file [default: that of --db]
+        /// The new file, or postgres://HOST/DATABASE [default: that of --db]
         path: Option<PathBuf>,
     },
     /// Add a task

@@ -139,7 +139,7 @@ impl Hand<'_> {
             glanced: open.len(),
             own_board: own,
             slug: id.slug.clone(),
-            db: id.file(),
+            db: id.address(),
             clock_fault: None,
             sources: Vec::new(),
             cards,

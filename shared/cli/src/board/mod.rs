@@ -17,7 +17,7 @@ pub(super) use args::Command;
 pub(super) use run::{Handed, runnable};
 
 use super::{Common, Here, env, print, print_json};
-use ::board::{Board, BoardId, Change, Detail, Expect, Mode, Outcome, Step};
+use ::board::{Board, BoardId, Change, Detail, Expect, Location, Mode, Outcome, Step};
 use base::error::{Error, Kind, Result};
 use board::hermes::Trail;
 use config::Config;
@@ -50,9 +50,10 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
         let path = path.as_ref().or_else(|| common.db.first()).ok_or_else(|| {
             Error::new(Kind::Usage, "board init", "no file named").hint("board init PATH, or --db PATH")
         })?;
-        board::create(path, config.board.busy_timeout)?;
-        let text =
-            format!("made {}; use it with --db, or set board.db in the configuration\n", path.display());
+        let path =
+            Location::read(path.as_os_str()).map_err(|why| Error::new(Kind::Config, "board init", why))?;
+        ::board::create(&path, config.board.busy_timeout)?;
+        let text = format!("made {}; use it with --db, or set board.db in the configuration\n", path);
         return print(&if common.json { format!("{}\n", json!({"made": path})) } else { text });
     }
     let mode = if command.only_reads() { Mode::Look } else { Mode::Change };
@@ -87,7 +88,7 @@ fn tell(role: ::card::protocol::Role, skill: bool, json: bool) -> Result<u8> {
 fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
     let mut found = common.boards(config)?;
     // A board in the configuration is there to be worked on; Hermes' own are only watched beside it.
-    let configured = found.iter().position(|b| Some(&b.path) == config.board.db.as_ref());
+    let configured = found.iter().position(|b| Some(&b.at) == config.board.db.as_ref());
     if let Some(nth) = configured.filter(|_| common.db.is_empty() && common.board.is_empty()) {
         return Ok(found.swap_remove(nth));
     }
@@ -120,7 +121,7 @@ impl<'a> Hand<'a> {
             return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db"));
         }
         let here = Here::look(common, config)?;
-        let here = Here { host: here.host.of_board(&id.path), ..here };
+        let here = Here { host: id.known_as(&here.host)?, ..here };
         if mode == Mode::Change {
             ops::pass::open::refuse_split(&id, &here.host)?;
         }
@@ -136,7 +137,7 @@ impl<'a> Hand<'a> {
 
     /// The board's file, as any working folder would name it.
     pub(super) fn board_file(&self) -> String {
-        self.board.id().file()
+        self.board.id().address()
     }
 
     pub(super) fn look(&mut self, id: &str) -> Result<Detail> {

@@ -236,7 +236,7 @@ impl Hand<'_> {
         let Start { folder, prompt: text, profile, command: line, log } = start;
         let prompt = prompt::File::new(&text).map_err(|e| Error::io("the file with the prompt", &e))?;
         let board = self.board.id().clone();
-        let path = std::path::absolute(&board.path).unwrap_or_else(|_| board.path.clone());
+        let path = board.address();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", GATE, "sh"]).args(line).current_dir(&folder).stdin(Stdio::piped());
         command

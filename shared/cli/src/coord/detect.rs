@@ -9,7 +9,6 @@ use super::{Coord, Meant, NOT_SPAWNED, refused, warn};
 use crate::{print, print_json};
 use base::error::{Kind, Result};
 use board::{Change, Detail, EventKind, Outcome, Status, Step, hermes};
-use config::pause;
 use config::{since, span};
 use coord::detect::claim::renewal;
 use coord::detect::record::{News, news, recorded};
@@ -77,8 +76,9 @@ impl Coord<'_> {
 
     /// A board that is paused is looked at and not written.
     fn refuse_paused(&self) -> Result<()> {
-        let (folder, now) = (self.hand.board.id().folder(), self.hand.here.now);
-        pause::in_force(&folder, now).map_or(Ok(()), |pause| Err(pause.refusal(&folder, now)))
+        let (id, now) = (self.hand.board.id(), self.hand.here.now);
+        let pause = id.pause_in_force(now, self.hand.config.board.busy_timeout)?;
+        pause.map_or(Ok(()), |pause| Err(pause.refusal(id, now)))
     }
 
     /// The sessions that are meant: those named, else every one whose run is open.

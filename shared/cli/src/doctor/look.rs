@@ -11,8 +11,8 @@ use super::super::told::Books;
 use base::error::{Kind, Result};
 use base::time::Time;
 use board::{self, BoardId, EventKind, Mode};
-use config::pause;
 use config::{Config, Loaded};
+use host::Split;
 use ops::doctor::{
     Around, BoardRead, BoardSeen, ConfigSeen, DiskSeen, StartersSeen, StateSeen, TargetSeen, UnitSettings,
     Versions, WatcherSeen,
@@ -97,18 +97,20 @@ pub(crate) fn targets(state: Option<&Path>, config: &Config) -> Vec<TargetSeen> 
 
 pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSeen {
     let me = rustix::process::geteuid();
-    let meta = id.path.metadata().ok();
-    let files = board::discover::files(&id.path).into_iter().filter(|f| f.exists()).chain([id.folder()]);
+    let meta = id.file().and_then(|file| file.metadata().ok());
+    let files = id.file().map(board::discover::files).into_iter().flatten();
+    let files = files.filter(|f| f.exists()).chain(id.folder());
     let locked = files.filter(|f| !f.as_os_str().is_empty() && !is_writable(f)).collect();
     BoardSeen {
         name: id.name(),
-        path: id.path.clone(),
+        at: id.at.clone(),
         damage: damaged(id, tools, when),
         read: read(id, tools),
         locked,
-        split: tools.host.split(&id.path),
+        split: id.file().map_or(Split::Whole, |file| tools.host.split(file)),
         wedge: pass::lock::wedge(id, tools),
-        pause: pause::in_force(&id.folder(), tools.pass.now),
+        // A board that does not tell is a finding of its own.
+        pause: id.pause_in_force(tools.pass.now, tools.config.board.busy_timeout).unwrap_or_default(),
         // Root sees the environment of everybody.
         owner: meta.map(|m| m.uid()).filter(|owner| *owner != me.as_raw() && !me.is_root()),
     }

@@ -229,9 +229,9 @@ fn locked(timers: &timers::Plan, seen: &Seen) -> Vec<String> {
     let me = rustix::process::geteuid().as_raw();
     let user = if timers.by == By::System { timers.user().unwrap_or(0) } else { me };
     let one = |board: &BoardSeen| {
-        let places = [board.id.path.clone(), board.id.folder()];
-        let place = places.iter().find(|place| may_write(place, user, me) == Some(false));
-        let owner = board.id.path.metadata().ok().map(|meta| meta.uid());
+        let places = [board.id.file().map(Path::to_owned), board.id.folder()];
+        let place = places.iter().flatten().find(|place| may_write(place, user, me) == Some(false));
+        let owner = board.id.file().and_then(|file| file.metadata().ok()).map(|meta| meta.uid());
         warning(&board.id.name(), user, place.map(PathBuf::as_path), owner)
     };
     seen.boards.iter().filter_map(one).collect()

@@ -7,10 +7,10 @@ use crate::pass::lock::Wedge;
 use crate::pass::open::{split_todo, split_what};
 use base::error::{Error, Kind};
 use base::time::{Time, words};
+use board::pause::Pause;
 use board::sqlite::repair;
-use board::{Board, Status};
+use board::{Board, Location, Status};
 use config::Config;
-use config::pause::Pause;
 use host::Split;
 use policy::cards::writer::orchestrators;
 use policy::clock::FUTURE;
@@ -27,8 +27,8 @@ const MAX_EVENTS: u32 = 4_000;
 pub struct BoardSeen {
     /// What to call it.
     pub name: String,
-    /// Its file.
-    pub path: PathBuf,
+    /// Where it is stored.
+    pub at: Location,
     /// What it says, or why it says nothing.
     pub read: Result<BoardRead, Error>,
     /// Files and folders beside it that cannot be written and must be.
@@ -157,7 +157,7 @@ pub fn none(why: &Error) -> Finding {
 }
 
 fn file(seen: &BoardSeen) -> Finding {
-    let path = seen.path.display().to_string();
+    let path = seen.at.to_string();
     // A board without a name is called by its path.
     let at = if seen.name == path { String::new() } else { format!("{path}: ") };
     let on = |id, e: &Error| {

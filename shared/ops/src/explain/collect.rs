@@ -16,7 +16,6 @@ use base::time::Time;
 use board::kept::Kept;
 use board::{self, Board, BoardId, Detail, Event, EventKind, Rule, Status, Step, Task};
 use config::Config;
-use config::pause;
 use config::span::seconds;
 use coord::opencode::Opencode;
 use host::{Host, Life};
@@ -204,7 +203,9 @@ impl Site for Here<'_, '_> {
     }
 
     fn paused(&self) -> Option<String> {
-        pause::in_force(&self.id.folder(), self.lens.now).map(|p| p.words(self.lens.now))
+        let (now, patience) = (self.lens.now, self.lens.config.board.busy_timeout);
+        // A board that does not tell is a finding of its own.
+        self.id.pause_in_force(now, patience).ok()?.map(|p| p.words(now))
     }
 
     fn wedged(&self) -> Option<String> {
@@ -252,7 +253,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
     Ok(Read {
         board: id.name(),
-        path: id.path.display().to_string(),
+        path: id.at.to_string(),
         paused: site.paused(),
         facts,
         findings: survey.findings,
@@ -300,7 +301,7 @@ fn look(
     let flags = match slug {
         Some("default") => String::new(),
         Some(slug) => format!(" --board {}", card::shell_word(slug)),
-        None => format!(" --db {}", card::shell_word(&id.file())),
+        None => format!(" --db {}", card::shell_word(&id.address())),
     };
     let for_people: Vec<Status> = [Status::Review, Status::Triage]
         .into_iter()
@@ -326,7 +327,7 @@ fn look(
         for (d, reading) in details {
             all.push(Facts {
                 board: id.name(),
-                hand: card::hand(own_board, slug, &id.file()),
+                hand: card::hand(own_board, slug, &id.address()),
                 flags: flags.clone(),
                 own_board,
                 now,

@@ -52,7 +52,7 @@ pub(super) fn apply(
         By::Hand => Ok(()),
     };
     is_held(tools, report)?;
-    let host = tools.host.of_board(&board.id().path);
+    let host = board.id().known_as(tools.host)?;
     let steps = stop_workers(board, steps, &host, &mut report.steps)?;
     // Before the lock: a scan of all processes is slow.
     let checked = Checked::of(steps, &host, now, tools.config.heal.orphan_wait);

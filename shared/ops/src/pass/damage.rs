@@ -30,7 +30,7 @@ pub enum When {
 /// `Damaged`, with what is wrong and how to repair it.
 pub fn refuse(board: &dyn Board, cache: &mut Cache, now: Time) -> Result<()> {
     match look(board, cache, now, When::Doubted)? {
-        Some(what) => Err(damaged(&board.id().path.display().to_string(), &what)),
+        Some(what) => Err(damaged(&board.id().at.to_string(), &what)),
         None => Ok(()),
     }
 }
@@ -41,10 +41,11 @@ pub fn refuse(board: &dyn Board, cache: &mut Cache, now: Time) -> Result<()> {
 /// The board cannot be read, for another reason than damage.
 pub fn look(board: &dyn Board, cache: &mut Cache, now: Time, when: When) -> Result<Option<String>> {
     let id = board.id();
-    let (doubt, answered) = (doubt_of(id), format!("damage:answered:{}:", id.path.display()));
-    let copies: BTreeSet<String> = copies(&id.path).iter().map(|name| format!("{answered}{name}")).collect();
+    let (doubt, answered) = (doubt_of(id), format!("damage:answered:{}:", id.at));
+    let copies: BTreeSet<String> =
+        id.file().map(copies).unwrap_or_default().iter().map(|name| format!("{answered}{name}")).collect();
     let is_doubted = cache.is_known(&doubt) || copies.iter().any(|key| !cache.is_known(key));
-    let is_small = || id.path.metadata().is_ok_and(|m| m.len() <= MAX_BYTES);
+    let is_small = || id.file().is_some_and(|file| file.metadata().is_ok_and(|m| m.len() <= MAX_BYTES));
     if !is_doubted && (when == When::Doubted || !is_small()) {
         return Ok(None);
     }
@@ -66,7 +67,7 @@ pub(crate) fn doubt(id: &BoardId, cache: &mut Cache, now: Time) {
 }
 
 fn doubt_of(id: &BoardId) -> String {
-    format!("damage:doubt:{}", id.path.display())
+    format!("damage:doubt:{}", id.at)
 }
 
 /// The names of the copies that Hermes left of a board it refused.

@@ -21,7 +21,7 @@ pub(super) fn decide<W: Watcher>(
         decision.steps
     );
     if !tools.pass.dry {
-        let stored = replay::stored::<W>(&id.file(), tools.pass, seen, &decision);
+        let stored = replay::stored::<W>(&id.address(), tools.pass, seen, &decision);
         stored.into_iter().for_each(|stored| tools.cache.keep(stored));
     }
     decision

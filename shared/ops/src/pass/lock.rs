@@ -32,7 +32,7 @@ pub(super) fn look(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport
 /// Every watcher sees a dispatcher that is stuck, and one of them says it.
 fn say_wedged(wedge: Option<&Wedge>, id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport) {
     let all = wedge.map(|w| (format!("dispatcher-wedged: {}", w.who()), w.to_string()));
-    let prefix = format!("notice:lock:{}:", id.path.display());
+    let prefix = format!("notice:lock:{}:", id.at);
     let all = lasting(&prefix, all.into_iter().collect(), true, tools);
     report.notices.extend(all.into_iter().map(|n| Notice { fails: n.phase != Phase::Ended, ..n }));
 }
@@ -40,7 +40,7 @@ fn say_wedged(wedge: Option<&Wedge>, id: &BoardId, tools: &mut Tools<'_>, report
 /// Takes `<board>.dispatch.lock` around the write, so that a dispatcher's tick and ours do not interleave. The file is
 /// Hermes': it is opened, never made, and a board without one is written under its guards alone.
 pub(super) fn take(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport) -> Result<Option<File>> {
-    let path = lock_path(id);
+    let Some(path) = lock_path(id) else { return Ok(None) };
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let Ok(fd) = rustix::fs::open(&path, flags, FileMode::empty()) else { return Ok(None) };
     let file = File::from(fd);
@@ -88,7 +88,7 @@ impl fmt::Display for Wedge {
 
 /// The dispatcher that is stuck in its lock, if one is, as far as passes saw the same process hold it.
 pub fn wedge(id: &BoardId, tools: &mut Tools<'_>) -> Option<Wedge> {
-    let lock = lock_path(id);
+    let lock = lock_path(id)?;
     match tools.host.flock_holders(&lock) {
         Holders::Pids(pids) => {
             let (who, held) = held_for(&lock, &pids, tools);
@@ -131,8 +131,10 @@ fn held_for(path: &Path, pids: &[i64], tools: &mut Tools<'_>) -> (String, i64) {
     (joined(pids, ", "), now.since(since))
 }
 
-fn lock_path(id: &BoardId) -> PathBuf {
-    let mut name = id.path.file_name().unwrap_or_default().to_owned();
+/// `None` for a board on a server: no dispatcher of Hermes works on one.
+fn lock_path(id: &BoardId) -> Option<PathBuf> {
+    let path = id.file()?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".dispatch.lock");
-    id.path.with_file_name(name)
+    Some(path.with_file_name(name))
 }

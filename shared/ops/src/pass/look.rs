@@ -31,7 +31,7 @@ pub fn around<T>(
     f: impl FnOnce(&mut World<'_>, &Pass) -> Result<T>,
 ) -> Result<T> {
     let (id, own) = (&board.id().clone(), board.is_own());
-    let (host, config) = (&tools.host.of_board(&id.path), tools.config);
+    let (host, config) = (&id.known_as(tools.host)?, tools.config);
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);
     let profile = |name: &str| provider::of(root, name, config);

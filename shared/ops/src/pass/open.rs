@@ -6,7 +6,6 @@ use super::{Tools, damage};
 use crate::report::{BoardReport, Notice, Phase};
 use base::error::{Error, Kind, Result};
 use board::{Board, BoardId, Mode};
-use config::pause;
 use host::{Host, Split};
 
 /// Opens a board for the pass of a watcher, unless it is paused, split or damaged. Whoever only looks may look at a paused one.
@@ -41,9 +40,9 @@ fn whole(id: &BoardId, looks: bool, tools: &mut Tools<'_>) -> Result<Box<dyn Boa
 /// # Errors
 /// `Data`, naming the processes and what to do.
 pub fn refuse_split(id: &BoardId, host: &Host) -> Result<()> {
-    let Split::Split { pids } = host.split(&id.path) else { return Ok(()) };
+    let Some(Split::Split { pids }) = id.file().map(|file| host.split(file)) else { return Ok(()) };
     let what = format!("this board is split: {}", split_what(&pids));
-    Err(Error::new(Kind::Data, id.path.display(), what).hint(split_todo(&pids)))
+    Err(Error::new(Kind::Data, &id.at, what).hint(split_todo(&pids)))
 }
 
 /// What the processes do that split a board.
@@ -65,7 +64,7 @@ pub(super) fn joined(pids: &[i64], between: &str) -> String {
     pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// Refuses a board on which the red switch is thrown, see [`pause`].
+/// Refuses a board on which the red switch is thrown, see [`board::pause`].
 pub(super) fn paused(
     id: &BoardId,
     looks: bool,
@@ -74,9 +73,9 @@ pub(super) fn paused(
 ) -> Result<()> {
     // A pass that ends with 75 says why, also where one that only looks said it before.
     let who = if looks { "pause-look" } else { "pause" };
-    let key = format!("{who}:{}:", id.path.display());
+    let key = format!("{who}:{}:", id.at);
     let now = tools.pass.now;
-    let Some(pause) = pause::in_force(&id.folder(), now) else {
+    let Some(pause) = id.pause_in_force(now, tools.config.board.busy_timeout)? else {
         tools.cache.forget(&key, &BTreeSet::new());
         return Ok(());
     };
@@ -93,5 +92,5 @@ pub(super) fn paused(
     }
     report.muted = is_told;
     report.is_paused = true;
-    Err(pause.refusal(&id.folder(), now))
+    Err(pause.refusal(id, now))
 }

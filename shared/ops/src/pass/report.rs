@@ -23,7 +23,7 @@ pub(super) fn decided<W: Watcher>(
     }
     // Where something could not be looked at, it is not known whether a state is over.
     let is_whole = report.findings.is_empty() && decision.findings.is_empty() && !decision.unjudged;
-    let prefix = format!("notice:{}:{}:", W::NAME, id.path.display());
+    let prefix = format!("notice:{}:{}:", W::NAME, id.at);
     let notices = std::mem::take(&mut decision.notices);
     report.notices.extend(lasting(&prefix, notices, is_whole, tools));
     tell(watcher, &seen, decision, tools.pass, tools.config, report)

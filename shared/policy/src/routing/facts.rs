@@ -157,7 +157,7 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     }));
     sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
     sightings.dedup();
-    let here = world.board.id().path.display().to_string();
+    let here = world.board.id().at.to_string();
     let entries = Ledger::fold(&sightings, &policy(world.config)).entries().to_vec();
     let root = root.map(|root| root.canonicalize().unwrap_or(root));
     let mine = Shared { root, entries, sent };

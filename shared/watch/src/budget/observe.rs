@@ -42,7 +42,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
         own_board: world.board.is_own(),
         name: id.name(),
         slug: id.slug.clone(),
-        db: id.file(),
+        db: id.address(),
         clock_fault: None,
         counts: counts(&rows),
         work: Vec::new(),
@@ -466,7 +466,7 @@ mod tests {
         for (before, after, again) in
             [(Some(3), Some(3), 0), (Some(3), Some(4), 1), (None, None, 1), (None, Some(3), 1)]
         {
-            let id = board::BoardId { path: "quiet".into(), slug: None, root: None };
+            let id = board::BoardId { at: "quiet".into(), slug: None, root: None };
             let mut board = Quiet(after, 0, id);
             anew(&mut board, &mut Vec::new(), before).unwrap();
             assert_eq!(board.1, again, "{before:?} {after:?}");

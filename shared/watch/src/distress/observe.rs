@@ -44,7 +44,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         own_board: world.board.is_own(),
         slug: world.board.id().slug.clone(),
         // Commands on a card are run from anywhere.
-        db: world.board.id().file(),
+        db: world.board.id().address(),
         clock_fault: None,
         sources: Vec::new(),
         cards: world.board.look(&cards)?,

@@ -197,7 +197,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             _ => log,
         };
         let gone_since = waits(&detail, worker.as_ref()).map(|key| {
-            let key = format!("gone:{}:{key}", board.path.display());
+            let key = format!("gone:{}:{key}", board.at);
             let since = world.cache.sight(&key, looked);
             still_gone.insert(key);
             since
@@ -223,7 +223,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             resume: None,
         });
     }
-    world.cache.forget(&format!("gone:{}:", board.path.display()), &still_gone);
+    world.cache.forget(&format!("gone:{}:", board.at), &still_gone);
     tasks
 }
 

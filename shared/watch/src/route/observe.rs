@@ -34,7 +34,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         glanced: rows.len(),
         own_board: world.board.is_own(),
         slug: world.board.id().slug.clone(),
-        db: world.board.id().path.display().to_string(),
+        db: world.board.id().at.to_string(),
         clock_fault: None,
         routing: facts::Routing::default(),
         cards: Vec::new(),

@@ -27,7 +27,7 @@ const NIGHT: i64 = 12 * 3_600;
 /// next pass.
 pub(super) fn named(sim: &Sim) -> Result<(BTreeMap<String, String>, BTreeSet<String>)> {
     let now = sim.truth.borrow().now;
-    let id = BoardId { path: "memory".into(), slug: None, root: Some(ROOT.into()) };
+    let id = BoardId { at: "memory".into(), slug: None, root: Some(ROOT.into()) };
     let origin = BTreeMap::new();
     let board =
         Asked { sim, id: &id, set: Set { config: &sim.config, origin: &origin, now, by_file: false } };
@@ -109,7 +109,7 @@ impl Asked<'_> {
         let is_split = self.sim.truth.borrow().wants.split.is_some();
         Ok(BoardSeen {
             name: "memory".into(),
-            path: self.id.path.clone(),
+            at: self.id.at.clone(),
             read,
             locked: Vec::new(),
             split: if is_split { Split::Split { pids: vec![9] } } else { Split::Whole },

@@ -1,4 +1,4 @@
-//! The red switch: a plain file beside a board, which works even when the board does not.
+//! The red switch of a board: a plain file beside the board's own, which works even when the board does not; on a server a row.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::{BoardId, Location};
 use base::atomic_file::beside;
 use base::error::{Error, Kind};
 use base::time::{Time, words};
@@ -31,22 +32,30 @@ pub struct Pause {
     pub since: Option<Time>,
 }
 
-/// The place of a board's pause.
-pub fn place(folder: &Path) -> PathBuf {
+/// Where the pause of a board is.
+pub fn place(id: &BoardId) -> String {
+    id.folder().map_or_else(|| id.at.to_string(), |folder| of_folder(&folder).display().to_string())
+}
+
+pub(crate) fn fault(id: &BoardId, e: &io::Error) -> Error {
+    match Kind::of_io(e) {
+        Kind::Permission => Error::new(Kind::Permission, place(id), "cannot be written; nothing was changed")
+            .hint("run this as the user who owns the folder"),
+        _ => Error::new(Kind::Io, place(id), e)
+            .hint("the board is paused as long as anything has that name; make or remove it by hand"),
+    }
+}
+
+pub(crate) fn of_folder(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
 /// The pause of the board in this folder; `None` where nothing has its name.
-pub fn read(folder: &Path) -> Option<Pause> {
-    let file = place(folder);
+pub(crate) fn of_file(folder: &Path) -> Option<Pause> {
+    let file = of_folder(folder);
     std::fs::symlink_metadata(&file).ok()?;
     // What cannot be read as a pause of ours, or could be anybody's, is one all the same: then nothing in it ends it.
     Some(told(&file).unwrap_or_default())
-}
-
-/// The pause in force now: one that ended by itself is none.
-pub fn in_force(folder: &Path, now: Time) -> Option<Pause> {
-    read(folder).filter(|pause| !pause.is_over(now))
 }
 
 fn told(file: &Path) -> Option<Pause> {
@@ -83,17 +92,17 @@ impl Pause {
     }
 
     /// What whoever wanted to write is told.
-    pub fn refusal(&self, folder: &Path, now: Time) -> Error {
-        Error::new(Kind::Busy, place(folder).display(), self.words(now))
-            .hint("`watchbill unpause`, or remove this file, to go on")
+    pub fn refusal(&self, id: &BoardId, now: Time) -> Error {
+        let hint = match &id.at {
+            Location::File(_) => "`watchbill unpause`, or remove this file, to go on",
+            Location::Server(_) => "`watchbill unpause`, to go on",
+        };
+        Error::new(Kind::Busy, place(id), self.words(now)).hint(hint)
     }
 
     /// Writes it, in the place of an earlier one, so that nobody ever reads half of it.
-    ///
-    /// # Errors
-    /// The folder cannot be written, or something that is no plain file has the name; that pauses already.
-    pub fn write(&self, folder: &Path) -> io::Result<()> {
-        let file = place(folder);
+    pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
+        let file = of_folder(folder);
         if std::fs::symlink_metadata(&file).is_ok_and(|m| !m.is_file()) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "exists and is not a plain file"));
         }
@@ -128,10 +137,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(read(dir.path()), None);
+        assert_eq!(of_file(dir.path()), None);
         for pause in [Pause::default(), whole(), Pause { until: None, ..whole() }] {
             pause.write(dir.path()).unwrap();
-            assert_eq!(read(dir.path()), Some(pause));
+            assert_eq!(of_file(dir.path()), Some(pause));
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
     }
@@ -139,19 +148,19 @@ mod tests {
     #[test]
     fn whatever_else_has_its_name_pauses_without_an_end() {
         let dir = tempfile::tempdir().unwrap();
-        let at = place(dir.path());
+        let at = of_folder(dir.path());
         let far = "until = \"2020-01-01T00:00:00Z\"\n";
         for text in ["", "until = 3.5\n", "later\n", &format!("{far}once = 1\n"), &"#".repeat(20_000)] {
             fs::write(&at, text).unwrap();
-            assert_eq!(read(dir.path()), Some(Pause::default()), "{:.20}", text);
+            assert_eq!(of_file(dir.path()), Some(Pause::default()), "{:.20}", text);
         }
         fs::write(&at, far).unwrap();
-        assert!(read(dir.path()).unwrap().is_over(NOW));
+        assert!(of_file(dir.path()).unwrap().is_over(NOW));
         fs::set_permissions(&at, fs::Permissions::from_mode(0o666)).unwrap();
-        assert_eq!(read(dir.path()), Some(Pause::default()), "anybody could have written when it ends");
+        assert_eq!(of_file(dir.path()), Some(Pause::default()), "anybody could have written when it ends");
         fs::remove_file(&at).unwrap();
         fs::create_dir(&at).unwrap();
-        assert_eq!(read(dir.path()), Some(Pause::default()));
+        assert_eq!(of_file(dir.path()), Some(Pause::default()));
         assert!(whole().write(dir.path()).is_err());
     }
 

@@ -1,0 +1,88 @@
+//! What stores boards on a server. It brings packages that a program must not have who needs no server, so it is handed in.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::pause::{self, Pause};
+use crate::{Board, BoardId, Location, Mode};
+use base::error::{Error, Kind, Result};
+use base::time::Time;
+
+/// An engine for boards on servers, by the address of a board.
+pub trait Engine: Sync {
+    /// Opens an existing board. See [`crate::open`].
+    ///
+    /// # Errors
+    /// See [`crate::open`]; `Config` for what is no address of this engine.
+    fn open(&self, address: &str, mode: Mode, patience: Duration) -> Result<Box<dyn Board>>;
+
+    /// Makes a board in a database that is there. See [`crate::create`].
+    ///
+    /// # Errors
+    /// See [`crate::create`].
+    fn create(&self, address: &str, patience: Duration) -> Result<()>;
+
+    /// The pause that somebody put on the board.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn pause(&self, address: &str, patience: Duration) -> Result<Option<Pause>>;
+
+    /// Puts a pause on the board in the place of an earlier one, or takes it off.
+    ///
+    /// # Errors
+    /// The board cannot be written.
+    fn set_pause(&self, address: &str, pause: Option<&Pause>, patience: Duration) -> Result<()>;
+}
+
+static OF_SERVERS: OnceLock<&'static dyn Engine> = OnceLock::new();
+
+/// Gives this process the engine for boards on servers. A program does so once, before anything else.
+pub fn offer(engine: &'static dyn Engine) {
+    let _ = OF_SERVERS.set(engine);
+}
+
+/// The engine of this process for the board at an address.
+pub(crate) fn of_servers(address: &str) -> Result<&'static dyn Engine> {
+    OF_SERVERS.get().copied().ok_or_else(|| {
+        Error::new(Kind::Config, address, "this build has no PostgreSQL")
+            .hint("use the programs of watchbill-postgres")
+    })
+}
+
+impl BoardId {
+    /// The pause of the board, whether or not it ended by itself.
+    ///
+    /// # Errors
+    /// A server that does not tell. What lies beside a file is always known.
+    pub fn pause(&self, patience: Duration) -> Result<Option<Pause>> {
+        match &self.at {
+            Location::File(_) => Ok(self.folder().and_then(|folder| pause::of_file(&folder))),
+            Location::Server(address) => of_servers(address)?.pause(address, patience),
+        }
+    }
+
+    /// The pause in force now: one that ended by itself is none.
+    ///
+    /// # Errors
+    /// See [`BoardId::pause`].
+    pub fn pause_in_force(&self, now: Time, patience: Duration) -> Result<Option<Pause>> {
+        Ok(self.pause(patience)?.filter(|pause| !pause.is_over(now)))
+    }
+
+    /// Pauses the board, in the place of an earlier pause, or takes its pause off.
+    ///
+    /// # Errors
+    /// It cannot be written there, or something that is no plain file has the name of the file; that pauses already.
+    pub fn set_pause(&self, pause: Option<&Pause>, patience: Duration) -> Result<()> {
+        if let Location::Server(address) = &self.at {
+            return of_servers(address)?.set_pause(address, pause, patience);
+        }
+        let Some(folder) = self.folder() else { return Ok(()) };
+        let done = match pause {
+            Some(pause) => pause.write(&folder),
+            None => std::fs::remove_file(pause::of_folder(&folder)),
+        };
+        done.map_err(|e| pause::fault(self, &e))
+    }
+}
