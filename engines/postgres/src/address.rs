@@ -1,4 +1,4 @@
-//! Where a board is, and with what one gets in: `postgres://[USER@]HOST[:PORT]/DATABASE[?board=NAME]`.
+//! Where a board is, and with what one gets in: `postgres://[USER@]HOST[:PORT]/DATABASE[?board=NAME&sslrootcert=PATH]`.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -10,6 +10,8 @@ use std::time::Duration;
 use base::error::{Error, Kind, Result};
 use postgres::config::{Config, SslMode, TargetSessionAttrs};
 
+use crate::tls::{self, Tls};
+
 /// A server and a board on it. It holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -20,6 +22,8 @@ pub(crate) struct Address {
     pub(crate) database: String,
     /// The board's schema: a plain name, which needs no quotes in SQL.
     pub(crate) schema: String,
+    /// `None` where nothing leaves this machine.
+    pub(crate) tls: Option<Tls>,
 }
 
 /// Where passwords are looked for.
@@ -81,7 +85,7 @@ impl Address {
     /// Reads an address.
     ///
     /// # Errors
-    /// `Config` for what is no such address, for a password in it, and for a server beyond this machine.
+    /// `Config` for what is no such address, for a password in it, and for one that would let others read or change what is sent.
     pub(crate) fn read(url: &str) -> Result<Address> {
         let shown = without_password(url);
         let wrong = |what: &str| Error::new(Kind::Config, &shown, what);
@@ -108,6 +112,13 @@ impl Address {
             user: user.map(part).transpose()?.filter(|user| !user.is_empty()),
             database: part(database)?,
             schema: "watchbill".to_owned(),
+            tls: None,
+        };
+        let (mut mode, mut roots, mut cert, mut key) = (None, None, None, None);
+        let file = |name: &str, path: &str| {
+            let path = PathBuf::from(part(path)?);
+            let relative = || wrong(&format!("{name} is no absolute path"));
+            if path.is_absolute() { Ok(Some(path)) } else { Err(relative()) }
         };
         for (name, value) in
             query.split('&').filter(|q| !q.is_empty()).map(|q| q.split_once('=').unwrap_or((q, "")))
@@ -116,13 +127,18 @@ impl Address {
                 "board" => address.schema = part(value)?,
                 // As libpq takes it: a folder in front of the `/` of the database is hard to read.
                 "host" if address.host.is_empty() => address.host = part(value)?,
+                "sslmode" => mode = Some(value),
+                // What libpq calls the CAs of the machine.
+                "sslrootcert" if value == "system" => roots = None,
+                "sslrootcert" => roots = file(name, value)?,
+                "sslcert" => cert = file(name, value)?,
+                "sslkey" => key = file(name, value)?,
                 "password" | "sslpassword" => {
                     return Err(secret(wrong("a password in an address is seen by everybody, as in `ps`")));
                 }
                 _ => {
-                    return Err(wrong(&format!(
-                        "it may have `board` and `host` behind the `?`, not `{name}`"
-                    )));
+                    let known = "`board`, `host`, `sslmode`, `sslrootcert`, `sslcert` and `sslkey`";
+                    return Err(wrong(&format!("it may have {known} behind the `?`, not `{name}`")));
                 }
             }
         }
@@ -144,12 +160,41 @@ impl Address {
         if address.database.is_empty() {
             return Err(wrong("it names no database"));
         }
-        if !address.is_here() {
-            let what = "a server on another machine needs TLS, which this program does not have";
-            return Err(
-                wrong(what).hint("use a Unix socket or an address of this machine, such as that of `ssh -L`")
-            );
+        let is_on = match mode {
+            None => !address.is_here(),
+            Some("disable") if address.is_here() => false,
+            Some("disable") => {
+                let what =
+                    "without TLS everybody between here and the server could read and change what is sent";
+                let hint =
+                    "a Unix socket or an address of this machine, such as that of `ssh -L`, needs none";
+                return Err(wrong(what).hint(hint));
+            }
+            Some("verify-full") if address.is_socket() => {
+                return Err(wrong("PostgreSQL has no TLS on a Unix socket").hint("leave `sslmode` out"));
+            }
+            Some("verify-full") => true,
+            Some(weak @ ("verify-ca" | "require" | "prefer" | "allow")) => {
+                let what =
+                    format!("sslmode={weak} does not stop somebody who sits between here and the server");
+                return Err(
+                    wrong(&what).hint("use sslmode=verify-full, with sslrootcert=PATH for a CA of your own")
+                );
+            }
+            Some(_) => return Err(wrong("sslmode is `verify-full` or, on this machine, `disable`")),
+        };
+        let client = match (cert, key) {
+            (Some(cert), Some(key)) => Some((cert, key)),
+            (None, None) => None,
+            _ => return Err(wrong("sslcert and sslkey belong together")),
+        };
+        if !is_on && (roots.is_some() || client.is_some()) {
+            return Err(wrong("files of certificates without TLS").hint("add sslmode=verify-full"));
         }
+        if is_on && !tls::is_name(&address.host) {
+            return Err(wrong("no certificate can be for a host of this name"));
+        }
+        address.tls = is_on.then_some(Tls { roots, client });
         Ok(address)
     }
 
@@ -180,7 +225,7 @@ impl Address {
             config.password(password);
         }
         config
-            .ssl_mode(SslMode::Disable)
+            .ssl_mode(if self.tls.is_some() { SslMode::Require } else { SslMode::Disable })
             // A replica is stale, and its snapshots may not be whole.
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(Duration::from_secs(5))
@@ -207,11 +252,26 @@ impl fmt::Display for Address {
             write!(f, ":{}", self.port)?;
         }
         write!(f, "/{}", encoded(&self.database))?;
-        match self.schema.as_str() {
-            "watchbill" => Ok(()),
-            schema => write!(f, "?board={schema}"),
+        let (roots, client) =
+            self.tls.as_ref().map_or((None, None), |tls| (tls.roots.as_ref(), tls.client.as_ref()));
+        let asked = [
+            ("board", Some(self.schema.clone()).filter(|schema| schema != "watchbill")),
+            ("sslmode", (self.tls.is_some() && self.is_here()).then(|| "verify-full".to_owned())),
+            ("sslrootcert", roots.map(|path| shown(path))),
+            ("sslcert", client.map(|(cert, _)| shown(cert))),
+            ("sslkey", client.map(|(_, key)| shown(key))),
+        ];
+        let asked = asked.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        for (nth, (name, value)) in asked.enumerate() {
+            write!(f, "{}{name}={value}", if nth == 0 { '?' } else { '&' })?;
         }
+        Ok(())
     }
+}
+
+/// A path behind the `?`, where a `/` ends nothing.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().split('/').map(encoded).collect::<Vec<_>>().join("/")
 }
 
 fn secret(error: Error) -> Error {
@@ -264,6 +324,19 @@ mod tests {
             ("postgres://[::1]:7/a", "::1", "postgres://[::1]:7/a"),
             ("postgres://%2Frun%2Fpg/agents", "/run/pg", "postgres://%2Frun%2Fpg/agents"),
             ("postgres:///agents?host=/run/pg&board=b1", "/run/pg", "postgres://%2Frun%2Fpg/agents?board=b1"),
+            ("postgres://%2Frun/agents?sslmode=disable", "/run", "postgres://%2Frun/agents"),
+            ("postgres://db.lan/agents?sslmode=verify-full", "db.lan", "postgres://db.lan/agents"),
+            ("postgres://192.168.0.7/a?sslrootcert=system", "192.168.0.7", "postgres://192.168.0.7/a"),
+            (
+                "postgres://[::1]/a?sslrootcert=/etc/my%20CA.pem&sslmode=verify-full",
+                "::1",
+                "postgres://[::1]/a?sslmode=verify-full&sslrootcert=/etc/my%20CA.pem",
+            ),
+            (
+                "postgres://db.lan/a?sslkey=%2Fk%26.pem&sslcert=/c.pem&board=b1",
+                "db.lan",
+                "postgres://db.lan/a?board=b1&sslcert=/c.pem&sslkey=/k%26.pem",
+            ),
         ] {
             let address = Address::read(url).unwrap();
             assert_eq!((address.host.as_str(), address.to_string().as_str()), (host, shown), "{url}");
@@ -286,14 +359,47 @@ mod tests {
             ("postgres://localhost/agents?board=Night", "name of the board"),
             ("postgres://localhost/agents?board=a;drop", "name of the board"),
             ("postgres://localhost/agents?board=pg_x", "PostgreSQL's own"),
-            ("postgres://db.lan/agents", "needs TLS"),
-            ("postgres://192.168.0.7/agents", "needs TLS"),
+            ("postgres://db.lan/agents?sslmode=disable", "without TLS everybody between"),
+            ("postgres://192.168.0.7/agents?sslmode=disable", "`ssh -L`"),
+            ("postgres://[::ffff:127.0.0.1]/agents?sslmode=disable", "without TLS everybody between"),
+            ("postgres://db.lan/agents?sslmode=verify-ca", "sslmode=verify-ca does not stop"),
+            ("postgres://db.lan/agents?sslmode=require", "use sslmode=verify-full"),
+            ("postgres://localhost/agents?sslmode=prefer", "sslmode=prefer does not stop"),
+            ("postgres://%2Frun/agents?sslmode=allow", "sslmode=allow does not stop"),
+            ("postgres://%2Frun/agents?sslmode=verify-full", "no TLS on a Unix socket"),
+            ("postgres://db.lan/agents?sslmode=", "sslmode is `verify-full`"),
+            ("postgres://db.lan/agents?sslmode=geheim", "sslmode is `verify-full`"),
+            ("postgres://db.lan/agents?sslrootcert=ca.pem", "sslrootcert is no absolute path"),
+            ("postgres://db.lan/agents?sslrootcert=", "sslrootcert is no absolute path"),
+            ("postgres://db.lan/agents?sslcert=/c.pem", "belong together"),
+            ("postgres://localhost/agents?sslrootcert=/ca.pem", "add sslmode=verify-full"),
+            ("postgres://db.lan/agents?sslpassword=geheim", "password"),
+            ("postgres://a%20b/agents", "no certificate can be"),
         ] {
             let error = Address::read(url).unwrap_err();
             assert_eq!(error.kind, Kind::Config, "{url}");
             let text = error.to_string();
             assert!(text.contains(word) && !text.contains('\n'), "{url}: {text}");
             assert!(word.contains("geheim") || !text.contains("geheim"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_this_machine_is_encrypted() {
+        for (url, is_on) in [
+            ("postgres://luna@db.lan/agents", true),
+            ("postgres://luna@192.168.0.7/agents", true),
+            ("postgres://luna@[fd00::7]/agents", true),
+            ("postgres://luna@localhost.lan/agents", true),
+            ("postgres://luna@localhost/agents?sslmode=verify-full", true),
+            ("postgres://luna@localhost/agents", false),
+            ("postgres://luna@127.0.0.2/agents?sslmode=disable", false),
+            ("postgres://luna@%2Frun/agents", false),
+        ] {
+            let address = Address::read(url).unwrap();
+            assert_eq!(address.tls.is_some(), is_on, "{url}");
+            let mode = address.config(&Secrets::default()).unwrap().get_ssl_mode();
+            assert_eq!(mode, if is_on { SslMode::Require } else { SslMode::Disable }, "{url}");
         }
     }
 

@@ -6,6 +6,7 @@
 mod address;
 mod reads;
 mod server;
+mod tls;
 mod writes;
 
 use std::cell::Cell;
@@ -63,10 +64,12 @@ struct Meta {
 
 impl PostgresBoard {
     /// Opens the board at an address; never makes one. The address is `postgres://[USER@]HOST[:PORT]/DATABASE[?board=NAME]`, where `HOST` may be
-    /// the folder of a Unix socket, and the board's schema is `watchbill` unless one is named.
+    /// the folder of a Unix socket, and the board's schema is `watchbill` unless one is named. A server on another machine is reached by TLS
+    /// alone, and has to prove its name: `sslrootcert=PATH` names the CAs to trust in place of the machine's own, `sslcert=PATH` and
+    /// `sslkey=PATH` a certificate of the client. On this machine TLS is asked for by `sslmode=verify-full`.
     ///
     /// # Errors
-    /// `Config` for an address that is none or holds a password, `NoInput` where no board is, `Data` for one that a newer program made,
+    /// `Config` for an address that is none or holds a password and for a file of certificates that is none, `NoInput` where no board is, `Data` for one that a newer program made,
     /// `Permission`, and `Busy` where the server does not answer within `patience`.
     pub fn open(url: &str, mode: Mode, patience: Duration, secrets: &Secrets) -> Result<PostgresBoard> {
         let address = Address::read(url)?;

@@ -9,6 +9,7 @@ use postgres::types::{ToSql, Type};
 use postgres::{Client, NoTls, Row};
 
 use crate::address::{Address, Secrets};
+use crate::tls::Refusal;
 
 /// A value in a statement. PostgreSQL has no text with a NUL byte: one becomes U+FFFD.
 #[derive(Debug)]
@@ -79,7 +80,11 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn connect(address: &Address, secrets: &Secrets) -> Result<Server, Fault> {
         let config = address.config(secrets).map_err(Fault::Ours)?;
-        let client = config.connect(NoTls).map_err(Fault::Server)?;
+        let connected = match &address.tls {
+            Some(tls) => config.connect(tls.connector().map_err(Fault::Ours)?),
+            None => config.connect(NoTls),
+        };
+        let client = connected.map_err(Fault::Server)?;
         Ok(Server { client, schema: address.schema.clone(), plans: None })
     }
 
@@ -139,9 +144,12 @@ impl Fault {
         }
     }
 
-    /// Whether the connection, and not a statement, failed.
+    /// Whether the connection, and not a statement, failed. What TLS refuses once it refuses again.
     fn is_lost(&self) -> bool {
         let Fault::Server(e) = self else { return false };
+        if Refusal::of(e).is_some() {
+            return false;
+        }
         let mut source = e.source();
         while let Some(cause) = source {
             if cause.is::<std::io::Error>() {
@@ -180,6 +188,11 @@ impl Fault {
 
     /// The error that a program ends with.
     pub(crate) fn told(self, at: &Address) -> Error {
+        if let Fault::Server(e) = &self
+            && let Some(refusal) = Refusal::of(e)
+        {
+            return refusal.told(at);
+        }
         let code = self.code().to_owned();
         let kind = match code.as_str() {
             _ if self.is_passing() => Kind::Busy,

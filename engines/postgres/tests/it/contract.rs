@@ -1,6 +1,7 @@
 //! The story of `tests/it/contract.rs`, told to the board in memory and to a server. That one is told to memory and SQLite: so all three say the
 //! same. Only the marks of two engines differ, which are opaque: each is counted by the order in which it first appears on its task.
 
+mod over_tls; // the same story through TLS
 #[path = "../../../../tests/it/contract/reshape.rs"]
 mod reshape;
 #[path = "../../../../tests/it/contract/story.rs"]
@@ -14,17 +15,21 @@ use std::collections::BTreeMap;
 use testkit::memory::MemoryBoard;
 
 use self::telling::*;
-use crate::server::shared;
+use crate::server::{Place, shared};
 
 /// Tells a chapter to both.
 #[track_caller]
 fn on_both(chapter: fn(&mut Teller<'_>)) {
     let Some(server) = shared() else { return };
+    on_memory_and(&server.board(), chapter);
+}
+
+#[track_caller]
+fn on_memory_and(place: &Place<'_>, chapter: fn(&mut Teller<'_>)) {
     let memory = MemoryBoard::new(true);
     let mut board = memory.clone();
     let in_memory = told(&mut board, &|does| in_memory(&memory, does), chapter);
 
-    let place = server.board();
     let hand = RefCell::new(place.hand());
     let other = |does: Foreign<'_>| hand.borrow_mut().batch_execute(&in_sql(does)).unwrap();
     let on_server = told(&mut place.open(), &other, chapter);

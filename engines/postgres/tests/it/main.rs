@@ -8,3 +8,4 @@ mod kills; // the server killed under its clients
 mod plans; // no read goes through a whole table
 mod races; // two hosts over the same rows
 mod server; // a PostgreSQL of its own
+mod tls; // who is trusted, and what is sent to nobody else

@@ -1,6 +1,7 @@
-//! A PostgreSQL of its own: a folder of its own, a Unix socket in it, no network. It ends with the process that started it.
+//! A PostgreSQL of its own: a folder of its own, a Unix socket in it, no network unless it is asked to listen on this machine. It ends with the process that started it.
 
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -131,21 +132,25 @@ impl Server {
         false
     }
 
+    pub fn port(&self) -> u16 {
+        let named = self.settings.iter().find_map(|setting| setting.strip_prefix("port="));
+        named.map_or(5432, |port| port.parse().unwrap())
+    }
+
     fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
     /// How a client that is not ours connects.
     pub fn plain(&self) -> String {
-        format!("host={} user=watchbill dbname=postgres", self.folder.display())
+        format!("host={} port={} user=watchbill dbname=postgres", self.folder.display(), self.port())
     }
 
     /// The address of a board on it.
     pub fn url(&self, user: &str, board: &str) -> String {
-        format!(
-            "postgres://{user}@{}/postgres?board={board}",
-            self.folder.display().to_string().replace('/', "%2F")
-        )
+        let folder = self.folder.display().to_string().replace('/', "%2F");
+        let port = if self.port() == 5432 { String::new() } else { format!(":{}", self.port()) };
+        format!("postgres://{user}@{folder}{port}/postgres?board={board}")
     }
 
     /// A new board.
@@ -225,6 +230,21 @@ pub fn shared() -> Option<&'static Server> {
         Some(server)
     });
     server.as_ref()
+}
+
+/// A server that also listens on a port of this machine.
+pub fn listening() -> Option<Server> {
+    // Somebody may take the port before the server does.
+    for _ in 0..5 {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = format!("port={port}");
+        let server =
+            Server::start(&["fsync=off", "max_connections=60", "listen_addresses=127.0.0.1", &port])?;
+        if server.answers() {
+            return Some(server);
+        }
+    }
+    panic!("no server listens");
 }
 
 /// A new server that keeps what it acknowledged.

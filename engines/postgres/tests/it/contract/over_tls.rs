@@ -1,0 +1,13 @@
+//! The story once more, through TLS.
+
+#[path = "../../../../../tests/it/contract/story.rs"]
+mod story;
+
+use super::{BEGAN, Foreign, PATIENCE, Teller, kinds, newest, on_memory_and, step, trail};
+use crate::tls::secure;
+
+#[track_caller]
+fn on_both(chapter: fn(&mut Teller<'_>)) {
+    let Some(secure) = secure() else { return };
+    on_memory_and(&secure.board(), chapter);
+}
