@@ -6,14 +6,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
-use shared::base::error::Result;
+use shared::base::error::{Error, Kind, Result};
 use shared::base::time::Time;
 use shared::board::image::{Cell, Column, Turn};
 use shared::board::verification::{self, Failure};
 use shared::board::{
-    Board, BoardId, CardMade, Change, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, MARKER,
-    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, NewTask, Outcome, Pin, Place, Run, RunRef, Status, Step,
-    Task, its_cards, noted, open_cards,
+    Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Entry, Event, EventKind, Fronts,
+    HOST_LEASE, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour, NewTask, Outcome, Pin,
+    Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards,
 };
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -22,6 +22,17 @@ pub struct MemoryBoard {
     id: BoardId,
     own: bool,
     rows: Rc<RefCell<Rows>>,
+    is_shared: bool,
+    hosts: Rc<RefCell<Hosts>>,
+}
+
+/// The hosts of a board that several share, and its clock.
+#[derive(Debug, Clone)]
+pub struct Hosts {
+    /// The board's clock.
+    pub now: Time,
+    /// Every host that attended, by its name, with the boot id that it said last.
+    pub all: BTreeMap<String, (String, Neighbour)>,
 }
 
 /// The tables. Columns that no part of [`Detail`] shows are not kept.
@@ -45,7 +56,21 @@ impl MemoryBoard {
     /// An empty board; `own` as [`Board::is_own`] tells it.
     pub fn new(own: bool) -> MemoryBoard {
         let id = BoardId { at: "memory".into(), slug: None, root: None };
-        MemoryBoard { id, own, rows: Rc::default() }
+        let hosts = Hosts { now: Time(0), all: BTreeMap::new() };
+        MemoryBoard { id, own, rows: Rc::default(), is_shared: false, hosts: Rc::new(RefCell::new(hosts)) }
+    }
+
+    /// The same board as one that several hosts share, whose clock stands at `now`.
+    #[must_use]
+    pub fn shared(mut self, now: Time) -> MemoryBoard {
+        self.is_shared = true;
+        self.hosts_mut().now = now;
+        self
+    }
+
+    /// The hosts of a shared board and its clock, to be changed. Let go of them before the board is used again.
+    pub fn hosts_mut(&self) -> RefMut<'_, Hosts> {
+        self.hosts.borrow_mut()
     }
 
     /// The same board of a Hermes root, whose folder nobody looks into.
@@ -84,6 +109,14 @@ impl Board for MemoryBoard {
 
     fn is_own(&self) -> bool {
         self.own
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
+        self.is_shared.then(|| self.hosts_mut().attend(&self.id, me)).transpose()
     }
 
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
@@ -167,6 +200,43 @@ impl Board for MemoryBoard {
             outcome
         };
         Ok(steps.iter().map(one).collect())
+    }
+}
+
+impl Hosts {
+    fn attend(&mut self, board: &BoardId, me: &Attendance<'_>) -> Result<Attended> {
+        let (now, known) = (self.now, self.all.get(me.host));
+        if let Some((boot, known)) = known
+            && boot != me.boot
+            && known.forgotten_at.is_none()
+            && known.seen_at > now.plus(60 - me.uptime)
+        {
+            let what = format!("two machines call themselves {}", me.host);
+            let error = Error::new(Kind::Config, board.path.display(), what);
+            return Err(error.hint("set host.name on one of them"));
+        }
+        let before = known.map(|(_, known)| known.seen_at);
+        let healed_before = known.and_then(|(_, known)| known.healed_at);
+        let here = Neighbour {
+            host: me.host.to_owned(),
+            seen_at: now,
+            lease_until: now.plus(HOST_LEASE),
+            healed_at: if me.heals { Some(now) } else { healed_before },
+            skew_ms: 0,
+            forgotten_at: None,
+        };
+        self.all.insert(me.host.to_owned(), (me.boot.to_owned(), here));
+        Ok(Attended { now, before, hosts: self.all.values().map(|(_, host)| host.clone()).collect() })
+    }
+
+    /// Says of a host that it will not come back.
+    ///
+    /// # Errors
+    /// `Partial` for a host that never attended.
+    pub fn forget(&mut self, name: &str) -> Result<()> {
+        let no_such = || Error::new(Kind::Partial, name, "no such host on this board");
+        self.all.get_mut(name).ok_or_else(no_such)?.1.forgotten_at = Some(self.now);
+        Ok(())
     }
 }
 
