@@ -4,12 +4,13 @@
 //! its claim runs out, and work of a host that is gone.
 
 mod address;
+mod hosts;
 mod reads;
 mod server;
 mod tls;
 mod writes;
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,15 +19,16 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::change::{MAX_STEPS, parts};
 use board::{
-    Answer, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Mode, Outcome, Run, Status, Step, Task,
-    noted,
+    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Mode, Outcome,
+    Run, Status, Step, Task, noted,
 };
 
 use self::address::Address;
 pub use self::address::Secrets;
+pub use self::hosts::PauseRow;
 use self::reads::quoted;
 use self::server::{Fault, Server, Tries, args};
-use self::writes::{Part, take, write};
+use self::writes::{Part, WRITE, take, write};
 
 const SCHEMA: &str = include_str!("schema.sql");
 const ROLES: &str = include_str!("roles.sql");
@@ -169,17 +171,31 @@ impl PostgresBoard {
     }
 
     /// Reads in one short transaction of one snapshot.
-    fn read<T>(&mut self, mut of: impl FnMut(&mut Server) -> std::result::Result<T, Fault>) -> Result<T> {
+    fn read<T>(&mut self, of: impl FnMut(&mut Server) -> std::result::Result<T, Fault>) -> Result<T> {
+        self.within(READ, of)
+    }
+
+    /// Writes in one short transaction what may as well be written twice.
+    fn change<T>(&mut self, of: impl FnMut(&mut Server) -> std::result::Result<T, Fault>) -> Result<T> {
+        self.changes()?;
+        self.within(WRITE, of)
+    }
+
+    fn within<T>(
+        &mut self,
+        how: &str,
+        mut of: impl FnMut(&mut Server) -> std::result::Result<T, Fault>,
+    ) -> Result<T> {
         let plans = &mut self.plans;
         tried(&mut self.server, &self.address, &self.secrets, self.patience, |server, left| {
-            server.begin(READ, left)?;
+            server.begin(how, left)?;
             server.plans = plans.as_ref().map(|_| Vec::new());
-            let read = of(server)?;
+            let done = of(server)?;
             if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
                 all.extend(new);
             }
             server.batch("COMMIT")?;
-            Ok(read)
+            Ok(done)
         })
     }
 }
@@ -262,6 +278,19 @@ impl Board for PostgresBoard {
 
     fn is_own(&self) -> bool {
         true
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
+        let (address, before) = (self.address.clone(), OnceCell::new());
+        let attended = match self.mode {
+            Mode::Look => self.read(|server| hosts::look(server, &address, me)),
+            Mode::Change => self.change(|server| hosts::attend(server, &address, me, &before)),
+        };
+        attended.map(Some)
     }
 
     fn shape(&self) -> &'static str {

@@ -50,12 +50,13 @@ CREATE TABLE task_runs (
   outcome text, summary text, metadata text, error text
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500);
 
--- Not used yet: which hosts work on the board, and which one decided last for the whole board.
+-- Which hosts work on the board. A name is of one machine: hostname and a part of its machine id, or what its operator called it.
 CREATE TABLE hosts (
-  name text COLLATE "C" PRIMARY KEY, machine text NOT NULL, boot_id text NOT NULL, program text NOT NULL,
+  name text COLLATE "C" PRIMARY KEY, boot_id text NOT NULL, program text NOT NULL,
   since bigint NOT NULL, seen_at bigint NOT NULL, lease_until bigint NOT NULL, healed_at bigint,
   skew_ms bigint NOT NULL DEFAULT 0, forgotten_at bigint
 ) WITH (fillfactor = 50);
+-- Not used yet: which host decided last for the whole board.
 CREATE TABLE epochs (program text PRIMARY KEY, n bigint NOT NULL DEFAULT 0, host text, at bigint)
   WITH (fillfactor = 20);
 -- One row for each part that was committed: what became of it is read here when the answer was lost.

@@ -83,7 +83,7 @@ pub(crate) fn take(
 }
 
 /// Each statement sees all that was committed before it.
-const WRITE: &str = "ISOLATION LEVEL READ COMMITTED";
+pub(crate) const WRITE: &str = "ISOLATION LEVEL READ COMMITTED";
 
 /// Notes that the transaction is that of this part. Where an earlier try was committed it gives what became of it, and ends the transaction.
 fn enter(server: &mut Server, part: &Part<'_>) -> Result<Option<Vec<Outcome>>, Fault> {

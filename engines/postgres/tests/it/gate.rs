@@ -142,7 +142,7 @@ fn a_worker_gets_in_with_its_password_and_may_do_its_work_and_no_more() {
         may_not("work", sql);
         may_not("watch", sql);
     }
-    may_not("work", "INSERT INTO hosts VALUES ('h2', 'm', 'b', 'heal', 1, 1, 1)");
+    may_not("work", "INSERT INTO hosts VALUES ('h2', 'b', 'heal', 1, 1, 1)");
     may_not("work", "DELETE FROM writes");
     may_not("work", "UPDATE writes SET id = gen_random_uuid()");
     may_not("work", "UPDATE meta SET paused_why = 'x'");

@@ -4,6 +4,7 @@
 
 mod contract; // the story that every engine is told
 mod gate; // who gets in, and what one is told who does not
+mod hosts; // who works on the board, by the server's clock
 mod kills; // the server killed under its clients
 mod plans; // no read goes through a whole table
 mod races; // two hosts over the same rows

@@ -1,7 +1,7 @@
 //! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
 
 use base::time::Time;
-use board::{Answer, Board, Change, NewTask, Status, hermes};
+use board::{Answer, Attendance, Board, Change, NewTask, Status, hermes};
 use serde_json::json;
 use watchbill_postgres::PostgresBoard;
 
@@ -29,6 +29,9 @@ INSERT INTO task_comments (task_id, author, body, created_at)
   SELECT 't_00000032', 'rosa', 'note', 1800000000 + n FROM generate_series(1, 60) n;
 INSERT INTO task_links SELECT 't_' || lpad(to_hex(n - 1), 8, '0'), 't_' || lpad(to_hex(n), 8, '0')
   FROM generate_series(2, 20000) n WHERE n % 2 = 0;
+INSERT INTO writes (id, at, host) SELECT gen_random_uuid(), now_s() - 172800 + 10 * n, 'h1' FROM generate_series(1, 17000) n;
+INSERT INTO hosts (name, boot_id, program, since, seen_at, lease_until)
+  SELECT 'h' || n, 'b', 'heal', 1, 1, 1 FROM generate_series(1, 20) n;
 ";
 
 /// Every method once, on 100 tasks and on one.
@@ -50,6 +53,11 @@ fn everything(board: &mut PostgresBoard) {
     assert_eq!(board.ended(Time(0), 40).unwrap().len(), 40);
     board.coordinated(0, 10).unwrap();
     board.writable().unwrap();
+    let me = Attendance { host: "h1", boot: "b", uptime: 9, program: "heal", heals: true };
+    assert_eq!(board.attend(&me).unwrap().unwrap().hosts.len(), 20);
+    board.forget_host("h2").unwrap();
+    let pause = board.pause().unwrap();
+    board.set_pause(pause.as_ref()).unwrap();
     let seen = look(board, "t_00000032");
     let claimed = hermes::claimed(&seen, "h1:7", NOW.plus(900), Some(7), None, &trail());
     let outcomes = board.apply(NOW, &[step("t_00000032", Some(&seen), claimed)], PATIENCE).unwrap();
@@ -96,7 +104,7 @@ fn no_statement_goes_through_a_table_of_tasks_events_or_runs() {
         let place = server.board();
         let mut hand = place.hand();
         // A table that nobody analysed: its statistics must not come from a vacuum that happens to run.
-        let tables = ["tasks", "task_events", "task_runs", "task_comments", "task_links"];
+        let tables = ["tasks", "task_events", "task_runs", "task_comments", "task_links", "writes"];
         for table in tables {
             hand.batch_execute(&format!("ALTER TABLE {table} SET (autovacuum_enabled = false)")).unwrap();
         }

@@ -1,0 +1,199 @@
+//! Which hosts work on a board, by the server's clock alone, and whether the board is paused.
+
+use std::cell::OnceCell;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base::error::{Error, Kind, Result};
+use base::time::Time;
+use board::{Attendance, Attended, HOST_LEASE, Neighbour};
+
+use crate::PostgresBoard;
+use crate::address::Address;
+use crate::server::{Fault, Server, args};
+
+/// For how many seconds it is kept what became of a part: far longer than anybody tries to write one.
+const WRITES_KEPT: i64 = 86_400;
+
+/// How many of those rows one pass removes.
+const MOST_REMOVED: i64 = 1_000;
+
+/// By how many seconds the server's clock may be off from the time since a host's boot.
+const SLACK: i64 = 60;
+
+/// What `meta` says of a pause.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PauseRow {
+    /// When it ends by itself.
+    pub until: Option<Time>,
+    /// Why, in its author's words.
+    pub reason: Option<String>,
+    /// Who paused.
+    pub by: Option<String>,
+    /// When.
+    pub since: Option<Time>,
+}
+
+impl PostgresBoard {
+    /// Says of a host that it will not come back. If it does, it says so by attending.
+    ///
+    /// # Errors
+    /// `Partial` for a host that never attended; else as [`PostgresBoard::open`].
+    pub fn forget_host(&mut self, name: &str) -> Result<()> {
+        let sql = "UPDATE hosts SET forgotten_at = now_s() WHERE name = $1 RETURNING 1";
+        match self.change(|server| server.row(sql, args![name]))? {
+            Some(_) => Ok(()),
+            None => Err(Error::new(Kind::Partial, name, "no such host on this board")),
+        }
+    }
+
+    /// The pause of this board as it was set, also one that ended by itself.
+    ///
+    /// # Errors
+    /// As [`PostgresBoard::open`].
+    pub fn pause(&mut self) -> Result<Option<PauseRow>> {
+        let sql = "SELECT paused_until, paused_why, paused_by, paused_since FROM meta";
+        let row = self.read(|server| server.row(sql, args![]))?;
+        let told = row.map(|row| PauseRow {
+            until: row.get::<_, Option<i64>>(0).map(Time),
+            reason: row.get(1),
+            by: row.get(2),
+            since: row.get::<_, Option<i64>>(3).map(Time),
+        });
+        // Whatever is said of a pause, by whomever, pauses.
+        Ok(told.filter(|pause| *pause != PauseRow::default()))
+    }
+
+    /// Pauses this board, in the place of an earlier pause, or ends its pause. One that does not say since when is one since now.
+    ///
+    /// # Errors
+    /// As [`PostgresBoard::open`]; `Permission` for a worker's role.
+    pub fn set_pause(&mut self, pause: Option<&PauseRow>) -> Result<()> {
+        let sql = "UPDATE meta SET paused_until = $1, paused_why = $2, paused_by = $3, \
+                   paused_since = CASE WHEN $5 = 1 THEN coalesce($4, now_s()) END";
+        let none = PauseRow::default();
+        let said = pause.unwrap_or(&none);
+        let number = |time: Option<Time>| time.map(|t| t.0);
+        self.change(|server| {
+            let (reason, by) = (said.reason.as_deref(), said.by.as_deref());
+            let args = args![number(said.until), reason, by, number(said.since), i64::from(pause.is_some())];
+            server.rows(sql, args).map(drop)
+        })
+    }
+}
+
+/// Whether the row `h` of the host `$1` is of the machine that now runs with the boot id `$2` for `$3` seconds: not if another one was seen since then,
+/// unless it was forgotten.
+fn is_ours(now: &str) -> String {
+    format!("(h.boot_id = $2 OR h.forgotten_at IS NOT NULL OR h.seen_at <= {now} - $3 + {SLACK})")
+}
+
+/// Renews the lease of a host, in a transaction that writes. `before` is kept over the tries of one attendance, whose answers may be lost.
+pub(crate) fn attend(
+    server: &mut Server,
+    address: &Address,
+    me: &Attendance<'_>,
+    before: &OnceCell<Option<Time>>,
+) -> std::result::Result<Attended, Fault> {
+    // The one use of this host's own clock: to say by how much it is off.
+    let sent = SystemTime::now();
+    // A lease that is lost with the server is renewed soon: its commit waits for no disk.
+    let sql = "SELECT (1000 * extract(epoch FROM clock_timestamp()))::bigint, has_table_privilege('hosts', 'INSERT'), \
+               set_config('synchronous_commit', 'off', true)";
+    let row = server.row(sql, args![])?.ok_or(Fault::Again)?;
+    let skew = ahead(sent, SystemTime::now(), row.get(0));
+    if !row.get::<_, bool>(1) {
+        let error = Error::new(Kind::Permission, address, "this role may not speak for a host");
+        let hint = format!("a watcher and `board run` need a role in {}_watch", address.schema);
+        return Err(Fault::Ours(error.hint(hint)));
+    }
+    let sql = format!(
+        "WITH old AS (SELECT seen_at FROM hosts WHERE name = $1), \
+         new AS (INSERT INTO hosts AS h (name, boot_id, program, since, seen_at, lease_until, healed_at, skew_ms) \
+         SELECT $1, $2, $4, n.now, n.now, n.now + {HOST_LEASE}, CASE WHEN $5 = 1 THEN n.now END, $6 \
+         FROM (SELECT now_s() AS now) n \
+         ON CONFLICT (name) DO UPDATE SET boot_id = excluded.boot_id, program = excluded.program, \
+         seen_at = excluded.seen_at, lease_until = excluded.lease_until, \
+         healed_at = coalesce(excluded.healed_at, h.healed_at), skew_ms = excluded.skew_ms, forgotten_at = NULL \
+         WHERE {} RETURNING h.seen_at) \
+         SELECT new.seen_at, old.seen_at FROM new LEFT JOIN old ON true",
+        is_ours("excluded.seen_at")
+    );
+    let args = args![me.host, me.boot, me.uptime, me.program, i64::from(me.heals), skew];
+    let row = server.row(&sql, args)?.ok_or_else(|| two(address, me.host))?;
+    let before = *before.get_or_init(|| row.get::<_, Option<i64>>(1).map(Time));
+    if me.heals {
+        let sql = format!(
+            "DELETE FROM writes WHERE id = ANY (ARRAY(SELECT id FROM writes WHERE at < $1 ORDER BY at \
+             LIMIT {MOST_REMOVED} FOR UPDATE SKIP LOCKED))"
+        );
+        server.rows(&sql, args![row.get::<_, i64>(0) - WRITES_KEPT])?;
+    }
+    let (now, hosts) = hosts(server)?;
+    Ok(Attended { now, before, hosts })
+}
+
+/// What [`attend`] tells, on a board that is only looked at: nothing is renewed.
+pub(crate) fn look(
+    server: &mut Server,
+    address: &Address,
+    me: &Attendance<'_>,
+) -> std::result::Result<Attended, Fault> {
+    let sql = format!("SELECT h.seen_at FROM hosts h WHERE h.name = $1 AND {}", is_ours("(SELECT now_s())"));
+    let seen = server.row(&sql, args![me.host, me.boot, me.uptime])?;
+    let before = seen.map(|row| Time(row.get(0)));
+    let (now, hosts) = hosts(server)?;
+    if before.is_none() && hosts.iter().any(|h| h.host == me.host) {
+        return Err(two(address, me.host));
+    }
+    Ok(Attended { now, before, hosts })
+}
+
+fn two(address: &Address, name: &str) -> Fault {
+    let error = Error::new(Kind::Config, address, format!("two machines call themselves {name}"));
+    Fault::Ours(error.hint("set host.name on one of them"))
+}
+
+/// The server's clock, and all hosts in the order of their names.
+fn hosts(server: &mut Server) -> std::result::Result<(Time, Vec<Neighbour>), Fault> {
+    let sql = "SELECT n.now, h.name, h.seen_at, h.lease_until, h.healed_at, h.skew_ms, h.forgotten_at \
+               FROM (SELECT now_s() AS now) n LEFT JOIN hosts h ON true ORDER BY h.name";
+    let rows = server.rows(sql, args![])?;
+    let now = rows.first().ok_or(Fault::Again)?.get(0);
+    let of = |row: &postgres::Row| {
+        Some(Neighbour {
+            host: row.get::<_, Option<String>>(1)?,
+            seen_at: Time(row.get(2)),
+            lease_until: Time(row.get(3)),
+            healed_at: row.get::<_, Option<i64>>(4).map(Time),
+            skew_ms: row.get(5),
+            forgotten_at: row.get::<_, Option<i64>>(6).map(Time),
+        })
+    };
+    Ok((Time(now), rows.iter().filter_map(of).collect()))
+}
+
+/// Milliseconds by which our clock is ahead of the server's, which was read between two looks at ours.
+fn ahead(sent: SystemTime, heard: SystemTime, server: i64) -> i64 {
+    let ms = |at: SystemTime| {
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    };
+    i64::midpoint(ms(sent), ms(heard)).saturating_sub(server)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_is_compared_with_the_middle_of_a_round_trip() {
+        let at = |ms: u64| UNIX_EPOCH + Duration::from_millis(ms);
+        let epoch = 1_800_000_000_000;
+        assert_eq!(ahead(at(epoch), at(epoch + 40), 1_800_000_000_020), 0);
+        assert_eq!(ahead(at(epoch), at(epoch), 1_799_999_940_000), 60_000);
+        assert_eq!(ahead(at(epoch), at(epoch + 2_000), 1_800_000_009_000), -8_000);
+        assert_eq!(ahead(at(0), at(0), 1_800_000_000_000), -1_800_000_000_000);
+    }
+}

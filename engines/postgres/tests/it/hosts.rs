@@ -1,0 +1,313 @@
+//! Hosts that say that they work on a board, by the server's clock, and a pause for all of them.
+
+use std::cell::RefCell;
+use std::sync::Barrier;
+use std::time::Duration;
+
+use base::error::{Kind, Result};
+use base::time::Time;
+use board::{Attendance, Attended, Board, Mode};
+use postgres::Client;
+use testkit::memory::MemoryBoard;
+use watchbill_postgres::{PauseRow, PostgresBoard, Secrets};
+
+use crate::races::NOW;
+use crate::server::{PATIENCE, Place, passwords, shared};
+
+const HOUR: i64 = 3_600;
+
+/// A host that runs for an hour, of which another program than `heal` attends.
+fn of<'a>(host: &'a str, boot: &'a str) -> Attendance<'a> {
+    Attendance { host, boot, uptime: HOUR, program: "board run", heals: false }
+}
+
+fn heal<'a>(host: &'a str, boot: &'a str) -> Attendance<'a> {
+    Attendance { program: "heal", heals: true, ..of(host, boot) }
+}
+
+fn attend(board: &mut dyn Board, me: &Attendance<'_>) -> Attended {
+    board.attend(me).unwrap().unwrap()
+}
+
+/// Gives the server a clock that stands at [`NOW`], until [`set`] moves it.
+fn stopped(place: &Place<'_>) -> Client {
+    let mut hand = place.hand();
+    let sql = "CREATE TABLE clock AS SELECT $1::bigint AS now; \
+               CREATE OR REPLACE FUNCTION now_s() RETURNS bigint LANGUAGE sql VOLATILE RETURN (SELECT now FROM clock)";
+    hand.batch_execute(&sql.replace("$1", &NOW.0.to_string())).unwrap();
+    hand
+}
+
+fn set(hand: &mut Client, now: Time) {
+    hand.execute("UPDATE clock SET now = $1", &[&now.0]).unwrap();
+}
+
+/// What an attendance told, with times as seconds since [`NOW`].
+fn words(told: Result<Option<Attended>>) -> String {
+    let told = match told {
+        Ok(told) => told.unwrap(),
+        Err(e) => return format!("{:?}: {}; {}", e.kind, e.what, e.hint.unwrap_or_default()),
+    };
+    let at = |time: Time| time.since(NOW).to_string();
+    let or = |time: Option<Time>| time.map_or("never".to_owned(), at);
+    let mut said = format!("{}, before {}", at(told.now), or(told.before));
+    for h in told.hosts {
+        assert!(h.skew_ms.abs() < 10_000, "{h:?}");
+        let (seen, until) = (at(h.seen_at), at(h.lease_until));
+        said += &format!(" | {} seen {seen} until {until} healed {}", h.host, or(h.healed_at));
+        said += &h.forgotten_at.map_or(String::new(), |time| format!(" forgotten {}", at(time)));
+    }
+    said
+}
+
+/// What every board that several hosts share says to the same hosts.
+fn story(
+    board: &mut dyn Board,
+    clock: &dyn Fn(Time),
+    forget: &mut dyn FnMut(&str) -> Result<()>,
+) -> Vec<String> {
+    assert!(board.is_shared());
+    let mut heard = Vec::new();
+    let mut say = |seconds: i64, me: Attendance<'_>| {
+        clock(NOW.plus(seconds));
+        heard.push(words(board.attend(&me)));
+    };
+    say(0, of("h2@b", "boot 1"));
+    say(10, heal("h1@a", "boot 7"));
+    // Another program of the same host: when heal ran is kept.
+    say(70, of("h1@a", "boot 7"));
+    say(600, heal("h1@a", "boot 7"));
+    // The same host after a reboot: it was not seen since.
+    say(700, Attendance { uptime: 30, ..of("h1@a", "boot 8") });
+    // A clone of it, which runs for an hour already; also long after the lease ended.
+    say(710, of("h1@a", "boot 9"));
+    say(2_000, heal("h1@a", "boot 9"));
+    // Seen for the last time 61 and 60 seconds after the clone's boot.
+    say(2_000, Attendance { uptime: 1_361, ..of("h1@a", "boot 9") });
+    say(2_000, Attendance { uptime: 1_360, ..of("h1@a", "boot 9") });
+    // From here on the clone has the name.
+    say(2_001, of("h1@a", "boot 8"));
+    for name in ["h2@b", "h1@a", "h3", "", "h1"] {
+        heard.push(format!("forget {name}: {:?}", forget(name)));
+    }
+    // One of them comes back with its boot, one as another machine.
+    let mut say = |seconds: i64, me: Attendance<'_>| {
+        clock(NOW.plus(seconds));
+        heard.push(words(board.attend(&me)));
+    };
+    say(2_010, of("h2@b", "boot 1"));
+    say(2_020, of("h1@a", "boot 8"));
+    heard
+}
+
+#[test]
+fn a_server_says_of_hosts_what_the_board_in_memory_says() {
+    let Some(server) = shared() else { return };
+    let mut memory = MemoryBoard::new(true).shared(NOW);
+    let (clock, forget) = (memory.clone(), memory.clone());
+    let in_memory =
+        story(&mut memory, &|now| clock.hosts_mut().now = now, &mut |name| forget.hosts_mut().forget(name));
+
+    let place = server.board();
+    let hand = RefCell::new(stopped(&place));
+    let mut other = place.open();
+    let on_server = story(&mut place.open(), &|now| set(&mut hand.borrow_mut(), now), &mut |name| {
+        other.forget_host(name)
+    });
+
+    let twin = "Config: two machines call themselves h1@a; set host.name on one of them";
+    let unknown = |name: &str| {
+        format!(
+            "forget {name}: Err(Error {{ kind: Partial, at: {name:?}, what: \"no such host on this board\", hint: None }})"
+        )
+    };
+    let h2 = "h2@b seen 0 until 300 healed never";
+    let want = [
+        format!("0, before never | {h2}"),
+        format!("10, before never | h1@a seen 10 until 310 healed 10 | {h2}"),
+        format!("70, before 10 | h1@a seen 70 until 370 healed 10 | {h2}"),
+        format!("600, before 70 | h1@a seen 600 until 900 healed 600 | {h2}"),
+        format!("700, before 600 | h1@a seen 700 until 1000 healed 600 | {h2}"),
+        twin.to_owned(),
+        twin.to_owned(),
+        twin.to_owned(),
+        format!("2000, before 700 | h1@a seen 2000 until 2300 healed 600 | {h2}"),
+        twin.to_owned(),
+        "forget h2@b: Ok(())".to_owned(),
+        "forget h1@a: Ok(())".to_owned(),
+        unknown("h3"),
+        unknown(""),
+        unknown("h1"),
+        "2010, before 0 | h1@a seen 2000 until 2300 healed 600 forgotten 2001 | h2@b seen 2010 until 2310 healed never"
+            .to_owned(),
+        "2020, before 2000 | h1@a seen 2020 until 2320 healed 600 | h2@b seen 2010 until 2310 healed never".to_owned(),
+    ];
+    assert_eq!(in_memory, want);
+    assert_eq!(on_server, want);
+}
+
+#[test]
+fn a_lease_is_told_by_the_clock_of_the_server() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut board = place.open();
+    let before = Time::of_clock();
+    let told = attend(&mut board, &heal("h1@a", "boot 1"));
+    // Server and test are on one machine.
+    assert!(told.now >= before.plus(-1) && told.now <= Time::of_clock().plus(1), "{told:?}");
+    assert_eq!(told.hosts.len(), 1);
+    assert!(told.hosts[0].skew_ms.abs() < 10_000, "{told:?}");
+    // Its clock goes wrong by a day: leases go with it, and the host is told by how much it is off.
+    let sql = "CREATE OR REPLACE FUNCTION now_s() RETURNS bigint LANGUAGE sql VOLATILE \
+               RETURN floor(extract(epoch FROM clock_timestamp()))::bigint + 86400";
+    place.hand().batch_execute(sql).unwrap();
+    let late = attend(&mut board, &of("h1@a", "boot 1"));
+    assert!(late.now >= told.now.plus(86_400), "{late:?}");
+    assert_eq!(
+        (late.before, late.hosts[0].healed_at),
+        (Some(told.hosts[0].seen_at), Some(told.hosts[0].seen_at))
+    );
+    assert_eq!(late.hosts[0].lease_until, late.hosts[0].seen_at.plus(board::HOST_LEASE));
+}
+
+#[test]
+fn of_two_clones_that_attend_at_once_one_is_refused() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    for nth in 0..10 {
+        let (host, start) = (format!("h{nth}"), Barrier::new(2));
+        let told: Vec<_> = std::thread::scope(|scope| {
+            let clone = |boot: &'static str| {
+                let mut board = place.open();
+                let (host, start) = (&host, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    board.attend(&of(host, boot))
+                })
+            };
+            let both = [clone("boot 1"), clone("boot 2")];
+            both.map(|thread| thread.join().unwrap()).into()
+        });
+        assert_eq!(told.iter().filter(|t| t.is_ok()).count(), 1, "{told:?}");
+        assert!(told.iter().filter_map(|t| t.as_ref().err()).all(|e| e.kind == Kind::Config), "{told:?}");
+    }
+}
+
+#[test]
+fn who_only_looks_renews_nothing() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut hand = stopped(&place);
+    let mut look = PostgresBoard::open(&place.url, Mode::Look, PATIENCE, &Secrets::default()).unwrap();
+    assert_eq!(words(look.attend(&heal("h1", "boot 1"))), "0, before never");
+    attend(&mut place.open(), &of("h1", "boot 1"));
+    set(&mut hand, NOW.plus(40));
+    let still = "40, before 0 | h1 seen 0 until 300 healed never";
+    assert_eq!(words(look.attend(&heal("h1", "boot 1"))), still);
+    assert_eq!(words(look.attend(&heal("h2", "boot 2"))), still.replace("before 0", "before never"));
+    assert!(words(look.attend(&heal("h1", "boot 2"))).starts_with("Config: two machines"));
+    assert_eq!(words(look.attend(&Attendance { uptime: 5, ..heal("h1", "boot 2") })), still);
+    assert_eq!(look.forget_host("h1").unwrap_err().kind, Kind::Bug);
+    assert_eq!(look.set_pause(None).unwrap_err().kind, Kind::Bug);
+}
+
+#[test]
+fn heal_removes_what_is_kept_of_old_writes() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut hand = stopped(&place);
+    let fill = "INSERT INTO writes (id, at, host) SELECT gen_random_uuid(), now_s() - 86401, 'h1' FROM generate_series(1, 1500); \
+                INSERT INTO writes (id, at, host) SELECT gen_random_uuid(), now_s() - 86400, 'h1' FROM generate_series(1, 7)";
+    hand.batch_execute(fill).unwrap();
+    let mut board = place.open();
+    let mut left = |me: Attendance<'_>| {
+        attend(&mut board, &me);
+        hand.query_one("SELECT count(*) FROM writes", &[]).unwrap().get::<_, i64>(0)
+    };
+    assert_eq!(left(of("h1", "boot 1")), 1_507);
+    assert_eq!(left(heal("h1", "boot 1")), 507);
+    assert_eq!(left(heal("h1", "boot 1")), 7);
+    assert_eq!(left(heal("h1", "boot 1")), 7);
+}
+
+#[test]
+fn what_another_pass_removes_is_not_waited_for() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut hand = stopped(&place);
+    hand.batch_execute("INSERT INTO writes (id, at, host) VALUES (gen_random_uuid(), 1, 'h1')").unwrap();
+    hand.batch_execute("BEGIN; DELETE FROM writes").unwrap();
+    let quick = Duration::from_millis(500);
+    let mut board = PostgresBoard::open(&place.url, Mode::Change, quick, &Secrets::default()).unwrap();
+    attend(&mut board, &heal("h1", "boot 1"));
+    hand.batch_execute("ROLLBACK").unwrap();
+}
+
+#[test]
+fn a_pause_is_one_for_all_hosts_until_it_is_ended() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut hand = stopped(&place);
+    let (mut here, mut there) = (place.open(), place.open());
+    assert_eq!(there.pause().unwrap(), None);
+    let pause = PauseRow {
+        until: Some(NOW.plus(HOUR)),
+        reason: Some("the \"database\"\n is moved, ' too".into()),
+        by: Some("anna".into()),
+        since: Some(NOW.plus(-5)),
+    };
+    here.set_pause(Some(&pause)).unwrap();
+    assert_eq!(there.pause().unwrap(), Some(pause.clone()));
+    // One that ended by itself is told as well: the caller has the time.
+    set(&mut hand, NOW.plus(2 * HOUR));
+    assert_eq!(there.pause().unwrap(), Some(pause));
+    // A pause that says nothing pauses, and since now.
+    there.set_pause(Some(&PauseRow::default())).unwrap();
+    let since = Some(NOW.plus(2 * HOUR));
+    assert_eq!(here.pause().unwrap(), Some(PauseRow { since, ..PauseRow::default() }));
+    here.set_pause(None).unwrap();
+    assert_eq!(there.pause().unwrap(), None);
+    // What an operator wrote by hand.
+    hand.batch_execute("UPDATE meta SET paused_why = 'moving'").unwrap();
+    let reason = Some("moving".to_owned());
+    assert_eq!(here.pause().unwrap(), Some(PauseRow { reason, ..PauseRow::default() }));
+}
+
+#[test]
+fn a_worker_speaks_for_no_host_and_pauses_nothing() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    PostgresBoard::grant_roles(&place.url, PATIENCE, &Secrets::default()).unwrap();
+    let name = &place.name;
+    let kept = passwords("*:*:*:*:geheim", 0o600);
+    let open = |role: &str, mode: Mode| {
+        let login = format!("CREATE ROLE {role}_{name} LOGIN PASSWORD 'geheim' IN ROLE {name}_{role}");
+        if mode == Mode::Change {
+            place.hand().batch_execute(&login).unwrap();
+        }
+        let url = server.url(&format!("{role}_{name}"), name);
+        PostgresBoard::open(&url, mode, PATIENCE, &Secrets { file: Some(kept.path().into()) }).unwrap()
+    };
+    let mut watcher = open("watch", Mode::Change);
+    place
+        .hand()
+        .batch_execute("INSERT INTO writes (id, at, host) VALUES (gen_random_uuid(), 1, 'h1')")
+        .unwrap();
+    attend(&mut watcher, &heal("h1", "boot 1"));
+    assert_eq!(place.hand().query("SELECT 1 FROM writes", &[]).unwrap().len(), 0);
+    watcher.set_pause(Some(&PauseRow::default())).unwrap();
+    watcher.forget_host("h1").unwrap();
+
+    let mut worker = open("work", Mode::Change);
+    let error = worker.attend(&of("h1", "boot 1")).unwrap_err();
+    assert_eq!(error.kind, Kind::Permission, "{error}");
+    let said =
+        format!("this role may not speak for a host; a watcher and `board run` need a role in {name}_watch");
+    assert!(error.to_string().ends_with(&said), "{error}");
+    assert_eq!(worker.forget_host("h1").unwrap_err().kind, Kind::Permission);
+    assert_eq!(worker.set_pause(None).unwrap_err().kind, Kind::Permission);
+    // It may see both, and goes on with its work.
+    assert!(worker.pause().unwrap().is_some());
+    worker.writable().unwrap();
+    assert_eq!(attend(&mut open("work", Mode::Look), &of("h1", "boot 1")).hosts.len(), 1);
+}
