@@ -14,7 +14,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Both, in the order of the page.
+    /// Both.
     pub const ALL: [Role; 2] = [Role::Worker, Role::Orchestrator];
 
     /// Its word on the command line.
@@ -49,30 +49,6 @@ impl Role {
         };
         format!("---\nname: {name}\ndescription: \"{description}\"\n---\n\n{}", self.text())
     }
-}
-
-/// The page of the documentation that shows both.
-pub fn page() -> String {
-    let mut page = String::from(
-        "# Protocol\n\n\
-         The rules for agents that work on a board. Print them with `board protocol worker` and `board protocol\n\
-         orchestrator`, and put them where the agent reads its rules:\n\n\
-         | agent | place |\n\
-         |---|---|\n\
-         | Hermes | `SOUL.md` of the profile, `AGENTS.md` of a `dir:` workspace, or a skill |\n\
-         | Claude Code | `CLAUDE.md` of the repository, or a skill |\n\
-         | Codex and others | `AGENTS.md` of the repository, or the system prompt |\n\n\
-         As a skill, with the head such a file needs:\n\n\
-         \x20   mkdir -p ~/.hermes/profiles/luna/skills/watchbill-worker\n\
-         \x20   board protocol worker --skill > ~/.hermes/profiles/luna/skills/watchbill-worker/SKILL.md\n\n\
-         The `board` program must be on the `PATH` of the agent's terminal. See [board](board.md) for its commands.\n",
-    );
-    for role in Role::ALL {
-        let name = role.name();
-        page.push_str(&format!("\n## {}{}\n\n", name[..1].to_uppercase(), &name[1..]));
-        page.push_str(&format!("````markdown\n{}````\n", role.text()));
-    }
-    page
 }
 
 #[cfg(test)]
