@@ -212,7 +212,7 @@ impl Hosts {
             && known.seen_at > now.plus(60 - me.uptime)
         {
             let what = format!("two machines call themselves {}", me.host);
-            let error = Error::new(Kind::Config, board.path.display(), what);
+            let error = Error::new(Kind::Config, &board.at, what);
             return Err(error.hint("set host.name on one of them"));
         }
         let before = known.map(|(_, known)| known.seen_at);

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::error::{Error, Kind, Result};
 use base::time::Time;
+use board::pause::Pause;
 use board::{Attendance, Attended, HOST_LEASE, Neighbour};
 
 use crate::PostgresBoard;
@@ -19,19 +20,6 @@ const MOST_REMOVED: i64 = 1_000;
 
 /// By how many seconds the server's clock may be off from the time since a host's boot.
 const SLACK: i64 = 60;
-
-/// What `meta` says of a pause.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PauseRow {
-    /// When it ends by itself.
-    pub until: Option<Time>,
-    /// Why, in its author's words.
-    pub reason: Option<String>,
-    /// Who paused.
-    pub by: Option<String>,
-    /// When.
-    pub since: Option<Time>,
-}
 
 impl PostgresBoard {
     /// Says of a host that it will not come back. If it does, it says so by attending.
@@ -50,27 +38,27 @@ impl PostgresBoard {
     ///
     /// # Errors
     /// As [`PostgresBoard::open`].
-    pub fn pause(&mut self) -> Result<Option<PauseRow>> {
+    pub fn pause(&mut self) -> Result<Option<Pause>> {
         let sql = "SELECT paused_until, paused_why, paused_by, paused_since FROM meta";
         let row = self.read(|server| server.row(sql, args![]))?;
-        let told = row.map(|row| PauseRow {
+        let told = row.map(|row| Pause {
             until: row.get::<_, Option<i64>>(0).map(Time),
             reason: row.get(1),
             by: row.get(2),
             since: row.get::<_, Option<i64>>(3).map(Time),
         });
         // Whatever is said of a pause, by whomever, pauses.
-        Ok(told.filter(|pause| *pause != PauseRow::default()))
+        Ok(told.filter(|pause| *pause != Pause::default()))
     }
 
     /// Pauses this board, in the place of an earlier pause, or ends its pause. One that does not say since when is one since now.
     ///
     /// # Errors
     /// As [`PostgresBoard::open`]; `Permission` for a worker's role.
-    pub fn set_pause(&mut self, pause: Option<&PauseRow>) -> Result<()> {
+    pub fn set_pause(&mut self, pause: Option<&Pause>) -> Result<()> {
         let sql = "UPDATE meta SET paused_until = $1, paused_why = $2, paused_by = $3, \
                    paused_since = CASE WHEN $5 = 1 THEN coalesce($4, now_s()) END";
-        let none = PauseRow::default();
+        let none = Pause::default();
         let said = pause.unwrap_or(&none);
         let number = |time: Option<Time>| time.map(|t| t.0);
         self.change(|server| {

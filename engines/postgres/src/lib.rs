@@ -1,9 +1,9 @@
 //! The PostgreSQL engine: a board as one schema of a database, for several hosts.
 //!
-//! Nothing reaches it yet but its own tests. A board that several hosts write needs the rules for hosts first: a worker that stops itself before
-//! its claim runs out, and work of a host that is gone.
+//! `watchbill-postgres` is all programs with this engine in them.
 
 mod address;
+mod engine;
 mod hosts;
 mod reads;
 mod server;
@@ -25,7 +25,7 @@ use board::{
 
 use self::address::Address;
 pub use self::address::Secrets;
-pub use self::hosts::PauseRow;
+pub use self::engine::Postgres;
 use self::reads::quoted;
 use self::server::{Fault, Server, Tries, args};
 use self::writes::{Part, WRITE, take, write};

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use base::error::{Kind, Result};
 use base::time::Time;
+use board::pause::Pause;
 use board::{Attendance, Attended, Board, Mode};
 use postgres::Client;
 use testkit::memory::MemoryBoard;
-use watchbill_postgres::{PauseRow, PostgresBoard, Secrets};
+use watchbill_postgres::{PostgresBoard, Secrets};
 
 use crate::races::NOW;
 use crate::server::{PATIENCE, Place, passwords, shared};
@@ -250,7 +251,7 @@ fn a_pause_is_one_for_all_hosts_until_it_is_ended() {
     let mut hand = stopped(&place);
     let (mut here, mut there) = (place.open(), place.open());
     assert_eq!(there.pause().unwrap(), None);
-    let pause = PauseRow {
+    let pause = Pause {
         until: Some(NOW.plus(HOUR)),
         reason: Some("the \"database\"\n is moved, ' too".into()),
         by: Some("anna".into()),
@@ -262,15 +263,15 @@ fn a_pause_is_one_for_all_hosts_until_it_is_ended() {
     set(&mut hand, NOW.plus(2 * HOUR));
     assert_eq!(there.pause().unwrap(), Some(pause));
     // A pause that says nothing pauses, and since now.
-    there.set_pause(Some(&PauseRow::default())).unwrap();
+    there.set_pause(Some(&Pause::default())).unwrap();
     let since = Some(NOW.plus(2 * HOUR));
-    assert_eq!(here.pause().unwrap(), Some(PauseRow { since, ..PauseRow::default() }));
+    assert_eq!(here.pause().unwrap(), Some(Pause { since, ..Pause::default() }));
     here.set_pause(None).unwrap();
     assert_eq!(there.pause().unwrap(), None);
     // What an operator wrote by hand.
     hand.batch_execute("UPDATE meta SET paused_why = 'moving'").unwrap();
     let reason = Some("moving".to_owned());
-    assert_eq!(here.pause().unwrap(), Some(PauseRow { reason, ..PauseRow::default() }));
+    assert_eq!(here.pause().unwrap(), Some(Pause { reason, ..Pause::default() }));
 }
 
 #[test]
@@ -295,7 +296,7 @@ fn a_worker_speaks_for_no_host_and_pauses_nothing() {
         .unwrap();
     attend(&mut watcher, &heal("h1", "boot 1"));
     assert_eq!(place.hand().query("SELECT 1 FROM writes", &[]).unwrap().len(), 0);
-    watcher.set_pause(Some(&PauseRow::default())).unwrap();
+    watcher.set_pause(Some(&Pause::default())).unwrap();
     watcher.forget_host("h1").unwrap();
 
     let mut worker = open("work", Mode::Change);

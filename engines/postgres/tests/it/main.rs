@@ -7,6 +7,7 @@ mod gate; // who gets in, and what one is told who does not
 mod hosts; // who works on the board, by the server's clock
 mod kills; // the server killed under its clients
 mod plans; // no read goes through a whole table
+mod programs; // what a person and a worker call
 mod races; // two hosts over the same rows
 mod server; // a PostgreSQL of its own
 mod tls; // who is trusted, and what is sent to nobody else

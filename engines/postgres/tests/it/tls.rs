@@ -205,7 +205,7 @@ fn a_board_is_made_and_written_through_tls_and_the_connection_is_encrypted() {
     let url = secure.url("maker", "made", "ca.pem");
     PostgresBoard::create(&url, PATIENCE, &kept).unwrap();
     let mut board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &kept).unwrap();
-    assert_eq!(board.id().path.display().to_string(), url);
+    assert_eq!(board.id().at.to_string(), url);
     add(&mut board, "t_000000a1", Status::Ready, &[]);
     let ours = "FROM pg_stat_activity JOIN pg_stat_ssl USING (pid) WHERE usename = 'maker'";
     let row = hand.query_one(&format!("SELECT count(*), bool_and(ssl) {ours}"), &[]).unwrap();

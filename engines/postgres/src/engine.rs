@@ -1,0 +1,31 @@
+//! What the programs open boards with.
+
+use std::time::Duration;
+
+use board::pause::Pause;
+use board::{Board, Engine, Mode};
+
+use crate::{PostgresBoard, Secrets};
+use base::error::Result;
+
+/// The engine for boards in PostgreSQL, with the passwords that libpq would find.
+#[derive(Debug)]
+pub struct Postgres;
+
+impl Engine for Postgres {
+    fn open(&self, address: &str, mode: Mode, patience: Duration) -> Result<Box<dyn Board>> {
+        Ok(Box::new(PostgresBoard::open(address, mode, patience, &Secrets::of_environment())?))
+    }
+
+    fn create(&self, address: &str, patience: Duration) -> Result<()> {
+        PostgresBoard::create(address, patience, &Secrets::of_environment())
+    }
+
+    fn pause(&self, address: &str, patience: Duration) -> Result<Option<Pause>> {
+        PostgresBoard::open(address, Mode::Look, patience, &Secrets::of_environment())?.pause()
+    }
+
+    fn set_pause(&self, address: &str, pause: Option<&Pause>, patience: Duration) -> Result<()> {
+        PostgresBoard::open(address, Mode::Change, patience, &Secrets::of_environment())?.set_pause(pause)
+    }
+}
