@@ -140,7 +140,7 @@ fn load(common: &Common) -> Result<Config> {
 fn look(args: &InitArgs) -> Result<Seen> {
     let common = &args.common;
     let config = load(common)?;
-    let host = Host::here(&config.host, Time::of_clock())?;
+    let host = Host::here(&config.host.policy(), Time::of_clock())?;
     let mut found = Found::default();
     let mut boards = Vec::new();
     let mut named = None;

@@ -184,7 +184,7 @@ impl Here {
     fn look(common: &Common, config: &Config) -> Result<Here> {
         let clock = Time::of_clock();
         // Processes started by the real clock, whatever time a test or a post-mortem asks about.
-        let host = Host::here(&config.host, clock)?;
+        let host = Host::here(&config.host.policy(), clock)?;
         let clock_offset = host.wall_minus_boot(clock);
         Ok(Here {
             now: common.now.unwrap_or(clock),

@@ -6,7 +6,7 @@ use super::Config;
 use super::rules::{Given, Read};
 
 /// Declares sections of the configuration. `[heal] struct Heal { .. }` is the section `[heal]` and declares the
-/// struct `Heal`; `use` in the place of `struct` takes a struct that is declared elsewhere. A key is
+/// struct `Heal`. A key is
 ///
 /// ```text
 /// /// What it does; this is its help text, too.
@@ -17,13 +17,13 @@ use super::rules::{Given, Read};
 macro_rules! declare_sections {
     ($(
         #[doc = $about:literal]
-        [$section:ident] $how:tt $Section:ident {
+        [$section:ident] struct $Section:ident {
             $($(#[doc = $meaning:literal])+ $key:ident: $type:ty = $default:expr, $rule:expr;)*
             $(+ $field:ident: $field_type:ty;)?
         }
     )*) => {
         $(declare_struct! {
-            $how ($about) $Section {
+            struct ($about) $Section {
                 $($(#[doc = $meaning])+ $key: $type = $default, $rule;)*
                 $(+ $field: $field_type;)?
             }
@@ -48,7 +48,6 @@ pub(super) use declare_sections;
 
 /// Declares the struct of a section, its default, and how it is written.
 macro_rules! declare_struct {
-    (use $($declared_elsewhere:tt)*) => {};
     (struct ($($about:literal)+) $Section:ident {
         $($(#[doc = $meaning:literal])+ $key:ident: $type:ty = $default:expr, $rule:expr;)*
         $(+ $field:ident: $field_type:ty;)?

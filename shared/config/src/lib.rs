@@ -34,12 +34,11 @@ pub use self::matches::{MatchKeys, MatchPlace};
 pub use self::quiet_hours::QuietHours;
 pub use self::sample::{keys, sample};
 pub use self::sections::{
-    Board, Budget, Detect, Distress, Heal, MAX_RESUMES, Orchestrator, People, RateLimitRoute, Routing,
-    TreeDrift,
+    Board, Budget, Detect, Distress, Heal, HostGone, HostKeys, MAX_RESUMES, Orchestrator, People,
+    RateLimitRoute, Routing, TreeDrift,
 };
 pub use self::tables::{NotifyFormat, NotifyKeys, PriceKeys, ProfileKeys, ProviderKeys};
 use base::error::{Error, Kind, Result};
-use host::HostPolicy;
 
 /// The configuration file of the whole machine.
 pub const SYSTEM_FILE: &str = "/etc/watchbill/config.toml";
@@ -53,7 +52,7 @@ pub struct Config {
     /// Which boards, and how they are opened.
     pub board: Board,
     /// What this machine is called and which processes it can see.
-    pub host: HostPolicy,
+    pub host: HostKeys,
     /// How long `heal` waits and how often it tries.
     pub heal: Heal,
     /// When `synthesize-distress` writes a card, and how many.

@@ -16,7 +16,7 @@ use super::rules::{
 use base::location::Location;
 use base::money::Money;
 use base::time::Time;
-use host::PidNamespace;
+use host::{HostPolicy, PidNamespace};
 
 const MIN: u64 = 60;
 const HOUR: u64 = 3_600;
@@ -41,13 +41,17 @@ declare_sections! {
     }
 
     /// What this machine is called and which processes it can see.
-    [host] use HostPolicy {
+    [host] struct HostKeys {
         /// Former names of this machine; never those of another one.
         aliases: Vec<String> = Vec::new(), HOSTS;
         /// "same" only if all workers of this host run in the pid namespace of the watchers.
         pid_namespace: PidNamespace = PidNamespace::Auto, OneOf(NAMESPACES);
         /// What this host is called on a board that several hosts share; without it, by hostname and machine id.
         name: Option<String> = None, HOST;
+        /// What becomes of the work of another host that is gone: ready again ("requeue"), or told only ("report").
+        gone: HostGone = HostGone::Requeue, OneOf(HostGone::NAMED);
+        /// How long after the end of its claim, and without heal on its host, work of another host is left there.
+        gone_after: Duration = secs(30 * MIN), Span(2 * MIN..=7 * DAY);
     }
 
     /// How long heal waits and how often it tries.
@@ -282,6 +286,27 @@ declare_sections! {
 pub const MAX_RESUMES: u32 = 25;
 
 const NAMESPACES: &[(&str, PidNamespace)] = &[("auto", PidNamespace::Auto), ("same", PidNamespace::Same)];
+
+named_enum! {
+    /// What becomes of the work of another host that is gone.
+    enum HostGone {
+        /// It is ready again.
+        Requeue = "requeue",
+        /// A finding tells of it, and nothing is done.
+        Report = "report",
+    }
+}
+
+impl HostKeys {
+    /// What of it the host itself is read by.
+    pub fn policy(&self) -> HostPolicy {
+        HostPolicy {
+            aliases: self.aliases.clone(),
+            pid_namespace: self.pid_namespace,
+            name: self.name.clone(),
+        }
+    }
+}
 
 named_enum! {
     /// What becomes of a task whose working tree others changed since its worker died.

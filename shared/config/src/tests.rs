@@ -151,7 +151,7 @@ fn refusals_name_place_value_and_range() {
         ("[board]\n grace = '5m'", "2:2: unknown key `board.grace`; did you mean `grace` of [heal]?".into()),
         (
             "[host]\nzzz = 1",
-            "2:1: unknown key `host.zzz`; known keys of [host]: aliases, pid_namespace, name".into(),
+            "2:1: unknown key `host.zzz`; known keys of [host]: aliases, pid_namespace, name, gone, gone_after".into(),
         ),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
@@ -201,6 +201,14 @@ fn refusals_name_place_value_and_range() {
         (
             "host.pid_namespace = 'Same'",
             "1:22: host.pid_namespace = \"Same\" is unknown; allowed is \"auto\" or \"same\"".into(),
+        ),
+        (
+            "host.gone = 'stop'",
+            "1:13: host.gone = \"stop\" is unknown; allowed is \"requeue\" or \"report\"".into(),
+        ),
+        (
+            "host.gone_after = '119s'",
+            "1:19: host.gone_after = \"119s\" is out of range; allowed is a length of time from 2m to 7d".into(),
         ),
         (
             "board.db = 'k.db'",
@@ -517,8 +525,8 @@ fn every_field_has_one_key_and_a_default_in_its_range() {
     assert_eq!(names, fields);
 
     // Each key must lead to its own field: set one key, and exactly that one differs.
-    let values =
-        "'/x' ['x'] 'x' 'on' 'off' 'same' 'orchestrator' 'warn' '$7.00' '22:00-07:00'".replace('\'', "\"");
+    let values = "'/x' ['x'] 'x' 'on' 'off' 'same' 'orchestrator' 'report' 'warn' '$7.00' '22:00-07:00'"
+        .replace('\'', "\"");
     for info in keys() {
         let set = |value: &str| {
             let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
@@ -588,8 +596,13 @@ fn health_actions_merge_and_what_is_said_twice_is_said_once() {
 fn what_is_written_can_be_loaded() {
     let mut config = Config::default();
     config.board.db = Some("/srv/k.db".into());
-    config.host =
-        HostPolicy { aliases: vec!["a".into()], pid_namespace: PidNamespace::Same, name: Some("h1".into()) };
+    config.host = HostKeys {
+        aliases: vec!["a".into()],
+        pid_namespace: PidNamespace::Same,
+        name: Some("h1".into()),
+        gone: HostGone::Report,
+        gone_after: Duration::from_secs(7_200),
+    };
     config.heal.grace = Duration::from_secs(61);
     config.heal.max_resets = 0;
     config.heal.allow_stop = true;
@@ -665,7 +678,7 @@ fn the_sample_is_the_table() {
     let mail = NotifyKeys { command, ..NotifyKeys::default() };
     let notify = [("mail".into(), mail), ("phone".into(), phone)].into();
     let tables = Config { profiles, providers, prices, notify, matches, ..Config::default() };
-    let host = HostPolicy { name: Some("name".into()), ..HostPolicy::default() };
+    let host = HostKeys { name: Some("name".into()), ..HostKeys::default() };
     let want = Config { board, host, distress, people, routing, budget, ..tables };
     assert_eq!(loaded.config, want);
     assert!(sample.lines().all(|l| l.chars().count() <= 110));

@@ -333,7 +333,7 @@ mod tests {
         ] {
             let text = format!("kanban:\n  failure_limit: 2\n{value}");
             std::fs::write(dir.path().join("config.yaml"), text).unwrap();
-            let host = Host::here(&config::Config::default().host, Time(4_000_000_000)).unwrap();
+            let host = Host::here(&config::Config::default().host.policy(), Time(4_000_000_000)).unwrap();
             let runtime = of(&id, false, &host);
             assert_eq!((runtime.profiles, runtime.unlisted), (owned(&listed), owned(&unlisted)), "{value}");
         }
