@@ -219,6 +219,7 @@ impl Hosts {
         let healed_before = known.and_then(|(_, known)| known.healed_at);
         let here = Neighbour {
             host: me.host.to_owned(),
+            since: known.map_or(now, |(_, known)| known.since),
             seen_at: now,
             lease_until: now.plus(HOST_LEASE),
             healed_at: if me.heals { Some(now) } else { healed_before },

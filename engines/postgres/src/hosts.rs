@@ -143,13 +143,14 @@ fn two(address: &Address, name: &str) -> Fault {
 
 /// The server's clock, and all hosts in the order of their names.
 fn hosts(server: &mut Server) -> std::result::Result<(Time, Vec<Neighbour>), Fault> {
-    let sql = "SELECT n.now, h.name, h.seen_at, h.lease_until, h.healed_at, h.skew_ms, h.forgotten_at \
+    let sql = "SELECT n.now, h.name, h.seen_at, h.lease_until, h.healed_at, h.skew_ms, h.forgotten_at, h.since \
                FROM (SELECT now_s() AS now) n LEFT JOIN hosts h ON true ORDER BY h.name";
     let rows = server.rows(sql, args![])?;
     let now = rows.first().ok_or(Fault::Again)?.get(0);
     let of = |row: &postgres::Row| {
         Some(Neighbour {
             host: row.get::<_, Option<String>>(1)?,
+            since: Time(row.get(7)),
             seen_at: Time(row.get(2)),
             lease_until: Time(row.get(3)),
             healed_at: row.get::<_, Option<i64>>(4).map(Time),

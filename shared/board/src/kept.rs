@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::{
-    Answer, Board, BoardId, Comment, Detail, Entry, Event, Location, Mode, Outcome, Run, Status, Step, Task,
+    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, Location, Mode, Outcome,
+    Run, Status, Step, Task,
 };
 use base::error::Result;
 use base::time::Time;
@@ -150,6 +151,14 @@ impl Board for KeptBoard {
 
     fn is_own(&self) -> bool {
         self.reads.borrow().board.is_own()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.reads.borrow().board.is_shared()
+    }
+
+    fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
+        self.reads.borrow_mut().board.attend(me)
     }
 
     fn shape(&self) -> &'static str {

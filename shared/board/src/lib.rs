@@ -607,7 +607,7 @@ pub trait Board {
     }
 
     /// Says that this host works on the board, renews its lease, and gives the board's clock and all its hosts. `None` on a board of
-    /// one host.
+    /// one host. A board that was opened to look gives the same and writes nothing.
     ///
     /// # Errors
     /// The board cannot be reached. `Config` where another machine that runs now has the same name and machine id.

@@ -26,6 +26,8 @@ pub struct Attendance<'a> {
 pub struct Neighbour {
     /// As its claims name it.
     pub host: String,
+    /// When it attended for the first time.
+    pub since: Time,
     /// When anything on it attended last.
     pub seen_at: Time,
     /// Until when it counts as reachable.
@@ -38,6 +40,13 @@ pub struct Neighbour {
     pub forgotten_at: Option<Time>,
 }
 
+impl Neighbour {
+    /// Whether an operator said that it will not come back, and it did not.
+    pub fn is_forgotten(&self) -> bool {
+        self.forgotten_at.is_some_and(|at| at >= self.seen_at)
+    }
+}
+
 /// What the board answers to an [`Attendance`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attended {
@@ -47,4 +56,9 @@ pub struct Attended {
     pub before: Option<Time>,
     /// Every host of the board, this one among them, in the order of their names.
     pub hosts: Vec<Neighbour>,
+}
+
+/// The part of a host's name that people know it by: what stands behind `@` tells hosts of one name apart.
+pub fn shown(host: &str) -> &str {
+    host.split('@').next().unwrap_or(host)
 }

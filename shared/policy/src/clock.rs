@@ -15,7 +15,7 @@ const SET: &str = "clock-set:";
 /// And under this one since when it would have seen that.
 const KNOWN: &str = "clock-known:";
 
-/// Why time cannot be trusted in this pass, if so: a board from the future, or a wall clock that jumped.
+/// Why time cannot be trusted in this pass, if so: a board from the future, a wall clock that jumped, or one that is not the board's.
 pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
     // A given clock has nothing to do with this machine's, and must not be remembered as if it had.
     let moved = if pass.clock_given {
@@ -32,7 +32,11 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         world.cache.forget(SET, &BTreeSet::new());
         world.cache.sight(SET, pass.now);
     }
-    judged(moved, newest, pass.now)
+    let skew = world.hosts.as_ref().and_then(|all| {
+        let me = world.host.facts().hostname;
+        all.hosts.iter().find(|h| h.host == me).map(|h| h.skew_ms)
+    });
+    judged(moved, newest, pass.now).or_else(|| skewed(skew?))
 }
 
 /// Notes how the wall clock stands in a pass that has nothing to decide, so that a later one sees that it was set in between.
@@ -66,6 +70,14 @@ fn has_moved(moved: Option<i64>) -> Option<i64> {
     moved.filter(|by| by.abs() > MOVED)
 }
 
+/// Why the time of this host is not the board's, by the milliseconds that it is ahead.
+fn skewed(ms: i64) -> Option<String> {
+    let by = ms.unsigned_abs().div_ceil(1_000);
+    let so = if ms < 0 { "behind" } else { "ahead of" };
+    (ms.unsigned_abs() > MOVED.unsigned_abs() * 1_000)
+        .then(|| format!("the clock of this host is {by} s {so} the board's"))
+}
+
 /// The same, from the seconds by which the clock moved and the time of the newest event.
 fn judged(moved: Option<i64>, newest: Option<Time>, now: Time) -> Option<String> {
     if let Some(newest) = newest.filter(|n| n.since(now) > FUTURE) {
@@ -77,6 +89,15 @@ fn judged(moved: Option<i64>, newest: Option<Time>, now: Time) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_minute_beside_the_clock_of_the_board_is_still_trusted() {
+        for ms in [0, 60_000, -60_000] {
+            assert_eq!(skewed(ms), None, "{ms}");
+        }
+        assert_eq!(skewed(60_001).unwrap(), "the clock of this host is 61 s ahead of the board's");
+        assert_eq!(skewed(-90_000).unwrap(), "the clock of this host is 90 s behind the board's");
+    }
 
     #[test]
     fn two_minutes_ahead_or_a_minute_moved_are_still_trusted() {

@@ -2,7 +2,7 @@
 
 use crate::runtime::{LogReader, Runtime};
 use base::time::Time;
-use board::Board;
+use board::{Attended, Board, Detail, claim_host};
 use config::Config;
 use coord::Mapping;
 use coord::evidence::Evidence;
@@ -147,8 +147,27 @@ pub struct World<'a> {
     pub vitals: &'a VitalsReader<'a>,
     /// What is known of sessions.
     pub sessions: &'a SessionReader<'a>,
+    /// What the board says of its hosts; `None` on a board of one host.
+    pub hosts: Option<Attended>,
     /// Wall clock minus boot clock, in seconds.
     pub clock_offset: i64,
     /// Configuration.
     pub config: &'a Config,
+}
+
+impl World<'_> {
+    /// The other host of a shared board on which the newest attempt at a task ran: its log and its folder are there. `None`: it ran here,
+    /// or the board has one host.
+    pub fn abroad(&self, d: &Detail) -> Option<String> {
+        self.hosts.as_ref()?;
+        let run = || d.newest_run().and_then(|r| r.claim_lock.as_deref());
+        let lock = d.task.claim_lock.as_deref().or_else(run).or_else(|| d.newest_lock());
+        lock.map(claim_host).filter(|host| !self.host.is_here(host)).map(str::to_owned)
+    }
+    /// Whether that host renews its lease on the board.
+    pub fn attends(&self, host: &str) -> bool {
+        let all = self.hosts.iter();
+        all.flat_map(|all| all.hosts.iter().map(|h| (h, all.now)))
+            .any(|(h, now)| h.host == host && h.lease_until > now)
+    }
 }

@@ -219,6 +219,7 @@ pub(super) fn around<T>(
         vitals: &vitals,
         sessions: &|_| Vec::new(),
         usage: &usage,
+        hosts: None,
         clock_offset,
         config: &sim.config,
     })

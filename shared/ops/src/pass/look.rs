@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::Tools;
 use base::error::Result;
-use board::{self, Board, BoardId, Detail, Mode, discover};
+use base::registry::HEAL;
+use board::{self, Attendance, Attended, Board, BoardId, Detail, Mode, discover};
 use card::packet::Packet;
 use coord::Mapping;
 use coord::opencode::gather::{self, Ground};
 use coord::opencode::rest::Address;
 use coord::opencode::store;
+use host::{Host, HostFacts};
 use logs::agents::Homes;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
@@ -21,10 +23,10 @@ use policy::runtime::{self, LogFiles};
 use policy::{Pass, UseAsk, World, worktree_note};
 use watch::heal;
 
-/// Looks at the world around one board.
+/// Looks at the world around one board. On one that several hosts share, this host says that it does.
 ///
 /// # Errors
-/// Whatever `f` says.
+/// The board of several hosts does not answer. Whatever `f` says.
 pub fn around<T>(
     board: &mut dyn Board,
     tools: &mut Tools<'_>,
@@ -32,6 +34,7 @@ pub fn around<T>(
 ) -> Result<T> {
     let (id, own) = (&board.id().clone(), board.is_own());
     let (host, config) = (&id.known_as(tools.host)?, tools.config);
+    let hosts = attend(board, host, tools.pass)?;
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);
     let profile = |name: &str| provider::of(root, name, config);
@@ -70,10 +73,27 @@ pub fn around<T>(
         usage: &usage,
         vitals: &vitals,
         sessions: &sessions,
+        hosts,
         clock_offset: tools.clock_offset,
         config,
     };
     f(&mut world, tools.pass)
+}
+
+/// Says to a board that several hosts share that this one works there; what the board says of them all.
+fn attend(board: &mut dyn Board, host: &Host, pass: &Pass) -> Result<Option<Attended>> {
+    if !board.is_shared() {
+        return Ok(None);
+    }
+    let HostFacts { hostname, boot_id, .. } = &host.facts();
+    board.attend(&Attendance {
+        host: hostname,
+        boot: boot_id,
+        uptime: host.boot_clock(),
+        program: pass.program,
+        // A pass over one task judges no other one.
+        heals: pass.program == HEAL && pass.only.is_none(),
+    })
 }
 
 /// What the next attempt at a task of this board would be told now, with the task itself; `None`: it has no such task. Only
