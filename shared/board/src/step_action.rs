@@ -113,6 +113,8 @@ open_enum! {
         Health = "health",
         /// A hold is over.
         HoldOver = "hold-over",
+        /// The host that worked on the task is gone.
+        HostGone = "host-gone",
         /// The machine refuses to start workers.
         HostRefuses = "host-refuses",
         /// Many tasks stopped for one cause.

@@ -160,7 +160,7 @@ impl Hand<'_> {
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);
         let noted = self.board.beat_note(&detail.task.id)?;
-        Ok((seen, SourceSeen { detail, reading, worker: None, tree, noted, changes: None }))
+        Ok((seen, SourceSeen { detail, reading, elsewhere: None, worker: None, tree, noted, changes: None }))
     }
 
     /// Says what was left behind.

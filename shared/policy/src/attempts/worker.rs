@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::attempts::session;
 use crate::{UseAsk, World};
 use base::time::Time;
+use board::several_hosts::shown;
 use board::{Detail, Event, EventKind, Run, Status, claim_host, claimer_pid};
 use host::{Ask, Birth, Life, Look, Target};
 use logs::usage::Usage;
@@ -55,7 +56,7 @@ pub fn fares(
 
 /// How the newest attempt of a task fared that does not run any more, or that is a session's.
 pub fn fared(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<Vitals> {
-    let run = detail.newest_run()?;
+    let run = detail.newest_run().filter(|_| world.abroad(detail).is_none())?;
     let ask = attempt(world, detail, Some(run), now);
     if run.ended_at.is_none() && ask.session.is_none() {
         return None;
@@ -65,6 +66,9 @@ pub fn fared(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<Vitals
 
 /// What a running attempt used so far.
 pub fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
+    if let Some(host) = world.abroad(detail) {
+        return Usage::unknown(format!("its log is on {}", shown(&host)));
+    }
     let ask = attempt(world, detail, Some(run), now);
     (world.usage)(&ask, world.cache)
 }

@@ -82,8 +82,15 @@ impl<'a> Desk<'a> {
             began: None,
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);
-        let source =
-            SourceSeen { detail: d.clone(), reading, worker: None, tree, noted: None, changes: None };
+        let source = SourceSeen {
+            detail: d.clone(),
+            reading,
+            elsewhere: None,
+            worker: None,
+            tree,
+            noted: None,
+            changes: None,
+        };
         let mut queue = Queue::new(writer);
         queue.take_away(self.taken);
         let slot = queue.take(writer, &source, &trouble);

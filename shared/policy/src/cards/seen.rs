@@ -58,6 +58,9 @@ pub struct SourceSeen {
     pub detail: Detail,
     /// What the log of its newest attempt says.
     pub reading: Reading,
+    /// The other host on which that attempt ran, as long as that host attends the board: it reads the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// What became of its worker, where it runs.
     pub worker: Option<Look>,
     /// Its working tree.

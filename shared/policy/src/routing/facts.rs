@@ -263,6 +263,9 @@ fn said_by_logs<'a>(
     let board = world.board.id().clone();
     let mut said = BTreeMap::new();
     for d in world.board.look(&ids.into_iter().collect::<Vec<_>>())? {
+        if world.abroad(&d).is_some() {
+            continue;
+        }
         let of_it = || asked.iter().filter(|(task, _)| *task == d.task.id);
         let Some(since) = of_it().map(|(_, run)| run.started_at).min() else { continue };
         let profile = of_it().find_map(|(_, run)| run.profile.as_deref());

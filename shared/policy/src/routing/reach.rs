@@ -78,6 +78,9 @@ impl Unreached {
 /// What the newest log says of a task's newest attempt, with the board's own word on its end.
 pub fn reading(world: &mut World<'_>, d: &Detail, now: Time) -> Reading {
     let Some(run) = d.newest_run() else { return Reading::of(LogEnd::Absent, None) };
+    if world.abroad(d).is_some() {
+        return Reading::of(LogEnd::NoEvidence, None);
+    }
     let profile = run.profile.as_deref().or(d.task.assignee.as_deref());
     let board = world.board.id().clone();
     let file = d.words_file();

@@ -8,6 +8,7 @@ use super::endings;
 use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
 use base::error::Result;
 use base::time::Time;
+use board::several_hosts::shown;
 use board::{Board, Detail, EventKind, Run, Status, Task};
 use config::span::seconds;
 use logs::usage::Usage;
@@ -143,6 +144,9 @@ fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) ->
 /// Attempts that a provider refused: what a watcher wrote down, and where that leaves a row of equal errors, what the log says.
 fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
     let mut refused = ended::by_provider(d);
+    if world.abroad(d).is_some() {
+        return refused;
+    }
     let most = usize::try_from(world.config.budget.same_errors).unwrap_or(usize::MAX);
     let Some(newest) = d.newest_run().filter(|_| endings::streak(d, &refused).len() >= most.max(1)) else {
         return refused;
@@ -205,6 +209,9 @@ fn used(
     begun: &BTreeMap<String, Vec<Time>>,
     now: Time,
 ) -> Usage {
+    if let Some(host) = world.abroad(detail) {
+        return Usage::unknown(format!("its log is on {}", shown(&host)));
+    }
     let file = log_of(detail, run);
     let others = [Some(detail.task.id.as_str()), file].into_iter().flatten().filter_map(|key| begun.get(key));
     let next = others.flatten().filter(|at| **at > run.started_at).min().copied();
@@ -234,6 +241,10 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
     order.sort_by_key(|i| slow(&seen.work[*i]).is_some_and(|key| world.cache.was_sighted(&key)));
     for i in order {
         let d = &seen.work[i].detail;
+        if let Some(host) = world.abroad(d) {
+            seen.work[i].files = FilesSeen::unknown(format!("its folder is on {}", shown(&host)));
+            continue;
+        }
         let recent = d.newest_run().is_some_and(|r| r.is_since(since));
         let Some(path) = d.place.path.as_deref().filter(|_| recent) else {
             let why = if recent { "the board names no folder" } else { "it ended too long ago" };

@@ -104,11 +104,12 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
 
 /// The trees of what is about to change hands. Deciding twice is cheap without the texts of cards, and git is not.
 fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
-    if !seen.sources.iter().any(|s| s.detail.place.path.is_some()) {
+    let here = || seen.sources.iter().map(|s| &s.detail).filter(|d| world.abroad(d).is_none());
+    if !here().any(|d| d.place.path.is_some()) {
         return TreeNotes::new();
     }
     let steps = super::decided(seen, pass, world.config, false).steps;
-    worktree_note::observe(world.state, &steps, seen.sources.iter().map(|s| &s.detail))
+    worktree_note::observe(world.state, &steps, here())
 }
 
 /// Ready work whose provider is held, as of what this pass found out.
@@ -148,7 +149,9 @@ fn read(world: &mut World<'_>, of: Of<'_>, since: Time, now: Time) -> Reading {
 fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
     // What a claim names as its log: an agent that is no Hermes worker writes where it likes.
     let file = detail.words_file();
-    let reading = match detail.newest_run() {
+    let abroad = world.abroad(&detail);
+    let elsewhere = abroad.clone().filter(|host| world.attends(host));
+    let reading = match detail.newest_run().filter(|_| abroad.is_none()) {
         Some(run) => {
             let profile = run.profile.as_deref().or(detail.task.assignee.as_deref());
             // One that was started a moment ago has written nothing yet; what ended just before it is asked about as well.
@@ -160,7 +163,15 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
         }
         None => Reading::of(logs::LogEnd::NoEvidence, None),
     };
-    SourceSeen { detail, reading, worker: None, tree: TreeSeen::default(), noted: None, changes: None }
+    SourceSeen {
+        detail,
+        reading,
+        elsewhere,
+        worker: None,
+        tree: TreeSeen::default(),
+        noted: None,
+        changes: None,
+    }
 }
 
 /// The workers of running tasks that are refused, as `heal` would look at them: one scan of all processes for all of them.
@@ -202,6 +213,7 @@ fn trees_and_profiles(world: &mut World<'_>, seen: &mut Seen) {
         s.noted = world.board.beat_note(&s.detail.task.id).unwrap_or_default();
         s.tree = match s.detail.place.path.as_deref() {
             None => not_seen("the board names no folder"),
+            Some(_) if world.abroad(&s.detail).is_some() => not_seen("its folder is on another host"),
             Some(_) if looked >= MAX_TREES => not_seen("too many trees for one pass"),
             Some(path) => {
                 looked += 1;

@@ -41,7 +41,15 @@ fn source(id: &str, status: Status) -> SourceSeen {
     detail.runs = vec![run(7, Some("crashed"), Some("pid 4242 not alive"))];
     detail.events.push(Event { run: Some(7), ..event("claimed", 1_300, json!({"lock": "h:1"})) });
     let reading = Reading::of(LogEnd::NoEvidence, None);
-    SourceSeen { detail, reading, worker: None, tree: TreeSeen::default(), noted: None, changes: None }
+    SourceSeen {
+        detail,
+        reading,
+        elsewhere: None,
+        worker: None,
+        tree: TreeSeen::default(),
+        noted: None,
+        changes: None,
+    }
 }
 
 /// A task Hermes' breaker gave up, whose log ends on this.

@@ -5,6 +5,7 @@
 //! ended on a provider's or a configuration's error is not its business: it only frees the dead claim and parks it.
 
 mod exited;
+mod gone;
 mod health;
 mod history;
 mod observe;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use self::gone::Hosts;
 use self::seen::{Seen, TaskSeen};
 use super::watcher::{Spec, Watcher};
 use base::cause::Cause;
@@ -68,6 +70,7 @@ impl Watcher for Heal {
         Rule::GuardJam,
         Rule::Health,
         Rule::HoldOver,
+        Rule::HostGone,
         Rule::HostRefuses,
         Rule::InheritedHeartbeat,
         Rule::LeakedClaim,
@@ -116,6 +119,11 @@ impl Watcher for Heal {
     }
 
     fn under(seen: &mut Seen, other: &OtherPolicy<'_>) {
+        // Leases are as they were seen: a moment so late that hosts would have renewed them finds this one out of date as well.
+        let later = other.at.since(seen.now);
+        if let Some(hosts) = &mut seen.hosts {
+            hosts.attended.now = hosts.attended.now.plus(later);
+        }
         seen.now = other.at;
         seen.quiet_until = other.policy.routing.quiet_until(other.at);
     }
@@ -151,6 +159,7 @@ struct Rules<'a> {
     pass: &'a Pass,
     policy: &'a Policy,
     detect: &'a Detect,
+    hosts: Option<Hosts<'a>>,
     person: Option<&'a str>,
 }
 
@@ -162,7 +171,8 @@ pub fn handover(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<Option<(
     let config = world.config;
     let Some(mut seen) = observe::one(world, pass, id)? else { return Ok(None) };
     let Some(t) = seen.tasks.pop() else { return Ok(None) };
-    let rules = Rules { seen: &seen, pass, policy: &config.heal, detect: &config.detect, person: None };
+    let rules =
+        Rules { seen: &seen, pass, policy: &config.heal, detect: &config.detect, hosts: None, person: None };
     let packet = resume::now(&t, &rules);
     Ok(Some((t.detail, packet)))
 }
@@ -173,7 +183,8 @@ const MAX_STOPS: usize = 4;
 /// Decides on everything that was seen. Pure: the same facts give the same steps.
 pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     let person = config.people.assignee.as_deref();
-    let rules = Rules { seen, pass, policy: &config.heal, detect: &config.detect, person };
+    let hosts = Hosts::of(seen, &config.host);
+    let rules = Rules { seen, pass, policy: &config.heal, detect: &config.detect, hosts, person };
     let mut stops = 0;
     let mut decision = Decision::default();
     if let Some(fault) = &seen.clock_fault {
@@ -203,6 +214,8 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         };
         decision.left.push(left);
     }
+    let told = rules.hosts.iter().flat_map(|hosts| hosts.findings(seen.tasks.iter().filter(asked)));
+    decision.findings.extend(told);
     decision
 }
 

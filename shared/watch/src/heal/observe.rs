@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::exited::LEAVING;
+use super::gone;
 use super::resume;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use base::error::Result;
@@ -46,6 +47,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.clock_fault = clock::fault(world, pass, newest);
     seen.steady_since = clock::steady_since(world, pass);
     seen.known_since = clock::known_since(world, pass);
+    seen.hosts = gone::observe(world, &rows);
     seen.runtime = Some(runtime(world, &events, now));
     seen.recent = recent(events);
     seen.probes = probes(world, &seen.recent)?;
@@ -175,7 +177,9 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
         if let Some((look, s)) = worker.as_mut().zip(session.as_ref()) {
             look.orphans.extend(s.left.iter().cloned());
         }
-        let reading = reads_log(&detail, worker.as_ref(), now).map(|since| {
+        let abroad = world.abroad(&detail);
+        let since = reads_log(&detail, worker.as_ref(), now).filter(|_| abroad.is_none());
+        let reading = since.map(|since| {
             let file = detail.words_file();
             let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
             let profile = profile.or(detail.task.assignee.as_deref());
@@ -211,6 +215,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
         tasks.push(TaskSeen {
             detail,
             claim_here,
+            abroad,
             worker,
             log,
             log_at,

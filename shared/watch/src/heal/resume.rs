@@ -16,6 +16,7 @@ use base::error::Result;
 use base::quote;
 use base::registry::HEAL;
 use base::time::Time;
+use board::several_hosts::shown;
 use board::verification;
 use board::{Change, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use card::packet::{self, Autopsy, Packet, Standing};
@@ -98,7 +99,7 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
     let mut others = None;
     for t in &mut seen.tasks {
         let id = &t.detail.task.id;
-        if !goes_on.contains(id) {
+        if !goes_on.contains(id) || t.abroad.is_some() {
             continue;
         }
         let mut resume = ResumeSeen::default();
@@ -390,6 +391,9 @@ pub(super) fn now(t: &TaskSeen, rules: &Rules<'_>) -> Packet {
 
 /// What the next attempt is told of the newest one.
 fn packet(t: &TaskSeen, warnings: &Warnings) -> Packet {
+    if let Some(host) = &t.abroad {
+        return packet_from(t, shown(host));
+    }
     let resume = t.resume.clone().unwrap_or_default();
     let orphans = t.worker.iter().flat_map(|w| &w.orphans).map(|o| o.pid).collect();
     let git = resume.tree.as_ref().filter(|s| s.method == Method::Git);
@@ -405,6 +409,17 @@ fn packet(t: &TaskSeen, warnings: &Warnings) -> Packet {
             tree: resume.tree.as_ref().map(|s| s.hash.clone()),
             orphans,
         },
+    }
+}
+
+/// The same of an attempt on another host: only what the board has of it.
+fn packet_from(t: &TaskSeen, host: &str) -> Packet {
+    let elsewhere = format!("the earlier attempt ran on host {host}, and its folder is there");
+    Packet {
+        record: packet::latest(&t.detail),
+        failures: verification::failures(&t.detail),
+        drift: packet::Drift::Unknown(elsewhere),
+        ..Packet::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::resume::{self, Ground};
+use super::resume::{self, Ground, Warnings};
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict, history, hold};
 use base::cause::{Cause, Owner};
@@ -28,13 +28,13 @@ pub(super) struct Hold {
 }
 
 /// What is dead about a running row.
-struct Death<'a> {
-    case: Rule,
+pub(super) struct Death<'a> {
+    pub(super) case: Rule,
     /// The sentence about the worker, without how long ago.
-    what: String,
-    /// Proven to be no fault of the task.
-    excused: Option<&'a str>,
-    look: &'a Look,
+    pub(super) what: String,
+    /// Proven to be no fault of the task, for this reason; empty where the sentence says it.
+    pub(super) excused: Option<&'a str>,
+    pub(super) look: &'a Look,
 }
 
 impl Rules<'_> {
@@ -43,6 +43,9 @@ impl Rules<'_> {
         let Some(look) = &t.worker else {
             return Verdict::Unknown("its worker could not be looked at".into());
         };
+        if let Some(verdict) = self.of_another_host(t, look) {
+            return verdict;
+        }
         if look.life == Life::Alive {
             return self.living(t, look);
         }
@@ -110,7 +113,9 @@ impl Rules<'_> {
         let ends = row.claim_expires.unwrap_or(started).min(ceiling.plus(seconds(self.policy.claim_ceiling)));
         // Where the clock was set since, the whole lease counts from then: the worker renews it, if there is one.
         let ends = ends.plus(self.seen.steady_since.map_or(0, |steady| steady.since(ceiling).max(0)));
-        let over = self.seen.now.since(ends);
+        // A lease is told by the clock of the board, where it has one.
+        let clock = self.seen.hosts.as_ref().map_or(self.seen.now, |hosts| hosts.attended.now);
+        let over = clock.since(ends);
         if over < 60 || self.quiet(t) < self.grace() {
             let until = ends.local_minute();
             // The first moment at which both are over.
@@ -155,9 +160,8 @@ impl Rules<'_> {
             let what = format!("{}, but its log cannot be read: {why}", death.what);
             return self.unreadable(t, death.look.proof.clone(), &what, quiet);
         }
-        let died = resume::attempts(t) - i64::from(death.excused.is_some());
-        if died > i64::from(self.policy.max_resumes) {
-            return self.capped(t, death.look, died, &because);
+        if let Some(verdict) = self.over_cap(t, &death, &because) {
+            return verdict;
         }
         if let LogEnd::Ended(e) = &t.log
             && e.cause.owner() == Owner::Distress
@@ -166,10 +170,8 @@ impl Rules<'_> {
             let why = Hold { cause: e.cause, resets: e.resets };
             return self.park(t, death.case, death.look.proof.clone(), why, &because);
         }
-        if let Some(card) = t.detail.cards.first() {
-            because.push_str(&format!("; its distress card {card} is open"));
-            let why = Hold { cause: Cause::WorkerGone, resets: None };
-            return self.park(t, death.case, death.look.proof.clone(), why, &because);
+        if let Some(verdict) = self.behind_card(t, &death, &because) {
+            return verdict;
         }
         let warnings = match self.ground(t) {
             Ground::Unnoted(state) => return self.note_tree(t, &state, &because),
@@ -187,6 +189,30 @@ impl Rules<'_> {
             let pids: Vec<_> = death.look.orphans.iter().map(|o| o.pid.to_string()).collect();
             because.push_str(&format!("; its children still run: {}", pids.join(", ")));
         }
+        self.requeue(t, &death, because, &warnings)
+    }
+
+    /// A person, where too many attempts died.
+    pub(super) fn over_cap(&self, t: &TaskSeen, death: &Death<'_>, because: &str) -> Option<Verdict> {
+        let died = resume::attempts(t) - i64::from(death.excused.is_some());
+        (died > i64::from(self.policy.max_resumes)).then(|| self.capped(t, death.look, died, because))
+    }
+
+    /// A hold, where a card about the task is open.
+    pub(super) fn behind_card(&self, t: &TaskSeen, death: &Death<'_>, because: &str) -> Option<Verdict> {
+        let because = format!("{because}; its distress card {} is open", t.detail.cards.first()?);
+        let why = Hold { cause: Cause::WorkerGone, resets: None };
+        Some(self.park(t, death.case.clone(), death.look.proof.clone(), why, &because))
+    }
+
+    /// Puts a dead worker's task back into the queue, at the failure limit not.
+    pub(super) fn requeue(
+        &self,
+        t: &TaskSeen,
+        death: &Death<'_>,
+        because: String,
+        warnings: &Warnings,
+    ) -> Verdict {
         let tally = tally(&t.detail, seconds(self.policy.decay));
         // A limit set by hand means that every attempt counts.
         let by_hand = t.detail.task.max_retries.is_some();
@@ -195,18 +221,18 @@ impl Rules<'_> {
         let excused =
             death.excused.filter(|_| may_excuse && tally.uncounted < i64::from(self.policy.max_uncounted));
         let verb = |because| {
-            Verb::new(StepAction::Requeue, death.case, because)
+            Verb::new(StepAction::Requeue, death.case.clone(), because)
                 .cause(Some(Cause::WorkerGone))
                 .proof(death.look.proof.clone())
         };
         match excused {
             Some(excuse) => {
-                let verb =
-                    verb(format!("{because} ({excuse})")).fact("uncounted", json!(tally.uncounted + 1));
+                let excuse = if excuse.is_empty() { String::new() } else { format!(" ({excuse})") };
+                let verb = verb(because + &excuse).fact("uncounted", json!(tally.uncounted + 1));
                 let verb = verb.fact("transitions", resume::resumed(t));
                 self.step(t, verb, |trail| {
                     let mut changes = hermes::reclaimed(&t.detail, trail);
-                    changes.extend(resume::told(t, &warnings));
+                    changes.extend(resume::told(t, warnings));
                     changes
                 })
             }
@@ -226,7 +252,7 @@ impl Rules<'_> {
                 self.step(t, verb, |trail| {
                     let mut changes = hermes::crashed(&t.detail, pid, self.failure_limit(), trail);
                     // Where the breaker blocks, the reset tells it, by what is true then.
-                    changes.extend(if blocks { Vec::new() } else { resume::told(t, &warnings) });
+                    changes.extend(if blocks { Vec::new() } else { resume::told(t, warnings) });
                     changes
                 })
             }

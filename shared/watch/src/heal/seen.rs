@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use base::time::Time;
-use board::{Detail, Event, Status, Task};
+use board::{Attended, Detail, Event, Status, Task};
 use host::{HostFacts, Look, Target};
 use logs::LogEnd;
 use logs::vitals::Vitals;
@@ -34,6 +34,9 @@ pub struct Seen {
     /// Since when passes would have seen that the clock was set; nobody is stopped for a silence from before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_since: Option<Time>,
+    /// The hosts of the board; `None` where only one works on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<HostsSeen>,
     /// Profiles whose key is refused, of those that would be tried again; and tasks with a pin whose key is.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub refused_keys: BTreeSet<String>,
@@ -60,6 +63,7 @@ impl Seen {
             clock_fault: None,
             steady_since: None,
             known_since: None,
+            hosts: None,
             refused_keys: BTreeSet::new(),
             quiet_until: None,
             tasks: Vec::new(),
@@ -69,6 +73,16 @@ impl Seen {
     }
 }
 
+/// What a pass knows of the hosts of its board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostsSeen {
+    /// What the board says of them.
+    #[serde(flatten)]
+    pub attended: Attended,
+    /// The other hosts that hold claims of running tasks.
+    pub holders: BTreeSet<String>,
+}
+
 /// One candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskSeen {
@@ -76,6 +90,9 @@ pub struct TaskSeen {
     pub detail: Detail,
     /// The claim names this machine.
     pub claim_here: bool,
+    /// The other host of a shared board on which its newest attempt ran: log and folder are there, and neither is looked at here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abroad: Option<String>,
     /// What became of its worker.
     pub worker: Option<Look>,
     /// How the newest attempt's log ends.

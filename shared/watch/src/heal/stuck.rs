@@ -111,6 +111,9 @@ impl Rules<'_> {
             return self.unexplained(t);
         };
         let waited = self.seen.now.since(event.at);
+        if let Some(verdict) = self.told_elsewhere(t) {
+            return verdict;
+        }
         // Nobody writes a card without knowing why it gave up, also where a limit was set by hand.
         if let LogEnd::Unreadable(why) = &t.log
             && d.cards.is_empty()
@@ -311,6 +314,9 @@ impl Rules<'_> {
         let because = format!("a claim on a {} task, run out {} ago", d.task.status, words(over));
         // Without its claim a ready row runs, and a todo row as soon as its parents are done; a blocked one stays.
         if d.task.status != Status::Blocked {
+            if let Some(verdict) = self.told_elsewhere(t) {
+                return verdict;
+            }
             match &t.log {
                 LogEnd::Unreadable(why) => {
                     let what = format!("{because}, but its log cannot be read: {why}");
@@ -343,6 +349,9 @@ impl Rules<'_> {
         }
         if let Some(card) = d.cards.first() {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
+        }
+        if let Some(verdict) = self.told_elsewhere(t) {
+            return verdict;
         }
         match &t.log {
             LogEnd::Unreadable(why) => {

@@ -47,6 +47,7 @@ fn blank(status: Status) -> TaskSeen {
     TaskSeen {
         detail,
         claim_here: true,
+        abroad: None,
         worker: None,
         log: LogEnd::Absent,
         log_at: None,
@@ -242,6 +243,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
         clock_fault: None,
         steady_since: None,
         known_since: None,
+        hosts: None,
         refused_keys: std::collections::BTreeSet::new(),
         quiet_until: None,
         tasks,
@@ -291,6 +293,7 @@ macro_rules! with {
 }
 
 // Below the macro they use.
+mod gone;
 mod living;
 mod resume;
 mod session;

@@ -89,6 +89,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
 /// The trees of what is about to change hands. Deciding twice is cheap, and git is not.
 fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
     let all = || seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail));
+    let all = || all().filter(|d| world.abroad(d).is_none());
     if !all().any(|d| d.place.path.is_some()) {
         return TreeNotes::new();
     }
@@ -111,7 +112,7 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
         .detail
         .newest_run()
         .filter(|r| r.ended_at.is_some() && !matches!(r.outcome.as_deref(), Some("completed" | "blocked")));
-    let Some(run) = failed else { return card };
+    let Some(run) = failed.filter(|_| world.abroad(&card.detail).is_none()) else { return card };
     let board = world.board.id().clone();
     let profile = run.profile.as_deref().or(card.detail.task.assignee.as_deref());
     let ask =

@@ -1,0 +1,226 @@
+//! The work of other hosts on a board that several share. Whether a host is gone is told by its claims and by what it said of itself, all
+//! by the board's clock, and never by processes: those of another host cannot be seen.
+
+use std::collections::BTreeMap;
+
+use super::resume::Warnings;
+use super::running::Death;
+use super::seen::{HostsSeen, Seen, TaskSeen};
+use super::{Rules, Verdict};
+use base::time::{Time, words};
+use board::several_hosts::shown;
+use board::{Attended, HOST_LEASE, Neighbour, Rule, Status, Task, claim_host};
+use config::span::seconds;
+use config::{HostGone, HostKeys};
+use host::Look;
+use policy::World;
+
+/// The hosts of a board that several share; `None` on a board of one host.
+pub(super) fn observe(world: &World<'_>, running: &[Task]) -> Option<HostsSeen> {
+    let attended = world.hosts.clone()?;
+    let hosts = running.iter().filter(|t| t.status == Status::Running).filter_map(Task::claim_host);
+    let holders = hosts.filter(|host| !world.host.is_here(host)).map(str::to_owned).collect();
+    Some(HostsSeen { attended, holders })
+}
+
+/// How a host stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It renews its lease, and `heal` runs there.
+    Well,
+    /// An operator said, then, that it will not come back.
+    Forgotten(Time),
+    /// The board never heard of it.
+    Absent,
+    /// It did not renew its lease since then.
+    Silent(Time),
+    /// It renews its lease, but no `heal` ran there since then.
+    Unhealed(Time),
+}
+
+/// What the work of another host comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Its claim lasts.
+    Held,
+    /// Its claim ran out, so many seconds ago; its host is well and goes on with it.
+    Left(i64),
+    /// Its claim ran out, so many seconds ago, and its host does not go on with it; from then on it is gone.
+    Late(i64, Time),
+    /// Its host is gone, and its claim ran out so many seconds ago.
+    Gone(i64),
+}
+
+/// Other hosts, judged once a pass.
+pub(super) struct Hosts<'a> {
+    seen: &'a HostsSeen,
+    keys: &'a HostKeys,
+    /// Why nobody is called gone in this pass, with the hosts that seem so.
+    doubt: Option<String>,
+}
+
+impl<'a> Hosts<'a> {
+    pub(super) fn of(seen: &'a Seen, keys: &'a HostKeys) -> Option<Hosts<'a>> {
+        let mut hosts = Hosts { seen: seen.hosts.as_ref()?, keys, doubt: None };
+        hosts.doubt = hosts.doubt();
+        Some(hosts)
+    }
+
+    fn now(&self) -> Time {
+        self.seen.attended.now
+    }
+
+    fn stands(&self, host: &str) -> Standing {
+        let Some(h) = self.seen.attended.hosts.iter().find(|h| h.host == host) else {
+            return Standing::Absent;
+        };
+        let Neighbour { since, seen_at, lease_until, healed_at, .. } = *h;
+        let healed = healed_at.unwrap_or(since);
+        match () {
+            () if h.is_forgotten() => Standing::Forgotten(h.forgotten_at.unwrap_or(seen_at)),
+            () if lease_until <= self.now() => Standing::Silent(seen_at),
+            () if healed.plus(seconds(self.keys.gone_after)) <= self.now() => Standing::Unhealed(healed),
+            () => Standing::Well,
+        }
+    }
+
+    /// Whether nobody will tell on that host any more what is known there alone.
+    fn has_left(&self, host: &str) -> bool {
+        let long = |at: Time| at.plus(seconds(self.keys.gone_after)) <= self.now();
+        self.doubt.is_none()
+            && match self.stands(host) {
+                Standing::Well => false,
+                Standing::Silent(at) => long(at),
+                Standing::Forgotten(_) | Standing::Absent | Standing::Unhealed(_) => true,
+            }
+    }
+
+    /// What becomes of a claim of that host.
+    fn fate(&self, host: &str, claim_expires: Time) -> Fate {
+        let (over, patience) = (self.now().since(claim_expires), seconds(self.keys.gone_after));
+        match self.stands(host) {
+            _ if over < 0 => Fate::Held,
+            Standing::Forgotten(_) => Fate::Gone(over),
+            Standing::Well => Fate::Left(over),
+            _ if over < patience => Fate::Late(over, claim_expires.plus(patience)),
+            Standing::Absent | Standing::Silent(_) | Standing::Unhealed(_) => Fate::Gone(over),
+        }
+    }
+
+    /// Why it is more likely this host that is cut off than the others. A host that was forgotten is gone by an operator's word.
+    fn doubt(&self) -> Option<String> {
+        let Attended { now, before, .. } = self.seen.attended;
+        match before {
+            None => return Some("this host attends for the first time".into()),
+            Some(before) if now.since(before) > HOST_LEASE => {
+                return Some(format!("this host did not attend for {} itself", words(now.since(before))));
+            }
+            Some(_) => {}
+        }
+        let stand = self.seen.holders.iter().map(|host| (host, self.stands(host)));
+        let judged: Vec<_> = stand.filter(|(_, s)| !matches!(s, Standing::Forgotten(_))).collect();
+        let gone = judged.iter().filter(|(_, s)| *s != Standing::Well).count();
+        // This host is one of them, and is there.
+        let all = judged.len() + 1;
+        (2 * gone > all).then(|| format!("{gone} of {all} hosts seem gone at once"))
+    }
+
+    /// What is so, of a claim that ran out so many seconds ago.
+    fn because(&self, host: &str, over: i64) -> String {
+        let (name, over, ago) = (shown(host), words(over), |at: Time| words(self.now().since(at)));
+        let what = match self.stands(host) {
+            Standing::Well => format!("host {name} attends"),
+            Standing::Forgotten(at) => format!("host {name} was forgotten {} ago", ago(at)),
+            Standing::Absent => format!("host {name} is not known to this board"),
+            Standing::Silent(at) => format!("host {name} was last seen {} ago", ago(at)),
+            Standing::Unhealed(at) => format!("no heal ran on host {name} for {}", ago(at)),
+        };
+        format!("{what}, the claim ran out {over} ago")
+    }
+
+    /// What is told of other hosts: one line for each, or one for all where they are not judged.
+    pub(super) fn findings<'t>(&self, tasks: impl Iterator<Item = &'t TaskSeen>) -> Vec<String> {
+        let mut held: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+        for t in tasks {
+            let Some((host, expires)) = abroad(t) else { continue };
+            let gone = held.entry(host).or_default();
+            if let Fate::Gone(over) = self.fate(host, expires) {
+                gone.push(over);
+            }
+        }
+        let is_gone = |gone: &Vec<i64>| !gone.is_empty();
+        if let Some(doubt) = &self.doubt {
+            let names: Vec<&str> = held.iter().filter(|(_, g)| is_gone(g)).map(|(h, _)| shown(h)).collect();
+            let said = format!("{doubt}: nothing is done about the work of {}", names.join(", "));
+            return (!names.is_empty()).then_some(said).into_iter().collect();
+        }
+        let told = |(host, gone): (&str, Vec<i64>)| match gone.iter().max() {
+            Some(longest) => Some(self.told_gone(host, *longest, gone.len())),
+            None => match self.stands(host) {
+                Standing::Unhealed(_) => Some(format!("{} has workers and no heal", shown(host))),
+                _ => None,
+            },
+        };
+        held.into_iter().filter_map(told).collect()
+    }
+
+    fn told_gone(&self, host: &str, longest: i64, tasks: usize) -> String {
+        let (its, is) = if tasks == 1 { ("its task", "is") } else { ("its tasks", "are") };
+        let done = match self.keys.gone {
+            HostGone::Requeue => format!("{its} {is} requeued"),
+            HostGone::Report => format!("{its} {is} left running (`host.gone`)"),
+        };
+        let n = if tasks == 1 { String::new() } else { format!(" ({tasks})") };
+        format!("{}: {done}{n}", self.because(host, longest))
+    }
+}
+
+/// The other host that claims a running task, and the end of that claim.
+fn abroad(t: &TaskSeen) -> Option<(&str, Time)> {
+    let row = &t.detail.task;
+    let lock = row.claim_lock.as_deref().filter(|_| row.status == Status::Running && !t.claim_here)?;
+    Some((claim_host(lock), row.claim_expires?))
+}
+
+impl Rules<'_> {
+    /// A running task that another host claims, on a board that several share; `None`: it is not one, or its claim lasts.
+    pub(super) fn of_another_host(&self, t: &TaskSeen, look: &Look) -> Option<Verdict> {
+        let hosts = self.hosts.as_ref()?;
+        let (host, expires) = abroad(t)?;
+        let verdict = match hosts.fate(host, expires) {
+            Fate::Held => return None,
+            Fate::Left(over) => {
+                let (name, over) = (shown(host), words(over));
+                Verdict::Leave(format!("its claim ran out {over} ago; {name} attends, and goes on with it"))
+            }
+            Fate::Late(over, until) => {
+                let because = hosts.because(host, over);
+                Verdict::Wait(format!("{because}; left there until {}", until.local_minute()), until)
+            }
+            Fate::Gone(over) => {
+                let because = hosts.because(host, over);
+                match (&hosts.doubt, hosts.keys.gone) {
+                    (Some(doubt), _) => Verdict::Leave(format!("{because}; {doubt}: nothing is done")),
+                    (None, HostGone::Report) => {
+                        Verdict::Leave(format!("{because}; left running (`host.gone`)"))
+                    }
+                    (None, HostGone::Requeue) => self.take_back(t, look, &because),
+                }
+            }
+        };
+        Some(verdict)
+    }
+
+    /// What ended the newest attempt stands in a log on another host. That one decides, as long as it is there.
+    pub(super) fn told_elsewhere(&self, t: &TaskSeen) -> Option<Verdict> {
+        let (hosts, host) = (self.hosts.as_ref()?, t.abroad.as_deref()?);
+        (!hosts.has_left(host)).then(|| Verdict::Unknown(format!("its log is on {}", shown(host))))
+    }
+
+    /// Requeues what a host left that is gone. By the board alone: its log and its folder are there.
+    fn take_back(&self, t: &TaskSeen, look: &Look, because: &str) -> Verdict {
+        let death = Death { case: Rule::HostGone, what: because.to_owned(), excused: Some(""), look };
+        let stopped = self.over_cap(t, &death, because).or_else(|| self.behind_card(t, &death, because));
+        stopped.unwrap_or_else(|| self.requeue(t, &death, because.to_owned(), &Warnings::default()))
+    }
+}

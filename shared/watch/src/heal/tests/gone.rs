@@ -1,0 +1,387 @@
+//! What becomes of the work of other hosts on a board that several share.
+
+use super::*;
+use crate::heal::seen::{HostsSeen, ResumeSeen};
+use crate::watcher::Watcher as _;
+use board::{Attended, HOST_LEASE, Neighbour};
+use config::HostGone;
+use policy::OtherPolicy;
+
+const H2: &str = "h2@0123456789ab";
+const H3: &str = "h3@0123456789ab";
+
+/// A host that was seen then, with a `heal` then.
+fn host(name: &str, seen: i64, healed: Option<i64>) -> Neighbour {
+    Neighbour {
+        host: name.into(),
+        since: ago(100_000),
+        seen_at: ago(seen),
+        lease_until: ago(seen - HOST_LEASE),
+        healed_at: healed.map(ago),
+        skew_ms: 0,
+        forgotten_at: None,
+    }
+}
+
+/// A host that is off since 47 minutes.
+fn off(name: &str) -> Neighbour {
+    host(name, 2_820, Some(2_900))
+}
+
+fn well(name: &str) -> Neighbour {
+    host(name, 20, Some(60))
+}
+
+/// A task of that host, whose claim ran out so many seconds ago.
+fn of(host: &str, id: &str, ran_out: i64) -> TaskSeen {
+    with!(running(Life::Unknown, 9_000), |t| {
+        t.detail.task.id = id.into();
+        t.detail.task.claim_lock = Some(format!("{host}:7:x"));
+        t.detail.task.claim_expires = Some(ago(ran_out));
+        t.claim_here = false;
+        t.abroad = Some(host.to_owned());
+    })
+}
+
+/// A pass of the host `host` beside these ones, which attended 20 seconds before.
+fn beside(hosts: Vec<Neighbour>, tasks: Vec<TaskSeen>) -> Seen {
+    let holders = tasks.iter().filter_map(|t| t.abroad.clone()).collect();
+    let hosts = [vec![host("host", 0, Some(0))], hosts].concat();
+    let attended = Attended { now: NOW, before: Some(ago(20)), hosts };
+    Seen { hosts: Some(HostsSeen { attended, holders }), ..seen(tasks) }
+}
+
+fn judged(h2: Option<Neighbour>, ran_out: i64) -> Decision {
+    let all = beside(h2.into_iter().collect(), vec![of(H2, "t_00000001", ran_out)]);
+    decide(&all, &pass(), &config())
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn a_host_is_gone_by_its_claim_and_its_own_silence_alone() {
+    let forgotten =
+        |seen: i64, at: i64| Neighbour { forgotten_at: Some(ago(at)), ..host(H2, seen, Some(seen)) };
+    let young = |since: i64| Neighbour { since: ago(since), ..host(H2, 20, None) };
+    let off = Some(off(H2));
+    for (h2, ran_out, want) in [
+        (off.clone(), 1_860, "requeue host-gone: host h2 was last seen 47m ago, the claim ran out 31m ago"),
+        (off.clone(), 1_800, "requeue host-gone: host h2 was last seen 47m ago, the claim ran out 30m ago"),
+        (off.clone(), 1_799, "- host h2 was last seen 47m ago, the claim ran out 29m ago; left there until "),
+        (off.clone(), 0, "- host h2 was last seen 47m ago, the claim ran out 0s ago; left there until "),
+        (off, -1, "? worker unknown: as seen"),
+        // The lease of the host.
+        (
+            Some(host(H2, 300, Some(310))),
+            1_860,
+            "requeue host-gone: host h2 was last seen 5m ago, the claim ",
+        ),
+        (
+            Some(host(H2, 299, Some(310))),
+            1_860,
+            "- its claim ran out 31m ago; h2 attends, and goes on with it",
+        ),
+        // Its heal.
+        (
+            Some(host(H2, 20, Some(1_800))),
+            1_860,
+            "requeue host-gone: no heal ran on host h2 for 30m, the claim ",
+        ),
+        (Some(host(H2, 20, Some(1_799))), 1_860, "- its claim ran out 31m ago; h2 attends"),
+        (Some(young(1_800)), 1_860, "requeue host-gone: no heal ran on host h2 for 30m"),
+        (Some(young(1_799)), 1_860, "- its claim ran out 31m ago; h2 attends"),
+        (
+            Some(host(H2, 20, Some(1_800))),
+            1_799,
+            "- no heal ran on host h2 for 30m, the claim ran out 29m ago; left",
+        ),
+        // No word of it.
+        (None, 1_860, "requeue host-gone: host h2 is not known to this board, the claim ran out 31m ago"),
+        (None, 1_799, "- host h2 is not known to this board, the claim ran out 29m ago; left there until "),
+        // An operator's word, from the end of the claim on; not if the host came back since.
+        (
+            Some(forgotten(90, 60)),
+            0,
+            "requeue host-gone: host h2 was forgotten 1m ago, the claim ran out 0s ago",
+        ),
+        (Some(forgotten(90, 60)), -1, "? worker unknown: as seen"),
+        (Some(forgotten(20, 60)), 1_860, "- its claim ran out 31m ago; h2 attends"),
+    ] {
+        let got = line(&judged(h2.clone(), ran_out));
+        assert!(got.starts_with(want), "wanted {want:?}\n   got {got:?}\n    of {h2:?} {ran_out}");
+    }
+}
+
+#[test]
+fn the_reason_is_the_whole_reason_and_the_death_is_not_counted() {
+    let d = judged(Some(off(H2)), 1_860);
+    assert_eq!(d.steps[0].because, "host h2 was last seen 47m ago, the claim ran out 31m ago");
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("reclaimed commented", Some(Status::Ready)));
+    assert!(!d.steps[0].changes.iter().any(|c| matches!(c, Change::SetFailures { .. })), "{:?}", d.steps);
+    assert_eq!(d.steps[0].proof, None, "no process of this host says anything");
+    assert_eq!(
+        d.findings,
+        ["host h2 was last seen 47m ago, the claim ran out 31m ago: its task is requeued"]
+    );
+}
+
+#[test]
+fn a_board_of_one_host_leaves_the_claims_of_others() {
+    says(of(H2, "t_00000001", 90_000), "? worker unknown: as seen");
+}
+
+#[test]
+fn what_is_here_decides_nothing_about_what_was_there() {
+    let tree = worktree::state::TreeState {
+        method: worktree::state::Method::Git,
+        hash: "git:1".into(),
+        root: "/work".into(),
+        asked: String::new(),
+        below: String::new(),
+        head: Some("abc".into()),
+        branch: Some("of-this-host".into()),
+        changed_count: 0,
+        untracked_count: 0,
+        paths: Vec::new(),
+        is_all: true,
+    };
+    let t = with!(of(H2, "t_00000001", 1_860), |t| {
+        t.detail.place.path = Some("/work".into());
+        t.resume = Some(ResumeSeen { tree: Some(tree), ..ResumeSeen::default() });
+        t.log = ended(Cause::RateLimit);
+        t.log_at = Some(ago(1));
+    });
+    let d = decide(&beside(vec![off(H2)], vec![t]), &pass(), &config());
+    assert!(line(&d).starts_with("requeue host-gone: "), "{}", line(&d));
+    let note = d.steps[0].changes.iter().find_map(|c| match c {
+        Change::AddComment { body, .. } => Some(body.clone()),
+        _ => None,
+    });
+    let note = note.unwrap();
+    assert!(note.contains("the earlier attempt ran on host h2, and its folder is there"), "{note}");
+    assert!(!note.contains("of-this-host") && !note.contains("Commit"), "{note}");
+}
+
+#[test]
+fn the_caps_of_other_deaths_hold() {
+    let gone = |t: TaskSeen| line(&decide(&beside(vec![off(H2)], vec![t]), &pass(), &config()));
+    let again = |n: i64| {
+        with!(of(H2, "t_00000001", 1_860), |t| {
+            for i in 0..n {
+                t.detail.events.push(ours("reclaimed", 20_000 - i, json!({"uncounted": i + 1})));
+            }
+        })
+    };
+    assert!(!gone(again(4)).contains("failure"), "{}", gone(again(4)));
+    assert!(gone(again(5)).ends_with("the claim ran out 31m ago (failure 1 of 2)"), "{}", gone(again(5)));
+    let second = with!(again(5), |t| t.detail.task.failures = 1);
+    assert!(gone(second.clone()).starts_with("block host-gone: "), "{}", gone(second));
+    let by_hand = with!(again(0), |t| t.detail.task.max_retries = Some(1));
+    assert!(gone(by_hand.clone()).ends_with("(failure 1 of 1)"), "{}", gone(by_hand));
+    let card = with!(again(0), |t| t.detail.cards = vec!["t_0000000c".into()]);
+    assert!(gone(card.clone()).starts_with("park host-gone: "), "{}", gone(card));
+    let dying = with!(again(0), |t| {
+        t.detail.runs.extend((2..11).map(|n| run(n, 20_000 * n, Some(20_000 * n - 900), Some("timed_out"))));
+    });
+    assert!(gone(dying.clone()).starts_with("hand-over resume-cap: "), "{}", gone(dying));
+    let left = with!(again(0), |t| t.detail.body = "watchbill: no-heal\n".into());
+    assert!(gone(left.clone()).starts_with("- "), "{}", gone(left));
+}
+
+#[test]
+fn a_host_that_lost_sight_itself_calls_nobody_gone() {
+    let at = |before: Option<i64>| {
+        let mut all = beside(vec![off(H2)], vec![of(H2, "t_00000001", 1_860), of(H2, "t_00000002", 1_860)]);
+        all.hosts.as_mut().unwrap().attended.before = before.map(ago);
+        decide(&all, &pass(), &config())
+    };
+    assert_eq!(at(Some(HOST_LEASE)).steps.len(), 2);
+    for (before, why) in [
+        (None, "this host attends for the first time"),
+        (Some(HOST_LEASE + 1), "this host did not attend for 5m itself"),
+    ] {
+        let d = at(before);
+        assert_eq!(d.steps, [], "{before:?}");
+        assert_eq!(d.findings, [format!("{why}: nothing is done about the work of h2")]);
+        assert!(d.left.iter().all(|l| l.because.ends_with(": nothing is done")), "{:?}", d.left);
+    }
+}
+
+#[test]
+fn most_hosts_are_never_gone_at_once() {
+    let of_three =
+        || vec![of(H2, "t_00000001", 1_860), of(H3, "t_00000002", 1_860), of("h4@x", "t_00000003", -60)];
+    let two = || of_three().into_iter().take(2).collect::<Vec<_>>();
+    let forgotten = Neighbour { forgotten_at: Some(ago(60)), ..off(H3) };
+    for (hosts, tasks, steps, findings) in [
+        (vec![off(H2), off(H3)], two(), 0, 1),
+        // This host and one more are there.
+        (vec![off(H2), off(H3), well("h4@x")], of_three(), 2, 2),
+        (vec![off(H2), off(H3), off("h4@x")], of_three(), 0, 1),
+        (vec![off(H2), well(H3)], two(), 1, 1),
+        // By an operator's word one is gone anyway.
+        (vec![off(H2), forgotten], two(), 2, 2),
+    ] {
+        let d = decide(&beside(hosts.clone(), tasks), &pass(), &config());
+        assert_eq!((d.steps.len(), d.findings.len()), (steps, findings), "{hosts:?}\n{d:?}");
+    }
+    let d = decide(&beside(vec![off(H2), off(H3)], two()), &pass(), &config());
+    assert_eq!(d.findings, ["2 of 3 hosts seem gone at once: nothing is done about the work of h2, h3"]);
+}
+
+#[test]
+fn a_host_is_told_of_once_however_many_tasks_it_had() {
+    let tasks = || vec![of(H2, "t_00000001", 1_860), of(H2, "t_00000002", 2_460), of(H2, "t_00000003", 60)];
+    let d = decide(&beside(vec![off(H2)], tasks()), &pass(), &config());
+    assert_eq!(d.steps.len(), 2);
+    let said = "host h2 was last seen 47m ago, the claim ran out 41m ago: its tasks are";
+    assert_eq!(d.findings, [format!("{said} requeued (2)")]);
+    let mut only = config();
+    only.host.gone = HostGone::Report;
+    let d = decide(&beside(vec![off(H2)], tasks()), &pass(), &only);
+    assert_eq!(d.steps, []);
+    assert_eq!(d.findings, [format!("{said} left running (`host.gone`) (2)")]);
+    let left = "host h2 was last seen 47m ago, the claim ran out 31m ago; left running (`host.gone`)";
+    assert_eq!(d.left[0].because, left);
+}
+
+#[test]
+fn workers_without_a_heal_on_their_host_are_told_of() {
+    let d = |healed: i64| judged(Some(host(H2, 20, Some(healed))), -600);
+    assert_eq!(d(1_800).findings, ["h2 has workers and no heal"]);
+    assert_eq!(d(1_800).steps, []);
+    assert_eq!(d(1_799).findings, NONE);
+    assert_eq!(judged(Some(off(H2)), -600).findings, NONE, "its lease ran out: its claims do, too");
+}
+
+#[test]
+fn gone_after_is_what_is_set() {
+    let mut soon = config();
+    soon.host.gone_after = Duration::from_secs(120);
+    let at =
+        |ran_out: i64| decide(&beside(vec![off(H2)], vec![of(H2, "t_00000001", ran_out)]), &pass(), &soon);
+    assert_eq!((at(119).steps.len(), at(120).steps.len()), (0, 1));
+}
+
+#[test]
+fn a_claim_of_this_host_ends_by_the_clock_of_the_board() {
+    let lease = || {
+        with!(running(Life::Unknown, 9_000), |t| {
+            t.detail.task.worker_pid = None;
+            t.detail.task.claim_expires = Some(ago(70));
+        })
+    };
+    let at = |behind: i64| {
+        let mut all = beside(Vec::new(), vec![lease()]);
+        all.hosts.as_mut().unwrap().attended.now = ago(behind);
+        line(&decide(&all, &pass(), &config()))
+    };
+    assert!(at(0).starts_with("requeue no-pid: "), "{}", at(0));
+    assert!(at(30).starts_with("- no worker known; the claim runs until"), "{}", at(30));
+}
+
+#[test]
+fn a_log_on_another_host_is_that_hosts_to_read() {
+    let gave_up = || {
+        with!(given_up("worker gone (heal)", 9_000), |t| {
+            t.abroad = Some(H2.into());
+            t.worker = Some(look(Life::Unknown));
+            t.log = LogEnd::NoEvidence;
+        })
+    };
+    let at = |h2: Neighbour, t: TaskSeen| line(&decide(&beside(vec![h2], vec![t]), &pass(), &config()));
+    assert_eq!(at(well(H2), gave_up()), "? its log is on h2");
+    assert_eq!(at(host(H2, 1_799, Some(1_799)), gave_up()), "? its log is on h2");
+    assert!(at(host(H2, 1_800, Some(1_800)), gave_up()).starts_with("reset crash-loop: "));
+    let jam = || with!(jammed("pid 429 not alive"), |t| t.abroad = Some(H2.into()));
+    assert_eq!(at(well(H2), jam()), "? its log is on h2");
+    assert!(at(off(H2), jam()).starts_with("clear guard-jam: "));
+}
+
+#[test]
+fn a_pass_that_was_stored_is_decided_again() {
+    let all = beside(vec![off(H2)], vec![of(H2, "t_00000001", 1_500)]);
+    let text = serde_json::to_string(&all).unwrap();
+    let mut again: Seen = serde_json::from_str(&text).unwrap();
+    assert_eq!(again, all);
+    // What passes of earlier versions and of other boards stored says nothing of hosts.
+    let one = serde_json::to_string(&seen(vec![running(Life::Gone, 900)])).unwrap();
+    assert!(!one.contains("hosts") && !one.contains("abroad"), "{one}");
+    assert_eq!(serde_json::from_str::<Seen>(&one).unwrap().hosts, None);
+
+    let (at, in_force) = (NOW.plus(60), config());
+    let mut sooner = config();
+    sooner.host.gone_after = Duration::from_secs(1_560);
+    let other = OtherPolicy { at, policy: &sooner, seen_under: &in_force };
+    crate::heal::Heal::under(&mut again, &other);
+    let pass = Pass { now: at, ..pass() };
+    assert_eq!(decide(&again, &pass, &in_force).steps, []);
+    assert_eq!(
+        line(&decide(&again, &pass, &sooner)),
+        "requeue host-gone: host h2 was last seen 48m ago, the claim ran out 26m ago"
+    );
+    // So late, other hosts may have attended again.
+    let late = OtherPolicy { at: NOW.plus(HOST_LEASE), ..other };
+    crate::heal::Heal::under(&mut again, &late);
+    assert_eq!(decide(&again, &pass, &sooner).steps, []);
+}
+
+prop_compose! {
+    fn any_host()(
+        row in proptest::option::of((-10_i64..9_000, proptest::option::of(-10_i64..9_000), 0_i64..90_000)),
+        forgotten in proptest::option::of(-10_i64..9_000),
+        claims in proptest::collection::vec(-9_000_i64..9_000, 0..4),
+    ) -> (Option<Neighbour>, Vec<i64>) {
+        let row = row.map(|(seen, healed, since)| Neighbour {
+            since: ago(since),
+            forgotten_at: forgotten.map(ago),
+            ..host("x", seen, healed)
+        });
+        (row, claims)
+    }
+}
+
+proptest! {
+    #[test]
+    fn nobody_is_called_gone_too_soon_nor_while_most_seem_so(
+        all in proptest::collection::vec(any_host(), 1..6),
+        before in proptest::option::of(0_i64..900),
+        gone_after in 120_i64..7_200,
+    ) {
+        let (mut hosts, mut tasks) = (Vec::new(), Vec::new());
+        for (n, (row, claims)) in all.iter().enumerate() {
+            let name = format!("h{n}@x");
+            hosts.extend(row.clone().map(|row| Neighbour { host: name.clone(), ..row }));
+            for ran_out in claims {
+                tasks.push(of(&name, &format!("t_{:08x}", tasks.len()), *ran_out));
+            }
+        }
+        let mut seen = beside(hosts, tasks);
+        seen.hosts.as_mut().unwrap().attended.before = before.map(ago);
+        let mut config = config();
+        config.host.gone_after = Duration::from_secs(u64::try_from(gone_after).unwrap());
+        let d = decide(&seen, &pass(), &config);
+        // Said in other words than in the rule.
+        let known = &seen.hosts.as_ref().unwrap().attended.hosts;
+        let row = |name: &str| known.iter().find(|h| h.host == name);
+        let forgotten = |name: &str| row(name).is_some_and(|h| h.forgotten_at.is_some_and(|at| at >= h.seen_at));
+        let is_there = |name: &str| row(name).is_some_and(|h| {
+            h.lease_until > NOW && NOW.since(h.healed_at.unwrap_or(h.since)) < gone_after
+        });
+        let holders: Vec<&String> =
+            seen.hosts.as_ref().unwrap().holders.iter().filter(|name| !forgotten(name)).collect();
+        let lost = holders.iter().filter(|name| !is_there(name)).count();
+        for step in &d.steps {
+            let t = seen.tasks.iter().find(|t| t.detail.task.id == step.task).unwrap();
+            let name = t.abroad.as_deref().unwrap();
+            let over = NOW.since(t.detail.task.claim_expires.unwrap());
+            prop_assert_eq!(step.case.as_str(), "host-gone");
+            prop_assert!(forgotten(name) || (over >= gone_after && !is_there(name)), "{:?}", step);
+            prop_assert!(over >= 0);
+            prop_assert!(lost <= holders.len() - lost + 1, "{} of {}", lost, holders.len());
+            prop_assert!(before.is_some_and(|before| before <= HOST_LEASE));
+        }
+        let names: std::collections::BTreeSet<&String> = seen.tasks.iter().filter_map(|t| t.abroad.as_ref()).collect();
+        prop_assert!(d.findings.len() <= names.len());
+    }
+}
