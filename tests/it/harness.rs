@@ -417,6 +417,36 @@ fn limited_work_goes_to_a_fallback_that_is_named_later_else_on_once_its_limit_is
     assert_eq!(d.b.task(&card, "status"), "done");
 }
 
+// An orchestrator may think for longer than the hold of the task lasts, or answer in the round in which it ends.
+#[test]
+fn what_an_orchestrator_decides_after_the_hold_is_carried_out() {
+    for (action, want) in [("unblock", "luna ready"), ("reassign", "sol ready"), ("split", "luna todo")] {
+        let d = Desk::new();
+        d.run("echo 'error: 429 Too Many Requests'; exit 1").fails(1);
+        round(&d.b, 60);
+        let card = d.b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+        let hand = |later: i64, args: &[&str]| {
+            let at = (now() + later).to_string();
+            d.b.hand(&[&["--now", at.as_str()][..], args].concat()).ok()
+        };
+        hand(400, &["claim", &card, "--worker", "tuesday", "--ttl", "2h"]);
+        for later in [600, 1_200] {
+            assert!(!round(&d.b, later).contains(&d.task), "its card is open");
+        }
+        let route = serde_json::json!({"task": d.task, "action": action, "assignee": "sol", "reason": "luna answers again",
+            "children": [{"title": "The first three"}]});
+        let metadata = serde_json::json!({"route": route}).to_string();
+        hand(1_390, &["complete", &card, "--metadata", &metadata]);
+        let said = round(&d.b, 1_400);
+        assert!(said.contains(&format!("decided on card {card}")) && !said.contains("hand-over"), "{said}");
+        assert_eq!(d.b.task(&d.task, "assignee || ' ' || status"), want, "{said}");
+        let noted = format!(
+            "SELECT count(*) FROM task_events WHERE task_id = '{card}' AND kind = 'watchbill_decided'"
+        );
+        assert_eq!(d.b.value(&noted), "1");
+    }
+}
+
 // A gateway in front of the provider has words of its own. No Hermes is on this machine.
 #[test]
 fn a_refusal_only_the_user_knows_is_a_hold_and_no_crash() {

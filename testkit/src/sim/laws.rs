@@ -9,7 +9,7 @@ use serde_json::Value;
 use shared::base::cause::Cause;
 use shared::base::registry::HEAL;
 use shared::base::time::Time;
-use shared::board::{Board, Change, Detail, Event, EventKind, Outcome, Status, Step, Task};
+use shared::board::{Board, Change, Detail, Event, EventKind, Outcome, Rule, Status, Step, Task};
 use shared::card;
 
 use super::Sim;
@@ -49,6 +49,12 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
     if let Some(what) = trials::before(sim, board, by, &d, step, quiet) {
         return said(&what);
     }
+    if by == HEAL
+        && quiet
+        && let Some(card) = unheard(board, &d).filter(|_| step.case.rule() == Rule::NoDecision)
+    {
+        return said(&format!("throws away what an orchestrator decided on {card}"));
+    }
     let truth = sim.truth.borrow();
     if frees && truth.lives(&d) {
         return said("sets free what a living worker works on: two owners");
@@ -74,6 +80,17 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
     // What another pass wrote a moment ago could not be known.
     (quiet && is_held(board, name, now))
         .then(|| format!("{by} gives {} to {to}, whose provider is held", step.task))
+}
+
+/// A finished card of a task with a decision of which nobody has said what became of it.
+fn unheard(board: &mut dyn Board, d: &Detail) -> Option<String> {
+    let made = d.cards_made.iter().filter(|c| c.status == Status::Done).map(|c| c.id.clone());
+    let kin = d.parents.iter().filter(|p| p.status == Status::Done).map(|p| p.id.clone());
+    made.chain(kin).find(|id| {
+        let Some(card) = look(board, id) else { return false };
+        let decides = card.newest_run().is_some_and(|r| r.route.is_some());
+        decides && card.events.last().is_some_and(|e| e.kind == EventKind::Completed)
+    })
 }
 
 /// Whether the board itself says that a provider is held for sure, told without the ledger that watchers use.

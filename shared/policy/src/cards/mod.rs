@@ -1,5 +1,6 @@
 //! Distress cards: what they are written from, the steps and texts that make them, and how they are read on the board.
 
+pub mod answer;
 pub mod asked;
 pub mod identity;
 pub mod over_budget;

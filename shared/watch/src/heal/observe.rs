@@ -15,6 +15,7 @@ use logs::provider::ledger::State;
 use logs::{LogEnd, Reading};
 use policy::attempts::worker::{ask, fares};
 use policy::attempts::{ended, session};
+use policy::cards::answer;
 use policy::dispatcher::{MAX_TICKS, runtime};
 use policy::routing::facts::{self, About};
 use policy::routing::router::Router;
@@ -54,6 +55,10 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.host = Some(world.host.facts());
     seen.tasks = closer(world, details, now);
     let mut steps = super::decide(&seen, pass, world.config).steps;
+    seen.answered = answered(world, &seen, &steps)?;
+    if !seen.answered.is_empty() {
+        steps = super::decide(&seen, pass, world.config).steps;
+    }
     seen.refused_keys = refused_keys(world, &seen, pass, &rows, &steps)?;
     if !seen.refused_keys.is_empty() {
         steps = super::decide(&seen, pass, world.config).steps;
@@ -61,6 +66,18 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let goes_on = goes_on(&seen, steps);
     resume::observe(world, &mut seen, &goes_on)?;
     Ok(seen)
+}
+
+/// The finished cards of tasks whose hold these steps end.
+fn answered(world: &mut World<'_>, seen: &Seen, steps: &[Step]) -> Result<Vec<Detail>> {
+    let ends_hold = |s: &&Step| matches!(s.case, Rule::HoldOver | Rule::NoDecision);
+    let tasks: BTreeSet<&str> = steps.iter().filter(ends_hold).map(|s| s.task.as_str()).collect();
+    let details = seen.tasks.iter().map(|t| &t.detail).filter(|d| tasks.contains(d.task.id.as_str()));
+    let ids: BTreeSet<String> = details.flat_map(answer::finished_of).cloned().collect();
+    match ids.is_empty() {
+        true => Ok(Vec::new()),
+        false => world.board.look(&ids.into_iter().collect::<Vec<_>>()),
+    }
 }
 
 /// Profiles whose key is refused, of those whose work these steps would try again by time alone, and such tasks with a pin of their

@@ -40,6 +40,9 @@ pub struct Seen {
     /// Profiles whose key is refused, of those that would be tried again; and tasks with a pin whose key is.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub refused_keys: BTreeSet<String>,
+    /// Finished cards of tasks whose hold is over: what they say may not be carried out yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered: Vec<Detail>,
     /// The owner's quiet hours are now, until then: no hold ends in them.
     #[serde(default)]
     pub quiet_until: Option<Time>,
@@ -65,6 +68,7 @@ impl Seen {
             known_since: None,
             hosts: None,
             refused_keys: BTreeSet::new(),
+            answered: Vec::new(),
             quiet_until: None,
             tasks: Vec::new(),
             recent: Vec::new(),

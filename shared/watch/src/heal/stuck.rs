@@ -21,11 +21,12 @@ use logs::LogEnd;
 use logs::provider::ledger::RETRIED;
 use policy::attempts::tally::tally;
 use policy::authorship;
+use policy::cards::answer;
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
 
-/// How long after its end a hold of route-blocked's is left to that watcher, in seconds.
+/// How long a hold of route-blocked's after its end, and a task after its card was finished, are left to that watcher, in seconds.
 const ROUTED: i64 = 1_800;
 
 /// Seconds for which a block that nobody explains is left to whoever is writing it.
@@ -424,6 +425,12 @@ impl Rules<'_> {
         self.step(t, verb, |trail| hermes::promoted(d, trail))
     }
 
+    /// The finished cards of a task whose hold is over.
+    fn answered<'d>(&'d self, d: &'d Detail) -> impl Iterator<Item = &'d Detail> {
+        let its = move |card: &&Detail| answer::finished_of(d).any(|id| *id == card.task.id);
+        self.seen.answered.iter().filter(its)
+    }
+
     /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
@@ -440,6 +447,13 @@ impl Rules<'_> {
         }
         if let Some(card) = d.cards.first() {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
+        }
+        // What was decided stands on the card, whenever that is read.
+        if let Some(card) = self.answered(d).find(|card| answer::unread(card).is_some()) {
+            let card = &card.task.id;
+            return Verdict::Leave(format!(
+                "its card {card} was completed with a decision; route-blocked carries it out"
+            ));
         }
         // route-blocked carries out what a card says, and lets the others go one by one. Where it does not run at all, they
         // must not wait for ever.
@@ -459,6 +473,17 @@ impl Rules<'_> {
         // it lay with a provider.
         let by_card = hold.get("card").is_some_and(|c| !c.is_null());
         if is_undecided(d, event, hold) || (by_card && !cause.is_some_and(Cause::is_provider_pressure)) {
+            // Whoever reads that their decision was refused, or said nothing, is asked again first.
+            let is_recent = |card: &&Detail| {
+                let heard = answer::read_in(card).map_or(answer::finished(card), |e| e.at);
+                self.is_sane(heard) && self.seen.now.since(heard) < ROUTED
+            };
+            if let Some(card) = self.answered(d).find(is_recent) {
+                let card = &card.task.id;
+                let because =
+                    format!("its card {card} was completed lately; route-blocked carries on with it");
+                return Verdict::Leave(because);
+            }
             let because =
                 format!("held for {held}, and its card was closed without a decision: needs a person");
             let verb = Verb::new(StepAction::HandOver, Rule::NoDecision, because).cause(cause);

@@ -10,7 +10,7 @@ use super::{Policy, decide, history};
 use base::cause::Cause;
 use base::time::Time;
 use board::testing::{self, NOW, ago, detail, event};
-use board::{Change, Comment, Event, EventKind, Kin, Run, Status, Task};
+use board::{CardMade, Change, Comment, Detail, Event, EventKind, Kin, Run, Status, Task};
 use config::Config;
 use config::span::seconds;
 use host::{HostFacts, Life, Look, Orphan, Proof};
@@ -245,6 +245,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
         known_since: None,
         hosts: None,
         refused_keys: std::collections::BTreeSet::new(),
+        answered: Vec::new(),
         quiet_until: None,
         tasks,
         recent: Vec::new(),
@@ -703,6 +704,65 @@ fn holds_grow_end_and_are_bounded() {
     // An end far in the future is cut.
     let far = with!(hold(NOW.0 + 900_000, "heal"), |t| t.detail.events[1].at = ago(100_000));
     says(far, "resume hold-over");
+}
+
+/// A card of `t_00000001` that tuesday finished so long ago, with a decision or without.
+fn finished(seconds: i64, decides: bool) -> Detail {
+    let mut card = detail("t_0000cafe", Status::Done);
+    let route = decides.then(|| json!({"task": "t_00000001", "action": "unblock"}));
+    card.runs = vec![Run { route, ..run(9, seconds + 60, Some(seconds), Some("completed")) }];
+    card.events = vec![event("created", 90_000, json!({})), event("completed", seconds, json!({}))];
+    card
+}
+
+#[test]
+fn what_a_finished_card_says_is_route_blocked_s_to_carry_out() {
+    let noted = |seconds: i64, by: &str| event("watchbill_decided", seconds, json!({"by": by, "refused": 1}));
+    let with_note = |card: Detail, e: Event| Detail { events: [card.events, vec![e]].concat(), ..card };
+    let mut closed = finished(2_000, true);
+    closed.events[1].payload = json!({"by": "route-blocked"}).into();
+    let mut again = with_note(finished(5_000, true), noted(4_900, "route-blocked"));
+    again.events.push(event("completed", 4_000, json!({})));
+    let (undone, lately) = (
+        "- its card t_0000cafe was completed with a decision;",
+        "- its card t_0000cafe was completed lately;",
+    );
+    let person = "hand-over no-decision: held for 16m, and its card was closed without a decision";
+    for (card, want) in [
+        (finished(200, true), undone),
+        (finished(90_000, true), undone),
+        (with_note(finished(5_000, true), noted(4_900, "tuesday")), undone),
+        (again, undone),
+        (with_note(finished(5_000, true), noted(1_799, "route-blocked")), lately),
+        (with_note(finished(5_000, true), noted(1_800, "route-blocked")), person),
+        (finished(0, false), lately),
+        (finished(1_799, false), lately),
+        (finished(1_800, false), person),
+        (closed, person),
+    ] {
+        for named in [true, false] {
+            let mut t = blank(Status::Scheduled);
+            let name = named.then_some("t_0000cafe");
+            let hold = json!({"until": NOW.0 - 1, "card": name, "cause": "rate_limit"});
+            t.detail.events.push(ours("scheduled", 1_000, json!({"hold": hold})));
+            let (id, key) = ("t_0000cafe".into(), "distress:t_00000001:rate_limit:1".into());
+            let created_at = ago(if named { 5_000 } else { 999 });
+            t.detail.cards_made = vec![CardMade { id, key, status: Status::Done, created_at }];
+            let seen = Seen { answered: vec![card.clone()], ..seen(vec![t]) };
+            let got = line(&decide(&seen, &pass(), &config()));
+            assert!(got.starts_with(want), "wanted {want:?}\n   got {got:?}\n   for {card:?}");
+        }
+    }
+    // What was decided on an older card than the hold is not carried out by waiting either; what was only said then is over.
+    for (card, want) in [(finished(5_000, true), undone), (finished(1_200, false), "resume hold-over")] {
+        let mut t = blank(Status::Scheduled);
+        t.detail.events.push(ours("scheduled", 1_000, json!({"hold": {"until": NOW.0 - 1}})));
+        let (id, key) = ("t_0000cafe".into(), "distress:t_00000001:rate_limit:1".into());
+        t.detail.cards_made = vec![CardMade { id, key, status: Status::Done, created_at: ago(6_000) }];
+        let seen = Seen { answered: vec![card], ..seen(vec![t]) };
+        let got = line(&decide(&seen, &pass(), &config()));
+        assert!(got.starts_with(want), "wanted {want:?}\n   got {got:?}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use board::{
 use card::decision::{self, Action, Child, Decision};
 use card::{self, Blocker, id_word, shown_id};
 use policy::authorship::{self, HAND, our_hold};
+use policy::cards::answer::{self, finished, read_in};
 use policy::cards::identity::{is_ours, since_card, sources_of, titled};
 use policy::cards::steps::card_id;
 use policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
@@ -23,21 +24,6 @@ use policy::routing::router::{Choice, Release, Target};
 
 /// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
 const GRACE: i64 = 600;
-
-/// Whether a finished card has nothing to say: it was one of us who closed it.
-fn is_settled(card: &Detail) -> bool {
-    card.events.iter().rev().find(|e| e.kind == EventKind::Completed).is_some_and(authorship::is_ours)
-}
-
-/// When what a finished card says was dealt with; what it said before it was opened again does not count.
-pub(super) fn read_at(card: &Detail) -> Option<Time> {
-    read_in(card).map(|e| e.at)
-}
-
-fn read_in(card: &Detail) -> Option<&Event> {
-    let from = card.events.iter().rposition(|e| e.kind == EventKind::Completed).unwrap_or(0);
-    card.events[from..].iter().rev().find(|e| e.kind == EventKind::DecisionNoted && authorship::is_ours(e))
-}
 
 /// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
 /// pass wrote that, and the card after it: nothing to tell anybody.
@@ -59,14 +45,8 @@ impl<'a> Rules<'a> {
     }
 
     fn answered(&mut self, card: &'a Detail, orchestrators: &[String]) {
-        // One of us closed it; what still waits under it was left behind, and is asked about again.
-        if is_settled(card) {
-            return self.unanswered(card);
-        }
-        let run = card.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"));
-        // A decision that was refused is none; what still waits for one is asked about again.
-        let route = run.and_then(|r| r.route.as_ref()).filter(|_| read_at(card).is_none());
-        let Some(route) = route else { return self.unanswered(card) };
+        // One of us closed it, or its decision was refused: what still waits under it is asked about again.
+        let Some((run, route)) = answer::unread(card) else { return self.unanswered(card) };
         let of_card = self.tasks_of(card);
         if of_card.iter().all(|id| self.is_left_out(id)) && !of_card.is_empty() {
             return;
@@ -75,8 +55,7 @@ impl<'a> Rules<'a> {
             Ok(all) => all,
             Err(why) => return self.refuse(card, &format!("its decision cannot be read: {why}")),
         };
-        if let Some(why) = run.and_then(|r| not_by_orchestrator(card, r, orchestrators, self.seen.own_board))
-        {
+        if let Some(why) = not_by_orchestrator(card, run, orchestrators, self.seen.own_board) {
             return self.refuse(card, &format!("{why}; what it says is a proposal for a person"));
         }
         // A worker still works on the very attempt the card is about: what was decided waits until that ends.
@@ -361,7 +340,7 @@ impl<'a> Rules<'a> {
             .collect();
         let waited = self.seen.now.since(finished(card));
         // Whoever reads that their decision was refused has that long again.
-        let read = read_at(card);
+        let read = read_in(card).map(|e| e.at);
         let patience = read.map_or(waited, |at| waited.min(self.seen.now.since(at)));
         let named = read_in(card).filter(is_whole).and_then(|_| named_by(card, &ids));
         for d in still {
@@ -572,12 +551,6 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
         d.cards_made.iter().map(|c| c.created_at).max().is_none_or(|at| at <= card.task.created_at);
     // In the order of the task's own history: behind a clock that was set back, what was before the card may bear a later time.
     is_newest && !since_card(d, card).iter().any(|e| ours(&e)) && is_waiting(d)
-}
-
-/// When a card was finished; somebody may have written only its state.
-fn finished(card: &Detail) -> Time {
-    let completed = card.events.iter().rev().find(|e| e.kind == EventKind::Completed).or(card.events.last());
-    completed.map_or(card.task.created_at, |e| e.at)
 }
 
 fn is_waiting(d: &Detail) -> bool {

@@ -8,6 +8,7 @@ use super::seen::{CardSeen, Guarded, Seen, may_wait};
 use base::error::Result;
 use board::{Detail, Event, EventKind, Status, Task};
 use config::span::seconds;
+use policy::cards::answer::finished_of;
 use policy::cards::identity::sources_of;
 use policy::routing::facts::{self, About};
 use policy::routing::router::Router;
@@ -122,13 +123,6 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
         (card.cause, card.host, card.resets) = (Some(e.cause), e.endpoint_host, e.resets);
     }
     card
-}
-
-/// The finished cards that a task was tied to.
-fn finished_of(d: &Detail) -> impl Iterator<Item = &String> {
-    let made = d.cards_made.iter().filter(|c| c.status == Status::Done).map(|c| &c.id);
-    let kin = d.parents.iter().filter(|p| p.status == Status::Done && card::is_card_title(&p.title));
-    made.chain(kin.map(|p| &p.id))
 }
 
 /// Finished cards of ready work that nobody looked at yet.

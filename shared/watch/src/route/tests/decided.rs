@@ -463,7 +463,7 @@ fn what_a_card_said_before_it_was_opened_again_is_not_what_it_says_now() {
     let card = |events: Vec<board::Event>| {
         let mut d = detail("t_0000cafe", Status::Done);
         d.events = events;
-        super::super::decisions::read_at(&d)
+        policy::cards::answer::read_in(&d).map(|e| e.at)
     };
     let completed = |at: i64| event("completed", at, json!({}));
     assert_eq!(
