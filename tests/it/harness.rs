@@ -1,5 +1,7 @@
 //! `board run`: a command that claims, works, and is seen to end, with real processes.
 
+mod living;
+
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

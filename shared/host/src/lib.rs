@@ -5,6 +5,7 @@
 //! that every case a kernel can show has its row in a table.
 
 pub mod child;
+mod claimer;
 mod host_facts;
 mod judge;
 mod locks;

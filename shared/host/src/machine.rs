@@ -103,7 +103,7 @@ impl View<'_> {
 }
 
 /// What still works on a task: a worker first, else what one left behind.
-fn at_work(scan: &Scan, freed: &Freed<'_>) -> Option<AtWork> {
+pub(super) fn at_work(scan: &Scan, freed: &Freed<'_>) -> Option<AtWork> {
     let attempt = Attempt { task: freed.task, run: None, pid: None, workers: freed.workers };
     let worker = judge::worker_in(scan, attempt);
     let worker = worker.map(|(p, _)| AtWork { pid: p.pid, is_worker: true });

@@ -3,6 +3,7 @@
 mod args;
 pub(super) mod card;
 mod decide;
+mod living;
 pub(super) mod packet;
 mod run;
 mod show;

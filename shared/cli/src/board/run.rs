@@ -22,6 +22,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{Claim, Run};
+use super::living::Living;
 use super::work::{Harness, Terms};
 use super::{Common, Hand, TRIES, env, owner, print_json, refused};
 use base::cause::{Cause, Owner};
@@ -107,6 +108,8 @@ enum Beat {
     Completed,
     /// The run is over for another reason.
     Over,
+    /// Another attempt has the task.
+    Taken,
 }
 
 /// How it came to its end.
@@ -131,10 +134,11 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
         plain(log, &there)?;
     }
     let told = listen()?;
+    let mut said = BTreeSet::new();
     loop {
         let config = common.load()?.config;
         let mut hand = Hand::open(common, &config, Mode::Change, HAND)?;
-        if let Some(code) = hand.work_next(asked, &profile, &told)? {
+        if let Some(code) = hand.work_next(asked, &profile, &told, &mut said)? {
             return Ok(code);
         }
         drop(hand);
@@ -146,22 +150,35 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
 
 impl Hand<'_> {
     /// Works on the next ready task of a profile, and gives the exit code; `None` where no task is ready. The task is got ready for
-    /// before the board is locked; if another worker takes it meanwhile, or somebody writes to it, the next try begins there.
-    fn work_next(&mut self, asked: &Run, profile: &str, told: &AtomicBool) -> Result<Option<u8>> {
+    /// before the board is locked; if another worker takes it meanwhile, or somebody writes to it, the next try begins there. `said`: of
+    /// which tasks it was said that a process still works on them.
+    fn work_next(
+        &mut self,
+        asked: &Run,
+        profile: &str,
+        told: &AtomicBool,
+        said: &mut BTreeSet<(String, i64)>,
+    ) -> Result<Option<u8>> {
         let mut failed: BTreeSet<String> = BTreeSet::new();
+        let mut living = Living::default();
         let mut ready: Option<Ready> = None;
         let names = self.names_of(profile)?;
         let whose: Vec<Option<&str>> = names.iter().map(|name| Some(name.as_str())).collect();
         loop {
-            let mut offered = None;
+            let (mut offered, mut passed) = (None, Vec::new());
             let taken = self.take_next(&whose, &mut |seen| match &ready {
                 _ if failed.contains(&seen.task.id) => Answer::Next,
-                Some(ready) if ready.is_for(seen) => ready.terms.take(seen),
+                _ if living.is_at_work_on(seen) => {
+                    passed.push(seen.task.id.clone());
+                    Answer::Next
+                }
+                Some(ready) if ready.is_for(seen) && living.knows(seen) => ready.terms.take(seen),
                 _ => {
                     offered = Some(seen.clone());
                     Answer::Stop
                 }
             });
+            self.passed_over(&passed, &living, said);
             let last = ready.take();
             match (taken, last) {
                 (Ok(Some((seen, run))), Some(Ready { terms, start: Ok(gate), .. })) => {
@@ -178,6 +195,12 @@ impl Hand<'_> {
                     drop(last.map(Ready::end));
                     other?;
                     let Some(seen) = offered else { break };
+                    if !living.knows(&seen) {
+                        living = self.living(&seen, &whose, None)?;
+                    }
+                    if living.is_at_work_on(&seen) {
+                        continue;
+                    }
                     let nth = nth.filter(|(id, _)| *id == seen.task.id).map_or(1, |(_, nth)| nth + 1);
                     ready = Some(self.ready(seen, nth, asked, profile)?);
                 }
@@ -329,7 +352,7 @@ impl Hand<'_> {
                     Beat::Completed if at - *over.get_or_insert(at) < ttl => {}
                     // A worker that has said its own last word has until the next one to end.
                     Beat::Over if at - *over.get_or_insert(at) < every => {}
-                    Beat::Completed | Beat::Over => break End::Lost,
+                    Beat::Completed | Beat::Over | Beat::Taken => break End::Lost,
                 }
             }
             std::thread::sleep(LOOK);
@@ -366,6 +389,9 @@ impl Hand<'_> {
         self.reopen();
         let Ok(seen) = self.look(&work.task) else { return Beat::Holds };
         if !work.holds(&seen) {
+            if seen.task.status == Status::Running {
+                return Beat::Taken;
+            }
             let is_completed =
                 |r: &board::Run| Some(r.id) == work.run && r.outcome.as_deref() == Some("completed");
             return if seen.runs.iter().any(is_completed) { Beat::Completed } else { Beat::Over };

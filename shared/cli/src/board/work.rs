@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::args::{Claim, Complete};
+use super::living::Living;
 use super::packet::tree_fact;
 use super::{Hand, env, own_business, refused, same_run, speaker, step, worker_of};
 use base::error::{Error, Kind, Result};
@@ -102,6 +103,7 @@ impl Hand<'_> {
         let Some(id) = &claim.id else { return self.claim_next(claim, worker.as_deref()) };
         let seen = self.look(id)?;
         self.may_claim(&seen).map_err(|why| refused(id, why))?;
+        self.nobody_works_on(&seen, claim.pid)?;
         let run = self.take(&seen, claim, worker.as_deref())?;
         match run {
             Ok(run) => self.claimed(&seen, run),
@@ -114,17 +116,26 @@ impl Hand<'_> {
         let whose: Vec<Option<&str>> =
             [None].into_iter().chain(names.iter().map(|n| Some(n.as_str()))).collect();
         let mut terms: Option<Terms> = None;
+        let (mut living, mut said) = (Living::default(), BTreeSet::new());
         loop {
-            let mut offered = None;
+            let (mut offered, mut passed) = (None, Vec::new());
             let taken = self.take_next(&whose, &mut |seen| match &terms {
-                Some(terms) if terms.are_for(seen) => terms.take(seen),
+                _ if living.is_at_work_on(seen) => {
+                    passed.push(seen.task.id.clone());
+                    Answer::Next
+                }
+                Some(terms) if terms.are_for(seen) && living.knows(seen) => terms.take(seen),
                 _ => {
                     offered = Some(seen.clone());
                     Answer::Stop
                 }
             })?;
+            self.passed_over(&passed, &living, &mut said);
             match (taken, offered) {
                 (Some((seen, run)), _) => return self.claimed(&seen, run),
+                (None, Some(seen)) if !living.knows(&seen) => {
+                    living = self.living(&seen, &whose, claim.pid)?;
+                }
                 (None, Some(seen)) => terms = Some(self.terms(&seen, claim, worker, None)?),
                 (None, None) => {
                     return self.nothing(&json!({"task": null}), "no task is ready for this worker");

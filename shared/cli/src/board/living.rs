@@ -1,0 +1,100 @@
+//! Who still works on a task that is free on the board: an attempt may end before its worker does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Hand, refused};
+use base::error::{Error, Result};
+use board::{Detail, Status};
+use config::span;
+use host::Freed;
+use ops::report::say;
+use policy::authorship::HAND;
+
+/// What the processes of this host showed, before the board was locked.
+#[derive(Default)]
+pub(super) struct Living {
+    /// The newest attempt of the board by then.
+    newest: Option<i64>,
+    /// The tasks that processes were looked for of.
+    tasks: BTreeSet<String>,
+    /// The process that works on a task.
+    at_work: BTreeMap<String, i64>,
+}
+
+impl Living {
+    /// Whether it tells of a task as that stands now: no attempt at it began since.
+    pub(super) fn knows(&self, seen: &Detail) -> bool {
+        self.tasks.contains(&seen.task.id) && seen.newest_run().is_none_or(|run| Some(run.id) <= self.newest)
+    }
+
+    /// Whether a process works on a task that it tells of.
+    pub(super) fn is_at_work_on(&self, seen: &Detail) -> bool {
+        self.knows(seen) && self.at_work.contains_key(&seen.task.id)
+    }
+}
+
+impl Hand<'_> {
+    /// Refuses the claim of a task on which an earlier attempt is still at work. `worker`: for whom it is claimed.
+    pub(super) fn nobody_works_on(&mut self, seen: &Detail, worker: Option<i64>) -> Result<()> {
+        match self.living(seen, &[], worker)?.at_work.get(&seen.task.id) {
+            Some(pid) => {
+                Err(at_work(&seen.task.id, *pid).hint(format!("wait for its end, or stop it: kill {pid}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Looks for processes of a task that is offered, and of all that may be offered next to a worker of these profiles: many
+    /// workers at once lose one task after the other to each other.
+    pub(super) fn living(
+        &mut self,
+        offered: &Detail,
+        of: &[Option<&str>],
+        worker: Option<i64>,
+    ) -> Result<Living> {
+        let newest = self.board.recent_runs(1)?.last().map(|(_, run)| run.id);
+        let newest = newest.max(offered.newest_run().map(|run| run.id));
+        let free = self.board.glance(&[Status::Ready, Status::Todo])?;
+        let free = free.into_iter().filter(|t| of.contains(&t.assignee.as_deref())).map(|t| t.id);
+        let tasks: BTreeSet<String> = free.chain([offered.task.id.clone()]).collect();
+        let asked: Vec<Freed<'_>> = tasks.iter().map(|task| Freed { task, workers: &[] }).collect();
+        let named = self.here.host.recheck(&[], &asked).at_work;
+        let named = tasks.iter().zip(named).filter_map(|(task, process)| process.map(|_| task.clone()));
+        let named = self.board.look(&named.collect::<Vec<_>>())?;
+        let workers: Vec<_> = named.iter().map(Detail::workers).collect();
+        let asked: Vec<Freed<'_>> = named
+            .iter()
+            .zip(&workers)
+            .map(|(seen, workers)| Freed { task: &seen.task.id, workers })
+            .collect();
+        let found = self.here.host.at_work_beside(&asked, worker);
+        let holds = |(seen, process): (&Detail, Option<host::AtWork>)| {
+            let process = process.filter(|p| p.is_worker || self.is_waited_for(seen))?;
+            Some((seen.task.id.clone(), process.pid))
+        };
+        let at_work = named.iter().zip(found).filter_map(holds).collect();
+        Ok(Living { newest, tasks, at_work })
+    }
+
+    /// Whether what a worker left running is waited for: it blocked its task a short while ago. Any other end is `heal`'s, which
+    /// waits before it sets the task free.
+    fn is_waited_for(&self, seen: &Detail) -> bool {
+        let blocked = seen.newest_run().filter(|run| run.outcome.as_deref() == Some("blocked"));
+        let ended = blocked.and_then(|run| run.ended_at);
+        ended.is_some_and(|at| self.here.now.since(at) < span::seconds(self.config.heal.orphan_wait))
+    }
+
+    /// Says of tasks that were passed over why, once each.
+    pub(super) fn passed_over(&self, tasks: &[String], living: &Living, said: &mut BTreeSet<(String, i64)>) {
+        for (id, pid) in tasks.iter().filter_map(|id| living.at_work.get_key_value(id)) {
+            if said.insert((id.clone(), *pid)) && !self.common.quiet {
+                let line = at_work(id, *pid).hint("it is passed over until that process ends").to_string();
+                let _ = say(&mut std::io::stderr().lock(), '4', HAND, &line);
+            }
+        }
+    }
+}
+
+fn at_work(task: &str, pid: i64) -> Error {
+    refused(task, format!("process {pid} of an earlier attempt still works on it"))
+}

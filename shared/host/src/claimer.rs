@@ -1,0 +1,53 @@
+//! Who still works on a task that somebody is about to claim.
+
+use std::collections::BTreeSet;
+
+use super::proc::{Kin, Process, Scan};
+use super::{AtWork, Freed, Host, machine, proc};
+
+/// Most ancestors of a process that are looked at.
+const ANCESTORS: usize = 100;
+
+impl Host {
+    /// For each task what an earlier attempt at it left at work; what names no attempt and is no recorded worker only waits for its
+    /// own claim. The claimer's own processes do not count: `worker`, the callers of this program that name the task, and what
+    /// those started.
+    pub fn at_work_beside(&self, freed: &[Freed<'_>], worker: Option<i64>) -> Vec<Option<AtWork>> {
+        let tasks: BTreeSet<&str> = freed.iter().map(|f| f.task).collect();
+        if tasks.is_empty() {
+            return Vec::new();
+        }
+        let scan = proc::scan(self.processes(), &tasks);
+        freed.iter().map(|f| machine::at_work(&self.beside(&scan, f, worker), f)).collect()
+    }
+
+    /// A scan without the claimer's own processes, and those that wait for a claim.
+    fn beside(&self, scan: &Scan, freed: &Freed<'_>, worker: Option<i64>) -> Scan {
+        let names_it = |p: &&Process| p.kin(freed.task, None) == Kin::ThisRun;
+        let callers = scan.marked.iter().filter(names_it).map(|p| p.pid).filter(|pid| scan.own.contains(pid));
+        let claimers: BTreeSet<i64> = callers.chain(worker).collect();
+        let began = |p: &Process| {
+            p.run().is_some() || p.worker_of().is_some() || freed.workers.iter().any(|(_, pid)| *pid == p.pid)
+        };
+        let is_beside =
+            |p: &&Process| began(p) && !scan.own.contains(&p.pid) && !self.comes_from(p, &claimers);
+        Scan {
+            marked: scan.marked.iter().filter(is_beside).cloned().collect(),
+            own: scan.own.clone(),
+            ..Scan::default()
+        }
+    }
+
+    /// Whether a process is one of these, or was started by one.
+    fn comes_from(&self, process: &Process, these: &BTreeSet<i64>) -> bool {
+        let (mut pid, mut parent) = (process.pid, process.parent);
+        for _ in 0..ANCESTORS {
+            if these.contains(&pid) {
+                return true;
+            }
+            let Ok(next) = proc::read(self.processes(), parent) else { return false };
+            (pid, parent) = (next.pid, next.parent);
+        }
+        false
+    }
+}
