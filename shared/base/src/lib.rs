@@ -16,3 +16,4 @@ pub mod registry;
 pub mod snapshot;
 pub mod time;
 pub mod untrusted_file;
+pub mod worker_env;

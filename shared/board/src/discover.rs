@@ -10,6 +10,7 @@ use super::{BoardId, Location};
 use base::error::{Error, Kind, Result};
 use base::quote;
 use base::untrusted_file;
+use base::worker_env::{HERMES, SHARED};
 
 /// The environment, handed in so that resolution can be tested without touching the process's own.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -202,14 +203,15 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
         return which.board.iter().map(|s| named(&root, s)).collect();
     }
     let set = |name: &str| env(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
-    // As a worker on a board of several hosts is told where that is.
-    if let Some(at) = set("WATCHBILL_DB") {
-        let at = Location::read(at.as_ref()).map_err(|why| Error::new(Kind::Config, "WATCHBILL_DB", why))?;
+    let by_hermes = which.root.is_none().then(|| set(HERMES.db)).flatten();
+    // As a worker on a board of several hosts is told where that is. What Hermes started below it works for a board of Hermes.
+    if let Some(at) = set(SHARED.db).filter(|_| by_hermes.is_none()) {
+        let at = Location::read(at.as_ref()).map_err(|why| Error::new(Kind::Config, SHARED.db, why))?;
         return Ok(vec![placed(&at, which.root.as_deref())]);
     }
     // As a Hermes worker is told where its board is: the same variables pin us to the same file.
     if which.root.is_none() {
-        if let Some(path) = set("HERMES_KANBAN_DB") {
+        if let Some(path) = by_hermes {
             // The file may lie anywhere; logs and profiles are where root and slug say.
             let path = expanded(&path, env);
             let slug = root.as_deref().map(|r| current(r, env));
@@ -344,6 +346,18 @@ fn is_archived(board_json: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_worker_is_told_its_board_by_hermes_or_by_us() {
+        let found = |vars: &[(&str, &str)]| {
+            let env = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+            find(&Which::default(), &env).map(|found| found[0].path.display().to_string()).ok()
+        };
+        assert_eq!(found(&[("WATCHBILL_DB", "/b.db")]).as_deref(), Some("/b.db"));
+        let both = [("WATCHBILL_DB", "/b.db"), ("HERMES_KANBAN_DB", "/a.db")];
+        assert_eq!(found(&both).as_deref(), Some("/a.db"), "the nearer one");
+        assert_eq!(found(&[]), None);
+    }
 
     #[test]
     fn boards_of_one_name_are_called_by_their_files() {

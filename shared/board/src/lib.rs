@@ -542,12 +542,15 @@ impl BoardId {
         self.at.folder()
     }
 
-    /// A host as this board knows it: see [`Host::of_board`] and [`Host::on_shared_board`].
+    /// A host as this board knows it: see [`Host::of_board`], [`Host::on_shared_board`] and [`Host::of_server`].
     ///
     /// # Errors
     /// A host of a shared board without a name of its own.
     pub fn known_as(&self, host: &Host) -> Result<Host> {
-        self.file().map_or_else(|| host.on_shared_board(), |file| Ok(host.of_board(file)))
+        match &self.at {
+            Location::File(file) => Ok(host.of_board(file)),
+            Location::Server(_) => Ok(host.on_shared_board()?.of_server(&self.address())),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::doctor::look::{Eyes, cron_runs, spawns};
 use super::{Common, env, print, print_json};
 use base::error::{Error, Kind, Result};
 use base::time::{Time, words};
+use base::worker_env::{HERMES, SHARED};
 use board::{BoardId, discover};
 use config::Config;
 use logs::cache::Cache;
@@ -319,8 +320,8 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
     }
     let given = common.hermes_root.as_deref().or(config.board.hermes_root.as_deref());
     if boards.is_empty() && given.is_none() {
-        // As Hermes itself reads them, the first one first; see discover.
-        let pinned = [("HERMES_KANBAN_DB", "--db"), ("HERMES_KANBAN_BOARD", "--board")];
+        // The first one first; see discover.
+        let pinned = [(HERMES.db, "--db"), (SHARED.db, "--db"), ("HERMES_KANBAN_BOARD", "--board")];
         if let Some((flag, value)) = pinned.iter().find_map(|(name, flag)| Some((*flag, env(name)?))) {
             boards.extend([flag.to_owned(), if flag == "--db" { text(Path::new(&value))? } else { value }]);
         }

@@ -32,13 +32,21 @@ pub use types::{
 /// What tells one installed system from another (machine-id(5)).
 const MACHINE_ID: &str = "/etc/machine-id";
 
+/// Where a board lies.
+#[derive(Debug, Clone)]
+enum Place {
+    File(PathBuf),
+    /// The address of a server with the board.
+    Server(String),
+}
+
 /// This host, read once per pass.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// Where the process file system is; another folder only in tests.
     proc: PathBuf,
     /// The board whose tasks are meant; `None`: of whichever board.
-    board: Option<PathBuf>,
+    board: Option<Place>,
     aliases: Vec<String>,
     /// `host.name`.
     name: Option<String>,
@@ -62,7 +70,13 @@ impl Host {
     /// belongs to none of its tasks.
     #[must_use]
     pub fn of_board(&self, file: &Path) -> Host {
-        Host { board: Some(file.to_owned()), ..self.clone() }
+        Host { board: Some(Place::File(file.to_owned())), ..self.clone() }
+    }
+
+    /// The same for a board in a server: a process that names another address, or a file, belongs to none of its tasks.
+    #[must_use]
+    pub fn of_server(&self, address: &str) -> Host {
+        Host { board: Some(Place::Server(address.to_owned())), ..self.clone() }
     }
 
     /// This host as a board knows it that several hosts share: by `host.name`, else by its hostname and a part made of its machine id,
@@ -79,7 +93,7 @@ impl Host {
     }
 
     fn processes(&self) -> ProcFs<'_> {
-        ProcFs { root: &self.proc, board: self.board.as_deref() }
+        ProcFs { root: &self.proc, board: self.board.as_ref() }
     }
 
     /// What was read about this host.

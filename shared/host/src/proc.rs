@@ -14,7 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_process};
 
+use super::Place;
 use base::clip::lossy;
+use base::worker_env::{HERMES, Names, SHARED};
 
 /// `PF_KTHREAD` in field 9 of `/proc/PID/stat` (linux/sched.h).
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -34,7 +36,7 @@ pub trait Processes {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcFs<'a> {
     pub(super) root: &'a Path,
-    pub(super) board: Option<&'a Path>,
+    pub(super) board: Option<&'a Place>,
 }
 
 impl<'a> ProcFs<'a> {
@@ -84,20 +86,20 @@ pub struct Process {
     pub is_unclear: bool,
 }
 
-/// The variables Hermes gives a worker, out of an environment of which nothing else is kept.
+/// The variables that tell a worker its task, Hermes' own or ours, out of an environment of which nothing else is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marks {
     /// We may not look, or it is just being replaced.
     Unreadable,
     /// Bytes that are no environment: the process wrote its title over it.
     Overwritten,
-    /// It names the file of another board: tasks of two boards may have the same id.
+    /// It names another board: tasks of two boards may have the same id.
     OtherBoard,
     /// It was read.
     Read {
-        /// `HERMES_KANBAN_TASK`.
+        /// `HERMES_KANBAN_TASK` or `WATCHBILL_TASK`.
         task: Option<String>,
-        /// `HERMES_KANBAN_RUN_ID`.
+        /// `HERMES_KANBAN_RUN_ID` or `WATCHBILL_RUN`.
         run: Option<String>,
     },
 }
@@ -121,12 +123,12 @@ impl Process {
     /// Puts together what three files of `/proc/PID` hold; `environ` is `None` where it may not be read. `None`: the first is
     /// no `stat` line. All three are bytes the process itself may have chosen.
     pub fn parse(pid: i64, stat: &[u8], cmdline: &[u8], environ: Option<&[u8]>) -> Option<Process> {
-        Some(Process::of(pid, parse_stat(&lossy(stat))?, cmdline, environ))
+        Some(Process::of(pid, parse_stat(&lossy(stat))?, cmdline, environ.map(|e| (e, spoken(e, None)))))
     }
 
-    fn of(pid: i64, stat: Stat, cmdline: &[u8], environ: Option<&[u8]>) -> Process {
+    fn of(pid: i64, stat: Stat, cmdline: &[u8], environ: Option<(&[u8], &Names)>) -> Process {
         let Stat { zombie, parent, kernel, ticks } = stat;
-        let marks = environ.map_or(Marks::Unreadable, marks);
+        let marks = environ.map_or(Marks::Unreadable, |(bytes, names)| marks(bytes, names));
         Process {
             pid,
             parent,
@@ -391,9 +393,9 @@ pub(super) fn read(at: ProcFs<'_>, pid: i64) -> io::Result<Process> {
     }
     let cmdline = whole(&dir.join("cmdline"))?;
     let environ = environ(root, pid).ok();
-    let mut process = Process::of(pid, stat, &cmdline, environ.as_deref());
-    let named = environ.as_deref().and_then(|e| variable(e, b"HERMES_KANBAN_DB="));
-    let named = named.map(|bytes| Path::new(OsStr::from_bytes(bytes)));
+    let environ = environ.as_deref().map(|bytes| (bytes, spoken(bytes, board)));
+    let mut process = Process::of(pid, stat, &cmdline, environ);
+    let named = environ.and_then(|(bytes, names)| variable(bytes, names.db));
     if let (Some(board), Some(named)) = (board, named)
         && matches!(process.marks, Marks::Read { .. })
     {
@@ -406,17 +408,42 @@ pub(super) fn read(at: ProcFs<'_>, pid: i64) -> io::Result<Process> {
     Ok(process)
 }
 
-/// Whether a process whose folder `/` is `its_root` names another file than this board's, by their inodes; `None` where one of the two
-/// cannot be looked at: a board that was moved is still its workers' board. A relative path tells nothing.
-fn is_another(board: &Path, named: &Path, its_root: &Path) -> Option<bool> {
+/// Which variables of a process tell its task. What a worker of one system started may be a worker of the other one: then those count
+/// that are of the kind of this board.
+fn spoken(environ: &[u8], board: Option<&Place>) -> &'static Names {
+    let [first, second] = match board {
+        Some(Place::Server(_)) => [&SHARED, &HERMES],
+        Some(Place::File(_)) | None => [&HERMES, &SHARED],
+    };
+    let has_task = |names: &Names| variable(environ, names.task).is_some_and(|task| !task.is_empty());
+    if !has_task(first) && has_task(second) { second } else { first }
+}
+
+/// Whether a process whose folder `/` is `its_root` names another board than this one; `None` where that cannot be told.
+fn is_another(board: &Place, named: &[u8], its_root: &Path) -> Option<bool> {
+    match board {
+        Place::Server(address) => Some(address.as_bytes() != named),
+        Place::File(_) if is_address(named) => Some(true),
+        Place::File(board) => is_another_file(board, Path::new(OsStr::from_bytes(named)), its_root),
+    }
+}
+
+/// Whether the name of a board is that of a server.
+fn is_address(named: &[u8]) -> bool {
+    !named.starts_with(b"/") && named.windows(3).any(|w| w == b"://")
+}
+
+/// The same for files, by their inodes; `None` where one of the two cannot be looked at: a board that was moved is still its workers'
+/// board. A relative path tells nothing.
+fn is_another_file(board: &Path, named: &Path, its_root: &Path) -> Option<bool> {
     let Ok(below) = named.strip_prefix("/") else { return Some(false) };
     let inode = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino())).ok();
     Some(inode(board)? != inode(&its_root.join(below))?)
 }
 
-/// The value of a variable, of which `name` ends in `=`.
-fn variable<'a>(environ: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    environ.split(|b| *b == 0).find_map(|v| v.strip_prefix(name))
+/// The value of a variable.
+fn variable<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    environ.split(|b| *b == 0).find_map(|v| v.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -444,7 +471,7 @@ fn command(bytes: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn marks(bytes: &[u8]) -> Marks {
+fn marks(bytes: &[u8], names: &Names) -> Marks {
     // An empty environment is what a process shows in the middle of exec: it says nothing.
     if bytes.is_empty() {
         return Marks::Unreadable;
@@ -452,8 +479,8 @@ fn marks(bytes: &[u8]) -> Marks {
     if !bytes.contains(&b'=') {
         return Marks::Overwritten;
     }
-    let value = |name: &[u8]| Some(lossy(variable(bytes, name)?).into_owned());
-    Marks::Read { task: value(b"HERMES_KANBAN_TASK="), run: value(b"HERMES_KANBAN_RUN_ID=") }
+    let value = |name: &str| Some(lossy(variable(bytes, name)?).into_owned());
+    Marks::Read { task: value(names.task), run: value(names.run) }
 }
 
 fn is_ours(root: &Path, pid: i64) -> bool {

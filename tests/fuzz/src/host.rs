@@ -29,7 +29,8 @@ pub fn process(data: &[u8]) {
 
 /// Asked about every run, it is one of them at most.
 fn environment(seen: &Process, environ: &[u8]) {
-    let says = environ.split(|b| *b == 0).find_map(|v| v.strip_prefix(b"HERMES_KANBAN_TASK="));
+    let value = |name: &[u8]| environ.split(|b| *b == 0).find_map(|v| v.strip_prefix(name));
+    let says = value(b"HERMES_KANBAN_TASK=").filter(|task| !task.is_empty()).or(value(b"WATCHBILL_TASK="));
     let kin = |run: Option<i64>| seen.kin(TASK, run);
     match says {
         _ if !environ.contains(&b'=') => assert_eq!(kin(None), Kin::Unreadable),

@@ -25,7 +25,7 @@ fn stat_lines() {
 }
 
 fn shown(cmdline: &[u8], environ: &[u8]) -> Process {
-    Process { command: command(cmdline), marks: marks(environ), ..Process::opaque(9) }
+    Process { command: command(cmdline), marks: marks(environ, spoken(environ, None)), ..Process::opaque(9) }
 }
 
 #[test]
@@ -59,6 +59,11 @@ fn environments() {
         (b"HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=\0", Some(7), Kin::SameTask),
         (b"HERMES_KANBAN_TASK=t_1\0", Some(7), Kin::SameTask),
         (b"HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=71\0", None, Kin::ThisRun),
+        (b"WATCHBILL_TASK=t_1\0WATCHBILL_RUN=7\0", Some(7), Kin::ThisRun),
+        (b"WATCHBILL_TASK=t_1\0WATCHBILL_RUN=71\0", Some(7), Kin::OtherRun),
+        (b"WATCHBILL_TASK=t_1\0HERMES_KANBAN_RUN_ID=7\0", Some(7), Kin::SameTask),
+        (b"WATCHBILL_TASK=t_1\0WATCHBILL_RUN=7\0HERMES_KANBAN_TASK=\0", Some(7), Kin::ThisRun),
+        (b"WATCHBILL_TASK=t_1\0WATCHBILL_RUN=7\0HERMES_KANBAN_TASK=t_2\0", Some(7), Kin::Stranger),
     ] {
         assert_eq!(shown(b"x", environ).kin("t_1", run), kin, "{}", environ.escape_ascii());
     }
@@ -212,8 +217,8 @@ fn a_process_of_another_board_is_none_of_this_ones() {
         std::os::unix::fs::symlink("/", entry.path().join("root")).unwrap();
     }
     let found = |board: Option<&str>| {
-        let board = board.map(at);
-        let found = scan(ProcFs { root: root.path(), board: board.as_deref() }, &BTreeSet::from(["t_1"]));
+        let board = board.map(|name| Place::File(at(name)));
+        let found = scan(ProcFs { root: root.path(), board: board.as_ref() }, &BTreeSet::from(["t_1"]));
         let kin = |p: &Process| p.worker_of() == Some("t_1") || p.kin("t_1", Some(1)) == Kin::ThisRun;
         let mut pids: Vec<i64> = found.marked.iter().filter(|p| kin(p)).map(|p| p.pid - 5_000_000).collect();
         pids.sort_unstable();
@@ -225,10 +230,55 @@ fn a_process_of_another_board_is_none_of_this_ones() {
     assert_eq!(found(Some("link.db")), [11, 12, 13, 14, 16]);
     assert_eq!(found(Some("b.db")), [13, 14, 15, 16]);
     assert_eq!(found(Some("gone.db")), [11, 12, 13, 14, 15, 16]);
-    let board = at("a.db");
+    let board = Place::File(at("a.db"));
     let unclear = scan(ProcFs { root: root.path(), board: Some(&board) }, &BTreeSet::from(["t_1"])).marked;
     let unclear: Vec<i64> = unclear.iter().filter(|p| p.is_unclear).map(|p| p.pid - 5_000_000).collect();
     assert_eq!(unclear, [16], "and that one is never stopped");
+}
+
+#[test]
+fn a_process_of_a_board_in_a_server_is_told_by_its_address() {
+    let (ours, theirs) = ("postgres://db.lan/agents", "postgres://db.lan/others");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let by_us = |db: &str| format!("WATCHBILL_TASK=t_1\0WATCHBILL_RUN=1\0WATCHBILL_DB={db}");
+    let by_hermes =
+        |db: &str| format!("HERMES_KANBAN_TASK=t_1\0HERMES_KANBAN_RUN_ID=1\0HERMES_KANBAN_DB={db}");
+    let path = file.path().to_str().unwrap();
+    // What a worker of the server started as a worker of the file.
+    let both = format!("{}\0{}", by_us(ours), by_hermes(path).replace("t_1", "t_2"));
+    let environments = [
+        by_us(ours),
+        by_us(theirs),
+        by_us(path),
+        by_hermes(path),
+        by_hermes("").replace("\0HERMES_KANBAN_DB=", ""),
+        both,
+    ];
+    let root = fake(&[
+        (5_000_011, 1, "sleep 1", Some(&environments[0])),
+        (5_000_012, 1, "sleep 1", Some(&environments[1])),
+        (5_000_013, 1, "sleep 1", Some(&environments[2])),
+        (5_000_014, 1, "hermes work kanban task t_1", Some(&environments[3])),
+        (5_000_015, 1, "sleep 1", Some(&environments[4])),
+        (5_000_016, 1, "sleep 1", Some(&environments[5])),
+    ]);
+    for entry in fs::read_dir(root.path()).unwrap().flatten() {
+        std::os::unix::fs::symlink("/", entry.path().join("root")).unwrap();
+    }
+    let found = |board: Option<Place>, task: &str| {
+        let found = scan(ProcFs { root: root.path(), board: board.as_ref() }, &BTreeSet::from([task]));
+        assert!(found.marked.iter().all(|p| !p.is_unclear));
+        let mut pids: Vec<i64> = found.marked.iter().map(|p| p.pid - 5_000_000).collect();
+        pids.sort_unstable();
+        pids
+    };
+    let server = |address: &str| Some(Place::Server(address.to_owned()));
+    assert_eq!(found(server(ours), "t_1"), [11, 15, 16]);
+    assert_eq!(found(server(theirs), "t_1"), [12, 15]);
+    let file = || Some(Place::File(file.path().to_owned()));
+    assert_eq!(found(file(), "t_1"), [13, 14, 15]);
+    assert_eq!((found(file(), "t_2"), found(server(ours), "t_2")), (vec![16], vec![]));
+    assert_eq!(found(None, "t_1"), [11, 12, 13, 14, 15]);
 }
 
 #[test]

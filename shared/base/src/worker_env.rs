@@ -1,0 +1,41 @@
+//! The variables that tell a worker what it works on.
+
+/// Names of variables. Hermes opens a file of the name that stands in its own ones, so that a worker of a board without a file has
+/// others.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Names {
+    /// Of the task.
+    pub task: &'static str,
+    /// Of the run.
+    pub run: &'static str,
+    /// Of the board: its file, or its address.
+    pub db: &'static str,
+    /// Of the folder that the task is worked on in.
+    pub workspace: &'static str,
+    /// Of the profile.
+    pub profile: &'static str,
+}
+
+/// What the names of Hermes for its board begin with.
+pub const HERMES_BOARD: &str = "HERMES_KANBAN_";
+
+/// Hermes' own.
+pub const HERMES: Names = Names {
+    task: "HERMES_KANBAN_TASK",
+    run: "HERMES_KANBAN_RUN_ID",
+    db: "HERMES_KANBAN_DB",
+    workspace: "HERMES_KANBAN_WORKSPACE",
+    profile: "HERMES_PROFILE",
+};
+
+/// Ours, on a board that several hosts share.
+pub const SHARED: Names = Names {
+    task: "WATCHBILL_TASK",
+    run: "WATCHBILL_RUN",
+    db: "WATCHBILL_DB",
+    workspace: "WATCHBILL_WORKSPACE",
+    profile: "WATCHBILL_PROFILE",
+};
+
+/// What its claim is held by, on every board.
+pub const CLAIM: &str = "WATCHBILL_CLAIM";
