@@ -156,6 +156,7 @@ fn a_command_is_told_what_it_works_on_and_its_end_is_the_tasks() {
     let head = format!("All nine of them.\n\nTask {}: Light the lanterns\n\nComments:\n- maria, ", d.task);
     assert!(prompt.starts_with(&head) && prompt.ends_with("Z: the ninth is broken\n"), "{prompt}");
     let (env, db) = (d.read("env"), d.b.db.display().to_string());
+    let claim = d.b.payload(&d.task, "claimed")["lock"].as_str().unwrap().to_owned();
     let var =
         |name: &str| env.lines().find_map(|l| l.strip_prefix(&format!("{name}="))).unwrap_or("").to_owned();
     for (name, want) in [
@@ -164,9 +165,17 @@ fn a_command_is_told_what_it_works_on_and_its_end_is_the_tasks() {
         ("HERMES_KANBAN_DB", &db),
         ("HERMES_KANBAN_WORKSPACE", d.folder.to_str().unwrap()),
         ("HERMES_PROFILE", "luna"),
+        ("WATCHBILL_CLAIM", &claim),
     ] {
         assert_eq!(var(name), want, "{name}");
     }
+    let ours: Vec<&str> = env.lines().filter(|l| l.starts_with("WATCHBILL_")).collect();
+    let left = |l: &&&str| {
+        ["TASK", "RUN", "DB", "WORKSPACE", "PROFILE"]
+            .iter()
+            .any(|n| l.starts_with(&format!("WATCHBILL_{n}=")))
+    };
+    assert_eq!(ours.iter().find(left), None, "those are of boards that several hosts share");
     assert!(!PathBuf::from(var("WATCHBILL_PROMPT_FILE")).exists(), "it goes with its command");
     assert_eq!(d.log(), "lit\nhalf\n");
     assert_eq!(d.b.kinds(&d.task), "created commented claimed completed");
@@ -179,6 +188,70 @@ fn a_command_is_told_what_it_works_on_and_its_end_is_the_tasks() {
     // Nothing is ready any more, nor was for anybody else.
     assert_eq!(d.run("touch again").ok(), "");
     assert!(!d.folder.join("again").exists());
+}
+
+#[test]
+fn a_worker_whose_task_has_another_claim_of_the_same_run_may_say_nothing_of_it() {
+    let d = Desk::new();
+    let mut harness = d.started(&[], "exec sleep 600");
+    let claim = d.b.task(&d.task, "claim_lock");
+    let told = |claim: &str, args: &[&str]| {
+        let mut command = d.b.command("board");
+        command.arg("--db").arg(&d.b.db).env("HERMES_KANBAN_TASK", &d.task).env("HERMES_KANBAN_RUN_ID", "1");
+        ran(command.env("WATCHBILL_CLAIM", claim).args(args))
+    };
+    let rows = |what: &str| d.b.value(&format!("SELECT count(*) FROM {what}"));
+    let before = (rows("task_events"), rows("task_comments"), rows("tasks"));
+    for args in [
+        &["heartbeat", &d.task][..],
+        &["packet", &d.task, "--step", "the ninth"],
+        &["complete", &d.task],
+        &["complete", &d.task, "--run", "1"],
+        &["block", &d.task, "which?", "--kind", "needs_input"],
+        &["block", &d.task, "no driver", "--type", "env_blocker"],
+    ] {
+        let said = told(&format!("{claim}9"), args).fails(1);
+        let want = format!("{}: {claim}9 no longer holds it: another worker has this task (run 1)", d.task);
+        assert!(said.contains(&want) && said.contains("stop working on it"), "{args:?}: {said}");
+    }
+    assert_eq!((rows("task_events"), rows("task_comments"), rows("tasks")), before);
+    told(&claim, &["heartbeat", &d.task]).ok();
+    // Of no other task it says anything.
+    let other = d.b.hand(&["add", "B"]).ok().trim().to_owned();
+    let mut command = d.b.command("board");
+    command.arg("--db").arg(&d.b.db).env("WATCHBILL_CLAIM", "elsewhere:1").args(["claim", &other]);
+    ran(&mut command).ok();
+    told(&claim, &["complete", &d.task]).ok();
+    assert_eq!(d.status(), "done");
+    signal(harness.pid(), Signal::TERM);
+    let _ = harness.0.wait();
+}
+
+/// As a worker of a board that several hosts share is told.
+#[test]
+fn a_worker_that_is_told_by_our_variables_is_known_by_them() {
+    let d = Desk::new();
+    let run = d.b.hand(&["claim", &d.task, "--worker", "luna", "--json"]).json()["run"].to_string();
+    let claim = d.b.task(&d.task, "claim_lock");
+    let as_run = |run: &str, args: &[&str]| {
+        let mut command = d.b.command("board");
+        command.env_remove("HERMES_KANBAN_DB").env("WATCHBILL_DB", &d.b.db).env("WATCHBILL_TASK", &d.task);
+        command.env("WATCHBILL_RUN", run).env("WATCHBILL_CLAIM", &claim).env("WATCHBILL_PROFILE", "luna");
+        ran(command.args(args))
+    };
+    let said = as_run("9", &["heartbeat", &d.task]).fails(1);
+    assert!(said.contains("run 9 is no longer its open run: another worker has this task (run 1)"), "{said}");
+    as_run(&run, &["heartbeat", &d.task, "--note", "the ninth"]).ok();
+    let other = d.b.hand(&["add", "B", "--assignee", "luna"]).ok().trim().to_owned();
+    let said = as_run(&run, &["complete", &other]).fails(1);
+    assert!(said.contains("is not your task (WATCHBILL_TASK)"), "{said}");
+    as_run(&run, &["comment", &d.task, "the ninth burns"]).ok();
+    assert_eq!(d.b.value("SELECT author FROM task_comments"), "luna");
+    // A claim is made for the profile of the environment.
+    assert_eq!(as_run(&run, &["claim"]).ok().trim(), other);
+    assert_eq!(d.run_row("profile"), "luna");
+    as_run(&run, &["complete", &d.task]).ok();
+    assert_eq!(d.status(), "done");
 }
 
 #[test]

@@ -27,6 +27,27 @@ const HARNESS: Duration = Duration::from_secs(40);
 /// How often it is looked for what a worker left running.
 const ROUNDS: usize = 4;
 
+/// A child of our own, held so that another thread can stop it: its number is nobody else's, even after it was waited for.
+#[derive(Debug)]
+pub struct OwnChild {
+    fd: OwnedFd,
+    task: String,
+    run: Option<i64>,
+}
+
+impl OwnChild {
+    /// Stops it: SIGTERM, then SIGKILL, then whatever carries its run in its environment.
+    ///
+    /// # Errors
+    /// What of it still lives, in words.
+    pub fn stop(&self, host: &Host) -> Result<(), String> {
+        if !has_ended(&self.fd, Duration::ZERO) {
+            end(&self.fd, Signal::TERM, ORDERLY).or_else(|_| end(&self.fd, Signal::KILL, KILLED))?;
+        }
+        host.sweep(&host.any_of(&self.task, self.run))
+    }
+}
+
 impl Host {
     /// The living worker of an attempt, as it may be stopped later; `None` where its environment does not prove who it is.
     pub fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
@@ -100,11 +121,19 @@ impl Host {
     /// # Errors
     /// What of it still lives, in words.
     pub fn stop_child(&self, child: &mut Child, task: &str, run: Option<i64>) -> Result<(), String> {
-        if child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            let (fd, _) = self.held(i64::from(child.id()))?;
-            end(&fd, Signal::TERM, ORDERLY).or_else(|_| end(&fd, Signal::KILL, KILLED))?;
+        match child.try_wait() {
+            Ok(None) => self.own_child(child, task, run)?.stop(self),
+            _ => self.sweep(&self.any_of(task, run)),
         }
-        self.sweep(&self.any_of(task, run))
+    }
+
+    /// A child that nobody has waited for yet, held to be stopped later.
+    ///
+    /// # Errors
+    /// Why it cannot be held, in words.
+    pub fn own_child(&self, child: &Child, task: &str, run: Option<i64>) -> Result<OwnChild, String> {
+        let (fd, _) = self.held(i64::from(child.id()))?;
+        Ok(OwnChild { fd, task: task.into(), run })
     }
 
     /// Processes that carry a run in their environment, zombies and those that lead to this very pass left out.

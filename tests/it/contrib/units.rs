@@ -104,6 +104,9 @@ fn every_watcher_has_service_timer_and_cron_line() {
     // What lives as long as a worker is no timer's, and a user unit alone: a system unit would be hardened like a watcher.
     let worker = text("contrib/systemd/user/watchbill-worker@.service");
     assert!(worker.contains("exec board run --assignee %i --wait 30s -- %E/watchbill/worker-%i"));
+    for line in ["Restart=always", "KillMode=mixed", "EnvironmentFile=-%E/watchbill/worker.env"] {
+        assert!(worker.lines().any(|l| l == line), "{line}");
+    }
     let others = std::fs::read_dir(place("contrib/systemd/user")).unwrap().count();
     assert_eq!(others, 1);
     let crontab = text("contrib/cron/watchbill");

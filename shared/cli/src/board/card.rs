@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::args::Block;
+use super::environment::Own;
 use super::{Hand, TRIES, own_business, refused, same_run, worker_of};
-use crate::{env, pass_id};
+use crate::pass_id;
 use base::error::{Error, Kind, Result};
 use board::hermes;
 use board::{Detail, EventKind, Outcome, Status};
@@ -70,7 +71,7 @@ impl Hand<'_> {
     fn ask_for_help(&mut self, block: &Block, blocker: Blocker) -> Result<u8> {
         let id = &block.id;
         let seen = self.look(id)?;
-        let is_mine = env("HERMES_KANBAN_TASK").as_deref() == Some(id);
+        let is_mine = Own::is(id).is_some();
         let said = Said {
             blocker,
             reason: given(&block.reason),
@@ -253,5 +254,5 @@ fn asked_before(seen: &Detail, run: Option<i64>) -> Option<&str> {
 
 /// Where a Hermes worker was told to work, for its own task only.
 pub(super) fn own_workspace(task: &str) -> Option<String> {
-    env("HERMES_KANBAN_WORKSPACE").filter(|_| env("HERMES_KANBAN_TASK").as_deref() == Some(task))
+    Own::is(task)?.workspace
 }

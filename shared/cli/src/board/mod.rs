@@ -3,6 +3,7 @@
 mod args;
 pub(super) mod card;
 mod decide;
+mod environment;
 mod living;
 pub(super) mod packet;
 mod run;
@@ -18,10 +19,12 @@ pub(super) use args::Command;
 pub(super) use run::{Handed, runnable};
 
 use super::{Common, Here, env, print, print_json};
-use ::board::{Board, BoardId, Change, Detail, Expect, Location, Mode, Outcome, Step};
+use ::board::{Attendance, Board, BoardId, Change, Detail, Expect, Location, Mode, Outcome, Step};
 use base::error::{Error, Kind, Result};
+use base::quote;
 use board::hermes::Trail;
 use config::Config;
+use environment::Own;
 use logs::cache::Cache;
 use policy::authorship::HAND;
 
@@ -32,6 +35,8 @@ const TRIES: usize = 5;
 pub(super) struct Hand<'a> {
     pub(super) board: Box<dyn Board>,
     pub(super) here: Here,
+    /// The boot clock when the present time was read: what a claim lasts is counted from then.
+    opened: i64,
     pub(super) config: &'a Config,
     pub(super) common: &'a Common,
     /// The program, as events name it.
@@ -122,6 +127,7 @@ impl<'a> Hand<'a> {
             return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db"));
         }
         let here = Here::look(common, config)?;
+        let opened = here.host.boot_clock();
         let here = Here { host: id.known_as(&here.host)?, ..here };
         if mode == Mode::Change {
             ops::pass::open::refuse_split(&id, &here.host)?;
@@ -133,12 +139,31 @@ impl<'a> Hand<'a> {
             ops::pass::damage::refuse(&*board, &mut cache, here.now)?;
         }
         let pass = super::pass_id(by, here.now);
-        Ok(Hand { board, here, config, common, by, pass })
+        let mut hand = Hand { board, here, opened, config, common, by, pass };
+        if mode == Mode::Change {
+            hand.attend()?;
+        }
+        Ok(hand)
     }
 
     /// The board's file, as any working folder would name it.
     pub(super) fn board_file(&self) -> String {
         self.board.id().address()
+    }
+
+    /// Says that this host works on the board, and takes the board's clock, where several hosts share it.
+    fn attend(&mut self) -> Result<()> {
+        let facts = self.here.host.facts();
+        let me = Attendance {
+            host: &facts.hostname,
+            boot: &facts.boot_id,
+            uptime: self.here.host.boot_clock(),
+            program: self.by,
+            heals: false,
+        };
+        let attended = self.board.attend(&me)?.filter(|_| !self.here.clock_given);
+        self.here.now = attended.map_or(self.here.now, |attended| attended.now);
+        Ok(())
     }
 
     pub(super) fn look(&mut self, id: &str) -> Result<Detail> {
@@ -247,11 +272,9 @@ fn step(id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Step {
     }
 }
 
-/// The run a hand speaks for. A Hermes worker is told its run in its environment, which says nothing about any other
-/// task it may touch.
+/// The run a hand speaks for: the one that is named, else the one that a worker is told in its environment.
 fn told_run(task: &str, run: Option<i64>) -> Option<i64> {
-    let is_mine = env("HERMES_KANBAN_TASK").as_deref() == Some(task);
-    run.or_else(|| env("HERMES_KANBAN_RUN_ID").filter(|_| is_mine)?.parse().ok())
+    run.or_else(|| Own::is(task)?.run)
 }
 
 /// Who has a task whose worker has lost it.
@@ -262,30 +285,35 @@ fn owner(seen: &Detail) -> String {
     }
 }
 
-/// Refuses a hand whose run was taken away meanwhile.
+/// Refuses a hand whose run was taken away meanwhile. The number of a run may have been given again, by a restored copy or by a server
+/// that replaced one; a claim is nobody else's.
 fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
-    match told_run(&seen.task.id, run) {
+    let id = &seen.task.id;
+    let lost = |what: String| Err(refused(id, format!("{what}: {}", owner(seen))).hint("stop working on it"));
+    match told_run(id, run) {
         Some(run) if seen.task.current_run != Some(run) => {
-            let why = format!("run {run} is no longer its open run: {}", owner(seen));
-            Err(refused(&seen.task.id, why).hint("stop working on it"))
+            lost(format!("run {run} is no longer its open run"))
         }
-        _ => Ok(()),
+        _ => match Own::is(id).as_ref().and_then(|own| own.lost_claim(seen)) {
+            Some(claim) => lost(format!("{} no longer holds it", quote::inline(claim, 80))),
+            None => Ok(()),
+        },
     }
 }
 
 /// Refuses a worker's hand on what is not its own: another worker's task, or the decision about itself. Hermes' own tools
 /// refuse the same (0.19, `_enforce_worker_task_ownership`). Whoever has the card of a task may decide about it.
 fn own_business(board: &mut dyn Board, seen: &Detail, decides: bool) -> Result<()> {
-    let Some(mine) = env("HERMES_KANBAN_TASK") else { return Ok(()) };
+    let Some(own) = Own::here() else { return Ok(()) };
     let id = &seen.task.id;
-    if mine == *id {
+    if own.task == *id {
         return match decides {
             true => Err(refused(id, "is your own task; the orchestrator or the operator decides about it")
                 .hint("stop here: its card tells the orchestrator")),
             false => Ok(()),
         };
     }
-    let mine = board.look(std::slice::from_ref(&mine))?.pop();
+    let mine = board.look(std::slice::from_ref(&own.task))?.pop();
     let named = mine
         .as_ref()
         .and_then(|m| ::card::read_title(&m.task.title))
@@ -296,17 +324,17 @@ fn own_business(board: &mut dyn Board, seen: &Detail, decides: bool) -> Result<(
     if named || waits {
         return Ok(());
     }
-    Err(refused(id, "is not your task (HERMES_KANBAN_TASK), nor is your task its card")
-        .hint("do not change it"))
+    let why = format!("is not your task ({}), nor is your task its card", own.names.task);
+    Err(refused(id, why).hint("do not change it"))
 }
 
 /// Who signs what a worker says about its task: its profile by the environment, else by the claim.
 fn worker_of(seen: &Detail) -> String {
     let claimed = seen.current_run().and_then(|r| r.profile.clone());
-    speaker(env("HERMES_PROFILE").or(claimed).as_deref())
+    speaker(environment::profile().or(claimed).as_deref())
 }
 
 pub(super) fn speaker(given: Option<&str>) -> String {
-    let given = given.map(str::to_owned).or_else(|| env("HERMES_PROFILE")).or_else(|| env("USER"));
+    let given = given.map(str::to_owned).or_else(environment::profile).or_else(|| env("USER"));
     given.map(|g| g.trim().to_owned()).filter(|g| !g.is_empty()).unwrap_or_else(|| "user".into())
 }

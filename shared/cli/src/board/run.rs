@@ -1,6 +1,7 @@
 //! `board run`: the smallest harness for a worker, the one program here that lives as long as something else. No watcher
 //! calls it. `coord spawn` starts the same harness for a claim that it made: see [`handed`].
 
+mod fence;
 mod handed;
 mod prompt;
 
@@ -22,6 +23,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{Claim, Run};
+use super::environment::{self, Told};
 use super::living::Living;
 use super::work::{Harness, Terms};
 use super::{Common, Hand, TRIES, env, owner, print_json, refused};
@@ -29,9 +31,10 @@ use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Answer, Change, Detail, EventKind, Mode, Status, discover};
+use board::{Answer, Change, Detail, EventKind, Mode, Outcome, Status, discover};
 use card::packet::{self, Packet};
 use config::span;
+use fence::Fence;
 use logs::LogEnd;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
@@ -47,8 +50,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const BEAT: Duration = Duration::from_secs(60);
 /// How long the end of a command is tried to be written on a board that is busy.
 const BUSY: Duration = Duration::from_secs(600);
-/// Holds the command back until its task is claimed under its pid, then hands it the pid, the run and the rest of stdin.
-const GATE: &str = "read -r HERMES_KANBAN_RUN_ID && export HERMES_KANBAN_RUN_ID && exec \"$@\"";
+/// How soon a heartbeat is tried again that did not reach a board which several hosts share.
+const AGAIN: Duration = Duration::from_secs(5);
 
 pub(crate) use handed::Handed;
 
@@ -57,6 +60,8 @@ struct Start<'a> {
     folder: PathBuf,
     prompt: String,
     profile: Option<&'a str>,
+    /// What the task is claimed with.
+    claim: &'a str,
     command: &'a [OsString],
     /// The named file that takes what it prints.
     log: Option<&'a Path>,
@@ -110,6 +115,8 @@ enum Beat {
     Over,
     /// Another attempt has the task.
     Taken,
+    /// Nobody knows: the board did not take it, in words.
+    Missed(String),
 }
 
 /// How it came to its end.
@@ -120,6 +127,8 @@ enum End {
     Told,
     /// Its run is over, whoever ended it, and the command goes on all the same.
     Lost,
+    /// Its claim is about to run out, and the board cannot be reached.
+    Unheard,
 }
 
 /// Works on one task, as soon as one is ready where `--wait` says so. While it waits it holds no board open: a file that is replaced
@@ -211,12 +220,13 @@ impl Hand<'_> {
 
     /// Gets ready for a task: starts the command behind its gate, where its folder is there.
     fn ready(&mut self, seen: Detail, nth: usize, asked: &Run, profile: &str) -> Result<Ready> {
-        let pid = i64::from(std::process::id());
+        let lock = self.lock(Some(i64::from(std::process::id())));
+        let harness = Harness { lock: &lock, output: None };
         let mut claim =
             Claim { workspace: None, id: None, worker: None, pid: None, ttl: asked.ttl, log: None };
         let folder = match seen.place.path.as_deref().map(PathBuf::from) {
             Some(path) if !path.is_dir() => {
-                let terms = self.terms(&seen, &claim, Some(profile), Some(Harness { pid, output: None }))?;
+                let terms = self.terms(&seen, &claim, Some(profile), Some(harness))?;
                 return Ok(Ready { seen, nth, terms, start: Err(unusable(&path)) });
             }
             Some(path) => path,
@@ -226,12 +236,13 @@ impl Hand<'_> {
             folder,
             prompt: self.prompt(&seen.task.id)?,
             profile: Some(profile),
+            claim: &lock,
             command: &asked.command,
             log: asked.log.as_deref(),
         };
         let gate = self.gate(&seen.task.id, start)?;
         claim.pid = Some(i64::from(gate.child.id()));
-        match self.terms(&seen, &claim, Some(profile), Some(Harness { pid, output: gate.log() })) {
+        match self.terms(&seen, &claim, Some(profile), Some(Harness { output: gate.log(), ..harness })) {
             Ok(terms) => Ok(Ready { seen, nth, terms, start: Ok(gate) }),
             Err(e) => {
                 drop(gate.end());
@@ -256,24 +267,23 @@ impl Hand<'_> {
 
     /// Starts the command behind its gate: nothing of it runs before the claim.
     fn gate(&mut self, id: &str, start: Start<'_>) -> Result<Gate> {
-        let Start { folder, prompt: text, profile, command: line, log } = start;
+        let Start { folder, prompt: text, profile, claim, command: line, log } = start;
         let prompt = prompt::File::new(&text).map_err(|e| Error::io("the file with the prompt", &e))?;
-        let board = self.board.id().clone();
-        let path = board.address();
+        let (board, shared) = (self.board.id().clone(), self.board.is_shared());
+        let db = board.address();
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", GATE, "sh"]).args(line).current_dir(&folder).stdin(Stdio::piped());
-        command
-            .env("HERMES_KANBAN_TASK", id)
-            .env_remove("HERMES_KANBAN_RUN_ID")
-            .env("HERMES_KANBAN_DB", path)
-            .env("HERMES_KANBAN_WORKSPACE", &folder)
-            .env("WATCHBILL_PROMPT_FILE", prompt.path());
-        for (name, value) in [("HERMES_KANBAN_BOARD", board.slug.as_deref()), ("HERMES_PROFILE", profile)] {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
+        command.args(["-c", &gate_of(shared), "sh"]).args(line).current_dir(&folder).stdin(Stdio::piped());
+        let told = Told {
+            task: id,
+            claim,
+            folder: &folder,
+            profile,
+            db: OsStr::new(&db),
+            slug: board.slug.as_deref(),
+            prompt: prompt.path(),
+            shared,
+        };
+        told.put(&mut command);
         // A Ctrl-C of the terminal is ours, who then stops it in an orderly way.
         command.process_group(0);
         let log = self.log(id, log)?;
@@ -328,14 +338,27 @@ impl Hand<'_> {
 
     /// Lets the command go, sends heartbeats while it runs, and says how it ended.
     fn harness(&mut self, mut work: Work, ttl: Option<Duration>, told: &AtomicBool) -> Result<u8> {
-        work.gate.open(work.run);
         let ttl = ttl.unwrap_or(self.config.board.claim_ttl);
         let every = span::seconds((ttl / 3).min(BEAT));
         let ttl = span::seconds(ttl);
-        let (began, start) = (self.here.host.boot_clock(), self.here.now);
-        let (mut beat, mut over) = (began, None);
+        let shared = self.board.is_shared();
+        let fence = match shared.then(|| self.fence(&work, ttl)).transpose() {
+            Ok(fence) => fence,
+            Err(why) => {
+                let id = work.task;
+                drop(work.gate.end());
+                return Err(refused(&id, format!("{why}; it was not begun: heal goes on with it")));
+            }
+        };
+        work.gate.open(work.run);
+        let (mut began, mut start) = (self.here.host.boot_clock(), self.here.now);
+        let (mut beat, mut wait, mut over, mut missed) = (began, every, None, false);
         let end = loop {
-            if let Some(status) = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))? {
+            let ended = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))?;
+            if fence.as_ref().is_some_and(Fence::stops) {
+                break End::Unheard;
+            }
+            if let Some(status) = ended {
                 break End::Itself(status);
             }
             if told.load(Ordering::Relaxed) {
@@ -343,20 +366,34 @@ impl Hand<'_> {
             }
             // Suspended time counts: after a laptop was opened again the next heartbeat is due at once.
             let at = self.here.host.boot_clock();
-            if at - beat >= every {
+            if at - beat >= wait && fence.as_ref().is_none_or(|fence| fence.holds(at)) {
                 beat = at;
                 self.here.now = self.clock(start, began);
-                match self.beat(&work, ttl) {
-                    Beat::Holds => over = None,
+                let found = self.beat(&work, ttl);
+                if let (Beat::Missed(why), true, false) = (&found, shared, missed) {
+                    let line = refused(&work.task, format!("no heartbeat: {why}; tried again every 5s"));
+                    let _ = say(&mut std::io::stderr().lock(), '4', HAND, &line.to_string());
+                }
+                missed = matches!(found, Beat::Missed(_));
+                match found {
+                    Beat::Holds | Beat::Missed(_) => over = None,
                     // It may still push its work, or answer at length: as long as a claim lasts.
                     Beat::Completed if at - *over.get_or_insert(at) < ttl => {}
                     // A worker that has said its own last word has until the next one to end.
                     Beat::Over if at - *over.get_or_insert(at) < every => {}
                     Beat::Completed | Beat::Over | Beat::Taken => break End::Lost,
                 }
+                if shared {
+                    (start, began) = (self.here.now, at);
+                    wait = if missed { every.min(span::seconds(AGAIN)) } else { every };
+                }
+                if let Some(fence) = fence.as_ref().filter(|_| !missed) {
+                    fence.renew(at);
+                }
             }
             std::thread::sleep(LOOK);
         };
+        let stopped = fence.and_then(Fence::end);
         self.here.now = self.clock(start, began);
         self.reopen();
         match end {
@@ -364,17 +401,29 @@ impl Hand<'_> {
             End::Told => self.called_off(&mut work),
             End::Lost => {
                 let (id, run) = (work.task.clone(), work.run);
-                let stopped = self.here.host.stop_child(&mut work.gate.child, &id, run);
-                let how = stopped.map_or_else(|why| why, |()| "the command was stopped".into());
+                let how = stopped_in_words(self.here.host.stop_child(&mut work.gate.child, &id, run));
                 Err(refused(&id, format!("its run is over; {how}")))
             }
+            End::Unheard => {
+                let (unheard, how) = stopped.map_or((0, Ok(())), |s| (s.unheard, s.how));
+                let why = format!("lost the board for {}; {}", fence::long(unheard), stopped_in_words(how));
+                Err(refused(&work.task, why).hint("heal goes on with it"))
+            }
         }
+    }
+
+    /// Ends the command before its claim does, where several hosts share the board.
+    fn fence(&self, work: &Work, ttl: i64) -> std::result::Result<Fence, String> {
+        let host = self.here.host.clone();
+        let command = host.own_child(&work.gate.child, &work.task, work.run)?;
+        Ok(Fence::new(command, host, self.opened, ttl))
     }
 
     /// The present time: this program outlives the reading of the clock it began with.
     fn clock(&self, start: Time, began: i64) -> Time {
         let gone = self.here.host.boot_clock() - began;
-        if self.here.clock_given { start.plus(gone) } else { Time::of_clock() }
+        let of_board = self.here.clock_given || self.board.is_shared();
+        if of_board { start.plus(gone) } else { Time::of_clock() }
     }
 
     /// Opens the board that lies in its place now: after hours it may be a restored copy, and the one that was opened a deleted file.
@@ -387,7 +436,10 @@ impl Hand<'_> {
     /// One heartbeat; what the board says of the run. A board that is busy now is there for the next one.
     fn beat(&mut self, work: &Work, ttl: i64) -> Beat {
         self.reopen();
-        let Ok(seen) = self.look(&work.task) else { return Beat::Holds };
+        let seen = match self.attend().and_then(|()| self.look(&work.task)) {
+            Ok(seen) => seen,
+            Err(e) => return Beat::Missed(e.to_string()),
+        };
         if !work.holds(&seen) {
             if seen.task.status == Status::Running {
                 return Beat::Taken;
@@ -397,14 +449,40 @@ impl Hand<'_> {
             return if seen.runs.iter().any(is_completed) { Beat::Completed } else { Beat::Over };
         }
         let expires = self.here.now.plus(ttl);
-        let _ = self.apply(&work.task, Some(&seen), hermes::heartbeat(&seen, expires, None));
-        Beat::Holds
+        match self.apply(&work.task, Some(&seen), hermes::heartbeat(&seen, expires, None)) {
+            Ok(Outcome::Applied { .. }) => Beat::Holds,
+            Ok(other) => Beat::Missed(format!("it was {}", other.word())),
+            Err(e) => Beat::Missed(e.to_string()),
+        }
+    }
+
+    /// The task after its command ended. How that was nobody else knows, so a server that does not answer is asked again.
+    fn see(&mut self, id: &str) -> Result<Detail> {
+        let began = Instant::now();
+        loop {
+            match self.look(id) {
+                Err(e) if e.kind == Kind::Busy && self.board.is_shared() && began.elapsed() < BUSY => {
+                    self.pause();
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Lets a board that is busy be. A server that was away is connected to anew.
+    fn pause(&mut self) {
+        if self.board.is_shared() {
+            std::thread::sleep(AGAIN);
+            self.reopen();
+        } else {
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// The command ended: done, or failed, or it said its own word before.
     fn ended(&mut self, work: &Work, status: ExitStatus) -> Result<u8> {
         let id = &work.task;
-        let seen = self.look(id)?;
+        let seen = self.see(id)?;
         if !work.holds(&seen) {
             let said = seen.task.status;
             let json = json!({"task": id, "run": work.run, "ended": "by_itself", "status": said, "exit_code": status.code()});
@@ -466,7 +544,7 @@ impl Hand<'_> {
         if let Err(why) = self.here.host.stop_child(&mut work.gate.child, &id, work.run) {
             return Err(refused(&id, format!("stopped, but {why}: heal goes on with it")));
         }
-        let seen = self.look(&id)?;
+        let seen = self.see(&id)?;
         if !work.holds(&seen) {
             return Err(refused(&id, format!("stopped; it is {}, as its worker said", seen.task.status)));
         }
@@ -489,9 +567,7 @@ impl Hand<'_> {
                 false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
             });
             match written {
-                Err(e) if e.kind == Kind::Busy && began.elapsed() < BUSY => {
-                    std::thread::sleep(LOOK);
-                }
+                Err(e) if e.kind == Kind::Busy && began.elapsed() < BUSY => self.pause(),
                 other => return other.map(drop),
             }
         }
@@ -592,6 +668,16 @@ impl Gate {
     }
 }
 
+/// Holds the command back until its task is claimed under its pid, then hands it the pid, the run and the rest of stdin.
+fn gate_of(shared: bool) -> String {
+    let run = environment::names(shared).run;
+    format!("read -r {run} && export {run} && exec \"$@\"")
+}
+
+fn stopped_in_words(how: std::result::Result<(), String>) -> String {
+    how.err().unwrap_or_else(|| "the command was stopped".into())
+}
+
 /// For which open task another one waits.
 fn waits(seen: &Detail) -> Option<String> {
     let parent = seen.parents.iter().find(|p| !p.status.frees_children())?;
@@ -658,3 +744,6 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
 fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {
     move |e| Error::io(path.display(), &e)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,9 +7,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::args::{Claim, Complete};
+use super::environment::{Own, profile};
 use super::living::Living;
 use super::packet::tree_fact;
 use super::{Hand, env, own_business, refused, same_run, speaker, step, worker_of};
+use crate::random_hex;
 use base::error::{Error, Kind, Result};
 use base::names::is_of_profile;
 use base::time::Time;
@@ -39,8 +41,8 @@ pub(super) fn is_of(task: &Task, profile: &str) -> bool {
 /// Who claims for a worker it started.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Harness<'a> {
-    /// Its own pid, which is the claimer's.
-    pub(super) pid: i64,
+    /// What it claims with.
+    pub(super) lock: &'a str,
     /// The file that takes what the worker prints.
     pub(super) output: Option<&'a Path>,
 }
@@ -99,7 +101,8 @@ impl Terms {
 
 impl Hand<'_> {
     pub(super) fn claim(&mut self, claim: &Claim) -> Result<u8> {
-        let worker = claim.worker.as_deref().map(|w| w.trim().to_lowercase()).filter(|w| !w.is_empty());
+        let worker = claim.worker.clone().or_else(profile);
+        let worker = worker.as_deref().map(|w| w.trim().to_lowercase()).filter(|w| !w.is_empty());
         let Some(id) = &claim.id else { return self.claim_next(claim, worker.as_deref()) };
         let seen = self.look(id)?;
         self.may_claim(&seen).map_err(|why| refused(id, why))?;
@@ -170,11 +173,13 @@ impl Hand<'_> {
     }
 
     /// What a claim is held by, as Hermes writes it: this host, and a process that outlives this one; the caller where none
-    /// is named. Its pid tells people who claimed.
+    /// is named. Its pid tells people who claimed. Where several hosts write, a part that was never there before makes it the claim's
+    /// own: the number of a run is not.
     pub(crate) fn lock(&self, holder: Option<i64>) -> String {
         let caller = || rustix::process::getppid().map(|p| i64::from(p.as_raw_nonzero().get()));
         let holder = holder.or_else(caller).unwrap_or(0);
-        format!("{}:{holder}", self.here.host.facts().hostname)
+        let lock = format!("{}:{holder}", self.here.host.facts().hostname);
+        if self.board.is_shared() { format!("{lock}:{}", random_hex()) } else { lock }
     }
 
     /// Claims a task. The inner error is what another worker changed meanwhile.
@@ -227,7 +232,7 @@ impl Hand<'_> {
             by: self.by,
             pass: self.pass.clone(),
             clock_given: self.here.clock_given,
-            lock: self.lock(harness.map(|h| h.pid).or(claim.pid)),
+            lock: harness.map_or_else(|| self.lock(claim.pid), |h| h.lock.to_owned()),
             expires: self.here.now.plus(self.seconds(claim.ttl)),
             pid: claim.pid,
             profile: worker.map(str::to_owned),
@@ -298,7 +303,7 @@ impl Hand<'_> {
         }
         // Only that the task exists: a comment rests on nothing else that was seen.
         let seen = self.look(id)?;
-        let is_workers = env("HERMES_KANBAN_TASK").as_deref() == Some(id);
+        let is_workers = Own::is(id).is_some();
         let signed = if is_workers && author.is_none() { worker_of(&seen) } else { speaker(author) };
         self.must(id, None, hermes::commented(&signed, text))?;
         self.answer(&json!({"task": id, "commented": true}), "")

@@ -41,8 +41,9 @@ impl Hand<'_> {
         let profile = t.assignee.clone();
         let folder_name = folder.to_str();
         let folder = folder.to_path_buf();
-        let gate =
-            self.gate(task, Start { folder, prompt, profile: profile.as_deref(), command, log: None })?;
+        let lock = self.lock(Some(i64::from(std::process::id())));
+        let start = Start { folder, prompt, profile: profile.as_deref(), claim: &lock, command, log: None };
+        let gate = self.gate(task, start)?;
         let pid = i64::from(gate.child.id());
         let mut trail = self.trail("work");
         let birth = self.here.host.birth_of(pid);
@@ -56,7 +57,6 @@ impl Hand<'_> {
         trail.more.extend(TreeNote::of(folder_name, &beside(self.board.id())).map(|note| note.fact()));
         let ttl = self.config.board.claim_ttl;
         let expires = self.here.now.plus(span::seconds(ttl));
-        let lock = self.lock(Some(i64::from(std::process::id())));
         let mut changes = hermes::taken_over(&seen, &lock, expires, pid, &trail);
         hermes::fingerprint(&mut changes, birth.and_then(|b| self.here.host.facts().fingerprint(b.ticks)));
         let since = self.here.now;

@@ -13,15 +13,20 @@ use super::order::Order;
 use super::{Traces, settled, words};
 use base::error::{Error, Kind, Result};
 use base::quote;
+use base::worker_env::{CLAIM, HERMES, SHARED};
 use board::Detail;
 use coord::headless::{self, Headless, Wish};
 use coord::{MappingStatus, Runtime, SessionId, mapping};
 
 /// What the caller is told by whoever started it, which is no business of a session of its own.
-const CALLERS: [&str; 5] = [
-    "HERMES_KANBAN_TASK",
-    "HERMES_KANBAN_RUN_ID",
-    "HERMES_KANBAN_WORKSPACE",
+const CALLERS: [&str; 9] = [
+    HERMES.task,
+    HERMES.run,
+    HERMES.workspace,
+    SHARED.task,
+    SHARED.run,
+    SHARED.workspace,
+    CLAIM,
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
 ];

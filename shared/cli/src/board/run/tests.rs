@@ -1,0 +1,243 @@
+//! A command of a board that several hosts share, with a server that can be cut off.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::*;
+use crate::Here;
+use ::board::{
+    Attendance, Attended, Board, BoardId, Comment, Entry, Event, Location, NewTask, Run as Attempt, Step,
+    Task,
+};
+use config::Config;
+
+/// What the server's clock says.
+const SERVERS_TIME: Time = Time(5_000_000_000);
+
+const TASK: &str = "t_0000000a";
+
+/// How a server answers.
+#[derive(Default)]
+struct Line {
+    /// So many of the next calls are not answered.
+    cut: Cell<u32>,
+    attended: Cell<u32>,
+}
+
+struct Server {
+    board: Box<dyn Board>,
+    id: BoardId,
+    line: Rc<Line>,
+}
+
+impl Server {
+    fn asked(&mut self) -> Result<&mut dyn Board> {
+        let cut = self.line.cut.get();
+        self.line.cut.set(cut.saturating_sub(1));
+        match cut {
+            0 => Ok(&mut *self.board),
+            _ => Err(Error::new(Kind::Busy, "postgres://db.lan/agents", "the server does not answer")),
+        }
+    }
+}
+
+impl Board for Server {
+    fn id(&self) -> &BoardId {
+        &self.id
+    }
+
+    fn is_own(&self) -> bool {
+        true
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
+        assert!(!me.heals && me.program == HAND);
+        self.asked()?;
+        self.line.attended.set(self.line.attended.get() + 1);
+        Ok(Some(Attended { now: SERVERS_TIME, before: None, hosts: Vec::new() }))
+    }
+
+    fn shape(&self) -> &'static str {
+        self.board.shape()
+    }
+
+    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        self.asked()?.with_key(key)
+    }
+
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        self.asked()?.glance(of)
+    }
+
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        self.asked()?.look(ids)
+    }
+
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
+        self.asked()?.comments(task)
+    }
+
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
+        self.asked()?.beat_note(task)
+    }
+
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
+        self.asked()?.titled(ids)
+    }
+
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Attempt)>> {
+        self.asked()?.recent_runs(most)
+    }
+
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.asked()?.events(since, most)
+    }
+
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.asked()?.turns(since, most)
+    }
+
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
+        self.asked()?.coordinated(after, most)
+    }
+
+    fn writable(&mut self) -> Result<()> {
+        self.asked()?.writable()
+    }
+
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+        self.asked()?.apply(now, steps, patience)
+    }
+}
+
+/// A board that several hosts share, with one task that is being claimed.
+struct Desk {
+    folder: tempfile::TempDir,
+    config: Config,
+    common: Common,
+    line: Rc<Line>,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let common = Common {
+            db: Vec::new(),
+            board: Vec::new(),
+            hermes_root: None,
+            config: None,
+            json: false,
+            verbose: false,
+            quiet: true,
+            now: None,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        Desk { folder, config: Config::default(), common, line: Rc::default() }
+    }
+
+    fn hand(&self) -> Hand<'_> {
+        let here = Here::look(&self.common, &self.config).unwrap();
+        let root = self.folder.path();
+        let file = BoardId { at: root.join("kanban.db").into(), slug: None, root: None };
+        board::create(&file.at, Duration::from_secs(1)).unwrap();
+        let board = board::open(&file, Mode::Change, Duration::from_secs(1)).unwrap();
+        // No engine opens it anew. What the command prints goes below this root.
+        let at = Location::Server("postgres://db.lan/agents".into());
+        let id = BoardId { at, slug: Some("default".into()), root: Some(root.to_owned()) };
+        let gate = hand.gate(TASK, start).unwrap();
+        let task = NewTask { title: "Light the lamps".into(), ..NewTask::default() };
+        let trail = hand.trail("claim");
+        let mut changes = hermes::created(Status::Running, task, &[], &trail);
+        let (expires, pid) = (hand.here.now.plus(3), Some(i64::from(gate.child.id())));
+        changes.extend(hermes::claim(&lock, expires, pid, Some("luna".into()), &trail));
+        drop(trail);
+        hand.must(TASK, None, changes).unwrap();
+        let run = hand.look(TASK).unwrap().task.current_run;
+        let since = hand.here.now;
+        Work { gate, task: TASK.into(), run, lock, profile: Some("luna".into()), since }
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+}
+
+const NEVER: u32 = u32::MAX;
+
+#[test]
+fn a_claim_of_a_shared_board_is_its_own() {
+    let desk = Desk::new();
+    let hand = desk.hand();
+    let (one, two) = (hand.lock(Some(4_711)), hand.lock(Some(4_711)));
+    assert_ne!(one, two);
+    let host = hand.here.host.facts().hostname;
+    let nonce = one.strip_prefix(&format!("{host}:4711:")).unwrap();
+    assert!(nonce.len() == 8 && nonce.bytes().all(|b| b.is_ascii_hexdigit()), "{one}");
+    let file = BoardId { at: desk.folder.path().join("kanban.db").into(), slug: None, root: None };
+    let board = board::open(&file, Mode::Change, Duration::from_secs(1)).unwrap();
+    assert_eq!(Hand { board, ..hand }.lock(Some(4_711)), format!("{host}:4711"));
+}
+
+#[test]
+fn a_heartbeat_lasts_by_the_clock_of_the_board() {
+    let desk = Desk::new();
+    let mut hand = desk.hand();
+    let work = desk.work(&mut hand, "true");
+    assert!(matches!(hand.beat(&work, 900), Beat::Holds));
+    assert_eq!((desk.line.attended.get(), hand.here.now), (1, SERVERS_TIME));
+    assert_eq!(hand.look(TASK).unwrap().task.claim_expires, Some(SERVERS_TIME.plus(900)));
+    desk.line.cut.set(NEVER);
+    let Beat::Missed(why) = hand.beat(&work, 900) else { panic!("a heartbeat reached nobody") };
+    assert!(why.contains("the server does not answer"), "{why}");
+    desk.line.cut.set(0);
+    let other = Work { lock: format!("{}0", work.lock), ..work };
+    assert!(matches!(hand.beat(&other, 900), Beat::Taken), "the same run under another claim");
+    other.gate.end().unwrap();
+}
+
+#[test]
+fn a_command_whose_board_is_cut_off_is_stopped_before_its_claim_ends() {
+    let desk = Desk::new();
+    let mut hand = desk.hand();
+    let work = desk.work(&mut hand, "env > env; mv env environment; exec sleep 600");
+    let (pid, lock) = (i64::from(work.gate.child.id()), work.lock.clone());
+    let name = |which: &str| format!("WATCHBILL_{which}=");
+    desk.line.cut.set(NEVER);
+    let began = Instant::now();
+    let e = hand.harness(work, Some(Duration::from_secs(6)), &AtomicBool::new(false)).unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    assert_eq!(e.kind, Kind::Partial);
+    assert_eq!(
+        e.to_string(),
+        format!("{TASK}: lost the board for 4s; the command was stopped; heal goes on with it")
+    );
+    assert_eq!(hand.here.host.birth_of(pid), None);
+    // Nothing was written of it.
+    desk.line.cut.set(0);
+    let seen = hand.look(TASK).unwrap();
+    assert_eq!((seen.task.status, seen.task.claim_lock.as_deref()), (Status::Running, Some(lock.as_str())));
+    let environment = desk.read("environment");
+    let value = |which: &str| environment.lines().find_map(|l| l.strip_prefix(&name(which)));
+    assert_eq!(value("TASK"), Some(TASK));
+    assert_eq!(value("RUN"), Some("1"));
+    assert_eq!(value("CLAIM"), Some(lock.as_str()));
+    assert_eq!(value("PROFILE"), Some("luna"));
+    assert_eq!(value("WORKSPACE").map(Path::new), Some(desk.folder.path()));
+    assert_eq!(value("DB"), Some("postgres://db.lan/agents"));
+    let unwanted = |l: &&str| l.starts_with("HERMES_KANBAN_") || l.starts_with("PG");
+    assert_eq!(environment.lines().find(unwanted), None);
+}
+
+#[test]
+fn the_end_of_a_command_waits_for_a_server_that_comes_back() {
+    let desk = Desk::new();
+    let mut hand = desk.hand();
+    let work = desk.work(&mut hand, "true");
+    desk.line.cut.set(1);
+    let code = hand.harness(work, None, &AtomicBool::new(false)).unwrap();
+    assert_eq!((code, desk.line.cut.get()), (0, 0));
+    assert_eq!(hand.look(TASK).unwrap().task.status, Status::Done);
+}
