@@ -567,7 +567,8 @@ impl Hand<'_> {
                 false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
             });
             match written {
-                Err(e) if e.kind == Kind::Busy && began.elapsed() < BUSY => self.pause(),
+                // A full disk has room again as soon as somebody notices it.
+                Err(e) if matches!(e.kind, Kind::Busy | Kind::Io) && began.elapsed() < BUSY => self.pause(),
                 other => return other.map(drop),
             }
         }

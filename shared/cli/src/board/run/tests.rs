@@ -21,6 +21,8 @@ const TASK: &str = "t_0000000a";
 struct Line {
     /// So many of the next calls are not answered.
     cut: Cell<u32>,
+    /// So many of the next writes find the disk full.
+    full: Cell<u32>,
     attended: Cell<u32>,
 }
 
@@ -110,7 +112,12 @@ impl Board for Server {
     }
 
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
-        self.asked()?.apply(now, steps, patience)
+        let full = self.line.full.get();
+        self.line.full.set(full.saturating_sub(1));
+        match full {
+            0 => self.asked()?.apply(now, steps, patience),
+            _ => Err(Error::new(Kind::Io, "postgres://db.lan/agents", "no space left on the device")),
+        }
     }
 }
 
@@ -147,6 +154,24 @@ impl Desk {
         // No engine opens it anew. What the command prints goes below this root.
         let at = Location::Server("postgres://db.lan/agents".into());
         let id = BoardId { at, slug: Some("default".into()), root: Some(root.to_owned()) };
+        let here = Here { host: id.known_as(&here.host).unwrap(), ..here };
+        let opened = here.host.boot_clock();
+        let board = Box::new(Server { board, id, line: Rc::clone(&self.line) });
+        Hand { board, here, opened, config: &self.config, common: &self.common, by: HAND, pass: "p".into() }
+    }
+
+    /// The task, claimed for a command that waits behind its gate.
+    fn work(&self, hand: &mut Hand<'_>, command: &str) -> Work {
+        let lock = hand.lock(None);
+        let command = ["sh", "-c", command].map(OsString::from);
+        let start = Start {
+            folder: self.folder.path().to_owned(),
+            prompt: String::new(),
+            profile: Some("luna"),
+            claim: &lock,
+            command: &command,
+            log: None,
+        };
         let gate = hand.gate(TASK, start).unwrap();
         let task = NewTask { title: "Light the lamps".into(), ..NewTask::default() };
         let trail = hand.trail("claim");
@@ -239,5 +264,16 @@ fn the_end_of_a_command_waits_for_a_server_that_comes_back() {
     desk.line.cut.set(1);
     let code = hand.harness(work, None, &AtomicBool::new(false)).unwrap();
     assert_eq!((code, desk.line.cut.get()), (0, 0));
+    assert_eq!(hand.look(TASK).unwrap().task.status, Status::Done);
+}
+
+#[test]
+fn the_end_of_a_command_waits_for_room_on_a_full_disk() {
+    let desk = Desk::new();
+    let mut hand = desk.hand();
+    let work = desk.work(&mut hand, "true");
+    desk.line.full.set(1);
+    let code = hand.harness(work, None, &AtomicBool::new(false)).unwrap();
+    assert_eq!((code, desk.line.full.get()), (0, 0));
     assert_eq!(hand.look(TASK).unwrap().task.status, Status::Done);
 }
