@@ -263,6 +263,50 @@ fn the_hold_ends_with_one_probe_and_what_is_remembered_decides_nothing() {
     assert!(b.later(9_000, &[]).ok().contains("resume"), "no hold lasts for ever");
 }
 
+#[test]
+fn a_fallback_that_was_limited_once_takes_work_again() {
+    let mut b = TestBoard::fleet();
+    b.config.push_str("fallbacks = [\"luna\"]\n");
+    let (first, second, third) = ("t_00000001", "t_00000002", "t_00000003");
+    b.died_of(first, LIMITED);
+    assert!(b.settled(0).ok().contains(&format!("{first} move: luna to sol")));
+    let works_well = |id: &str, profile: &str, began: i64| {
+        let (began, end) = (now() + began, now() + began + 60);
+        b.sql(&format!(
+            "UPDATE tasks SET status = 'done' WHERE id = '{id}';
+             INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
+               VALUES ('{id}', '{profile}', 'done', 'completed', {began}, {end});"
+        ));
+    };
+    works_well(first, "sol", 100);
+    // Two hours later the other provider refuses. Nobody is left to try this one but its work.
+    b.give_up(second, "pid 4242 not alive", -6_400);
+    b.sql(&format!(
+        "UPDATE tasks SET assignee = 'sol' WHERE id = '{second}';
+         UPDATE task_runs SET profile = 'sol' WHERE task_id = '{second}';"
+    ));
+    b.log_ending_on(second, LIMITED);
+    let log = b.path().join(format!("kanban/logs/{second}.log"));
+    let text = fs::read_to_string(&log).unwrap().replace("api.example", "other.example");
+    fs::write(&log, text).unwrap();
+    let died = std::time::SystemTime::now() + std::time::Duration::from_secs(6_400);
+    fs::File::options().append(true).open(&log).unwrap().set_modified(died).unwrap();
+    let said = b.settled(6_600).ok();
+    assert!(said.starts_with(&format!("{second} park: ")), "{said}");
+    assert!(said.contains("moon (api.example) has to be probed first"), "{said}");
+    b.add(third, "ready");
+    b.sql(&format!("UPDATE tasks SET assignee = 'sol' WHERE id = '{third}'"));
+    // One at a time, and first the one that no provider refused yet.
+    let said = b.routed(6_660).ok();
+    let tries = "the hold of moon (api.example) is over, and this one tries it first";
+    assert!(said.starts_with(&format!("{third} move: sol to luna: ")) && said.contains(tries), "{said}");
+    assert_eq!((b.place(second), b.place(third)), (at("sol", "scheduled"), at("luna", "ready")));
+    assert_eq!(b.routed(6_720).ok(), "", "the other one waits for the probe");
+    works_well(third, "luna", 6_730);
+    assert!(b.routed(6_850).ok().starts_with(&format!("{second} move: sol to luna: ")));
+    assert_eq!(b.place(second), at("luna", "ready"));
+}
+
 /// Puts a board that nobody has open under the Hermes root of another one.
 fn under(mut b: TestBoard, root: &TestBoard) -> TestBoard {
     let folder = root.path().join("kanban/boards/other");

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::authorship;
 use crate::routing::facts::{NIGHT, Routing, Sent, policy};
+use base::cause::Cause;
 use base::time::{Time, words};
 use board::{Detail, Event, EventKind, Task};
 use card::Blocker;
@@ -146,8 +147,11 @@ impl<'a> Router<'a> {
         let is_other =
             |p: &&String| id.as_ref().is_none_or(|id| !id.is_known() || !self.profile(p).id().is_same(id));
         let all = self.known.iter().filter(works).filter(is_other);
-        // A provider whose hold is over may still refuse: whoever was refused there tries it first.
-        let is_free = |p: &&String| !self.state(p).is_held() && self.state(p) != State::HalfOpen;
+        // A provider whose hold is over may still refuse: one task tries it first.
+        let is_free = |p: &&String| match self.state(p) {
+            State::HalfOpen => self.may_be_tried(&self.profile(p)),
+            state => !state.is_held(),
+        };
         all.filter(is_free).cloned().collect()
     }
 
@@ -187,10 +191,9 @@ impl<'a> Router<'a> {
         if moved >= usize::try_from(keys.max_moves).unwrap_or(usize::MAX) {
             return Choice::Spent(format!("its {moved} moves are used up"));
         }
-        let candidates = self.candidates(ask.from, &tried(ask.detail, self.now));
         let mut wait: Option<(Time, String)> = None;
         let mut held = Vec::new();
-        for p in &in_order(candidates, ask.blocker, &ask.limiting) {
+        for p in &self.in_turn(ask) {
             match self.way_to(p) {
                 Way::Free => {
                     return Choice::Move(Target { profile: p.name.clone(), id: p.id() });
@@ -218,8 +221,25 @@ impl<'a> Router<'a> {
         if !matches!(self.choose(ask), Choice::Wait { .. }) {
             return None;
         }
-        let candidates = self.candidates(ask.from, &tried(ask.detail, self.now));
-        in_order(candidates, ask.blocker, &ask.limiting).iter().filter_map(|p| self.moving_at(p)).max()
+        self.in_turn(ask).iter().filter_map(|p| self.moving_at(p)).max()
+    }
+
+    /// Who takes a task over that must wait by [`Router::choose`], to try whether a provider answers after its hold. To be asked once
+    /// the work that is held for that provider had its turn: whoever was limited there tries it first.
+    pub fn probe(&self, ask: &Ask<'_>) -> Option<Target> {
+        if !matches!(self.choose(ask), Choice::Wait { .. }) {
+            return None;
+        }
+        let profile = self.in_turn(ask).into_iter().find(|p| self.may_be_tried(p))?;
+        Some(Target { id: profile.id(), profile: profile.name })
+    }
+
+    /// Whether somebody else's work may be the probe of a profile's provider.
+    fn may_be_tried(&self, p: &Profile) -> bool {
+        let Some((e, State::HalfOpen)) = self.of(p) else { return false };
+        // A used-up quota does not come back as soon as a limit does, and nobody would help the task there but a person.
+        let is_early = e.cause == Cause::Quota && self.now.since(e.bad) < self.policy.hold_max;
+        !is_early && matches!(self.place_at(p), Way::Free)
     }
 
     /// When something last went on at the provider of a profile that may take work: a task was sent there, or an attempt there was
@@ -336,7 +356,24 @@ impl<'a> Router<'a> {
         names.iter().map(|n| self.profile(n)).collect()
     }
 
+    /// Those that may take a task, in the fallback order.
+    fn in_turn(&self, ask: &Ask<'_>) -> Vec<Profile> {
+        let candidates = self.candidates(ask.from, &tried(ask.detail, self.now));
+        in_order(candidates, ask.blocker, &ask.limiting)
+    }
+
     fn way_to(&self, p: &Profile) -> Way {
+        match (self.place_at(p), self.of(p)) {
+            // Whoever was limited there probes it; nobody is simply moved onto what may still refuse.
+            (Way::Free, Some((_, State::HalfOpen))) => {
+                Way::Later(self.now.plus(self.turn()), format!("{} has to be probed first", p.id()))
+            }
+            (way, _) => way,
+        }
+    }
+
+    /// Whether there is a place for one more, be it for the probe.
+    fn place_at(&self, p: &Profile) -> Way {
         let standing = self.of(p);
         if let Some((e, state)) = standing.filter(|(_, state)| state.is_held()) {
             return Way::Held(e.said(state));
@@ -345,12 +382,12 @@ impl<'a> Router<'a> {
             return Way::Later(until, format!("quiet hours until {}", until.local_minute()));
         }
         let turn = self.now.plus(self.turn());
-        // Whoever was limited there probes it; nobody is moved onto what may still refuse.
-        if standing.is_some_and(|(_, state)| state == State::HalfOpen) {
-            return Way::Later(turn, format!("{} is being probed", p.id()));
-        }
         if self.room(p) == 0 {
-            return Way::Later(turn, format!("others on their way to {} come first", p.name));
+            let why = match standing {
+                Some((_, State::HalfOpen)) => format!("{} is being probed", p.id()),
+                _ => format!("others on their way to {} come first", p.name),
+            };
+            return Way::Later(turn, why);
         }
         let keys = &self.config.routing;
         for (window, most, word) in

@@ -21,7 +21,7 @@ use policy::cards::writer::orchestrators;
 use policy::remedy::Lacking;
 use policy::routing::holds::is_decided_since;
 use policy::routing::moving::{Parting, Why, ask, is_ours_to_move, until};
-use policy::routing::router::{Choice, Release, Target};
+use policy::routing::router::{Ask, Choice, Release, Target};
 
 /// The open card of a task, as far as it stands in the way.
 #[derive(Clone, Copy)]
@@ -73,7 +73,10 @@ impl<'a> Rules<'a> {
         let waiting = self.elsewhere(waiting);
         let waiting = self.go_on(waiting);
         for w in waiting {
-            self.park(w);
+            match self.probe_elsewhere(&w) {
+                Some(to) => self.move_to(&w, &to, true),
+                None => self.park(w),
+            }
         }
     }
 
@@ -130,19 +133,14 @@ impl<'a> Rules<'a> {
                 self.leave(w.d, format!("card {card} decides"));
                 continue;
             }
-            // Whoever gave a parked task to a profile that works meant that one.
-            let held = self.held_by(w.d);
-            let is_given = w.until.is_some() && was_given(w.d) && held.is_none();
-            let held = held.map(|(id, _)| id);
-            let choice = (!is_given).then(|| self.router.choose(&ask(&self.router, w.d, w.blocker, held)));
+            let choice = self.question(&w).map(|q| self.router.choose(&q));
             match (choice, w.lasting) {
-                (Some(Choice::Move(to)), _) => self.move_to(&w, &to),
-                (Some(Choice::Wait { why, .. }), Some(_)) => self.leave(w.d, why),
-                (_, Some(cause)) => {
+                (Some(Choice::Move(to)), _) => self.move_to(&w, &to, false),
+                (Some(Choice::Nobody(_) | Choice::Spent(_)) | None, Some(cause)) => {
                     self.leave(w.d, format!("no time mends {cause}: its card goes on asking"));
                 }
                 (None, None) => rest.push(w),
-                (Some(Choice::Wait { why, .. } | Choice::Nobody(why) | Choice::Spent(why)), None) => {
+                (Some(Choice::Wait { why, .. } | Choice::Nobody(why) | Choice::Spent(why)), _) => {
                     w.because = why;
                     rest.push(w);
                 }
@@ -151,11 +149,29 @@ impl<'a> Rules<'a> {
         rest
     }
 
-    fn move_to(&mut self, w: &Waiting<'a>, to: &Target) {
+    /// What is asked about who takes a task over. `None`: whoever gave a parked task to a profile that works meant that one.
+    fn question(&self, w: &Waiting<'a>) -> Option<Ask<'a>> {
+        let held = self.held_by(w.d);
+        let is_given = w.until.is_some() && was_given(w.d) && held.is_none();
+        (!is_given).then(|| ask(&self.router, w.d, w.blocker, held.map(|(id, _)| id)))
+    }
+
+    /// Third: whoever probes a provider that nobody is left to probe. Not where its own provider answers or is being tried.
+    fn probe_elsewhere(&self, w: &Waiting<'a>) -> Option<Target> {
+        let standing = self.router.standing_for(&w.d.task);
+        let waits = standing.is_none_or(|(_, state)| state.is_held());
+        self.router.probe(&self.question(w).filter(|_| waits)?)
+    }
+
+    fn move_to(&mut self, w: &Waiting<'a>, to: &Target, probes: bool) {
         let why = match (self.held_by(w.d), w.cause) {
             (Some((_, said)), _) => said,
             (None, Some(cause)) => format!("it was held for {cause}"),
             (None, None) => format!("its card says {}", w.blocker),
+        };
+        let why = match probes {
+            true => format!("{why}; the hold of {} is over, and this one tries it first", to.id),
+            false => why,
         };
         let why = Why::new(Rule::Fallback, why).cause(w.cause);
         let parting = match w.tied {
@@ -211,7 +227,7 @@ impl<'a> Rules<'a> {
         let mut rest = Vec::new();
         for mut w in waiting {
             let given_up = self.router.state_for(&w.d.task) == State::GivenUp;
-            if !self.may_go_on(w.d, w.until) && !given_up {
+            if w.lasting.is_some() || (!self.may_go_on(w.d, w.until) && !given_up) {
                 rest.push(w);
                 continue;
             }
@@ -267,8 +283,11 @@ impl<'a> Rules<'a> {
         self.push(closed);
     }
 
-    /// Third: it waits, with an end.
+    /// Last: it waits, with an end.
     fn park(&mut self, w: Waiting<'a>) {
+        if w.lasting.is_some() {
+            return self.leave(w.d, w.because);
+        }
         let now = self.seen.now;
         let held = self.held_by(w.d);
         let ends = self.router.standing_for(&w.d.task).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);

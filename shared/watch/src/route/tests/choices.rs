@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use card::Blocker;
 use config::RateLimitRoute;
+use logs::provider::ledger::State;
 use policy::routing::moving::ask;
 use policy::routing::router::{Choice, Release, moves};
 
@@ -316,6 +317,11 @@ proptest! {
                     prop_assert!(to.id().is_known() && !to.id().is_same(&from.id()), "{:?}", step);
                     prop_assert!(!router.state(&to.name).is_held(), "{:?}", step);
                     prop_assert!(auto || from.fallbacks.contains(&to.name), "{:?}", step);
+                    // A provider that may still refuse is tried by one task, whoever had it.
+                    if router.state(&to.name) == State::HalfOpen {
+                        prop_assert!(!probes.iter().any(|p| p.is_same(&to.id())), "{:?}", step);
+                        probes.push(to.id());
+                    }
                 }
                 "release" | "probe" => {
                     prop_assert!(!router.state(&from.name).is_held(), "{:?}", step);
@@ -344,4 +350,84 @@ fn what_is_sent_elsewhere_leaves_its_place() {
     assert!(matches!(router.release("sol"), Release::Wait { .. }));
     router.send("t_00000001", &router.profile("vega"), true);
     assert_eq!(router.release("sol"), Release::Go { probe: false });
+}
+
+#[test]
+fn a_provider_that_nobody_is_left_to_probe_is_probed_by_one_task_of_others() {
+    let (config, known) = (Config::default(), known());
+    let d = detail("t_0000aaaa", Status::Ready);
+    let of = |sightings: &[Sighting], sent: Vec<Sent>, quiet_until: Option<Time>| {
+        let r = Routing { sightings: sightings.to_vec(), sent, quiet_until, ..routing() };
+        let router = router(&r, &config, &known);
+        router.probe(&ask(&router, &d, Blocker::RateLimited, None)).map(|to| to.profile)
+    };
+    let [sol, vega] = ["sol", "vega"].map(|p| Some(p.to_owned()));
+    let limit = |host: &str, at: i64| refused(host, Cause::RateLimit, at);
+    let quota = |at: i64| [refused("b", Cause::Quota, at), limit("c", 30)];
+    let (over, both) = ([limit("b", 2_000), limit("c", 30)], [limit("b", 2_000), limit("c", 2_000)]);
+    for (sightings, on_way, want, why) in [
+        (&[][..], Vec::new(), None, "it is simply moved"),
+        (&[limit("b", 2_000)], Vec::new(), None, "to the one that works"),
+        (&[limit("b", 30), limit("c", 30)], Vec::new(), None, "nobody may take it"),
+        (&over, Vec::new(), sol.clone(), "nobody tries it"),
+        (&over, sent(1, "b", 100, true), None, "one tries it"),
+        (&over, sent(1, "b", 100, false), sol.clone(), "that one ended without a word about the provider"),
+        (&over, sent(1, "b", 3_000, true), sol.clone(), "sent before the trouble began"),
+        (&over, sent(20, "b", 600, false), None, "twenty in an hour"),
+        (&both, Vec::new(), sol.clone(), "in the fallback order"),
+        (&both, sent(1, "b", 100, true), vega, "each provider has its own probe"),
+        (&quota(2_000), Vec::new(), None, "what is used up stays so for long"),
+        (&quota(30_000), Vec::new(), sol, "but not for ever"),
+    ] {
+        assert_eq!(of(sightings, on_way, None), want, "{why}");
+    }
+    assert_eq!(of(&over, Vec::new(), Some(NOW.plus(600))), None, "quiet hours");
+}
+
+/// luna's provider refuses, and the hold of the only fallback is over.
+fn two_limits(luna: Cause) -> Seen {
+    let mut r = routing();
+    r.profiles.insert("luna".into(), profile("luna", "a", &["sol"]));
+    r.profiles.insert("sol".into(), profile("sol", "b", &[]));
+    r.sightings = vec![refused("b", Cause::RateLimit, 2_000), refused("a", luna, 30)];
+    seen(r)
+}
+
+#[test]
+fn the_move_is_the_probe_where_the_provider_has_no_work_of_its_own() {
+    let (one, two) = (held("t_00000001", -10), held("t_00000002", -10));
+    let with = |tasks: &[&Detail]| {
+        let mut s = two_limits(Cause::RateLimit);
+        s.tasks = tasks.iter().map(|d| (*d).clone()).collect();
+        told(&s)
+    };
+    let said = with(&[&one, &two]);
+    assert_eq!(actions(&said), [("t_00000001", "move"), ("t_00000002", "extend")]);
+    assert_eq!(assigned(&said.steps[0]), Some("sol"));
+    assert!(
+        said.steps[0].because.ends_with("the hold of b is over, and this one tries it first"),
+        "{said:?}"
+    );
+    let mut own = held("t_00000003", 500);
+    own.task.assignee = Some("sol".into());
+    let said = with(&[&one, &own]);
+    assert_eq!(
+        actions(&said),
+        [("t_00000003", "probe"), ("t_00000001", "extend")],
+        "its own work goes first"
+    );
+    // Its card asks for money all the same.
+    let (mut broke, c) = (
+        detail("t_00000001", Status::Scheduled),
+        card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready),
+    );
+    let hold = json!({"owner": "heal", "cause": "quota", "since": ago(600).0, "until": NOW.plus(300).0});
+    broke.events.push(event("scheduled", 600, json!({"by": "heal", "watchbill": {"hold": hold}})));
+    tie(&mut broke, &c);
+    let mut s = two_limits(Cause::Quota);
+    (s.tasks, s.cards) = (vec![broke], vec![c]);
+    assert_eq!(actions(&told(&s)), [("t_00000001", "move"), ("t_0000cafe", "close-card")]);
+    s.routing.sent = sent(1, "b", 100, true);
+    let said = told(&s);
+    assert!(said.steps.is_empty() && said.left[0].because == "b is being probed", "{said:?}");
 }
