@@ -351,7 +351,7 @@ mod tests {
     fn a_worker_is_told_its_board_by_hermes_or_by_us() {
         let found = |vars: &[(&str, &str)]| {
             let env = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
-            find(&Which::default(), &env).map(|found| found[0].path.display().to_string()).ok()
+            find(&Which::default(), &env).map(|found| found[0].at.to_string()).ok()
         };
         assert_eq!(found(&[("WATCHBILL_DB", "/b.db")]).as_deref(), Some("/b.db"));
         let both = [("WATCHBILL_DB", "/b.db"), ("HERMES_KANBAN_DB", "/a.db")];
