@@ -152,3 +152,6 @@ fn asked<T>(
     };
     Ok(read(&ask))
 }
+
+#[cfg(test)]
+mod tests;
