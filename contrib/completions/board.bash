@@ -64,6 +64,9 @@ _board() {
             board,unblock)
                 cmd="board__subcmd__unblock"
                 ;;
+            board,unlink)
+                cmd="board__subcmd__unlink"
+                ;;
             board__subcmd__help,add)
                 cmd="board__subcmd__help__subcmd__add"
                 ;;
@@ -112,6 +115,9 @@ _board() {
             board__subcmd__help,unblock)
                 cmd="board__subcmd__help__subcmd__unblock"
                 ;;
+            board__subcmd__help,unlink)
+                cmd="board__subcmd__help__subcmd__unlink"
+                ;;
             *)
                 ;;
         esac
@@ -119,7 +125,7 @@ _board() {
 
     case "${cmd}" in
         board)
-            opts="-v -q -h -V --db --board --hermes-root --config --json --verbose --quiet --now --help --version init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help"
+            opts="-v -q -h -V --db --board --hermes-root --config --json --verbose --quiet --now --help --version init add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -493,7 +499,7 @@ _board() {
             return 0
             ;;
         board__subcmd__help)
-            opts="init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help"
+            opts="init add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -717,6 +723,20 @@ _board() {
             return 0
             ;;
         board__subcmd__help__subcmd__unblock)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        board__subcmd__help__subcmd__unlink)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1069,6 +1089,40 @@ _board() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        board__subcmd__unlink)
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --db)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -136,6 +136,9 @@ _watchbill() {
             watchbill__subcmd__board,unblock)
                 cmd="watchbill__subcmd__board__subcmd__unblock"
                 ;;
+            watchbill__subcmd__board,unlink)
+                cmd="watchbill__subcmd__board__subcmd__unlink"
+                ;;
             watchbill__subcmd__board__subcmd__help,add)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__add"
                 ;;
@@ -183,6 +186,9 @@ _watchbill() {
                 ;;
             watchbill__subcmd__board__subcmd__help,unblock)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__unblock"
+                ;;
+            watchbill__subcmd__board__subcmd__help,unlink)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__unlink"
                 ;;
             watchbill__subcmd__coord,abort)
                 cmd="watchbill__subcmd__coord__subcmd__abort"
@@ -349,6 +355,9 @@ _watchbill() {
             watchbill__subcmd__help__subcmd__board,unblock)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__unblock"
                 ;;
+            watchbill__subcmd__help__subcmd__board,unlink)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__unlink"
+                ;;
             watchbill__subcmd__help__subcmd__coord,abort)
                 cmd="watchbill__subcmd__help__subcmd__coord__subcmd__abort"
                 ;;
@@ -391,7 +400,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help"
+            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -765,7 +774,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help)
-            opts="init add list show claim run heartbeat comment packet block complete reassign unblock protocol link help"
+            opts="init add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -989,6 +998,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help__subcmd__unblock)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__unlink)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1341,6 +1364,40 @@ _watchbill() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__unlink)
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --db)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2119,7 +2176,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board)
-            opts="init add list show claim run heartbeat comment packet block complete reassign unblock protocol link"
+            opts="init add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2329,6 +2386,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board__subcmd__unblock)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__unlink)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -152,6 +152,8 @@ fn bad_input_is_one_line_and_changes_nothing() {
     refused(&["link", &c, &a], "cycle");
     refused(&["link", &a, &a], "itself");
     refused(&["link", "t_ffffffff", &a], "no such task");
+    refused(&["unlink", "t_ffffffff", &a], "no such task");
+    refused(&["unlink", &a, "t_ffffffff"], "no such task");
     refused(&["claim", &c], "waits for");
     refused(&["complete", &c], "todo");
     refused(&["claim", &done], "done");
@@ -309,6 +311,73 @@ fn a_child_left_in_todo_by_a_crash_is_promoted_by_heal() {
     b.sql(&format!("UPDATE tasks SET status = 'todo' WHERE id = '{d}'"));
     assert_eq!(b.hand(&["claim"]).ok().trim(), d);
     assert!(b.kinds(&d).ends_with("promoted claimed"), "{}", b.kinds(&d));
+}
+
+#[test]
+fn what_no_longer_waits_for_another_task_is_ready() {
+    let b = TestBoard::own();
+    let (a, c) = (id(&b, &["A"]), id(&b, &["C"]));
+    let waits = id(&b, &["D", "--parent", &a, "--parent", &c]);
+    let unlink = |parent: &str| b.hand(&["unlink", parent, &waits, "--json"]).json();
+    let said = |parent: &str, unlinked: bool, status: &str| json!({"parent": parent, "child": waits, "unlinked": unlinked, "status": status});
+    assert_eq!(unlink(&a), said(&a, true, "todo"));
+    assert_eq!(unlink(&a), said(&a, false, "todo"), "that was all");
+    let mut as_worker = b.command("board");
+    as_worker.env("HERMES_KANBAN_TASK", &waits).arg("--db").arg(&b.db).args(["unlink", &c, &waits]);
+    assert!(ran(&mut as_worker).fails(1).contains("is your own task"));
+    assert_eq!(unlink(&c), said(&c, true, "ready"));
+    assert!(b.kinds(&waits).ends_with("unlinked unlinked promoted"), "{}", b.kinds(&waits));
+    assert_eq!(b.hand(&["claim", &waits]).ok().trim(), waits);
+    // With a dispatcher that is its business.
+    let b = TestBoard::new();
+    b.add("t_00000001", "ready");
+    b.add("t_00000002", "ready");
+    b.hand(&["link", "t_00000001", "t_00000002"]).ok();
+    b.hand(&["unlink", "t_00000001", "t_00000002"]).ok();
+    assert_eq!(
+        (b.task("t_00000002", "status").as_str(), b.value("SELECT count(*) FROM task_links").as_str()),
+        ("todo", "0")
+    );
+}
+
+#[test]
+fn every_question_of_a_worker_is_answered_by_the_command_that_is_printed() {
+    let b = TestBoard::own();
+    let task = id(&b, &["Choose a licence", "--assignee", "luna"]);
+    let db = b.db.display();
+    let answer = format!(
+        "board --db {db} comment {task} 'YOUR ANSWER' --author \"$USER\" && board --db {db} unblock {task}"
+    );
+    let watchbill = |args: &[&str]| ran(b.command("watchbill").args(args).arg("--db").arg(&b.db));
+    for (question, status) in
+        [("which licence?", "blocked"), ("which year?", "triage"), ("which name?", "blocked")]
+    {
+        b.hand(&["claim", &task, "--worker", "luna"]).ok();
+        b.hand(&["block", &task, question, "--kind", "needs_input"]).ok();
+        assert_eq!(b.task(&task, "status"), status, "{question}");
+        let _ = watchbill(&["run"]);
+        let said = watchbill(&["why", &task]).ok();
+        assert!(said.contains(&answer) && !said.contains("specify"), "{question}: {said}");
+        let path =
+            format!("{}:/usr/bin:/bin", std::path::Path::new(program("board")).parent().unwrap().display());
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &answer]).env("PATH", path).env("USER", "anna").env("HOME", b.path());
+        ran(&mut shell).ok();
+        assert_eq!(b.task(&task, "status"), "ready", "{question}");
+    }
+    let _ = watchbill(&["run"]);
+    let cards = "FROM tasks WHERE title LIKE '[BLOCKED]%'";
+    assert_eq!(b.value(&format!("SELECT group_concat(status) {cards}")), "done", "its one card is closed");
+    let text = b.value(&format!("SELECT body {cards}"));
+    assert!(text.contains(&format!("unblock {task}")) && !text.contains("specify"), "{text}");
+    // Hermes specifies what is in triage on its own boards.
+    let b = TestBoard::new();
+    b.add("t_00000001", "triage");
+    let said = b.hand(&["unblock", "t_00000001"]).fails(1);
+    assert!(
+        said.contains("is triage, not blocked or scheduled") && said.contains("hermes kanban specify"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -413,6 +413,14 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     changes
 }
 
+/// A task brought out of triage by a person, on a board where nobody else does. What Hermes counts of its blocks begins anew: they answered.
+pub fn out_of_triage(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let kind = seen.task.block_kind.clone();
+    let mut changes = vec![Change::SetBlock { kind, recurrences: 0 }];
+    changes.extend(unblocked(seen, trail));
+    changes
+}
+
 /// Whether the newest attempt ended because its claim ran out, and no worker was ever recorded for it: its dispatcher died, or could
 /// start none. Hermes 0.22 gives a task up for that after two of them.
 pub fn is_never_started(d: &Detail) -> bool {

@@ -1,5 +1,7 @@
 //! The command line: one vocabulary of flags, one place that reads environment and clock, one that ends the program.
 
+#[cfg(test)]
+mod advised;
 mod board;
 mod budget;
 mod check;

@@ -57,6 +57,12 @@ pub fn answer(hand: &str, id: &str, own_board: bool) -> String {
     format!("{} && {hand} unblock {id}", comment(hand, id, "YOUR ANSWER", own_board))
 }
 
+/// The command that brings a task out of triage, with the arguments of [`comment`]. Hermes' own asks a model what is to be done; on a
+/// board of `board init` nobody but a person goes on with it, so they answer as they would a blocked one.
+pub fn out_of_triage(hand: &str, id: &str, own_board: bool) -> String {
+    if own_board { answer(hand, id, true) } else { format!("{hand} specify {id}") }
+}
+
 /// A task whose assignee does not exist, or that has none. `name`: the profile it is for, where that is plainly a name; `reassign`: the
 /// command that gives it to another one.
 pub fn nobodys(name: Option<&str>, reassign: &str) -> String {
@@ -202,6 +208,9 @@ mod tests {
             nobodys(Some("ada"), "board reassign t_1 PROFILE"),
             "hermes profile create ada, or board reassign t_1 PROFILE"
         );
+        assert_eq!(out_of_triage("hermes kanban", "t_1", false), "hermes kanban specify t_1");
+        let own = "board comment t_1 'YOUR ANSWER' --author \"$USER\" && board unblock t_1";
+        assert_eq!(out_of_triage("board", "t_1", true), own);
         assert!(!untaken(true).contains("hermes") && untaken(false).contains("hermes gateway"));
     }
 }

@@ -84,7 +84,7 @@ pub(crate) enum Command {
         #[arg(long)]
         force: bool,
     },
-    /// Make a blocked or held task ready, or todo while it waits for another task
+    /// Make a blocked or held task ready, or todo while it waits for another task; without Hermes also one in triage
     Unblock {
         /// The task
         id: String,
@@ -103,6 +103,13 @@ pub(crate) enum Command {
     /// Make one task wait for another
     Link {
         /// The task that must finish first
+        parent: String,
+        /// The task that waits
+        child: String,
+    },
+    /// Let one task no longer wait for another
+    Unlink {
+        /// The task that need not finish first
         parent: String,
         /// The task that waits
         child: String,

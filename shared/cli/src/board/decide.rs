@@ -34,6 +34,28 @@ impl Hand<'_> {
         self.answer(&json!({"parent": parent, "child": child, "linked": true}), "")
     }
 
+    pub(super) fn unlink(&mut self, parent: &str, child: &str) -> Result<u8> {
+        let seen = self.look(child)?;
+        own_business(&mut *self.board, &seen, true)?;
+        let t = &seen.task;
+        let (mut to, is_linked) = (t.status.clone(), seen.parents.iter().any(|p| p.id == parent));
+        if is_linked {
+            let trail = self.trail("unlink");
+            let mut changes = hermes::unlinked(child, parent, &trail);
+            let mut others = seen.parents.iter().filter(|p| p.id != parent);
+            // A dispatcher promotes it; without one nobody else would.
+            if self.board.is_own() && t.status == Status::Todo && others.all(|p| p.status.frees_children()) {
+                changes.extend(hermes::promoted(&seen, &trail));
+                to = Status::Ready;
+            }
+            self.must(child, Some(&seen), changes)?;
+        } else {
+            self.look(parent)?;
+        }
+        let json = json!({"parent": parent, "child": child, "unlinked": is_linked, "status": to});
+        self.answer(&json, "")
+    }
+
     /// Refuses a profile that does not exist, where that can be known: Hermes 0.19 leaves such a task in ready and says so nowhere.
     pub(super) fn must_exist(&self, profile: &str, force: bool) -> Result<()> {
         let known = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).profiles;
@@ -76,8 +98,12 @@ impl Hand<'_> {
     pub(super) fn unblock(&mut self, id: &str, reason: Option<&str>) -> Result<u8> {
         let seen = self.look(id)?;
         own_business(&mut *self.board, &seen, true)?;
-        if !matches!(seen.task.status, Status::Blocked | Status::Scheduled) {
-            return Err(refused(id, format!("is {}, not blocked or scheduled", seen.task.status)));
+        let is_in_triage = seen.task.status == Status::Triage;
+        let lifts_triage = is_in_triage && self.board.is_own();
+        if !lifts_triage && !matches!(seen.task.status, Status::Blocked | Status::Scheduled) {
+            let no = refused(id, format!("is {}, not blocked or scheduled", seen.task.status));
+            let hint = "`hermes kanban specify` brings it out of triage";
+            return Err(if is_in_triage { no.hint(hint) } else { no });
         }
         let mut trail = self.trail("unblock");
         let reason = reason.map(str::trim).filter(|r| !r.is_empty());
@@ -87,7 +113,10 @@ impl Hand<'_> {
             // In Hermes' words, so that its readers know the comment.
             changes.extend(hermes::commented(&speaker(None), &format!("UNBLOCK: {reason}")));
         }
-        changes.extend(hermes::unblocked(&seen, &trail));
+        changes.extend(match lifts_triage {
+            true => hermes::out_of_triage(&seen, &trail),
+            false => hermes::unblocked(&seen, &trail),
+        });
         self.must(id, Some(&seen), changes)?;
         let to = hermes::unblocked_to(&seen);
         let waits = seen.parents.iter().find(|p| p.status != Status::Done).map_or("", |p| p.id.as_str());

@@ -77,6 +77,7 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
         Command::Block(block) => hand.block(block),
         Command::Complete(complete) => hand.complete(complete),
         Command::Link { parent, child } => hand.link(parent, child),
+        Command::Unlink { parent, child } => hand.unlink(parent, child),
         Command::Reassign { id, profile, reason, force } => {
             hand.reassign(id, profile, reason.as_deref(), *force)
         }

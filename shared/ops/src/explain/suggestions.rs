@@ -152,8 +152,12 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
                 );
             }
         }
+        Status::Triage if f.own_board => {
+            all.add("answer, and let it go on", remedy::out_of_triage(hand, &id, true));
+            all.push("let it go on", unblock(f, &id), Some(unblocks(f)));
+        }
         Status::Triage => {
-            let specify = |id: &str| format!("{hand} specify {id}");
+            let specify = |id: &str| remedy::out_of_triage(hand, id, false);
             all.push("put it back on its way", specify(&id), Some(Together::Loop(specify(EACH))));
         }
         Status::Review => {

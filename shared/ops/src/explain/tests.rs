@@ -706,6 +706,14 @@ fn commands_are_whole_and_fit_the_state() {
     (own.own_board, own.hand) = (true, "board --db '/my boards/b.db'".into());
     let want = "board --db '/my boards/b.db' comment t_00000001 'YOUR ANSWER' --author \"$USER\" && board --db '/my boards/b.db' unblock t_00000001";
     assert_eq!(runs(&own)[0], want);
+    // What a second question sent to triage is answered like the first. Hermes specifies it.
+    let looped = json!({"reason": "and which year?", "kind": "needs_input"});
+    own.detail.task.status = Status::Triage;
+    own.detail.events.push(event("block_loop_detected", 30, looped));
+    assert_eq!(runs(&own)[0], want);
+    assert!(!runs(&own).iter().any(|run| run.contains("specify")), "{:?}", runs(&own));
+    (own.own_board, own.hand) = (false, "hermes kanban".into());
+    assert_eq!(runs(&own)[0], "hermes kanban specify t_00000001");
     // Unblocked under the same key it is refused again.
     let move_it = "hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001";
     assert_eq!(suggestions::of(&held("credential"), &standing::of(&held("credential")))[0].run, move_it);

@@ -178,10 +178,11 @@ impl CardWriter<'_> {
                 format!("coord --db {board} abort {}", mapping.session),
             ));
         }
-        if t.case == Rule::BlockLoop {
+        // On a board of ours `unblock` is the way.
+        if t.case == Rule::BlockLoop && !self.seen.own_board {
             more.push((
                 "It is in triage, where nothing unblocks it; it comes back with".into(),
-                format!("{hand} specify {id}"),
+                crate::remedy::out_of_triage(&hand, &id, false),
             ));
         }
         Commands {

@@ -438,10 +438,13 @@ fn a_wait_for_nothing_and_a_block_loop() {
     assert_eq!(one(s.clone()).steps, []);
     s.detail.events.push(event("block_loop_detected", 10, json!({"reason": "again", "kind": "capability"})));
     s.detail.body = "## Scope Guard\nOnly fix: everything".into();
-    let d = one(s);
+    let d = one(s.clone());
     assert_eq!((links(&d.steps[0]), parks(&d.steps[0])), (0, false));
     let text = body(&d.steps[0]);
     assert!(text.contains("Count the lanterns") && text.contains("specify t_00000001"), "{text}");
+    let own = told(&Seen { own_board: true, ..seen(vec![s]) });
+    let own = body(&own.steps[0]);
+    assert!(own.contains("unblock t_00000001") && !own.contains("specify"), "{own}");
     assert_eq!(text.lines().filter(|l| *l == "## Scope Guard").count(), 1, "{text}");
 }
 

@@ -19,6 +19,7 @@ use policy::authorship::{self, HAND, our_hold};
 use policy::cards::answer::{self, finished, read_in};
 use policy::cards::identity::{is_ours, since_card, sources_of, titled};
 use policy::cards::steps::card_id;
+use policy::remedy;
 use policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
 use policy::routing::router::{Choice, Release, Target};
 
@@ -357,7 +358,7 @@ impl<'a> Rules<'a> {
                 continue;
             }
             let hand = self.hand();
-            // Nothing but `specify` brings it back from there, and it waits for no card either.
+            // A person alone brings it back from there, and it waits for no card either.
             if d.task.status == Status::Triage {
                 if waited < GRACE {
                     continue;
@@ -366,7 +367,8 @@ impl<'a> Rules<'a> {
                     "{id} is still in triage, blocked twice for one reason: its card {} was completed {how}",
                     card.task.id
                 );
-                self.tell_once(d, "triage", &what, &format!("{hand} specify {}", id_word(id)));
+                let mend = remedy::out_of_triage(&hand, &id_word(id), self.seen.own_board);
+                self.tell_once(d, "triage", &what, &mend);
                 continue;
             }
             let said = format!(

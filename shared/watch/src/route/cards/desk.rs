@@ -9,7 +9,7 @@ use base::cause::Cause;
 use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::words;
 use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
-use card::id_word;
+use card::{id_word, task_words};
 use config::span::seconds;
 use logs::provider::Id;
 use logs::provider::ledger::State;
@@ -72,7 +72,8 @@ impl<'a> Rules<'a> {
         let Some(first) = card.parents.iter().find(|p| !p.status.frees_children()) else { return };
         let (id, hand) = (&card.task.id, self.hand());
         let what = format!("card {id} waits for {}, and nobody takes it before that", first.id);
-        self.tell_once(card, "card-waits", &what, &format!("{hand} unlink {} {id}", first.id));
+        let mend = format!("{hand} unlink {}", task_words(&[id_word(&first.id), id_word(id)]));
+        self.tell_once(card, "card-waits", &what, &mend);
     }
 
     /// A card whose orchestrator could not answer. Where that lay with a provider, another one takes it; the rest is a
@@ -102,12 +103,12 @@ impl<'a> Rules<'a> {
                     "it was blocked twice for the same reason".into(),
                 );
             }
-            // Its orchestrator asks a person by blocking it; only `specify` leads out of triage.
+            // Its orchestrator asks a person by blocking it.
             _ => {
                 let (id, hand) = (&d.task.id, self.hand());
                 let what = format!("card {id} is {} and waits for a person", d.task.status);
                 let mend = match d.task.status {
-                    Status::Triage => format!("{hand} specify {}", id_word(id)),
+                    Status::Triage => remedy::out_of_triage(&hand, &id_word(id), self.seen.own_board),
                     _ => remedy::answer(&hand, &id_word(id), self.seen.own_board),
                 };
                 self.tell_once(d, "card-blocked", &what, &mend);

@@ -381,7 +381,7 @@ fn whoever_was_asked_again_has_ten_minutes_from_then() {
 
 #[test]
 fn a_refused_decision_leaves_nobody_in_silence() {
-    let refused = |status: Status, newest: board::Event| {
+    let seen = |status: Status, newest: board::Event| {
         let mut s = answered(decision("reassign", json!({"assignee": "sol"})));
         s.answered[0].runs[0].ended_at = Some(ago(1_000));
         s.answered[0]
@@ -396,8 +396,9 @@ fn a_refused_decision_leaves_nobody_in_silence() {
         ));
         s.tasks[0].task.status = status;
         s.tasks[0].events = vec![event("created", 9_000, json!({})), newest];
-        told(&s)
+        s
     };
+    let refused = |status: Status, newest: board::Event| told(&seen(status, newest));
     // A limit set by hand: no decision lifts it, so somebody is asked again, and in the end a person.
     let d = refused(Status::Blocked, event("gave_up", 5_000, json!({"limit_source": "task"})));
     assert_eq!(actions(&d), [("t_00000001", "ask-again")], "{d:?}");
@@ -406,6 +407,10 @@ fn a_refused_decision_leaves_nobody_in_silence() {
     let d = refused(Status::Triage, event("block_loop_detected", 5_000, json!({})));
     assert_eq!(actions(&d), [("t_00000001", "tell")], "{d:?}");
     assert!(d.told.iter().any(|(said, _)| said.ends_with("hermes kanban specify t_00000001")), "{d:?}");
+    let own = seen(Status::Triage, event("block_loop_detected", 5_000, json!({})));
+    let d = told(&Seen { own_board: true, ..own });
+    assert!(d.told.iter().any(|(said, _)| said.ends_with("unblock t_00000001")), "{d:?}");
+    assert!(!d.told.iter().any(|(said, _)| said.contains("specify")), "{d:?}");
 }
 
 #[test]
