@@ -340,8 +340,20 @@ pub fn queued(router: &Router<'_>, d: &Detail) -> Option<Time> {
             router.queue(&ask(router, d, blocker, Some(entry.id.clone()).filter(Id::is_known)))
         }
         Some(_) => None,
-        None => router.moving_at(&router.worker(&d.task)),
+        None => {
+            let worker = router.worker(&d.task);
+            match own_key_refused(d, cause) {
+                Some(at) => router.moving_since(&worker, at),
+                None => router.moving_at(&worker),
+            }
+        }
     }
+}
+
+/// When the newest attempt ended, where it was refused the key of the very profile that has the task still.
+fn own_key_refused(d: &Detail, cause: Cause) -> Option<Time> {
+    let run = d.newest_run().filter(|run| cause == Cause::Credential && run.profile == d.task.assignee)?;
+    Some(run.ended_at.unwrap_or(run.started_at))
 }
 
 /// The question about a task that stopped at a provider.
@@ -352,4 +364,47 @@ pub fn ask<'a>(router: &Router<'_>, d: &'a Detail, blocker: Blocker, limiting: O
     let own = router.worker(&d.task).id();
     let limiting = limiting.into_iter().chain(told).chain([own]).filter(Id::is_known).collect();
     Ask { detail: d, from, blocker, limiting }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routing::facts::Routing;
+    use board::testing::{NOW, ago, detail, event, run};
+    use logs::provider::Profile;
+    use logs::provider::ledger::{News, Sighting};
+
+    /// A refusal that the ledger does not know leaves its provider healthy: nobody noted whom the attempt had asked.
+    #[test]
+    fn who_waits_for_a_key_is_in_no_queue_of_those_who_work_with_another() {
+        let profile =
+            |name: &str| Profile { name: name.into(), provider: Some("moon".into()), ..Profile::default() };
+        let (config, known) = (Config::default(), ["luna".to_owned(), "mira".to_owned()]);
+        for (cause, ran, who, at, want) in [
+            ("credential", "luna", "mira", 600, None),
+            ("credential", "luna", "luna", 600, Some(ago(600))),
+            ("credential", "luna", "luna", 1_800, None),
+            // It was given to luna since, and waits for its turn there.
+            ("credential", "vega", "mira", 600, Some(ago(600))),
+            ("quota", "luna", "mira", 600, Some(ago(600))),
+        ] {
+            let hold = json!({"cause": cause, "until": NOW.plus(900).0});
+            let trail = json!({"pass": "p", "case": "dead-worker", "because": "x", "hold": hold});
+            let mut d = detail("t_00000001", Status::Scheduled);
+            d.runs = vec![run(1, ran, Some("crashed"))];
+            d.events.push(event(EventKind::Scheduled, 1_100, json!({"by": "heal", "watchbill": trail})));
+            let good = Sighting {
+                id: profile(who).id(),
+                profile: Some(who.into()),
+                task: "t_00000002".into(),
+                at: ago(at),
+                began: ago(at + 60),
+                news: News::Good,
+            };
+            let profiles = known.iter().map(|name| (name.clone(), profile(name))).collect();
+            let routing = Routing { profiles, sightings: vec![good], ..Routing::default() };
+            let router = Router::new(&routing, &config, NOW, &known, Vec::new());
+            assert_eq!(queued(&router, &d), want, "{cause} of {ran}, {who} {at} s ago");
+        }
+    }
 }

@@ -245,13 +245,24 @@ impl<'a> Router<'a> {
     /// When something last went on at the provider of a profile that may take work: a task was sent there, or an attempt there was
     /// answered. `None` in quiet hours and while it is tried again: then nothing is in a queue.
     pub fn moving_at(&self, p: &Profile) -> Option<Time> {
+        self.moving(p, |_, _| true)
+    }
+
+    /// The same of the key of a profile that was refused at this moment: what others meet at its provider tells nothing of it.
+    pub fn moving_since(&self, p: &Profile, refused: Time) -> Option<Time> {
+        self.moving(p, |profile, at| profile == Some(p.name.as_str()) && at > refused)
+    }
+
+    fn moving(&self, p: &Profile, counts: impl Fn(Option<&str>, Time) -> bool) -> Option<Time> {
         let works = self.of(p).is_none_or(|(_, state)| state == State::Healthy);
         if !works || self.routing.quiet_until.is_some() {
             return None;
         }
         let id = p.id();
-        let sent = self.sent.iter().filter(|s| s.id.is_same(&id)).map(|s| s.at);
-        let good = |s: &&Sighting| s.news == News::Good && s.id.is_same(&id);
+        let sent = self.sent.iter().filter(|s| s.id.is_same(&id) && counts(Some(&s.profile), s.at));
+        let sent = sent.map(|s| s.at);
+        let good =
+            |s: &&Sighting| s.news == News::Good && s.id.is_same(&id) && counts(s.profile.as_deref(), s.at);
         sent.chain(self.routing.sightings.iter().filter(good).map(|s| s.at)).max()
     }
 
