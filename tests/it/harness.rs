@@ -165,7 +165,7 @@ fn a_command_is_told_what_it_works_on_and_its_end_is_the_tasks() {
         ("HERMES_KANBAN_DB", &db),
         ("HERMES_KANBAN_WORKSPACE", d.folder.to_str().unwrap()),
         ("HERMES_PROFILE", "luna"),
-        ("WATCHBILL_CLAIM", &claim),
+        ("WATCHBILL_CLAIM", &format!("{} {claim}", d.task)),
     ] {
         assert_eq!(var(name), want, "{name}");
     }
@@ -198,7 +198,7 @@ fn a_worker_whose_task_has_another_claim_of_the_same_run_may_say_nothing_of_it()
     let told = |claim: &str, args: &[&str]| {
         let mut command = d.b.command("board");
         command.arg("--db").arg(&d.b.db).env("HERMES_KANBAN_TASK", &d.task).env("HERMES_KANBAN_RUN_ID", "1");
-        ran(command.env("WATCHBILL_CLAIM", claim).args(args))
+        ran(command.env("WATCHBILL_CLAIM", format!("{} {claim}", d.task)).args(args))
     };
     let rows = |what: &str| d.b.value(&format!("SELECT count(*) FROM {what}"));
     let before = (rows("task_events"), rows("task_comments"), rows("tasks"));
@@ -219,7 +219,11 @@ fn a_worker_whose_task_has_another_claim_of_the_same_run_may_say_nothing_of_it()
     // Of no other task it says anything.
     let other = d.b.hand(&["add", "B"]).ok().trim().to_owned();
     let mut command = d.b.command("board");
-    command.arg("--db").arg(&d.b.db).env("WATCHBILL_CLAIM", "elsewhere:1").args(["claim", &other]);
+    command
+        .arg("--db")
+        .arg(&d.b.db)
+        .env("WATCHBILL_CLAIM", format!("{} elsewhere:1", d.task))
+        .args(["claim", &other]);
     ran(&mut command).ok();
     told(&claim, &["complete", &d.task]).ok();
     assert_eq!(d.status(), "done");
@@ -236,7 +240,10 @@ fn a_worker_that_is_told_by_our_variables_is_known_by_them() {
     let as_run = |run: &str, args: &[&str]| {
         let mut command = d.b.command("board");
         command.env_remove("HERMES_KANBAN_DB").env("WATCHBILL_DB", &d.b.db).env("WATCHBILL_TASK", &d.task);
-        command.env("WATCHBILL_RUN", run).env("WATCHBILL_CLAIM", &claim).env("WATCHBILL_PROFILE", "luna");
+        command
+            .env("WATCHBILL_RUN", run)
+            .env("WATCHBILL_CLAIM", format!("{} {claim}", d.task))
+            .env("WATCHBILL_PROFILE", "luna");
         ran(command.args(args))
     };
     let said = as_run("9", &["heartbeat", &d.task]).fails(1);

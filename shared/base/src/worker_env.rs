@@ -37,5 +37,5 @@ pub const SHARED: Names = Names {
     profile: "WATCHBILL_PROFILE",
 };
 
-/// What its claim is held by, on every board.
+/// The task, a space, and what its claim is held by; on every board.
 pub const CLAIM: &str = "WATCHBILL_CLAIM";

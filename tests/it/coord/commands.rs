@@ -55,7 +55,7 @@ impl Yard {
         command.env("PATH", format!("{}:/usr/bin:/bin", self.b.path().join("bin").display()));
         // Of whoever calls, such as a coordinator that is a worker itself: not its session's.
         command.env("HERMES_KANBAN_TASK", "t_ffffffff").env("HERMES_KANBAN_RUN_ID", "9");
-        command.env("WATCHBILL_TASK", "t_ffffffff").env("WATCHBILL_CLAIM", "elsewhere:9");
+        command.env("WATCHBILL_TASK", "t_ffffffff").env("WATCHBILL_CLAIM", "t_ffffffff elsewhere:9");
         command.arg("--db").arg(&self.b.db).args(args).current_dir(&self.repo);
         command
     }
@@ -148,7 +148,7 @@ fn a_task_gets_a_tree_a_worker_a_session_and_its_end() {
         );
         assert_eq!(var("HERMES_KANBAN_WORKSPACE"), y.tree().to_str());
         let claim = y.b.value("SELECT claim_lock FROM tasks WHERE claim_lock IS NOT NULL");
-        assert_eq!(var("WATCHBILL_CLAIM"), Some(claim.as_str()));
+        assert_eq!(var("WATCHBILL_CLAIM"), Some(format!("{} {claim}", y.task).as_str()));
         // The mapping names the runtime, and no server.
         let spawned = y.b.payload(&y.task, "coord.spawned");
         assert_eq!((&spawned["runtime"], spawned.get("server")), (&json!(runtime), None));

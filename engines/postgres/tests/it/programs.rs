@@ -95,6 +95,62 @@ fn a_pause_is_on_the_board_and_every_host_keeps_to_it() {
     here.said(&["heal"]);
 }
 
+/// Moves everything that leases are told by so far into the past.
+fn later(server: &Server, board: &str, seconds: i64) {
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    let sql = format!(
+        "SET search_path = {board};
+         UPDATE tasks SET claim_expires = claim_expires - {seconds}, started_at = started_at - {seconds},
+           last_heartbeat_at = last_heartbeat_at - {seconds};
+         UPDATE task_runs SET started_at = started_at - {seconds}, last_heartbeat_at = last_heartbeat_at - {seconds};
+         UPDATE task_events SET created_at = created_at - {seconds};
+         UPDATE hosts SET since = since - {seconds}, seen_at = seen_at - {seconds},
+           lease_until = lease_until - {seconds}, healed_at = healed_at - {seconds} WHERE name <> 'h2'"
+    );
+    client.batch_execute(&sql).unwrap();
+}
+
+#[test]
+fn the_work_of_a_host_that_is_gone_goes_on_elsewhere_and_nothing_of_its_worker_is_taken() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "gone_host");
+    let (gone, here) = (Machine::new("h1", &url), Machine::new("h2", &url));
+    let task = gone.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    // The worker of a host that nobody can reach lives on: here it is a process of this very machine, which h2 must not judge.
+    let mut worker = Command::new("sleep").arg("600").env("WATCHBILL_TASK", &task).spawn().unwrap();
+    let pid = worker.id().to_string();
+    let claimed = gone.said(&["board", "--json", "claim", &task, "--worker", "luna", "--pid", &pid]);
+    let claimed: serde_json::Value = serde_json::from_str(&claimed).unwrap();
+    gone.said(&["heal"]);
+    here.said(&["heal"]);
+    assert!(here.said(&["board", "list"]).contains("running"));
+
+    // h1 is silent for an hour, the claim long over. Less than `host.gone_after` is not enough.
+    later(server, "gone_host", 1_200);
+    here.said(&["heal"]);
+    assert!(here.said(&["board", "list"]).contains("running"), "20 minutes are not enough");
+    later(server, "gone_host", 3_600);
+    let healed = here.call(&["heal", "-v"]);
+    let said = String::from_utf8_lossy(&healed.stdout);
+    assert!(
+        said.contains("requeue") && said.contains("host h1"),
+        "{said}{}",
+        String::from_utf8_lossy(&healed.stderr)
+    );
+    assert!(here.said(&["board", "list"]).contains("ready"));
+    assert!(worker.try_wait().unwrap().is_none(), "no process of another host is touched");
+
+    // The old worker comes back and speaks for its attempt.
+    let run = claimed["run"].as_i64().unwrap().to_string();
+    for word in [&["complete", &task, "--run", &run][..], &["heartbeat", &task, "--run", &run]] {
+        let refused = gone.call(&[&["board"], word].concat());
+        assert_eq!(refused.status.code(), Some(1), "{word:?}: {}", String::from_utf8_lossy(&refused.stderr));
+    }
+    assert!(here.said(&["board", "list"]).contains("ready"));
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+}
+
 #[test]
 fn a_password_in_an_address_is_refused_and_not_repeated() {
     let machine = Machine::new("h1", "postgres://anna:geheim@db.example/agents");

@@ -297,8 +297,9 @@ fn a_server_without_tls_is_told_nothing() {
     let kept = passwords("*:*:*:*:geheim", 0o600);
     let (port, heard) = instead(|mut client| {
         client.write_all(b"N").unwrap();
-        let mut rest = Vec::new();
-        client.read_to_end(&mut rest).unwrap();
+        let mut rest = vec![0; 1024];
+        let length = client.read(&mut rest).unwrap();
+        rest.truncate(length);
         rest
     });
     let url = secure.at("127.0.0.1", port, "luna", "any", "ca.pem");

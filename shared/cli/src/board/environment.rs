@@ -39,7 +39,9 @@ impl Own {
         let named = [&HERMES, &SHARED].into_iter().find_map(|names| Some((env(names.task)?, names)));
         let (task, names) = named?;
         let run = env(names.run).and_then(|run| run.parse().ok());
-        Some(Own { task, run, workspace: env(names.workspace), claim: env(CLAIM), names })
+        // A program between us and this one may have started it for another task, and left our variable as it was.
+        let claim = env(CLAIM).and_then(|told| Some(told.strip_prefix(&task)?.strip_prefix(' ')?.to_owned()));
+        Some(Own { task, run, workspace: env(names.workspace), claim, names })
     }
 
     /// The claim that it was started under, where the task is held by another one now.
@@ -97,12 +99,13 @@ impl Told<'_> {
             all.extend([task, run, db, workspace, profile].map(|name| (name.into(), None)));
         }
         let Names { task, db, workspace, profile, run: _ } = names(self.shared);
+        let claim = format!("{} {}", self.task, self.claim);
         for (name, value) in [
             (*task, Some(self.task.as_ref())),
             (*db, Some(self.db)),
             (*workspace, Some(self.folder.as_os_str())),
             (*profile, self.profile.map(OsStr::new)),
-            (CLAIM, Some(self.claim.as_ref())),
+            (CLAIM, Some(claim.as_ref())),
             ("WATCHBILL_PROMPT_FILE", Some(self.prompt.as_os_str())),
         ] {
             all.insert(name.into(), value.map(OsStr::to_owned));
@@ -132,8 +135,17 @@ mod tests {
             (&[("HERMES_KANBAN_RUN_ID", "7"), ("WATCHBILL_CLAIM", "h:1")], None),
             (&[("HERMES_KANBAN_TASK", "t_1")], is("t_1", None, None, &HERMES)),
             (
-                &[("HERMES_KANBAN_TASK", "t_1"), ("HERMES_KANBAN_RUN_ID", "7"), ("WATCHBILL_CLAIM", "h:1")],
+                &[
+                    ("HERMES_KANBAN_TASK", "t_1"),
+                    ("HERMES_KANBAN_RUN_ID", "7"),
+                    ("WATCHBILL_CLAIM", "t_1 h:1"),
+                ],
                 is("t_1", Some(7), Some("h:1"), &HERMES),
+            ),
+            // Started by Hermes below a worker of ours.
+            (
+                &[("HERMES_KANBAN_TASK", "t_2"), ("WATCHBILL_CLAIM", "t_1 h:1")],
+                is("t_2", None, None, &HERMES),
             ),
             (&[("WATCHBILL_TASK", "t_1"), ("WATCHBILL_RUN", "7")], is("t_1", Some(7), None, &SHARED)),
             (&[("WATCHBILL_TASK", "t_1"), ("HERMES_KANBAN_RUN_ID", "7")], is("t_1", None, None, &SHARED)),
@@ -158,7 +170,8 @@ mod tests {
             (Some("h:1:a"), None, true),
         ] {
             seen.task.claim_lock = held.map(str::to_owned);
-            let vars = [("HERMES_KANBAN_TASK", "t_1"), ("WATCHBILL_CLAIM", told.unwrap_or_default())];
+            let claim = format!("t_1 {}", told.unwrap_or_default());
+            let vars = [("HERMES_KANBAN_TASK", "t_1"), ("WATCHBILL_CLAIM", claim.as_str())];
             let own = own(&vars[..1 + usize::from(told.is_some())]).unwrap();
             assert_eq!(own.lost_claim(&seen).is_some(), lost, "{told:?} {held:?}");
         }
@@ -217,7 +230,7 @@ mod tests {
             ("HERMES_HOME", "inherited"),
             ("HOME", "inherited"),
             ("PAGER", "inherited"),
-            ("WATCHBILL_CLAIM", "h:1:a"),
+            ("WATCHBILL_CLAIM", "t_1 h:1:a"),
             ("WATCHBILL_CONFIG", "inherited"),
             ("WATCHBILL_DB", "postgres://db.lan/agents"),
             ("WATCHBILL_PROFILE", "luna"),
@@ -244,7 +257,7 @@ mod tests {
             ("PGPASSFILE", "inherited"),
             ("PGPASSWORD", "inherited"),
             ("PGSERVICE", "inherited"),
-            ("WATCHBILL_CLAIM", "h:1:a"),
+            ("WATCHBILL_CLAIM", "t_1 h:1:a"),
             ("WATCHBILL_CONFIG", "inherited"),
             ("WATCHBILL_PROMPT_FILE", "/tmp/p"),
         ];

@@ -1,5 +1,6 @@
 //! The story once more, through TLS.
 
+#[allow(clippy::duplicate_mod, reason = "told twice, each time in another way")]
 #[path = "../../../../../tests/it/contract/story.rs"]
 mod story;
 

@@ -248,7 +248,7 @@ fn a_command_whose_board_is_cut_off_is_stopped_before_its_claim_ends() {
     let value = |which: &str| environment.lines().find_map(|l| l.strip_prefix(&name(which)));
     assert_eq!(value("TASK"), Some(TASK));
     assert_eq!(value("RUN"), Some("1"));
-    assert_eq!(value("CLAIM"), Some(lock.as_str()));
+    assert_eq!(value("CLAIM"), Some(format!("{TASK} {lock}").as_str()));
     assert_eq!(value("PROFILE"), Some("luna"));
     assert_eq!(value("WORKSPACE").map(Path::new), Some(desk.folder.path()));
     assert_eq!(value("DB"), Some("postgres://db.lan/agents"));
