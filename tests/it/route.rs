@@ -296,15 +296,17 @@ fn a_fallback_that_was_limited_once_takes_work_again() {
     assert!(said.contains("moon (api.example) has to be probed first"), "{said}");
     b.add(third, "ready");
     b.sql(&format!("UPDATE tasks SET assignee = 'sol' WHERE id = '{third}'"));
-    // One at a time, and first the one that no provider refused yet.
     let said = b.routed(6_660).ok();
+    assert!(said.starts_with(&format!("{third} park: ")) && said.lines().count() == 1, "{said}");
+    // One at a time, and not before it has waited for a few minutes.
+    let said = b.routed(6_950).ok();
     let tries = "the hold of moon (api.example) is over, and this one tries it first";
-    assert!(said.starts_with(&format!("{third} move: sol to luna: ")) && said.contains(tries), "{said}");
-    assert_eq!((b.place(second), b.place(third)), (at("sol", "scheduled"), at("luna", "ready")));
-    assert_eq!(b.routed(6_720).ok(), "", "the other one waits for the probe");
-    works_well(third, "luna", 6_730);
-    assert!(b.routed(6_850).ok().starts_with(&format!("{second} move: sol to luna: ")));
-    assert_eq!(b.place(second), at("luna", "ready"));
+    assert!(said.starts_with(&format!("{second} move: sol to luna: ")) && said.contains(tries), "{said}");
+    assert_eq!((b.place(second), b.place(third)), (at("luna", "ready"), at("sol", "scheduled")));
+    assert_eq!(b.routed(7_000).ok(), "", "the other one waits for the probe");
+    works_well(second, "luna", 7_010);
+    assert!(b.routed(7_090).ok().starts_with(&format!("{third} move: sol to luna: ")));
+    assert_eq!(b.place(third), at("luna", "ready"));
 }
 
 /// Puts a board that nobody has open under the Hermes root of another one.

@@ -225,9 +225,10 @@ impl<'a> Router<'a> {
     }
 
     /// Who takes a task over that must wait by [`Router::choose`], to try whether a provider answers after its hold. To be asked once
-    /// the work that is held for that provider had its turn: whoever was limited there tries it first.
-    pub fn probe(&self, ask: &Ask<'_>) -> Option<Target> {
-        if !matches!(self.choose(ask), Choice::Wait { .. }) {
+    /// the work that is held for that provider had its turn: whoever was limited there tries it first. `since`: how long it waits;
+    /// for a few minutes that is better than a provider that may refuse.
+    pub fn probe(&self, ask: &Ask<'_>, since: Time) -> Option<Target> {
+        if self.now.since(since) < self.turn() || !matches!(self.choose(ask), Choice::Wait { .. }) {
             return None;
         }
         let profile = self.in_turn(ask).into_iter().find(|p| self.may_be_tried(p))?;

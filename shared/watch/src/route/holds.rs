@@ -20,7 +20,7 @@ use policy::cards::steps::{card_id, card_row};
 use policy::cards::writer::orchestrators;
 use policy::remedy::Lacking;
 use policy::routing::holds::is_decided_since;
-use policy::routing::moving::{Parting, Why, ask, is_ours_to_move, until};
+use policy::routing::moving::{Parting, Why, ask, is_ours_to_move, newest_stop, until};
 use policy::routing::router::{Ask, Choice, Release, Target};
 
 /// The open card of a task, as far as it stands in the way.
@@ -160,7 +160,12 @@ impl<'a> Rules<'a> {
     fn probe_elsewhere(&self, w: &Waiting<'a>) -> Option<Target> {
         let standing = self.router.standing_for(&w.d.task);
         let waits = standing.is_none_or(|(_, state)| state.is_held());
-        self.router.probe(&self.question(w).filter(|_| waits)?)
+        let since = match w.d.task.status {
+            Status::Scheduled => our_hold(w.d)?.0.at,
+            Status::Blocked => newest_stop(w.d)?.at,
+            _ => return None,
+        };
+        self.router.probe(&self.question(w).filter(|_| waits)?, since)
     }
 
     fn move_to(&mut self, w: &Waiting<'a>, to: &Target, probes: bool) {

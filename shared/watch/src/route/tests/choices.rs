@@ -356,10 +356,10 @@ fn what_is_sent_elsewhere_leaves_its_place() {
 fn a_provider_that_nobody_is_left_to_probe_is_probed_by_one_task_of_others() {
     let (config, known) = (Config::default(), known());
     let d = detail("t_0000aaaa", Status::Ready);
-    let of = |sightings: &[Sighting], sent: Vec<Sent>, quiet_until: Option<Time>| {
+    let of = |sightings: &[Sighting], sent: Vec<Sent>, quiet_until: Option<Time>, waits: i64| {
         let r = Routing { sightings: sightings.to_vec(), sent, quiet_until, ..routing() };
         let router = router(&r, &config, &known);
-        router.probe(&ask(&router, &d, Blocker::RateLimited, None)).map(|to| to.profile)
+        router.probe(&ask(&router, &d, Blocker::RateLimited, None), ago(waits)).map(|to| to.profile)
     };
     let [sol, vega] = ["sol", "vega"].map(|p| Some(p.to_owned()));
     let limit = |host: &str, at: i64| refused(host, Cause::RateLimit, at);
@@ -379,9 +379,10 @@ fn a_provider_that_nobody_is_left_to_probe_is_probed_by_one_task_of_others() {
         (&quota(2_000), Vec::new(), None, "what is used up stays so for long"),
         (&quota(30_000), Vec::new(), sol, "but not for ever"),
     ] {
-        assert_eq!(of(sightings, on_way, None), want, "{why}");
+        assert_eq!(of(sightings, on_way, None, 300), want, "{why}");
     }
-    assert_eq!(of(&over, Vec::new(), Some(NOW.plus(600))), None, "quiet hours");
+    assert_eq!(of(&over, Vec::new(), Some(NOW.plus(600)), 300), None, "quiet hours");
+    assert_eq!(of(&over, Vec::new(), None, 299), None, "it waits for a few minutes only");
 }
 
 /// luna's provider refuses, and the hold of the only fallback is over.
