@@ -241,8 +241,6 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     };
     let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
     chosen.extend(of_rows.map(|t| t.id.clone()));
-    // What failed and waits for its next attempt may wait for what only a person mends.
-    chosen.extend(reach::suspects(&rows));
     if chosen.len() > MAX_TASKS {
         unknown.push(format!("{} more tasks were not looked at", chosen.len() - MAX_TASKS));
     }
