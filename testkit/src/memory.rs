@@ -11,9 +11,9 @@ use shared::base::time::Time;
 use shared::board::image::{Cell, Column, Turn};
 use shared::board::verification::{self, Failure};
 use shared::board::{
-    Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Entry, Event, EventKind, Fronts,
-    HOST_LEASE, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour, NewTask, Outcome, Pin,
-    Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards,
+    Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Duty, Entry, Event, EventKind,
+    Fronts, HOST_LEASE, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour, NewTask,
+    Outcome, Pin, Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards,
 };
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -222,11 +222,13 @@ impl Hosts {
             since: known.map_or(now, |(_, known)| known.since),
             seen_at: now,
             lease_until: now.plus(HOST_LEASE),
-            healed_at: if me.heals { Some(now) } else { healed_before },
+            healed_at: if me.duty == Duty::Heals { Some(now) } else { healed_before },
             skew_ms: 0,
             forgotten_at: None,
         };
-        self.all.insert(me.host.to_owned(), (me.boot.to_owned(), here));
+        if me.duty != Duty::Asks {
+            self.all.insert(me.host.to_owned(), (me.boot.to_owned(), here));
+        }
         Ok(Attended { now, before, hosts: self.all.values().map(|(_, host)| host.clone()).collect() })
     }
 

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::pause::Pause;
-use board::{Attendance, Attended, HOST_LEASE, Neighbour};
+use board::{Attendance, Attended, Duty, HOST_LEASE, Neighbour};
 
 use crate::PostgresBoard;
 use crate::address::Address;
@@ -106,10 +106,10 @@ pub(crate) fn attend(
          SELECT new.seen_at, old.seen_at FROM new LEFT JOIN old ON true",
         is_ours("excluded.seen_at")
     );
-    let args = args![me.host, me.boot, me.uptime, me.program, i64::from(me.heals), skew];
+    let args = args![me.host, me.boot, me.uptime, me.program, i64::from(me.duty == Duty::Heals), skew];
     let row = server.row(&sql, args)?.ok_or_else(|| two(address, me.host))?;
     let before = *before.get_or_init(|| row.get::<_, Option<i64>>(1).map(Time));
-    if me.heals {
+    if me.duty == Duty::Heals {
         let sql = format!(
             "DELETE FROM writes WHERE id = ANY (ARRAY(SELECT id FROM writes WHERE at < $1 ORDER BY at \
              LIMIT {MOST_REMOVED} FOR UPDATE SKIP LOCKED))"
@@ -120,7 +120,7 @@ pub(crate) fn attend(
     Ok(Attended { now, before, hosts })
 }
 
-/// What [`attend`] tells, on a board that is only looked at: nothing is renewed.
+/// What [`attend`] tells whoever only asks: nothing is renewed.
 pub(crate) fn look(
     server: &mut Server,
     address: &Address,

@@ -19,8 +19,8 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::change::{MAX_STEPS, parts};
 use board::{
-    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Mode, Outcome,
-    Run, Status, Step, Task, noted,
+    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind, Mode,
+    Outcome, Run, Status, Step, Task, noted,
 };
 
 use self::address::Address;
@@ -71,8 +71,8 @@ impl PostgresBoard {
     /// `sslkey=PATH` a certificate of the client. On this machine TLS is asked for by `sslmode=verify-full`.
     ///
     /// # Errors
-    /// `Config` for an address that is none or holds a password and for a file of certificates that is none, `NoInput` where no board is, `Data` for one that a newer program made,
-    /// `Permission`, and `Busy` where the server does not answer within `patience`.
+    /// `Config` for an address that is none or holds a password and for a file of certificates that is none, `NoInput` where no board is,
+    /// `Data` for one that a newer program made, `Permission`, and `Busy` where the server does not answer within `patience`.
     pub fn open(url: &str, mode: Mode, patience: Duration, secrets: &Secrets) -> Result<PostgresBoard> {
         let address = Address::read(url)?;
         let mut server = None;
@@ -286,9 +286,9 @@ impl Board for PostgresBoard {
 
     fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
         let (address, before) = (self.address.clone(), OnceCell::new());
-        let attended = match self.mode {
-            Mode::Look => self.read(|server| hosts::look(server, &address, me)),
-            Mode::Change => self.change(|server| hosts::attend(server, &address, me, &before)),
+        let attended = match (self.mode, me.duty) {
+            (Mode::Look, _) | (_, Duty::Asks) => self.read(|server| hosts::look(server, &address, me)),
+            _ => self.change(|server| hosts::attend(server, &address, me, &before)),
         };
         attended.map(Some)
     }

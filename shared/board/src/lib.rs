@@ -43,7 +43,7 @@ pub use event_kind::EventKind;
 use host::Host;
 pub use payload::Payload;
 pub use pin::Pin;
-pub use several_hosts::{Attendance, Attended, HOST_LEASE, Neighbour};
+pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, Neighbour};
 pub use step_action::{Rule, StepAction};
 use title::is_card_title;
 
@@ -610,7 +610,7 @@ pub trait Board {
     }
 
     /// Says that this host works on the board, renews its lease, and gives the board's clock and all its hosts. `None` on a board of
-    /// one host. A board that was opened to look gives the same and writes nothing.
+    /// one host. Whoever only asks, and a board that was opened to look, gets the same, and nothing is written.
     ///
     /// # Errors
     /// The board cannot be reached. `Config` where another machine that runs now has the same name and machine id.

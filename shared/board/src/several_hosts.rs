@@ -1,7 +1,11 @@
 //! What a board that several hosts write knows of its hosts.
 
+use base::error::Result;
 use base::time::Time;
+use host::{Host, HostFacts};
 use serde::{Deserialize, Serialize};
+
+use crate::Board;
 
 /// For how many seconds a host counts as reachable after it attended.
 pub const HOST_LEASE: i64 = 300;
@@ -17,8 +21,19 @@ pub struct Attendance<'a> {
     pub uptime: i64,
     /// Which program attends.
     pub program: &'a str,
-    /// Whether it is a pass of `heal`, which judges the workers of its host.
-    pub heals: bool,
+    /// What it does there.
+    pub duty: Duty,
+}
+
+/// What a program that attends does on its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    /// Nothing but one command: it asks for the clock, and the lease of the host stays as it is. A worker's role may do that much.
+    Asks,
+    /// It goes on working there, or passes there.
+    Works,
+    /// It is a pass of `heal`, which judges the workers of its host.
+    Heals,
 }
 
 /// A host that attended, as the board's clock tells it.
@@ -56,6 +71,23 @@ pub struct Attended {
     pub before: Option<Time>,
     /// Every host of the board, this one among them, in the order of their names.
     pub hosts: Vec<Neighbour>,
+}
+
+/// Says to a board that several hosts share that this one is there, as [`Board::attend`] does. `None` on a board of one host.
+///
+/// # Errors
+/// See [`Board::attend`].
+pub fn attend(board: &mut dyn Board, host: &Host, program: &str, duty: Duty) -> Result<Option<Attended>> {
+    if !board.is_shared() {
+        return Ok(None);
+    }
+    let HostFacts { hostname, boot_id, .. } = &host.facts();
+    board.attend(&Attendance { host: hostname, boot: boot_id, uptime: host.boot_clock(), program, duty })
+}
+
+/// Why nothing is known of an attempt that ran on another host.
+pub fn log_is_on(host: &str) -> String {
+    format!("its log is on {}", shown(host))
 }
 
 /// The part of a host's name that people know it by: what stands behind `@` tells hosts of one name apart.

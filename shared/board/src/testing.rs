@@ -1,8 +1,14 @@
-//! Rows for tests of what decides: plain data with the least that a rule asks for.
+//! Rows for tests of what decides: plain data with the least that a rule asks for; and boards that several hosts share.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{Detail, Event, EventKind, Pin, Place, Run, Status, Task};
+use crate::{
+    Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Outcome, Pin, Place, Run,
+    Status, Step, Task,
+};
+use base::error::Result;
 use base::time::Time;
 
 /// The moment at which every test decides.
@@ -75,5 +81,91 @@ pub fn detail(id: &str, status: Status) -> Detail {
         card_work: Vec::new(),
         place: Place::default(),
         mark: "e9".into(),
+    }
+}
+
+/// What a board is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// To tell something.
+    Read,
+    /// To carry out steps.
+    Write,
+}
+
+/// A board that several hosts share, over another board: all but its hosts is that one's.
+pub trait SharedOver {
+    /// The board below.
+    fn inner(&self) -> &dyn Board;
+
+    /// The same for one call.
+    ///
+    /// # Errors
+    /// It does not answer this time.
+    fn reach(&mut self, call: Call) -> Result<&mut dyn Board>;
+
+    /// Its hosts, as they are told to one that attends.
+    ///
+    /// # Errors
+    /// It does not answer this time.
+    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Attended>;
+
+    /// What it is called.
+    fn named(&self) -> &BoardId {
+        self.inner().id()
+    }
+}
+
+impl<T: SharedOver> Board for T {
+    fn id(&self) -> &BoardId {
+        self.named()
+    }
+    fn is_own(&self) -> bool {
+        self.inner().is_own()
+    }
+    fn is_shared(&self) -> bool {
+        true
+    }
+    fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
+        self.hosts(me).map(Some)
+    }
+    fn shape(&self) -> &'static str {
+        self.inner().shape()
+    }
+    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
+        self.reach(Call::Read)?.with_key(key)
+    }
+    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+        self.reach(Call::Read)?.glance(of)
+    }
+    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
+        self.reach(Call::Read)?.look(ids)
+    }
+    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
+        self.reach(Call::Read)?.comments(task)
+    }
+    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
+        self.reach(Call::Read)?.beat_note(task)
+    }
+    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
+        self.reach(Call::Read)?.titled(ids)
+    }
+    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+        self.reach(Call::Read)?.recent_runs(most)
+    }
+    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.reach(Call::Read)?.events(since, most)
+    }
+    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+        self.reach(Call::Read)?.turns(since, most)
+    }
+    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
+        self.reach(Call::Read)?.coordinated(after, most)
+    }
+    fn writable(&mut self) -> Result<()> {
+        self.reach(Call::Read)?.writable()
+    }
+    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+        self.reach(Call::Write)?.apply(now, steps, patience)
     }
 }

@@ -164,6 +164,7 @@ impl World<'_> {
         let lock = d.task.claim_lock.as_deref().or_else(run).or_else(|| d.newest_lock());
         lock.map(claim_host).filter(|host| !self.host.is_here(host)).map(str::to_owned)
     }
+
     /// Whether that host renews its lease on the board.
     pub fn attends(&self, host: &str) -> bool {
         let all = self.hosts.iter();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::error::{Kind, Result};
 use base::time::Time;
 use board::pause::Pause;
-use board::{Attendance, Attended, Board, Mode};
+use board::{Attendance, Attended, Board, Duty, Mode};
 use postgres::Client;
 use testkit::memory::MemoryBoard;
 use watchbill_postgres::{PostgresBoard, Secrets};
@@ -19,11 +19,11 @@ const HOUR: i64 = 3_600;
 
 /// A host that runs for an hour, of which another program than `heal` attends.
 fn of<'a>(host: &'a str, boot: &'a str) -> Attendance<'a> {
-    Attendance { host, boot, uptime: HOUR, program: "board run", heals: false }
+    Attendance { host, boot, uptime: HOUR, program: "board run", duty: Duty::Works }
 }
 
 fn heal<'a>(host: &'a str, boot: &'a str) -> Attendance<'a> {
-    Attendance { program: "heal", heals: true, ..of(host, boot) }
+    Attendance { program: "heal", duty: Duty::Heals, ..of(host, boot) }
 }
 
 fn attend(board: &mut dyn Board, me: &Attendance<'_>) -> Attended {

@@ -1,7 +1,7 @@
 //! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
 
 use base::time::Time;
-use board::{Answer, Attendance, Board, Change, NewTask, Status, hermes};
+use board::{Answer, Attendance, Board, Change, Duty, NewTask, Status, hermes};
 use serde_json::json;
 use watchbill_postgres::PostgresBoard;
 
@@ -53,7 +53,7 @@ fn everything(board: &mut PostgresBoard) {
     assert_eq!(board.ended(Time(0), 40).unwrap().len(), 40);
     board.coordinated(0, 10).unwrap();
     board.writable().unwrap();
-    let me = Attendance { host: "h1", boot: "b", uptime: 9, program: "heal", heals: true };
+    let me = Attendance { host: "h1", boot: "b", uptime: 9, program: "heal", duty: Duty::Heals };
     assert_eq!(board.attend(&me).unwrap().unwrap().hosts.len(), 20);
     board.forget_host("h2").unwrap();
     let pause = board.pause().unwrap();

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::server::{Server, shared};
+use watchbill_postgres::{PostgresBoard, Secrets};
+
+use crate::server::{PATIENCE, Server, passwords, shared};
 
 /// A machine with the programs on it, that calls itself by a name of its own.
 pub struct Machine {
@@ -93,6 +95,29 @@ fn a_pause_is_on_the_board_and_every_host_keeps_to_it() {
     assert!(String::from_utf8_lossy(&held.stderr).contains("the server moves"));
     there.said(&["watchbill", "unpause"]);
     here.said(&["heal"]);
+}
+
+#[test]
+fn a_role_for_workers_does_its_work_by_board_and_speaks_for_no_host() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "roles_of_programs");
+    PostgresBoard::grant_roles(&url, PATIENCE, &Secrets::default()).unwrap();
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    let login = "CREATE ROLE luna LOGIN PASSWORD 'geheim' IN ROLE roles_of_programs_work";
+    client.batch_execute(login).unwrap();
+    let worker = Machine::new("h1", &server.url("luna", "roles_of_programs"));
+    let kept = passwords("*:*:*:luna:geheim", 0o600);
+    std::fs::copy(kept.path(), worker.home().join(".pgpass")).unwrap();
+    let task = worker.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    worker.said(&["board", "claim", &task, "--worker", "luna"]);
+    worker.said(&["board", "heartbeat", &task, "--note", "half of it"]);
+    worker.said(&["board", "complete", &task, "--summary", "written"]);
+    assert!(worker.said(&["board", "list", "--status", "done"]).contains(&task));
+    let heal = worker.call(&["heal"]);
+    let said = String::from_utf8_lossy(&heal.stderr);
+    assert_eq!((heal.status.code(), said.contains("roles_of_programs_watch")), (Some(77), true), "{said}");
+    let hosts = client.query("SELECT FROM roles_of_programs.hosts", &[]).unwrap();
+    assert_eq!(hosts.len(), 0, "who only asks renews no lease");
 }
 
 /// Moves everything that leases are told by so far into the past.

@@ -19,7 +19,8 @@ pub(super) use args::Command;
 pub(super) use run::{Handed, runnable};
 
 use super::{Common, Here, env, print, print_json};
-use ::board::{Attendance, Board, BoardId, Change, Detail, Expect, Location, Mode, Outcome, Step};
+use ::board::several_hosts::{self, Duty};
+use ::board::{Board, BoardId, Change, Detail, Expect, Location, Mode, Outcome, Step};
 use base::error::{Error, Kind, Result};
 use base::quote;
 use board::hermes::Trail;
@@ -59,7 +60,7 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
         let path =
             Location::read(path.as_os_str()).map_err(|why| Error::new(Kind::Config, "board init", why))?;
         ::board::create(&path, config.board.busy_timeout)?;
-        let text = format!("made {}; use it with --db, or set board.db in the configuration\n", path);
+        let text = format!("made {path}; use it with --db, or set board.db in the configuration\n");
         return print(&if common.json { format!("{}\n", json!({"made": path})) } else { text });
     }
     let mode = if command.only_reads() { Mode::Look } else { Mode::Change };
@@ -142,7 +143,7 @@ impl<'a> Hand<'a> {
         let pass = super::pass_id(by, here.now);
         let mut hand = Hand { board, here, opened, config, common, by, pass };
         if mode == Mode::Change {
-            hand.attend()?;
+            hand.attend(Duty::Asks)?;
         }
         Ok(hand)
     }
@@ -152,17 +153,10 @@ impl<'a> Hand<'a> {
         self.board.id().address()
     }
 
-    /// Says that this host works on the board, and takes the board's clock, where several hosts share it.
-    fn attend(&mut self) -> Result<()> {
-        let facts = self.here.host.facts();
-        let me = Attendance {
-            host: &facts.hostname,
-            boot: &facts.boot_id,
-            uptime: self.here.host.boot_clock(),
-            program: self.by,
-            heals: false,
-        };
-        let attended = self.board.attend(&me)?.filter(|_| !self.here.clock_given);
+    /// Takes the clock of a board that several hosts share. One that works on says so as well.
+    fn attend(&mut self, duty: Duty) -> Result<()> {
+        let attended = several_hosts::attend(&mut *self.board, &self.here.host, self.by, duty)?;
+        let attended = attended.filter(|_| !self.here.clock_given);
         self.here.now = attended.map_or(self.here.now, |attended| attended.now);
         Ok(())
     }

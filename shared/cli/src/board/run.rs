@@ -31,7 +31,7 @@ use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Answer, Change, Detail, EventKind, Mode, Outcome, Status, discover};
+use board::{Answer, Change, Detail, Duty, EventKind, Mode, Outcome, Status, discover};
 use card::packet::{self, Packet};
 use config::span;
 use fence::Fence;
@@ -436,7 +436,7 @@ impl Hand<'_> {
     /// One heartbeat; what the board says of the run. A board that is busy now is there for the next one.
     fn beat(&mut self, work: &Work, ttl: i64) -> Beat {
         self.reopen();
-        let seen = match self.attend().and_then(|()| self.look(&work.task)) {
+        let seen = match self.attend(Duty::Works).and_then(|()| self.look(&work.task)) {
             Ok(seen) => seen,
             Err(e) => return Beat::Missed(e.to_string()),
         };

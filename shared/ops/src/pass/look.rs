@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use super::Tools;
 use base::error::Result;
 use base::registry::HEAL;
-use board::{self, Attendance, Attended, Board, BoardId, Detail, Mode, discover};
+use board::several_hosts::{self, Duty};
+use board::{self, Board, BoardId, Detail, Mode, discover};
 use card::packet::Packet;
 use coord::Mapping;
 use coord::opencode::gather::{self, Ground};
 use coord::opencode::rest::Address;
 use coord::opencode::store;
-use host::{Host, HostFacts};
 use logs::agents::Homes;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
@@ -34,7 +34,10 @@ pub fn around<T>(
 ) -> Result<T> {
     let (id, own) = (&board.id().clone(), board.is_own());
     let (host, config) = (&id.known_as(tools.host)?, tools.config);
-    let hosts = attend(board, host, tools.pass)?;
+    // A pass over one task judges no other one.
+    let heals = tools.pass.program == HEAL && tools.pass.only.is_none();
+    let duty = if heals { Duty::Heals } else { Duty::Works };
+    let hosts = several_hosts::attend(board, host, tools.pass.program, duty)?;
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);
     let profile = |name: &str| provider::of(root, name, config);
@@ -78,22 +81,6 @@ pub fn around<T>(
         config,
     };
     f(&mut world, tools.pass)
-}
-
-/// Says to a board that several hosts share that this one works there; what the board says of them all.
-fn attend(board: &mut dyn Board, host: &Host, pass: &Pass) -> Result<Option<Attended>> {
-    if !board.is_shared() {
-        return Ok(None);
-    }
-    let HostFacts { hostname, boot_id, .. } = &host.facts();
-    board.attend(&Attendance {
-        host: hostname,
-        boot: boot_id,
-        uptime: host.boot_clock(),
-        program: pass.program,
-        // A pass over one task judges no other one.
-        heals: pass.program == HEAL && pass.only.is_none(),
-    })
 }
 
 /// What the next attempt at a task of this board would be told now, with the task itself; `None`: it has no such task. Only

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::attempts::session;
 use crate::{UseAsk, World};
 use base::time::Time;
-use board::several_hosts::shown;
+use board::several_hosts::log_is_on;
 use board::{Detail, Event, EventKind, Run, Status, claim_host, claimer_pid};
 use host::{Ask, Birth, Life, Look, Target};
 use logs::usage::Usage;
@@ -67,7 +67,7 @@ pub fn fared(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<Vitals
 /// What a running attempt used so far.
 pub fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usage {
     if let Some(host) = world.abroad(detail) {
-        return Usage::unknown(format!("its log is on {}", shown(&host)));
+        return Usage::unknown(log_is_on(&host));
     }
     let ask = attempt(world, detail, Some(run), now);
     (world.usage)(&ask, world.cache)

@@ -8,7 +8,7 @@ use super::endings;
 use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
 use base::error::Result;
 use base::time::Time;
-use board::several_hosts::shown;
+use board::several_hosts::{log_is_on, shown};
 use board::{Board, Detail, EventKind, Run, Status, Task};
 use config::span::seconds;
 use logs::usage::Usage;
@@ -210,7 +210,7 @@ fn used(
     now: Time,
 ) -> Usage {
     if let Some(host) = world.abroad(detail) {
-        return Usage::unknown(format!("its log is on {}", shown(&host)));
+        return Usage::unknown(log_is_on(&host));
     }
     let file = log_of(detail, run);
     let others = [Some(detail.task.id.as_str()), file].into_iter().flatten().filter_map(|key| begun.get(key));

@@ -6,7 +6,7 @@ use super::history::{self, is_loose, meets_a_wall, recorded, repeated, told};
 use base::cause::{self, Cause, Owner};
 use base::registry::{HEAL, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
-use board::several_hosts::shown;
+use board::several_hosts::log_is_on;
 use board::{Detail, Event, EventKind, Rule, Run, Status, Step, hermes};
 use card::Blocker;
 use config::Config;
@@ -75,7 +75,7 @@ pub(super) fn waits(s: &SourceSeen, now: Time) -> Option<Time> {
 /// Judges one task that has no open card.
 pub(super) fn trouble(s: &SourceSeen, seen: &Seen, config: &Config) -> Verdict {
     if let Some(host) = &s.elsewhere {
-        return Verdict::Unknown(format!("its log is on {}", shown(host)));
+        return Verdict::Unknown(log_is_on(host));
     }
     let case = Case { s, d: &s.detail, seen, config };
     match s.detail.task.status {

@@ -8,7 +8,7 @@ use super::running::Death;
 use super::seen::{HostsSeen, Seen, TaskSeen};
 use super::{Rules, Verdict};
 use base::time::{Time, words};
-use board::several_hosts::shown;
+use board::several_hosts::{log_is_on, shown};
 use board::{Attended, HOST_LEASE, Neighbour, Rule, Status, Task, claim_host};
 use config::span::seconds;
 use config::{HostGone, HostKeys};
@@ -214,7 +214,7 @@ impl Rules<'_> {
     /// What ended the newest attempt stands in a log on another host. That one decides, as long as it is there.
     pub(super) fn told_elsewhere(&self, t: &TaskSeen) -> Option<Verdict> {
         let (hosts, host) = (self.hosts.as_ref()?, t.abroad.as_deref()?);
-        (!hosts.has_left(host)).then(|| Verdict::Unknown(format!("its log is on {}", shown(host))))
+        (!hosts.has_left(host)).then(|| Verdict::Unknown(log_is_on(host)))
     }
 
     /// Requeues what a host left that is gone. By the board alone: its log and its folder are there.

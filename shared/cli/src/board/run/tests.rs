@@ -5,10 +5,8 @@ use std::rc::Rc;
 
 use super::*;
 use crate::Here;
-use ::board::{
-    Attendance, Attended, Board, BoardId, Comment, Entry, Event, Location, NewTask, Run as Attempt, Step,
-    Task,
-};
+use ::board::testing::{Call, SharedOver};
+use ::board::{Attendance, Attended, Board, BoardId, Location, NewTask};
 use config::Config;
 
 /// What the server's clock says.
@@ -32,92 +30,35 @@ struct Server {
     line: Rc<Line>,
 }
 
-impl Server {
-    fn asked(&mut self) -> Result<&mut dyn Board> {
-        let cut = self.line.cut.get();
-        self.line.cut.set(cut.saturating_sub(1));
-        match cut {
-            0 => Ok(&mut *self.board),
-            _ => Err(Error::new(Kind::Busy, "postgres://db.lan/agents", "the server does not answer")),
-        }
-    }
+fn no_answer(kind: Kind, what: &str) -> Error {
+    Error::new(kind, "postgres://db.lan/agents", what)
 }
 
-impl Board for Server {
-    fn id(&self) -> &BoardId {
-        &self.id
+impl SharedOver for Server {
+    fn inner(&self) -> &dyn Board {
+        &*self.board
     }
 
-    fn is_own(&self) -> bool {
-        true
-    }
-
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
-        assert!(!me.heals && me.program == HAND);
-        self.asked()?;
-        self.line.attended.set(self.line.attended.get() + 1);
-        Ok(Some(Attended { now: SERVERS_TIME, before: None, hosts: Vec::new() }))
-    }
-
-    fn shape(&self) -> &'static str {
-        self.board.shape()
-    }
-
-    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
-        self.asked()?.with_key(key)
-    }
-
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
-        self.asked()?.glance(of)
-    }
-
-    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
-        self.asked()?.look(ids)
-    }
-
-    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
-        self.asked()?.comments(task)
-    }
-
-    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
-        self.asked()?.beat_note(task)
-    }
-
-    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
-        self.asked()?.titled(ids)
-    }
-
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Attempt)>> {
-        self.asked()?.recent_runs(most)
-    }
-
-    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.asked()?.events(since, most)
-    }
-
-    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.asked()?.turns(since, most)
-    }
-
-    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
-        self.asked()?.coordinated(after, most)
-    }
-
-    fn writable(&mut self) -> Result<()> {
-        self.asked()?.writable()
-    }
-
-    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
-        let full = self.line.full.get();
-        self.line.full.set(full.saturating_sub(1));
-        match full {
-            0 => self.asked()?.apply(now, steps, patience),
-            _ => Err(Error::new(Kind::Io, "postgres://db.lan/agents", "no space left on the device")),
+    fn reach(&mut self, call: Call) -> Result<&mut dyn Board> {
+        let one_less = |left: &Cell<u32>| left.replace(left.get().saturating_sub(1)) > 0;
+        if call == Call::Write && one_less(&self.line.full) {
+            return Err(no_answer(Kind::Io, "no space left on the device"));
         }
+        if one_less(&self.line.cut) {
+            return Err(no_answer(Kind::Busy, "the server does not answer"));
+        }
+        Ok(&mut *self.board)
+    }
+
+    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Attended> {
+        assert_eq!((me.duty, me.program), (Duty::Works, HAND));
+        self.reach(Call::Read)?;
+        self.line.attended.set(self.line.attended.get() + 1);
+        Ok(Attended { now: SERVERS_TIME, before: None, hosts: Vec::new() })
+    }
+
+    fn named(&self) -> &BoardId {
+        &self.id
     }
 }
 

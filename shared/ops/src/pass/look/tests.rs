@@ -9,14 +9,13 @@ use super::*;
 use crate::pass::apply::{self, By};
 use crate::report::BoardReport;
 use base::error::{Error, Kind};
-use base::time::Time;
-use board::testing::{NOW, ago};
+use board::testing::{Call, NOW, SharedOver, ago};
 use board::{
-    Comment, Entry, Event, HOST_LEASE, Location, Neighbour, NewTask, Outcome, Rule, Run, Status, Step,
-    StepAction, Task, hermes,
+    Attendance, Attended, HOST_LEASE, Location, Neighbour, NewTask, Rule, Status, Step, StepAction, hermes,
 };
 use config::Config;
 use coord::opencode::Opencode;
+use host::Host;
 use watch::Watcher;
 use watch::distress::SynthesizeDistress;
 use watch::heal::Heal;
@@ -29,70 +28,29 @@ struct Several {
     inner: Box<dyn Board>,
     /// All but this one.
     others: Vec<Neighbour>,
-    /// Who attended: program, and whether it heals.
-    attended: Vec<(String, bool)>,
+    /// Who attended.
+    attended: Vec<(String, Duty)>,
     skew_ms: i64,
     is_away: bool,
-    is_shared: bool,
 }
 
-impl Board for Several {
-    fn id(&self) -> &BoardId {
-        self.inner.id()
+impl SharedOver for Several {
+    fn inner(&self) -> &dyn Board {
+        &*self.inner
     }
-    fn is_own(&self) -> bool {
-        self.inner.is_own()
+
+    fn reach(&mut self, _: Call) -> Result<&mut dyn Board> {
+        Ok(&mut *self.inner)
     }
-    fn is_shared(&self) -> bool {
-        self.is_shared
-    }
-    fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
+
+    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Attended> {
         if self.is_away {
             return Err(Error::new(Kind::Busy, "board", "the server does not answer"));
         }
-        self.attended.push((me.program.to_owned(), me.heals));
+        self.attended.push((me.program.to_owned(), me.duty));
         let here = Neighbour { host: me.host.to_owned(), skew_ms: self.skew_ms, ..neighbour(0) };
         let hosts = [&[here], &self.others[..]].concat();
-        Ok(Some(Attended { now: NOW, before: Some(ago(60)), hosts }))
-    }
-    fn shape(&self) -> &'static str {
-        self.inner.shape()
-    }
-    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
-        self.inner.with_key(key)
-    }
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
-        self.inner.glance(of)
-    }
-    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
-        self.inner.look(ids)
-    }
-    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
-        self.inner.comments(task)
-    }
-    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
-        self.inner.beat_note(task)
-    }
-    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
-        self.inner.titled(ids)
-    }
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
-        self.inner.recent_runs(most)
-    }
-    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.inner.events(since, most)
-    }
-    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.inner.turns(since, most)
-    }
-    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
-        self.inner.coordinated(after, most)
-    }
-    fn writable(&mut self) -> Result<()> {
-        self.inner.writable()
-    }
-    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
-        self.inner.apply(now, steps, patience)
+        Ok(Attended { now: NOW, before: Some(ago(60)), hosts })
     }
 }
 
@@ -146,11 +104,11 @@ fn several(folder: &Path) -> Several {
     let claim = Step::on(&ready, StepAction::Give, Rule::ByHand, claimed);
     inner.apply(ago(9_000), &[claim], PATIENCE).unwrap();
     let others = vec![neighbour(2_820)];
-    Several { inner, others, attended: Vec::new(), skew_ms: 0, is_away: false, is_shared: true }
+    Several { inner, others, attended: Vec::new(), skew_ms: 0, is_away: false }
 }
 
 /// One pass of a watcher over it.
-fn round<W: Watcher>(watcher: &W, board: &mut Several, pass: &Pass) -> Result<(W::Seen, BoardReport)> {
+fn round<W: Watcher>(watcher: &W, board: &mut dyn Board, pass: &Pass) -> Result<(W::Seen, BoardReport)> {
     let config = Config::default();
     let host = Host::here(&config.host.policy(), NOW).unwrap();
     let mut cache = Cache::open(None);
@@ -212,16 +170,17 @@ fn every_pass_attends_and_only_a_whole_one_of_heal_heals() {
     round(&SynthesizeDistress, &mut board, &pass("synthesize-distress")).unwrap();
     round(&Heal, &mut board, &Pass { only: Some("t_00000002".into()), ..pass("heal") }).unwrap();
     round(&Heal, &mut board, &pass("heal")).unwrap();
-    let attended: Vec<(&str, bool)> = board.attended.iter().map(|(p, h)| (p.as_str(), *h)).collect();
-    assert_eq!(attended, [("synthesize-distress", false), ("heal", false), ("heal", true)]);
+    let attended: Vec<(&str, Duty)> = board.attended.iter().map(|(p, d)| (p.as_str(), *d)).collect();
+    let (works, heals) = (Duty::Works, Duty::Heals);
+    assert_eq!(attended, [("synthesize-distress", works), ("heal", works), ("heal", heals)]);
 }
 
 #[test]
 fn a_board_of_one_host_is_not_attended_and_its_claims_of_others_are_unknown() {
     let folder = tempfile::tempdir().unwrap();
-    let mut board = Several { is_shared: false, ..several(folder.path()) };
-    let (seen, report) = round(&Heal, &mut board, &pass("heal")).unwrap();
-    assert_eq!((board.attended.len(), &seen.hosts, report.steps.len()), (0, &None, 0));
+    let mut board = several(folder.path()).inner;
+    let (seen, report) = round(&Heal, &mut *board, &pass("heal")).unwrap();
+    assert_eq!((board.is_shared(), &seen.hosts, report.steps.len()), (false, &None, 0));
     assert!(report.left[0].unknown, "{report:?}");
 }
 
