@@ -47,6 +47,14 @@ impl Location {
         }
     }
 
+    /// What names it to a program: the path, whatever bytes it has, or the address.
+    pub fn as_os_str(&self) -> &OsStr {
+        match self {
+            Location::File(path) => path.as_os_str(),
+            Location::Server(address) => OsStr::new(address),
+        }
+    }
+
     /// The folder that holds the file, where it is one.
     pub fn folder(&self) -> Option<PathBuf> {
         let parent = self.file()?.parent().filter(|p| !p.as_os_str().is_empty());
@@ -117,6 +125,13 @@ mod tests {
             assert_eq!(json, format!("\"{text}\""));
             assert_eq!(serde_json::from_str::<Location>(&json).unwrap(), location);
         }
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_kept() {
+        let odd: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"/srv/\xff.db");
+        assert_eq!(Location::read(odd).unwrap().as_os_str(), odd);
+        assert_eq!(Location::from("postgres://h/d").as_os_str(), "postgres://h/d");
     }
 
     #[test]

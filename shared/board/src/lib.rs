@@ -528,8 +528,13 @@ impl BoardId {
 
     /// Where it is stored, as any working folder would name it: commands in texts are run from anywhere.
     pub fn address(&self) -> String {
+        self.whole().to_string()
+    }
+
+    /// The same, also where its file has a name that is no text.
+    pub fn whole(&self) -> Location {
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        self.file().map_or_else(|| self.at.to_string(), |path| whole(path).display().to_string())
+        self.file().map_or_else(|| self.at.clone(), |path| Location::File(whole(path)))
     }
 
     /// Its file, where it is stored in one.

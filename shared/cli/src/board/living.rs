@@ -54,7 +54,11 @@ impl Hand<'_> {
     ) -> Result<Living> {
         let newest = self.board.recent_runs(1)?.last().map(|(_, run)| run.id);
         let newest = newest.max(offered.newest_run().map(|run| run.id));
-        let free = self.board.glance(&[Status::Ready, Status::Todo])?;
+        // A task that is claimed by its id is asked about alone.
+        let free = match of {
+            [] => Vec::new(),
+            _ => self.board.glance(&[Status::Ready, Status::Todo])?,
+        };
         let free = free.into_iter().filter(|t| of.contains(&t.assignee.as_deref())).map(|t| t.id);
         let tasks: BTreeSet<String> = free.chain([offered.task.id.clone()]).collect();
         let asked: Vec<Freed<'_>> = tasks.iter().map(|task| Freed { task, workers: &[] }).collect();

@@ -270,7 +270,7 @@ impl Hand<'_> {
         let Start { folder, prompt: text, profile, claim, command: line, log } = start;
         let prompt = prompt::File::new(&text).map_err(|e| Error::io("the file with the prompt", &e))?;
         let (board, shared) = (self.board.id().clone(), self.board.is_shared());
-        let db = board.address();
+        let db = board.whole();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &gate_of(shared), "sh"]).args(line).current_dir(&folder).stdin(Stdio::piped());
         let told = Told {
@@ -278,7 +278,7 @@ impl Hand<'_> {
             claim,
             folder: &folder,
             profile,
-            db: OsStr::new(&db),
+            db: db.as_os_str(),
             slug: board.slug.as_deref(),
             prompt: prompt.path(),
             shared,
