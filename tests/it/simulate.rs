@@ -79,4 +79,8 @@ fn nights_that_once_broke_a_promise_are_whole() {
     for seed in taught {
         night(seed, Engine::Memory);
     }
+    // And these where the programs are asked what needs a person.
+    for seed in [4_745, 8_076] {
+        Night::new(seed).asked().run().unwrap_or_else(|broken| panic!("night {seed}: {broken}"));
+    }
 }

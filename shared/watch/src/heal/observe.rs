@@ -261,7 +261,7 @@ fn from_abroad(ask: Ask, detail: &Detail, world: &World<'_>) -> Ask {
 
 /// The attempt whose worker is not there any more but whose children are, as a name to remember it by. The worker of a running task of
 /// which nothing is known may live: with children of an earlier attempt beside it the time would be over when it dies.
-fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
+pub(super) fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
     let is_over = |life: Life| match detail.task.status {
         Status::Running => life == Life::Gone,
         _ => life != Life::Alive,

@@ -507,6 +507,25 @@ fn a_pass_right_after_the_one_that_gave_a_task_up_changes_nothing() {
 }
 
 #[test]
+fn what_a_worker_left_is_waited_for_from_its_proven_end() {
+    let orphan = Orphan { pid: 77, command: "make".into(), run: None };
+    for (status, life, waits) in [
+        (Status::Running, Life::Gone, true),
+        // It may live, beside what an earlier attempt left.
+        (Status::Running, Life::Unknown, false),
+        (Status::Running, Life::Alive, false),
+        (Status::Blocked, Life::Gone, true),
+        (Status::Blocked, Life::Unknown, true),
+        (Status::Blocked, Life::Alive, false),
+    ] {
+        let (d, seen) =
+            (detail("t_00000001", status.clone()), Look { orphans: vec![orphan.clone()], ..look(life) });
+        assert_eq!(super::observe::waits(&d, Some(&seen)).is_some(), waits, "{status} {life:?}");
+        assert_eq!(super::observe::waits(&d, Some(&look(life))), None);
+    }
+}
+
+#[test]
 fn children_of_a_dead_worker_are_waited_for() {
     let orphan = Orphan { pid: 77, command: "cargo test".into(), run: None };
     let waiting = with!(running(Life::Gone, 900), |t| {
