@@ -3,7 +3,7 @@
 //! Hermes and its dashboard go on working on every row we touch, so a requeue of ours must leave the same columns,
 //! run row and event as Hermes' own (`hermes_cli/kanban_db.py` of 0.19.0 is what these functions mirror).
 
-use crate::EventKind;
+use crate::{EventKind, HandOver};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -344,7 +344,7 @@ pub fn parked(seen: &Detail, cause: Cause, until: Time, trail: &Trail<'_>) -> Ve
 pub fn handed_to_person(
     seen: &Detail,
     cause: Cause,
-    why: &str,
+    why: &HandOver,
     assignee: Option<&str>,
     trail: &Trail<'_>,
 ) -> Vec<Change> {
@@ -563,7 +563,7 @@ pub fn tied(seen: &Detail, tie: Tie<'_>, trail: &Trail<'_>) -> Vec<Change> {
 }
 
 /// A task without an open run that needs a person: a sticky block that names why.
-pub fn needs_person(seen: &Detail, why: &str, assignee: Option<&str>, trail: &Trail<'_>) -> Vec<Change> {
+pub fn needs_person(seen: &Detail, why: &HandOver, assignee: Option<&str>, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let mut changes = vec![Change::SetStatus(Status::Blocked)];
     if let Some(to) = assignee.filter(|to| t.assignee.as_deref() != Some(to)) {
@@ -911,14 +911,14 @@ pub fn linked(child: &Detail, parent: &super::Kin, trail: &Trail<'_>) -> Vec<Cha
 }
 
 /// Who decides about a task that its worker stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider<'a> {
     /// Whoever takes this card. The card becomes a parent of the task.
     Card(&'a str),
     /// A person, for this reason, and under this name where there is one.
     Person {
-        /// The word for why.
-        why: &'a str,
+        /// Why it is a person.
+        why: HandOver,
         /// The new assignee.
         assignee: Option<&'a str>,
     },

@@ -44,7 +44,7 @@ use host::Host;
 pub use payload::Payload;
 pub use pin::Pin;
 pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, Neighbour};
-pub use step_action::{Rule, StepAction};
+pub use step_action::{HandOver, Rule, StepAction};
 use title::is_card_title;
 
 open_enum! {

@@ -200,6 +200,46 @@ open_enum! {
     }
 }
 
+open_enum! {
+    /// Why a watcher or a worker handed a task to a person: the `cause` of the block that it wrote.
+    HandOver {
+        /// A card was stopped, and no card asks about a card.
+        CardBlocked = "card-blocked",
+        /// The attempts at its card failed.
+        CardFailed = "card-failed",
+        /// No orchestrator claimed its card.
+        CardUnclaimed = "card-unclaimed",
+        /// The cards that it may have are used up.
+        CardsUsedUp = "cards-used-up",
+        /// Its holds are used up.
+        HoldCap = "hold-cap",
+        /// The log of its worker cannot be read.
+        LogUnreadable = "log-unreadable",
+        /// Its card ended without a decision that can be read.
+        NoDecision = "no-decision",
+        /// No orchestrator works.
+        NoOrchestrator = "no-orchestrator",
+        /// The orchestrator decided so.
+        Orchestrator = "orchestrator",
+        /// Its provider failed too often to be tried again.
+        ProviderGivenUp = "provider-given-up",
+        /// It was resumed as often as is allowed.
+        ResumeCap = "resume-cap",
+        /// Its working tree was changed since the attempt ended.
+        TreeDrift = "tree-drift",
+        /// It was blocked, and no event says why.
+        UnexplainedBlock = "unexplained-block",
+    }
+}
+
+impl HandOver {
+    /// Whether the person now has to answer what a card asked.
+    pub fn leaves_a_question(&self) -> bool {
+        use HandOver::{CardFailed, CardUnclaimed, NoDecision, NoOrchestrator, Orchestrator};
+        matches!(self, CardFailed | CardUnclaimed | NoDecision | NoOrchestrator | Orchestrator)
+    }
+}
+
 impl Rule {
     /// The rule without what it carries behind a colon: `health` of `health:stalled`.
     pub fn rule(&self) -> Rule {

@@ -11,7 +11,7 @@ use super::{Hand, TRIES, own_business, refused, same_run, worker_of};
 use crate::pass_id;
 use base::error::{Error, Kind, Result};
 use board::hermes;
-use board::{Detail, EventKind, Outcome, Status};
+use board::{Detail, EventKind, HandOver, Outcome, Status};
 use card::{self, Blocker};
 use coord::mapping;
 use logs::provider;
@@ -191,7 +191,7 @@ impl Hand<'_> {
                 None,
                 format!("{freed}Card {card} was open already and decides; no second one was made.\n"),
             ),
-            Asked::Person(why) if why == "card-blocked" => {
+            Asked::Person(HandOver::CardBlocked) => {
                 (None, None, format!("{freed}It is a card itself, so it gets none: a person must look.\n"))
             }
             Asked::Person(_) => (

@@ -18,7 +18,7 @@ use super::{Coord, message_id, millis, refused, say, silent, utf8, warn};
 use crate::board::speaker;
 use base::error::{Error, Kind, Result};
 use board::hermes::Decider;
-use board::{BoardId, Change, Detail, EventKind, NewTask, Outcome, Place, RunRef, Status, hermes};
+use board::{BoardId, Change, Detail, EventKind, HandOver, NewTask, Outcome, Place, RunRef, Status, hermes};
 use config::span;
 use coord::mapping::{self, Spawned};
 use coord::opencode::rest::Server;
@@ -409,7 +409,10 @@ fn waits_again(m: &Mapping, order: &Order, seen: &Detail, mut trail: hermes::Tra
     let card = asked.and_then(|e| e.trail()?.get("card")?.as_str());
     let decider = match card {
         Some(card) => Decider::Card(card),
-        None => Decider::Person { why: word("cause").unwrap_or("card-blocked"), assignee: None },
+        None => Decider::Person {
+            why: word("cause").map_or(HandOver::CardBlocked, HandOver::from),
+            assignee: None,
+        },
     };
     trail.more.insert(mapping::ASKS.into(), json!(m.session));
     trail.more.extend(card.map(|card| ("card".to_owned(), json!(card))));

@@ -7,7 +7,7 @@ use super::standing::{self, Kind, Stand};
 use base::cause;
 use base::registry::HEAL;
 use board::hermes::{self, is_sticky};
-use board::{Event, EventKind, Status, StepAction};
+use board::{Event, EventKind, HandOver, Status, StepAction};
 use card::{flag_of, shell_word, task_word, task_words, with_flags};
 use policy::authorship::{is_ours, our_hold};
 use policy::needs_operator;
@@ -19,11 +19,6 @@ const MAX_TITLE: usize = 60;
 
 /// A task of several, as a word of a command that a shell repeats.
 const EACH: &str = "\"$id\"";
-
-/// The causes with which `route-blocked` leaves to a person what its card asked: the orchestrator said so, or did not decide, or none took
-/// the card, or its attempts failed, or no orchestrator works.
-const LEFT_TO_A_PERSON: [&str; 5] =
-    ["orchestrator", "no-decision", "card-unclaimed", "card-failed", "no-orchestrator"];
 
 /// One command, and what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -248,7 +243,7 @@ fn asks(f: &Facts) -> bool {
     let block = f.newest(EventKind::Blocked).filter(|_| f.detail.task.status == Status::Blocked);
     let kind = block.and_then(|e| text(e, "kind")).or(f.detail.task.block_kind.as_deref());
     let by_words = |e: &Event| match is_ours(e) {
-        true => text(e, "cause").is_some_and(|cause| LEFT_TO_A_PERSON.contains(&cause)),
+        true => text(e, "cause").is_some_and(|cause| HandOver::from(cause).leaves_a_question()),
         false => text(e, "reason").is_some_and(|reason| !reason.trim().is_empty()),
     };
     let is_question = block.filter(|_| is_sticky(&f.detail.events)).is_some_and(by_words);

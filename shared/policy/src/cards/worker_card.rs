@@ -9,7 +9,7 @@ use crate::cards::writer::{CardWriter, DAY, Trouble};
 use base::quote;
 use base::time::Time;
 use board::hermes::{self, Decider};
-use board::{Change, Rule, Step, StepAction};
+use board::{Change, HandOver, Rule, Step, StepAction};
 use card::{self, Blocker};
 use config::Config;
 use coord::{SessionId, mapping};
@@ -51,7 +51,7 @@ pub enum Asked {
     /// A card that was open already.
     Joined(String),
     /// A person, for this reason.
-    Person(String),
+    Person(HandOver),
 }
 
 /// Blocks the one source of `seen` and asks for help in the same step. Pure, as every decision.
@@ -77,7 +77,7 @@ pub fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config: &Conf
         Asked::Joined(id) => (Decider::Card(id), format!("Card {id}, which was open already, decides.")),
         Asked::Person(why) => {
             let assignee = config.people.assignee.as_deref();
-            (Decider::Person { why, assignee }, "A person must look.".to_owned())
+            (Decider::Person { why: why.clone(), assignee }, "A person must look.".to_owned())
         }
     };
     let because = format!("{} {tail}", trouble.what);
@@ -121,7 +121,7 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
 fn ask(writer: &CardWriter<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<Change>, Asked) {
     let d = &s.detail;
     if card::is_card(&d.task) {
-        return (None, Asked::Person("card-blocked".into()));
+        return (None, Asked::Person(HandOver::CardBlocked));
     }
     let open = d.cards.first().or_else(|| writer.open.get(&d.task.id)?.first());
     let waits_for_us = |id: &str| {
@@ -133,7 +133,7 @@ fn ask(writer: &CardWriter<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Op
     }
     let today = d.cards_made.iter().filter(|c| writer.seen.now.since(c.created_at) < DAY).count();
     if today >= usize::try_from(writer.config.distress.max_cards).unwrap_or(usize::MAX) {
-        return (None, Asked::Person("cards-used-up".into()));
+        return (None, Asked::Person(HandOver::CardsUsedUp));
     }
     let mut signal = writer.distress(s, t);
     signal.completed = said.completed.clone().or(signal.completed);

@@ -12,7 +12,7 @@ use base::quote;
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Change, Detail, Event, EventKind, Rule, Status, Step, StepAction};
+use board::{Change, Detail, Event, EventKind, HandOver, Rule, Status, Step, StepAction};
 use card::{self, Blocker};
 use config::Config;
 use logs::provider::Id;
@@ -201,12 +201,12 @@ impl Scribe<'_> {
     }
 
     /// A task that only a person can help.
-    pub fn person(&self, d: &Detail, word: &'static str, why: Why, parting: &Parting) -> Step {
+    pub fn person(&self, d: &Detail, handed: &HandOver, why: Why, parting: &Parting) -> Step {
         let assignee = self.config.people.assignee.as_deref();
-        let note = format!("Needs a person ({word}): {}", ended(&why.because));
+        let note = format!("Needs a person ({}): {}", handed.as_str(), ended(&why.because));
         self.step(d, StepAction::HandOver, &why, |trail| {
             let mut changes = parting.changes(&d.task.id, trail);
-            changes.extend(hermes::needs_person(d, word, assignee, trail));
+            changes.extend(hermes::needs_person(d, handed, assignee, trail));
             changes.extend(hermes::commented(trail.by, &note));
             changes
         })

@@ -20,7 +20,7 @@ use self::trouble::Verdict;
 use crate::watcher::{Spec, Watcher};
 use base::error::Result;
 use base::time::Time;
-use board::{Detail, Rule, Status, Step, StepAction, hermes};
+use board::{Detail, HandOver, Rule, Status, Step, StepAction, hermes};
 use card::{Blocker, is_card};
 use config::Config;
 use policy::authorship;
@@ -292,7 +292,7 @@ impl Rules<'_> {
         let because = format!("{made} cards in a day did not help: needs a person. {}", t.what);
         let trail = self.writer.trail(t, &because, self.writer.facts(s, t));
         let assignee = self.config.people.assignee.as_deref();
-        let changes = hermes::needs_person(d, "cards-used-up", assignee, &trail);
+        let changes = hermes::needs_person(d, &HandOver::CardsUsedUp, assignee, &trail);
         Verdict::Act(Box::new(Step {
             cause: t.cause,
             because,

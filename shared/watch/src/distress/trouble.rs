@@ -7,7 +7,7 @@ use base::cause::{self, Cause, Owner};
 use base::registry::{HEAL, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::several_hosts::log_is_on;
-use board::{Detail, Event, EventKind, Rule, Run, Status, Step, hermes};
+use board::{Detail, Event, EventKind, HandOver, Rule, Run, Status, Step, hermes};
 use card::Blocker;
 use config::Config;
 use config::span::seconds;
@@ -183,7 +183,7 @@ impl Case<'_> {
         }
         if authorship::is_ours(event) {
             let why = event.payload.get("cause").and_then(Value::as_str).unwrap_or("a watcher");
-            let cause = recorded(event).filter(|_| why == "hold-cap");
+            let cause = recorded(event).filter(|_| why == HandOver::HoldCap.as_str());
             return match cause {
                 Some(cause) => {
                     self.stuck(Rule::HandedOver, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))

@@ -18,7 +18,7 @@ use base::registry::HEAL;
 use base::time::Time;
 use board::several_hosts::shown;
 use board::verification;
-use board::{Change, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
+use board::{Change, Detail, Event, EventKind, HandOver, Rule, Run, Status, StepAction, hermes};
 use card::packet::{self, Autopsy, Packet, Standing};
 use config::{MAX_RESUMES, TreeDrift};
 use host::{Life, Look};
@@ -287,7 +287,7 @@ impl Rules<'_> {
             .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:tree-drift"]));
         let assignee = self.person_for(t);
         self.step(t, verb, |trail| {
-            hermes::handed_to_person(&t.detail, Cause::WorkerGone, "tree-drift", assignee, trail)
+            hermes::handed_to_person(&t.detail, Cause::WorkerGone, &HandOver::TreeDrift, assignee, trail)
         })
     }
 
@@ -296,7 +296,9 @@ impl Rules<'_> {
         let because = over_cap(died);
         let verb = Verb::new(StepAction::HandOver, Rule::ResumeCap, because)
             .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:resume-cap"]));
-        self.step(t, verb, |trail| hermes::needs_person(&t.detail, "resume-cap", self.person_for(t), trail))
+        self.step(t, verb, |trail| {
+            hermes::needs_person(&t.detail, &HandOver::ResumeCap, self.person_for(t), trail)
+        })
     }
 
     /// A running task over the cap: a person.
@@ -308,7 +310,7 @@ impl Rules<'_> {
             .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:resume-cap"]));
         let assignee = self.person_for(t);
         self.step(t, verb, |trail| {
-            hermes::handed_to_person(&t.detail, Cause::WorkerGone, "resume-cap", assignee, trail)
+            hermes::handed_to_person(&t.detail, Cause::WorkerGone, &HandOver::ResumeCap, assignee, trail)
         })
     }
 }

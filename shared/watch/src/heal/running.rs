@@ -8,7 +8,7 @@ use super::{Rules, Verb, Verdict, history, hold};
 use base::cause::{Cause, Owner};
 use base::time::{Time, words};
 use board::hermes;
-use board::{Rule, Status, StepAction};
+use board::{HandOver, Rule, Status, StepAction};
 use config::span::seconds;
 use host::{Life, Look, Orphan, Proof};
 use logs::LogEnd;
@@ -313,13 +313,7 @@ impl Rules<'_> {
             .proof(proof);
         let person = self.person_for(t);
         self.step(t, verb, |trail| {
-            hermes::handed_to_person(
-                &t.detail,
-                Cause::WorkerGone,
-                Rule::LogUnreadable.as_str(),
-                person,
-                trail,
-            )
+            hermes::handed_to_person(&t.detail, Cause::WorkerGone, &HandOver::LogUnreadable, person, trail)
         })
     }
 
@@ -339,7 +333,7 @@ impl Rules<'_> {
             let verb = Verb::new(StepAction::HandOver, case, because).cause(Some(cause)).proof(proof);
             let verb = verb.fact("handed_over", json!(true));
             return self.step(t, verb, |trail| {
-                hermes::handed_to_person(&t.detail, cause, "hold-cap", self.person_for(t), trail)
+                hermes::handed_to_person(&t.detail, cause, &HandOver::HoldCap, self.person_for(t), trail)
             });
         }
         let now = self.seen.now;

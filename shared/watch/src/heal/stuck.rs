@@ -13,7 +13,7 @@ use base::cause::{Cause, Owner};
 use base::quote;
 use base::registry::HEAL;
 use base::time::{Time, backoff, words};
-use board::{Detail, Event, EventKind, Rule, Status, StepAction, claimer_pid, hermes};
+use board::{Detail, Event, EventKind, HandOver, Rule, Status, StepAction, claimer_pid, hermes};
 use card::{is_card, is_card_title};
 use config::span::seconds;
 use host::Life;
@@ -242,7 +242,7 @@ impl Rules<'_> {
         );
         let verb = Verb::new(StepAction::HandOver, Rule::UnexplainedBlock, because);
         let person = self.person_for(t);
-        self.step(t, verb, |trail| hermes::needs_person(d, "unexplained-block", person, trail))
+        self.step(t, verb, |trail| hermes::needs_person(d, &HandOver::UnexplainedBlock, person, trail))
     }
 
     /// Whether the attempts that failed were claimed by a dispatcher that is gone: their deaths were its restart. A
@@ -487,8 +487,9 @@ impl Rules<'_> {
             let because =
                 format!("held for {held}, and its card was closed without a decision: needs a person");
             let verb = Verb::new(StepAction::HandOver, Rule::NoDecision, because).cause(cause);
-            return self
-                .step(t, verb, |trail| hermes::needs_person(d, "no-decision", self.person_for(t), trail));
+            return self.step(t, verb, |trail| {
+                hermes::needs_person(d, &HandOver::NoDecision, self.person_for(t), trail)
+            });
         }
         if let Some(why) = self.refused_key(d) {
             return Verdict::Leave(why);

@@ -11,7 +11,7 @@ use super::decisions::says_on;
 use super::holds::is_claimed;
 use super::seen::CardSeen;
 use base::registry::SYNTHESIZE_DISTRESS;
-use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
+use board::{Detail, EventKind, HandOver, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
 use config::span::seconds;
 use policy::authorship::{self, HAND, our_hold};
@@ -96,7 +96,7 @@ impl<'a> Rules<'a> {
         let ours = d.task.status == Status::Scheduled && our_hold(d).is_some();
         if let Some(why) = self.nobody_left(orchestrators).filter(|_| ours || d.task.status == Status::Ready)
         {
-            return self.close_for_a_person(card, &sources, "no-orchestrator", why);
+            return self.close_for_a_person(card, &sources, HandOver::NoOrchestrator, why);
         }
         match d.task.status {
             Status::Ready if self.is_too_many(d) => self.queue(d),

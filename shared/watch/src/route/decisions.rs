@@ -11,7 +11,8 @@ use base::cause::Cause;
 use base::quote;
 use base::time::{Time, words};
 use board::{
-    Change, Detail, Event, EventKind, FirstEvent, NewTask, Rule, Run, Status, Step, StepAction, hermes,
+    Change, Detail, Event, EventKind, FirstEvent, HandOver, NewTask, Rule, Run, Status, Step, StepAction,
+    hermes,
 };
 use card::decision::{self, Action, Child, Decision};
 use card::{self, Blocker, id_word, shown_id};
@@ -164,7 +165,7 @@ impl<'a> Rules<'a> {
         let cause = cause.filter(|c: &Cause| c.blocker_type().is_some());
         let why = Why::new(Rule::Decision, because).cause(cause).fact("decided_by", json!(card.task.id));
         match &one.action {
-            Action::Human => Ok(vec![self.scribe.person(d, "orchestrator", why, &Parting::Free)]),
+            Action::Human => Ok(vec![self.scribe.person(d, &HandOver::Orchestrator, why, &Parting::Free)]),
             Action::Reassign(to) => {
                 let target = self.fit(card, d, to)?;
                 self.router.withdraw(&d.task.id);
@@ -234,7 +235,7 @@ impl<'a> Rules<'a> {
             }
             Release::GiveUp(reason) => {
                 let because = format!("{}; {reason}", why.because);
-                self.scribe.person(d, "provider-given-up", Why { because, ..why }, &Parting::Free)
+                self.scribe.person(d, &HandOver::ProviderGivenUp, Why { because, ..why }, &Parting::Free)
             }
         }
     }
@@ -421,7 +422,7 @@ impl<'a> Rules<'a> {
             }
             let because = format!("its card {} was completed {how}", card.task.id);
             let why = Why::new(Rule::NoDecision, because).fact("card", json!(card.task.id));
-            let step = self.scribe.person(d, "no-decision", why, &Parting::Free);
+            let step = self.scribe.person(d, &HandOver::NoDecision, why, &Parting::Free);
             self.push(step);
         }
     }

@@ -9,7 +9,7 @@ use base::quote;
 use base::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::hermes::{self, CardAbout};
-use board::{Detail, EventKind, NewTask, Rule, Status};
+use board::{Detail, EventKind, HandOver, NewTask, Rule, Status};
 use card::{self, Blocker, Distress, State as Work};
 use config::span::seconds;
 use logs::provider::Id;
@@ -270,7 +270,7 @@ impl<'a> Rules<'a> {
 
     fn give_up(&mut self, w: &Waiting<'a>, why: String) {
         let why = Why::new(Rule::ProviderGivenUp, why).cause(w.cause);
-        let step = self.scribe.person(w.d, "provider-given-up", why, &part(w.tied));
+        let step = self.scribe.person(w.d, &HandOver::ProviderGivenUp, why, &part(w.tied));
         self.push(step);
         self.close_own(w, "left to a person");
     }

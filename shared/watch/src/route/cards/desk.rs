@@ -8,7 +8,7 @@ use crate::route::seen::CardSeen;
 use base::cause::Cause;
 use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::words;
-use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
+use board::{Detail, EventKind, HandOver, Rule, Status, StepAction, hermes};
 use card::{id_word, task_words};
 use config::span::seconds;
 use logs::provider::Id;
@@ -53,7 +53,7 @@ impl<'a> Rules<'a> {
         self.close_for_a_person(
             card,
             sources,
-            "card-unclaimed",
+            HandOver::CardUnclaimed,
             format!("nobody claimed it for {}", words(waited)),
         );
     }
@@ -91,7 +91,7 @@ impl<'a> Rules<'a> {
                 self.close_for_a_person(
                     card,
                     sources,
-                    "card-failed",
+                    HandOver::CardFailed,
                     format!("its orchestrator gave up {why}"),
                 );
             }
@@ -99,7 +99,7 @@ impl<'a> Rules<'a> {
                 self.close_for_a_person(
                     card,
                     sources,
-                    "card-failed",
+                    HandOver::CardFailed,
                     "it was blocked twice for the same reason".into(),
                 );
             }
@@ -174,7 +174,7 @@ impl<'a> Rules<'a> {
         &mut self,
         seen: &'a CardSeen,
         sources: &[&'a Detail],
-        word: &'static str,
+        handed: HandOver,
         why: String,
     ) {
         let card = &seen.detail;
@@ -196,7 +196,7 @@ impl<'a> Rules<'a> {
                 continue;
             }
             let why = Why::new(Rule::NeedsAPerson, format!("its card {id}: {why}")).fact("card", json!(id));
-            let step = self.scribe.person(d, word, why, &Parting::Closed(id.clone()));
+            let step = self.scribe.person(d, &handed, why, &Parting::Closed(id.clone()));
             changed.push(d.task.id.clone());
             self.push(step);
         }
