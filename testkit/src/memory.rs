@@ -215,8 +215,11 @@ impl Hosts {
             let error = Error::new(Kind::Config, &board.at, what);
             return Err(error.hint("set host.name on one of them"));
         }
-        let before = known.map(|(_, known)| known.seen_at);
         let healed_before = known.and_then(|(_, known)| known.healed_at);
+        let before = match me.duty {
+            Duty::Heals => healed_before,
+            Duty::Asks | Duty::Works => known.map(|(_, known)| known.seen_at),
+        };
         let here = Neighbour {
             host: me.host.to_owned(),
             since: known.map_or(now, |(_, known)| known.since),

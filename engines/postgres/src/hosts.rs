@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::pause::Pause;
+use board::several_hosts::is_off;
 use board::{Attendance, Attended, Duty, HOST_LEASE, Neighbour};
 
 use crate::PostgresBoard;
@@ -95,7 +96,7 @@ pub(crate) fn attend(
         return Err(Fault::Ours(error.hint(hint)));
     }
     let sql = format!(
-        "WITH old AS (SELECT seen_at FROM hosts WHERE name = $1), \
+        "WITH old AS (SELECT CASE WHEN $7 = 1 THEN healed_at ELSE seen_at END AS at FROM hosts WHERE name = $1), \
          new AS (INSERT INTO hosts AS h (name, boot_id, program, since, seen_at, lease_until, healed_at, skew_ms) \
          SELECT $1, $2, $4, n.now, n.now, n.now + {HOST_LEASE}, CASE WHEN $5 = 1 THEN n.now END, $6 \
          FROM (SELECT now_s() AS now) n \
@@ -103,10 +104,11 @@ pub(crate) fn attend(
          seen_at = excluded.seen_at, lease_until = excluded.lease_until, \
          healed_at = coalesce(excluded.healed_at, h.healed_at), skew_ms = excluded.skew_ms, forgotten_at = NULL \
          WHERE {} RETURNING h.seen_at) \
-         SELECT new.seen_at, old.seen_at FROM new LEFT JOIN old ON true",
+         SELECT new.seen_at, old.at FROM new LEFT JOIN old ON true",
         is_ours("excluded.seen_at")
     );
-    let args = args![me.host, me.boot, me.uptime, me.program, i64::from(me.duty == Duty::Heals), skew];
+    let (heals, judges) = (i64::from(me.duty == Duty::Heals), i64::from(judges(me.duty, skew)));
+    let args = args![me.host, me.boot, me.uptime, me.program, judges, skew, heals];
     let row = server.row(&sql, args)?.ok_or_else(|| two(address, me.host))?;
     let before = *before.get_or_init(|| row.get::<_, Option<i64>>(1).map(Time));
     if me.duty == Duty::Heals {
@@ -126,11 +128,15 @@ pub(crate) fn look(
     address: &Address,
     me: &Attendance<'_>,
 ) -> std::result::Result<Attended, Fault> {
-    let sql = format!("SELECT h.seen_at FROM hosts h WHERE h.name = $1 AND {}", is_ours("(SELECT now_s())"));
+    let sql = format!(
+        "SELECT h.seen_at, h.healed_at FROM hosts h WHERE h.name = $1 AND {}",
+        is_ours("(SELECT now_s())")
+    );
     let seen = server.row(&sql, args![me.host, me.boot, me.uptime])?;
-    let before = seen.map(|row| Time(row.get(0)));
+    let at = usize::from(me.duty == Duty::Heals);
+    let before = seen.as_ref().and_then(|row| row.get::<_, Option<i64>>(at)).map(Time);
     let (now, hosts) = hosts(server)?;
-    if before.is_none() && hosts.iter().any(|h| h.host == me.host) {
+    if seen.is_none() && hosts.iter().any(|h| h.host == me.host) {
         return Err(two(address, me.host));
     }
     Ok(Attended { now, before, hosts })
@@ -161,6 +167,11 @@ fn hosts(server: &mut Server) -> std::result::Result<(Time, Vec<Neighbour>), Fau
     Ok((Time(now), rows.iter().filter_map(of).collect()))
 }
 
+/// Whether a pass judges the workers of its host: a `heal` whose clock can be trusted.
+fn judges(duty: Duty, skew_ms: i64) -> bool {
+    duty == Duty::Heals && !is_off(skew_ms)
+}
+
 /// Milliseconds by which our clock is ahead of the server's, which was read between two looks at ours.
 fn ahead(sent: SystemTime, heard: SystemTime, server: i64) -> i64 {
     let ms = |at: SystemTime| {
@@ -175,6 +186,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_heal_whose_clock_is_wrong_judges_nobody() {
+        assert!(judges(Duty::Heals, 60_000) && judges(Duty::Heals, -60_000));
+        assert!(!judges(Duty::Heals, 60_001) && !judges(Duty::Heals, -60_001));
+        assert!(!judges(Duty::Works, 0) && !judges(Duty::Asks, 0));
+    }
 
     #[test]
     fn a_clock_is_compared_with_the_middle_of_a_round_trip() {

@@ -10,6 +10,9 @@ use crate::Board;
 /// For how many seconds a host counts as reachable after it attended.
 pub const HOST_LEASE: i64 = 300;
 
+/// By how many seconds the clock of a host may be off the board's. A `heal` there judges nobody while it is further off.
+pub const MAX_SKEW: i64 = 60;
+
 /// What a pass, or a heartbeat of `board run`, says of its host.
 #[derive(Debug, Clone, Copy)]
 pub struct Attendance<'a> {
@@ -47,7 +50,7 @@ pub struct Neighbour {
     pub seen_at: Time,
     /// Until when it counts as reachable.
     pub lease_until: Time,
-    /// When `heal` ran on it last.
+    /// When `heal` ran on it last, with a clock to judge by.
     pub healed_at: Option<Time>,
     /// Milliseconds by which its clock is ahead of the board's.
     pub skew_ms: i64,
@@ -67,10 +70,21 @@ impl Neighbour {
 pub struct Attended {
     /// The board's clock. Leases of claims and hosts are told by it alone.
     pub now: Time,
-    /// When this host was seen before; `None` where it is new.
+    /// When this host did the same before: to `heal`, when it ran here last; else when the host was seen last. `None`: never.
     pub before: Option<Time>,
     /// Every host of the board, this one among them, in the order of their names.
     pub hosts: Vec<Neighbour>,
+}
+
+/// Whether a clock is too far off to judge by, by the milliseconds that it is ahead.
+pub fn is_off(skew_ms: i64) -> bool {
+    skew_ms.unsigned_abs() > MAX_SKEW.unsigned_abs() * 1_000
+}
+
+/// How far off a clock is, by the milliseconds that it is ahead: `240 s behind`.
+pub fn off_by(skew_ms: i64) -> String {
+    let so = if skew_ms < 0 { "behind" } else { "ahead of" };
+    format!("{} s {so}", skew_ms.unsigned_abs().div_ceil(1_000))
 }
 
 /// Says to a board that several hosts share that this one is there, as [`Board::attend`] does. `None` on a board of one host.

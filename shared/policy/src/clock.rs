@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::{Pass, World};
 use base::time::Time;
+use board::several_hosts::{is_off, off_by};
 use board::{Status, Task};
 
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
@@ -72,10 +73,7 @@ fn has_moved(moved: Option<i64>) -> Option<i64> {
 
 /// Why the time of this host is not the board's, by the milliseconds that it is ahead.
 fn skewed(ms: i64) -> Option<String> {
-    let by = ms.unsigned_abs().div_ceil(1_000);
-    let so = if ms < 0 { "behind" } else { "ahead of" };
-    (ms.unsigned_abs() > MOVED.unsigned_abs() * 1_000)
-        .then(|| format!("the clock of this host is {by} s {so} the board's"))
+    is_off(ms).then(|| format!("the clock of this host is {} the board's", off_by(ms)))
 }
 
 /// The same, from the seconds by which the clock moved and the time of the newest event.

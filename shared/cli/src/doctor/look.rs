@@ -10,6 +10,7 @@ use super::super::env;
 use super::super::told::Books;
 use base::error::{Kind, Result};
 use base::time::Time;
+use board::several_hosts::{self, Duty};
 use board::{self, BoardId, EventKind, Mode};
 use config::{Config, Loaded};
 use host::Split;
@@ -135,6 +136,7 @@ fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
         stopped: matches!(runtime.dispatcher, Dispatcher::Alive(pid) if tools.host.is_stopped(pid)),
         decomposes: id.root.as_deref().is_some_and(runtime::auto_decomposes),
         has_service: gateway::has_service(env("HOME").as_deref().map(Path::new)),
+        hosts: several_hosts::attend(&mut *board, &id.known_as(tools.host)?, "doctor", Duty::Asks)?,
         runtime,
     };
     BoardRead::of(&mut *board, around, tools.pass.now)

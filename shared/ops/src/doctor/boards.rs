@@ -8,8 +8,9 @@ use crate::pass::open::{split_todo, split_what};
 use base::error::{Error, Kind};
 use base::time::{Time, words};
 use board::pause::Pause;
+use board::several_hosts::{is_off, off_by, shown};
 use board::sqlite::repair;
-use board::{Board, Location, Status};
+use board::{Attended, Board, Location, Neighbour, Status};
 use config::Config;
 use host::Split;
 use policy::cards::writer::orchestrators;
@@ -73,6 +74,8 @@ pub struct BoardRead {
     pub decomposes: bool,
     /// systemd runs here, and a service of the gateway is installed.
     pub has_service: bool,
+    /// On a board that several hosts share: those that attend with a clock that is too far off to judge by.
+    pub off: Vec<Neighbour>,
 }
 
 /// What is around a board: the runtime, and what of it is known beside.
@@ -87,6 +90,8 @@ pub struct Around {
     pub decomposes: bool,
     /// systemd runs here, and a service of the gateway is installed.
     pub has_service: bool,
+    /// What a board that several hosts share says of them.
+    pub hosts: Option<Attended>,
 }
 
 impl BoardRead {
@@ -98,7 +103,7 @@ impl BoardRead {
         let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
         let rows = board.glance(&Status::OPEN)?;
         let events = board.events(now.plus(-BACK), MAX_EVENTS)?;
-        let Around { runtime, gone, stopped, decomposes, has_service } = around;
+        let Around { runtime, gone, stopped, decomposes, has_service, hosts } = around;
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
@@ -118,6 +123,7 @@ impl BoardRead {
             runtime,
             decomposes,
             has_service,
+            off: hosts.map(off).unwrap_or_default(),
         })
     }
 }
@@ -138,6 +144,7 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     }
     let Ok(read) = &seen.read else { return all };
     all.push(clock(seen, read, now));
+    all.extend(read.off.iter().map(|host| wrong_clock(seen, host)));
     if !read.is_own {
         all.push(dispatcher(seen, read, now));
         all.extend(profiles(seen, read, config));
@@ -210,6 +217,18 @@ fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
         }
         None => Finding::ok("clock-sane", &seen.name, "it has no event yet"),
     }
+}
+
+/// Hosts that attend and whose clock is off.
+fn off(all: Attended) -> Vec<Neighbour> {
+    let now = all.now;
+    all.hosts.into_iter().filter(|h| h.lease_until > now && is_off(h.skew_ms)).collect()
+}
+
+fn wrong_clock(seen: &BoardSeen, host: &Neighbour) -> Finding {
+    let (name, by) = (shown(&host.host), off_by(host.skew_ms));
+    let what = format!("the clock of host {name} is {by} the board's: its workers are not judged");
+    Finding::error("clock-behind", &seen.name, what).todo(format!("set the clock of host {name}"))
 }
 
 fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
@@ -285,4 +304,32 @@ fn profiles(seen: &BoardSeen, read: &BoardRead, config: &Config) -> Vec<Finding>
         all.push(Finding::warning("auto-decompose-on", &seen.name, what).todo(todo));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_attends_with_a_wrong_clock_is_told() {
+        let now = Time(1_800_000_000);
+        let host = |name: &str, lease: i64, skew_ms: i64| Neighbour {
+            host: name.into(),
+            since: now,
+            seen_at: now,
+            lease_until: now.plus(lease),
+            healed_at: None,
+            skew_ms,
+            forgotten_at: None,
+        };
+        let hosts = vec![
+            host("h1@a", 300, 60_000),
+            host("h2@b", 300, 60_001),
+            host("h3@c", 1, -240_000),
+            host("h4@d", 0, 90_000),
+        ];
+        let off = off(Attended { now, before: None, hosts });
+        let told: Vec<_> = off.iter().map(|h| format!("{} {}", shown(&h.host), off_by(h.skew_ms))).collect();
+        assert_eq!(told, ["h2 61 s ahead of", "h3 240 s behind"]);
+    }
 }

@@ -6,7 +6,7 @@ use super::Tools;
 use base::error::Result;
 use base::registry::HEAL;
 use board::several_hosts::{self, Duty};
-use board::{self, Board, BoardId, Detail, Mode, discover};
+use board::{self, Attended, Board, BoardId, Detail, Mode, discover};
 use card::packet::Packet;
 use coord::Mapping;
 use coord::opencode::gather::{self, Ground};
@@ -34,10 +34,7 @@ pub fn around<T>(
 ) -> Result<T> {
     let (id, own) = (&board.id().clone(), board.is_own());
     let (host, config) = (&id.known_as(tools.host)?, tools.config);
-    // A pass over one task judges no other one.
-    let heals = tools.pass.program == HEAL && tools.pass.only.is_none();
-    let duty = if heals { Duty::Heals } else { Duty::Works };
-    let hosts = several_hosts::attend(board, host, tools.pass.program, duty)?;
+    let hosts = attend(board, tools)?;
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);
     let profile = |name: &str| provider::of(root, name, config);
@@ -81,6 +78,18 @@ pub fn around<T>(
         config,
     };
     f(&mut world, tools.pass)
+}
+
+/// Says on a board that several hosts share that a pass of this one is there. `None` on a board of one host.
+///
+/// # Errors
+/// The board does not answer.
+pub(super) fn attend(board: &mut dyn Board, tools: &Tools<'_>) -> Result<Option<Attended>> {
+    let host = board.id().known_as(tools.host)?;
+    // A pass over one task judges no other one.
+    let heals = tools.pass.program == HEAL && tools.pass.only.is_none();
+    let duty = if heals { Duty::Heals } else { Duty::Works };
+    several_hosts::attend(board, &host, tools.pass.program, duty)
 }
 
 /// What the next attempt at a task of this board would be told now, with the task itself; `None`: it has no such task. Only

@@ -90,6 +90,10 @@ pub(super) fn paused(
         report.warnings.push(Notice::new(said, if is_told { Phase::Lasts } else { Phase::Began }));
         return Ok(());
     }
+    // Hosts stay known to each other, or the first pass after it would take those for gone whose pass comes later.
+    if id.file().is_none() {
+        super::look::attend(&mut *tools.open(id, Mode::Change)?, tools)?;
+    }
     report.muted = is_told;
     report.is_paused = true;
     Err(pause.refusal(id, now))

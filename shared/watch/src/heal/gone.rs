@@ -18,8 +18,13 @@ use policy::World;
 /// The hosts of a board that several share; `None` on a board of one host.
 pub(super) fn observe(world: &World<'_>, running: &[Task]) -> Option<HostsSeen> {
     let attended = world.hosts.clone()?;
-    let hosts = running.iter().filter(|t| t.status == Status::Running).filter_map(Task::claim_host);
-    let holders = hosts.filter(|host| !world.host.is_here(host)).map(str::to_owned).collect();
+    let mut holders = BTreeMap::new();
+    for t in running.iter().filter(|t| t.status == Status::Running) {
+        if let Some(host) = t.claim_host().filter(|host| !world.host.is_here(host)) {
+            let until: &mut Option<Time> = holders.entry(host.to_owned()).or_default();
+            *until = (*until).max(t.claim_expires);
+        }
+    }
     Some(HostsSeen { attended, holders })
 }
 
@@ -36,6 +41,8 @@ enum Standing {
     Silent(Time),
     /// It renews its lease, but no `heal` ran there since then.
     Unhealed(Time),
+    /// Its machine attends under another name: its workers may live.
+    Renamed,
 }
 
 /// What the work of another host comes to.
@@ -78,10 +85,24 @@ impl<'a> Hosts<'a> {
         let healed = healed_at.unwrap_or(since);
         match () {
             () if h.is_forgotten() => Standing::Forgotten(h.forgotten_at.unwrap_or(seen_at)),
+            () if lease_until <= self.now() && self.new_name(h).is_some() => Standing::Renamed,
             () if lease_until <= self.now() => Standing::Silent(seen_at),
-            () if healed.plus(seconds(self.keys.gone_after)) <= self.now() => Standing::Unhealed(healed),
+            // Two rounds of the timers, whatever was chosen: between two of them a host is well.
+            () if healed.plus(seconds(self.keys.gone_after).max(HOST_LEASE)) <= self.now() => {
+                Standing::Unhealed(healed)
+            }
             () => Standing::Well,
         }
+    }
+
+    /// As what the machine of a host attends that was called otherwise. Clones of one machine also have one machine id.
+    fn new_name(&self, old: &Neighbour) -> Option<&'a str> {
+        let (_, machine) = old.host.split_once('@')?;
+        let is_it = |h: &&Neighbour| {
+            let same = h.host.split_once('@').is_some_and(|(_, other)| other == machine);
+            same && h.host != old.host && h.lease_until > self.now()
+        };
+        self.seen.attended.hosts.iter().find(is_it).map(|h| shown(&h.host))
     }
 
     /// Whether nobody will tell on that host any more what is known there alone.
@@ -91,7 +112,7 @@ impl<'a> Hosts<'a> {
             && match self.stands(host) {
                 Standing::Well => false,
                 Standing::Silent(at) => long(at),
-                Standing::Forgotten(_) | Standing::Absent | Standing::Unhealed(_) => true,
+                Standing::Forgotten(_) | Standing::Absent | Standing::Unhealed(_) | Standing::Renamed => true,
             }
     }
 
@@ -101,7 +122,11 @@ impl<'a> Hosts<'a> {
         match self.stands(host) {
             _ if over < 0 => Fate::Held,
             Standing::Forgotten(_) => Fate::Gone(over),
-            Standing::Well => Fate::Left(over),
+            Standing::Well | Standing::Renamed => Fate::Left(over),
+            // A worker whose harness does not stop it works on behind a claim that ran out. Only silence as long as that ends it.
+            Standing::Silent(at) if self.now() < at.max(claim_expires).plus(patience) => {
+                Fate::Late(over, at.max(claim_expires).plus(patience))
+            }
             _ if over < patience => Fate::Late(over, claim_expires.plus(patience)),
             Standing::Absent | Standing::Silent(_) | Standing::Unhealed(_) => Fate::Gone(over),
         }
@@ -111,15 +136,21 @@ impl<'a> Hosts<'a> {
     fn doubt(&self) -> Option<String> {
         let Attended { now, before, .. } = self.seen.attended;
         match before {
-            None => return Some("this host attends for the first time".into()),
+            None => return Some("heal runs on this host for the first time".into()),
             Some(before) if now.since(before) > HOST_LEASE => {
-                return Some(format!("this host did not attend for {} itself", words(now.since(before))));
+                return Some(format!("no heal ran on this host itself for {}", words(now.since(before))));
             }
             Some(_) => {}
         }
-        let stand = self.seen.holders.iter().map(|host| (host, self.stands(host)));
-        let judged: Vec<_> = stand.filter(|(_, s)| !matches!(s, Standing::Forgotten(_))).collect();
-        let gone = judged.iter().filter(|(_, s)| *s != Standing::Well).count();
+        let stand = self.seen.holders.iter().map(|(host, until)| (self.stands(host), *until));
+        let judged: Vec<_> = stand.filter(|(s, _)| !matches!(s, Standing::Forgotten(_))).collect();
+        // A host of workers alone, or of a role that may not attend, is known by its claims.
+        let seems_gone = |(stands, until): &(Standing, Option<Time>)| match stands {
+            Standing::Well => false,
+            Standing::Absent => until.is_none_or(|until| until <= now),
+            Standing::Silent(_) | Standing::Unhealed(_) | Standing::Forgotten(_) | Standing::Renamed => true,
+        };
+        let gone = judged.iter().filter(|one| seems_gone(one)).count();
         // This host is one of them, and is there.
         let all = judged.len() + 1;
         (2 * gone > all).then(|| format!("{gone} of {all} hosts seem gone at once"))
@@ -134,6 +165,7 @@ impl<'a> Hosts<'a> {
             Standing::Absent => format!("host {name} is not known to this board"),
             Standing::Silent(at) => format!("host {name} was last seen {} ago", ago(at)),
             Standing::Unhealed(at) => format!("no heal ran on host {name} for {}", ago(at)),
+            Standing::Renamed => format!("host {name} has another name now"),
         };
         format!("{what}, the claim ran out {over} ago")
     }
@@ -158,10 +190,20 @@ impl<'a> Hosts<'a> {
             Some(longest) => Some(self.told_gone(host, *longest, gone.len())),
             None => match self.stands(host) {
                 Standing::Unhealed(_) => Some(format!("{} has workers and no heal", shown(host))),
+                Standing::Renamed => self.told_renamed(host),
                 _ => None,
             },
         };
         held.into_iter().filter_map(told).collect()
+    }
+
+    /// Nobody judges what it left under its old name: a person sees whether its workers live.
+    fn told_renamed(&self, host: &str) -> Option<String> {
+        let old = self.seen.attended.hosts.iter().find(|h| h.host == host)?;
+        let (was, is) = (shown(host), self.new_name(old)?);
+        Some(format!(
+            "host {was} is called {is} now: its tasks are left running. Set host.name = \"{host}\" there until its workers ended"
+        ))
     }
 
     fn told_gone(&self, host: &str, longest: i64, tasks: usize) -> String {
@@ -191,7 +233,10 @@ impl Rules<'_> {
             Fate::Held => return None,
             Fate::Left(over) => {
                 let (name, over) = (shown(host), words(over));
-                Verdict::Leave(format!("its claim ran out {over} ago; {name} attends, and goes on with it"))
+                Verdict::Leave(match hosts.stands(host) {
+                    Standing::Renamed => format!("its claim ran out {over} ago; {name} has another name now"),
+                    _ => format!("its claim ran out {over} ago; {name} attends, and goes on with it"),
+                })
             }
             Fate::Late(over, until) => {
                 let because = hosts.because(host, over);

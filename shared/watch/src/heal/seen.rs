@@ -1,6 +1,6 @@
 //! What `heal` sees: plain data, so that a pass can be shown, saved and decided again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -83,8 +83,8 @@ pub struct HostsSeen {
     /// What the board says of them.
     #[serde(flatten)]
     pub attended: Attended,
-    /// The other hosts that hold claims of running tasks.
-    pub holders: BTreeSet<String>,
+    /// The other hosts that hold claims of running tasks, each with the end of the claim that lasts longest.
+    pub holders: BTreeMap<String, Option<Time>>,
 }
 
 /// One candidate.

@@ -104,7 +104,14 @@ impl Asked<'_> {
     /// What `doctor` sees of it.
     fn seen(&self) -> Result<BoardSeen> {
         let runtime = runtime(self.sim);
-        let around = Around { runtime, gone: None, stopped: false, decomposes: false, has_service: false };
+        let around = Around {
+            runtime,
+            gone: None,
+            stopped: false,
+            decomposes: false,
+            has_service: false,
+            hosts: None,
+        };
         let read = BoardRead::of(&mut *self.sim.open(), around, self.set.now);
         let is_split = self.sim.truth.borrow().wants.split.is_some();
         Ok(BoardSeen {

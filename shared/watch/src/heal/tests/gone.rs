@@ -1,5 +1,7 @@
 //! What becomes of the work of other hosts on a board that several share.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::heal::seen::{HostsSeen, ResumeSeen};
 use crate::watcher::Watcher as _;
@@ -8,7 +10,7 @@ use config::HostGone;
 use policy::OtherPolicy;
 
 const H2: &str = "h2@0123456789ab";
-const H3: &str = "h3@0123456789ab";
+const H3: &str = "h3@ba9876543210";
 
 /// A host that was seen then, with a `heal` then.
 fn host(name: &str, seen: i64, healed: Option<i64>) -> Neighbour {
@@ -45,7 +47,11 @@ fn of(host: &str, id: &str, ran_out: i64) -> TaskSeen {
 
 /// A pass of the host `host` beside these ones, which attended 20 seconds before.
 fn beside(hosts: Vec<Neighbour>, tasks: Vec<TaskSeen>) -> Seen {
-    let holders = tasks.iter().filter_map(|t| t.abroad.clone()).collect();
+    let mut holders = BTreeMap::new();
+    for (t, host) in tasks.iter().filter_map(|t| Some((t, t.abroad.clone()?))) {
+        let until: &mut Option<Time> = holders.entry(host).or_default();
+        *until = (*until).max(t.detail.task.claim_expires);
+    }
     let hosts = [vec![host("host", 0, Some(0))], hosts].concat();
     let attended = Attended { now: NOW, before: Some(ago(20)), hosts };
     Seen { hosts: Some(HostsSeen { attended, holders }), ..seen(tasks) }
@@ -74,7 +80,17 @@ fn a_host_is_gone_by_its_claim_and_its_own_silence_alone() {
         (
             Some(host(H2, 300, Some(310))),
             1_860,
-            "requeue host-gone: host h2 was last seen 5m ago, the claim ",
+            "- host h2 was last seen 5m ago, the claim ran out 31m ago; left there until ",
+        ),
+        (
+            Some(host(H2, 1_799, Some(1_810))),
+            1_860,
+            "- host h2 was last seen 29m ago, the claim ran out 31m ago; left there until ",
+        ),
+        (
+            Some(host(H2, 1_800, Some(1_810))),
+            1_860,
+            "requeue host-gone: host h2 was last seen 30m ago, the claim ",
         ),
         (
             Some(host(H2, 299, Some(310))),
@@ -197,13 +213,37 @@ fn a_host_that_lost_sight_itself_calls_nobody_gone() {
     };
     assert_eq!(at(Some(HOST_LEASE)).steps.len(), 2);
     for (before, why) in [
-        (None, "this host attends for the first time"),
-        (Some(HOST_LEASE + 1), "this host did not attend for 5m itself"),
+        (None, "heal runs on this host for the first time"),
+        (Some(HOST_LEASE + 1), "no heal ran on this host itself for 5m"),
     ] {
         let d = at(before);
         assert_eq!(d.steps, [], "{before:?}");
         assert_eq!(d.findings, [format!("{why}: nothing is done about the work of h2")]);
         assert!(d.left.iter().all(|l| l.because.ends_with(": nothing is done")), "{:?}", d.left);
+    }
+}
+
+#[test]
+fn a_machine_with_a_new_name_is_not_gone() {
+    let old = || vec![of(H2, "t_00000001", 1_860)];
+    for (new, steps) in
+        [(well("new@0123456789ab"), 0), (well("new@aaaaaaaaaaaa"), 1), (off("new@0123456789ab"), 1)]
+    {
+        let d = decide(&beside(vec![off(H2), new.clone()], old()), &pass(), &config());
+        assert_eq!((d.steps.len(), d.findings.len()), (steps, 1), "{new:?}\n{d:?}");
+        if steps == 0 {
+            assert!(d.findings[0].starts_with("host h2 is called new now: "), "{:?}", d.findings);
+        }
+    }
+}
+
+#[test]
+fn between_two_rounds_of_its_timers_a_host_is_well() {
+    let mut config = config();
+    config.host.gone_after = Duration::from_secs(120);
+    for (healed, steps) in [(120, 0), (HOST_LEASE - 1, 0), (HOST_LEASE, 1)] {
+        let all = beside(vec![host(H2, 20, Some(healed))], vec![of(H2, "t_00000001", 1_860)]);
+        assert_eq!(decide(&all, &pass(), &config).steps.len(), steps, "{healed}");
     }
 }
 
@@ -219,6 +259,9 @@ fn most_hosts_are_never_gone_at_once() {
         (vec![off(H2), off(H3), well("h4@x")], of_three(), 2, 2),
         (vec![off(H2), off(H3), off("h4@x")], of_three(), 0, 1),
         (vec![off(H2), well(H3)], two(), 1, 1),
+        // The second is known by its claim alone.
+        (vec![off(H2)], vec![of(H2, "t_00000001", 1_860), of("h5@x", "t_00000002", -60)], 1, 1),
+        (vec![], vec![of(H2, "t_00000001", 1_860), of("h5@x", "t_00000002", 0)], 0, 1),
         // By an operator's word one is gone anyway.
         (vec![off(H2), forgotten], two(), 2, 2),
     ] {
@@ -350,7 +393,7 @@ proptest! {
     ) {
         let (mut hosts, mut tasks) = (Vec::new(), Vec::new());
         for (n, (row, claims)) in all.iter().enumerate() {
-            let name = format!("h{n}@x");
+            let name = format!("h{n}@m{n}");
             hosts.extend(row.clone().map(|row| Neighbour { host: name.clone(), ..row }));
             for ran_out in claims {
                 tasks.push(of(&name, &format!("t_{:08x}", tasks.len()), *ran_out));
@@ -364,19 +407,21 @@ proptest! {
         // Said in other words than in the rule.
         let known = &seen.hosts.as_ref().unwrap().attended.hosts;
         let row = |name: &str| known.iter().find(|h| h.host == name);
+        let silent_for = |name: &str| row(name).filter(|h| h.lease_until <= NOW).map_or(i64::MAX, |h| NOW.since(h.seen_at));
         let forgotten = |name: &str| row(name).is_some_and(|h| h.forgotten_at.is_some_and(|at| at >= h.seen_at));
         let is_there = |name: &str| row(name).is_some_and(|h| {
-            h.lease_until > NOW && NOW.since(h.healed_at.unwrap_or(h.since)) < gone_after
+            h.lease_until > NOW && NOW.since(h.healed_at.unwrap_or(h.since)) < gone_after.max(HOST_LEASE)
         });
-        let holders: Vec<&String> =
-            seen.hosts.as_ref().unwrap().holders.iter().filter(|name| !forgotten(name)).collect();
-        let lost = holders.iter().filter(|name| !is_there(name)).count();
+        let all = &seen.hosts.as_ref().unwrap().holders;
+        let holders: Vec<&String> = all.keys().filter(|name| !forgotten(name)).collect();
+        let renews = |name: &String| row(name).is_none() && all[name].is_some_and(|until| until > NOW);
+        let lost = holders.iter().filter(|name| !is_there(name) && !renews(name)).count();
         for step in &d.steps {
             let t = seen.tasks.iter().find(|t| t.detail.task.id == step.task).unwrap();
             let name = t.abroad.as_deref().unwrap();
             let over = NOW.since(t.detail.task.claim_expires.unwrap());
             prop_assert_eq!(step.case.as_str(), "host-gone");
-            prop_assert!(forgotten(name) || (over >= gone_after && !is_there(name)), "{:?}", step);
+            prop_assert!(forgotten(name) || (over >= gone_after && !is_there(name) && silent_for(name) >= gone_after), "{:?}", step);
             prop_assert!(over >= 0);
             prop_assert!(lost <= holders.len() - lost + 1, "{} of {}", lost, holders.len());
             prop_assert!(before.is_some_and(|before| before <= HOST_LEASE));
