@@ -5,8 +5,8 @@ use shared::base::cause::Cause;
 use shared::base::time::Time;
 use shared::board::hermes::{self, WORKER_GONE};
 use shared::board::{
-    Change, EventKind, MAX_COMMENTS, MAX_EVENTS, MAX_FRONT, MAX_LINE, MAX_RUNS, NewTask, Outcome, RunRef,
-    Status,
+    Change, EventKind, HandOver, MAX_COMMENTS, MAX_EVENTS, MAX_FRONT, MAX_LINE, MAX_RUNS, NewTask, Outcome,
+    RunRef, Status,
 };
 
 use super::{BEGAN, Foreign, Teller, kinds, newest, on_both, step, trail};
@@ -338,7 +338,9 @@ fn parking_and_handing_over_free_the_claim_at_once() {
         );
 
         t.running(B);
-        let d = t.does(B, |d| hermes::handed_to_person(d, Cause::Misconfigured, "hold-cap", None, &trail()));
+        let d = t.does(B, |d| {
+            hermes::handed_to_person(d, Cause::Misconfigured, &HandOver::HoldCap, None, &trail())
+        });
         assert_eq!(
             (d.task.status.clone(), d.newest_run().unwrap().outcome.as_deref()),
             (Status::Blocked, Some("crashed"))
