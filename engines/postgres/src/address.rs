@@ -20,7 +20,7 @@ pub(crate) struct Address {
     pub(crate) port: u16,
     pub(crate) user: Option<String>,
     pub(crate) database: String,
-    /// The board's schema: a plain name, which needs no quotes in SQL.
+    /// The board's schema: a plain name. It is quoted in SQL, because it may be one of its words.
     pub(crate) schema: String,
     /// `None` where nothing leaves this machine.
     pub(crate) tls: Option<Tls>,

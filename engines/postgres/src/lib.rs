@@ -122,7 +122,7 @@ impl PostgresBoard {
             }
             let schema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
             if server.row(schema, args![address.schema.as_str()])?.is_none() {
-                server.batch(&named("CREATE SCHEMA {schema}"))?;
+                server.batch(&named("CREATE SCHEMA \"{schema}\""))?;
             }
             server.batch(&named(SCHEMA))?;
             server.batch("COMMIT")?;

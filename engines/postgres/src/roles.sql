@@ -6,9 +6,9 @@ DO $$ BEGIN
     CREATE ROLE {schema}_watch NOLOGIN IN ROLE {schema}_work;
   END IF;
 END $$;
-SET LOCAL search_path = {schema};
-GRANT USAGE ON SCHEMA {schema} TO {schema}_work;
-GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {schema}_work;
+SET LOCAL search_path = "{schema}";
+GRANT USAGE ON SCHEMA "{schema}" TO {schema}_work;
+GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {schema}_work;
 GRANT INSERT, UPDATE ON tasks, task_runs TO {schema}_work;
 GRANT INSERT ON task_events, task_comments, writes TO {schema}_work;
 GRANT UPDATE (outcomes) ON writes TO {schema}_work;

@@ -1,7 +1,7 @@
 -- One board is one schema. {schema} is its name; {noise}, {turns} and {session} are lists of event kinds (shared/board/src/event_kind.rs).
 -- A change of one of these lists, or of anything below, needs a new version in `meta`.
 -- Times are seconds. Ids and states are in the collation "C": their order is that of bytes, as in the other engines.
-SET LOCAL search_path = {schema};
+SET LOCAL search_path = "{schema}";
 
 CREATE TABLE meta (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -84,7 +84,7 @@ CREATE UNIQUE INDEX runs_one_open ON task_runs (task_id) WHERE ended_at IS NULL;
 CREATE INDEX writes_at ON writes (at);
 
 -- The mark is no number of a sequence: those become visible out of order. It takes the lock of the task's row, whoever writes.
-CREATE FUNCTION said() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema} AS $$
+CREATE FUNCTION said() RETURNS trigger LANGUAGE plpgsql SET search_path = "{schema}" AS $$
 BEGIN
   UPDATE tasks SET mark = mark + 1 WHERE id = NEW.task_id;
   RETURN NULL;

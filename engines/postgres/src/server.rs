@@ -95,7 +95,7 @@ impl Server {
         let patience = patience.as_millis().clamp(1, 600_000);
         // Without `jit`: for one wrong guess at a cost the compiler takes longer than a whole pass.
         self.batch(&format!(
-            "BEGIN {how}; SET LOCAL search_path = {schema}; SET LOCAL jit = off; \
+            "BEGIN {how}; SET LOCAL search_path = \"{schema}\"; SET LOCAL jit = off; \
              SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = '30s'; \
              SET LOCAL lock_timeout = '{patience}ms'; SET LOCAL idle_in_transaction_session_timeout = '15s'; \
              SET LOCAL synchronous_commit = on",

@@ -11,7 +11,7 @@ use super::{Common, env, print, print_json};
 use base::error::{Error, Kind, Result};
 use base::time::{Time, words};
 use base::worker_env::{HERMES, SHARED};
-use board::{BoardId, discover};
+use board::{BoardId, Location, discover};
 use config::Config;
 use logs::cache::Cache;
 use ops::doctor::WatcherSeen;
@@ -302,7 +302,7 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
     let common = &args.common;
     // A timer that watches nothing would fail every two minutes; better now.
     let ids = common.boards(config)?;
-    let program = std::env::current_exe().map_err(|e| Error::io("this executable", &e))?;
+    let program = this_program()?;
     if program.to_string_lossy().ends_with(" (deleted)") {
         return Err(
             Error::new(Kind::NoInput, program.display(), "was replaced while it runs").hint("start it again")
@@ -312,8 +312,12 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
         |path: &Path| std::path::absolute(path).map_err(|e| Error::new(Kind::Usage, path.display(), e));
     let text = |path: &Path| whole(path).map(|p| p.display().to_string());
     let mut boards = Vec::new();
+    let located = |db: &Path| match Location::read(db.as_os_str()) {
+        Ok(Location::Server(address)) => Ok(address),
+        _ => text(db),
+    };
     for db in &common.db {
-        boards.extend(["--db".to_owned(), text(db)?]);
+        boards.extend(["--db".to_owned(), located(db)?]);
     }
     for slug in &common.board {
         boards.extend(["--board".to_owned(), slug.clone()]);
@@ -323,7 +327,8 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
         // The first one first; see discover.
         let pinned = [(HERMES.db, "--db"), (SHARED.db, "--db"), ("HERMES_KANBAN_BOARD", "--board")];
         if let Some((flag, value)) = pinned.iter().find_map(|(name, flag)| Some((*flag, env(name)?))) {
-            boards.extend([flag.to_owned(), if flag == "--db" { text(Path::new(&value))? } else { value }]);
+            boards
+                .extend([flag.to_owned(), if flag == "--db" { located(Path::new(&value))? } else { value }]);
         }
     }
     let state = match by {
@@ -367,6 +372,24 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
     };
     wanted.check()?;
     Ok(wanted)
+}
+
+/// This executable under its own name: one that is several programs, each by a link, is `watchbill` by one of them.
+fn this_program() -> Result<PathBuf> {
+    const NAME: &str = "watchbill";
+    let exe = std::env::current_exe().map_err(|e| Error::io("this executable", &e))?;
+    if exe.file_name().is_some_and(|name| name == NAME) {
+        return Ok(exe);
+    }
+    let called = std::env::args_os().next().map(PathBuf::from).filter(|called| called.is_absolute());
+    let beside = exe.parent().map(|dir| dir.join(NAME));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path).map(|dir| dir.join(NAME)).filter(|link| link.is_absolute());
+    let is_ours = |link: &PathBuf| {
+        link.file_name().is_some_and(|name| name == NAME) && link.canonicalize().is_ok_and(|at| at == exe)
+    };
+    let link = called.into_iter().chain(in_path).chain(beside).find(is_ours);
+    Ok(link.unwrap_or(exe))
 }
 
 /// The flag that names one board to a program that works on one.

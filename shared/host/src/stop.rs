@@ -36,12 +36,17 @@ pub struct OwnChild {
 }
 
 impl OwnChild {
+    /// Whether it ended, by itself or not.
+    pub fn has_ended(&self) -> bool {
+        has_ended(&self.fd, Duration::ZERO)
+    }
+
     /// Stops it: SIGTERM, then SIGKILL, then whatever carries its run in its environment.
     ///
     /// # Errors
     /// What of it still lives, in words.
     pub fn stop(&self, host: &Host) -> Result<(), String> {
-        if !has_ended(&self.fd, Duration::ZERO) {
+        if !self.has_ended() {
             end(&self.fd, Signal::TERM, ORDERLY).or_else(|_| end(&self.fd, Signal::KILL, KILLED))?;
         }
         host.sweep(&host.any_of(&self.task, self.run))

@@ -93,6 +93,11 @@ fn a_pause_is_on_the_board_and_every_host_keeps_to_it() {
     let held = there.call(&["heal"]);
     assert_eq!(held.status.code(), Some(75));
     assert!(String::from_utf8_lossy(&held.stderr).contains("the server moves"));
+    // Or the first pass after the pause would take a host for gone whose pass comes later.
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    let known =
+        client.query("SELECT name FROM paused_programs.hosts WHERE healed_at IS NOT NULL", &[]).unwrap();
+    assert_eq!(known.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>(), ["h2"]);
     there.said(&["watchbill", "unpause"]);
     here.said(&["heal"]);
 }
@@ -113,11 +118,77 @@ fn a_role_for_workers_does_its_work_by_board_and_speaks_for_no_host() {
     worker.said(&["board", "heartbeat", &task, "--note", "half of it"]);
     worker.said(&["board", "complete", &task, "--summary", "written"]);
     assert!(worker.said(&["board", "list", "--status", "done"]).contains(&task));
-    let heal = worker.call(&["heal"]);
-    let said = String::from_utf8_lossy(&heal.stderr);
-    assert_eq!((heal.status.code(), said.contains("roles_of_programs_watch")), (Some(77), true), "{said}");
+    worker.said(&["board", "add", "write another one", "--assignee", "luna"]);
+    for line in [&["heal"][..], &["board", "run", "--assignee", "luna", "--", "touch", "began"]] {
+        let done = worker.call(line);
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(
+            (done.status.code(), said.contains("roles_of_programs_watch")),
+            (Some(77), true),
+            "{said}"
+        );
+    }
+    assert!(!worker.home().join("began").exists(), "who may not renew its claim begins with nothing");
     let hosts = client.query("SELECT FROM roles_of_programs.hosts", &[]).unwrap();
     assert_eq!(hosts.len(), 0, "who only asks renews no lease");
+}
+
+#[test]
+fn a_server_that_lets_nobody_in_for_a_while_hears_how_a_command_ended() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "refuses_a_while");
+    PostgresBoard::grant_roles(&url, PATIENCE, &Secrets::default()).unwrap();
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    let login = "CREATE ROLE nova LOGIN PASSWORD 'geheim' IN ROLE refuses_a_while_watch";
+    client.batch_execute(login).unwrap();
+    let worker = Machine::new("h1", &server.url("nova", "refuses_a_while"));
+    let kept = passwords("*:*:*:nova:geheim", 0o600);
+    std::fs::copy(kept.path(), worker.home().join(".pgpass")).unwrap();
+    let task = worker.said(&["board", "add", "write the report", "--assignee", "nova"]);
+    let script = "touch began; until [ -e ends ]; do sleep 0.1; done; touch ended";
+    let mut run = worker.command(&["board", "run", "--assignee", "nova", "--", "sh", "-c", script]);
+    let mut run = run.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let is_there = |name: &str| {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !worker.home().join(name).exists() {
+            assert!(std::time::Instant::now() < until, "{name}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    };
+    is_there("began");
+    client.batch_execute("ALTER ROLE nova NOLOGIN").unwrap();
+    client
+        .execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'nova'", &[])
+        .unwrap();
+    std::fs::write(worker.home().join("ends"), "").unwrap();
+    is_there("ended");
+    // It is asked again 5 seconds later.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(run.try_wait().unwrap().is_none(), "it does not give up what it knows");
+    client.batch_execute("ALTER ROLE nova LOGIN").unwrap();
+    let done = run.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&done.stdout).trim(), format!("{task} done"));
+}
+
+#[test]
+fn a_board_may_have_a_word_of_sql_for_a_name() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "order");
+    PostgresBoard::grant_roles(&url, PATIENCE, &Secrets::default()).unwrap();
+    let here = Machine::new("h1", &url);
+    let task = here.said(&["board", "add", "write the report"]);
+    assert!(here.said(&["board", "list"]).contains(&task));
+    here.said(&["heal"]);
+}
+
+#[test]
+fn timers_start_the_programs_by_their_links_on_the_address_as_it_is() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "timed");
+    let here = Machine::new("h1", &url);
+    let said = here.said(&["watchbill", "timers", "install", "--as", "cron", "--dry-run"]);
+    assert!(said.contains("/bin/watchbill run ") && !said.contains("watchbill-postgres"), "{said}");
+    assert!(said.contains(&url.replace('%', "\\%")) || said.contains(&url), "{said}");
 }
 
 /// Moves everything that leases are told by so far into the past.

@@ -69,8 +69,9 @@ impl Fence {
         let thread = std::thread::spawn(move || {
             while !its.over.load(Ordering::SeqCst) {
                 if let Lease::Ends(unheard) = its.lease(host.boot_clock()) {
-                    // Said first: that the command ended must not be taken for its own doing.
-                    its.stops.store(true, Ordering::SeqCst);
+                    // Said first: that the command ended must not be taken for its own doing. Nor the other way round: what it did is
+                    // done, though the board did not hear of it yet.
+                    its.stops.store(!command.has_ended(), Ordering::SeqCst);
                     return Some(Stopped { unheard, how: command.stop(&host) });
                 }
                 std::thread::sleep(LOOK);

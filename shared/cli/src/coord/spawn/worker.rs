@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -85,8 +86,10 @@ impl Coord<'_> {
     fn harness(&self, headless: &dyn Headless, order: &Order, run: i64, prompt: &str) -> Result<Child> {
         let exe = std::env::current_exe().map_err(|e| Error::io("this program", &e))?;
         let mut command = Command::new(exe);
-        // As `watchbill` it goes by another first word.
+        // As `watchbill` it goes by another first word, and a link by the name that it was called by.
+        let called = std::env::args_os().next();
         command.args(std::env::args_os().nth(1).filter(|word| word == "coord"));
+        called.map(|name| command.arg0(name));
         self.same_board(&mut command);
         command.args(Work::words(&order.task, run)).arg("--folder").arg(&order.place).arg("--");
         let (session, agent) = (order.session.as_ref(), order.agent.as_deref());
