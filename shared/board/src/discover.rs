@@ -177,6 +177,12 @@ fn current(root: &Path, env: Env<'_>) -> String {
     slug.filter(|s| is_slug(s)).unwrap_or_else(|| "default".into())
 }
 
+/// Whether commands that name no board take another one than this: it is `default`, and `hermes kanban boards switch` chose another.
+pub fn is_switched_from(id: &BoardId) -> bool {
+    let chosen = || id.root.as_deref().map(|root| current(root, &|_| None));
+    id.slug.as_deref() == Some("default") && chosen().is_some_and(|slug| slug != "default")
+}
+
 /// The boards to use, each file once, in a fixed order: default first, the rest by name.
 ///
 /// # Errors
@@ -357,6 +363,28 @@ mod tests {
         let both = [("WATCHBILL_DB", "/b.db"), ("HERMES_KANBAN_DB", "/a.db")];
         assert_eq!(found(&both).as_deref(), Some("/a.db"), "the nearer one");
         assert_eq!(found(&[]), None);
+    }
+
+    #[test]
+    fn the_default_board_is_named_where_hermes_works_on_another() {
+        let root = tempfile::tempdir().unwrap();
+        let id = |slug: Option<&str>| BoardId {
+            at: "/b.db".into(),
+            slug: slug.map(str::to_owned),
+            root: Some(root.path().to_owned()),
+        };
+        let kanban = root.path().join("kanban");
+        std::fs::create_dir(&kanban).unwrap();
+        for (current, want) in
+            [(None, false), (Some("default\n"), false), (Some("work\n"), true), (Some("../x"), false)]
+        {
+            if let Some(text) = current {
+                std::fs::write(kanban.join("current"), text).unwrap();
+            }
+            assert_eq!(is_switched_from(&id(Some("default"))), want, "{current:?}");
+            assert!(!is_switched_from(&id(Some("work"))) && !is_switched_from(&id(None)), "{current:?}");
+        }
+        assert!(!is_switched_from(&BoardId { root: None, ..id(Some("default")) }));
     }
 
     #[test]

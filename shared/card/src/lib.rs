@@ -91,11 +91,12 @@ fn first_word(text: &str) -> (&str, &str) {
     (word.trim_matches(['`', '*', '(', ')', ',', '.', ':', ';', '-']), more)
 }
 
-/// The program with which this board is changed by hand, ready for a command line.
-pub fn hand(own_board: bool, slug: Option<&str>, db: &str) -> String {
+/// The program with which this board is changed by hand, ready for a command line. `switched`: it would take another board where none
+/// is named.
+pub fn hand(own_board: bool, slug: Option<&str>, switched: bool, db: &str) -> String {
     match (own_board, slug) {
         (true, _) => format!("board --db {}", shell_word(db)),
-        (false, Some("default")) => "hermes kanban".to_owned(),
+        (false, Some("default")) if !switched => "hermes kanban".to_owned(),
         // A file that was named directly may not be the board that Hermes itself would take.
         (false, None) => format!("HERMES_KANBAN_DB={} hermes kanban", shell_word(db)),
         (false, Some(slug)) => format!("hermes kanban --board {}", shell_word(slug)),

@@ -71,6 +71,27 @@ fn all_boards_of_a_root_but_the_archived_ones() {
 }
 
 #[test]
+fn commands_name_the_default_board_where_hermes_works_on_another() {
+    let Some(home) = Home::new() else { return };
+    let asked = home.create(&["--initial-status", "blocked"]);
+    let commands = || {
+        let said = ran(home.command("watchbill").args(["why", &asked, "--json"])).json();
+        let all = said["commands"].as_array().unwrap().iter().map(|c| c["run"].as_str().unwrap().to_owned());
+        all.collect::<Vec<_>>()
+    };
+    let plain = commands();
+    assert!(!plain.is_empty() && plain.iter().all(|line| !line.contains("--board")), "{plain:?}");
+    home.hermes(&["boards", "create", "work"]).ok();
+    home.hermes(&["boards", "switch", "work"]).ok();
+    let named = commands();
+    let count =
+        |text: &str, lines: &[String]| lines.iter().map(|line| line.matches(text).count()).sum::<usize>();
+    assert_eq!(count("hermes kanban --board default ", &named), count("hermes kanban ", &plain), "{named:?}");
+    assert!(named.iter().all(|line| line.contains("--board default")), "{named:?}");
+    home.hermes(&["--board", "default", "unblock", &asked]).ok();
+}
+
+#[test]
 fn the_environment_names_the_same_board_as_for_hermes() {
     let Some(home) = Home::new() else { return };
     home.hermes(&["boards", "create", "attic"]).ok();

@@ -11,7 +11,7 @@ use super::{Hand, TRIES, own_business, refused, same_run, worker_of};
 use crate::pass_id;
 use base::error::{Error, Kind, Result};
 use board::hermes;
-use board::{Detail, EventKind, HandOver, Outcome, Status};
+use board::{Detail, EventKind, HandOver, Outcome, Status, discover};
 use card::{self, Blocker};
 use coord::mapping;
 use logs::provider;
@@ -140,6 +140,7 @@ impl Hand<'_> {
             glanced: open.len(),
             own_board: own,
             slug: id.slug.clone(),
+            switched: discover::is_switched_from(self.board.id()),
             db: id.address(),
             clock_fault: None,
             sources: Vec::new(),

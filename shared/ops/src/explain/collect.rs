@@ -14,7 +14,7 @@ use base::error::Result;
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::kept::Kept;
-use board::{self, Board, BoardId, Detail, Event, EventKind, Rule, Status, Step, Task};
+use board::{self, Board, BoardId, Detail, Event, EventKind, Rule, Status, Step, Task, discover};
 use config::Config;
 use config::span::seconds;
 use coord::opencode::Opencode;
@@ -298,8 +298,9 @@ fn look(
     let (id, Set { config, now, by_file, .. }) = (site.id(), site.set());
     let (paused, wedged) = (site.paused(), site.wedged());
     let slug = id.slug.as_deref().filter(|_| !by_file);
+    let switched = discover::is_switched_from(id);
     let flags = match slug {
-        Some("default") => String::new(),
+        Some("default") if !switched => String::new(),
         Some(slug) => format!(" --board {}", card::shell_word(slug)),
         None => format!(" --db {}", card::shell_word(&id.address())),
     };
@@ -327,7 +328,7 @@ fn look(
         for (d, reading) in details {
             all.push(Facts {
                 board: id.name(),
-                hand: card::hand(own_board, slug, &id.address()),
+                hand: card::hand(own_board, slug, switched, &id.address()),
                 flags: flags.clone(),
                 own_board,
                 now,

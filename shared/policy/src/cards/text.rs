@@ -149,7 +149,7 @@ impl CardWriter<'_> {
 
     fn commands(&self, s: &SourceSeen, t: &Trouble, many: bool) -> Commands {
         let id = if many { "SOURCE".to_owned() } else { id_word(&s.detail.task.id) };
-        let hand = hand(self.seen.own_board, self.seen.slug.as_deref(), &self.seen.db);
+        let hand = hand(self.seen.own_board, self.seen.slug.as_deref(), self.seen.switched, &self.seen.db);
         let orchestrators = [self.orchestrator().name, "default".to_owned()];
         let worker =
             s.detail.newest_run().and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref());

@@ -9,7 +9,7 @@ use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
 use base::error::Result;
 use base::time::Time;
 use board::several_hosts::{log_is_on, shown};
-use board::{Board, Detail, EventKind, Run, Status, Task};
+use board::{Board, Detail, EventKind, Run, Status, Task, discover};
 use config::span::seconds;
 use logs::usage::Usage;
 use policy::attempts::{ended, session};
@@ -43,6 +43,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
         own_board: world.board.is_own(),
         name: id.name(),
         slug: id.slug.clone(),
+        switched: discover::is_switched_from(&id),
         db: id.address(),
         clock_fault: None,
         counts: counts(&rows),

@@ -29,6 +29,9 @@ pub struct Seen {
     pub name: String,
     /// Its slug, where it is one of a Hermes root's named boards.
     pub slug: Option<String>,
+    /// Commands that name no board take another one: see [`board::discover::is_switched_from`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub switched: bool,
     /// Its file.
     pub db: String,
     /// Why nothing may be decided by time, if so.

@@ -59,6 +59,7 @@ fn as_distress(seen: &Seen) -> Distress {
         glanced: seen.glanced,
         own_board: seen.own_board,
         slug: seen.slug.clone(),
+        switched: seen.switched,
         db: seen.db.clone(),
         clock_fault: None,
         sources: Vec::new(),

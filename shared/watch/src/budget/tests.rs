@@ -82,6 +82,7 @@ fn seen(work: Vec<Work>) -> Seen {
         own_board: true,
         name: "default".into(),
         slug: None,
+        switched: false,
         db: "/b/board.db".into(),
         clock_fault: None,
         counts: BTreeMap::from([("running".to_owned(), 1)]),

@@ -9,7 +9,7 @@ use super::{Rules, history, refused};
 use base::cause::{self, Cause};
 use base::error::Result;
 use base::time::Time;
-use board::{Detail, Status, Task};
+use board::{Detail, Status, Task, discover};
 use config::Config;
 use logs::{LogEnd, Reading};
 use policy::attempts::ended;
@@ -43,6 +43,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         glanced: rows.len(),
         own_board: world.board.is_own(),
         slug: world.board.id().slug.clone(),
+        switched: discover::is_switched_from(world.board.id()),
         // Commands on a card are run from anywhere.
         db: world.board.id().address(),
         clock_fault: None,

@@ -103,6 +103,7 @@ fn seen(sources: Vec<SourceSeen>) -> Seen {
         glanced: sources.len(),
         own_board: false,
         slug: Some("default".into()),
+        switched: false,
         db: "/srv/kanban.db".into(),
         clock_fault: None,
         sources,

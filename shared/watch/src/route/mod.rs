@@ -215,6 +215,6 @@ impl<'a> Rules<'a> {
 
     /// The program with which a person changes this board, ready for a command line.
     fn hand(&self) -> String {
-        card::hand(self.seen.own_board, self.seen.slug.as_deref(), &self.seen.db)
+        card::hand(self.seen.own_board, self.seen.slug.as_deref(), self.seen.switched, &self.seen.db)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::seen::{CardSeen, Guarded, Seen, may_wait};
 use base::error::Result;
-use board::{Detail, Event, EventKind, Status, Task};
+use board::{Detail, Event, EventKind, Status, Task, discover};
 use config::span::seconds;
 use policy::cards::answer::finished_of;
 use policy::cards::identity::sources_of;
@@ -35,6 +35,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         glanced: rows.len(),
         own_board: world.board.is_own(),
         slug: world.board.id().slug.clone(),
+        switched: discover::is_switched_from(world.board.id()),
         db: world.board.id().at.to_string(),
         clock_fault: None,
         routing: facts::Routing::default(),

@@ -91,6 +91,7 @@ fn seen(routing: Routing) -> Seen {
         glanced: 1,
         own_board: false,
         slug: Some("default".into()),
+        switched: false,
         db: "/b.db".into(),
         clock_fault: None,
         routing,
