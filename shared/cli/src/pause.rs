@@ -1,15 +1,17 @@
 //! `watchbill pause` and `watchbill unpause`: the red switch of a board.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Common, env, parse_time, print, print_json};
+use super::{Common, Here, env, parse_time, print, print_json};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
-use board::BoardId;
 use board::pause::Pause;
+use board::several_hosts::{self, Duty};
+use board::{BoardId, Mode};
 use config::quiet_hours::{NextClock, next_clock};
 use config::span;
 use ops::report::printable;
@@ -49,15 +51,18 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
     let common = &args.common;
     let config = common.load()?.config;
     let now = common.now.unwrap_or_else(Time::of_clock);
-    let (until, note) = end(args, now)?;
-    let pause = Pause {
-        until,
-        reason: args.reason.as_deref().map(|r| base::quote::inline(r, MAX_REASON)),
-        by: env("USER").or_else(|| env("LOGNAME")),
-        since: Some(now),
-    };
+    end(args, now)?;
+    let here = Here::look(common, &config)?;
     let (mut said, patience) = (Said::default(), config.board.busy_timeout);
     for id in common.boards(&config)? {
+        let now = clock_of(&id, &here, patience)?;
+        let (until, note) = end(args, now)?;
+        let pause = Pause {
+            until,
+            reason: args.reason.as_deref().map(|r| base::quote::inline(r, MAX_REASON)),
+            by: env("USER").or_else(|| env("LOGNAME")),
+            since: Some(now),
+        };
         let before = id.pause_in_force(now, patience)?;
         id.set_pause(Some(&pause), patience)?;
         let was = before.map_or_else(String::new, |b| format!(" (was: {})", b.words(now)));
@@ -80,6 +85,16 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
         said.board(&id, None, &format!("goes on (was: {})", was.words(now)));
     }
     said.print(common, now)
+}
+
+/// The time by the clock that a board's hosts agree on: the board's own where several share it.
+fn clock_of(id: &BoardId, here: &Here, patience: Duration) -> Result<Time> {
+    if id.file().is_some() || here.clock_given {
+        return Ok(here.now);
+    }
+    let mut board = board::open(id, Mode::Look, patience)?;
+    let attended = several_hosts::attend(&mut *board, &id.known_as(&here.host)?, "watchbill", Duty::Asks)?;
+    Ok(attended.map_or(here.now, |attended| attended.now))
 }
 
 /// When it ends by itself, and what is to be said of that.

@@ -84,7 +84,8 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
             }
             Err(e) => {
                 let _ = say(&mut std::io::stderr().lock(), '3', "watchbill report", &e.to_string());
-                codes.push(e.kind.code());
+                // A pass that found a board busy is followed by another one; a report that says nothing of it is not whole.
+                codes.push(if e.kind == Kind::Busy { Kind::Partial.code() } else { e.kind.code() });
                 faults.push(json!({"board": name, "path": path, "error": e.to_string()}));
             }
         }

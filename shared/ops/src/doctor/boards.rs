@@ -173,6 +173,9 @@ fn file(seen: &BoardSeen) -> Finding {
                 "check its name: `watchbill doctor` without --board and --db looks at every board. Put a copy of a lost file back, or remove \
                  the board with `hermes kanban boards rm`"
             }
+            Kind::Busy if seen.at.file().is_none() => "see that its server runs and can be reached from here",
+            Kind::Permission if seen.at.file().is_none() => "see that its role may log in, and the password in ~/.pgpass",
+            Kind::Busy => "see which process keeps it locked: `fuser -v` names it",
             _ => "see what it is; restore it from a copy where it is damaged",
         });
         Finding::error(id, &seen.name, format!("{at}{}", e.what)).todo(todo)
