@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base::error::{Error, Kind, Result};
-use postgres::config::{Config, SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Config, SslMode, TargetSessionAttrs};
 
 use crate::tls::{self, Tls};
 

@@ -153,7 +153,7 @@ fn hosts(server: &mut Server) -> std::result::Result<(Time, Vec<Neighbour>), Fau
                FROM (SELECT now_s() AS now) n LEFT JOIN hosts h ON true ORDER BY h.name";
     let rows = server.rows(sql, args![])?;
     let now = rows.first().ok_or(Fault::Again)?.get(0);
-    let of = |row: &postgres::Row| {
+    let of = |row: &tokio_postgres::Row| {
         Some(Neighbour {
             host: row.get::<_, Option<String>>(1)?,
             since: Time(row.get(7)),

@@ -5,6 +5,7 @@
 mod address;
 mod engine;
 mod hosts;
+mod line;
 mod reads;
 mod server;
 mod tls;

@@ -12,7 +12,7 @@ use board::{
     CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, MAX_COMMENTS, MAX_EVENTS, MAX_FRONT,
     MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Task, its_cards, open_cards, verification,
 };
-use postgres::Row;
+use tokio_postgres::Row;
 
 use crate::server::{Arg, Fault, Server, args};
 

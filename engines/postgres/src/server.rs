@@ -5,10 +5,11 @@ use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use base::error::{Error, Kind};
-use postgres::types::{ToSql, Type};
-use postgres::{Client, NoTls, Row};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, NoTls, Row};
 
 use crate::address::{Address, Secrets};
+use crate::line::{Line, STATEMENT};
 use crate::tls::Refusal;
 
 /// A value in a statement. PostgreSQL has no text with a NUL byte: one becomes U+FFFD.
@@ -71,7 +72,9 @@ pub(crate) use args;
 
 /// An open connection to one board.
 pub(crate) struct Server {
+    /// Before the line: that one ends when nobody asks any more.
     client: Client,
+    line: Line,
     schema: String,
     /// Statements with their plans, while somebody asks for them.
     pub(crate) plans: Option<Vec<(String, String)>>,
@@ -80,12 +83,11 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn connect(address: &Address, secrets: &Secrets) -> Result<Server, Fault> {
         let config = address.config(secrets).map_err(Fault::Ours)?;
-        let connected = match &address.tls {
-            Some(tls) => config.connect(tls.connector().map_err(Fault::Ours)?),
-            None => config.connect(NoTls),
+        let (client, line) = match &address.tls {
+            Some(tls) => Line::connect(&config, tls.connector().map_err(Fault::Ours)?)?,
+            None => Line::connect(&config, NoTls)?,
         };
-        let client = connected.map_err(Fault::Server)?;
-        Ok(Server { client, schema: address.schema.clone(), plans: None })
+        Ok(Server { client, line, schema: address.schema.clone(), plans: None })
     }
 
     /// Begins a transaction. Settings go with it: a pool in transaction mode keeps none between two transactions.
@@ -96,27 +98,28 @@ impl Server {
         // Without `jit`: for one wrong guess at a cost the compiler takes longer than a whole pass.
         self.batch(&format!(
             "BEGIN {how}; SET LOCAL search_path = \"{schema}\"; SET LOCAL jit = off; \
-             SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = '30s'; \
+             SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = '{statement}s'; \
              SET LOCAL lock_timeout = '{patience}ms'; SET LOCAL idle_in_transaction_session_timeout = '15s'; \
              SET LOCAL synchronous_commit = on",
             schema = self.schema,
+            statement = STATEMENT.as_secs(),
         ))
     }
 
     /// Statements without arguments, in one round trip.
     pub(crate) fn batch(&mut self, sql: &str) -> Result<(), Fault> {
-        self.client.batch_execute(sql).map_err(Fault::Server)
+        self.line.answer(self.client.batch_execute(sql))
     }
 
     /// One statement, in one round trip and without a name: a pool in transaction mode knows no names.
     pub(crate) fn rows(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>, Fault> {
         let typed: Vec<_> = args.iter().map(Arg::typed).collect();
         if let Some(plans) = &mut self.plans {
-            let plan = self.client.query_typed(&format!("EXPLAIN {sql}"), &typed).map_err(Fault::Server)?;
+            let plan = self.line.answer(self.client.query_typed(&format!("EXPLAIN {sql}"), &typed))?;
             let lines: Vec<&str> = plan.iter().map(|row| row.get(0)).collect();
             plans.push((sql.to_owned(), lines.join("\n")));
         }
-        self.client.query_typed(sql, &typed).map_err(Fault::Server)
+        self.line.answer(self.client.query_typed(sql, &typed))
     }
 
     /// One statement that tells at most one row.
@@ -129,7 +132,9 @@ impl Server {
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// What the server or the connection to it said.
-    Server(postgres::Error),
+    Server(tokio_postgres::Error),
+    /// Nothing was said in time.
+    Silent,
     /// The world moved in a way that asks for another try.
     Again,
     /// What needs no server to be known.
@@ -146,7 +151,7 @@ impl Fault {
 
     /// Whether the connection, and not a statement, failed. What TLS refuses once it refuses again.
     fn is_lost(&self) -> bool {
-        let Fault::Server(e) = self else { return false };
+        let Fault::Server(e) = self else { return matches!(self, Fault::Silent) };
         if Refusal::of(e).is_some() {
             return false;
         }
@@ -182,6 +187,7 @@ impl Fault {
         match self {
             Fault::Server(e) => e.as_db_error().map_or_else(|| e.to_string(), |db| db.message().to_owned()),
             Fault::Again => "the board changed at every try".to_owned(),
+            Fault::Silent => "no answer".to_owned(),
             Fault::Ours(e) => e.to_string(),
         }
     }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use base::error::{Error, Kind, Result};
-use postgres::Socket;
-use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use ring::digest;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::Socket;
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{
     CertificateDer, InvalidDnsNameError, PrivateKeyDer, ServerName, alg_id,
@@ -212,7 +212,7 @@ pub(crate) enum Refusal<'e> {
 
 impl Refusal<'_> {
     /// What an error of the client is, where it is one of TLS.
-    pub(crate) fn of(error: &postgres::Error) -> Option<Refusal<'_>> {
+    pub(crate) fn of(error: &tokio_postgres::Error) -> Option<Refusal<'_>> {
         let mut cause = error.source();
         while let Some(e) = cause {
             let inner = e.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

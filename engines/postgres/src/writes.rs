@@ -13,8 +13,8 @@ use board::change::{Change, NewTask, Outcome, Step};
 use board::image::{Cell, Column};
 use board::rows::{End, Past, Rows, To, may_be_refused, step};
 use board::{Answer, Detail, EventKind, Status, Task};
-use postgres::types::Type;
 use serde_json::Value;
+use tokio_postgres::types::Type;
 
 use crate::reads::{TASK, TASK_WIDTH, comments, lock_next, look, mark_of, task};
 use crate::server::{Arg, Fault, Server, args};

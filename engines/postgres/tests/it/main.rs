@@ -10,4 +10,5 @@ mod plans; // no read goes through a whole table
 mod programs; // what a person and a worker call
 mod races; // two hosts over the same rows
 mod server; // a PostgreSQL of its own
+mod silent; // servers that say nothing
 mod tls; // who is trusted, and what is sent to nobody else

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use board::Mode;
 use postgres::{Client, NoTls};
+use rustix::process::{Pid, Signal, kill_process};
 use watchbill_postgres::{PostgresBoard, Secrets};
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -102,8 +103,7 @@ impl Server {
     /// `kill -9` of the server, and a new one over what it left.
     pub fn is_killed(&mut self) {
         std::fs::write(self.folder.join("keep"), "").unwrap();
-        let pid = rustix::process::Pid::from_raw(self.pid).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        kill_process(Pid::from_raw(self.pid).unwrap(), Signal::KILL).unwrap();
         drop(self.stdin.take());
         self.keeper.wait().unwrap();
         // Its children hold the shared memory for a moment: until they are gone a new one does not start.
@@ -119,6 +119,22 @@ impl Server {
             assert!(Instant::now() < until, "{}", self.log());
         }
         std::fs::remove_file(self.folder.join("keep")).unwrap();
+    }
+
+    /// Stops every process of the server where it stands: whoever asks waits for an answer, and nobody refuses.
+    pub fn freeze(&self) -> Frozen {
+        let mut all = vec![self.pid];
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            let parent =
+                stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)?.parse::<i32>().ok());
+            if parent == Some(self.pid) {
+                all.extend(entry.file_name().to_str().and_then(|pid| pid.parse::<i32>().ok()));
+            }
+        }
+        let frozen = Frozen(all);
+        frozen.send(Signal::STOP);
+        frozen
     }
 
     fn answers(&self) -> bool {
@@ -167,6 +183,24 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stdin.take());
         self.keeper.wait().unwrap();
+    }
+}
+
+/// Processes that are stopped, as those of a machine that hangs.
+pub struct Frozen(Vec<i32>);
+
+impl Frozen {
+    fn send(&self, signal: Signal) {
+        for pid in &self.0 {
+            // One may have ended since it was found.
+            _ = kill_process(Pid::from_raw(*pid).unwrap(), signal);
+        }
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        self.send(Signal::CONT);
     }
 }
 
