@@ -1,4 +1,4 @@
-//! Where a board is, and with what one gets in: `postgres://[USER@]HOST[:PORT]/DATABASE[?board=NAME&sslrootcert=PATH]`.
+//! Where a board is, and with what one gets in: `postgres://[USER@]HOST[:PORT][,...]/DATABASE[?board=NAME&sslrootcert=PATH]`.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -12,12 +12,19 @@ use tokio_postgres::config::{Config, SslMode, TargetSessionAttrs};
 
 use crate::tls::{self, Tls};
 
-/// A server and a board on it. It holds no secret.
+/// One server of those that a board may be on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct At {
     /// A host name, an address, or the folder of a Unix socket.
     pub(crate) host: String,
     pub(crate) port: u16,
+}
+
+/// Servers, of which one may be written, and a board on it. It holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// At least one, in the order in which they are asked.
+    pub(crate) servers: Vec<At>,
     pub(crate) user: Option<String>,
     pub(crate) database: String,
     /// The board's schema: a plain name. It is quoted in SQL, because it may be one of its words.
@@ -42,7 +49,7 @@ impl Secrets {
     }
 
     /// The password for this server and user.
-    fn password(&self, of: &Address, user: &str) -> Result<Option<String>> {
+    fn password(&self, of: &Address, at: &At, user: &str) -> Result<Option<String>> {
         let Some(path) = &self.file else { return Ok(None) };
         let said = |e: &std::io::Error| Error::io(path.display(), e);
         let there = match std::fs::metadata(path) {
@@ -56,9 +63,9 @@ impl Secrets {
             return Err(Error::new(Kind::Permission, path.display(), what).hint(hint));
         }
         let text = std::fs::read_to_string(path).map_err(|e| said(&e))?;
-        let port = of.port.to_string();
-        let wanted = [of.host.as_str(), &port, &of.database, user];
-        Ok(text.lines().find_map(|line| password_in(line, &wanted, of.is_socket())))
+        let port = at.port.to_string();
+        let wanted = [at.host.as_str(), &port, &of.database, user];
+        Ok(text.lines().find_map(|line| password_in(line, &wanted, at.is_socket())))
     }
 }
 
@@ -81,6 +88,30 @@ fn password_in(line: &str, wanted: &[&str; 4], is_socket: bool) -> Option<String
     (fields.len() == 4 && fields.iter().zip(wanted).enumerate().all(fits)).then_some(field)
 }
 
+impl At {
+    /// Whether it is reached through the folder of a Unix socket.
+    fn is_socket(&self) -> bool {
+        self.host.starts_with('/')
+    }
+
+    /// Whether what is sent to it stays on this machine.
+    fn is_here(&self) -> bool {
+        let loops = || self.host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        self.is_socket() || self.host == "localhost" || loops()
+    }
+}
+
+/// As one writes it.
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]", self.host)?,
+            false => f.write_str(&encoded(&self.host))?,
+        }
+        if self.port == 5432 { Ok(()) } else { write!(f, ":{}", self.port) }
+    }
+}
+
 impl Address {
     /// Reads an address.
     ///
@@ -98,17 +129,19 @@ impl Address {
         if user.is_some_and(|u| u.contains(':')) {
             return Err(secret(wrong("a password in an address is seen by everybody, as in `ps`")));
         }
-        let (host, port) = match server.rsplit_once(':').filter(|(host, _)| !host.ends_with(':')) {
-            Some((host, port)) if !port.contains(']') => (host, port),
-            _ => (server, ""),
-        };
-        let port = match port {
-            "" => 5432,
-            port => port.parse().map_err(|_| wrong("the port is no number"))?,
+        let at = |server: &str| -> Result<At> {
+            let (host, port) = match server.rsplit_once(':').filter(|(host, _)| !host.ends_with(':')) {
+                Some((host, port)) if !port.contains(']') => (host, port),
+                _ => (server, ""),
+            };
+            let port = match port {
+                "" => 5432,
+                port => port.parse().map_err(|_| wrong("the port is no number"))?,
+            };
+            Ok(At { host: part(host.trim_start_matches('[').trim_end_matches(']'))?, port })
         };
         let mut address = Address {
-            host: part(host.trim_start_matches('[').trim_end_matches(']'))?,
-            port,
+            servers: server.split(',').map(at).collect::<Result<_>>()?,
             user: user.map(part).transpose()?.filter(|user| !user.is_empty()),
             database: part(database)?,
             schema: "watchbill".to_owned(),
@@ -126,7 +159,11 @@ impl Address {
             match name {
                 "board" => address.schema = part(value)?,
                 // As libpq takes it: a folder in front of the `/` of the database is hard to read.
-                "host" if address.host.is_empty() => address.host = part(value)?,
+                "host" if server.split(':').next() == Some("") => {
+                    let port = address.servers[0].port;
+                    let named = |host: &str| -> Result<At> { Ok(At { host: part(host)?, port }) };
+                    address.servers = value.split(',').map(named).collect::<Result<_>>()?;
+                }
                 "sslmode" => mode = Some(value),
                 // What libpq calls the CAs of the machine.
                 "sslrootcert" if value == "system" => roots = None,
@@ -154,13 +191,16 @@ impl Address {
         {
             return Err(wrong("this name is PostgreSQL's own"));
         }
-        if address.host.is_empty() {
+        if address.servers.iter().any(|at| at.host.is_empty()) {
             return Err(wrong("it names no server"));
         }
         if address.database.is_empty() {
             return Err(wrong("it names no database"));
         }
         let is_on = match mode {
+            None if address.has_socket() && !address.is_here() => {
+                return Err(wrong("a Unix socket beside a server on another machine"));
+            }
             None => !address.is_here(),
             Some("disable") if address.is_here() => false,
             Some("disable") => {
@@ -170,7 +210,7 @@ impl Address {
                     "a Unix socket or an address of this machine, such as that of `ssh -L`, needs none";
                 return Err(wrong(what).hint(hint));
             }
-            Some("verify-full") if address.is_socket() => {
+            Some("verify-full") if address.has_socket() => {
                 return Err(wrong("PostgreSQL has no TLS on a Unix socket").hint("leave `sslmode` out"));
             }
             Some("verify-full") => true,
@@ -191,37 +231,35 @@ impl Address {
         if !is_on && (roots.is_some() || client.is_some()) {
             return Err(wrong("files of certificates without TLS").hint("add sslmode=verify-full"));
         }
-        if is_on && !tls::is_name(&address.host) {
+        if is_on && !address.servers.iter().all(|at| tls::is_name(&at.host)) {
             return Err(wrong("no certificate can be for a host of this name"));
         }
         address.tls = is_on.then_some(Tls { roots, client });
         Ok(address)
     }
 
-    /// Whether it is reached through the folder of a Unix socket.
-    fn is_socket(&self) -> bool {
-        self.host.starts_with('/')
+    fn has_socket(&self) -> bool {
+        self.servers.iter().any(At::is_socket)
     }
 
-    /// Whether what is sent to it stays on this machine.
+    /// Whether what is sent to each of its servers stays on this machine.
     fn is_here(&self) -> bool {
-        let loops = || self.host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-        self.is_socket() || self.host == "localhost" || loops()
+        self.servers.iter().all(At::is_here)
     }
 
-    /// How to connect.
-    pub(crate) fn config(&self, secrets: &Secrets) -> Result<Config> {
+    /// How to connect to one of its servers.
+    pub(crate) fn config(&self, at: &At, secrets: &Secrets) -> Result<Config> {
         let by_login = || ["PGUSER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
         let user = self.user.clone().or_else(by_login).filter(|user| !user.is_empty());
         let user = user.ok_or_else(|| Error::new(Kind::Config, self, "it names no user"))?;
         let mut config = Config::new();
-        config.user(&user).dbname(&self.database).port(self.port).application_name("watchbill");
-        if self.is_socket() {
-            config.host_path(Path::new(&self.host))
+        config.user(&user).dbname(&self.database).port(at.port).application_name("watchbill");
+        if at.is_socket() {
+            config.host_path(Path::new(&at.host))
         } else {
-            config.host(&self.host)
+            config.host(&at.host)
         };
-        if let Some(password) = secrets.password(self, &user)? {
+        if let Some(password) = secrets.password(self, at, &user)? {
             config.password(password);
         }
         config
@@ -244,14 +282,8 @@ impl fmt::Display for Address {
         if let Some(user) = &self.user {
             write!(f, "{}@", encoded(user))?;
         }
-        match self.host.contains(':') {
-            true => write!(f, "[{}]", self.host)?,
-            false => f.write_str(&encoded(&self.host))?,
-        }
-        if self.port != 5432 {
-            write!(f, ":{}", self.port)?;
-        }
-        write!(f, "/{}", encoded(&self.database))?;
+        let servers: Vec<String> = self.servers.iter().map(At::to_string).collect();
+        write!(f, "{}/{}", servers.join(","), encoded(&self.database))?;
         let (roots, client) =
             self.tls.as_ref().map_or((None, None), |tls| (tls.roots.as_ref(), tls.client.as_ref()));
         let asked = [
@@ -324,6 +356,12 @@ mod tests {
             ("postgres://[::1]:7/a", "::1", "postgres://[::1]:7/a"),
             ("postgres://%2Frun%2Fpg/agents", "/run/pg", "postgres://%2Frun%2Fpg/agents"),
             ("postgres:///agents?host=/run/pg&board=b1", "/run/pg", "postgres://%2Frun%2Fpg/agents?board=b1"),
+            (
+                "postgres://db1.lan,db2.lan:5433,[fd00::7]:6/agents",
+                "db1.lan db2.lan fd00::7",
+                "postgres://db1.lan,db2.lan:5433,[fd00::7]:6/agents",
+            ),
+            ("postgres://:7/a?host=/run,/tmp", "/run /tmp", "postgres://%2Frun:7,%2Ftmp:7/a"),
             ("postgres://%2Frun/agents?sslmode=disable", "/run", "postgres://%2Frun/agents"),
             ("postgres://db.lan/agents?sslmode=verify-full", "db.lan", "postgres://db.lan/agents"),
             ("postgres://192.168.0.7/a?sslrootcert=system", "192.168.0.7", "postgres://192.168.0.7/a"),
@@ -339,7 +377,8 @@ mod tests {
             ),
         ] {
             let address = Address::read(url).unwrap();
-            assert_eq!((address.host.as_str(), address.to_string().as_str()), (host, shown), "{url}");
+            let hosts: Vec<&str> = address.servers.iter().map(|at| at.host.as_str()).collect();
+            assert_eq!((hosts.join(" ").as_str(), address.to_string().as_str()), (host, shown), "{url}");
             assert_eq!(Address::read(shown).unwrap(), address);
         }
     }
@@ -355,6 +394,10 @@ mod tests {
             ("postgres://localhost/", "no database"),
             ("postgres:///agents", "no server"),
             ("postgres://localhost:x/agents", "port"),
+            ("postgres://db1.lan,/agents", "no server"),
+            ("postgres://localhost,db1.lan/agents?sslmode=disable", "without TLS everybody between"),
+            ("postgres://%2Frun,db1.lan/agents", "beside a server on another machine"),
+            ("postgres://db1.lan,%2Frun/agents?sslmode=verify-full", "no TLS on a Unix socket"),
             ("postgres://local%2/agents", "no byte"),
             ("postgres://localhost/agents?board=Night", "name of the board"),
             ("postgres://localhost/agents?board=a;drop", "name of the board"),
@@ -392,13 +435,15 @@ mod tests {
             ("postgres://luna@[fd00::7]/agents", true),
             ("postgres://luna@localhost.lan/agents", true),
             ("postgres://luna@localhost/agents?sslmode=verify-full", true),
+            ("postgres://luna@localhost,db.lan/agents", true),
+            ("postgres://luna@localhost,127.0.0.1:5433/agents", false),
             ("postgres://luna@localhost/agents", false),
             ("postgres://luna@127.0.0.2/agents?sslmode=disable", false),
             ("postgres://luna@%2Frun/agents", false),
         ] {
             let address = Address::read(url).unwrap();
             assert_eq!(address.tls.is_some(), is_on, "{url}");
-            let mode = address.config(&Secrets::default()).unwrap().get_ssl_mode();
+            let mode = address.config(&address.servers[0], &Secrets::default()).unwrap().get_ssl_mode();
             assert_eq!(mode, if is_on { SslMode::Require } else { SslMode::Disable }, "{url}");
         }
     }

@@ -66,8 +66,9 @@ struct Meta {
 }
 
 impl PostgresBoard {
-    /// Opens the board at an address; never makes one. The address is `postgres://[USER@]HOST[:PORT]/DATABASE[?board=NAME]`, where `HOST` may be
-    /// the folder of a Unix socket, and the board's schema is `watchbill` unless one is named. A server on another machine is reached by TLS
+    /// Opens the board at an address; never makes one. The address is `postgres://[USER@]HOST[:PORT][,...]/DATABASE[?board=NAME]`, where `HOST`
+    /// may be the folder of a Unix socket, and the board's schema is `watchbill` unless one is named. Of several servers the first one is taken
+    /// that answers and may be written. A server on another machine is reached by TLS
     /// alone, and has to prove its name: `sslrootcert=PATH` names the CAs to trust in place of the machine's own, `sslcert=PATH` and
     /// `sslkey=PATH` a certificate of the client. On this machine TLS is asked for by `sslmode=verify-full`.
     ///

@@ -8,7 +8,7 @@ use base::error::{Error, Kind};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, NoTls, Row};
 
-use crate::address::{Address, Secrets};
+use crate::address::{Address, At, Secrets};
 use crate::line::{Line, STATEMENT};
 use crate::tls::Refusal;
 
@@ -81,8 +81,20 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Connects to the first server that lets us in and may be written.
     pub(crate) fn connect(address: &Address, secrets: &Secrets) -> Result<Server, Fault> {
-        let config = address.config(secrets).map_err(Fault::Ours)?;
+        let mut last = Fault::Silent;
+        for at in &address.servers {
+            match Server::to(address, at, secrets) {
+                Ok(server) => return Ok(server),
+                Err(fault) => last = fault,
+            }
+        }
+        Err(last)
+    }
+
+    fn to(address: &Address, at: &At, secrets: &Secrets) -> Result<Server, Fault> {
+        let config = address.config(at, secrets).map_err(Fault::Ours)?;
         let (client, line) = match &address.tls {
             Some(tls) => Line::connect(&config, tls.connector().map_err(Fault::Ours)?)?,
             None => Line::connect(&config, NoTls)?,
@@ -165,6 +177,12 @@ impl Fault {
         e.is_closed()
     }
 
+    /// Whether the server takes no writes. The client has no type for it.
+    fn is_of_replica(&self) -> bool {
+        let Fault::Server(e) = self else { return false };
+        e.source().is_some_and(|e| e.to_string() == "database does not allow writes")
+    }
+
     /// Whether the same transaction may go through in a moment.
     pub(crate) fn is_passing(&self) -> bool {
         let code = self.code();
@@ -214,6 +232,7 @@ impl Fault {
         };
         let what = match &self {
             Fault::Ours(e) => return e.clone(),
+            fault if fault.is_of_replica() => "this server is a replica, which cannot be written".to_owned(),
             _ if self.is_lost() => "the server of this board does not answer".to_owned(),
             // No code: the client gave up before the server said a word, as where a password is asked for.
             Fault::Server(e) if code.is_empty() => match e.source() {

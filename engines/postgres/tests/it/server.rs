@@ -258,11 +258,7 @@ fn run(as_user: &[String], programs: &Path, folder: &Path, settings: &[String]) 
 /// The server of all tests that kill none; it ends with this process.
 pub fn shared() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| {
-        let server = Server::start(&["fsync=off", "max_connections=60"])?;
-        assert!((0..10).any(|_| server.answers()), "{}", server.log());
-        Some(server)
-    });
+    let server = SERVER.get_or_init(|| started(&["fsync=off", "max_connections=60"]));
     server.as_ref()
 }
 
@@ -283,7 +279,12 @@ pub fn listening() -> Option<Server> {
 
 /// A new server that keeps what it acknowledged.
 pub fn durable() -> Option<Server> {
-    let server = Server::start(&["fsync=on", "max_connections=60"])?;
+    started(&["fsync=on", "max_connections=60"])
+}
+
+/// A new server that answers.
+pub fn started(settings: &[&str]) -> Option<Server> {
+    let server = Server::start(settings)?;
     assert!((0..10).any(|_| server.answers()), "{}", server.log());
     Some(server)
 }

@@ -1,6 +1,7 @@
 //! Servers that accept a connection and say nothing, or stop in the middle: nobody waits for them for ever.
 
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use watchbill_postgres::{PostgresBoard, Secrets};
 
 use crate::programs::Machine;
 use crate::races::add;
-use crate::server::durable;
+use crate::server::{Server, durable, shared, started};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -123,4 +124,32 @@ fn a_program_on_a_silent_server_ends_with_75() {
         assert_eq!(done.status.code(), Some(75), "{line:?}: {said}");
         assert!(said.contains("the server of this board does not answer"), "{line:?}: {said}");
     }
+}
+
+/// The address of a board that may be on one of two servers.
+fn on_either(server: &Server, folder: &std::path::Path, board: &str) -> String {
+    let encoded = |path: &std::path::Path| path.display().to_string().replace('/', "%2F");
+    format!("postgres://watchbill@{},{}/postgres?board={board}", encoded(folder), encoded(&server.folder))
+}
+
+#[test]
+fn of_several_servers_the_first_that_may_be_written_is_asked() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let folder = tempfile::tempdir().unwrap();
+    let url = on_either(server, folder.path(), &place.name);
+    let board = in_time(opened(url.clone())).unwrap();
+    assert_eq!(board.id().at.to_string(), url);
+    // One that says nothing costs its time, and no more.
+    let _silent = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    in_time(opened(url)).unwrap();
+    // One that may not be written is passed over.
+    let Some(replica) = started(&["fsync=off", "default_transaction_read_only=on"]) else { return };
+    in_time(opened(on_either(server, &replica.folder, &place.name))).unwrap();
+    let alone = replica.url("watchbill", &place.name);
+    let error = in_time(opened(alone)).err().expect("a replica");
+    assert_eq!(
+        (error.kind, error.what.as_str()),
+        (Kind::Busy, "this server is a replica, which cannot be written")
+    );
 }
