@@ -21,7 +21,7 @@ use base::time::Time;
 use board::change::{MAX_STEPS, parts};
 use board::{
     Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind, Mode,
-    Outcome, Run, Status, Step, Task, noted,
+    Outcome, Run, Status, Step, Task, Timeline, noted,
 };
 
 use self::address::Address;
@@ -48,8 +48,7 @@ pub struct PostgresBoard {
     mode: Mode,
     /// Longest wait of a read for a server that does not answer.
     patience: Duration,
-    /// `None` after a fault: the next call connects anew.
-    server: Option<Server>,
+    server: Held,
     /// What `meta` says of the board.
     meta: Meta,
     host: String,
@@ -57,9 +56,20 @@ pub struct PostgresBoard {
     plans: Option<Vec<(String, String)>>,
 }
 
+/// A connection that is kept for the next call.
+#[derive(Default)]
+struct Held {
+    /// `None` after a fault: the next call connects anew.
+    open: Option<Server>,
+    /// The latest that was told.
+    timeline: u32,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Meta {
     board: String,
+    /// What PostgreSQL calls the server and its replicas.
+    system: String,
     version: i32,
     min_reader: i32,
     min_writer: i32,
@@ -77,14 +87,16 @@ impl PostgresBoard {
     /// `Data` for one that a newer program made, `Permission`, and `Busy` where the server does not answer within `patience`.
     pub fn open(url: &str, mode: Mode, patience: Duration, secrets: &Secrets) -> Result<PostgresBoard> {
         let address = Address::read(url)?;
-        let mut server = None;
+        let mut server = Held::default();
         let meta = tried(&mut server, &address, secrets, patience, |server, left| {
             server.begin(READ, left)?;
-            let sql = "SELECT application, version, min_reader, min_writer, board::text FROM meta";
+            let sql = "SELECT application, version, min_reader, min_writer, board::text, \
+                       (SELECT system_identifier::text FROM pg_control_system()) FROM meta";
             let row = server.row(sql, args![])?;
             server.batch("COMMIT")?;
             Ok(row.filter(|row| row.get::<_, &str>(0) == "WBIL").map(|row| Meta {
                 board: row.get(4),
+                system: row.get(5),
                 version: row.get(1),
                 min_reader: row.get(2),
                 min_writer: row.get(3),
@@ -114,7 +126,7 @@ impl PostgresBoard {
             let sql = sql.replace("{schema}", &address.schema);
             kinds.iter().fold(sql, |sql, (name, of)| sql.replace(&format!("{{{name}}}"), &quoted(of)))
         };
-        let made = tried(&mut None, &address, secrets, patience, |server, left| {
+        let made = tried(&mut Held::default(), &address, secrets, patience, |server, left| {
             server.begin("ISOLATION LEVEL READ COMMITTED", left)?;
             alone(server, &address)?;
             let there = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($1)::oid LIMIT 1";
@@ -143,7 +155,7 @@ impl PostgresBoard {
     /// As [`PostgresBoard::open`].
     pub fn grant_roles(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
         let address = Address::read(url)?;
-        tried(&mut None, &address, secrets, patience, |server, left| {
+        tried(&mut Held::default(), &address, secrets, patience, |server, left| {
             server.begin("ISOLATION LEVEL READ COMMITTED", left)?;
             alone(server, &address)?;
             server.batch(&ROLES.replace("{schema}", &address.schema))?;
@@ -245,7 +257,7 @@ fn hinted<T>(done: Result<T>, unsure: &Cell<bool>, hint: &str) -> Result<T> {
 
 /// Tries something until it goes through, until it cannot, or until patience ends. After a fault the connection is a new one.
 fn tried<T>(
-    server: &mut Option<Server>,
+    held: &mut Held,
     address: &Address,
     secrets: &Secrets,
     patience: Duration,
@@ -253,13 +265,13 @@ fn tried<T>(
 ) -> Result<T> {
     let (mut tries, mut again) = (Tries::of(patience), 0);
     loop {
-        let connected = match server.take() {
+        let connected = match held.open.take() {
             Some(open) => Ok(open),
-            None => Server::connect(address, secrets),
+            None => Server::connect(address, secrets, held.timeline),
         };
         let done = connected.and_then(|mut open| {
             let done = what(&mut open, tries.left())?;
-            *server = Some(open);
+            *held = Held { timeline: open.timeline, open: Some(open) };
             Ok(done)
         });
         let fault = match done {
@@ -293,6 +305,11 @@ impl Board for PostgresBoard {
             _ => self.change(|server| hosts::attend(server, &address, me, &before)),
         };
         attended.map(Some)
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        let history = format!("{}:{}", self.meta.board, self.meta.system);
+        Some(Timeline { history, number: self.server.timeline })
     }
 
     fn shape(&self) -> &'static str {

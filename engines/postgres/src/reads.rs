@@ -346,16 +346,21 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
             cards_made,
             card_work,
             place: place(row, TASK_WIDTH),
-            mark: mark_of(row.get(TASK_WIDTH + 7)),
+            mark: mark_of(server.timeline, row.get(TASK_WIDTH + 7)),
         };
         all.insert(id, detail);
     }
     Ok(all)
 }
 
-/// What stands for all that was said about a task so far.
-pub(crate) fn mark_of(count: i64) -> String {
-    format!("m{count}")
+/// What stands for all that was said about a task so far, on this timeline: on the next one the same count may stand for other words.
+pub(crate) fn mark_of(timeline: u32, count: i64) -> String {
+    format!("m{timeline:x}.{count}")
+}
+
+/// The timeline that a mark is of.
+pub(crate) fn timeline_of(mark: &str) -> Option<u32> {
+    u32::from_str_radix(mark.strip_prefix('m')?.split_once('.')?.0, 16).ok()
 }
 
 /// The payload of the newest heartbeat with a note. Of the newest ones only: there is one a minute.

@@ -5,8 +5,9 @@ use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use base::error::{Error, Kind};
+use board::several_hosts;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, NoTls, Row};
+use tokio_postgres::{Client, NoTls, Row, SimpleQueryMessage};
 
 use crate::address::{Address, At, Secrets};
 use crate::line::{Line, STATEMENT};
@@ -76,17 +77,19 @@ pub(crate) struct Server {
     client: Client,
     line: Line,
     schema: String,
+    /// Of the last transaction: each promotion of a replica begins a later one.
+    pub(crate) timeline: u32,
     /// Statements with their plans, while somebody asks for them.
     pub(crate) plans: Option<Vec<(String, String)>>,
 }
 
 impl Server {
-    /// Connects to the first server that lets us in and may be written.
-    pub(crate) fn connect(address: &Address, secrets: &Secrets) -> Result<Server, Fault> {
+    /// Connects to the first server that lets us in and may be written. An earlier timeline than this one is then refused.
+    pub(crate) fn connect(address: &Address, secrets: &Secrets, timeline: u32) -> Result<Server, Fault> {
         let mut last = Fault::Silent;
         for at in &address.servers {
             match Server::to(address, at, secrets) {
-                Ok(server) => return Ok(server),
+                Ok(server) => return Ok(Server { timeline, ..server }),
                 Err(fault) => last = fault,
             }
         }
@@ -99,23 +102,34 @@ impl Server {
             Some(tls) => Line::connect(&config, tls.connector().map_err(Fault::Ours)?)?,
             None => Line::connect(&config, NoTls)?,
         };
-        Ok(Server { client, line, schema: address.schema.clone(), plans: None })
+        Ok(Server { client, line, schema: address.schema.clone(), timeline: 0, plans: None })
     }
 
     /// Begins a transaction. Settings go with it: a pool in transaction mode keeps none between two transactions.
-    /// One message, one round trip.
+    /// One message, one round trip. It also tells the timeline: behind a pool each transaction may be one of another server.
     pub(crate) fn begin(&mut self, how: &str, patience: Duration) -> Result<(), Fault> {
         // 0 would be no limit at all.
         let patience = patience.as_millis().clamp(1, 600_000);
         // Without `jit`: for one wrong guess at a cost the compiler takes longer than a whole pass.
-        self.batch(&format!(
+        let sql = format!(
             "BEGIN {how}; SET LOCAL search_path = \"{schema}\"; SET LOCAL jit = off; \
              SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = '{statement}s'; \
              SET LOCAL lock_timeout = '{patience}ms'; SET LOCAL idle_in_transaction_session_timeout = '15s'; \
-             SET LOCAL synchronous_commit = on",
+             SET LOCAL synchronous_commit = on; SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)",
             schema = self.schema,
             statement = STATEMENT.as_secs(),
-        ))
+        );
+        let told = self.line.answer(self.client.simple_query(&sql))?;
+        let timeline = told.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => u32::from_str_radix(row.get(0)?, 16).ok(),
+            _ => None,
+        });
+        let timeline = timeline.unwrap_or_default();
+        if timeline < self.timeline {
+            return Err(Fault::Behind);
+        }
+        self.timeline = timeline;
+        Ok(())
     }
 
     /// Statements without arguments, in one round trip.
@@ -147,6 +161,8 @@ pub(crate) enum Fault {
     Server(tokio_postgres::Error),
     /// Nothing was said in time.
     Silent,
+    /// Another server took over from this one.
+    Behind,
     /// The world moved in a way that asks for another try.
     Again,
     /// What needs no server to be known.
@@ -206,6 +222,7 @@ impl Fault {
             Fault::Server(e) => e.as_db_error().map_or_else(|| e.to_string(), |db| db.message().to_owned()),
             Fault::Again => "the board changed at every try".to_owned(),
             Fault::Silent => "no answer".to_owned(),
+            Fault::Behind => "it was replaced".to_owned(),
             Fault::Ours(e) => e.to_string(),
         }
     }
@@ -232,6 +249,7 @@ impl Fault {
         };
         let what = match &self {
             Fault::Ours(e) => return e.clone(),
+            Fault::Behind => return several_hosts::replaced(at),
             fault if fault.is_of_replica() => "this server is a replica, which cannot be written".to_owned(),
             _ if self.is_lost() => "the server of this board does not answer".to_owned(),
             // No code: the client gave up before the server said a word, as where a password is asked for.

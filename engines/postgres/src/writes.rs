@@ -14,9 +14,10 @@ use board::image::{Cell, Column};
 use board::rows::{End, Past, Rows, To, may_be_refused, step};
 use board::{Answer, Detail, EventKind, Status, Task};
 use serde_json::Value;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::reads::{TASK, TASK_WIDTH, comments, lock_next, look, mark_of, task};
+use crate::reads::{TASK, TASK_WIDTH, comments, lock_next, look, mark_of, task, timeline_of};
 use crate::server::{Arg, Fault, Server, args};
 
 /// What a part is carried out with.
@@ -40,8 +41,17 @@ pub(crate) fn write(server: &mut Server, part: &Part<'_>) -> Result<Vec<Outcome>
     server.begin(WRITE, part.patience)?;
     match enter(server, part)? {
         Some(done) => Ok(done),
+        None if is_of_before(part.steps, server.timeline) => {
+            server.batch("ROLLBACK")?;
+            Ok(vec![Outcome::Moved { what: "the server changed over".into() }; part.steps.len()])
+        }
         None => carry_out(server, part),
     }
+}
+
+/// Whether a step rests on what was seen before this timeline began: what was said then may be lost, and its numbers given again.
+fn is_of_before(steps: &[Step], timeline: u32) -> bool {
+    steps.iter().filter_map(|step| timeline_of(&step.expect.as_ref()?.mark)).any(|seen| seen != timeline)
 }
 
 /// Takes the next free task of these profiles; the steps of `part` are none, and its answer gives the one that is carried out. `taken` keeps what
@@ -173,7 +183,8 @@ impl Open<'_> {
             self.server.rows(&format!("SELECT {TASK}, mark FROM tasks WHERE id = ANY($1)"), &[ids()])?
         {
             let task = task(&row);
-            self.tasks.insert(task.id.clone(), Some((task, mark_of(row.get(TASK_WIDTH)))));
+            let mark = mark_of(self.server.timeline, row.get(TASK_WIDTH));
+            self.tasks.insert(task.id.clone(), Some((task, mark)));
         }
         // A child that came in between is not locked, and locking it now would be out of order.
         if self.children(&freeing)?.iter().any(|child| !all.contains(child.as_str())) {
@@ -258,13 +269,15 @@ impl Rows for Open<'_> {
         self.flush()?;
         if !self.tasks.contains_key(id) {
             let row = self.server.row(&format!("SELECT {TASK}, mark FROM tasks WHERE id = $1"), args![id])?;
-            self.tasks.insert(id.to_owned(), row.map(|row| (task(&row), mark_of(row.get(TASK_WIDTH)))));
+            let mark = |row: &Row| mark_of(self.server.timeline, row.get(TASK_WIDTH));
+            self.tasks.insert(id.to_owned(), row.map(|row| (task(&row), mark(&row))));
         }
         Ok(self.tasks.get(id).cloned().flatten())
     }
 
     fn mark(&mut self, id: &str) -> Result<String, Fault> {
-        Ok(self.task(id)?.map_or_else(|| mark_of(0), |(_, mark)| mark))
+        let none = mark_of(self.server.timeline, 0);
+        Ok(self.task(id)?.map_or(none, |(_, mark)| mark))
     }
 
     fn cell(&mut self, id: &str, column: Column) -> Result<Option<Cell>, Fault> {

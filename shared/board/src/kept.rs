@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{
     Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, Location, Mode, Outcome,
-    Run, Status, Step, Task,
+    Run, Status, Step, Task, Timeline,
 };
 use base::error::Result;
 use base::time::Time;
@@ -159,6 +159,10 @@ impl Board for KeptBoard {
 
     fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
         self.reads.borrow_mut().board.attend(me)
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        self.reads.borrow().board.timeline()
     }
 
     fn shape(&self) -> &'static str {

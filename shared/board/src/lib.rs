@@ -43,7 +43,7 @@ pub use event_kind::EventKind;
 use host::Host;
 pub use payload::Payload;
 pub use pin::Pin;
-pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, Neighbour};
+pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, Neighbour, Timeline};
 pub use step_action::{HandOver, Rule, StepAction};
 use title::is_card_title;
 
@@ -621,6 +621,11 @@ pub trait Board {
     /// The board cannot be reached. `Config` where another machine that runs now has the same name and machine id.
     fn attend(&mut self, _me: &Attendance<'_>) -> Result<Option<Attended>> {
         Ok(None)
+    }
+
+    /// Where it stood in the history of its server when it was opened or asked last; `None` for a board without a server.
+    fn timeline(&self) -> Option<Timeline> {
+        None
     }
 
     /// Which program makes boards of this shape, in words.

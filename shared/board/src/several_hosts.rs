@@ -1,6 +1,8 @@
 //! What a board that several hosts write knows of its hosts.
 
-use base::error::Result;
+use std::fmt;
+
+use base::error::{Error, Kind, Result};
 use base::time::Time;
 use host::{Host, HostFacts};
 use serde::{Deserialize, Serialize};
@@ -85,6 +87,28 @@ pub fn is_off(skew_ms: i64) -> bool {
 pub fn off_by(skew_ms: i64) -> String {
     let so = if skew_ms < 0 { "behind" } else { "ahead of" };
     format!("{} s {so}", skew_ms.unsigned_abs().div_ceil(1_000))
+}
+
+/// Where a board on a server stands in the history of its server: when a replica takes over, the number grows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeline {
+    /// The board and its server, with all replicas of both: one word without spaces.
+    pub history: String,
+    /// Which timeline it is.
+    pub number: u32,
+}
+
+impl Timeline {
+    /// Whether another server took over since.
+    pub fn is_before(&self, other: &Timeline) -> bool {
+        self.history == other.history && self.number < other.number
+    }
+}
+
+/// Why a board on a server is neither read nor written from which another one took over: what it says is old, and what it is told is lost.
+pub fn replaced(at: impl fmt::Display) -> Error {
+    let error = Error::new(Kind::Data, at, "this server is behind: it was replaced");
+    error.hint("stop it, and use the address of the server that took over")
 }
 
 /// Says to a board that several hosts share that this one is there, as [`Board::attend`] does. `None` on a board of one host.

@@ -235,6 +235,12 @@ impl Cache {
         all.max_by_key(|(_, since)| **since).map(|(key, since)| (key.as_str(), *since))
     }
 
+    /// The sighting with this prefix whose name is the last in their order.
+    pub fn last(&self, prefix: &str) -> Option<&str> {
+        let all = self.sightings.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));
+        all.last().map(|(key, _)| key.as_str())
+    }
+
     /// Forgets every sighting with this prefix but those still seen; gives what it forgot.
     pub fn forget(&mut self, prefix: &str, but: &BTreeSet<String>) -> Vec<String> {
         let gone: Vec<String> = self

@@ -7,6 +7,7 @@ pub mod lock;
 pub mod look;
 pub mod open;
 mod report;
+pub mod timeline;
 
 use self::apply::By;
 pub use self::report::dry_report;
@@ -49,13 +50,15 @@ impl Tools<'_> {
     /// Opens a board.
     ///
     /// # Errors
-    /// See [`board::open`].
+    /// See [`board::open`] and [`timeline::refuse`].
     pub fn open(&self, id: &BoardId, mode: Mode) -> Result<Box<dyn Board>> {
         let patience = self.config.board.busy_timeout;
-        match self.kept.filter(|_| mode == Mode::Look) {
+        let board = match self.kept.filter(|_| mode == Mode::Look) {
             Some(kept) => kept.open(id, patience),
             None => board::open(id, mode, patience),
-        }
+        }?;
+        timeline::refuse(&*board, self.cache)?;
+        Ok(board)
     }
 }
 

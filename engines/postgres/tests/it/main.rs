@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
 #![allow(unreachable_pub, missing_docs, reason = "a test's name is its documentation")]
 
+mod changeover; // one server takes over from another
 mod contract; // the story that every engine is told
 mod gate; // who gets in, and what one is told who does not
 mod hosts; // who works on the board, by the server's clock

@@ -35,12 +35,17 @@ impl Machine {
 
     /// A program, by its name in the first word, on the board of this machine.
     pub fn command(&self, line: &[&str]) -> Command {
+        self.command_on(&self.url, line)
+    }
+
+    /// The same on another board.
+    pub fn command_on(&self, url: &str, line: &[&str]) -> Command {
         let mut command = Command::new(self.bin().join(line[0]));
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.home.path());
         command.env("WATCHBILL_HOST_NAME", self.name).env("LC_ALL", "C.UTF-8");
         // The flags of `watchbill` are those of its subcommands.
         let (first, rest) = line[1..].split_at(usize::from(line[0] == "watchbill"));
-        command.args(first).args(["--db", &self.url]).args(rest).current_dir(self.home.path());
+        command.args(first).args(["--db", url]).args(rest).current_dir(self.home.path());
         command
     }
 

@@ -103,7 +103,7 @@ fn two_events_at_once_are_two_in_the_mark() {
             });
         }
     });
-    let count = |mark: &str| mark[1..].parse::<i64>().unwrap();
+    let count = |mark: &str| mark.split_once('.').unwrap().1.parse::<i64>().unwrap();
     assert_eq!(count(&look(&mut board, "t_000000a1").mark), count(&before) + 100);
 }
 

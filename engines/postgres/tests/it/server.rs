@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
@@ -135,6 +135,34 @@ impl Server {
         let frozen = Frozen(all);
         frozen.send(Signal::STOP);
         frozen
+    }
+
+    /// A server over a copy of this one's folder, as a backup of its machine would be.
+    pub fn copied(&self) -> Server {
+        let made_in = tempfile::Builder::new().prefix("watchbill-pg-").tempdir().unwrap();
+        let folder = made_in.path().to_owned();
+        let owner = std::fs::metadata(&self.folder).unwrap();
+        chown(&folder, Some(owner.uid()), Some(owner.gid())).unwrap();
+        let frozen = self.freeze();
+        let copy = Command::new("cp").arg("-a").arg(self.folder.join("data")).arg(&folder).status().unwrap();
+        drop(frozen);
+        assert!(copy.success());
+        std::fs::remove_file(folder.join("data/postmaster.pid")).unwrap();
+        _ = made_in.keep();
+        let (as_user, programs) = (self.as_user.clone(), self.programs.clone());
+        let settings = self.settings.clone();
+        let (keeper, stdin, pid) = run(&as_user, &programs, &folder, &settings);
+        let server = Server { folder, keeper, stdin: Some(stdin), pid, as_user, programs, settings };
+        assert!((0..10).any(|_| server.answers()), "{}", server.log());
+        server
+    }
+
+    /// Another server takes over what this one left: it was a replica, and is promoted.
+    pub fn changes_over(&mut self) {
+        std::fs::write(self.folder.join("data/standby.signal"), "").unwrap();
+        self.is_killed();
+        let mut client = Client::connect(&self.plain(), NoTls).unwrap();
+        assert!(client.query_one("SELECT pg_promote()", &[]).unwrap().get::<_, bool>(0), "{}", self.log());
     }
 
     fn answers(&self) -> bool {

@@ -135,10 +135,16 @@ impl<'a> Hand<'a> {
             ops::pass::open::refuse_split(&id, &here.host)?;
         }
         let board = board::open(&id, mode, config.board.busy_timeout)?;
-        if mode == Mode::Change {
-            // What watchers remember is only read here.
+        if mode == Mode::Change || board.is_shared() {
+            // What watchers remember is only read here, but for the timeline of a server.
             let mut cache = Cache::open(Cache::place(&env));
-            ops::pass::damage::refuse(&*board, &mut cache, here.now)?;
+            ops::pass::timeline::refuse(&*board, &cache)?;
+            if mode == Mode::Change {
+                ops::pass::timeline::note(&*board, &mut cache, here.now);
+                // Where it cannot be written, the next command notes it.
+                drop(cache.save());
+                ops::pass::damage::refuse(&*board, &mut cache, here.now)?;
+            }
         }
         let pass = super::pass_id(by, here.now);
         let mut hand = Hand { board, here, opened, config, common, by, pass };

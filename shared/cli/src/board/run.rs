@@ -31,7 +31,7 @@ use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Answer, Change, Detail, Duty, EventKind, Mode, Outcome, Status, discover};
+use board::{Answer, Board, Change, Detail, Duty, EventKind, Mode, Outcome, Status, discover};
 use card::packet::{self, Packet};
 use config::span;
 use fence::Fence;
@@ -428,9 +428,14 @@ impl Hand<'_> {
         if of_board { start.plus(gone) } else { Time::of_clock() }
     }
 
-    /// Opens the board that lies in its place now: after hours it may be a restored copy, and the one that was opened a deleted file.
+    /// Opens the board that lies in its place now: after hours it may be a restored copy, and the one that was opened a deleted file. Not on a
+    /// server that another one took over from.
     fn reopen(&mut self) {
-        if let Ok(board) = ::board::open(self.board.id(), Mode::Change, self.config.board.busy_timeout) {
+        let opened = ::board::open(self.board.id(), Mode::Change, self.config.board.busy_timeout);
+        let is_behind = |now: &dyn Board| {
+            now.timeline().zip(self.board.timeline()).is_some_and(|(now, was)| now.is_before(&was))
+        };
+        if let Some(board) = opened.ok().filter(|board| !is_behind(&**board)) {
             self.board = board;
         }
     }

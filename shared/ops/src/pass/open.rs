@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Tools, damage};
+use super::{Tools, damage, timeline};
 use crate::report::{BoardReport, Notice, Phase};
 use base::error::{Error, Kind, Result};
 use board::{Board, BoardId, Mode};
@@ -32,6 +32,7 @@ fn whole(id: &BoardId, looks: bool, tools: &mut Tools<'_>) -> Result<Box<dyn Boa
     // What damages a board is a split that ends in another way than the advice says.
     refuse_split(id, tools.host).inspect_err(|_| damage::doubt(id, cache, now))?;
     damage::refuse(&*board, cache, now)?;
+    timeline::note(&*board, cache, now);
     Ok(board)
 }
 
