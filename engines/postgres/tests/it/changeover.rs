@@ -1,5 +1,8 @@
 //! One server takes over from another: what was seen on the one is no ground for a write on the other, and the old one is not believed.
 
+use std::time::Duration;
+
+use base::error::Kind;
 use board::{Board, Mode, Outcome, Status, hermes};
 use watchbill_postgres::{PostgresBoard, Secrets};
 
@@ -62,4 +65,31 @@ fn a_server_that_was_replaced_is_not_believed_by_who_saw_the_new_one() {
     let known = there.command_on(&behind, &["board", "list"]).output().unwrap();
     assert!(known.status.success(), "{}", String::from_utf8_lossy(&known.stderr));
     here.said(&["board", "list"]);
+}
+
+#[test]
+fn what_no_replica_has_is_not_acknowledged() {
+    let Some(server) = durable() else { return };
+    let place = server.board();
+    let mut board = place.open();
+    add(&mut board, "t_000000a1", Status::Ready, &[]);
+    let seen = look(&mut board, "t_000000a1");
+    let mut hand = place.hand();
+    hand.batch_execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").unwrap();
+    hand.batch_execute("SELECT pg_reload_conf()").unwrap();
+    while hand.query_one("SHOW synchronous_standby_names", &[]).unwrap().get::<_, &str>(0) != "nobody" {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let said = step("t_000000a1", Some(&seen), hermes::commented("rosa", "hello"));
+    let error = board.apply(NOW, &[said], Duration::from_millis(300)).unwrap_err();
+    assert_eq!(error.kind, Kind::Busy, "{error}");
+    assert!(error.to_string().contains("it did not say whether the last steps are written"), "{error}");
+    hand.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").unwrap();
+    hand.batch_execute("SELECT pg_reload_conf()").unwrap();
+    // The primary has it, as it could not be taken back.
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while look(&mut board, "t_000000a1").comments.len() != 1 {
+        assert!(std::time::Instant::now() < until);
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
