@@ -119,6 +119,10 @@ impl Board for MemoryBoard {
         self.is_shared.then(|| self.hosts_mut().attend(&self.id, me)).transpose()
     }
 
+    fn forget_host(&mut self, host: &str) -> Result<()> {
+        self.hosts_mut().forget(host)
+    }
+
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         let rows = self.rows();
         let mut tasks: Vec<Task> =

@@ -307,6 +307,10 @@ impl Board for PostgresBoard {
         attended.map(Some)
     }
 
+    fn forget_host(&mut self, host: &str) -> Result<()> {
+        PostgresBoard::forget_host(self, host)
+    }
+
     fn timeline(&self) -> Option<Timeline> {
         let history = format!("{}:{}", self.meta.board, self.meta.system);
         Some(Timeline { history, number: self.server.timeline })

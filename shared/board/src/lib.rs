@@ -623,6 +623,14 @@ pub trait Board {
         Ok(None)
     }
 
+    /// Says of a host that it will not come back, as an operator knows. If it does, it says so by attending.
+    ///
+    /// # Errors
+    /// `Partial` for a host that never attended, and on a board of one host; the board cannot be written.
+    fn forget_host(&mut self, _host: &str) -> Result<()> {
+        Err(several_hosts::of_one_host(&self.id().at))
+    }
+
     /// Where it stood in the history of its server when it was opened or asked last; `None` for a board without a server.
     fn timeline(&self) -> Option<Timeline> {
         None

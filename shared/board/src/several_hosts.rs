@@ -89,6 +89,11 @@ pub fn off_by(skew_ms: i64) -> String {
     format!("{} s {so}", skew_ms.unsigned_abs().div_ceil(1_000))
 }
 
+/// What is said of the hosts of a board that has none.
+pub fn of_one_host(at: impl fmt::Display) -> Error {
+    Error::new(Kind::Partial, at, "is a board of one host, which has no list of hosts")
+}
+
 /// Where a board on a server stands in the history of its server: when a replica takes over, the number grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {

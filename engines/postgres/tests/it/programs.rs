@@ -253,6 +253,54 @@ fn the_work_of_a_host_that_is_gone_goes_on_elsewhere_and_nothing_of_its_worker_i
 }
 
 #[test]
+fn a_host_that_will_not_come_back_is_forgotten_and_its_work_goes_on() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "forgotten_host");
+    let (gone, here) = (Machine::new("h1", &url), Machine::new("h2", &url));
+    assert_eq!(here.said(&["board", "host", "list"]), "");
+    let task = gone.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    let mut worker = Command::new("sleep").arg("600").env("WATCHBILL_TASK", &task).spawn().unwrap();
+    gone.said(&["board", "claim", &task, "--worker", "luna", "--pid", &worker.id().to_string()]);
+    gone.said(&["heal"]);
+    here.said(&["heal"]);
+    // The claim is over, the host silent for 10 minutes: less than `host.gone_after`.
+    later(server, "forgotten_host", 1_200);
+    let list = here.said(&["board", "host", "list"]);
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines[0].starts_with("h1  silent   seen 20m ago") && lines[0].ends_with("1 task"), "{list}");
+    assert!(lines[1].starts_with("h2  attends  ") && lines[1].ends_with("0 tasks"), "{list}");
+    here.call(&["heal"]);
+    assert!(here.said(&["board", "list"]).contains("running"));
+
+    for (name, word) in [("h3", "no such host on this board"), ("h2", "is this host, which is there")] {
+        let refused = here.call(&["board", "host", "forget", name]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && said.contains(word), "{said}");
+    }
+    let said = here.said(&["board", "host", "forget", "h1"]);
+    assert_eq!(said, "h1 is forgotten: heal on another host requeues its work when the claims end");
+    let told: serde_json::Value =
+        serde_json::from_str(&here.said(&["board", "--json", "host", "list"])).unwrap();
+    assert_eq!(
+        (told[0]["state"].as_str(), told[0]["tasks"].as_i64()),
+        (Some("forgotten"), Some(1)),
+        "{told}"
+    );
+    assert_eq!(
+        (told[1]["host"].as_str(), told[1]["state"].as_str()),
+        (Some("h2"), Some("attends")),
+        "{told}"
+    );
+    here.call(&["heal"]);
+    assert!(here.said(&["board", "list"]).contains("ready"));
+    // It was not gone: it says so itself.
+    gone.call(&["heal"]);
+    assert!(here.said(&["board", "host", "list"]).contains("h1  attends"));
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+}
+
+#[test]
 fn a_password_in_an_address_is_refused_and_not_repeated() {
     let machine = Machine::new("h1", "postgres://anna:geheim@db.example/agents");
     for line in [&["heal"][..], &["board", "list"], &["watchbill", "status"], &["watchbill", "check"]] {

@@ -17,6 +17,9 @@ pub(crate) enum Command {
         /// The new file, or postgres://HOST/DATABASE [default: that of --db]
         path: Option<PathBuf>,
     },
+    /// Show the hosts of a board that several share, or say that one will not come back
+    #[command(subcommand)]
+    Host(Host),
     /// Add a task
     Add(Add),
     /// List tasks in dispatch order
@@ -120,11 +123,22 @@ impl Command {
     /// Whether it changes nothing on a board.
     pub(super) fn only_reads(&self) -> bool {
         match self {
-            Command::List { .. } | Command::Show { .. } => true,
+            Command::List { .. } | Command::Show { .. } | Command::Host(Host::List) => true,
             Command::Packet(packet) => packet.only_asks(),
             _ => false,
         }
     }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Host {
+    /// List the hosts, with the time they were seen and heal ran there
+    List,
+    /// Say that a host will not come back: heal on another one requeues its work when the claims end
+    Forget {
+        /// The host, as the list shows it
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]

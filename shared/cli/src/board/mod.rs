@@ -5,6 +5,7 @@ pub(super) mod card;
 mod decide;
 mod environment;
 mod living;
+mod neighbours;
 pub(super) mod packet;
 mod run;
 mod show;
@@ -68,6 +69,8 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
     match command {
         // Answered before.
         Command::Init { .. } | Command::Protocol { .. } | Command::Run(_) => Ok(0),
+        Command::Host(args::Host::List) => hand.hosts(),
+        Command::Host(args::Host::Forget { name }) => hand.forget(name),
         Command::Add(add) => hand.add(add),
         Command::List { status, assignee } => hand.list(status, assignee.as_deref()),
         Command::Show { id } => hand.show(id),
