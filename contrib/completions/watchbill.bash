@@ -103,11 +103,17 @@ _watchbill() {
             watchbill__subcmd__board,complete)
                 cmd="watchbill__subcmd__board__subcmd__complete"
                 ;;
+            watchbill__subcmd__board,grant)
+                cmd="watchbill__subcmd__board__subcmd__grant"
+                ;;
             watchbill__subcmd__board,heartbeat)
                 cmd="watchbill__subcmd__board__subcmd__heartbeat"
                 ;;
             watchbill__subcmd__board,help)
                 cmd="watchbill__subcmd__board__subcmd__help"
+                ;;
+            watchbill__subcmd__board,host)
+                cmd="watchbill__subcmd__board__subcmd__host"
                 ;;
             watchbill__subcmd__board,init)
                 cmd="watchbill__subcmd__board__subcmd__init"
@@ -154,11 +160,17 @@ _watchbill() {
             watchbill__subcmd__board__subcmd__help,complete)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__complete"
                 ;;
+            watchbill__subcmd__board__subcmd__help,grant)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__grant"
+                ;;
             watchbill__subcmd__board__subcmd__help,heartbeat)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__heartbeat"
                 ;;
             watchbill__subcmd__board__subcmd__help,help)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__help"
+                ;;
+            watchbill__subcmd__board__subcmd__help,host)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__host"
                 ;;
             watchbill__subcmd__board__subcmd__help,init)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__init"
@@ -189,6 +201,30 @@ _watchbill() {
                 ;;
             watchbill__subcmd__board__subcmd__help,unlink)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__unlink"
+                ;;
+            watchbill__subcmd__board__subcmd__help__subcmd__host,forget)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__host__subcmd__forget"
+                ;;
+            watchbill__subcmd__board__subcmd__help__subcmd__host,list)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__host__subcmd__list"
+                ;;
+            watchbill__subcmd__board__subcmd__host,forget)
+                cmd="watchbill__subcmd__board__subcmd__host__subcmd__forget"
+                ;;
+            watchbill__subcmd__board__subcmd__host,help)
+                cmd="watchbill__subcmd__board__subcmd__host__subcmd__help"
+                ;;
+            watchbill__subcmd__board__subcmd__host,list)
+                cmd="watchbill__subcmd__board__subcmd__host__subcmd__list"
+                ;;
+            watchbill__subcmd__board__subcmd__host__subcmd__help,forget)
+                cmd="watchbill__subcmd__board__subcmd__host__subcmd__help__subcmd__forget"
+                ;;
+            watchbill__subcmd__board__subcmd__host__subcmd__help,help)
+                cmd="watchbill__subcmd__board__subcmd__host__subcmd__help__subcmd__help"
+                ;;
+            watchbill__subcmd__board__subcmd__host__subcmd__help,list)
+                cmd="watchbill__subcmd__board__subcmd__host__subcmd__help__subcmd__list"
                 ;;
             watchbill__subcmd__coord,abort)
                 cmd="watchbill__subcmd__coord__subcmd__abort"
@@ -325,8 +361,14 @@ _watchbill() {
             watchbill__subcmd__help__subcmd__board,complete)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__complete"
                 ;;
+            watchbill__subcmd__help__subcmd__board,grant)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__grant"
+                ;;
             watchbill__subcmd__help__subcmd__board,heartbeat)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__heartbeat"
+                ;;
+            watchbill__subcmd__help__subcmd__board,host)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__host"
                 ;;
             watchbill__subcmd__help__subcmd__board,init)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__init"
@@ -357,6 +399,12 @@ _watchbill() {
                 ;;
             watchbill__subcmd__help__subcmd__board,unlink)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__unlink"
+                ;;
+            watchbill__subcmd__help__subcmd__board__subcmd__host,forget)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__host__subcmd__forget"
+                ;;
+            watchbill__subcmd__help__subcmd__board__subcmd__host,list)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__host__subcmd__list"
                 ;;
             watchbill__subcmd__help__subcmd__coord,abort)
                 cmd="watchbill__subcmd__help__subcmd__coord__subcmd__abort"
@@ -400,7 +448,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init grant host add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -727,6 +775,48 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__board__subcmd__grant)
+            opts="-v -q -h --worker --watcher --verbose --now --db --board --hermes-root --config --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --worker)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --watcher)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__board__subcmd__heartbeat)
             opts="-v -q -h --note --ttl --run --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -774,7 +864,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help)
-            opts="init add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="init grant host add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -857,6 +947,20 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__grant)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__board__subcmd__help__subcmd__heartbeat)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -874,6 +978,48 @@ _watchbill() {
         watchbill__subcmd__board__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__host)
+            opts="list forget"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__host__subcmd__forget)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__host__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1018,6 +1164,164 @@ _watchbill() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__host)
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help list forget help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__host__subcmd__forget)
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__host__subcmd__help)
+            opts="list forget help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__host__subcmd__help__subcmd__forget)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__host__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__host__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__host__subcmd__list)
+            opts="-v -q -h --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2176,7 +2480,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board)
-            opts="init add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
+            opts="init grant host add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2259,9 +2563,65 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__grant)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__help__subcmd__board__subcmd__heartbeat)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__host)
+            opts="list forget"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__host__subcmd__forget)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__host__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

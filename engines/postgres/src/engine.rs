@@ -21,6 +21,16 @@ impl Engine for Postgres {
         PostgresBoard::create(address, patience, &Secrets::of_environment())
     }
 
+    fn grant(
+        &self,
+        address: &str,
+        workers: &[String],
+        watchers: &[String],
+        patience: Duration,
+    ) -> Result<()> {
+        PostgresBoard::grant(address, workers, watchers, patience, &Secrets::of_environment())
+    }
+
     fn pause(&self, address: &str, patience: Duration) -> Result<Option<Pause>> {
         PostgresBoard::open(address, Mode::Look, patience, &Secrets::of_environment())?.pause()
     }

@@ -152,14 +152,44 @@ impl PostgresBoard {
     /// Makes the roles of a board where they are missing, and gives each what it may do: `NAME_work` for workers, `NAME_watch` for watchers.
     ///
     /// # Errors
-    /// As [`PostgresBoard::open`].
+    /// As [`PostgresBoard::grant`].
     pub fn grant_roles(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
-        let address = Address::read(url)?;
-        tried(&mut Held::default(), &address, secrets, patience, |server, left| {
-            server.begin("ISOLATION LEVEL READ COMMITTED", left)?;
+        PostgresBoard::grant(url, &[], &[], patience, secrets)
+    }
+
+    /// The same, and grants these two to login roles.
+    ///
+    /// # Errors
+    /// As [`PostgresBoard::open`]; `Partial` for a login role that is not there.
+    pub fn grant(
+        url: &str,
+        workers: &[String],
+        watchers: &[String],
+        patience: Duration,
+        secrets: &Secrets,
+    ) -> Result<()> {
+        let mut board = PostgresBoard::open(url, Mode::Change, patience, secrets)?;
+        let schema = board.address.schema.clone();
+        let address = board.address.clone();
+        board.change(|server| {
             alone(server, &address)?;
-            server.batch(&ROLES.replace("{schema}", &address.schema))?;
-            server.batch("COMMIT")
+            let named = workers.iter().chain(watchers).map(String::as_str).collect();
+            let sql = "SELECT name FROM unnest($1) AS name \
+                       WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) LIMIT 1";
+            if let Some(row) = server.row(sql, &[named])? {
+                let error = Error::new(Kind::Partial, row.get::<_, &str>(0), "no such role on this server");
+                return Err(Fault::Ours(error.hint("make it first: CREATE ROLE ... LOGIN")));
+            }
+            server.batch(&ROLES.replace("{schema}", &schema))?;
+            for (role, given) in [("work", workers), ("watch", watchers)] {
+                let role = format!("{schema}_{role}");
+                for to in given {
+                    let sql = "SELECT format('GRANT %I TO %I', $1, $2)";
+                    let grant = server.row(sql, args![role.as_str(), to.as_str()])?;
+                    server.batch(grant.ok_or(Fault::Again)?.get(0))?;
+                }
+            }
+            Ok(())
         })
     }
 

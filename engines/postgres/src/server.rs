@@ -262,7 +262,11 @@ impl Fault {
         let kind = if code.is_empty() && what.contains("password") { Kind::Permission } else { kind };
         let what = what.replace('\n', "; ");
         match (kind, code.as_str()) {
-            (Kind::NoInput, "3F000" | "42P01") => Error::new(kind, at, "no board there"),
+            (Kind::NoInput, "3F000" | "42P01") => {
+                let hint =
+                    "`board init` makes one; if there is one, its owner lets this role in by `board grant`";
+                Error::new(kind, at, "no board there").hint(hint)
+            }
             _ => Error::new(kind, at, what),
         }
     }

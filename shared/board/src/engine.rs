@@ -22,6 +22,13 @@ pub trait Engine: Sync {
     /// See [`crate::create`].
     fn create(&self, address: &str, patience: Duration) -> Result<()>;
 
+    /// Lets roles of the server use the board. See [`crate::grant`].
+    ///
+    /// # Errors
+    /// See [`crate::grant`].
+    fn grant(&self, address: &str, workers: &[String], watchers: &[String], patience: Duration)
+    -> Result<()>;
+
     /// The pause that somebody put on the board.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use base::clip::clip;
-use base::error::Result;
+use base::error::{Error, Kind, Result};
 pub use base::location::Location;
 pub use base::names::is_task_id;
 use base::open_enum;
@@ -587,6 +587,20 @@ pub fn create(at: &Location, patience: Duration) -> Result<()> {
     match at {
         Location::File(path) => sqlite::SqliteBoard::create(path, patience),
         Location::Server(address) => engine::of_servers(address)?.create(address, patience),
+    }
+}
+
+/// Lets roles of a server use a board on it: the first ones do the work of workers, the others watch it as well.
+///
+/// # Errors
+/// `Partial` for a board that is a file, and for a role that is not there; `Permission` for who may not make and grant roles.
+pub fn grant(at: &Location, workers: &[String], watchers: &[String], patience: Duration) -> Result<()> {
+    match at {
+        Location::File(_) => {
+            let error = Error::new(Kind::Partial, at, "is a file: who may use it is told by its rights");
+            Err(error.hint("chmod and chown set them"))
+        }
+        Location::Server(address) => engine::of_servers(address)?.grant(address, workers, watchers, patience),
     }
 }
 

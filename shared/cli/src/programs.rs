@@ -367,6 +367,7 @@ fn without_unused(command: clap::Command) -> clap::Command {
 fn is_unused(subcommand: &str, option: &str) -> bool {
     match subcommand {
         "init" => ["board", "hermes_root", "verbose", "quiet", "now"].contains(&option),
+        "grant" => ["verbose", "now"].contains(&option),
         "protocol" => option != "json",
         "events" => ["server", "verbose"].contains(&option),
         "detect" => false,

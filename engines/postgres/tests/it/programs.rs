@@ -301,6 +301,65 @@ fn a_host_that_will_not_come_back_is_forgotten_and_its_work_goes_on() {
 }
 
 #[test]
+fn roles_are_granted_from_the_command_line() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "granted");
+    let owner = Machine::new("h1", &url);
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    let login = "CREATE ROLE \"nova-1\" LOGIN PASSWORD 'geheim'; CREATE ROLE rosa LOGIN PASSWORD 'geheim'";
+    client.batch_execute(login).unwrap();
+    let none = owner.call(&["board", "grant", "--worker", "nova-1", "--watcher", "nobody; DROP TABLE x"]);
+    let said = String::from_utf8_lossy(&none.stderr);
+    assert!(none.status.code() == Some(1) && said.contains("no such role on this server"), "{said}");
+    let on = |role: &str| {
+        let machine = Machine::new("h1", &server.url(role, "granted"));
+        let kept = passwords("*:*:*:*:geheim", 0o600);
+        std::fs::copy(kept.path(), machine.home().join(".pgpass")).unwrap();
+        machine
+    };
+    let (worker, watcher) = (on("nova-1"), on("rosa"));
+    let refused = worker.call(&["board", "add", "write the report"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(66) && said.contains("`board grant`"), "{said}");
+    let told = owner.said(&["board", "grant", "--worker", "nova-1", "--watcher", "rosa"]);
+    assert_eq!(told, "nova-1 may work on this board\nrosa may work and watch on this board");
+    owner.said(&["board", "grant", "--worker", "nova-1"]);
+    worker.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    assert_eq!(worker.call(&["heal"]).status.code(), Some(77));
+    watcher.said(&["heal"]);
+    let refused = watcher.call(&["board", "grant", "--watcher", "nova-1"]);
+    assert_eq!(refused.status.code(), Some(77), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
+fn programs_that_are_older_than_their_board_only_look() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "newer");
+    let here = Machine::new("h1", &url);
+    let task = here.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    Machine::new("h2", &url).said(&["heal"]);
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    client.batch_execute("UPDATE newer.meta SET version = 99, min_writer = 99").unwrap();
+    assert!(here.said(&["board", "list"]).contains(&task));
+    here.said(&["board", "host", "list"]);
+    for line in [
+        &["board", "add", "another"][..],
+        &["board", "claim", &task, "--worker", "luna"],
+        &["board", "run", "--assignee", "luna", "--", "true"],
+        &["board", "host", "forget", "h2"],
+        &["board", "grant", "--worker", "watchbill"],
+        &["heal"],
+        &["watchbill", "pause", "--for", "1h", "--reason", "the server moves"],
+    ] {
+        let done = here.call(line);
+        let said = String::from_utf8_lossy(&done.stderr);
+        let is_told =
+            said.contains("to be written by a newer Watchbill alone") && said.contains("upgrade Watchbill");
+        assert!(done.status.code() == Some(65) && is_told, "{line:?}: {said}");
+    }
+}
+
+#[test]
 fn a_password_in_an_address_is_refused_and_not_repeated() {
     let machine = Machine::new("h1", "postgres://anna:geheim@db.example/agents");
     for line in [&["heal"][..], &["board", "list"], &["watchbill", "status"], &["watchbill", "check"]] {

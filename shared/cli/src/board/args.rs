@@ -17,6 +17,8 @@ pub(crate) enum Command {
         /// The new file, or postgres://HOST/DATABASE [default: that of --db]
         path: Option<PathBuf>,
     },
+    /// Let roles of a PostgreSQL server work on its board, or watch it
+    Grant(Grant),
     /// Show the hosts of a board that several share, or say that one will not come back
     #[command(subcommand)]
     Host(Host),
@@ -128,6 +130,17 @@ impl Command {
             _ => false,
         }
     }
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct Grant {
+    /// Let this role do what a worker does (may be repeated)
+    #[arg(long, value_name = "ROLE")]
+    pub(super) worker: Vec<String>,
+    /// Let this role also watch, pause and speak for its host (may be repeated)
+    #[arg(long, value_name = "ROLE")]
+    pub(super) watcher: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,6 +13,7 @@ mod tasks;
 mod work;
 
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -28,6 +29,7 @@ use board::hermes::Trail;
 use config::Config;
 use environment::Own;
 use logs::cache::Cache;
+use ops::report::printable;
 use policy::authorship::HAND;
 
 /// How often a task is written to anew where others write to it too: a heartbeat moves its row.
@@ -64,11 +66,15 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
         let text = format!("made {path}; use it with --db, or set board.db in the configuration\n");
         return print(&if common.json { format!("{}\n", json!({"made": path})) } else { text });
     }
+    if let Command::Grant(grant) = command {
+        let at = the_board(common, &config)?.at;
+        return granted(&at, grant, config.board.busy_timeout, common);
+    }
     let mode = if command.only_reads() { Mode::Look } else { Mode::Change };
     let mut hand = Hand::open(common, &config, mode, HAND)?;
     match command {
         // Answered before.
-        Command::Init { .. } | Command::Protocol { .. } | Command::Run(_) => Ok(0),
+        Command::Init { .. } | Command::Grant(_) | Command::Protocol { .. } | Command::Run(_) => Ok(0),
         Command::Host(args::Host::List) => hand.hosts(),
         Command::Host(args::Host::Forget { name }) => hand.forget(name),
         Command::Add(add) => hand.add(add),
@@ -93,6 +99,21 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
 fn tell(role: ::card::protocol::Role, skill: bool, json: bool) -> Result<u8> {
     let text = if skill { role.skill() } else { role.text().to_owned() };
     print(&if json { format!("{:#}\n", json!({"role": role.name(), "text": text})) } else { text })
+}
+
+/// Lets roles of a server use a board.
+fn granted(at: &Location, grant: &args::Grant, patience: Duration, common: &Common) -> Result<u8> {
+    ::board::grant(at, &grant.worker, &grant.watcher, patience)?;
+    let json = json!({"workers": grant.worker, "watchers": grant.watcher});
+    let lines = |roles: &[String], what: &str| -> String {
+        roles.iter().map(|role| format!("{} may {what} on this board\n", printable(role))).collect()
+    };
+    let text = format!("{}{}", lines(&grant.worker, "work"), lines(&grant.watcher, "work and watch"));
+    match (common.json, common.quiet) {
+        (true, _) => print_json(&json),
+        (false, true) => Ok(0),
+        (false, false) => print(&text),
+    }
 }
 
 /// The one board a hand works on: named, or the one `hermes kanban boards switch` chose.
