@@ -4,6 +4,7 @@
 
 mod address;
 mod engine;
+mod epochs;
 mod hosts;
 mod line;
 mod reads;
@@ -52,6 +53,8 @@ pub struct PostgresBoard {
     /// What `meta` says of the board.
     meta: Meta,
     host: String,
+    /// The pass of a watcher that looks at it.
+    pass: Option<epochs::Pass>,
     /// Plans of statements, while somebody asks for them.
     plans: Option<Vec<(String, String)>>,
 }
@@ -111,7 +114,18 @@ impl PostgresBoard {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let id = BoardId { at: address.to_string().into(), slug: None, root: None };
         let secrets = secrets.clone();
-        Ok(PostgresBoard { id, address, secrets, mode, patience, server, meta, host, plans: None })
+        Ok(PostgresBoard {
+            id,
+            address,
+            secrets,
+            mode,
+            patience,
+            server,
+            meta,
+            host,
+            pass: None,
+            plans: None,
+        })
     }
 
     /// Makes a board: its schema, and all tables in it.
@@ -332,7 +346,15 @@ impl Board for PostgresBoard {
         let (address, before) = (self.address.clone(), OnceCell::new());
         let attended = match (self.mode, me.duty) {
             (Mode::Look, _) | (_, Duty::Asks) => self.read(|server| hosts::look(server, &address, me)),
-            _ => self.change(|server| hosts::attend(server, &address, me, &before)),
+            _ => {
+                let mut pass = None;
+                let attended = self.change(|server| {
+                    pass = epochs::Pass::begin(server, me)?;
+                    hosts::attend(server, &address, me, &before)
+                });
+                self.pass = pass;
+                attended
+            }
         };
         attended.map(Some)
     }
@@ -434,7 +456,7 @@ impl Board for PostgresBoard {
         for steps in parts(steps, MAX_STEPS) {
             let (uuid, unsure) = (server::uuid(), Cell::new(false));
             let plans = &mut self.plans;
-            let (board, host) = (&self.meta.board, &self.host);
+            let (board, host, pass) = (&self.meta.board, &self.host, self.pass.as_ref());
             let done = tried(&mut self.server, &self.address, &self.secrets, patience, |server, patience| {
                 let part = Part {
                     now,
@@ -442,6 +464,7 @@ impl Board for PostgresBoard {
                     uuid: &uuid,
                     host,
                     board,
+                    pass,
                     one_by_one: false,
                     patience,
                     unsure: &unsure,
@@ -449,7 +472,11 @@ impl Board for PostgresBoard {
                 carried_out(server, plans, part, write)
             });
             let hint = "it did not say whether the last steps are written; the next pass will see";
-            outcomes.extend(hinted(done, &unsure, hint)?);
+            let done = hinted(done, &unsure, hint)?;
+            if let Some(pass) = &mut self.pass {
+                pass.after(steps, &done);
+            }
+            outcomes.extend(done);
         }
         Ok(outcomes)
     }
@@ -476,6 +503,7 @@ impl Board for PostgresBoard {
                 uuid: &uuid,
                 host,
                 board,
+                pass: None,
                 one_by_one: false,
                 patience,
                 unsure: &unsure,

@@ -12,11 +12,13 @@ use base::time::Time;
 use board::change::{Change, NewTask, Outcome, Step};
 use board::image::{Cell, Column};
 use board::rows::{End, Past, Rows, To, may_be_refused, step};
+use board::several_hosts::OVERTAKEN;
 use board::{Answer, Detail, EventKind, Status, Task};
 use serde_json::Value;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use crate::epochs;
 use crate::reads::{TASK, TASK_WIDTH, comments, lock_next, look, mark_of, task, timeline_of};
 use crate::server::{Arg, Fault, Server, args};
 
@@ -29,6 +31,8 @@ pub(crate) struct Part<'a> {
     pub(crate) host: &'a str,
     /// The board's own id, which its advisory locks are named after.
     pub(crate) board: &'a str,
+    /// The pass of a watcher that it is a part of.
+    pub(crate) pass: Option<&'a epochs::Pass>,
     /// Each step under a savepoint of its own: one that the server does not take is refused alone.
     pub(crate) one_by_one: bool,
     pub(crate) patience: Duration,
@@ -116,6 +120,11 @@ fn enter(server: &mut Server, part: &Part<'_>) -> Result<Option<Vec<Outcome>>, F
 
 /// Carries out the steps of a part in its transaction, and commits it.
 fn carry_out(server: &mut Server, part: &Part<'_>) -> Result<Vec<Outcome>, Fault> {
+    let decides = |step: &Step| part.pass.is_some_and(|pass| pass.decides(step));
+    let is_overtaken = match part.pass.filter(|_| part.steps.iter().any(decides)) {
+        Some(pass) => !pass.is_newest(server)?,
+        None => false,
+    };
     let links = part.steps.iter().any(|s| s.changes.iter().any(|c| matches!(c, Change::Link { .. })));
     if links {
         // Two links that close a circle together touch no common row.
@@ -131,11 +140,18 @@ fn carry_out(server: &mut Server, part: &Part<'_>) -> Result<Vec<Outcome>, Fault
             outcomes.push(Outcome::Moved { what: format!("{first} was not changed") });
             continue;
         }
+        if is_overtaken && decides(step) {
+            outcomes.push(Outcome::Moved { what: OVERTAKEN.to_owned() });
+            continue;
+        }
         let outcome = open.step(part, step)?;
         if matches!(outcome, Outcome::Applied { .. }) {
             done.insert(&step.task);
         }
         outcomes.push(outcome);
+    }
+    if let Some(pass) = part.pass.filter(|pass| pass.did(part.steps, &outcomes)) {
+        pass.tell(server)?;
     }
     let told = serde_json::to_string(&outcomes).unwrap_or_default();
     server.rows("UPDATE writes SET outcomes = $2 WHERE id = $1::uuid", args![part.uuid, told.as_str()])?;

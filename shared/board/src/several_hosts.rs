@@ -3,17 +3,30 @@
 use std::fmt;
 
 use base::error::{Error, Kind, Result};
+use base::registry::{HEAL, NAMES};
 use base::time::Time;
 use host::{Host, HostFacts};
 use serde::{Deserialize, Serialize};
 
-use crate::Board;
+use crate::{Board, Step, StepAction};
 
 /// For how many seconds a host counts as reachable after it attended.
 pub const HOST_LEASE: i64 = 300;
 
 /// By how many seconds the clock of a host may be off the board's. A `heal` there judges nobody while it is further off.
 pub const MAX_SKEW: i64 = 60;
+
+/// What moved, where another host decided for the whole board since this one attended.
+pub const OVERTAKEN: &str = "what other hosts decided";
+
+/// Whether a step of this program rests on how the whole board stands, such as a card, a hold, a move or a probe: of hosts that looked
+/// at the same moment one alone may do it. What `heal` does with a task rests on that task, but for a reset: those it counts.
+pub fn is_for_all(program: &str, step: &Step) -> bool {
+    match program {
+        HEAL => step.action == StepAction::Reset,
+        _ => NAMES.contains(&program),
+    }
+}
 
 /// What a pass, or a heartbeat of `board run`, says of its host.
 #[derive(Debug, Clone, Copy)]

@@ -19,7 +19,7 @@ impl Machine {
         let home = tempfile::tempdir().unwrap();
         let bin = home.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
-        for program in ["watchbill", "heal", "board"] {
+        for program in ["watchbill", "heal", "synthesize-distress", "route-blocked", "board"] {
             std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_watchbill-postgres"), bin.join(program)).unwrap();
         }
         Machine { home, name, url: url.to_owned() }

@@ -1,0 +1,242 @@
+//! What is decided for the whole board, by hosts that look at the same moment. Without the epoch each of these fails.
+
+use board::several_hosts::OVERTAKEN;
+use board::{Attendance, Board, Duty, Outcome, Status, StepAction, hermes};
+use postgres::Client;
+use watchbill_postgres::PostgresBoard;
+
+use crate::programs::Machine;
+use crate::races::{NOW, add, look, step, trail};
+use crate::server::{PATIENCE, Place, Server, shared};
+
+/// A pass of a watcher begins on a host.
+fn begins(board: &mut PostgresBoard, host: &str, program: &str) {
+    let duty = if program == "heal" { Duty::Heals } else { Duty::Works };
+    let me = Attendance { host, boot: "boot 1", uptime: 3_600, program, duty };
+    board.attend(&me).unwrap().unwrap();
+}
+
+fn says(board: &mut PostgresBoard, id: &str, action: &str) -> board::Step {
+    let seen = look(board, id);
+    let said = step(id, Some(&seen), hermes::commented("heal", "hello"));
+    board::Step { action: StepAction::from(action), ..said }
+}
+
+fn done(board: &mut PostgresBoard, steps: &[board::Step]) -> Vec<Outcome> {
+    board.apply(NOW, steps, PATIENCE).unwrap()
+}
+
+fn applied() -> Outcome {
+    Outcome::Applied { run: None }
+}
+
+fn overtaken() -> Outcome {
+    Outcome::Moved { what: OVERTAKEN.into() }
+}
+
+fn three_tasks(place: &Place<'_>) {
+    let mut board = place.open();
+    for id in ["t_000000a1", "t_000000b2", "t_000000c3"] {
+        add(&mut board, id, Status::Ready, &[]);
+    }
+}
+
+#[test]
+fn of_two_hosts_that_look_at_once_one_decides_for_the_board() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    three_tasks(&place);
+    let (mut here, mut there) = (place.open(), place.open());
+    begins(&mut here, "h1", "synthesize-distress");
+    begins(&mut there, "h2", "route-blocked");
+    let a = says(&mut here, "t_000000a1", "card");
+    let [b, c] = ["t_000000b2", "t_000000c3"].map(|id| says(&mut there, id, "move"));
+    assert_eq!(done(&mut here, &[a]), [applied()]);
+    assert_eq!(
+        done(&mut there, std::slice::from_ref(&b)),
+        [overtaken()],
+        "on another task, whose row is as it was"
+    );
+    assert_eq!(
+        done(&mut there, std::slice::from_ref(&c)),
+        [overtaken()],
+        "and so is the next part of the same pass"
+    );
+    // The next pass has seen all that.
+    begins(&mut there, "h2", "route-blocked");
+    assert_eq!(done(&mut there, std::slice::from_ref(&b)), [applied()]);
+    assert_eq!(
+        done(&mut there, std::slice::from_ref(&c)),
+        [applied()],
+        "what it did itself is no news to it"
+    );
+    let told =
+        place.hand().query("SELECT program, n, host FROM epochs WHERE n > 0 ORDER BY program", &[]).unwrap();
+    let told: Vec<(String, i64)> = told.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(told, [("route-blocked".to_owned(), 2), ("synthesize-distress".to_owned(), 1)]);
+}
+
+#[test]
+fn what_heal_does_for_the_workers_of_its_host_waits_for_nobody() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    three_tasks(&place);
+    let (mut here, mut there, mut hand) = (place.open(), place.open(), place.open());
+    begins(&mut here, "h1", "heal");
+    begins(&mut there, "h2", "heal");
+    let requeue = says(&mut here, "t_000000a1", "requeue");
+    let [reset, other] =
+        [("t_000000b2", "reset"), ("t_000000c3", "requeue")].map(|(id, a)| says(&mut there, id, a));
+    assert_eq!(done(&mut here, &[requeue]), [applied()]);
+    // A requeue is nobody else's business, a reset is counted over the board.
+    assert_eq!(done(&mut there, std::slice::from_ref(&reset)), [applied()]);
+    let late = says(&mut here, "t_000000b2", "reset");
+    let after = board::Step { after: vec!["t_000000b2".into()], ..says(&mut here, "t_000000a1", "requeue") };
+    let waits = Outcome::Moved { what: "t_000000b2 was not changed".into() };
+    assert_eq!(done(&mut here, &[late, other.clone(), after]), [overtaken(), applied(), waits]);
+    // What a person does by hand is held up by nothing.
+    let by_hand = says(&mut hand, "t_000000a1", "reset");
+    assert_eq!(done(&mut hand, &[by_hand]), [applied()]);
+}
+
+#[test]
+fn what_changed_nothing_holds_nobody_up() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    three_tasks(&place);
+    let (mut here, mut there) = (place.open(), place.open());
+    begins(&mut here, "h1", "route-blocked");
+    begins(&mut there, "h2", "route-blocked");
+    let (stale, fresh) = (says(&mut here, "t_000000a1", "move"), says(&mut there, "t_000000b2", "move"));
+    place.hand().batch_execute("UPDATE tasks SET status = 'done' WHERE id = 't_000000a1'").unwrap();
+    assert_eq!(done(&mut here, &[stale]), [Outcome::Moved { what: "status".into() }]);
+    assert_eq!(done(&mut there, &[fresh]), [applied()]);
+}
+
+/// How often both hosts start at once.
+const ROUNDS: usize = 12;
+
+/// Tables of a board that are put back as they were.
+const TABLES: [&str; 5] = ["tasks", "task_links", "task_comments", "task_events", "task_runs"];
+
+/// Two hosts on one board, and somebody with `psql`.
+struct Scene {
+    hosts: [Machine; 2],
+    hand: Client,
+}
+
+impl Scene {
+    fn new(server: &Server, board: &str) -> Scene {
+        let url = server.url("watchbill", board);
+        let hosts = ["h1", "h2"].map(|name| Machine::new(name, &url));
+        hosts[0].said(&["board", "init", &url]);
+        for host in &hosts {
+            let folder = host.home().join(".config/watchbill");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("config.toml"), "[profiles.luna]\nprovider = 'moon'\n").unwrap();
+        }
+        let mut hand = Client::connect(&server.plain(), postgres::NoTls).unwrap();
+        hand.batch_execute(&format!("SET search_path = {board}")).unwrap();
+        Scene { hosts, hand }
+    }
+
+    /// An attempt on this host that its provider refuses.
+    fn is_refused(&self, host: usize) -> String {
+        let host = &self.hosts[host];
+        let task = host.said(&["board", "add", "write the report", "--assignee", "luna"]);
+        let script = "echo 'error: 429 Too Many Requests'; exit 1";
+        let log = host.home().join(format!("{task}.log"));
+        let file = log.to_str().unwrap();
+        host.call(&["board", "run", "--assignee", "luna", "--log", file, "--", "sh", "-c", script]);
+        // What it says is as old as the board says after the next step.
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(120);
+        std::fs::File::options().write(true).open(log).unwrap().set_modified(then).unwrap();
+        task
+    }
+
+    /// Everything on the board is so many seconds older.
+    fn later(&mut self, seconds: i64) {
+        let sql = format!(
+            "SET session_replication_role = replica;
+             UPDATE tasks SET created_at = created_at - {seconds}, started_at = started_at - {seconds},
+               last_heartbeat_at = last_heartbeat_at - {seconds}, claim_expires = claim_expires - {seconds};
+             UPDATE task_runs SET started_at = started_at - {seconds}, ended_at = ended_at - {seconds},
+               last_heartbeat_at = last_heartbeat_at - {seconds};
+             UPDATE task_comments SET created_at = created_at - {seconds};
+             UPDATE task_events SET created_at = created_at - {seconds},
+               payload = regexp_replace(payload, '\"(until|next)\":([0-9]+)', '\"\\1\":1000000000', 'g');
+             SET session_replication_role = DEFAULT"
+        );
+        self.hand.batch_execute(&sql).unwrap();
+    }
+
+    fn keep(&mut self) {
+        for table in TABLES {
+            self.hand.batch_execute(&format!("CREATE TABLE kept_{table} AS TABLE {table}")).unwrap();
+        }
+    }
+
+    fn put_back(&mut self) {
+        let mut sql = format!("SET session_replication_role = replica; TRUNCATE {};", TABLES.join(", "));
+        for table in TABLES {
+            sql += &format!("INSERT INTO {table} OVERRIDING SYSTEM VALUE TABLE kept_{table};");
+        }
+        self.hand.batch_execute(&format!("{sql} SET session_replication_role = DEFAULT")).unwrap();
+    }
+
+    /// A program on both hosts, started together. Gives what both said.
+    fn both(&self, program: &str) -> String {
+        let start = |host: &Machine| {
+            let mut command = host.command(&[program, "-v"]);
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        let started = self.hosts.each_ref().map(start);
+        let ended = started.map(|child| child.wait_with_output().unwrap());
+        ended
+            .iter()
+            .map(|o| String::from_utf8_lossy(&o.stdout) + String::from_utf8_lossy(&o.stderr))
+            .collect()
+    }
+
+    fn count(&mut self, of: &str) -> i64 {
+        self.hand.query_one(&format!("SELECT count(*) FROM {of}"), &[]).unwrap().get(0)
+    }
+
+    fn open_cards(&mut self) -> i64 {
+        self.count("tasks WHERE idempotency_key LIKE 'distress:%' AND status NOT IN ('done', 'archived')")
+    }
+}
+
+#[test]
+fn two_hosts_whose_workers_one_provider_refuses_ask_about_it_once() {
+    let Some(server) = shared() else { return };
+    let mut scene = Scene::new(server, "one_cause");
+    for _ in 0..3 {
+        scene.is_refused(0);
+        scene.is_refused(1);
+    }
+    scene.later(120);
+    let healed = scene.hosts.each_ref().map(|host| host.said(&["heal", "-v"]));
+    assert_eq!(scene.count("tasks WHERE status = 'scheduled'"), 6, "{healed:?}");
+    scene.keep();
+    let mut met = 0;
+    for round in 0..ROUNDS {
+        scene.put_back();
+        let said = scene.both("synthesize-distress");
+        met += usize::from(said.contains(OVERTAKEN));
+        let cards = scene.open_cards();
+        assert_eq!(cards, 1, "round {round}: {said}");
+        let said = scene.both("synthesize-distress");
+        assert_eq!(scene.open_cards(), 1, "round {round}: {said}");
+        let tied = scene.count("task_links l JOIN tasks p ON p.id = l.parent_id WHERE p.idempotency_key LIKE 'distress:incident:%'");
+        assert_eq!(tied, 6, "round {round}: {said}");
+    }
+    println!("the two met in {met} of {ROUNDS} rounds");
+
+    // All holds are over: one of the six tries the provider, whoever sends it.
+    scene.later(3_600);
+    let said = scene.both("route-blocked");
+    assert_eq!(scene.count("tasks WHERE status = 'ready' AND assignee = 'luna'"), 1, "{said}");
+    let said = scene.both("route-blocked");
+    assert_eq!(scene.count("tasks WHERE status = 'ready' AND assignee = 'luna'"), 1, "{said}");
+}
