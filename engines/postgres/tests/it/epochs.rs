@@ -240,3 +240,46 @@ fn two_hosts_whose_workers_one_provider_refuses_ask_about_it_once() {
     let said = scene.both("route-blocked");
     assert_eq!(scene.count("tasks WHERE status = 'ready' AND assignee = 'luna'"), 1, "{said}");
 }
+
+/// Every watcher, one after the other, on one host.
+fn round(host: &Machine) -> String {
+    ["heal", "synthesize-distress", "route-blocked"].map(|program| host.said(&[program, "-v"])).join("\n")
+}
+
+#[test]
+fn a_host_that_saw_no_refusal_itself_undoes_nothing_and_holds_what_the_board_says() {
+    let Some(server) = shared() else { return };
+    let mut scene = Scene::new(server, "unseen_refusal");
+    let refused = scene.is_refused(0);
+    scene.later(120);
+    // Before h1 has looked: the claim is its own to judge.
+    let said = round(&scene.hosts[1]);
+    let state = |scene: &mut Scene, task: &str| -> String {
+        let row = scene.hand.query_one("SELECT status || ' ' || assignee FROM tasks WHERE id = $1", &[&task]);
+        row.unwrap().get(0)
+    };
+    assert_eq!(state(&mut scene, &refused), "running luna", "{said}");
+    scene.hosts[0].said(&["heal"]);
+    // Parked on what stands in a log of h1, and no card says so yet.
+    let said = round(&scene.hosts[1]);
+    assert_eq!((state(&mut scene, &refused), scene.open_cards()), ("scheduled luna".into(), 0), "{said}");
+    assert!(said.contains("its log is on h1"), "{said}");
+    scene.hosts[0].said(&["synthesize-distress"]);
+    assert_eq!(scene.open_cards(), 1);
+    // What is new for that provider waits, whichever host looks, and neither undoes what the other one did.
+    let new = scene.hosts[1].said(&["board", "add", "write another", "--assignee", "luna"]);
+    let events = "task_events WHERE kind <> 'heartbeat'";
+    let mut before = 0;
+    for nth in 0..3 {
+        let said = round(&scene.hosts[1]) + &round(&scene.hosts[0]);
+        let states = [&refused, &new].map(|task| state(&mut scene, task));
+        assert_eq!(
+            (states, scene.open_cards()),
+            (["scheduled luna".into(), "scheduled luna".into()], 1),
+            "{said}"
+        );
+        let after = scene.count(events);
+        assert!(nth == 0 || after == before, "round {nth}: {said}");
+        before = after;
+    }
+}

@@ -39,6 +39,10 @@ pub(crate) fn answered<'a>(
 
 /// Whether the worker of a task was answered since its attempt began; `None` where nothing here tells of that.
 fn was_answered(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<bool> {
+    // Its host tells by what it lets go on; here it would count as answered because nothing is known of it.
+    if world.abroad(detail).is_some() {
+        return Some(false);
+    }
     let worker = worker(world, detail, now)?;
     match (worker.look.life, worker.vitals) {
         (Life::Gone, _) => Some(false),

@@ -46,6 +46,9 @@ pub struct Routing {
     pub sent: Vec<Sent>,
     /// The owner's quiet hours are now, until then.
     pub quiet_until: Option<Time>,
+    /// Other hosts decide about this board, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shared: bool,
 }
 
 impl Routing {
@@ -171,7 +174,12 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
         others: Vec::new(),
         sent,
         quiet_until: world.config.routing.quiet_until(now),
+        is_shared: world.hosts.is_some(),
     };
+    if routing.is_shared {
+        // All its hosts decide on what this board says. Boards that are on this one alone say more to nobody else.
+        return Ok(routing);
+    }
     for (board, body) in world.cache.shared() {
         let Ok(other) = serde_json::from_str::<Shared>(&body) else { continue };
         if board != here && other.root == root {

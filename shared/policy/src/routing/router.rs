@@ -325,6 +325,11 @@ impl<'a> Router<'a> {
         fit.into_iter().find(|p| matches!(self.way_to(p), Way::Free)).map(|p| p.name)
     }
 
+    /// Whether other hosts decide about the board, too.
+    pub fn is_shared(&self) -> bool {
+        self.routing.is_shared
+    }
+
     /// Whether the configuration leaves it to the orchestrator where work goes after this.
     fn is_orchestrators(&self, blocker: Blocker) -> bool {
         blocker == Blocker::RateLimited

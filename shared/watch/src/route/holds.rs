@@ -19,7 +19,7 @@ use policy::cards::identity;
 use policy::cards::steps::{card_id, card_row};
 use policy::cards::writer::orchestrators;
 use policy::remedy::Lacking;
-use policy::routing::holds::is_decided_since;
+use policy::routing::holds::let_go;
 use policy::routing::moving::{Parting, Why, ask, is_ours_to_move, newest_stop, until};
 use policy::routing::router::{Ask, Choice, Release, Target};
 
@@ -110,13 +110,10 @@ impl<'a> Rules<'a> {
             Status::Blocked => of(None, self.blocker_of(d, tied)?, None),
             Status::Ready => {
                 let (entry, state) = self.router.standing_for(&d.task).filter(|(_, s)| s.is_held())?;
-                let (since, cause) = (entry.since, entry.cause);
-                if is_decided_since(d, since) {
+                let cause = entry.cause;
+                if let Some(who) = let_go(&self.router, d, entry) {
                     let said = entry.said(state);
-                    self.leave(
-                        d,
-                        format!("{said}; an operator or agent released it since, so it stays ready"),
-                    );
+                    self.leave(d, format!("{said}; {who} released it since, so it stays ready"));
                     return None;
                 }
                 of(Some(cause), cause.blocker_type()?, None)
@@ -351,7 +348,7 @@ impl<'a> Rules<'a> {
         }
         let standing = self.router.standing_for(&d.task);
         let Some((entry, state)) = standing.filter(|(_, s)| s.is_held()) else { return };
-        if is_decided_since(d, entry.since) {
+        if let_go(&self.router, d, entry).is_some() {
             return;
         }
         let (id, cause, said) = (entry.id.clone(), entry.cause, entry.said(state));

@@ -109,12 +109,16 @@ fn in_order(tasks: &mut [Detail]) {
 
 /// A card, with the reason its orchestrator could not answer.
 fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
-    let mut card = CardSeen { detail, cause: None, host: None, resets: None, refused: None, is_known: false };
+    let abroad = world.abroad(&detail);
+    let is_abroad = abroad.is_some();
+    let elsewhere = abroad.filter(|host| world.attends(host));
+    let (cause, host, resets, refused) = (None, None, None, None);
+    let mut card = CardSeen { detail, elsewhere, cause, host, resets, refused, is_known: false };
     let failed = card
         .detail
         .newest_run()
         .filter(|r| r.ended_at.is_some() && !matches!(r.outcome.as_deref(), Some("completed" | "blocked")));
-    let Some(run) = failed.filter(|_| world.abroad(&card.detail).is_none()) else { return card };
+    let Some(run) = failed.filter(|_| !is_abroad) else { return card };
     let board = world.board.id().clone();
     let profile = run.profile.as_deref().or(card.detail.task.assignee.as_deref());
     let ask =

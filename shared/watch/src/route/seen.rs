@@ -53,6 +53,9 @@ pub struct Seen {
 pub struct CardSeen {
     /// Its whole story.
     pub detail: Detail,
+    /// The other host on which its orchestrator's last attempt ran, as long as that attends: it alone knows how that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// Why its orchestrator's last attempt ended, where its log says so.
     pub cause: Option<Cause>,
     /// Host and port of the endpoint that log names.

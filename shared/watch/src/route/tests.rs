@@ -123,7 +123,8 @@ fn card(id: &str, source: &str, blocker: &str, status: Status) -> CardSeen {
     d.place.kind = Some("scratch".into());
     let created = json!({"by": "synthesize-distress", "source_task": source, "run_id": 1});
     d.events = vec![event("created", 500, created)];
-    CardSeen { detail: d, cause: None, host: None, resets: None, refused: None, is_known: false }
+    let (cause, host, resets, refused) = (None, None, None, None);
+    CardSeen { detail: d, elsewhere: None, cause, host, resets, refused, is_known: false }
 }
 
 /// Ties a task to a card.

@@ -8,17 +8,24 @@ use serde_json::json;
 use super::*;
 use crate::pass::apply::{self, By};
 use crate::report::BoardReport;
+use base::cause::Cause;
 use base::error::{Error, Kind};
-use board::testing::{Call, NOW, SharedOver, ago};
+use base::time::Time;
+use board::hermes::Trail;
+use board::testing::{Call, NOW, SharedOver, ago, detail};
 use board::{
-    Attendance, Attended, HOST_LEASE, Location, Neighbour, NewTask, Rule, Status, Step, StepAction, hermes,
+    Attendance, Attended, Change, HOST_LEASE, Location, Neighbour, NewTask, Rule, Status, Step, StepAction,
+    hermes,
 };
-use config::Config;
+use config::{Config, ProfileKeys};
 use coord::opencode::Opencode;
 use host::Host;
+use logs::provider::Id;
+use logs::provider::ledger::Entry;
 use watch::Watcher;
 use watch::distress::SynthesizeDistress;
 use watch::heal::Heal;
+use watch::route::RouteBlocked;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 const OTHER: &str = "h2@0123456789ab";
@@ -109,15 +116,26 @@ fn several(folder: &Path) -> Several {
 
 /// One pass of a watcher over it.
 fn round<W: Watcher>(watcher: &W, board: &mut dyn Board, pass: &Pass) -> Result<(W::Seen, BoardReport)> {
-    let config = Config::default();
+    remembering(watcher, board, pass, &mut Cache::open(None))
+}
+
+/// The same of a host that remembers something.
+fn remembering<W: Watcher>(
+    watcher: &W,
+    board: &mut dyn Board,
+    pass: &Pass,
+    cache: &mut Cache,
+) -> Result<(W::Seen, BoardReport)> {
+    let mut config = Config::default();
+    let luna = ProfileKeys { provider: Some("moon".into()), ..ProfileKeys::default() };
+    config.profiles.insert("luna".into(), luna);
     let host = Host::here(&config.host.policy(), NOW).unwrap();
-    let mut cache = Cache::open(None);
     let opencode = Opencode::of(&|_| None);
     let mut tools = Tools {
         pass,
         host: &host,
         config: &config,
-        cache: &mut cache,
+        cache,
         clock_offset: 0,
         homes: Homes::NONE,
         opencode: &opencode,
@@ -223,4 +241,115 @@ fn what_ended_an_attempt_on_another_host_is_that_hosts_to_say() {
     assert_eq!((report.steps.len(), report.left[0].because.as_str()), (0, "its log is on h2"));
     let (_, report) = round(&Heal, &mut board, &self::pass("heal")).unwrap();
     assert_eq!((report.steps.len(), report.left[0].because.as_str()), (0, "its log is on h2"));
+}
+
+/// A ready task of luna.
+fn ready(board: &mut dyn Board, id: &str) -> Detail {
+    let pass = pass("board");
+    let task = NewTask { title: "Print".into(), assignee: Some("luna".into()), ..NewTask::default() };
+    let changes = hermes::created(Status::Ready, task, &[], &pass.trail(Rule::ByHand, ""));
+    let made = Step { expect: None, task: id.into(), ..step(&detail(id, Status::Ready), changes) };
+    board.apply(ago(10_000), &[made], PATIENCE).unwrap();
+    board.look(&[id.to_owned()]).unwrap().remove(0)
+}
+
+fn step(d: &Detail, changes: Vec<Change>) -> Step {
+    Step::on(d, StepAction::Note, Rule::ByHand, changes)
+}
+
+/// A watcher of another host did this, then.
+fn there(
+    board: &mut dyn Board,
+    at: Time,
+    (program, facts): (&'static str, serde_json::Value),
+    changes: impl FnOnce(&Trail<'_>) -> (Detail, Vec<Change>),
+) {
+    let (pass, more) = (pass(program), facts.as_object().unwrap().clone());
+    let trail = Trail { cause: Some(Cause::RateLimit), more, ..pass.trail(Rule::ProviderHold, "said moon") };
+    let (d, changes) = changes(&trail);
+    board.apply(at, &[step(&d, changes)], PATIENCE).unwrap();
+}
+
+/// A task of luna that a watcher of another host parked then: its log there says that moon answers in an hour.
+fn refused(board: &mut dyn Board, id: &str, at: Time) {
+    let (d, until) = (ready(board, id), NOW.plus(3_600));
+    let hold =
+        json!({"owner": "synthesize-distress", "cause": "rate_limit", "since": at.0, "until": until.0});
+    let facts = json!({
+        "hold": hold, "provider": "moon", "source": id, "run": 7, "profile": "luna", "began": at.0 - 60, "resets": until.0,
+    });
+    there(board, at, ("synthesize-distress", facts), |trail| {
+        let changes = hermes::held(&d, "rate_limit", until, trail);
+        (d, changes)
+    });
+}
+
+fn states(board: &mut dyn Board, ids: &[&str]) -> Vec<String> {
+    let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+    board.look(&ids).unwrap().iter().map(|d| d.task.status.to_string()).collect()
+}
+
+// It beats as long as its command lives, and what its provider says to it stands in a log on its own host.
+#[test]
+fn that_a_worker_of_another_host_lives_ends_no_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut board = Several { others: vec![neighbour(20)], ..several(folder.path()) };
+    refused(&mut board, "t_00000002", ago(9_050));
+    let running = task(&mut board);
+    let beat = step(&running, vec![Change::Heartbeat { expires: NOW.plus(900) }]);
+    board.apply(ago(20), &[beat], PATIENCE).unwrap();
+    let (seen, report) = round(&RouteBlocked, &mut board, &pass("route-blocked")).unwrap();
+    let said = (report.steps.len(), states(&mut board, &["t_00000002"]));
+    assert_eq!(said, (0, vec!["scheduled".to_owned()]), "{report:?} {:?}", seen.routing);
+}
+
+#[test]
+fn what_another_host_let_go_on_is_not_held_again_before_the_next_refusal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut board = Several { others: vec![neighbour(20)], ..several(folder.path()) };
+    refused(&mut board, "t_00000002", ago(800));
+    // h2 saw in a log of its own that moon answers before the hour is over.
+    let held = board.look(&["t_00000002".to_owned()]).unwrap().remove(0);
+    let facts = json!({"sent": {"profile": "luna", "provider": "moon", "move": false}});
+    there(&mut board, ago(100), ("route-blocked", facts), |trail| {
+        let changes = hermes::unblocked(&held, trail);
+        (held, changes)
+    });
+    let on_its_way = ["t_00000002"];
+    assert_eq!(states(&mut board, &on_its_way), ["ready"]);
+    let (_, report) = round(&RouteBlocked, &mut board, &pass("route-blocked")).unwrap();
+    assert_eq!(states(&mut board, &on_its_way), ["ready"], "{report:?}");
+    assert!(report.left.iter().any(|l| l.because.contains("another host released it since")), "{report:?}");
+    let (_, report) = round(&SynthesizeDistress, &mut board, &pass("synthesize-distress")).unwrap();
+    assert_eq!(states(&mut board, &on_its_way), ["ready"], "{report:?}");
+    // Refused once more since.
+    refused(&mut board, "t_00000003", ago(50));
+    let (_, report) = round(&RouteBlocked, &mut board, &pass("route-blocked")).unwrap();
+    assert_eq!(states(&mut board, &on_its_way), ["scheduled"], "{report:?}");
+}
+
+// What one host alone knows it would put in force against all the others, pass after pass.
+#[test]
+fn what_is_known_of_a_provider_from_boards_of_one_host_holds_nothing_on_a_shared_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut board = Several { others: vec![neighbour(20)], ..several(folder.path()) };
+    ready(&mut board, "t_00000002");
+    let entry = Entry {
+        id: Id::new(Some("moon"), None),
+        profile: None,
+        cause: Cause::RateLimit,
+        since: ago(300),
+        bad: ago(300),
+        until: NOW.plus(3_600),
+        strikes: 1,
+        task: "t_0000000f".into(),
+        good: None,
+    };
+    let mut cache = Cache::open(None);
+    cache.put_shared("another board", Some(json!({"entries": [entry], "sent": []}).to_string()));
+    let pass = pass("route-blocked");
+    let (_, report) = remembering(&RouteBlocked, &mut board, &pass, &mut cache).unwrap();
+    assert_eq!(states(&mut board, &["t_00000002"]), ["ready"], "{report:?}");
+    let (_, report) = remembering(&RouteBlocked, &mut *board.inner, &pass, &mut cache).unwrap();
+    assert_eq!(states(&mut *board.inner, &["t_00000002"]), ["scheduled"], "{report:?}");
 }

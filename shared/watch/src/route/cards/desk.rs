@@ -8,6 +8,7 @@ use crate::route::seen::CardSeen;
 use base::cause::Cause;
 use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::words;
+use board::several_hosts::log_is_on;
 use board::{Detail, EventKind, HandOver, Rule, Status, StepAction, hermes};
 use card::{id_word, task_words};
 use config::span::seconds;
@@ -87,6 +88,9 @@ impl<'a> Rules<'a> {
         match turn {
             Some(EventKind::GaveUp) if limited => self.stand_in(card, &who, true, orchestrators),
             Some(EventKind::GaveUp) => {
+                if let Some(host) = &card.elsewhere {
+                    return self.leave(d, log_is_on(host));
+                }
                 let why = card.cause.map_or_else(|| "for an unknown reason".into(), |c| format!("on {c}"));
                 self.close_for_a_person(
                     card,

@@ -162,6 +162,17 @@ fn an_orchestrator_behind_the_limited_provider_gives_its_cards_away() {
     let heard = policy::routing::facts::of_event("t_0000cafe", &event("assigned", 0, said)).unwrap();
     assert_eq!((heard.at, &heard.news), (ago(9_000), &rests_on.news));
     assert_eq!(rests_on.at, heard.at, "the next pass would come to another end");
+
+    // Its log is on another host, which reads it: nobody else calls a person meanwhile.
+    (c.cause, c.refused, c.resets) = (None, None, None);
+    c.elsewhere = Some("h2@0123456789ab".into());
+    let mut s = with(c.clone(), given_up(&c));
+    let d = decide(&s, &pass(), &config);
+    let left: Vec<_> = d.left.iter().map(|l| (l.task.as_str(), l.because.as_str())).collect();
+    assert_eq!((d.steps.len(), left.contains(&("t_0000cafe", "its log is on h2"))), (0, true), "{d:?}");
+    s.cards[0].elsewhere = None;
+    let d = decide(&s, &pass(), &config);
+    assert!(actions(&d).contains(&("t_0000cafe", "close-card")), "{d:?}");
 }
 
 #[test]
