@@ -2,7 +2,7 @@
 //! others look again.
 
 use board::several_hosts::is_for_all;
-use board::{Duty, Outcome, Step};
+use board::{Duty, HOST_TELLS, Outcome, Step};
 
 use crate::server::{Fault, Server, args};
 
@@ -59,4 +59,22 @@ impl Pass {
 fn now(server: &mut Server) -> Result<i64, Fault> {
     let row = server.row("SELECT coalesce(sum(n), 0)::bigint FROM epochs", args![])?;
     Ok(row.map_or(0, |row| row.get(0)))
+}
+
+/// Whether a host tells a target of `notify`. Its row counts no decisions.
+pub(crate) fn tells(server: &mut Server, host: &str, target: &str) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM epochs WHERE program = $1 AND host <> $2 AND at > now_s() - $3";
+    Ok(server.row(sql, args![row_of(target).as_str(), host, HOST_TELLS])?.is_none())
+}
+
+/// The same of one that is about to: if it does, it is the one that does from now on.
+pub(crate) fn tell_on(server: &mut Server, host: &str, target: &str) -> Result<bool, Fault> {
+    let sql = "INSERT INTO epochs AS e (program, host, at) VALUES ($1, $2, now_s()) \
+               ON CONFLICT (program) DO UPDATE SET host = excluded.host, at = excluded.at \
+               WHERE e.host = excluded.host OR e.at <= excluded.at - $3 RETURNING 1";
+    Ok(server.row(sql, args![row_of(target).as_str(), host, HOST_TELLS])?.is_some())
+}
+
+fn row_of(target: &str) -> String {
+    format!("notify:{target}")
 }

@@ -368,6 +368,13 @@ impl Board for PostgresBoard {
         Some(Timeline { history, number: self.server.timeline })
     }
 
+    fn tells(&mut self, host: &str, target: &str) -> Result<bool> {
+        match self.mode {
+            Mode::Look => self.read(|server| epochs::tells(server, host, target)),
+            Mode::Change => self.change(|server| epochs::tell_on(server, host, target)),
+        }
+    }
+
     fn shape(&self) -> &'static str {
         "made by `board init`, in PostgreSQL"
     }

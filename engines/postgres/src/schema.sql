@@ -56,7 +56,7 @@ CREATE TABLE hosts (
   since bigint NOT NULL, seen_at bigint NOT NULL, lease_until bigint NOT NULL, healed_at bigint,
   skew_ms bigint NOT NULL DEFAULT 0, forgotten_at bigint
 ) WITH (fillfactor = 50);
--- How often each watcher decided for the whole board, and which host did so last (epochs.rs).
+-- How often each watcher decided for the whole board, and which host did so last; and which host tells a target of `notify` (epochs.rs).
 CREATE TABLE epochs (program text PRIMARY KEY, n bigint NOT NULL DEFAULT 0, host text, at bigint)
   WITH (fillfactor = 20);
 -- One row for each part that was committed: what became of it is read here when the answer was lost.

@@ -43,7 +43,7 @@ pub use event_kind::EventKind;
 use host::Host;
 pub use payload::Payload;
 pub use pin::Pin;
-pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, Neighbour, Timeline};
+pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Neighbour, Timeline};
 pub use step_action::{HandOver, Rule, StepAction};
 use title::is_card_title;
 
@@ -648,6 +648,15 @@ pub trait Board {
     /// Where it stood in the history of its server when it was opened or asked last; `None` for a board without a server.
     fn timeline(&self) -> Option<Timeline> {
         None
+    }
+
+    /// Whether this host, as its claims name it, tells a target of `notify` what needs a person on this board. Of the hosts of one board one
+    /// does: the first that asks, and another one once that did not ask for [`HOST_TELLS`]. A board that was opened to look only says so.
+    ///
+    /// # Errors
+    /// The board cannot be reached.
+    fn tells(&mut self, _host: &str, _target: &str) -> Result<bool> {
+        Ok(true)
     }
 
     /// Which program makes boards of this shape, in words.

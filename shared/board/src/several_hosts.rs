@@ -16,6 +16,9 @@ pub const HOST_LEASE: i64 = 300;
 /// By how many seconds the clock of a host may be off the board's. A `heal` there judges nobody while it is further off.
 pub const MAX_SKEW: i64 = 60;
 
+/// For how many seconds after it asked last one host alone tells a target what needs a person.
+pub const HOST_TELLS: i64 = 900;
+
 /// What moved, where another host decided for the whole board since this one attended.
 pub const OVERTAKEN: &str = "what other hosts decided";
 

@@ -2,6 +2,7 @@
 
 mod deliver;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,10 +13,10 @@ use super::standing::Standing;
 use super::summary::NIGHT;
 use super::told::Books;
 use super::{Common, Here, env, print, print_json, watcher};
+use ::board::{BoardId, Location, Mode, discover};
 use base::error::{Error, Kind, Result};
 use base::redact::redact;
 use base::time::Time;
-use board::discover;
 use config::{Config, NotifyKeys};
 use logs::cache::Cache;
 use ops::needs::Now;
@@ -97,8 +98,13 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
             let _lock = if args.dry_run { None } else { Some(books.lock()?) };
             let root = args.common.hermes_root(&loaded.config);
             let is_gone = |board: &str| discover::is_gone(root.as_deref(), board);
-            let one =
-                |(name, keys): (&str, &NotifyKeys)| tell(&books, name, keys, &now, &is_gone, args.dry_run);
+            let here = Here::look(&args.common, &loaded.config)?;
+            let one = |(name, keys): (&str, &NotifyKeys)| {
+                let mut book = read(&books, name);
+                let is_quiet = args.dry_run || book.failing().is_some();
+                book.leave(elsewhere(&standing, &here, &loaded.config, name, is_quiet));
+                tell(&books, (name, keys), book, &now, &is_gone, args.dry_run)
+            };
             let told = targets.into_iter().map(one).collect::<Result<Vec<_>>>()?;
             let code = standing.code();
             nothing_seen = standing.faults.pop().filter(|_| standing.boards.is_empty());
@@ -158,22 +164,43 @@ fn test(books: &Books, target: &str, keys: &NotifyKeys, message: &Message) -> To
     Told { target: target.to_owned(), did: Did::of(Box::new(message.clone()), outcome) }
 }
 
+/// What a target was told.
+fn read(books: &Books, target: &str) -> Book {
+    books.read(target).unwrap_or_else(|why| {
+        complain(&format!("{why}; what was told before is told again"));
+        Book::default()
+    })
+}
+
+/// Boards that several hosts share, of which another host tells this target. A host whose own messages do not arrive only asks: so after
+/// a while another one tells. Of a board that does not answer every host tells that.
+fn elsewhere(
+    standing: &Standing,
+    here: &Here,
+    config: &Config,
+    target: &str,
+    is_quiet: bool,
+) -> BTreeSet<String> {
+    let mode = if is_quiet { Mode::Look } else { Mode::Change };
+    let told = |at: &Location| -> Result<bool> {
+        let id = BoardId { at: at.clone(), slug: None, root: None };
+        let host = id.known_as(&here.host)?;
+        ::board::open(&id, mode, config.board.busy_timeout)?.tells(&host.facts().hostname, target)
+    };
+    let shared = standing.boards.iter().filter(|b| matches!(b.at, Location::Server(_)));
+    let others = shared.filter(|b| !told(&b.at).unwrap_or(true));
+    others.map(|b| b.name.clone()).collect()
+}
+
 fn tell(
     books: &Books,
-    target: &str,
-    keys: &NotifyKeys,
+    (target, keys): (&str, &NotifyKeys),
+    before: Book,
     now: &Now,
     is_gone: &dyn Fn(&str) -> bool,
     is_dry: bool,
 ) -> Result<Told> {
     let told = |did| Ok(Told { target: target.to_owned(), did });
-    let before = match books.read(target) {
-        Ok(book) => book,
-        Err(why) => {
-            complain(&format!("{why}; what was told before is told again"));
-            Book::default()
-        }
-    };
     let mut book = before.clone();
     book.observe(now, is_gone);
     let message = match book.decide(now, keys) {

@@ -283,3 +283,53 @@ fn a_host_that_saw_no_refusal_itself_undoes_nothing_and_holds_what_the_board_say
         before = after;
     }
 }
+
+#[test]
+fn one_host_tells_a_person_and_another_one_goes_on_where_it_stops() {
+    let Some(server) = shared() else { return };
+    let mut scene = Scene::new(server, "told_once");
+    for host in &scene.hosts {
+        let file = host.home().join(".config/watchbill/config.toml");
+        let told = host.home().join("told");
+        let keys = format!("[notify.phone]\ncommand = ['sh', '-c', 'echo x >>{}']\n", told.display());
+        std::fs::write(file, keys).unwrap();
+    }
+    let told = |scene: &Scene| {
+        let lines = |host: &Machine| {
+            std::fs::read_to_string(host.home().join("told")).unwrap_or_default().lines().count()
+        };
+        scene.hosts.each_ref().map(lines)
+    };
+    let needs = |scene: &Scene, title: &str| {
+        let task = scene.hosts[0].said(&["board", "add", title, "--assignee", "luna"]);
+        scene.hosts[0].said(&["board", "claim", &task, "--worker", "luna"]);
+        scene.hosts[0].said(&["board", "block", &task, "--kind", "needs_input", "which name?"]);
+    };
+    let both = |scene: &Scene| {
+        scene.hosts.each_ref().map(|host| {
+            let done = host.call(&["watchbill", "notify", "-v"]);
+            String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
+        })
+    };
+    // What each machine says of itself is its own to tell.
+    both(&scene);
+    let before = told(&scene);
+    let more = |scene: &Scene| {
+        let now = told(scene);
+        [now[0] - before[0], now[1] - before[1]]
+    };
+    needs(&scene, "pick a name");
+    let said = both(&scene);
+    assert_eq!(more(&scene), [1, 0], "{said:?}");
+    needs(&scene, "pick a colour");
+    let said = both(&scene);
+    assert_eq!(more(&scene), [2, 0], "{said:?}");
+    // h1 is off for a quarter of an hour.
+    scene.hand.batch_execute("UPDATE epochs SET at = at - 900 WHERE program = 'notify:phone'").unwrap();
+    let said = scene.hosts[1].said(&["watchbill", "notify", "-v"]);
+    assert_eq!(more(&scene), [2, 1], "{said}");
+    needs(&scene, "pick a size");
+    let said = both(&scene);
+    assert_eq!(more(&scene), [2, 2], "h2 goes on with it: {said:?}");
+    assert_eq!(scene.count("epochs WHERE n > 0"), 0, "that is no decision about the board");
+}

@@ -404,3 +404,28 @@ fn what_was_told_of_a_board_that_was_not_read_is_over_only_where_the_board_is_go
     let Decision::Send(message) = book.decide(&without(3_900), &target) else { panic!() };
     assert_eq!(message.ended[0].says, "task:other:t_1 is so; the board is gone");
 }
+
+#[test]
+fn what_another_host_tells_is_told_here_from_when_this_one_is_to_tell_it() {
+    let mut book = Book::default();
+    let one = |book: &mut Book, seconds: i64, keys: &[&str], elsewhere: &[&str]| {
+        book.leave(elsewhere.iter().map(|b| (*b).to_owned()).collect());
+        let decision = pass(book, &at(seconds, keys), &anybody(), Outcome::Accepted);
+        let said = told(&decision).map(|(began, ended)| (began.join(" "), ended.join(" ")));
+        (said, kind(&decision))
+    };
+    let said = |began: &str, ended: &str| Some((began.to_owned(), ended.to_owned()));
+    assert_eq!(one(&mut book, 0, &["quota:default"], &["default"]), (None, None));
+    // What this host tells itself is not all that is so.
+    let (heard, kind) = one(&mut book, 60, &["quota:default", "task:other"], &["default"]);
+    assert_eq!((heard, kind), (said("task:other", ""), Some(Kind::Needs)));
+    assert_eq!(one(&mut book, 120, &["quota:default"], &["default"]), (None, None));
+    let (heard, kind) = one(&mut book, 900, &["quota:default"], &["default"]);
+    assert_eq!((heard, kind), (said("", "task:other"), Some(Kind::Over)), "not that all is well");
+    // The other host is silent, and comes back.
+    assert_eq!(one(&mut book, 1_800, &["quota:default"], &[]).0, said("quota:default", ""));
+    assert_eq!(one(&mut book, 1_860, &["quota:default"], &[]).0, None);
+    assert_eq!(one(&mut book, 1_920, &["quota:default"], &["default"]).0, None);
+    assert_eq!(one(&mut book, 9_000, &[], &["default"]).0, None, "it ended there");
+    assert_eq!(one(&mut book, 9_060, &["quota:default"], &[]).0, said("quota:default", ""));
+}
