@@ -417,6 +417,32 @@ fn providers_shows_who_stands_how_and_writes_nothing() {
 }
 
 #[test]
+fn what_a_limit_was_is_not_told_otherwise_once_its_note_is_old() {
+    let b = TestBoard::fleet();
+    b.add("t_00000001", "done");
+    let at = now() - 600;
+    let trail = json!({"by": "synthesize-distress", "watchbill": {"pass": "p", "case": "died-of-it", "because": "x",
+        "cause": "rate_limit", "run": 7, "provider": "moon", "host": "api.example", "profile": "luna"}});
+    b.sql(&format!(
+        "INSERT INTO task_runs (id, task_id, profile, status, started_at, ended_at, outcome)
+         VALUES (7, 't_00000001', 'luna', 'rate_limited', {at} - 60, {at}, 'rate_limited');
+         INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+         VALUES ('t_00000001', 7, 'watchbill_signal', '{trail}', {at} + 60)"
+    ));
+    let moon = |later: i64| {
+        let at = (now() + later).to_string();
+        let mut command = b.command("watchbill");
+        let all: Value =
+            ran(command.args(["providers", "--json", "--now", &at]).arg("--db").arg(&b.db)).json();
+        let all = all["providers"].as_array().unwrap();
+        all.iter().find(|p| p["name"] == "moon").map(|p| (p["cause"].clone(), p["state"].clone())).unwrap()
+    };
+    assert_eq!(moon(10), (json!("rate_limit"), json!("limited")));
+    assert_eq!(moon(11 * 3_600), (json!("rate_limit"), json!("half_open")));
+    assert_eq!(moon(13 * 3_600), (json!(null), json!("healthy")), "as of a limit that no run is booked for");
+}
+
+#[test]
 fn what_hermes_itself_writes_into_a_configuration_is_no_change() {
     let b = TestBoard::new();
     let (home, luna) = (b.path().join("profiles/luna"), b.path().join("profiles/luna/config.yaml"));

@@ -134,10 +134,9 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
     let told = told(&events, &details);
     let said = said_by_logs(world, &runs, &told, now)?;
-    let untold = |task: &str, run: &Run| !is_booked_limit(run) || !told.contains(&(task, run.id));
     let mut sightings: Vec<Sighting> = runs
         .iter()
-        .filter(|(task, run)| untold(task, run))
+        .filter(|(task, run)| is_told_by_end(task, run, &told, now))
         .filter_map(|(task, run)| of_run(task, run, &profiles, said.get(&(task.as_str(), run.id))))
         .collect();
     sightings.extend(events.iter().filter_map(|(task, e)| of_event(task, e)));
@@ -243,6 +242,13 @@ fn told<'a>(events: &'a [(String, Event)], details: &[&'a Detail]) -> BTreeSet<A
         Some((task, trail.get("run")?.as_i64()?))
     };
     of_board.chain(of_tasks).filter_map(of).collect()
+}
+
+/// Whether an attempt tells of its provider by the way it ended. A booked limit does where nobody wrote down by what it was limited, and only
+/// as long as what somebody wrote would be read: of an older one it would be taken for another cause.
+fn is_told_by_end(task: &str, run: &Run, told: &BTreeSet<Attempt<'_>>, now: Time) -> bool {
+    let is_recent = run.ended_at.is_none_or(|end| now.since(end) < NIGHT);
+    !is_booked_limit(run) || (is_recent && !told.contains(&(task, run.id)))
 }
 
 /// Whether a watcher wrote down on the task itself what refused an attempt.
@@ -431,6 +437,23 @@ mod tests {
             (pinned(&set(60)), pinned(&set(2_000)), pinned(&[])),
             ("moon".into(), "star".into(), "star".into())
         );
+    }
+
+    #[test]
+    fn a_booked_limit_tells_as_long_as_what_was_written_down_of_it_is_read() {
+        let noted = BTreeSet::from([("t_00000001", 7)]);
+        for (outcome, seconds, told, want) in [
+            ("rate_limited", 60, &BTreeSet::new(), true),
+            ("rate_limited", 60, &noted, false),
+            // The note is older than the events that are read.
+            ("rate_limited", NIGHT, &BTreeSet::new(), false),
+            ("completed", NIGHT, &BTreeSet::new(), true),
+        ] {
+            let ended_at = Some(board::testing::ago(seconds));
+            let run = Run { ended_at, ..board::testing::run(7, "luna", Some(outcome)) };
+            let now = board::testing::NOW;
+            assert_eq!(is_told_by_end("t_00000001", &run, told, now), want, "{outcome} {seconds}");
+        }
     }
 
     #[test]
