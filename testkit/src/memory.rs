@@ -12,7 +12,7 @@ use shared::board::image::{Cell, Column, Turn};
 use shared::board::verification::{self, Failure};
 use shared::board::{
     Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Duty, Entry, Event, EventKind,
-    Fronts, HOST_LEASE, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour, NewTask,
+    Fronts, HOST_LEASE, Kin, Link, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour, NewTask,
     Outcome, Pin, Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards,
 };
 
@@ -129,6 +129,20 @@ impl Board for MemoryBoard {
             rows.tasks.values().map(|(t, _)| t).filter(|t| of.contains(&t.status)).cloned().collect();
         tasks.sort_by(|a, b| (b.priority, a.created_at, &a.id).cmp(&(a.priority, b.created_at, &b.id)));
         Ok(tasks)
+    }
+
+    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
+        let rows = self.rows();
+        let waits = |child: &str| rows.tasks.get(child).is_some_and(|(t, _)| of.contains(&t.status));
+        let all = rows.links.iter().filter(|(_, child)| waits(child));
+        let one = |(parent, child): &(String, String)| Link {
+            child: child.clone(),
+            parent: parent.clone(),
+            status: rows.tasks.get(parent).map(|(t, _)| t.status.clone()),
+        };
+        let mut links: Vec<Link> = all.map(one).collect();
+        links.sort_unstable();
+        Ok(links)
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {

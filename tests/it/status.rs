@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::check::{stop, ticks, watched};
 use crate::dry::unchanged;
-use crate::support::{Ran, TestBoard, now};
+use crate::support::{Ran, TestBoard, now, ran};
 use crate::terminal;
 use crate::tools;
 
@@ -138,6 +138,55 @@ fn what_stands_still_with_nobody_who_goes_on_with_it_is_listed() {
         "{said}"
     );
     assert!(said.contains("    $ hermes kanban dispatch --dry-run\n"), "{said}");
+}
+
+#[test]
+fn what_waits_for_what_never_comes_is_one_need_with_the_command_that_ends_it() {
+    for own in [true, false] {
+        let b = if own { TestBoard::own() } else { watched() };
+        for id in ["t_00000021", "t_00000022", "t_00000023", "t_00000024", "t_00000025"] {
+            b.add(id, "todo");
+        }
+        b.sql(
+            "INSERT INTO task_links (parent_id, child_id) VALUES ('t_deadbeef', 't_00000021'), ('t_00000022', 't_00000022'),
+             ('t_00000023', 't_00000024'), ('t_00000024', 't_00000023'), ('t_00000024', 't_00000025')",
+        );
+        // On a board of Hermes its dispatcher takes what is not there for done, and nobody waits for it.
+        let mut waiting = vec!["t_00000021", "t_00000022", "t_00000023", "t_00000024"];
+        waiting.retain(|id| own || *id != "t_00000021");
+        let mut left = waiting.clone();
+        let ask = |words: &[&str]| tools::run(&b, &[words, &["--board", "default"]].concat());
+        while let Some(first) = left.first().copied() {
+            let all = ask(&["status", "--json"]).json();
+            let needs: Vec<&Value> =
+                all["needs"].as_array().unwrap().iter().filter(|n| n["cause"] == "endless-wait").collect();
+            assert_eq!(needs.len(), 1, "{all:#}");
+            let named: BTreeSet<String> = tasks(&json!({"needs": needs}));
+            assert_eq!(
+                named,
+                left.iter().map(|id| (*id).to_owned()).collect::<BTreeSet<String>>(),
+                "{all:#}"
+            );
+            let run = needs[0]["run"].as_str().unwrap().to_owned();
+            assert!(run.contains(" unlink ") && run.ends_with(first), "{run}");
+            let checked = ask(&["check"]).out;
+            assert!(checked.contains(&format!("needs_person={};", left.len())), "{checked}");
+            let report = ask(&["report"]).ok();
+            assert!(report.contains(&run), "{report}");
+            let why = ask(&["why", first]).ok();
+            assert!(why.contains("that never comes") && why.contains(&run), "{why}");
+            if !own {
+                break;
+            }
+            // What it says can be run, and ends it.
+            let mut words = run.split(' ');
+            ran(b.command(words.next().unwrap()).args(words)).ok();
+            assert_eq!(b.task(first, "status"), "ready");
+            left.retain(|id| *id != first && b.task(id, "status") == "todo");
+            // One link of a circle is enough.
+            left.retain(|id| first != "t_00000023" || *id != "t_00000024");
+        }
+    }
 }
 
 #[test]

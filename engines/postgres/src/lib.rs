@@ -21,7 +21,7 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::change::{MAX_STEPS, parts};
 use board::{
-    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind, Mode,
+    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind, Link, Mode,
     Outcome, Run, Status, Step, Task, Timeline, noted,
 };
 
@@ -387,6 +387,12 @@ impl Board for PostgresBoard {
         let mut tasks = self.read(|server| reads::glance(server, of))?;
         tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
         Ok(tasks)
+    }
+
+    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
+        let mut links = self.read(|server| reads::links(server, of))?;
+        links.sort_unstable();
+        Ok(links)
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {

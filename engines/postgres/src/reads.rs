@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::clip::clip;
 use base::time::Time;
 use board::{
-    CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, MAX_COMMENTS, MAX_EVENTS, MAX_FRONT,
-    MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Task, its_cards, open_cards, verification,
+    CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, Link, MAX_COMMENTS, MAX_EVENTS,
+    MAX_FRONT, MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Task, its_cards, open_cards,
+    verification,
 };
 use tokio_postgres::Row;
 
@@ -149,6 +150,19 @@ pub(crate) fn glance(server: &mut Server, of: &[Status]) -> Result<Vec<Task>, Fa
     let of: Arg<'_> = of.iter().map(Status::as_str).collect();
     let rows = server.rows(&format!("SELECT {TASK} FROM tasks WHERE status = ANY($1)"), &[of])?;
     Ok(rows.iter().map(task).collect())
+}
+
+/// What all tasks in one of these states wait for, or waited for. Its foreign keys keep every parent on the board.
+pub(crate) fn links(server: &mut Server, of: &[Status]) -> Result<Vec<Link>, Fault> {
+    let of: Arg<'_> = of.iter().map(Status::as_str).collect();
+    let sql = "SELECT c.id, l.parent_id, p.status FROM tasks c JOIN task_links l ON l.child_id = c.id \
+         JOIN tasks p ON p.id = l.parent_id WHERE c.status = ANY($1)";
+    let one = |row: &Row| Link {
+        child: row.get(0),
+        parent: row.get(1),
+        status: Some(Status::from(row.get::<_, String>(2))),
+    };
+    Ok(server.rows(sql, &[of])?.iter().map(one).collect())
 }
 
 /// How many free tasks are looked for at first, and then. Those that others are just taking are among them, and that are at most as many

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::{
-    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, Location, Mode, Outcome,
-    Run, Status, Step, Task, Timeline,
+    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, Link, Location, Mode,
+    Outcome, Run, Status, Step, Task, Timeline,
 };
 use base::error::Result;
 use base::time::Time;
@@ -179,6 +179,10 @@ impl Board for KeptBoard {
 
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         self.reads.borrow_mut().glance(of)
+    }
+
+    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
+        self.reads.borrow_mut().board.links(of)
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {

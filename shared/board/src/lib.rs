@@ -274,6 +274,17 @@ pub struct Kin {
     pub status: Status,
 }
 
+/// That one task waits for another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Link {
+    /// The task that waits.
+    pub child: String,
+    /// What it waits for.
+    pub parent: String,
+    /// The state of that; `None` where no such task is on the board.
+    pub status: Option<Status>,
+}
+
 /// Where a task is worked on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
@@ -682,6 +693,13 @@ pub trait Board {
     /// # Errors
     /// The board cannot be read.
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>>;
+
+    /// What every task in one of these states waits for, or waited for: also what is not on the board, which [`Detail::parents`] leaves
+    /// out. From one snapshot, in the order of their ids.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>>;
 
     /// The whole story of some tasks, from one snapshot, but for the [`Fronts`] of their comments; unknown ids are left out.
     ///

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Outcome, Pin, Place, Run,
-    Status, Step, Task,
+    Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Link, Outcome, Pin,
+    Place, Run, Status, Step, Task,
 };
 use base::error::Result;
 use base::time::Time;
@@ -137,6 +137,9 @@ impl<T: SharedOver> Board for T {
     }
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         self.reach(Call::Read)?.glance(of)
+    }
+    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
+        self.reach(Call::Read)?.links(of)
     }
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
         self.reach(Call::Read)?.look(ids)

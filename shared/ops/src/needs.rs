@@ -208,10 +208,17 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             ("not-started", "ready, and the dispatcher, which lives, does not start", "see what it would do")
         }
         Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker"),
+        Unattended::Endless => {
+            ("endless-wait", "", "take this wait away; `watchbill status` then names the next one")
+        }
     };
-    let says = match entries.len() {
-        1 => format!("{} {}: {what} it", first.task, first.title),
-        n => format!("{n} tasks are {what} them"),
+    let says = match (why, entries.len()) {
+        (Unattended::Endless, 1) => format!("{} {}: {}", first.task, first.title, first.says),
+        (Unattended::Endless, n) => {
+            format!("{n} tasks wait for what never comes; {}: {}", first.task, first.says)
+        }
+        (_, 1) => format!("{} {}: {what} it", first.task, first.title),
+        (_, n) => format!("{n} tasks are {what} them"),
     };
     Some(Need {
         key: format!("{cause}:{board}"),

@@ -7,6 +7,7 @@ pub mod cards;
 pub mod clock;
 pub mod decision;
 pub mod dispatcher;
+pub mod endless;
 pub mod needs_operator;
 pub mod remedy;
 pub mod routing;

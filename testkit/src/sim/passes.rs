@@ -11,7 +11,7 @@ use shared::base::registry::{HEAL, NAMES};
 use shared::base::time::Time;
 use shared::board::change::parts;
 use shared::board::{
-    Board, BoardId, Comment, Detail, Entry, Event, Outcome, Rule, Run, Status, Step, StepAction, Task,
+    Board, BoardId, Comment, Detail, Entry, Event, Link, Outcome, Rule, Run, Status, Step, StepAction, Task,
 };
 use shared::host::{
     Ask, Freed, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View,
@@ -382,6 +382,9 @@ impl Board for Watched<'_> {
     }
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         self.inner.glance(of)
+    }
+    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
+        self.inner.links(of)
     }
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
         self.meddle();

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::board::image::{Cell, Column, Turn};
-use shared::board::{Answer, Change, Detail, FirstEvent, NewTask, Outcome, Pin, RunRef, Status, hermes};
+use shared::board::{
+    Answer, Change, Detail, FirstEvent, Link, NewTask, Outcome, Pin, RunRef, Status, hermes,
+};
 
 use super::{BEGAN, Foreign, Teller, kinds, newest, on_both, step, trail};
 
@@ -143,6 +145,24 @@ fn a_link_is_taken_back() {
         assert_eq!(t.does(C, |_| unlink("t_deadbeef")), d);
         // What a refused step took back is there again.
         t.is_refused(C, |_| [unlink(B), vec![Change::Link { parent: "t_deadbeef".into() }]].concat());
+    });
+}
+
+#[test]
+fn the_links_of_a_board_name_what_is_not_there() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        t.adds(B, Status::Todo, &[A]);
+        t.adds(C, Status::Todo, &[A, B]);
+        let link = |child: &str, parent: &str, status: Option<Status>| Link {
+            child: child.into(),
+            parent: parent.into(),
+            status,
+        };
+        let (todo, ready) = (Some(Status::Todo), Some(Status::Ready));
+        let want = [link(B, A, ready.clone()), link(C, A, ready), link(C, B, todo)];
+        assert_eq!(t.links(&[Status::Todo]), want);
+        assert_eq!(t.links(&[Status::Ready, Status::Done]), []);
     });
 }
 

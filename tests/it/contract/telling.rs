@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use shared::base::time::Time;
 use shared::board::hermes::{self, Trail};
 use shared::board::{
-    Answer, Board, Change, Comment, Detail, Event, Expect, NewTask, Outcome, Pin, Run, Status, Step,
+    Answer, Board, Change, Comment, Detail, Event, Expect, Link, NewTask, Outcome, Pin, Run, Status, Step,
 };
 use testkit::memory::MemoryBoard;
 
@@ -49,6 +49,11 @@ impl Teller<'_> {
         let mut found = self.board.look(&[id.to_owned()]).unwrap();
         assert_eq!(found.len(), 1, "{id}");
         self.hear(found.remove(0))
+    }
+
+    pub(super) fn links(&mut self, of: &[Status]) -> Vec<Link> {
+        let links = self.board.links(of).unwrap();
+        self.hear(links)
     }
 
     /// A step under the guard of what was seen, or under none for a new task.

@@ -31,8 +31,9 @@ use super::discover::foreign_storage;
 use super::image::{Cell, Column};
 use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
-    Answer, Board, BoardId, Comment, Detail, Entry, Event, Fronts, Kin, MARKER, MAX_COMMENTS, MAX_EVENTS,
-    MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task, its_cards, open_cards,
+    Answer, Board, BoardId, Comment, Detail, Entry, Event, Fronts, Kin, Link, MARKER, MAX_COMMENTS,
+    MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task, its_cards,
+    open_cards,
 };
 use base::error::{Error, Kind, Result};
 use base::snapshot::Snapshot;
@@ -48,6 +49,8 @@ const Q_COLUMNS: &str = "SELECT m.name, c.name FROM sqlite_schema m, pragma_tabl
      WHERE m.type = 'table' AND m.name IN ('tasks','task_runs','task_events','task_links','task_comments')";
 const Q_KIN: &str = "SELECT t.id, t.title, t.status FROM task_links l JOIN tasks t ON t.id = l.parent_id \
      WHERE l.child_id = ?1";
+const Q_LINKS: &str = "SELECT c.id, l.parent_id, p.status FROM tasks c JOIN task_links l ON l.child_id = c.id \
+     LEFT JOIN tasks p ON p.id = l.parent_id WHERE c.status = ?1";
 const Q_CARDS: &str = "SELECT id, idempotency_key, status, created_at FROM tasks \
      WHERE idempotency_key >= ?1 AND idempotency_key < ?2";
 const Q_COMMENTS: &str = "SELECT author, body, created_at FROM task_comments WHERE task_id = ?1 \
@@ -708,6 +711,30 @@ impl Board for SqliteBoard {
         // By keys: a row is too large to be moved at each comparison.
         tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
         Ok(tasks)
+    }
+
+    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
+        if !self.columns.contains_key("task_links") {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<Link>> {
+            let tx = self.conn.unchecked_transaction()?;
+            let mut links = Vec::new();
+            {
+                let mut statement = tx.prepare_cached(Q_LINKS)?;
+                for status in of {
+                    let mut rows = statement.query([status.as_str()])?;
+                    while let Some(row) = rows.next()? {
+                        let [child, parent] = [0, 1].map(|at| text(row, at).unwrap_or_default());
+                        links.push(Link { child, parent, status: text(row, 2).map(Status::from) });
+                    }
+                }
+            }
+            tx.finish()?;
+            links.sort_unstable();
+            Ok(links)
+        };
+        read().map_err(|e| self.fault(&e))
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {

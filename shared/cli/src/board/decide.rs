@@ -38,7 +38,10 @@ impl Hand<'_> {
         let seen = self.look(child)?;
         own_business(&mut *self.board, &seen, true)?;
         let t = &seen.task;
-        let (mut to, is_linked) = (t.status.clone(), seen.parents.iter().any(|p| p.id == parent));
+        // What is not on the board may be waited for all the same.
+        let links = self.board.links(&[t.status.clone()])?;
+        let is_linked = links.iter().any(|l| l.parent == parent && l.child == child);
+        let mut to = t.status.clone();
         if is_linked {
             let trail = self.trail("unlink");
             let mut changes = hermes::unlinked(child, parent, &trail);

@@ -28,6 +28,7 @@ use policy::attempts::worker::{used, worker};
 use policy::authorship;
 use policy::cards::writer::orchestrators;
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
+use policy::endless::{self, Endless};
 use policy::routing;
 use policy::routing::facts::{About, Routing};
 use policy::routing::reach::{self, Unreached};
@@ -130,8 +131,8 @@ impl Lens<'_> {
         let site = Here { lens: self, id };
         let mut board = site.open()?;
         let rows = board.glance(&Status::OPEN)?;
-        let over = passed_over(&site, &mut *board, &rows)?;
-        look(&site, tasks, survey, &rows, &over).map(|(facts, _)| facts)
+        let still = Standstill::of(&site, &mut *board, &rows)?;
+        look(&site, tasks, survey, &rows, &still).map(|(facts, _)| facts)
     }
 }
 
@@ -234,10 +235,12 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let stands =
         |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage | Status::Review);
     let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
-    let over = passed_over(site, &mut *board, &rows)?;
+    let still = Standstill::of(site, &mut *board, &rows)?;
     let runtime = site.look(&mut *board, |world| Ok((world.runtime)()))?;
     let left = |t: &Task| {
-        over.contains(&t.id) || (t.status == Status::Ready && runtime.is_unlisted(t.assignee.as_deref()))
+        still.passed_over.contains(&t.id)
+            || still.endless.contains_key(&t.id)
+            || (t.status == Status::Ready && runtime.is_unlisted(t.assignee.as_deref()))
     };
     let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
     chosen.extend(of_rows.map(|t| t.id.clone()));
@@ -248,7 +251,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let done: BTreeSet<&String> =
         events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    let (facts, runtime) = look(site, &chosen, &survey, &rows, &over)?;
+    let (facts, runtime) = look(site, &chosen, &survey, &rows, &still)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
     Ok(Read {
@@ -269,6 +272,24 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     })
 }
 
+/// What nobody goes on with, as the whole board tells it.
+struct Standstill {
+    /// See [`passed_over`].
+    passed_over: BTreeSet<String>,
+    /// What waits for what never comes.
+    endless: Arc<BTreeMap<String, Endless>>,
+}
+
+impl Standstill {
+    /// `rows`: all that is open.
+    fn of(site: &impl Site, board: &mut dyn Board, rows: &[Task]) -> Result<Standstill> {
+        let waits = rows.iter().any(|t| t.status == Status::Todo);
+        let links = if waits { board.links(&[Status::Todo])? } else { Vec::new() };
+        let endless = Arc::new(endless::of(&links, rows, board.is_own()));
+        Ok(Standstill { passed_over: passed_over(site, board, rows)?, endless })
+    }
+}
+
 /// The ready tasks that the dispatcher of a board passes over, or that nobody claims where there is none.
 fn passed_over(site: &impl Site, board: &mut dyn Board, rows: &[Task]) -> Result<BTreeSet<String>> {
     if !rows.iter().any(|t| t.status == Status::Ready) {
@@ -284,14 +305,13 @@ fn passed_over(site: &impl Site, board: &mut dyn Board, rows: &[Task]) -> Result
     Ok(left(rows, &done, &events, now))
 }
 
-/// Everything about these tasks, with the runtime around the board; unknown ids are left out. `rows`: all that is open. `over`: what is
-/// [`passed_over`].
+/// Everything about these tasks, with the runtime around the board; unknown ids are left out. `rows`: all that is open.
 fn look(
     site: &impl Site,
     tasks: &[String],
     survey: &Survey,
     rows: &[Task],
-    over: &BTreeSet<String>,
+    still: &Standstill,
 ) -> Result<(Vec<Facts>, Runtime)> {
     let mut board = site.open()?;
     let own_board = board.is_own();
@@ -339,7 +359,7 @@ fn look(
                 runtime: runtime.clone(),
                 life: life(world, &d, now),
                 is_for_people: for_people.contains(&d.task.status),
-                is_passed_over: over.contains(&d.task.id),
+                is_passed_over: still.passed_over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
                 takers: (!known.is_empty()).then(|| router.free_instead_of(&d.task)),
@@ -349,6 +369,7 @@ fn look(
                     .then(|| routing::moving::queued(&router, &d))
                     .flatten(),
                 unreached: unreached.iter().find(|u| u.stops(&d, &router)).cloned(),
+                endless: Arc::clone(&still.endless),
                 providers: providers.clone(),
                 patience: seconds(config.routing.unclaimed),
                 takes: survey.told_of(&d, now),

@@ -1,5 +1,6 @@
 //! Everything that was seen of one task, as plain data.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -10,6 +11,7 @@ use card::is_card;
 use host::Life;
 use logs::Reading;
 use logs::provider::Id;
+use policy::endless::Endless;
 use policy::remedy::Lacking;
 use policy::routing::reach::Unreached;
 use policy::runtime::Runtime;
@@ -91,6 +93,8 @@ pub struct Facts {
     pub(crate) queued: Option<Time>,
     /// Nobody has answered at its provider's address for long.
     pub(crate) unreached: Option<Unreached>,
+    /// The tasks of its board that wait for what never comes.
+    pub(crate) endless: Arc<BTreeMap<String, Endless>>,
     /// The profiles of its board, each with its provider.
     pub(crate) providers: Arc<[(String, Id)]>,
     /// Seconds that a card may wait for somebody who takes it.
@@ -126,6 +130,11 @@ impl Facts {
         let endpoint = || self.unreached.as_ref().map(|_| Lacking::Endpoint);
         let start = || self.unstarted().map(|_| Lacking::Start);
         needs_operator::lacking(&self.detail).or_else(endpoint).or_else(start)
+    }
+
+    /// Why it waits for ever, where it does.
+    pub(crate) fn endless(&self) -> Option<&Endless> {
+        self.endless.get(&self.detail.task.id)
     }
 
     /// The error with which each start of its worker fails, where another start meets the same.

@@ -562,6 +562,9 @@ fn notice(f: &Facts) -> Option<Stand> {
 }
 
 fn todo(f: &Facts) -> Stand {
+    if let Some(endless) = still::endless(f) {
+        return endless;
+    }
     if let Some((says, take)) = due(f) {
         return Stand::new(Kind::Due, format!("in todo, and something is wrong: {}", take.because))
             .more(Some(says));

@@ -10,6 +10,7 @@ use card::task_word;
 use host::Life;
 use policy::authorship::{is_opted_out, our_hold};
 use policy::dispatcher::{PASSED_OVER, TICKED};
+use policy::endless::Endless;
 use policy::needs_operator::is_nobodys;
 use policy::runtime::Dispatcher;
 
@@ -27,11 +28,18 @@ pub(crate) enum Unattended {
     NotStarted,
     /// No worker takes it, where no dispatcher starts any.
     Unclaimed,
+    /// What it waits for never comes.
+    Endless,
 }
 
 impl Unattended {
-    pub(crate) const ALL: [Unattended; 4] =
-        [Unattended::Review, Unattended::Triage, Unattended::NotStarted, Unattended::Unclaimed];
+    pub(crate) const ALL: [Unattended; 5] = [
+        Unattended::Review,
+        Unattended::Triage,
+        Unattended::NotStarted,
+        Unattended::Unclaimed,
+        Unattended::Endless,
+    ];
 
     /// What is said of one task.
     fn of_one(self) -> &'static str {
@@ -40,6 +48,7 @@ impl Unattended {
             Unattended::Triage => "nobody specifies it",
             Unattended::NotStarted => "the dispatcher, which lives, does not start it",
             Unattended::Unclaimed => "nobody claims it",
+            Unattended::Endless => "that never comes",
         }
     }
 }
@@ -91,6 +100,22 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
     let who = f.detail.task.assignee.as_deref().unwrap_or("any worker");
     let says = format!("ready for {who} since {}, and {}", words(f.now.since(f.since())), why.of_one());
     Some(Stand { unattended: Some(why), ..instead(stand, says) })
+}
+
+/// It waits for itself, for what waits for it, or for what is not there: at once, since nothing ends that but a person.
+pub(super) fn endless(f: &Facts) -> Option<Stand> {
+    let why = f.endless().filter(|_| f.detail.task.status == Status::Todo)?;
+    let parent = quote::inline(why.parent(), 80);
+    let waits = match why {
+        Endless::Missing(_) => format!("it waits for {parent}, which is not on this board"),
+        Endless::Circle(_, 1) => "it waits for itself".to_owned(),
+        Endless::Circle(_, 2) => format!("it waits for {parent}, which waits for it"),
+        Endless::Circle(_, n) => {
+            format!("it waits for {parent}, which waits for it in a circle of {n} tasks")
+        }
+    };
+    let says = format!("in todo: {waits}; {}", Unattended::Endless.of_one());
+    Some(Stand { unattended: Some(Unattended::Endless), ..Stand::new(Kind::NeedsPerson, says) })
 }
 
 /// It is in review or in triage, and nobody has gone on with it for long: at once where Hermes leaves that to people.

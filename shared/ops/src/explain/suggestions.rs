@@ -172,6 +172,10 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         }
         Status::Ready if nobody || stand.kind == Kind::NeedsPerson => all.add(&to_whom, reassign),
         Status::Todo => {
+            if let Some(why) = f.endless() {
+                let ids = task_words(&[task_word(why.parent()), id.clone()]);
+                all.add("let it no longer wait for that", format!("{hand} unlink {ids}"));
+            }
             for kin in f.detail.parents.iter().filter(|p| !p.status.frees_children()).take(2) {
                 let to =
                     format!("ask about what it waits for: {}", base::quote::inline(&kin.title, MAX_TITLE));

@@ -13,6 +13,7 @@ use board::testing::{NOW, ago, detail, event, run};
 use board::{Detail, Event, Kin, Run, Status};
 use logs::provider::Id;
 use logs::{Evidence, LogEnd, Reading};
+use policy::endless::Endless;
 use policy::needs_operator;
 use policy::remedy::Lacking;
 use policy::routing::reach::Unreached;
@@ -48,6 +49,7 @@ fn facts(detail: Detail) -> Facts {
         takers: None,
         queued: None,
         unreached: None,
+        endless: Arc::default(),
         providers: [].into(),
         unanswered: None,
         patience: 1_800,
@@ -229,6 +231,61 @@ fn what_waits_says_for_what() {
         Kind::Fine,
         "in todo: it waits for t_00000001 P (blocked)",
         Some("t_00000001 is blocked by hand 1m ago: no reason given"),
+    );
+}
+
+#[test]
+fn what_waits_for_ever_needs_a_person_and_says_how_that_ends() {
+    let endless = |own_board: bool, why: Endless| {
+        let mut f = task(Status::Todo, vec![]);
+        (f.own_board, f.endless) = (own_board, Arc::new([("t_00000001".to_owned(), why)].into()));
+        f.hand = if own_board { "board".into() } else { f.hand };
+        f
+    };
+    for (own, why, says, run) in [
+        (
+            true,
+            Endless::Missing("x".into()),
+            "it waits for x, which is not on this board",
+            "board unlink x t_00000001",
+        ),
+        (
+            true,
+            Endless::Circle("t_00000001".into(), 1),
+            "it waits for itself",
+            "board unlink t_00000001 t_00000001",
+        ),
+        (
+            false,
+            Endless::Circle("-b".into(), 2),
+            "it waits for -b, which waits for it",
+            "hermes kanban unlink -- -b t_00000001",
+        ),
+        (
+            true,
+            Endless::Circle("b".into(), 3),
+            "it waits for b, which waits for it in a circle of 3 tasks",
+            "board unlink b t_00000001",
+        ),
+    ] {
+        let f = endless(own, why);
+        let stand = standing::of(&f);
+        assert_eq!(
+            (stand.kind, stand.says.as_str()),
+            (Kind::NeedsPerson, &*format!("in todo: {says}; that never comes"))
+        );
+        assert_eq!(suggestions::of(&f, &stand)[0].run, run);
+    }
+    // What waits behind one of them does not: it goes on with that one.
+    let mut f = endless(true, Endless::Circle("t_00000001".into(), 1));
+    f.kin = vec![f.detail.clone()];
+    f.detail.task.id = "t_00000002".into();
+    f.detail.parents = vec![Kin { id: "t_00000001".into(), title: "P".into(), status: Status::Todo }];
+    stands(
+        &f,
+        Kind::Fine,
+        "in todo: it waits for t_00000001 P (todo)",
+        Some("t_00000001 is in todo: it waits for itself; that never comes"),
     );
 }
 

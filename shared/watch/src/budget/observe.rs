@@ -437,6 +437,9 @@ mod tests {
         fn glance(&mut self, _: &[Status]) -> Result<Vec<Task>> {
             Ok(Vec::new())
         }
+        fn links(&mut self, _: &[Status]) -> Result<Vec<board::Link>> {
+            Ok(Vec::new())
+        }
         fn look(&mut self, _: &[String]) -> Result<Vec<Detail>> {
             self.1 += 1;
             Ok(Vec::new())
