@@ -5,11 +5,14 @@
 
 use crate::World;
 use crate::attempts::worker::{ask, worker};
+use base::cause::Cause;
 use base::error::Result;
 use base::time::Time;
 use board::{Detail, Run};
+use config::Config;
 use config::span::seconds;
 use host::Life;
+use logs::{Signal, SignalKind};
 
 /// Most attempts that are asked about in one pass; the youngest ones, as an older one says nothing of a hold that ended since.
 const MAX_ASKED: usize = 32;
@@ -51,6 +54,20 @@ fn was_answered(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<boo
         (Life::Alive, None) => ask(detail).is_some_and(|ask| ask.hermes_spawned).then_some(false),
         (Life::Unknown, None) => None,
     }
+}
+
+/// The newest refusal of a provider, if there were enough of them within the window.
+pub fn repeated<'a>(signals: &'a [Signal], since: Time, now: Time, config: &Config) -> Option<&'a Signal> {
+    let window = seconds(config.distress.window);
+    let counts = |g: &&Signal| {
+        let c = g.evidence.cause;
+        let refused = c.is_provider_pressure() || matches!(c, Cause::Credential | Cause::ModelMissing);
+        let recent = g.evidence.at.is_some_and(|at| at >= since && (0..=window).contains(&now.since(at)));
+        refused && recent && g.kind != SignalKind::Tool
+    };
+    let all: Vec<&Signal> = signals.iter().filter(counts).collect();
+    let enough = all.len() >= usize::try_from(config.distress.repeat).unwrap_or(usize::MAX);
+    all.last().copied().filter(|_| enough)
 }
 
 /// Whether an attempt runs, and beat this many seconds after it began or later.

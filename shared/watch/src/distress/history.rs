@@ -2,11 +2,8 @@
 
 use super::trouble::Verdict;
 use base::cause::Cause;
-use base::time::Time;
 use board::{Detail, Event, Status, hermes};
-use config::Config;
-use config::span::seconds;
-use logs::{Evidence, Signal, SignalKind};
+use logs::Evidence;
 use policy::authorship;
 use policy::cards::seen::Seen;
 
@@ -40,25 +37,6 @@ pub(super) fn meets_a_wall(cause: Cause) -> bool {
             cause,
             Cause::Credential | Cause::ModelMissing | Cause::Misconfigured | Cause::IterationBudget
         )
-}
-
-/// The newest refusal of a provider, if there were enough of them within the window.
-pub(super) fn repeated<'a>(
-    signals: &'a [Signal],
-    since: Time,
-    now: Time,
-    config: &Config,
-) -> Option<&'a Signal> {
-    let window = seconds(config.distress.window);
-    let counts = |g: &&Signal| {
-        let c = g.evidence.cause;
-        let refused = c.is_provider_pressure() || matches!(c, Cause::Credential | Cause::ModelMissing);
-        let recent = g.evidence.at.is_some_and(|at| at >= since && (0..=window).contains(&now.since(at)));
-        refused && recent && g.kind != SignalKind::Tool
-    };
-    let all: Vec<&Signal> = signals.iter().filter(counts).collect();
-    let enough = all.len() >= usize::try_from(config.distress.repeat).unwrap_or(usize::MAX);
-    all.last().copied().filter(|_| enough)
 }
 
 /// `rate_limit (HTTP 429) at api.example, until 2026-11-21T10:00:00Z`.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::trouble::{self, Verdict};
-use super::{Rules, history, refused};
+use super::{Rules, refused};
 use base::cause::{self, Cause};
 use base::error::Result;
 use base::time::Time;
@@ -19,6 +19,7 @@ use policy::cards::identity::sources_of;
 use policy::cards::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
 use policy::cards::writer::Trouble;
 use policy::clock;
+use policy::routing::answered;
 use policy::routing::facts::{self, About, Routing};
 use policy::routing::router;
 use policy::runtime::LogAsk;
@@ -62,7 +63,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
             let ask = Of { task: &t.id, profile: t.assignee.as_deref(), file: None };
             let since = t.started_at.unwrap_or(t.created_at);
             let reading = read(world, ask, since, now);
-            let refused = history::repeated(&reading.signals, since, now, world.config).is_some();
+            let refused = answered::repeated(&reading.signals, since, now, world.config).is_some();
             // A log elsewhere, or a session, is named by its events.
             let named = matches!(reading.end, LogEnd::Absent) || t.worker_pid.is_none();
             // What the attempt before it met is news of its provider.
@@ -180,7 +181,7 @@ fn workers(world: &World<'_>, sources: &mut [SourceSeen], now: Time) {
     let is_refused = |s: &SourceSeen| {
         let since = s.detail.newest_run().map_or(now, |r| r.started_at);
         s.detail.task.status == Status::Running
-            && history::repeated(&s.reading.signals, since, now, world.config).is_some()
+            && answered::repeated(&s.reading.signals, since, now, world.config).is_some()
     };
     let refused = sources.iter_mut().filter(|s| is_refused(s));
     let (asked, asks): (Vec<_>, Vec<_>) = refused.filter_map(|s| ask(&s.detail).map(|ask| (s, ask))).unzip();

@@ -15,6 +15,7 @@ use policy::Decision;
 use policy::attempts::ended;
 use policy::authorship;
 use policy::cards::seen::SourceSeen;
+use policy::routing::answered;
 
 /// Seconds after its end for which an attempt is news.
 pub(super) const RECENT: i64 = 900;
@@ -65,7 +66,7 @@ impl Rules<'_> {
     fn waiting(&self, s: &SourceSeen) -> Option<Sighting> {
         let run = s.detail.current_run().filter(|r| r.ended_at.is_none())?;
         trouble::waits(s, self.seen.now)?;
-        let met = history::repeated(&s.reading.signals, run.started_at, self.seen.now, self.config)?;
+        let met = answered::repeated(&s.reading.signals, run.started_at, self.seen.now, self.config)?;
         let (host, provider) = self.place_of(run, &met.evidence);
         let (cause, resets) = (met.evidence.cause, met.evidence.resets);
         cause.lies_with_provider().then(|| Sighting {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::decide;
 use super::observe::suspect;
-use super::{decide, history};
 use base::cause::Cause;
 use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::Time;
@@ -970,7 +970,7 @@ fn the_same_facts_give_the_same_card_and_json_keeps_them() {
     assert_eq!(back, all);
     let ids = |pass: &str| policy::cards::steps::card_id(pass, "distress:t_1:quota:7");
     assert!(board::is_task_id(&ids("a")) && ids("a").len() == 10 && ids("a") != ids("b"));
-    let _ = (Blocker::ALL, history::repeated(&[], NOW, NOW, &Config::default()));
+    let _ = (Blocker::ALL, policy::routing::answered::repeated(&[], NOW, NOW, &Config::default()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::history::{self, is_loose, meets_a_wall, recorded, repeated, told};
+use super::history::{self, is_loose, meets_a_wall, recorded, told};
 use base::cause::{self, Cause, Owner};
 use base::registry::{HEAL, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
@@ -17,6 +17,7 @@ use policy::authorship::{self, HAND};
 use policy::cards::seen::{Seen, SourceSeen};
 use policy::cards::writer::Trouble;
 use policy::cards::{asked, session};
+use policy::routing::answered::repeated;
 use policy::routing::moving::GOAL;
 
 /// What one task comes to.
