@@ -5,6 +5,7 @@
 
 use crate::World;
 use crate::attempts::worker::{ask, worker};
+use crate::runtime::LogAsk;
 use base::cause::Cause;
 use base::error::Result;
 use base::time::Time;
@@ -33,7 +34,7 @@ pub(crate) fn answered<'a>(
     let mut answered = Vec::new();
     for (task, run) in lasting {
         let Some(detail) = details.iter().find(|d| d.task.id == *task) else { continue };
-        if was_answered(world, detail, now).unwrap_or(true) {
+        if was_answered(world, detail, now).unwrap_or(true) && !is_refused(world, detail, now) {
             answered.push((task.as_str(), run));
         }
     }
@@ -54,6 +55,16 @@ fn was_answered(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<boo
         (Life::Alive, None) => ask(detail).is_some_and(|ask| ask.hermes_spawned).then_some(false),
         (Life::Unknown, None) => None,
     }
+}
+
+/// Whether the log of a running attempt tells that it is refused again and again now: it beats all the same.
+fn is_refused(world: &mut World<'_>, detail: &Detail, now: Time) -> bool {
+    let Some(run) = detail.current_run().filter(|_| world.abroad(detail).is_none()) else { return false };
+    let board = world.board.id().clone();
+    let (task, profile, since) = (&detail.task.id, run.profile.as_deref(), run.started_at);
+    let ask = LogAsk { board: &board, task, profile, since, now, file: detail.words_file() };
+    let reading = world.logs.read(&ask, world.cache);
+    repeated(&reading.signals, since, now, world.config).is_some()
 }
 
 /// The newest refusal of a provider, if there were enough of them within the window.
