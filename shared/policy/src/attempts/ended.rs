@@ -105,6 +105,16 @@ fn bare_claims(d: &Detail) -> BTreeSet<i64> {
     bare
 }
 
+/// Those of a task's attempts that had a worker, as far as that can be told; all of them, where none had one.
+pub(crate) fn worked_on<'a>(d: &Detail, mut runs: Vec<&'a Run>) -> Vec<&'a Run> {
+    let bare = bare_claims(d);
+    let has_worker = |r: &&Run| r.worker_pid.is_some() || !bare.contains(&r.id);
+    if runs.iter().any(has_worker) {
+        runs.retain(has_worker);
+    }
+    runs
+}
+
 /// Attempts whose parts of the log are kept, if they wrote one, the newest first. What ended an older one cannot be told.
 pub fn remembered(d: &Detail) -> impl Iterator<Item = &Run> {
     d.runs.iter().scan(0, |parts, run| {
@@ -124,11 +134,7 @@ pub fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Eviden
     let has_part_each = |runs| reading.earlier.len() < MAX_EARLIER && reading.earlier.len() + 1 == runs;
     let mut runs: Vec<&Run> = d.runs.iter().filter(|r| wrote(r)).collect();
     if !has_part_each(runs.len()) {
-        let bare = bare_claims(d);
-        let has_worker = |r: &&Run| r.worker_pid.is_some() || !bare.contains(&r.id);
-        if runs.iter().any(has_worker) {
-            runs.retain(has_worker);
-        }
+        runs = worked_on(d, runs);
     }
     let Some(newest) = runs.first() else { return Vec::new() };
     // A clock that was set back makes a part of the newest attempt look older than its start: with a part for each attempt, the

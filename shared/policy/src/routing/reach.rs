@@ -78,6 +78,11 @@ impl Unreached {
 /// What the newest log says of a task's newest attempt, with the board's own word on its end.
 pub fn reading(world: &mut World<'_>, d: &Detail, now: Time) -> Reading {
     let Some(run) = d.newest_run() else { return Reading::of(LogEnd::Absent, None) };
+    read(world, d, run, now)
+}
+
+/// The same of what was written since an attempt began.
+fn read(world: &mut World<'_>, d: &Detail, run: &Run, now: Time) -> Reading {
     if world.abroad(d).is_some() {
         return Reading::of(LogEnd::NoEvidence, None);
     }
@@ -87,6 +92,28 @@ pub fn reading(world: &mut World<'_>, d: &Detail, now: Time) -> Reading {
     let ask =
         crate::runtime::LogAsk { board: &board, task: &d.task.id, profile, since: run.started_at, now, file };
     ended::by_board(d, world.logs.read(&ask, world.cache))
+}
+
+/// What the log says of the attempts before the newest, where that one has written nothing: it runs, or nobody ever worked on it.
+fn before_newest(world: &mut World<'_>, d: &Detail, reading: &Reading, now: Time) -> Option<Reading> {
+    let newest =
+        d.newest_run().filter(|_| reading.end == LogEnd::NoEvidence && reading.earlier.is_empty())?;
+    let runs = ended::worked_on(d, d.runs.iter().collect());
+    if runs.first().is_some_and(|run| run.id == newest.id && run.ended_at.is_some()) {
+        return None;
+    }
+    let before = runs.into_iter().find(|run| run.id != newest.id && has_worked(run))?;
+    Some(read(world, d, before, now))
+}
+
+/// When the newest attempt ended that took time and had a worker: a claim that was taken for nobody tells nothing of an address.
+fn newest_end(d: &Detail) -> Option<Time> {
+    ended::worked_on(d, d.runs.iter().collect()).into_iter().find(|run| has_worked(run))?.ended_at
+}
+
+/// Whether an attempt is over, and took time.
+fn has_worked(run: &Run) -> bool {
+    run.ended_at.is_some_and(|end| end > run.started_at)
 }
 
 /// Open tasks that may have met an address where nobody answers, by their rows alone.
@@ -105,13 +132,13 @@ pub fn observe(
 ) -> Vec<Unreached> {
     let (mut misses, mut answers, mut newest) = (Vec::new(), Vec::new(), BTreeMap::new());
     for (d, reading) in tasks {
-        let ends = ends(d, reading);
-        let finished = |r: &&Run| r.ended_at.is_some_and(|end| end > r.started_at);
-        newest.extend(d.runs.iter().find(finished).and_then(|r| Some((d.task.id.as_str(), r.ended_at?))));
+        let before = before_newest(world, d, reading, now);
+        let ends = ends(d, before.as_ref().unwrap_or(reading));
+        newest.extend(newest_end(d).map(|at| (d.task.id.as_str(), at)));
+        newest.extend(unbooked(d, reading).map(|(_, _, at)| (d.task.id.as_str(), at)));
         for (run, end) in ends {
-            let (Some(id), Some(at)) = (whom(run, end.host, &routing.profiles), run.ended_at) else {
-                continue;
-            };
+            let Some(at) = run.ended_at.or(end.at) else { continue };
+            let Some(id) = whom(run, end.host, &routing.profiles) else { continue };
             match end.answered {
                 true => answers.push((id, at)),
                 false => misses.push(Miss { id, task: d.task.id.clone(), at }),
@@ -136,6 +163,19 @@ pub fn observe(
 struct End {
     answered: bool,
     host: Option<String>,
+    /// When its log tells of it, where the board does not yet.
+    at: Option<Time>,
+}
+
+/// The end of the newest attempt where its log tells that nobody answered it, and the board still calls it running: nobody has looked at it
+/// since, or nobody can tell whether its worker lives. It tells of the address either way.
+fn unbooked<'a>(d: &'a Detail, reading: &'a Reading) -> Option<(&'a Run, &'a Evidence, Time)> {
+    let run = d.newest_run().filter(|run| run.ended_at.is_none())?;
+    let at = reading.modified.filter(|at| *at >= run.started_at)?;
+    match &reading.end {
+        LogEnd::Ended(e) if e.cause == Cause::ConnectionRefused => Some((run, e, at)),
+        _ => None,
+    }
 }
 
 /// The ends of a task's attempts that tell whether somebody answered: by its log, and by what `heal` wrote down of them.
@@ -148,10 +188,13 @@ fn ends<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, End)> {
         // A reset names no attempt: it is about the newest one that had ended.
         let over = |r: &&Run| r.ended_at.is_some_and(|end| end <= e.at);
         let run = d.runs.iter().find(|r| Some(r.id) == e.run).or_else(|| d.runs.iter().find(over));
-        ends.extend(run.map(|run| (run.id, (run, End { answered: false, host: None }))));
+        ends.extend(run.map(|run| (run.id, (run, End { answered: false, host: None, at: None }))));
+    }
+    if let Some((run, e, at)) = unbooked(d, reading) {
+        ends.insert(run.id, (run, End { answered: false, host: e.endpoint_host.clone(), at: Some(at) }));
     }
     for (run, e) in ended::told(d, reading) {
-        let end = |answered| Some((run.id, (run, End { answered, host: e.endpoint_host.clone() })));
+        let end = |answered| Some((run.id, (run, End { answered, host: e.endpoint_host.clone(), at: None })));
         ends.extend(match e.cause {
             Cause::ConnectionRefused => end(false),
             _ if is_answer(e) => end(true),
@@ -299,6 +342,23 @@ mod tests {
             ends(&d, &limited).iter().any(|(run, end)| run.id == 3 && end.answered),
             "a refusal is an answer"
         );
+        // The newest one runs by the board, and its log says that nobody answered it.
+        (d.runs[0].ended_at, d.runs[0].outcome) = (None, None);
+        let said = |reading: &Reading| {
+            let of_newest = |(run, end): &(&Run, End)| (run.id == 3).then_some((end.answered, end.at));
+            ends(&d, reading).iter().find_map(of_newest)
+        };
+        assert_eq!(said(&reading), Some((false, Some(ago(490)))));
+        for (other, why) in [
+            (
+                Reading { modified: Some(ago(501)), ..reading.clone() },
+                "it was written before that attempt began",
+            ),
+            (limited, "a refusal is not its end as long as it runs"),
+            (Reading::of(LogEnd::NoEvidence, Some(ago(490))), "it says nothing yet"),
+        ] {
+            assert_eq!(said(&other), None, "{why}");
+        }
         // Whom it asked: by its profile, which may have said something else then, and by its log.
         let mut luna = Profile { name: "luna".into(), provider: Some("moon".into()), ..Profile::default() };
         let whom = |luna: &Profile, host: Option<&str>| {
