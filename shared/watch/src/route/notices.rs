@@ -113,10 +113,11 @@ impl<'a> Rules<'a> {
         let Some(name) = run.profile.as_deref().or(d.task.assignee.as_deref()) else { return };
         let profile = self.router.profile(name);
         let Some(changed) = profile.changed.filter(|at| *at > run.started_at) else { return };
-        // Nothing is wrong with the attempt, and nobody has to do anything.
+        // Nothing is wrong with the attempt, and nobody has to do anything. The time of the file is no more than that: it may have been
+        // changed before, and written once more since.
         let what = format!(
-            "the configuration of {name} was changed at {changed}, after this attempt began; the new one counts from the next \
-             attempt"
+            "the configuration of {name} has changed, and was last written at {changed}, after this attempt began: it may run on what that \
+             said before; the new one counts from the next attempt"
         );
         self.tell_quietly(d, PROFILE_CHANGED, &what);
     }
