@@ -186,6 +186,7 @@ fn pass<W: Watcher>(
     let mut truth = sim.truth.borrow_mut();
     truth.memory.remember(&cache);
     truth.remembers = true;
+    trials::remembered(&mut truth);
     Some(applied)
 }
 

@@ -14,11 +14,11 @@ use shared::card;
 use shared::logs::hermes::Reader;
 use shared::logs::{Format, Line, LogEnd};
 
-use super::Sim;
 use super::hands::{act, end_run, failed, in_run, look, unblocked};
 use super::machine::{Guise, Who};
 use super::truth::{Job, PROFILES, Plan, Truth};
 use super::upheaval;
+use super::{ROOT, Sim};
 use crate::chance::Chance;
 
 /// How many protocol violations in a row Hermes counts as one failure.
@@ -46,6 +46,9 @@ pub(super) enum End {
     Died,
     /// Its provider refused it, as its log says.
     Refused,
+    /// The same, while its log looked older than it by a clock that was set back: whether a later look tells it from a death depends on what
+    /// is written after it.
+    Unsure,
     /// It said something and left.
     Talked,
     /// It came to an end of its own that the board or the log tells.
@@ -95,6 +98,8 @@ pub(super) struct Trials {
     /// What orchestrators unblocked by command line, and when.
     pub(super) by_hand: BTreeSet<(String, Time)>,
     pub(super) keys: BTreeMap<String, Key>,
+    /// By profile and what its configuration said: the second in which a pass first remembered that.
+    pub(super) remembered: BTreeMap<(String, u64), i64>,
     /// When a gateway that was killed is started again.
     returns: Option<i64>,
     /// Protocol violations in a row.
@@ -134,6 +139,7 @@ impl Trials {
             healthy: BTreeSet::new(),
             by_hand: BTreeSet::new(),
             keys: BTreeMap::new(),
+            remembered: BTreeMap::new(),
             returns: None,
             violations: BTreeMap::new(),
         }
@@ -166,7 +172,7 @@ impl Trials {
     }
 
     fn is_clean(&self, job: &(String, i64)) -> Option<bool> {
-        self.ends.get(job).map(|(end, _)| *end != End::Died)
+        self.ends.get(job).map(|(end, _)| !matches!(end, End::Died | End::Unsure))
     }
 
     /// What stands in the way of a profile's own requests.
@@ -185,8 +191,15 @@ pub(super) fn is_veiled(truth: &Truth, task: &str) -> bool {
 pub(super) fn ended(truth: &mut Truth, task: &str, run: i64, end: End) {
     // Of a log whose last line is from before its attempt began, by a clock that was set back meanwhile, none is this attempt's.
     let is_old = truth.logs.get(task).is_some_and(|log| log.written < log.began);
-    let end = if end == End::Refused && (is_old || is_veiled(truth, task)) { End::Died } else { end };
+    let end = match end {
+        End::Refused if is_veiled(truth, task) => End::Died,
+        End::Refused if is_old => End::Unsure,
+        end => end,
+    };
     let second = truth.second;
+    if end == End::Died {
+        truth.wants.died(task, run);
+    }
     truth.trials.ends.insert((task.to_owned(), run), (end, second));
 }
 
@@ -372,6 +385,18 @@ pub(super) fn set_limits(sim: &Sim) -> i64 {
     truth.tally.long += 1;
     truth.tell(|| format!("{count} providers limit for {hours} hours: {cause}"));
     until
+}
+
+/// A pass wrote down what it remembers.
+pub(super) fn remembered(truth: &mut Truth) {
+    let second = truth.second;
+    for (name, _, _) in PROFILES {
+        let says = truth.trials.keys.get(name).map_or(0, |k| k.version);
+        let known = truth.memory.newest(&format!("profile:{ROOT}:{name}:"));
+        if known.is_some_and(|(key, _)| key.ends_with(&format!(":{says:016x}"))) {
+            truth.trials.remembered.entry((name.to_owned(), says)).or_insert(second);
+        }
+    }
 }
 
 /// A worker of the task ended; a note for the next look at who is healthy.

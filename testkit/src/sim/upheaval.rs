@@ -114,6 +114,8 @@ fn forget(sim: &Sim) {
 fn set_clock(sim: &Sim) {
     let mut truth = sim.truth.borrow_mut();
     let by = truth.chance.between(-1_800, 7_200);
+    let before = truth.now;
+    truth.wants.sees_clock(before);
     truth.now = truth.now.plus(by);
     truth.clock_set = truth.second;
     truth.clock_jumped = true;
@@ -206,6 +208,7 @@ fn abroad(sim: &Sim, board: &mut dyn Board, t: &Task) {
     let (ends, beats) = (truth.second + lasts, truth.second + 60);
     let plan = if dies { Plan::Die } else { Plan::Finish };
     let (task, profile) = (t.id.clone(), t.assignee.clone().unwrap_or_default());
+    wants::begun_abroad(&mut truth, &task, run);
     truth.jobs.push(Job { task, run, pid: None, profile, plan, ends, beats });
 }
 

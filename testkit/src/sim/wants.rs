@@ -25,7 +25,7 @@ use super::Sim;
 use super::hermes::PLACES;
 use super::passes::Program;
 use super::trials::{Dispatch, End};
-use super::truth::{Job, PROFILES, Plan, Truth};
+use super::truth::{Job, PROFILES, Plan, Provider, Truth};
 use crate::chance::Chance;
 
 /// Seconds for which a card may wait for somebody who takes it: `routing.unclaimed`.
@@ -145,6 +145,8 @@ pub(super) struct Wants {
     reach: reach::Reach,
     /// Whose each task was at the last look.
     assigned: BTreeMap<String, String>,
+    /// By provider: when an attempt there was last refused, whatever by, as long as none worked there since.
+    turned_away: BTreeMap<String, i64>,
     /// When something last went on at a provider: a task was sent there, or an attempt runs or finished there.
     went: BTreeMap<String, i64>,
     /// Tasks that one of us tied to a card, with the cause.
@@ -215,6 +217,7 @@ impl Wants {
             starved: BTreeSet::new(),
             reach: reach::Reach::default(),
             assigned: BTreeMap::new(),
+            turned_away: BTreeMap::new(),
             went: BTreeMap::new(),
             tied: BTreeMap::new(),
             turned: BTreeMap::new(),
@@ -240,6 +243,21 @@ impl Wants {
             untrue: BTreeMap::new(),
             missed: None,
         }
+    }
+
+    /// When an attempt began.
+    pub(super) fn began_at(&self, task: &str, run: i64) -> Option<i64> {
+        self.began.get(&(task.to_owned(), run)).copied()
+    }
+
+    /// An attempt of a task died, be it with its machine: that tells nothing of an address.
+    pub(super) fn died(&mut self, task: &str, run: i64) {
+        self.reach.died(task, run);
+    }
+
+    /// The wall clock showed this, just before it was set: what was written meanwhile may look as if it were still to come.
+    pub(super) fn sees_clock(&mut self, now: Time) {
+        self.latest = self.latest.max(now);
     }
 
     /// Somebody set it free: whatever was wrong is to be seen anew.
@@ -309,6 +327,12 @@ pub(super) fn begun(truth: &mut Truth, task: &str, run: i64, is_card: bool) {
     }
 }
 
+/// An attempt begins on another machine: what it shows of its key and its quota counts from here, as that of any other.
+pub(super) fn begun_abroad(truth: &mut Truth, task: &str, run: i64) {
+    let second = truth.second;
+    truth.wants.began.insert((task.to_owned(), run), second);
+}
+
 /// An attempt came to its end.
 pub(super) fn ended(truth: &mut Truth, job: &Job) {
     let second = truth.second;
@@ -318,6 +342,11 @@ pub(super) fn ended(truth: &mut Truth, job: &Job) {
     let wants = &mut truth.wants;
     wants.cards.insert(job.task.clone(), second);
     wants.went.insert(provider.clone(), second);
+    match job.plan {
+        Plan::Refused(_) | Plan::Starve(_) => drop(wants.turned_away.insert(provider.clone(), second)),
+        Plan::Finish | Plan::Decide => drop(wants.turned_away.remove(&provider)),
+        _ => {}
+    }
     // What a worker writes of its own end, and what that frees, looks like a dispatcher's work.
     wants.idle = wants.idle.map(|_| second);
     match job.plan {
@@ -514,7 +543,7 @@ fn note(sim: &Sim, all: &BTreeMap<String, Detail>) {
     let at_work: Vec<String> = truth.jobs.iter().filter_map(|j| names(&j.profile)).collect();
     reach::note(&mut truth);
     let wants = &mut truth.wants;
-    wants.latest = wants.latest.max(now);
+    wants.sees_clock(now);
     wants.ahead = if now < wants.latest { wants.latest } else { wants.ahead };
     wants.idle = if nobody { wants.idle.or(Some(second)) } else { None };
     wants.went.extend(at_work.into_iter().map(|provider| (provider, second)));
@@ -706,7 +735,10 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         // Somebody who began later was answered: it goes on with the same key in its turn.
         let of = if r.cause == Cause::Credential { &profile } else { &provider };
         let is_over = !wants.walls.contains_key(&(r.cause, of.clone()));
-        let is_either = is_asked || is_over || is_on_its_way(truth, d, &profile);
+        // Whoever claims what is ready may be about to start it: as long as that lasts every watcher keeps its hands off.
+        let is_claimed = t.claim_lock.is_some() && t.claim_expires.is_some_and(|at| at >= truth.now);
+        let is_over = is_over || works_again(truth, r.cause, of);
+        let is_either = is_asked || is_over || is_claimed || is_on_its_way(truth, d, &profile);
         return if is_either { Some(Stand::Either) } else { needs(need, r.run) };
     }
     if wants.doubted.contains(id) {
@@ -718,7 +750,7 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         let need = if *cause == Cause::Credential { Need::Key } else { Need::Quota };
         let is_unsure = wants.unsure.contains(&(*cause, of.clone()));
         return match wall(*cause, of) {
-            _ if is_on_its_way(truth, d, &profile) => Some(Stand::Either),
+            _ if is_on_its_way(truth, d, &profile) || works_again(truth, *cause, of) => Some(Stand::Either),
             true if !is_unsure => needs(need, *at),
             _ => is_unsure.then_some(Stand::Either),
         };
@@ -732,6 +764,24 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
     still(truth, d, waits, &cards)
 }
 
+/// Whether an attempt that began after the newest refusal has worked for long and is answered, with that key or at that provider: what waits
+/// there goes on in its turn. The wall itself falls with its end.
+fn works_again(truth: &Truth, cause: Cause, of: &str) -> bool {
+    let Some(refused) = truth.wants.walls.get(&(cause, of.to_owned())) else { return false };
+    let is_there = |j: &Job| match cause {
+        Cause::Credential => j.profile == of,
+        _ => truth.provider_of(&j.profile).is_some_and(|p| p.name == of),
+    };
+    let works = |j: &&Job| {
+        let began = truth.wants.began.get(&(j.task.clone(), j.run)).copied().unwrap_or(truth.second);
+        let key = (j.task.clone(), j.run);
+        let is_answered =
+            matches!(j.plan, Plan::Finish | Plan::Decide) && !truth.wants.starved.contains(&key);
+        is_answered && began >= *refused && truth.second - began >= reach::WORKED
+    };
+    truth.jobs.iter().filter(|j| is_there(j)).any(|j| works(&j))
+}
+
 /// Whether a task whose key or quota is refused may be on its way to another profile that works, in its turn: it goes there without
 /// anybody, as long as something goes on there. Whether it is its turn is for the programs to say, and so either answer is right.
 fn is_on_its_way(truth: &Truth, d: &Detail, profile: &str) -> bool {
@@ -739,9 +789,12 @@ fn is_on_its_way(truth: &Truth, d: &Detail, profile: &str) -> bool {
         return false;
     }
     let of = PROFILES.iter().find(|(name, _, _)| *name == profile).map_or(&[][..], |(_, _, to)| to);
+    // That one refuses too, nobody can know who was not refused there.
+    let is_untried = |p: &Provider| !truth.wants.turned_away.contains_key(p.name);
     let works = |name: &&&str| {
         let provider = truth.provider_of(name);
-        let is_free = provider.is_some_and(|p| p.refuses.is_none()) && !truth.trials.is_refused(name);
+        let is_free =
+            provider.is_some_and(|p| is_untried(p) || p.refuses.is_none() && !truth.trials.is_refused(name));
         let went = provider.and_then(|p| truth.wants.went.get(p.name));
         is_free && went.is_some_and(|at| truth.second - at < UNCLAIMED)
     };

@@ -65,7 +65,9 @@ fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
         .then(|| format!("a cap of {most} deaths is told of {died}; attempts {all:?} since {began:?}"))
 }
 
-/// Whoever died too often goes to a person, whatever an orchestrator says by command line.
+/// Whoever died too often goes to a person, whatever an orchestrator says by command line. An attempt that was refused behind a clock that was set
+/// back is no death here: once later attempts wrote theirs, the log may tell of it, and then it is rightly none. (It may count as one all the same; see
+/// [`capped`].)
 fn tireless(sim: &Sim, by: &str, d: &Detail, step: &Step) -> Option<String> {
     let back = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready)));
     if by != "heal" || !back || d.task.status == Status::Scheduled {
@@ -126,7 +128,9 @@ fn refused(task: &str, payload: &Value) -> Option<(String, i64)> {
     Some((task.to_owned(), run))
 }
 
-/// Nobody is told anything of a worker that is well, however long it says nothing, and nothing is done about it.
+/// Nobody is told anything of a worker that is well, however long it says nothing, and nothing is done about it. Of a configuration that was changed
+/// before its attempt began, and written once more since, a pass may say that it was changed where none knew that before: nothing but the time of the file
+/// tells when that was.
 fn bothered(
     sim: &Sim,
     board: &mut dyn Board,
@@ -151,10 +155,13 @@ fn bothered(
     let run = d.task.current_run.filter(|_| d.task.status == Status::Running)?;
     let truth = sim.truth.borrow();
     let profile = d.current_run().and_then(|r| r.profile.clone()).unwrap_or_default();
-    let changed = truth.trials.keys.get(&profile).and_then(|k| k.changed);
+    let key = truth.trials.keys.get(&profile).copied().unwrap_or_default();
     let began = d.current_run().map(|r| r.started_at);
     let told = by == "route-blocked" && step.because.contains("configuration");
-    if told && changed.is_none_or(|at| Some(at) <= began) {
+    let known = truth.trials.remembered.get(&(profile, key.version));
+    let is_first = known.is_none_or(|at| truth.wants.began_at(&about, run).is_some_and(|began| *at > began));
+    let is_doubtful = is_first && key.changed.is_some() && key.written > began;
+    if told && key.changed.is_none_or(|at| Some(at) <= began) && !is_doubtful {
         return Some(format!("{about} runs on the configuration it began with"));
     }
     let (task, at) = (about.clone(), truth.second);

@@ -33,6 +33,8 @@ pub(in crate::sim) fn strike(sim: &Sim) {
 fn slip(sim: &Sim) {
     let mut truth = sim.truth.borrow_mut();
     let by = truth.trials.chance.between(5, 61) * if truth.trials.chance.percent(50) { 1 } else { -1 };
+    let before = truth.now;
+    truth.wants.sees_clock(before);
     truth.now = truth.now.plus(by);
     truth.clock_set = truth.second;
     truth.tally.slips += 1;

@@ -16,7 +16,7 @@ const LASTS: i64 = 900;
 /// Seconds between two attempts after which they are two troubles.
 const APART: i64 = 10_800;
 /// Seconds after which a running attempt may count as answered.
-const WORKED: i64 = 600;
+pub(super) const WORKED: i64 = 600;
 
 /// An attempt that found nobody.
 #[derive(Debug, Clone)]
@@ -48,6 +48,11 @@ impl Reach {
     /// What an attempt of this task used looks like answers.
     pub(super) fn blur(&mut self, task: &str) {
         self.blurred.insert(task.to_owned());
+    }
+
+    /// An attempt of a task died, and so did not find nobody.
+    pub(super) fn died(&mut self, task: &str, run: i64) {
+        self.newest.retain(|other, (_, newest)| other != task || *newest > run);
     }
 
     /// A watcher wrote down of the newest attempt of a task that nobody answered it.
@@ -144,7 +149,10 @@ pub(super) fn of_task(
     let is_read = known.iter().any(|m| m.task == *id && is_newest(m) && reads(m));
     let is_clear = cards.is_empty() && !wants.forged.contains_key(id) && d.task.claim_lock.is_none()
         || d.task.status == Status::Running && cards.is_empty() && !wants.forged.contains_key(id);
-    match is_so && is_plain && is_clear && is_read && !is_set(known.first().map(|m| **m)) {
+    // Where somebody mended it meanwhile, nobody may have been answered yet.
+    let is_cut =
+        truth.provider_of(&profile).is_some_and(|p| matches!(p.refuses, Some((Cause::ConnectionRefused, _))));
+    match is_so && is_cut && is_plain && is_clear && is_read && !is_set(known.first().map(|m| **m)) {
         true => Some(Stand::Needs(Need::Endpoint, known.first().map_or(0, |m| m.second))),
         false => Some(Stand::Either),
     }
