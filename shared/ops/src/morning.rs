@@ -285,7 +285,7 @@ fn waiting(s: &Summary, now: Time) -> String {
 }
 
 fn cause(shared: Option<&Shared>, entries: &[&Entry]) -> String {
-    shared.map_or_else(|| entries[0].says.clone(), |shared| heading(shared, entries))
+    shared.map_or_else(|| entries[0].says.to_string(), |shared| heading(shared, entries))
 }
 
 fn group(says: &str, entries: &[&Entry], now: Time) -> String {

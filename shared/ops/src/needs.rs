@@ -174,7 +174,10 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             cause,
             board: Some(summary.board.clone()),
             says,
-            tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.clone() }).collect(),
+            tasks: entries
+                .iter()
+                .map(|e| Waiting { id: e.task.clone(), title: e.title.to_string() })
+                .collect(),
             since: entries.iter().map(|e| e.since).min(),
             next: entries.iter().filter_map(|e| e.until).min(),
             run,
@@ -225,7 +228,7 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         cause: cause.to_owned(),
         board: Some(board.to_owned()),
         says,
-        tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.clone() }).collect(),
+        tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.to_string() }).collect(),
         since: entries.iter().map(|e| e.since).min(),
         next: None,
         run: summary::command_for(entries).map(|(run, _)| run),

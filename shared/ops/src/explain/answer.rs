@@ -114,10 +114,7 @@ impl Answer {
             evidence: evidence(f).iter().map(|e| line(e)).collect(),
             watchers: f.takes.iter().map(|t| Take { because: line(&t.because), ..t.clone() }).collect(),
             findings: findings.iter().map(|f| line(f)).collect(),
-            deeds: deeds::of(&d.events)
-                .into_iter()
-                .map(|d| Deed { because: line(&d.because), ..d })
-                .collect(),
+            deeds: deeds::of(&d.events),
             attempts: attempts(d),
             hold: hold(d),
             card: f.card.as_ref().map(card),

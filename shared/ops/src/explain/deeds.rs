@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::facts::text;
+use super::line::Line;
 use base::cause::Cause;
 use base::time::Time;
 use board::{Event, EventKind};
@@ -29,7 +30,7 @@ pub(crate) struct Deed {
     #[serde(default, deserialize_with = "if_known")]
     pub cause: Option<Cause>,
     /// The reason, in one line.
-    pub because: String,
+    pub because: Line,
     /// The pass.
     pub pass: String,
 }
@@ -63,7 +64,7 @@ fn deed(e: &Event) -> Option<Deed> {
         did: did(e, &word("case")),
         case: word("case"),
         cause: cause_in(trail),
-        because: word("because"),
+        because: Line::of(word("because")),
         pass: word("pass"),
     })
 }

@@ -100,7 +100,7 @@ fn of_log(f: &Facts, run: &Run, e: &Evidence) -> Trouble {
 
 fn of_deed(f: &Facts, d: &Deed) -> Trouble {
     let case = if d.case.is_empty() { String::new() } else { format!(" ({})", d.case) };
-    let detail = format!("{} {} {} ago{case}: {}", d.by, d.words(), ago(f, d.at), d.because);
+    let detail = format!("{} {} {} ago{case}: {}", d.by, d.words(), ago(f, d.at), d.because.found());
     // A worker that we stopped did not just die: what was found of it is in the reason.
     Trouble { cause: d.cause.filter(|_| !d.case.starts_with("health:")), detail }
 }

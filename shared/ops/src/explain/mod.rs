@@ -10,6 +10,7 @@ mod collect;
 mod deeds;
 mod diagnosis;
 mod facts;
+mod line;
 mod session;
 mod silence;
 mod standing;

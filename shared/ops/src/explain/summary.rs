@@ -12,6 +12,7 @@ use super::deeds;
 pub(crate) use super::deeds::Deed;
 use super::diagnosis;
 use super::facts::Facts;
+use super::line::Line;
 use super::standing::{self, Kind};
 use super::still::Unattended;
 use super::suggestions;
@@ -83,13 +84,13 @@ pub(crate) struct Counts {
 pub struct Entry {
     /// The id of the task.
     pub task: String,
-    pub(crate) title: String,
+    pub(crate) title: Line,
     pub(crate) status: Status,
     pub(crate) assignee: Option<String>,
     /// How it stands, without its name in front.
-    pub(crate) says: String,
+    pub(crate) says: Line,
     /// What is behind it.
-    pub(crate) more: Option<String>,
+    pub(crate) more: Option<Line>,
     /// Since when it stands so.
     pub since: Time,
     /// Until when it waits, where that is known.
@@ -307,34 +308,34 @@ impl Summary {
 fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let stand = standing::of(f);
     let d = &f.detail;
-    let line = |s: &str| quote::line(s, MAX_LINE);
     let deeds = deeds::of(d.events.iter().filter(|e| e.at >= since));
     // The last command only reads, and a task that goes its way needs none.
     let needs = matches!(stand.kind, Kind::NeedsPerson | Kind::LeftAlone | Kind::Waits | Kind::Due);
-    let mut commands = suggestions::of(f, &stand);
-    commands.retain(|c| !c.run.starts_with("watchbill unpause"));
     // What is tried just now is not unblocked.
-    let is_tried = matches!(f.lacking(), Some(Lacking::Endpoint | Lacking::Start))
-        && matches!(d.task.status, Status::Ready | Status::Running);
-    let command = commands.into_iter().next().filter(|_| needs && !is_tried);
+    let is_tried = || {
+        matches!(d.task.status, Status::Ready | Status::Running)
+            && matches!(f.lacking(), Some(Lacking::Endpoint | Lacking::Start))
+    };
+    let commands = if needs && !is_tried() { suggestions::of(f, &stand) } else { Vec::new() };
+    let command = commands.into_iter().find(|c| !c.run.starts_with("watchbill unpause"));
     let unreached = f.unreached.as_ref().filter(|_| stand.kind == Kind::NeedsPerson);
     let entry = Entry {
         task: d.task.id.clone(),
-        title: line(&d.task.title),
+        title: Line::of(d.task.title.clone()),
         status: d.task.status.clone(),
         assignee: d.task.assignee.clone(),
-        says: line(&stand.says),
-        more: stand.more.as_deref().map(line),
+        says: Line::of(stand.says),
+        more: stand.more.map(Line::of),
         since: unreached.map_or_else(|| f.since(), |u| u.since),
         until: stand.until.filter(|u| *u > f.now),
         due: stand.kind == Kind::Due,
-        deeds: deeds.into_iter().map(|d| Deed { because: line(&d.because), ..d }).collect(),
+        deeds,
         command,
         unattended: stand.unattended,
         // What was undone is decided one by one.
-        shared: Shared::of(f)
-            .filter(|_| matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due))
-            .filter(|_| f.undone().is_none()),
+        shared: matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due)
+            .then(|| Shared::of(f).filter(|_| f.undone().is_none()))
+            .flatten(),
     };
     (stand.kind, entry)
 }
@@ -360,6 +361,6 @@ impl Entry {
 
     /// Why that was done, of what helped last.
     pub(crate) fn because(&self) -> Option<&str> {
-        self.deeds.iter().rev().find(|d| d.helps()).map(|d| d.because.as_str())
+        self.deeds.iter().rev().find(|d| d.helps()).map(|d| &*d.because)
     }
 }

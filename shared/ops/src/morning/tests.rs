@@ -237,8 +237,9 @@ fn a_huge_board_makes_a_page_of_a_bounded_size() {
     s.needs_you = (0..1_000).map(|n| entry(&id(n), &long, &long)).collect();
     s.waiting = (0..1_000).map(|n| entry(&id(n), &long, &id(n))).collect();
     s.waiting.extend((1_000..2_000).map(|n| limited(&id(n), "moon", 5)));
-    s.healed =
-        (0..1_000).map(|n| Entry { title: long.clone(), ..helped_one(&id(n), Status::Done) }).collect();
+    s.healed = (0..1_000)
+        .map(|n| Entry { title: long.clone().into(), ..helped_one(&id(n), Status::Done) })
+        .collect();
     s.left_alone = (0..1_000).map(|n| entry(&id(n), &long, &long)).collect();
     let (page, text) = seen(&now(&[&s]), &[&s]);
     assert!(page.len() < 4 << 20, "{}", page.len());
@@ -258,10 +259,10 @@ fn nothing_hostile_gets_out_of_its_place() {
         (s.paused, s.findings, s.unknown) = (Some(next()), vec![next()], vec![next()]);
         let Summary { needs_you, waiting, healed, left_alone, .. } = &mut s;
         for e in [needs_you, waiting, healed, left_alone].into_iter().flatten() {
-            (e.task, e.title, e.says) = (next(), next(), next());
+            (e.task, e.title, e.says) = (next(), next().into(), next().into());
             e.command = Some(Command { to: next(), run: next(), together: Some(Together::Loop(next())) });
             e.shared.iter_mut().for_each(|shared| shared.at = next());
-            e.deeds.iter_mut().for_each(|d| d.because = next());
+            e.deeds.iter_mut().for_each(|d| d.because = next().into());
         }
         let mut now = now(&[&s]);
         let found = finding("timers-missing", &next(), &next(), &next());

@@ -95,9 +95,9 @@ impl Summary {
     pub fn of_host(mut self, host: &str, now: Time) -> Summary {
         let lists = [&mut self.needs_you, &mut self.waiting, &mut self.healed, &mut self.left_alone];
         for entry in lists.into_iter().flatten() {
-            (entry.title, entry.says) = (folded(&entry.title), folded(&entry.says));
+            (entry.title, entry.says) = (folded(&entry.title).into(), folded(&entry.says).into());
             entry.task = folded(&entry.task);
-            entry.more = entry.more.as_deref().map(folded);
+            entry.more = entry.more.as_deref().map(|more| folded(more).into());
             if let Some(to) = &mut entry.command {
                 (to.run, to.to) = (command(host, &to.run), folded(&to.to));
             }

@@ -116,11 +116,11 @@ fn rest(out: &mut String, all: usize, shown: usize) {
 /// What the first of these tasks is told with, and the command for all of them.
 fn told(all: &[&Entry], verbose: bool, urgent: bool) -> Vec<String> {
     let Some(e) = all.first() else { return Vec::new() };
-    let mut lines = vec![e.says.clone()];
+    let mut lines = vec![e.says.to_string()];
     if let Some(until) = e.until.filter(|_| !e.says.starts_with("held until")) {
         lines.push(format!("it waits until {}", until.local_minute()));
     }
-    lines.extend(e.more.clone().filter(|_| verbose || urgent || e.due));
+    lines.extend(e.more.as_ref().filter(|_| verbose || urgent || e.due).map(ToString::to_string));
     let command = e.command.as_ref().zip(command_for(all)).filter(|_| verbose || urgent);
     // What it is for stands above it: behind a `#` zsh would run it, and it holds titles.
     lines.extend(command.into_iter().flat_map(|(c, (run, named))| {
