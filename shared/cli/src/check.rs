@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::hosts::{self, Answer, Hosts};
-use super::standing::Standing;
+use super::standing::{Shows, Standing};
 use super::summary::NIGHT;
 use super::{Common, print};
 use base::error::{Error, Result};
@@ -204,7 +204,8 @@ fn people(args: &CheckArgs, counts: &Counts, news: &mut Vec<News>) {
 
 fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<()> {
     let loaded = args.common.load()?;
-    let standing = Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts)?;
+    let standing =
+        Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts, Shows::Needs)?;
     counts.hosts += usize::from(!standing.is_bare);
     counts.overdue = standing.overdue;
     news.extend(standing.machine.iter().filter(|f| needs::is_stopper(f)).filter_map(told));

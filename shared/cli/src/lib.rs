@@ -215,7 +215,7 @@ impl Here {
             homes: &self.homes,
             opencode: &self.opencode,
             keep_seen,
-            kept: None,
+            looks: None,
         }
     }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::hosts::Hosts;
-use super::standing::Standing;
+use super::standing::{Shows, Standing};
 use super::summary::NIGHT;
 use super::told::Books;
 use super::{Common, Here, env, print, print_json, watcher};
@@ -93,7 +93,8 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
     let (mut told, code) = match args.test {
         true => (tested(&args.common, &loaded.config, &books, targets)?, 0),
         false => {
-            let mut standing = Standing::look(&args.common, &loaded, None, NIGHT, &Hosts::default())?;
+            let mut standing =
+                Standing::look(&args.common, &loaded, None, NIGHT, &Hosts::default(), Shows::Needs)?;
             let now = standing.needs();
             let _lock = if args.dry_run { None } else { Some(books.lock()?) };
             let root = args.common.hermes_root(&loaded.config);

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::hosts::{self, Hosts};
-use super::standing::{NIGHT, Standing};
+use super::standing::{NIGHT, Shows, Standing};
 use super::{Common, env, print};
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
@@ -55,7 +55,8 @@ pub(super) fn run(args: &PageArgs, version: &str) -> Result<u8> {
     let file = args.file.clone().or_else(usual).ok_or_else(nowhere)?;
     let loaded = common.load()?;
     let asked = args.hosts.ask_status(common);
-    let standing = Standing::look(common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts)?;
+    let standing =
+        Standing::look(common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts, Shows::Pages)?;
     let answers = asked.wait();
     let others = hosts::standing(&answers, standing.now, standing.since);
     let counted = args.needs.as_deref().map(|file| gauges::write(file, &standing.needs()));

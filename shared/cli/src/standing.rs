@@ -12,14 +12,23 @@ use base::time::Time;
 use config::Loaded;
 use logs::cache::Cache;
 use ops::doctor::{self, Finding, StartersSeen};
-use ops::explain::Summary;
+use ops::explain::{Lens, Summary};
 use ops::morning::Part;
 use ops::needs::{self, BoardNow, Now};
-use ops::pass::Tools;
 use ops::pass::damage::When;
+use ops::pass::{Looks, Tools};
 
 /// How many seconds are looked back unless told: a night.
 pub(super) const NIGHT: i64 = 12 * 3_600;
+
+/// What is made of a look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// What needs a person.
+    Needs,
+    /// That, and the pages of the watchers.
+    Pages,
+}
 
 /// What was seen. One thing that cannot be looked at hides no other.
 pub(super) struct Standing {
@@ -69,7 +78,7 @@ pub(super) struct OneBoard {
     pub(super) open: usize,
     /// What its tasks need, or why they could not be looked at.
     pub(super) summary: Result<Summary>,
-    /// What `budget-check` sees of it.
+    /// What `budget-check` sees of it, where it is for a page.
     overview: Option<Overview>,
 }
 
@@ -85,6 +94,7 @@ impl Standing {
         metrics: Option<&Path>,
         span: i64,
         hosts: &Hosts,
+        shows: Shows,
     ) -> Result<Standing> {
         let config = &loaded.config;
         let here = Here::look(common, config)?;
@@ -100,11 +110,13 @@ impl Standing {
                 is_bare: true,
             });
         }
-        let lens = why::lens(common, &here, loaded);
+        let pages = shows == Shows::Pages;
+        let lens = Lens { pages, ..why::lens(common, &here, loaded) };
         let pass = here.pass("watchbill", None, true);
         let place = Cache::place(&env);
         let mut cache = Cache::open(place.clone());
-        let mut tools = Tools { kept: Some(&lens.kept), ..here.tools(&pass, config, &mut cache, false) };
+        let looks = Some(Looks { kept: &lens.kept, pages });
+        let mut tools = Tools { looks, ..here.tools(&pass, config, &mut cache, false) };
         let state = place.as_deref().and_then(Path::parent);
         let eyes = Eyes::new(state, metrics, common.root(config).as_deref());
         let watchers = eyes.watchers(false, !config.notify.is_empty());

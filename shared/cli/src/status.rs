@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::hosts::{self, Answer, Hosts, STATUS};
-use super::standing::Standing;
+use super::standing::{Shows, Standing};
 use super::summary::NIGHT;
 use super::{Common, print};
 use base::error::{Error, Kind, Result};
@@ -77,7 +77,8 @@ fn look(args: &StatusArgs, leaves: &mut dyn FnMut() -> bool) -> Result<Option<Se
     let loaded = args.common.load()?;
     args.common.named_boards(&loaded.config, &args.hosts)?;
     let asked = args.hosts.ask_status(&args.common);
-    let mut standing = Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts)?;
+    let mut standing =
+        Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts, Shows::Needs)?;
     match standing.faults.pop() {
         Some(e) if standing.boards.is_empty() && args.hosts.is_empty() => return Err(e),
         fault => standing.faults.extend(fault),

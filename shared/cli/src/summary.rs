@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
-use super::standing::{Standing, is_bare};
+use super::standing::{Shows, Standing, is_bare};
 use super::{Common, Here, page, print, why};
 use ::board::{BoardId, Location};
 use base::error::{Kind, Result};
@@ -112,7 +112,7 @@ type OneBoard = (String, Location, Result<Summary>);
 
 /// The page and the report of one look.
 fn with_page(common: &Common, loaded: &Loaded, span: i64, file: &Path) -> Result<Vec<OneBoard>> {
-    let standing = Standing::look(common, loaded, None, span, &Hosts::default())?;
+    let standing = Standing::look(common, loaded, None, span, &Hosts::default(), Shows::Pages)?;
     if standing.boards.is_empty() {
         return common.boards(&loaded.config).map(|_| Vec::new());
     }

@@ -81,6 +81,7 @@ pub(super) fn lens<'a>(common: &Common, here: &'a Here, loaded: &'a Loaded) -> L
         by_file: !common.db.is_empty() || common.hermes_root.is_some(),
         memory: Cache::place(&env),
         kept: Kept::default(),
+        pages: false,
     }
 }
 

@@ -42,8 +42,17 @@ pub struct Tools<'a> {
     pub opencode: &'a Opencode,
     /// Keep what was seen for the report.
     pub keep_seen: bool,
-    /// The boards of a command that only looks, which asks more than once what they say.
-    pub kept: Option<&'a Kept>,
+    /// It is for a command that only looks.
+    pub looks: Option<Looks<'a>>,
+}
+
+/// A command that only looks, and asks more than once what its boards say. It takes no step, and shows none whole.
+#[derive(Clone, Copy)]
+pub struct Looks<'a> {
+    /// The boards, each read once.
+    pub kept: &'a Kept,
+    /// It shows the pages of the watchers.
+    pub pages: bool,
 }
 
 impl Tools<'_> {
@@ -53,8 +62,8 @@ impl Tools<'_> {
     /// See [`board::open`] and [`timeline::refuse`].
     pub fn open(&self, id: &BoardId, mode: Mode) -> Result<Box<dyn Board>> {
         let patience = self.config.board.busy_timeout;
-        let board = match self.kept.filter(|_| mode == Mode::Look) {
-            Some(kept) => kept.open(id, patience),
+        let board = match self.looks.filter(|_| mode == Mode::Look) {
+            Some(looks) => looks.kept.open(id, patience),
             None => board::open(id, mode, patience),
         }?;
         timeline::refuse(&*board, self.cache)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::facts::{Facts, Take, Verdict};
 use super::silence;
 use super::summary::{Counts, Read};
-use crate::pass::{self, Tools};
+use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
 use base::error::Result;
 use base::registry::ROUTE_BLOCKED;
@@ -68,6 +68,8 @@ pub struct Lens<'a> {
     pub memory: Option<PathBuf>,
     /// The boards, each read once.
     pub kept: Kept,
+    /// What it tells of a whole board comes with the pages of the watchers.
+    pub pages: bool,
 }
 
 /// What all watchers say of one board now.
@@ -106,7 +108,7 @@ impl Lens<'_> {
             homes: self.homes,
             opencode: self.opencode,
             keep_seen: false,
-            kept: Some(&self.kept),
+            looks: Some(Looks { kept: &self.kept, pages: self.pages || pass.only.is_some() }),
         })
     }
 

@@ -13,7 +13,10 @@ pub(super) fn decide<W: Watcher>(
     id: &BoardId,
     tools: &mut Tools<'_>,
 ) -> Decision {
-    let decision = watcher.decide(seen, tools.pass, tools.config);
+    let decision = match tools.looks {
+        Some(_) => watcher.outline(seen, tools.pass, tools.config),
+        None => watcher.decide(seen, tools.pass, tools.config),
+    };
     debug_assert!(
         decision.steps.iter().all(|step| W::lists(step)),
         "not on the lists of {}: {:?}",

@@ -26,20 +26,15 @@ pub(super) fn decided<W: Watcher>(
     let prefix = format!("notice:{}:{}:", W::NAME, id.at);
     let notices = std::mem::take(&mut decision.notices);
     report.notices.extend(lasting(&prefix, notices, is_whole, tools));
-    tell(watcher, &seen, decision, tools.pass, tools.config, report)
+    if tools.looks.is_none_or(|looks| looks.pages) {
+        report.overview = watcher.overview(&seen, tools.pass, tools.config);
+    }
+    tell::<W>(&seen, decision, report)
 }
 
 /// Puts what was decided into the report, but for what lasts. Gives the steps, which nobody has done yet.
-fn tell<W: Watcher>(
-    watcher: &W,
-    seen: &W::Seen,
-    decision: Decision,
-    pass: &Pass,
-    config: &Config,
-    report: &mut BoardReport,
-) -> Vec<Step> {
+fn tell<W: Watcher>(seen: &W::Seen, decision: Decision, report: &mut BoardReport) -> Vec<Step> {
     report.glanced = Some(W::glanced(seen));
-    report.overview = watcher.overview(seen, pass, config);
     report.left = decision.left;
     report.findings.extend(decision.findings);
     report.notices.extend(decision.told.into_iter().map(on_board));
@@ -59,7 +54,8 @@ pub fn dry_report<W: Watcher>(
     let mut decision = watcher.decide(seen, pass, config);
     let notices = std::mem::take(&mut decision.notices);
     report.notices.extend(notices.into_values().map(|said| Notice::new(said, Phase::Began)));
-    let steps = tell(watcher, seen, decision, pass, config, &mut report);
+    report.overview = watcher.overview(seen, pass, config);
+    let steps = tell::<W>(seen, decision, &mut report);
     report.steps = steps.into_iter().map(|s| (s, Outcome::Planned)).collect();
     report
 }

@@ -83,6 +83,10 @@ impl Watcher for SynthesizeDistress {
         decide(seen, pass, config)
     }
 
+    fn outline(&self, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
+        decided(seen, pass, config, false)
+    }
+
     fn silence(detail: &Detail, _now: Time) -> String {
         let said = match detail.task.status {
             _ if is_card(&detail.task) => "no card is made about a card",

@@ -140,7 +140,7 @@ fn remembering<W: Watcher>(
         homes: Homes::NONE,
         opencode: &opencode,
         keep_seen: false,
-        kept: None,
+        looks: None,
     };
     let seen = around(board, &mut tools, |world, pass| watcher.observe(world, pass))?;
     let decision = watcher.decide(&seen, pass, &config);
