@@ -7,6 +7,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 use crate::dry::{every_case, unchanged};
+use crate::exits::limited;
 use crate::health::{Work, silent};
 use crate::support::{Ran, TestBoard, dead_pid, now, ran};
 use crate::tools::{self, CRON};
@@ -259,4 +260,20 @@ fn a_board_that_is_not_there_hides_nothing_that_is_known() {
     // What is behind the rest comes first.
     assert!(said.starts_with(&format!("{}: no board found", empty.display())), "{said}");
     assert!(said.contains("route-blocked: not scheduled"), "{said}");
+}
+
+/// Each board has three files open while it is looked at.
+#[test]
+fn as_many_boards_are_looked_at_as_there_are() {
+    let b = TestBoard::new();
+    for n in 0..40 {
+        let folder = b.path().join(format!("kanban/boards/b{n:02}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::copy(&b.db, folder.join("kanban.db")).unwrap();
+    }
+    for words in [&["check"][..], &["status"], &["report", "-v"], &["page", "page.html"]] {
+        let ran = limited(&b, "-n 48", "watchbill", words);
+        assert!(!format!("{ran:?}").contains("open files"), "{ran:?}");
+        assert!(words != ["check"] || ran.out.contains(" boards=41;"), "{ran:?}");
+    }
 }

@@ -288,7 +288,7 @@ fn a_pause_is_75_and_said_once() {
 }
 
 /// A program under a limit of its process, as `ulimit` sets it.
-fn limited(b: &TestBoard, limit: &str, name: &str, args: &[&str]) -> crate::support::Ran {
+pub fn limited(b: &TestBoard, limit: &str, name: &str, args: &[&str]) -> crate::support::Ran {
     let inner = b.command(name);
     let mut outer = Command::new("/bin/sh");
     outer.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]).arg(inner.get_program());

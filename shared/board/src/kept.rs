@@ -11,10 +11,14 @@ use crate::{
 };
 use base::error::Result;
 use base::time::Time;
+use host::Split;
 
 /// The boards of one command that only looks.
 #[derive(Default)]
-pub struct Kept(RefCell<BTreeMap<Location, Rc<RefCell<Reads>>>>);
+pub struct Kept {
+    reads: RefCell<BTreeMap<Location, Rc<RefCell<Reads>>>>,
+    splits: RefCell<BTreeMap<Location, Split>>,
+}
 
 impl Kept {
     /// A board for looking, which shares what it reads with all others that were opened here. See [`crate::open`].
@@ -22,18 +26,29 @@ impl Kept {
     /// # Errors
     /// Those of [`crate::open`].
     pub fn open(&self, id: &BoardId, patience: Duration) -> Result<Box<dyn Board>> {
-        let known = self.0.borrow().get(&id.at).cloned();
+        let known = self.reads.borrow().get(&id.at).cloned();
         let reads = match known {
             Some(reads) => reads,
             None => {
                 let board = crate::open(id, Mode::Look, patience)?;
                 let reads = Reads { board, stamp: None, read: Read::default() };
                 let reads = Rc::new(RefCell::new(reads));
-                self.0.borrow_mut().insert(id.at.clone(), Rc::clone(&reads));
+                self.reads.borrow_mut().insert(id.at.clone(), Rc::clone(&reads));
                 reads
             }
         };
         Ok(Box::new(KeptBoard { id: id.clone(), reads }))
+    }
+
+    /// Whether a board is split, as `look` finds it the first time.
+    pub fn split(&self, id: &BoardId, look: impl FnOnce() -> Split) -> Split {
+        self.splits.borrow_mut().entry(id.at.clone()).or_insert_with(look).clone()
+    }
+
+    /// Forgets a board. Nobody needs it open any more once those are gone that were opened here: a command may look at hundreds.
+    pub fn close(&self, id: &BoardId) {
+        self.reads.borrow_mut().remove(&id.at);
+        self.splits.borrow_mut().remove(&id.at);
     }
 }
 

@@ -17,7 +17,7 @@ use board::kept::Kept;
 use board::{Board, BoardId, Mode, Outcome, Step};
 use config::Config;
 use coord::opencode::Opencode;
-use host::Host;
+use host::{Host, Split};
 use logs::agents::Homes;
 use logs::cache::Cache;
 use policy::Pass;
@@ -68,6 +68,15 @@ impl Tools<'_> {
         }?;
         timeline::refuse(&*board, self.cache)?;
         Ok(board)
+    }
+
+    /// Whether some process writes into a deleted copy of a board; `None` of one that is no file.
+    pub fn split(&self, id: &BoardId) -> Option<Split> {
+        let split = |file| self.host.split(file);
+        match self.looks {
+            Some(looks) => id.file().map(|file| looks.kept.split(id, || split(file))),
+            None => id.file().map(split),
+        }
     }
 }
 

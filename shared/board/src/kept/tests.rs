@@ -69,12 +69,27 @@ fn what_was_read_is_kept_for_all_and_a_board_is_opened_once() {
     let (mut a, mut b) = (kept.open(&id, PATIENCE).unwrap(), kept.open(&id, PATIENCE).unwrap());
     told(&mut *a);
     told(&mut *b);
-    let all = kept.0.borrow();
+    let all = kept.reads.borrow();
     let reads = &all[&id.at].borrow().read;
     assert_eq!(all.len(), 1);
     // One of the whole board answers for its parts, and a task that is not there is not asked for again.
     assert_eq!((reads.glances.len(), reads.runs.len(), reads.stories.len()), (1, 1, 4));
     assert!(reads.stories["t_9"].is_none() && reads.stories["t_1"].is_some());
+}
+
+#[test]
+fn a_board_that_was_closed_is_asked_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = board(&dir, &[("t_1", "ready")]);
+    let kept = Kept::default();
+    told(&mut *kept.open(&id, PATIENCE).unwrap());
+    let splits = ["a", "b"].map(|why| Split::Unknown(why.into()));
+    let split = |n: usize| kept.split(&id, || splits[n].clone());
+    assert_eq!([split(0), split(1)], [splits[0].clone(), splits[0].clone()]);
+    kept.close(&id);
+    assert!(kept.reads.borrow().is_empty());
+    assert_eq!(split(1), splits[1]);
+    assert_eq!(kept.open(&id, PATIENCE).unwrap().glance(&Status::OPEN).unwrap().len(), 1);
 }
 
 #[test]

@@ -108,7 +108,7 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
         damage: damaged(id, tools, when),
         read: read(id, tools),
         locked,
-        split: id.file().map_or(Split::Whole, |file| tools.host.split(file)),
+        split: tools.split(id).unwrap_or(Split::Whole),
         wedge: pass::lock::wedge(id, tools),
         // A board that does not tell is a finding of its own.
         pause: id.pause_in_force(tools.pass.now, tools.config.board.busy_timeout).unwrap_or_default(),

@@ -117,12 +117,14 @@ impl Lens<'_> {
         Survey::of(&Here { lens: self, id }, only)
     }
 
-    /// What happened to a board since then: every task that somebody may have to hear of.
+    /// What happened to a board since then: every task that somebody may have to hear of. With that it is done with the board.
     ///
     /// # Errors
     /// The board cannot be read.
     pub fn read(&self, id: &BoardId, since: Time) -> Result<Read> {
-        read(&Here { lens: self, id }, since)
+        let read = read(&Here { lens: self, id }, since);
+        self.kept.close(id);
+        read
     }
 
     /// Everything about these tasks; unknown ids are left out.

@@ -28,9 +28,10 @@ pub(super) fn by_hand(id: &BoardId, tools: &mut Tools<'_>) -> Result<Box<dyn Boa
 fn whole(id: &BoardId, looks: bool, tools: &mut Tools<'_>) -> Result<Box<dyn Board>> {
     let mode = if looks { Mode::Look } else { Mode::Change };
     let board = tools.open(id, mode)?;
+    let split = tools.split(id);
     let (cache, now) = (&mut *tools.cache, tools.pass.now);
     // What damages a board is a split that ends in another way than the advice says.
-    refuse_split(id, tools.host).inspect_err(|_| damage::doubt(id, cache, now))?;
+    refused(id, split).inspect_err(|_| damage::doubt(id, cache, now))?;
     damage::refuse(&*board, cache, now)?;
     timeline::note(&*board, cache, now);
     Ok(board)
@@ -41,7 +42,11 @@ fn whole(id: &BoardId, looks: bool, tools: &mut Tools<'_>) -> Result<Box<dyn Boa
 /// # Errors
 /// `Data`, naming the processes and what to do.
 pub fn refuse_split(id: &BoardId, host: &Host) -> Result<()> {
-    let Some(Split::Split { pids }) = id.file().map(|file| host.split(file)) else { return Ok(()) };
+    refused(id, id.file().map(|file| host.split(file)))
+}
+
+fn refused(id: &BoardId, split: Option<Split>) -> Result<()> {
+    let Some(Split::Split { pids }) = split else { return Ok(()) };
     let what = format!("this board is split: {}", split_what(&pids));
     Err(Error::new(Kind::Data, &id.at, what).hint(split_todo(&pids)))
 }
