@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use rusqlite::OpenFlags;
 use shared::base::time::Time;
 use shared::board::sqlite::SqliteBoard;
 use shared::board::{BoardId, Mode};
@@ -33,6 +34,14 @@ pub(crate) struct Board {
     pub(crate) path: PathBuf,
     /// The statements of a pass, for the floor.
     pub(crate) statements: PathBuf,
+}
+
+impl Board {
+    /// A task that runs.
+    pub(crate) fn running(&self) -> Result<String> {
+        let board = rusqlite::Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        Ok(board.query_row("SELECT min(id) FROM tasks WHERE status = 'running'", [], |row| row.get(0))?)
+    }
 }
 
 impl Ground {

@@ -10,6 +10,10 @@ use crate::hermes::Hermes;
 use crate::report::{Report, short};
 use crate::run::{Sample, in_turn, once};
 
+/// How many times the cost of `heal` is not passed by another watcher, and by a command that only looks, where the goal is missed.
+const WATCHER_HELD: f64 = 2.3;
+const DESK_HELD: f64 = 5.2;
+
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Size {
@@ -70,8 +74,8 @@ pub(crate) fn counts(ground: &Ground, boards: &[Board], report: &mut Report) -> 
         report.table("Instructions of the same passes (valgrind)", "board | heal | floor | ratio");
         let mut first = None;
         for board in boards {
-            let heal = count::instructions(&ground.look("heal", &board.path, ground.now))? as f64;
-            let floor = count::instructions(&ground.floor(board, false))? as f64;
+            let heal = count::instructions(&ground.look("heal", &board.path, ground.now), 0)? as f64;
+            let floor = count::instructions(&ground.floor(board, false), 0)? as f64;
             report.row(&format!("{} | {heal:.0} | {floor:.0} | {}", board.name, short(heal / floor)));
             let goal = format!("at most 1.5 times the instructions of the floor ({} tasks)", board.name);
             report.at_most(&goal, 1.5, heal / floor, " times");
@@ -80,6 +84,9 @@ pub(crate) fn counts(ground: &Ground, boards: &[Board], report: &mut Report) -> 
                 let goal = format!("{} tasks cost at most 15 % more instructions than {name}", board.name);
                 report.at_most(&goal, 1.15, heal / least, " times");
             }
+        }
+        if let Some(board) = boards.last() {
+            beside_heal(ground, board, report)?;
         }
     }
     if count::has("strace", "WATCHBILL_STRACE")? {
@@ -134,6 +141,38 @@ pub(crate) fn counts(ground: &Ground, boards: &[Board], report: &mut Report) -> 
     let mb = 1e6 / 1_048_576.0;
     let why = "watchbill holds all programs, with SQLite, an HTTP client, completions and units";
     report.known("each program at most 8 MB (7.63 MiB)", (8.0 * mb, 13.0 * mb), largest, " MiB", why);
+    Ok(())
+}
+
+/// What the other watchers and the commands that only look cost beside `heal`, as a person runs them.
+fn beside_heal(ground: &Ground, board: &Board, report: &mut Report) -> Result<()> {
+    report.table(
+        "Instructions of what only looks, beside `heal` (valgrind)",
+        "board | program | instructions | to heal",
+    );
+    let heal = count::instructions(&ground.plain("heal", &board.path, ground.now), 0)? as f64;
+    report.row(&format!("{} | heal | {heal:.0} | 1.00", board.name));
+    let mut held_to = |name: &str, count: u64, (most, held): (f64, f64), why: &str| {
+        let ratio = count as f64 / heal;
+        report.row(&format!("{} | {name} | {count} | {}", board.name, short(ratio)));
+        let goal = format!("{name} costs at most {most} times heal ({} tasks)", board.name);
+        report.known(&goal, (most, held), ratio, " times", why);
+    };
+    for watcher in &WATCHERS[1..] {
+        let count = count::instructions(&ground.plain(watcher, &board.path, ground.now), 0)?;
+        held_to(watcher, count, (2.0, WATCHER_HELD), "it reads the stories of more tasks, and writes cards");
+    }
+    let task = board.running()?;
+    // Nothing starts the watchers there, which `check` says with its code.
+    for (words, code) in
+        [(vec!["check"], 2), (vec!["status"], 0), (vec!["report"], 0), (vec!["why", &task], 0)]
+    {
+        let mut command = ground.command(ground.bin.join("watchbill"));
+        command.args(&words).args(["--now", &ground.now.0.to_string(), "--db"]).arg(&board.path);
+        command.arg("--config").arg(ground.top.join("contrib/watchbill.toml"));
+        let count = count::instructions(&command, code)?;
+        held_to(words[0], count, (4.0, DESK_HELD), "it asks all four watchers");
+    }
     Ok(())
 }
 
