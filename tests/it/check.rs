@@ -271,7 +271,9 @@ fn as_many_boards_are_looked_at_as_there_are() {
         fs::create_dir_all(&folder).unwrap();
         fs::copy(&b.db, folder.join("kanban.db")).unwrap();
     }
-    for words in [&["check"][..], &["status"], &["report", "-v"], &["page", "page.html"]] {
+    let page = b.path().join("page.html");
+    let page = page.to_str().unwrap();
+    for words in [&["check"][..], &["status"], &["report", "-v"], &["page", page]] {
         let ran = limited(&b, "-n 48", "watchbill", words);
         assert!(!format!("{ran:?}").contains("open files"), "{ran:?}");
         assert!(words != ["check"] || ran.out.contains(" boards=41;"), "{ran:?}");
