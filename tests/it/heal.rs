@@ -176,6 +176,24 @@ fn a_log_that_cannot_be_read_means_hands_off() {
 }
 
 #[test]
+fn a_log_of_the_profile_that_cannot_be_read_means_hands_off_as_well() {
+    let b = TestBoard::new();
+    for id in ["t_00000f07", "t_00000f08"] {
+        b.add(id, "ready");
+        b.run_it(id, Some(dead_pid()), 0);
+    }
+    // What the worker's own log tells needs no other.
+    b.log("t_00000f08", "Query: work kanban task t_00000f08\n❌ API failed after 2 retries — HTTP 503: busy\n");
+    fs::create_dir_all(b.path().join("profiles/luna/logs/agent.log")).unwrap();
+    let said = b.later(900, &[]);
+    let why = "t_00000f07: ";
+    let told = "but its log cannot be read: the log of its profile: not a regular file";
+    assert!(said.code == 1 && said.err.contains(why) && said.err.contains(told), "{said:?}");
+    assert_eq!(said.err.matches("cannot be read").count(), 1, "{said:?}");
+    assert_eq!((b.task("t_00000f07", "status"), b.task("t_00000f08", "status")), ("running".into(), "scheduled".into()));
+}
+
+#[test]
 fn what_a_person_said_stands() {
     let b = TestBoard::new();
     for (n, id) in ["t_00000f10", "t_00000f11", "t_00000f12"].iter().enumerate() {

@@ -222,7 +222,10 @@ impl LogReader for LogFiles<'_> {
         }
         let Some(log) = profile_log(ask) else { return own };
         let profile = file::read_taught(&ask_for(&log, Of::ProfileOf(ask.task)), rules, cache);
-        joined(own, of_this_attempt(profile, ask))
+        match &profile.end {
+            LogEnd::Unreadable(why) if !is_told(&own.end) => untold(own, &log, why),
+            _ => joined(own, of_this_attempt(profile, ask)),
+        }
     }
 }
 
@@ -280,8 +283,18 @@ fn profile_log(ask: &LogAsk<'_>) -> Option<PathBuf> {
     Some(provider::home(root, name)?.join("logs/agent.log"))
 }
 
-/// What a profile's log says, as far as it says it of the attempt asked about: it holds those before it too. One that cannot be read
-/// is no reason to doubt the worker's own.
+/// Whether the worker's own log tells how the attempt ended: then the profile's only says at which endpoint.
+fn is_told(own: &LogEnd) -> bool {
+    matches!(own, LogEnd::Ended(e) if !is_code_alone(e))
+}
+
+/// An end of which only the log of the profile may tell, where that cannot be read: a limit may stand in it.
+fn untold(own: Reading, log: &Path, why: &str) -> Reading {
+    let file = log.display().to_string();
+    Reading { end: LogEnd::Unreadable(format!("the log of its profile: {why}")), file: Some(file), ..own }
+}
+
+/// What a profile's log says, as far as it says it of the attempt asked about: it holds those before it too.
 fn of_this_attempt(mut reading: Reading, ask: &LogAsk<'_>) -> Reading {
     let within = |at: Time| at >= ask.since.plus(-2) && at <= ask.now.plus(120);
     reading.heard = reading.heard.filter(|at| within(*at));
@@ -397,6 +410,42 @@ mod tests {
             "an attempt before this one"
         );
         assert_eq!(read(many("a", 3), now), (false, 0), "nobody says whose session it is");
+    }
+
+    #[test]
+    fn a_log_of_the_profile_that_cannot_be_read_leaves_an_untold_end_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let (logs, home) = (dir.path().join("kanban/logs"), dir.path().join("profiles/luna/logs"));
+        std::fs::create_dir_all(&logs).unwrap();
+        std::fs::create_dir_all(home.join("agent.log")).unwrap();
+        let root = Some(dir.path().to_owned());
+        let board = BoardId { at: dir.path().join("kanban.db").into(), slug: Some("default".into()), root };
+        let begun = "Query: work kanban task t_1\nInitializing agent...\n";
+        for (text, profile, end) in [
+            (None, "luna", "the log of its profile: not a regular file"),
+            (Some(begun.to_owned()), "luna", "the log of its profile: not a regular file"),
+            // What the worker's own log tells needs no other.
+            (Some(format!("{begun}❌ API failed after 2 retries — HTTP 503: busy\n")), "luna", "ended"),
+            // No log at all is no evidence.
+            (Some(begun.to_owned()), "sol", "nothing"),
+            (None, "sol", "absent"),
+        ] {
+            let file = logs.join("t_1.log");
+            let _ = std::fs::remove_file(&file);
+            if let Some(text) = &text {
+                std::fs::write(&file, text).unwrap();
+            }
+            let (since, now) = (Time(0), Time(4_000_000_000));
+            let ask = LogAsk { board: &board, task: "t_1", profile: Some(profile), since, now, file: None };
+            let reading = LogFiles(&Patterns::default()).read(&ask, &mut Cache::in_memory());
+            let seen = match reading.end {
+                LogEnd::Ended(_) => "ended".to_owned(),
+                LogEnd::Absent => "absent".to_owned(),
+                LogEnd::Unreadable(why) => why,
+                LogEnd::NoEvidence => "nothing".to_owned(),
+            };
+            assert_eq!(seen, end, "{text:?} {profile}");
+        }
     }
 
     #[test]
