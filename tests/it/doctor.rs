@@ -304,6 +304,24 @@ fn a_damaged_board_is_told_with_how_to_repair_it() {
 }
 
 #[test]
+fn what_of_hermes_cannot_be_read_is_told() {
+    let b = healthy();
+    assert_eq!(find(&doctor(&b, &[]), "hermes-unreadable"), [""; 0]);
+    let luna = b.path().join("profiles/luna");
+    fs::create_dir_all(luna.join("logs/agent.log")).unwrap();
+    fs::write(luna.join("config.yaml"), "model: {provider: moon\nkey: [\n").unwrap();
+    fs::write(b.path().join("config.yaml"), "kanban: [\n").unwrap();
+    let words = [
+        "error | default |",
+        "profiles/luna/config.yaml: line 2 is not valid YAML",
+        "profiles/luna/logs/agent.log: not a regular file",
+        "/config.yaml: line 2 is not valid YAML",
+        "let the user who runs the watchers read it",
+    ];
+    has(&doctor(&b, &[]), "hermes-unreadable", &words);
+}
+
+#[test]
 fn profiles_that_do_not_exist_are_told() {
     let mut b = healthy();
     fs::remove_dir(b.path().join("profiles/tuesday")).unwrap();

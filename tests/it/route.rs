@@ -318,6 +318,50 @@ fn under(mut b: TestBoard, root: &TestBoard) -> TestBoard {
     b
 }
 
+/// Something in the place of a profile's configuration that cannot be read.
+fn blind(b: &TestBoard, profile: &str) {
+    fs::create_dir_all(b.path().join("profiles").join(profile).join("config.yaml")).unwrap();
+}
+
+#[test]
+fn a_profile_whose_configuration_cannot_be_read_waits_for_what_refused_it() {
+    let b = TestBoard::new();
+    blind(&b, "luna");
+    b.add("t_00000001", "ready");
+    b.log_ending_on("t_00000001", LIMITED);
+    b.sql(&format!(
+        "INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
+           VALUES ('t_00000001', 'luna', 'rate_limited', 'rate_limited', {at} - 60, {at});
+         INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES
+           ('t_00000001', last_insert_rowid(), 'claimed', '{{\"lock\":\"h:1\"}}', {at} - 60),
+           ('t_00000001', last_insert_rowid(), 'rate_limited', '{{\"pid\":1}}', {at});",
+        at = now() - 60
+    ));
+    let said = b.routed(0);
+    let why = format!(
+        "the provider of luna is not known: {}/profiles/luna/config.yaml cannot be read: not a regular file",
+        b.path().display()
+    );
+    assert!(said.code == 1 && said.err.matches(&why).count() == 1, "{said:?}");
+    assert_eq!(b.place("t_00000001"), at("luna", "scheduled"));
+    let shown = ran(b.command("watchbill").arg("providers").arg("--db").arg(&b.db)).ok();
+    assert!(shown.lines().any(|l| l.starts_with("the provider of luna  limited ")), "{shown}");
+}
+
+#[test]
+fn a_fallback_whose_configuration_cannot_be_read_says_why_it_does_not_help() {
+    let mut b = TestBoard::new();
+    b.config.push_str("[profiles.luna]\nprovider = \"moon\"\nendpoint = \"https://api.example/v1\"\nfallbacks = [\"sol\"]\n");
+    blind(&b, "sol");
+    for profile in ["luna", "tuesday"] {
+        fs::create_dir_all(b.path().join("profiles").join(profile)).unwrap();
+    }
+    b.died_of("t_00000001", LIMITED);
+    b.settled(0).ok();
+    let card = b.value("SELECT body FROM tasks WHERE title LIKE '[BLOCKED] t_00000001%'");
+    assert!(card.contains("no fallback of luna would help; the provider of sol is not known:"), "{card}");
+}
+
 #[test]
 fn boards_of_one_root_know_of_each_others_providers() {
     let a = TestBoard::fleet();

@@ -22,11 +22,31 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// The text of a small regular file; `None` where there is none, or something else is in its place. A link may lead to it:
 /// people keep their settings elsewhere.
 pub fn text(path: &Path) -> Option<String> {
-    let file = open(path).ok()?;
-    file.metadata().ok().filter(|m| m.is_file() && m.len() < MAX_BYTES)?;
+    read(path).ok().flatten()
+}
+
+/// The same, and why what is there cannot be read; `None` where nothing is there.
+///
+/// # Errors
+/// It may not be read, is not a regular file, is too large or not a text.
+pub fn read(path: &Path) -> Result<Option<String>, String> {
+    let file = match open(path) {
+        Ok(file) => file,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(e) => return Err(e.to_string()),
+    };
+    let meta = file.metadata().map_err(|e| e.to_string())?;
+    if !meta.is_file() {
+        return Err("not a regular file".into());
+    }
+    if meta.len() >= MAX_BYTES {
+        return Err("larger than 1 MiB".into());
+    }
     let mut text = String::new();
-    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    Some(text)
+    file.take(MAX_BYTES).read_to_string(&mut text).map_err(|e| e.to_string())?;
+    Ok(Some(text))
 }
 
 /// Who besides us and root may have written a file. In words it is a reason to refuse that.
@@ -110,5 +130,11 @@ mod tests {
         let pipe = dir.path().join("p");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
         assert_eq!(text(&pipe), None, "and nobody waits");
+        assert_eq!(
+            (read(&pipe), read(dir.path())),
+            (Err("not a regular file".into()), Err("not a regular file".into()))
+        );
+        assert_eq!((read(&dir.path().join("none")), read(&at.join("none"))), (Ok(None), Ok(None)));
+        assert!(read(&at).is_err(), "no text");
     }
 }

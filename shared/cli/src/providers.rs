@@ -26,6 +26,9 @@ use policy::routing::router::Router;
 /// The state of a provider at whose address nobody answers.
 const UNREACHABLE: &str = "unreachable";
 
+/// The state of a provider whose name cannot be read, and of which nothing bad is known.
+const UNKNOWN: &str = "unknown";
+
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.providers/1";
 
@@ -47,13 +50,15 @@ struct Row {
     probing: Option<String>,
     /// Nobody has answered there for long.
     unreached: Option<Unreached>,
+    /// Why nobody knows which provider it is.
+    unreadable: Option<String>,
 }
 
 impl Row {
     /// A provider of which nothing is known.
     fn of(id: Id) -> Row {
-        let (profiles, entry, probing, unreached) = (Vec::new(), None, None, None);
-        Row { id, state: State::Healthy, entry, profiles, held: 0, on_way: 0, probing, unreached }
+        let (profiles, entry, probing, unreached, unreadable) = (Vec::new(), None, None, None, None);
+        Row { id, state: State::Healthy, entry, profiles, held: 0, on_way: 0, probing, unreached, unreadable }
     }
 
     /// Whether that nobody answers is all there is to say of it: a refusal is an answer.
@@ -62,14 +67,25 @@ impl Row {
         is_silent && self.unreached.is_some()
     }
 
+    /// Whether nobody knows how it stands.
+    fn is_unknown(&self) -> bool {
+        self.unreadable.is_some() && self.state == State::Healthy && self.entry.is_none()
+    }
+
+    /// The word for what no refusal tells.
+    fn other_state(&self) -> Option<&'static str> {
+        let unknown = || self.is_unknown().then_some(UNKNOWN);
+        self.is_unreached().then_some(UNREACHABLE).or_else(unknown)
+    }
+
     /// The word of `--json`.
     fn state(&self) -> &'static str {
-        if self.is_unreached() { UNREACHABLE } else { self.state.as_str() }
+        self.other_state().unwrap_or(self.state.as_str())
     }
 
     /// The word for people.
     fn label(&self) -> &'static str {
-        if self.is_unreached() { UNREACHABLE } else { self.state.label() }
+        self.other_state().unwrap_or(self.state.label())
     }
 }
 
@@ -146,7 +162,11 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
         let id = p.id();
         match rows.iter_mut().find(|r| is_row(r, &id)) {
             Some(row) => row.profiles.push(p.name.clone()),
-            None => rows.push(Row { profiles: vec![p.name.clone()], ..Row::of(id) }),
+            None => rows.push(Row {
+                profiles: vec![p.name.clone()],
+                unreadable: p.unreadable.clone(),
+                ..Row::of(id)
+            }),
         }
     }
     // A task may be pinned to a provider that no profile works with.
@@ -158,15 +178,21 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
     }
     for entry in router.entries() {
         let state = router.state_of(entry);
-        let row = rows.iter_mut().find(|r| entry.profile.is_none() && r.id.is_same(&entry.id));
-        match row {
-            Some(row) => (row.state, row.entry) = (state, Some(entry.clone())),
-            None => rows.push(Row {
+        let mut is_shown = false;
+        for row in rows.iter_mut().filter(|r| entry.profile.is_none() && r.id.is_same(&entry.id)) {
+            // What one profile alone is known to meet stands with that one first.
+            if row.entry.is_none() || row.id.profile == entry.id.profile {
+                (row.state, row.entry) = (state, Some(entry.clone()));
+            }
+            is_shown = true;
+        }
+        if !is_shown {
+            rows.push(Row {
                 state,
                 entry: Some(entry.clone()),
                 profiles: entry.profile.clone().into_iter().collect(),
                 ..Row::of(entry.id.clone())
-            }),
+            });
         }
     }
     for u in &seen.unreached {
@@ -195,7 +221,7 @@ fn whole(r: &Row, now: Time) -> Value {
         "cause": e.map(|e| e.cause), "since": e.map(|e| e.since), "until": e.filter(|_| held).map(|e| e.until),
         "refusals": e.map_or(0, |e| e.strikes), "task": e.map(|e| e.task.as_str()),
         "recovered": e.and_then(|e| e.good), "next_probe": next_probe(r, now),
-        "held": r.held, "on_the_way": r.on_way, "probing": r.probing,
+        "held": r.held, "on_the_way": r.on_way, "probing": r.probing, "unreadable": r.unreadable,
     });
     if let Some(u) = r.unreached.as_ref().filter(|_| r.is_unreached()) {
         whole["cause"] = json!(Cause::ConnectionRefused);
@@ -231,6 +257,7 @@ fn table(rows: &[Row], now: Time) -> String {
         };
         let why = match (e, r.state) {
             _ if unreached.is_some() => unreached.map(silent).unwrap_or_default(),
+            _ if r.is_unknown() => r.unreadable.clone().unwrap_or_default(),
             (None, _) => String::new(),
             (Some(e), State::Healthy) => {
                 format!("{} is over since {}", e.cause, words(e.good.map_or(0, |g| now.since(g))))
@@ -249,6 +276,8 @@ fn table(rows: &[Row], now: Time) -> String {
                 format!("{} since {since}, refused {times}, seen on {}{again}", e.cause, e.task)
             }
         };
+        let blind = r.unreadable.as_deref().filter(|_| !r.is_unknown());
+        let why = blind.map_or_else(|| why.clone(), |blind| format!("{why}; {blind}"));
         let name = match e.and_then(|e| e.profile.as_ref()) {
             Some(profile) => format!("key of {profile}"),
             None => r.id.to_string(),
@@ -276,6 +305,7 @@ fn table(rows: &[Row], now: Time) -> String {
 mod tests {
     use super::*;
     use logs::provider::Profile;
+    use logs::provider::ledger::{News, Sighting};
 
     fn profile(name: &str, host: &str) -> (String, Profile) {
         let p = Profile { name: name.into(), endpoint: Some(host.into()), ..Profile::default() };
@@ -296,6 +326,42 @@ mod tests {
         assert_eq!((all[0].profiles.join(" "), all[0].held), ("luna mira".to_owned(), 3));
         let text = table(&all, Time(0));
         assert_eq!(text.lines().nth(1), Some("a         healthy  -         3  luna, mira"));
+    }
+
+    #[test]
+    fn a_provider_that_cannot_be_read_is_not_healthy() {
+        let blind = || Profile {
+            name: "luna".into(),
+            unreadable: Some("/h/config.yaml cannot be read: denied".into()),
+            ..Profile::default()
+        };
+        let mut seen = Seen::default();
+        seen.routing.profiles.extend([("luna".to_owned(), blind()), profile("mira", "a")]);
+        let config = config::Config::default();
+        let shown = |seen: &Seen| {
+            let router = Router::new(&seen.routing, &config, Time(1_000), &[], Vec::new());
+            rows(seen, &router)
+        };
+        let all = shown(&seen);
+        let text = table(&all, Time(1_000));
+        let want =
+            "the provider of luna  unknown  -         0  luna      /h/config.yaml cannot be read: denied";
+        assert_eq!(text.lines().nth(1), Some(want), "{text}");
+        assert_eq!(whole(&all[0], Time(1_000))["state"], json!("unknown"));
+        // What its log said of the endpoint stands with it.
+        let refused = Sighting {
+            id: Id { host: Some("a".into()), ..blind().id() },
+            profile: Some("luna".into()),
+            task: "t_00000001".into(),
+            at: Time(990),
+            began: Time(900),
+            news: News::Bad { cause: Cause::RateLimit, resets: None },
+        };
+        seen.routing.sightings.push(refused);
+        let all = shown(&seen);
+        let (text, said) = (table(&all, Time(1_000)), whole(&all[0], Time(1_000)));
+        assert_eq!((&said["state"], &said["unreadable"]), (&json!("limited"), &json!(blind().unreadable)));
+        assert!(text.contains("seen on t_00000001; /h/config.yaml cannot be read"), "{text}");
     }
 
     #[test]

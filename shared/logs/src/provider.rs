@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::hermes::{context_window, home, yaml_text};
+pub use self::hermes::{context_window, home, settings_text, yaml_text};
 pub use self::id::Id;
 use base::clip::clip;
 use base::endpoint::host;
@@ -52,12 +52,16 @@ pub struct Profile {
     /// Where our configuration and its own name different providers or endpoints: what both say, in one sentence.
     #[serde(default)]
     pub conflict: Option<String>,
+    /// Why its provider is not known: its own `config.yaml` is there, cannot be read, and ours does not say it either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 impl Profile {
     /// The provider it works with.
     pub fn id(&self) -> Id {
-        Id::new(self.provider.as_deref(), self.endpoint.as_deref())
+        let id = Id::new(self.provider.as_deref(), self.endpoint.as_deref());
+        Id { profile: self.unreadable.as_ref().map(|_| self.name.clone()), ..id }
     }
 
     /// Whom a worker of it asks about a task that has this pin. A model alone is asked of the profile's own provider, unless it
@@ -71,7 +75,7 @@ impl Profile {
                 let known = || known::host(provider).map(str::to_owned);
                 let endpoint = self.listed.get(&named).cloned().unwrap_or_else(known);
                 let provider = Some(provider.to_owned());
-                Profile { provider, model, endpoint, place: None, ..self.clone() }
+                Profile { provider, model, endpoint, place: None, unreadable: None, ..self.clone() }
             }
             _ => Profile { model, ..self.clone() },
         }
@@ -98,6 +102,7 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
     let other = is_other_provider(&ours, &theirs.profile);
     let conflict = conflict(name, &ours, &theirs.profile, other);
     let (written, says) = (theirs.profile.written, theirs.profile.says);
+    let unreadable = theirs.profile.unreadable.clone();
     let mut listed = theirs.profile.listed.clone();
     for (name, keys) in &config.providers {
         let host = keys.endpoint.as_deref().and_then(host);
@@ -130,6 +135,7 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
         profile.endpoint = provider.as_deref().and_then(known::host).map(str::to_owned);
     }
     profile.provider = provider;
+    profile.unreadable = unreadable.filter(|_| !profile.id().is_named());
     Some(profile)
 }
 
@@ -141,6 +147,9 @@ pub fn as_told(known: Profile, keys: &ProfileKeys) -> Profile {
     }
     profile.provider = keys.provider.clone().or(profile.provider);
     profile.model = keys.model.clone().or(profile.model);
+    if keys.provider.is_some() || keys.endpoint.is_some() {
+        profile.unreadable = None;
+    }
     profile
 }
 

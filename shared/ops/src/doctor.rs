@@ -102,7 +102,7 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 41] = [
+pub const IDS: [&str; 42] = [
     "config-valid",
     "config-invalid",
     "config-shared",
@@ -123,6 +123,7 @@ pub const IDS: [&str; 41] = [
     "dispatcher-hidden",
     "dispatcher-wedged",
     "dispatcher-stopped",
+    "hermes-unreadable",
     "orchestrator-found",
     "orchestrator-missing",
     "fallback-missing",

@@ -14,12 +14,16 @@ use board::{BoardId, discover, hermes};
 use host::{Holders, Host};
 use logs::cache::Cache;
 use logs::file::{self, Of};
+use logs::handle::{self, Owner};
 use logs::operator_patterns::Patterns;
 use logs::provider;
 use logs::{Evidence, LogEnd, Reading, hermes as hermes_log};
 
 /// Seconds between two ticks of a gateway's dispatcher unless configured.
 const INTERVAL: i64 = 60;
+
+/// The log of a profile, in its folder.
+const LOG: &str = "logs/agent.log";
 
 /// Which log to read.
 #[derive(Debug, Clone, Copy)]
@@ -132,6 +136,23 @@ pub fn auto_decomposes(root: &Path) -> bool {
 /// Whether Hermes has reviewed by an agent what is in review, as it does unless told otherwise.
 pub fn reviews(root: &Path) -> bool {
     settings(&root.join("config.yaml")).review_dispatch.unwrap_or(true)
+}
+
+/// Files of Hermes that are there and cannot be read, though what they say decides: its settings, those of each profile and the log
+/// of each profile; each with the reason.
+pub fn unreadable(root: &Path, profiles: &[String]) -> Vec<String> {
+    let said = |file: &Path, why: String| format!("{}: {why}", file.display());
+    let settings = |file: PathBuf| provider::settings_text(&file).err().map(|why| said(&file, why));
+    let log = |file: PathBuf| {
+        let why = handle::glance(&file, Owner::Anybody).err().or_else(|| handle::open(&file).err());
+        why.map(|why| said(&file, why))
+    };
+    let homes = profiles.iter().filter(|name| *name != "default").filter_map(|name| provider::home(root, name));
+    let homes: Vec<PathBuf> = homes.chain([root.to_owned()]).collect();
+    let mut all: Vec<String> =
+        homes.iter().flat_map(|home| [settings(home.join("config.yaml")), log(home.join(LOG))]).flatten().collect();
+    all.sort();
+    all
 }
 
 /// Hermes' own settings that change what a death means.
@@ -280,7 +301,7 @@ fn is_code_alone(e: &Evidence) -> bool {
 /// The log of the profile that worked on a task.
 fn profile_log(ask: &LogAsk<'_>) -> Option<PathBuf> {
     let (root, name) = (ask.board.root.as_deref()?, ask.profile?);
-    Some(provider::home(root, name)?.join("logs/agent.log"))
+    Some(provider::home(root, name)?.join(LOG))
 }
 
 /// Whether the worker's own log tells how the attempt ended: then the profile's only says at which endpoint.

@@ -137,6 +137,12 @@ fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
         decomposes: id.root.as_deref().is_some_and(runtime::auto_decomposes),
         has_service: gateway::has_service(env("HOME").as_deref().map(Path::new)),
         hosts: several_hosts::attend(&mut *board, &id.known_as(tools.host)?, "doctor", Duty::Asks)?,
+        unreadable: match &id.root {
+            Some(root) if !board.is_own() => {
+                runtime::unreadable(root, &[&runtime.profiles[..], &runtime.unlisted[..]].concat())
+            }
+            _ => Vec::new(),
+        },
         runtime,
     };
     BoardRead::of(&mut *board, around, tools.pass.now)

@@ -1,6 +1,7 @@
 //! What Hermes' own profile folders say. `.env` and `auth.json` are never read.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use saphyr::{LoadableYamlNode, Yaml};
@@ -27,12 +28,25 @@ pub(super) struct Said {
 
 /// Reads one profile of a Hermes root; `None` where there is no such folder.
 pub(super) fn read(root: &Path, name: &str) -> Option<Said> {
-    let home = home(root, name).filter(|home| home.is_dir())?;
+    let home = home(root, name).filter(|home| is_there(home))?;
     let file = home.join("config.yaml");
-    let mut said = of_text(&yaml_text(&file));
+    let (text, why) = match settings_text(&file) {
+        Ok(text) => (text, None),
+        Err(why) => (String::new(), Some(format!("{} cannot be read: {why}", file.display()))),
+    };
+    let mut said = of_text(&text);
+    said.profile.unreadable = why;
     said.profile.name = name.into();
     said.profile.written = written(&file);
     Some(said)
+}
+
+/// Whether a folder is there. What may not be looked at is.
+fn is_there(folder: &Path) -> bool {
+    match std::fs::metadata(folder) {
+        Ok(meta) => meta.is_dir(),
+        Err(e) => e.kind() == ErrorKind::PermissionDenied,
+    }
 }
 
 /// When a file was last written.
@@ -147,6 +161,26 @@ pub fn yaml_text(path: &Path) -> String {
     base::untrusted_file::text(path).unwrap_or_default()
 }
 
+/// The text of Hermes' settings; empty where there are none.
+///
+/// # Errors
+/// What is there cannot be read, or is not valid YAML with settings.
+pub fn settings_text(path: &Path) -> Result<String, String> {
+    let text = base::untrusted_file::read(path)?.unwrap_or_default();
+    let broken = match Yaml::load_from_str(&text) {
+        // Where a line is wrong is said, and never what stands in it.
+        Err(e) => Some(format!("line {} is not valid YAML", e.marker().line())),
+        Ok(all) => all
+            .first()
+            .filter(|top| top.as_mapping().is_none() && !top.is_null())
+            .map(|_| "it holds no settings".to_owned()),
+    };
+    match broken {
+        Some(why) => Err(why),
+        None => Ok(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +232,37 @@ mod tests {
             assert_eq!((said.profile.endpoint, said.profile.place), (None, None), "{url}");
             assert!(said.is_hidden, "{url}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("profiles/luna");
+        let file = home.join("config.yaml");
+        std::fs::create_dir_all(&home).unwrap();
+        let said = || read(dir.path(), "luna").unwrap().profile;
+        for (text, why) in [
+            (Some("model: {provider: moon}"), None),
+            (Some(""), None),
+            (Some("# nothing yet\n"), None),
+            (None, None),
+            (Some("model: {provider: moon\nkey: [sk-secret\n"), Some("is not valid YAML")),
+            (Some("sk-secret"), Some("it holds no settings")),
+        ] {
+            let _ = std::fs::remove_file(&file);
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+            }
+            let told = said().unreadable;
+            assert_eq!(told.is_some(), why.is_some(), "{text:?} {told:?}");
+            let told = told.unwrap_or_default();
+            assert!(told.contains(why.unwrap_or_default()) && !told.contains("secret"), "{text:?} {told}");
+        }
+        assert_eq!(said().says, None, "nothing is known to have changed");
+        let _ = std::fs::remove_file(&file);
+        std::fs::create_dir(&file).unwrap();
+        let why = format!("{} cannot be read: not a regular file", file.display());
+        assert_eq!(said().unreadable, Some(why));
     }
 
     #[test]

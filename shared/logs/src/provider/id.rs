@@ -9,6 +9,9 @@ pub struct Id {
     pub name: Option<String>,
     /// Host and port of its endpoint.
     pub host: Option<String>,
+    /// Whose provider it is, where the configuration that would name it cannot be read: then it is that profile's alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
 }
 
 impl Id {
@@ -19,11 +22,17 @@ impl Id {
         Id {
             name: name.filter(|n| !matches!(n.as_str(), "" | "custom" | "auto" | "unknown")),
             host: host.map(clean).filter(|h| !h.is_empty()),
+            profile: None,
         }
     }
 
     /// Whether anything is known of it.
     pub fn is_known(&self) -> bool {
+        self.is_named() || self.profile.is_some()
+    }
+
+    /// Whether its name or its endpoint is known: only then can it be told from another one.
+    pub fn is_named(&self) -> bool {
         self.name.is_some() || self.host.is_some()
     }
 
@@ -31,7 +40,9 @@ impl Id {
     /// account. What is not known is nobody's.
     pub fn is_same(&self, other: &Id) -> bool {
         let equal = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
-        equal(&self.host, &other.host) || equal(&self.name, &other.name)
+        equal(&self.host, &other.host)
+            || equal(&self.name, &other.name)
+            || equal(&self.profile, &other.profile)
     }
 
     /// Whether both are surely two providers. Where nothing of them can be compared nobody can tell.
@@ -46,7 +57,10 @@ impl std::fmt::Display for Id {
         match (&self.name, &self.host) {
             (Some(name), Some(host)) if name != host => write!(f, "{name} ({host})"),
             (Some(one), _) | (None, Some(one)) => f.write_str(one),
-            (None, None) => f.write_str("unknown"),
+            (None, None) => match &self.profile {
+                Some(profile) => write!(f, "the provider of {profile}"),
+                None => f.write_str("unknown"),
+            },
         }
     }
 }
@@ -72,5 +86,11 @@ mod tests {
             assert_eq!((a.is_same(&b), a.is_surely_other(&b)), (same, other), "{a} {b}");
         }
         assert_eq!(id("Custom:Moon", "A:1").to_string(), "moon (a:1)");
+        let of = |profile: &str, host| Id { profile: Some(profile.to_owned()), ..id("", host) };
+        assert!(of("luna", "").is_same(&of("luna", "a:1")) && of("sol", "a:1").is_same(&id("moon", "a:1")));
+        assert!(
+            !of("luna", "").is_same(&of("sol", "")) && !of("luna", "").is_surely_other(&of("sol", "b:1"))
+        );
+        assert_eq!(of("luna", "").to_string(), "the provider of luna");
     }
 }

@@ -199,7 +199,9 @@ impl Entry {
         if cause == Cause::Credential {
             return profile.is_some_and(|name| self.is_key_of(name, id));
         }
-        self.profile.is_none() && self.id.is_same(id)
+        // What is one profile's alone, as far as is known, is kept apart from what others know of that endpoint.
+        let is_its_own = id.profile.is_none() || id.profile == self.id.profile;
+        self.profile.is_none() && self.id.is_same(id) && is_its_own
     }
 
     fn hold(&mut self, at: Time, resets: Option<Time>, policy: &Policy) {
@@ -284,7 +286,7 @@ impl Ledger {
         for other in others {
             let same = |e: &&mut Entry| match &other.profile {
                 Some(name) => e.is_key_of(name, &other.id),
-                None => e.profile.is_none() && e.id.is_same(&other.id),
+                None => e.profile.is_none() && e.id.is_same(&other.id) && e.id.profile == other.id.profile,
             };
             match self.entries.iter_mut().find(same) {
                 Some(mine) => *mine = Entry::merged(mine, other),

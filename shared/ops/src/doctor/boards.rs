@@ -24,6 +24,9 @@ use policy::runtime::{Dispatcher, Runtime};
 const BACK: i64 = 7 * 86_400;
 const MAX_EVENTS: u32 = 4_000;
 
+/// So many unreadable files are named.
+const MAX_UNREADABLE: usize = 4;
+
 /// What is seen of a board without writing to it.
 pub struct BoardSeen {
     /// What to call it.
@@ -76,6 +79,8 @@ pub struct BoardRead {
     pub has_service: bool,
     /// On a board that several hosts share: those that attend with a clock that is too far off to judge by.
     pub off: Vec<Neighbour>,
+    /// Settings and logs of Hermes that cannot be read, with the reason.
+    pub unreadable: Vec<String>,
 }
 
 /// What is around a board: the runtime, and what of it is known beside.
@@ -92,6 +97,8 @@ pub struct Around {
     pub has_service: bool,
     /// What a board that several hosts share says of them.
     pub hosts: Option<Attended>,
+    /// Settings and logs of Hermes that cannot be read, with the reason.
+    pub unreadable: Vec<String>,
 }
 
 impl BoardRead {
@@ -103,7 +110,7 @@ impl BoardRead {
         let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
         let rows = board.glance(&Status::OPEN)?;
         let events = board.events(now.plus(-BACK), MAX_EVENTS)?;
-        let Around { runtime, gone, stopped, decomposes, has_service, hosts } = around;
+        let Around { runtime, gone, stopped, decomposes, has_service, hosts, unreadable } = around;
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
@@ -124,6 +131,7 @@ impl BoardRead {
             decomposes,
             has_service,
             off: hosts.map(off).unwrap_or_default(),
+            unreadable,
         })
     }
 }
@@ -147,6 +155,7 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     all.extend(read.off.iter().map(|host| wrong_clock(seen, host)));
     if !read.is_own {
         all.push(dispatcher(seen, read, now));
+        all.extend(unreadable(seen, read));
         all.extend(profiles(seen, read, config));
     }
     all
@@ -270,6 +279,18 @@ fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
             .mends(remedy::dispatcher(read.has_service))
         }
     }
+}
+
+/// What decides about work and cannot be read.
+fn unreadable(seen: &BoardSeen, read: &BoardRead) -> Option<Finding> {
+    let all = &read.unreadable;
+    let mut what = all.iter().take(MAX_UNREADABLE).cloned().collect::<Vec<_>>().join("; ");
+    if all.len() > MAX_UNREADABLE {
+        what.push_str(&format!("; and {} more", all.len() - MAX_UNREADABLE));
+    }
+    let todo = "let the user who runs the watchers read it, and mend what is not valid YAML: until then a limit, a provider or the failure limit is not known";
+    let error = || Finding::error("hermes-unreadable", &seen.name, what).todo(todo);
+    (!all.is_empty()).then(error)
 }
 
 /// Whoever the configuration names must be there.

@@ -199,7 +199,8 @@ impl CardWriter<'_> {
 
     /// The provider that failed: by the name that its profile or the task's own pin gives it, and the host the log names.
     pub fn id(&self, s: &SourceSeen, t: &Trouble) -> Id {
-        Id::new(self.provider(s).as_deref(), self.host(s, t).as_deref())
+        let id = Id::new(self.provider(s).as_deref(), self.host(s, t).as_deref());
+        Id { profile: self.worker(s).and_then(|p| p.id().profile), ..id }
     }
 
     /// When a parked task is looked at again: when its provider says so, else later with every card it already had.

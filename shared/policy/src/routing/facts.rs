@@ -129,7 +129,8 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     }
     let events = world.board.turns(now.plus(-NIGHT), MAX_EVENTS)?;
     let runs = as_pinned(world.board.recent_runs(MAX_RUNS)?, &events);
-    let sent = sent(&events, rows);
+    let mut sent = sent(&events, rows);
+    sent.iter_mut().for_each(|s| keyed(&mut s.id, Some(&s.profile), &profiles));
     let on_way = on_their_way(world, &sent, details)?;
     let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
     let told = told(&events, &details);
@@ -139,8 +140,9 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
         .filter(|(task, run)| is_told_by_end(task, run, &told, now))
         .filter_map(|(task, run)| of_run(task, run, &profiles, said.get(&(task.as_str(), run.id))))
         .collect();
-    sightings.extend(events.iter().filter_map(|(task, e)| of_event(task, e)));
-    let theirs = details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event(&d.task.id, e)));
+    sightings.extend(events.iter().filter_map(|(task, e)| of_event_of(task, e, &profiles)));
+    let theirs =
+        details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event_of(&d.task.id, e, &profiles)));
     sightings.extend(theirs);
     // What a pass finds out of the tasks it looks at counts at once: the provider of an attempt that did not end well is doubted.
     let ended = details.iter().filter_map(|d| d.newest_run()).filter(|run| run.ended_at.is_some());
@@ -313,7 +315,22 @@ fn of_run(
         _ => return None,
     };
     let at = said.map_or(end, |e| e.refused_at(end));
-    Some(Sighting { at, ..sighting(task, run, profiles, news) })
+    let mut seen = sighting(task, run, profiles, news);
+    if seen.id.profile.is_some() {
+        // What its configuration would say, its log does.
+        seen.id.host = seen.id.host.or_else(|| Id::new(None, said?.endpoint_host.as_deref()).host);
+    }
+    Some(Sighting { at, ..seen })
+}
+
+/// Adds to a provider whose it is, where nobody but that profile's unreadable configuration would name it.
+fn keyed(id: &mut Id, profile: Option<&str>, profiles: &BTreeMap<String, Profile>) {
+    let known = profile.and_then(|name| profiles.get(name));
+    if id.name.is_none()
+        && let Some(blind) = known.filter(|p| p.unreadable.is_some())
+    {
+        id.profile = Some(blind.name.clone());
+    }
 }
 
 /// What was seen of an attempt's provider, as of its begin.
@@ -331,13 +348,30 @@ pub(super) fn provider_of(run: &Run, profiles: &BTreeMap<String, Profile>) -> Id
 
 /// What a watcher wrote down of a provider. A forged one can only make us more careful.
 pub fn of_event(task: &str, e: &Event) -> Option<Sighting> {
+    noted(task, e).filter(|_| names_provider(e))
+}
+
+/// Whether whoever wrote an event said which provider it was.
+fn names_provider(e: &Event) -> bool {
+    let says = |key: &str| e.trail().and_then(|t| t.get(key)).is_some_and(Value::is_string);
+    says("provider") || says("host")
+}
+
+/// The same, with what is known of the profile now.
+fn of_event_of(task: &str, e: &Event, profiles: &BTreeMap<String, Profile>) -> Option<Sighting> {
+    let mut seen = noted(task, e)?;
+    keyed(&mut seen.id, seen.profile.as_deref(), profiles);
+    Some(seen).filter(|s| s.id.profile.is_some() || names_provider(e))
+}
+
+fn noted(task: &str, e: &Event) -> Option<Sighting> {
     let trail = e.trail().filter(|_| authorship::is_ours(e))?;
     let text = |key: &str| trail.get(key).and_then(Value::as_str);
     let time = |key: &str| trail.get(key).and_then(Value::as_i64).map(Time);
     let cause = authorship::cause_in(trail)?;
     let (name, host) = (text("provider"), text("host"));
     // Without a run it is no attempt's story, only somebody's talk of one.
-    if !cause.lies_with_provider() || (name.is_none() && host.is_none()) || trail.get("run").is_none() {
+    if !cause.lies_with_provider() || trail.get("run").is_none() {
         return None;
     }
     Some(Sighting {
@@ -454,6 +488,32 @@ mod tests {
             let now = board::testing::NOW;
             assert_eq!(is_told_by_end("t_00000001", &run, told, now), want, "{outcome} {seconds}");
         }
+    }
+
+    #[test]
+    fn a_refusal_of_a_profile_whose_configuration_cannot_be_read_is_its_own() {
+        let blind =
+            || Profile { name: "luna".into(), unreadable: Some("denied".into()), ..Profile::default() };
+        let profiles: BTreeMap<String, Profile> = [("luna".to_owned(), blind())].into();
+        let ended = Some(board::testing::ago(60));
+        let run = Run { ended_at: ended, ..board::testing::run(7, "luna", Some("rate_limited")) };
+        let said = Evidence { endpoint_host: Some("a:1".into()), ..Evidence::new(Cause::Quota, 1) };
+        let by_run = of_run("t_00000001", &run, &profiles, Some(&said)).unwrap();
+        let told = |keys: Value| {
+            let mut trail = json!({"cause": "quota", "run": 7, "profile": "luna"});
+            trail.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+            event(EventKind::Signal, 60, json!({"by": "synthesize-distress", "watchbill": trail}))
+        };
+        let of = |keys: Value| of_event_of("t_00000001", &told(keys), &profiles).unwrap();
+        let policy = policy(&Config::default());
+        for seen in [by_run, of(json!({})), of(json!({"host": "a:1"}))] {
+            let ledger = Ledger::fold(&[seen], &policy);
+            let state = ledger.of(&blind(), board::testing::NOW, &policy).map(|(_, state)| state);
+            assert_eq!(state, Some(logs::provider::ledger::State::OutOfQuota), "{ledger:?}");
+        }
+        // Of a profile without a configuration nobody knows more than before.
+        assert_eq!(of_event_of("t_00000001", &told(json!({})), &BTreeMap::new()), None);
+        assert_eq!(of(json!({"provider": "star"})).id.profile, None, "pinned to another one");
     }
 
     #[test]

@@ -229,7 +229,7 @@ fn is_answer(e: &Evidence) -> bool {
 fn whom(run: &Run, host: Option<String>, profiles: &BTreeMap<String, Profile>) -> Option<Id> {
     run.profile.as_ref()?;
     let id = provider_of(run, profiles);
-    let id = Id { host: id.host.or(host), name: id.name };
+    let id = Id { host: id.host.or(host), ..id };
     id.is_known().then_some(id)
 }
 

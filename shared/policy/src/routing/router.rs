@@ -211,7 +211,14 @@ impl<'a> Router<'a> {
             None if self.profile(ask.from).fallbacks.is_empty() && !keys.auto => {
                 Choice::Nobody(format!("no fallback is named for {}", ask.from))
             }
-            None => Choice::Nobody(format!("no fallback of {} would help", ask.from)),
+            None => {
+                let all = self.profile(ask.from).fallbacks;
+                let blind = all.iter().filter_map(|name| Some((name, self.profile(name).unreadable?)));
+                let blind: Vec<String> = blind
+                    .map(|(name, why)| format!("; the provider of {name} is not known: {why}"))
+                    .collect();
+                Choice::Nobody(format!("no fallback of {} would help{}", ask.from, blind.concat()))
+            }
         }
     }
 
@@ -539,7 +546,7 @@ fn apart(times: impl Iterator<Item = Time>, breath: i64) -> usize {
 fn in_order(candidates: Vec<Profile>, blocker: Blocker, limiting: &[Id]) -> Vec<Profile> {
     let elsewhere = |p: &Profile| {
         let id = p.id();
-        id.is_known() && limiting.iter().all(|l| id.is_surely_other(l))
+        id.is_named() && limiting.iter().all(|l| id.is_surely_other(l))
     };
     let (mut fit, second): (Vec<Profile>, Vec<Profile>) = candidates.into_iter().partition(elsewhere);
     if blocker != Blocker::RateLimited {

@@ -26,12 +26,16 @@ use board::{Change, Detail, Rule, Status, Step, StepAction};
 use config::Config;
 use policy::authorship;
 use policy::cards::writer::orchestrators;
+use policy::routing::facts::Routing;
 use policy::routing::moving::Scribe;
 use policy::routing::router::Router;
 use policy::{Decision, Left, OtherPolicy, Pass, World};
 
 /// Why a hold of heal's for a provider is not looked after before it has a card.
 const UNJUDGED: &str = "synthesize-distress looks first at what heal held";
+
+/// Of so many profiles it is said why their provider is not known.
+const MAX_BLIND: usize = 3;
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -164,8 +168,20 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     rules.look_after_cards(&orchestrators);
     rules.look_after_holds(false);
     rules.keep_last_words();
+    rules.decision.findings.extend(blind(&seen.routing));
     rules.tell(&orchestrators);
     rules.decision
+}
+
+/// Profiles whose provider nobody knows, because what would name it cannot be read: a limit there holds only their own work.
+fn blind(routing: &Routing) -> Option<String> {
+    let all: Vec<(&str, &str)> =
+        routing.profiles.values().filter_map(|p| Some((p.name.as_str(), p.unreadable.as_deref()?))).collect();
+    let one = |(name, why): &(&str, &str)| format!("the provider of {name} is not known: {why}");
+    let said: Vec<String> = all.iter().take(MAX_BLIND).map(one).collect();
+    let more = all.len().saturating_sub(MAX_BLIND);
+    let more = if more == 0 { String::new() } else { format!("; and so of {more} more") };
+    (!all.is_empty()).then(|| said.join("; ") + &more)
 }
 
 impl<'a> Rules<'a> {

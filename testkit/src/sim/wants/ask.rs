@@ -110,6 +110,7 @@ impl Asked<'_> {
             stopped: false,
             decomposes: false,
             has_service: false,
+            unreadable: Vec::new(),
             hosts: None,
         };
         let read = BoardRead::of(&mut *self.sim.open(), around, self.set.now);

@@ -199,3 +199,18 @@ fn a_refused_key_is_that_of_one_profile_at_one_provider() {
     let changed = Profile { changed: Some(Time(NOW + 5)), ..pinned };
     assert_eq!(of(&[key("a", 0)], &changed), State::HalfOpen);
 }
+
+#[test]
+fn a_provider_that_is_known_by_its_profile_alone_is_held_for_that_one() {
+    let of = |profile: &str, host: Option<&str>| Id { profile: Some(profile.into()), ..Id::new(None, host) };
+    let blind = |name: &str| Profile { unreadable: Some("denied".into()), ..profile(name, "") };
+    let told = |id: Id, profile: &str| Sighting { id, profile: Some(profile.into()), ..bad(0, -60) };
+    let ledger =
+        Ledger::fold(&[told(of("luna", None), "luna"), told(of("mira", Some("a")), "mira")], &POLICY);
+    let state = |p: &Profile| ledger.of(p, Time(NOW + 10), &POLICY).map(|(_, state)| state);
+    assert_eq!((state(&blind("luna")), state(&blind("mira"))), (Some(State::Limited), Some(State::Limited)));
+    assert_eq!(state(&profile("nova", "a")), Some(State::Limited), "a log named the endpoint");
+    assert_eq!((state(&blind("sol")), state(&profile("vega", "b"))), (None, None));
+    let joined = Ledger::default().joined(ledger.entries()).joined(ledger.entries());
+    assert_eq!(joined.entries().len(), 2);
+}
