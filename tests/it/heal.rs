@@ -72,6 +72,38 @@ fn hermes_failure_limit_is_read_from_its_configuration() {
 }
 
 #[test]
+fn a_failure_limit_that_cannot_be_read_gives_up_nothing() {
+    let b = TestBoard::new();
+    fs::write(b.path().join("config.yaml"), "kanban: {failure_limit: 5\n").unwrap();
+    let failed = ["t_00000f03", "t_00000f04", "t_00000f05"];
+    for id in failed {
+        b.add(id, "ready");
+        b.sql(&format!("UPDATE tasks SET consecutive_failures = 1 WHERE id = '{id}'"));
+    }
+    // One has a limit of its own; another was given up once, at a limit that is written there.
+    b.sql("UPDATE tasks SET max_retries = 2 WHERE id = 't_00000f04'");
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000f05', 'gave_up',
+           '{{\"effective_limit\":3,\"limit_source\":\"dispatcher\"}}', {at}), ('t_00000f05', 'unblocked', NULL, {at})",
+        at = now() - 60
+    ));
+    for id in failed {
+        b.run_it(id, Some(dead_pid()), 0);
+    }
+    let said = b.later(900, &[]);
+    let why = "/config.yaml cannot be read: line 2 is not valid YAML: the failure limit is not known";
+    assert!(said.code == 1 && said.err.matches(why).count() == 1, "{said:?}");
+    for (id, counted, status) in [
+        ("t_00000f03", "(failure 2 of a limit that is not known)", "ready"),
+        ("t_00000f04", "(failure 2 of 2)", "blocked"),
+        ("t_00000f05", "(failure 2 of 3)", "ready"),
+    ] {
+        assert!(said.out.lines().any(|l| l.starts_with(id) && l.contains(counted)), "{id}: {said:?}");
+        assert_eq!(b.task(id, "status"), status, "{id}");
+    }
+}
+
+#[test]
 fn a_crash_loop_is_reset_three_times_and_escalated_once() {
     let b = TestBoard::new();
     b.give_up("t_00000f04", "pid 4 not alive", 900);
@@ -183,14 +215,20 @@ fn a_log_of_the_profile_that_cannot_be_read_means_hands_off_as_well() {
         b.run_it(id, Some(dead_pid()), 0);
     }
     // What the worker's own log tells needs no other.
-    b.log("t_00000f08", "Query: work kanban task t_00000f08\n❌ API failed after 2 retries — HTTP 503: busy\n");
+    b.log(
+        "t_00000f08",
+        "Query: work kanban task t_00000f08\n❌ API failed after 2 retries — HTTP 503: busy\n",
+    );
     fs::create_dir_all(b.path().join("profiles/luna/logs/agent.log")).unwrap();
     let said = b.later(900, &[]);
     let why = "t_00000f07: ";
     let told = "but its log cannot be read: the log of its profile: not a regular file";
     assert!(said.code == 1 && said.err.contains(why) && said.err.contains(told), "{said:?}");
     assert_eq!(said.err.matches("cannot be read").count(), 1, "{said:?}");
-    assert_eq!((b.task("t_00000f07", "status"), b.task("t_00000f08", "status")), ("running".into(), "scheduled".into()));
+    assert_eq!(
+        (b.task("t_00000f07", "status"), b.task("t_00000f08", "status")),
+        ("running".into(), "scheduled".into())
+    );
 }
 
 #[test]

@@ -226,6 +226,7 @@ mod tests {
             profiles: Vec::new(),
             orchestrator: None,
             unlisted: Vec::new(),
+            unreadable: None,
         };
         let (runs, ready) =
             (detail("t_00000001", Status::Running).task, detail("t_00000002", Status::Ready).task);

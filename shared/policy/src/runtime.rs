@@ -69,7 +69,7 @@ pub struct Runtime {
     pub dispatcher: Dispatcher,
     /// A long-lived dispatcher works here, rather than one-shot command lines.
     pub is_daemon: bool,
-    /// Failures at which its breaker blocks.
+    /// Failures at which its breaker blocks, unless `unreadable` says that this is not known.
     pub failure_limit: i64,
     /// Seconds between two dispatcher ticks.
     pub interval: i64,
@@ -81,9 +81,17 @@ pub struct Runtime {
     /// Profiles that exist and that its dispatcher never starts: `kanban.dispatch_profiles` does not list them.
     #[serde(default)]
     pub unlisted: Vec<String>,
+    /// Why none of its settings is known: its `config.yaml` is there and cannot be read, or is not valid YAML.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 impl Runtime {
+    /// Failures at which its breaker blocks; `None` where its settings cannot be read.
+    pub fn limit(&self) -> Option<i64> {
+        self.unreadable.is_none().then_some(self.failure_limit)
+    }
+
     /// Whether its dispatcher never starts a worker of this profile, though it exists.
     pub fn is_unlisted(&self, profile: Option<&str>) -> bool {
         profile.is_some_and(|profile| self.unlisted.iter().any(|name| name == profile))
@@ -100,6 +108,7 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
         profiles: Vec::new(),
         orchestrator: None,
         unlisted: Vec::new(),
+        unreadable: None,
     };
     let Some(root) = id.root.as_deref().filter(|_| !own) else { return runtime };
     // A gateway holds this lock for its whole life (Hermes >= 0.17). It is only looked at: taking it, even shared,
@@ -111,7 +120,10 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
         Holders::Nobody => Dispatcher::Absent,
         Holders::Unknown(why) => Dispatcher::Unknown(why),
     };
-    let kanban = settings(&root.join("config.yaml"));
+    let file = root.join("config.yaml");
+    let why = provider::settings_text(&file).err();
+    runtime.unreadable = why.map(|why| format!("{} cannot be read: {why}", file.display()));
+    let kanban = settings(&file);
     runtime.failure_limit = kanban.failure_limit.filter(|n| *n >= 1).unwrap_or(hermes::FAILURE_LIMIT);
     runtime.interval = kanban.interval.map_or(INTERVAL, |s| s.clamp(1.0, 86_400.0) as i64);
     let listed = kanban.profiles;
@@ -147,10 +159,14 @@ pub fn unreadable(root: &Path, profiles: &[String]) -> Vec<String> {
         let why = handle::glance(&file, Owner::Anybody).err().or_else(|| handle::open(&file).err());
         why.map(|why| said(&file, why))
     };
-    let homes = profiles.iter().filter(|name| *name != "default").filter_map(|name| provider::home(root, name));
+    let homes =
+        profiles.iter().filter(|name| *name != "default").filter_map(|name| provider::home(root, name));
     let homes: Vec<PathBuf> = homes.chain([root.to_owned()]).collect();
-    let mut all: Vec<String> =
-        homes.iter().flat_map(|home| [settings(home.join("config.yaml")), log(home.join(LOG))]).flatten().collect();
+    let mut all: Vec<String> = homes
+        .iter()
+        .flat_map(|home| [settings(home.join("config.yaml")), log(home.join(LOG))])
+        .flatten()
+        .collect();
     all.sort();
     all
 }
@@ -347,6 +363,24 @@ mod tests {
             assert_eq!((kanban.failure_limit, kanban.interval), (limit, interval), "{text}");
         }
         assert_eq!(settings(&dir.path().join("none")).failure_limit, None);
+    }
+
+    #[test]
+    fn a_limit_that_cannot_be_read_is_not_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.yaml");
+        let root = Some(dir.path().to_owned());
+        let id = BoardId { at: dir.path().join("kanban.db").into(), slug: Some("default".into()), root };
+        let host = Host::here(&config::Config::default().host.policy(), Time(4_000_000_000)).unwrap();
+        let limit = || of(&id, false, &host).limit();
+        assert_eq!(limit(), Some(hermes::FAILURE_LIMIT), "nothing is set");
+        std::fs::write(&file, "kanban: {failure_limit: 5}\n").unwrap();
+        assert_eq!(limit(), Some(5));
+        std::fs::write(&file, "kanban: {failure_limit: 5\n").unwrap();
+        assert_eq!(limit(), None);
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert_eq!(limit(), None);
     }
 
     #[test]

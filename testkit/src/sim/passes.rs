@@ -250,6 +250,7 @@ pub(super) fn runtime(sim: &Sim) -> Runtime {
         profiles: PROFILES.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
         orchestrator: Some("tuesday".into()),
         unlisted: Vec::new(),
+        unreadable: None,
     }
 }
 

@@ -44,6 +44,7 @@ fn facts(detail: Detail) -> Facts {
             profiles: vec!["luna".into(), "sol".into()],
             orchestrator: None,
             unlisted: Vec::new(),
+            unreadable: None,
         },
         wedged: None,
         takers: None,

@@ -77,6 +77,7 @@ fn seen(work: Vec<Work>) -> Seen {
             profiles: vec!["luna".into(), "tuesday".into()],
             orchestrator: None,
             unlisted: Vec::new(),
+            unreadable: None,
         }),
         glanced: 1,
         own_board: true,

@@ -26,7 +26,8 @@ pub(super) fn closed(d: &Detail, card: &str, status: Option<&Status>) -> Verdict
 /// Whether a dispatcher would set a blocked task free by itself: no explicit block, and below the failure limit
 /// (`recompute_ready` of Hermes 0.19).
 pub(super) fn is_loose(d: &Detail, seen: &Seen) -> bool {
-    let limit = seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit);
+    // Where nobody knows the limit, it may be below.
+    let limit = seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.limit().unwrap_or(i64::MAX));
     !hermes::is_sticky(&d.events) && d.task.failures < hermes::breaker(&d.task, limit).0
 }
 

@@ -99,6 +99,7 @@ fn seen(sources: Vec<SourceSeen>) -> Seen {
             profiles: vec!["luna".into(), "nova".into(), "tuesday".into()],
             orchestrator: None,
             unlisted: Vec::new(),
+            unreadable: None,
         }),
         glanced: sources.len(),
         own_board: false,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::resume::{self, Warnings};
 use super::seen::TaskSeen;
-use super::{Rules, Verb, Verdict};
+use super::{Rules, Verb, Verdict, count};
 use base::cause::Cause;
 use base::quote;
 use base::registry::HEAL;
@@ -184,12 +184,9 @@ impl Rules<'_> {
     /// Stops the worker and requeues its task.
     fn resume(&self, t: &TaskSeen, target: &Target, check: Check, found: &str) -> Verdict {
         let cause = check.cause();
-        let (failures, limit) = (
-            t.detail.task.failures.saturating_add(1),
-            hermes::breaker(&t.detail.task, self.failure_limit()).0,
-        );
-        let because =
-            format!("{found}; its worker (pid {}) is stopped (failure {failures} of {limit})", target.pid);
+        let limit = self.failure_limit(&t.detail);
+        let (blocks, counted) = count(&t.detail, limit);
+        let because = format!("{found}; its worker (pid {}) is stopped ({counted})", target.pid);
         let mut verb = Verb::new(StepAction::Resume, cause.as_str().into(), because)
             .cause(Some(Cause::WorkerGone))
             .stop(target.clone())
@@ -197,14 +194,14 @@ impl Rules<'_> {
                 "transitions",
                 json!([format!("RUNNING>RESUMING:{cause}"), "RESUMING>PENDING:resume-ready"]),
             );
-        if failures >= limit {
+        if blocks {
             verb.action = StepAction::Block;
             verb = verb.fact("transitions", json!([format!("RUNNING>RESUMING:{cause}")]));
         }
         let pid = t.detail.task.worker_pid;
         self.step(t, verb, |trail| {
-            let mut changes = hermes::crashed(&t.detail, pid, self.failure_limit(), trail);
-            if failures < limit {
+            let mut changes = hermes::crashed(&t.detail, pid, limit.unwrap_or(i64::MAX), trail);
+            if !blocks {
                 changes.extend(resume::told(t, &Warnings::default()));
             }
             changes

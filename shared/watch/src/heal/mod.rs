@@ -29,7 +29,7 @@ use base::error::Result;
 use base::registry::HEAL;
 use base::time::{Time, words};
 use board::hermes::{self, Trail};
-use board::{Change, Detail, Rule, Status, Step, StepAction};
+use board::{Change, Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use card::is_card;
 use card::packet::Packet;
 use config::span::seconds;
@@ -37,7 +37,7 @@ use config::{Config, Detect, Heal as Policy};
 use host::{Proof, Target};
 use policy::attempts::ended;
 use policy::authorship;
-use policy::runtime::Dispatcher;
+use policy::runtime::{Dispatcher, Runtime};
 use policy::{Decision, Left, OtherPolicy, Pass, World};
 
 /// The watcher.
@@ -214,9 +214,21 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         };
         decision.left.push(left);
     }
+    decision.findings.extend(
+        seen.runtime.as_ref().and_then(|r| r.unreadable.as_ref()).map(|why| {
+            format!("{why}: the failure limit is not known, and no task is given up by the default")
+        }),
+    );
     let told = rules.hosts.iter().flat_map(|hosts| hosts.findings(seen.tasks.iter().filter(asked)));
     decision.findings.extend(told);
     decision
+}
+
+/// Whether one more failure reaches the limit, and both in words.
+fn count(d: &Detail, limit: Option<i64>) -> (bool, String) {
+    let failures = d.task.failures.saturating_add(1);
+    let most = limit.map_or_else(|| "a limit that is not known".to_owned(), |limit| limit.to_string());
+    (limit.is_some_and(|limit| failures >= limit), format!("failure {failures} of {most}"))
 }
 
 impl Rules<'_> {
@@ -254,8 +266,16 @@ impl Rules<'_> {
         self.person.filter(|_| !is_card(row))
     }
 
-    fn failure_limit(&self) -> i64 {
-        self.seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit)
+    /// The failures at which a task is given up: its own limit, else its board's, else the one at which it was given up before; `None`
+    /// where nobody knows. Then a failure is counted, and whoever knows the limit gives up.
+    fn failure_limit(&self, d: &Detail) -> Option<i64> {
+        let board = self.seen.runtime.as_ref().map_or(Some(hermes::FAILURE_LIMIT), Runtime::limit);
+        let gave_up = |e: &&Event| {
+            e.kind == EventKind::GaveUp
+                && e.payload.get("limit_source").and_then(|v| v.as_str()) == Some("dispatcher")
+        };
+        let recorded = || d.events.iter().rfind(gave_up)?.payload.get("effective_limit")?.as_i64();
+        d.task.max_retries.or(board).or_else(recorded)
     }
 
     fn step(&self, t: &TaskSeen, mut verb: Verb, changes: impl FnOnce(&Trail<'_>) -> Vec<Change>) -> Verdict {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::resume::{self, Ground, Warnings};
 use super::seen::TaskSeen;
-use super::{Rules, Verb, Verdict, history, hold};
+use super::{Rules, Verb, Verdict, count, history, hold};
 use base::cause::{Cause, Owner};
 use base::time::{Time, words};
 use board::hermes;
@@ -237,12 +237,9 @@ impl Rules<'_> {
                 })
             }
             None => {
-                let (failures, limit) = (
-                    t.detail.task.failures.saturating_add(1),
-                    hermes::breaker(&t.detail.task, self.failure_limit()).0,
-                );
-                let mut verb = verb(format!("{because} (failure {failures} of {limit})"));
-                let blocks = failures >= limit;
+                let limit = self.failure_limit(&t.detail);
+                let (blocks, counted) = count(&t.detail, limit);
+                let mut verb = verb(format!("{because} ({counted})"));
                 if blocks {
                     verb.action = StepAction::Block;
                 } else {
@@ -250,7 +247,7 @@ impl Rules<'_> {
                 }
                 let pid = t.detail.task.worker_pid;
                 self.step(t, verb, |trail| {
-                    let mut changes = hermes::crashed(&t.detail, pid, self.failure_limit(), trail);
+                    let mut changes = hermes::crashed(&t.detail, pid, limit.unwrap_or(i64::MAX), trail);
                     // Where the breaker blocks, the reset tells it, by what is true then.
                     changes.extend(if blocks { Vec::new() } else { resume::told(t, warnings) });
                     changes

@@ -223,12 +223,9 @@ impl Rules<'_> {
             )
         });
         let leave = || Verdict::Leave("blocked, but not by the failure breaker".into());
-        let limit = hermes::breaker(&d.task, self.failure_limit()).0;
+        let is_below = self.failure_limit(d).is_none_or(|limit| d.task.failures < limit);
         // A hand on the dashboard leaves a word of its own.
-        if by_hand.is_some_and(|e| e.kind == EventKind::Status)
-            || d.task.failures < limit
-            || !d.cards.is_empty()
-        {
+        if by_hand.is_some_and(|e| e.kind == EventKind::Status) || is_below || !d.cards.is_empty() {
             return leave();
         }
         let touched = d.events.last().map_or(d.task.created_at, |e| e.at);

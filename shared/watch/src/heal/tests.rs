@@ -237,6 +237,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
             profiles: vec!["luna".into(), "nova".into()],
             orchestrator: None,
             unlisted: Vec::new(),
+            unreadable: None,
         }),
         glanced: 1,
         own_board: false,

@@ -87,6 +87,7 @@ fn seen(routing: Routing) -> Seen {
             profiles: known(),
             orchestrator: None,
             unlisted: Vec::new(),
+            unreadable: None,
         }),
         glanced: 1,
         own_board: false,
