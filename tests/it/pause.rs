@@ -42,6 +42,19 @@ fn it_holds_every_watcher_until_it_ends_by_itself() {
 }
 
 #[test]
+fn an_end_of_another_day_has_its_date() {
+    let b = broken();
+    let pause = |span: &str| {
+        let mut command = b.command("watchbill");
+        command.args(["pause", "--now", "2026-11-26T18:27:00Z", "--for", span]).arg("--db").arg(&b.db);
+        ran(&mut command).ok()
+    };
+    assert!(pause("23h").contains("paused until 17:27 +00:00 (23h)"));
+    let said = pause("50h");
+    assert!(said.contains("paused until 2026-11-28 20:27 +00:00 (2d 2h)"), "{said}");
+}
+
+#[test]
 fn what_was_moved_is_said_again() {
     let b = broken();
     switch(&b, &["pause", "--for", "2h"]).ok();
@@ -86,6 +99,11 @@ fn what_it_cannot_take_is_refused_and_changes_nothing() {
         assert!(told.contains(why), "{args:?}: {told}");
         assert!(!at.exists());
     }
+    // As JavaScript and Java count.
+    let told = switch(&b, &["pause", "--until", &(now() + 60).saturating_mul(1_000).to_string()]).fails(2);
+    assert!(told.contains("more than a year ahead") && told.contains("seconds, not milliseconds"), "{told}");
+    assert!(switch(&b, &["pause", "--for", "400d"]).fails(2).contains("--for 400d: more than a year ahead"));
+    assert!(!at.exists());
     let both = switch(&b, &["pause", "--until", &(now() + 60).to_string(), "--for", "1h"]);
     assert_eq!(both.code, 2);
     // Whatever has that name pauses already; what is no plain file was not made by us, and is nobody's to replace.

@@ -53,6 +53,18 @@ impl Time {
         )
     }
 
+    /// The same with the day before it where it is a day or more away from `now`: `2026-11-23 03:12 +01:00`.
+    pub fn local_moment(self, now: Time) -> String {
+        let minute = self.local_minute();
+        if self.since(now).saturating_abs() < 86_400 {
+            return minute;
+        }
+        match self.local() {
+            Some(_) => format!("{} {minute}", self.local_day_and_clock().0),
+            None => minute,
+        }
+    }
+
     /// `2026-11-21` and `03:12` on the clock of whoever reads it; both are the plain number where the calendar does not reach.
     pub fn local_day_and_clock(self) -> (String, String) {
         match self.local() {
@@ -169,6 +181,19 @@ mod tests {
         let said = Time(1_800_000_030).local_minute();
         let (clock, zone) = said.split_once(' ').unwrap();
         assert!(clock.len() == 5 && zone.len() == 6 && zone.starts_with(['+', '-']), "{said}");
+    }
+
+    #[test]
+    fn a_time_of_another_day_has_its_date() {
+        let now = Time(1_800_000_030);
+        for (away, has_date) in
+            [(0, false), (86_399, false), (-86_399, false), (86_400, true), (-86_400, true)]
+        {
+            let at = now.plus(away);
+            let want = if has_date { format!("{} ", at.local_day_and_clock().0) } else { String::new() };
+            assert_eq!(at.local_moment(now), want + &at.local_minute(), "{away}");
+        }
+        assert_eq!(Time(i64::MAX).local_moment(now), i64::MAX.to_string());
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Pause {
     pub fn words(&self, now: Time) -> String {
         let mut said = match self.until {
             Some(until) if until <= now => format!("a pause that ended {} ago", words(now.since(until))),
-            Some(until) => format!("paused until {} ({})", until.local_minute(), words(until.since(now))),
+            Some(until) => format!("paused until {} ({})", until.local_moment(now), words(until.since(now))),
             None => "paused".into(),
         };
         if let Some(by) = self.by.as_deref().filter(|b| !b.is_empty()) {

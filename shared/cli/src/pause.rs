@@ -18,6 +18,10 @@ use ops::report::printable;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.pause/1";
+/// The longest a pause may last, in seconds: what is meant to last longer has no end.
+const LONGEST: i64 = 366 * 86_400;
+const TOO_FAR: &str = "more than a year ahead";
+
 /// Most characters of a reason that are kept.
 const MAX_REASON: usize = 300;
 
@@ -103,13 +107,16 @@ fn end(args: &PauseArgs, now: Time) -> Result<(Option<Time>, &'static str)> {
         let hint = "write HH:MM, 2026-11-22T06:00:00Z, epoch seconds, or --for 2h";
         Err(Error::new(Kind::Usage, format!("--until {text}"), what).hint(hint))
     };
-    if let Some(lasting) = &args.lasting {
-        let lasting = span::read(lasting).map_err(|why| {
-            Error::new(Kind::Usage, format!("--for {lasting}"), why).hint("write 90m or 12h")
-        })?;
+    if let Some(text) = &args.lasting {
+        let lasting = span::read(text)
+            .map_err(|why| Error::new(Kind::Usage, format!("--for {text}"), why).hint("write 90m or 12h"))?;
         if lasting.is_zero() {
             return Err(Error::new(Kind::Usage, "--for 0s", "ends at once, so nothing would be paused")
                 .hint("write 90m or 12h, or `watchbill unpause` to end a pause"));
+        }
+        if span::seconds(lasting) > LONGEST {
+            return Err(Error::new(Kind::Usage, format!("--for {text}"), TOO_FAR)
+                .hint("leave --for out for a pause without an end"));
         }
         return Ok((Some(now.plus(span::seconds(lasting))), ""));
     }
@@ -127,6 +134,11 @@ fn end(args: &PauseArgs, now: Time) -> Result<(Option<Time>, &'static str)> {
     match until {
         None => wrong(text, "not a time"),
         Some(until) if until <= now => wrong(text, "in the past"),
+        Some(until) if until.since(now) > LONGEST => {
+            let hint =
+                "epoch times are seconds, not milliseconds; leave --until out for a pause without an end";
+            Err(Error::new(Kind::Usage, format!("--until {text}"), TOO_FAR).hint(hint))
+        }
         Some(_) => Ok((until, note)),
     }
 }
