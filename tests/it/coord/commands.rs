@@ -228,6 +228,20 @@ fn what_cannot_be_begun_begins_nothing() {
     assert!(!y.repo.join(".worktrees").exists());
 }
 
+/// Somebody removed the folder of a tree that git still knows.
+#[test]
+fn a_registered_tree_without_its_folder_is_refused_in_gits_words() {
+    let y = Yard::new(WORKS);
+    let tree = y.repo.join(".worktrees/gone");
+    let git = |args: &[&str]| ran(Command::new("git").arg("-C").arg(&y.repo).args(args)).ok();
+    git(&["worktree", "add", "-q", "-b", "gone", tree.to_str().unwrap()]);
+    fs::remove_dir_all(&tree).unwrap();
+    let said = y.spawn("codex", &["--name", "gone", "--branch", "gone"]).fails(1);
+    let why = "is a missing but already registered worktree; use 'add -f' to override";
+    assert!(said.contains("git worktree add: '") && said.contains(why), "{said}");
+    assert_eq!(y.status(), "ready");
+}
+
 /// Without a session there is nothing that could be coordinated: worker, tree, branch and claim are taken back.
 #[test]
 fn a_worker_that_names_no_session_is_undone() {

@@ -17,6 +17,9 @@ use base::error::{Error, Kind, Result};
 use base::quote;
 use worktree::git;
 
+/// Most characters of git's reason: a path and a sentence.
+const MAX_WHY: usize = 400;
+
 /// Where working trees are put, below the top of the repository's first one.
 const FOLDER: &str = ".worktrees";
 
@@ -249,10 +252,17 @@ impl Repo {
         if out.status.success() {
             return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(&out.stderr);
-        let last = said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("failed");
-        Err(quote::inline(last.trim_start_matches("fatal: "), 200))
+        Err(why(&String::from_utf8_lossy(&out.stderr)))
     }
+}
+
+/// Why git failed, in its own words: its reason with what it advises below, else its last line.
+fn why(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let reason = lines.iter().rposition(|l| l.starts_with("fatal: ") || l.starts_with("error: "));
+    let words = lines[reason.unwrap_or(lines.len().saturating_sub(1))..].join(" ");
+    let words = words.trim_start_matches("fatal: ");
+    quote::inline(if words.is_empty() { "failed" } else { words }, MAX_WHY)
 }
 
 /// A failure, and what of its traces is still there.
@@ -260,5 +270,27 @@ pub(super) fn with_left(why: String, left: Option<String>) -> String {
     match left {
         None => why,
         Some(left) => format!("{why}; left behind: {left}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_says_why_in_its_first_line_or_in_its_last() {
+        let gone = "fatal: '/r/x' is a missing but already registered worktree;\nuse 'add -f' to override, or 'prune' or 'remove' to clear\n";
+        for (said, want) in [
+            (
+                gone,
+                "'/r/x' is a missing but already registered worktree; use 'add -f' to override, or 'prune' or 'remove' to clear",
+            ),
+            ("error: a thing\nfatal: it failed\n", "it failed"),
+            ("Preparing\nhook says no\n\n", "hook says no"),
+            ("fatal: one line", "one line"),
+            ("", "failed"),
+        ] {
+            assert_eq!(why(said), want, "{said:?}");
+        }
     }
 }
