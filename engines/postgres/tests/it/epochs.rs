@@ -6,7 +6,7 @@ use postgres::Client;
 use watchbill_postgres::PostgresBoard;
 
 use crate::programs::Machine;
-use crate::races::{NOW, add, look, step, trail};
+use crate::races::{NOW, add, look, step};
 use crate::server::{PATIENCE, Place, Server, shared};
 
 /// A pass of a watcher begins on a host.
