@@ -257,7 +257,7 @@ impl Hand<'_> {
     /// nor stays ready for ever.
     fn cannot_start(&mut self, seen: &Detail, run: Option<i64>, why: &str) -> Result<()> {
         let id = &seen.task.id;
-        let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;
+        let limit = self.failure_limit();
         self.write(id, |hand, seen| {
             let is_ours = seen.task.status == Status::Running && seen.task.current_run == run;
             Ok(is_ours.then(|| hermes::spawn_failed(seen, why, limit, &hand.trail("run"))))
@@ -265,6 +265,12 @@ impl Hand<'_> {
         let line = refused(id, format!("{why}; counted as a failed start")).to_string();
         let _ = say(&mut std::io::stderr().lock(), '4', HAND, &line);
         Ok(())
+    }
+
+    /// At how many failures the board gives a task up; at none where Hermes' settings cannot be read, for `heal` to say.
+    fn failure_limit(&self) -> i64 {
+        let runtime = runtime::of(self.board.id(), self.board.is_own(), &self.here.host);
+        runtime.limit().unwrap_or(i64::MAX)
     }
 
     /// Starts the command behind its gate: nothing of it runs before the claim.
@@ -520,7 +526,7 @@ impl Hand<'_> {
             )?;
             return Err(refused(id, format!("{how}; {why}: heal goes on with it")));
         }
-        let limit = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).failure_limit;
+        let limit = self.failure_limit();
         let pid = Some(i64::from(work.gate.child.id()));
         self.settle(work, |hand, seen| {
             let mut changes = hermes::failed(seen, &how, pid, limit, &hand.about(work, &how, Some(status)));
