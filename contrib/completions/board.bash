@@ -31,6 +31,9 @@ _board() {
             board,complete)
                 cmd="board__subcmd__complete"
                 ;;
+            board,copy)
+                cmd="board__subcmd__copy"
+                ;;
             board,grant)
                 cmd="board__subcmd__grant"
                 ;;
@@ -87,6 +90,9 @@ _board() {
                 ;;
             board__subcmd__help,complete)
                 cmd="board__subcmd__help__subcmd__complete"
+                ;;
+            board__subcmd__help,copy)
+                cmd="board__subcmd__help__subcmd__copy"
                 ;;
             board__subcmd__help,grant)
                 cmd="board__subcmd__help__subcmd__grant"
@@ -161,7 +167,7 @@ _board() {
 
     case "${cmd}" in
         board)
-            opts="-v -q -h -V --db --board --hermes-root --config --json --verbose --quiet --now --help --version init grant host add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="-v -q -h -V --db --board --hermes-root --config --json --verbose --quiet --now --help --version init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -488,6 +494,40 @@ _board() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        board__subcmd__copy)
+            opts="-n -v -q -h --leave-running --dry-run --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         board__subcmd__grant)
             opts="-v -q -h --worker --watcher --verbose --now --db --board --hermes-root --config --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -577,7 +617,7 @@ _board() {
             return 0
             ;;
         board__subcmd__help)
-            opts="init grant host add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -647,6 +687,20 @@ _board() {
             return 0
             ;;
         board__subcmd__help__subcmd__complete)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        board__subcmd__help__subcmd__copy)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

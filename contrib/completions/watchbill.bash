@@ -103,6 +103,9 @@ _watchbill() {
             watchbill__subcmd__board,complete)
                 cmd="watchbill__subcmd__board__subcmd__complete"
                 ;;
+            watchbill__subcmd__board,copy)
+                cmd="watchbill__subcmd__board__subcmd__copy"
+                ;;
             watchbill__subcmd__board,grant)
                 cmd="watchbill__subcmd__board__subcmd__grant"
                 ;;
@@ -159,6 +162,9 @@ _watchbill() {
                 ;;
             watchbill__subcmd__board__subcmd__help,complete)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__complete"
+                ;;
+            watchbill__subcmd__board__subcmd__help,copy)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__copy"
                 ;;
             watchbill__subcmd__board__subcmd__help,grant)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__grant"
@@ -361,6 +367,9 @@ _watchbill() {
             watchbill__subcmd__help__subcmd__board,complete)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__complete"
                 ;;
+            watchbill__subcmd__help__subcmd__board,copy)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__copy"
+                ;;
             watchbill__subcmd__help__subcmd__board,grant)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__grant"
                 ;;
@@ -448,7 +457,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init grant host add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -775,6 +784,40 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__board__subcmd__copy)
+            opts="-n -v -q -h --leave-running --dry-run --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__board__subcmd__grant)
             opts="-v -q -h --worker --watcher --verbose --now --db --board --hermes-root --config --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -864,7 +907,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help)
-            opts="init grant host add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -934,6 +977,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help__subcmd__complete)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__copy)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2480,7 +2537,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board)
-            opts="init grant host add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
+            opts="init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2550,6 +2607,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board__subcmd__complete)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__copy)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

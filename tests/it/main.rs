@@ -17,6 +17,7 @@ mod check; // one line for a monitoring system
 mod contract; // one story, told to every board engine
 mod contrib; // units, crontab, sample configuration, and that every flag is documented
 mod coord; // agent sessions, against a real opencode server
+mod copy; // a board moved to another place, whole or not at all
 #[cfg(feature = "real")]
 mod counters; // system calls and functions of a pass, counted from outside
 #[cfg(feature = "real")]

@@ -3,6 +3,7 @@
 //! `watchbill-postgres` is all programs with this engine in them.
 
 mod address;
+mod copying;
 mod engine;
 mod epochs;
 mod hosts;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::change::{MAX_STEPS, parts};
+use board::copy::{Source, Target};
 use board::{
     Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind, Link, Mode,
     Outcome, Run, Status, Step, Task, Timeline, noted,
@@ -458,6 +460,14 @@ impl Board for PostgresBoard {
         let may = self.read(|server| server.row(sql, args![]))?.is_some_and(|row| row.get(0));
         let what = "this role may not write to the board";
         if may { Ok(()) } else { Err(Error::new(Kind::Permission, &self.address, what)) }
+    }
+
+    fn snapshot(&mut self, of: &mut dyn FnMut(&mut dyn Source) -> Result<()>) -> Result<()> {
+        self.copied(of)
+    }
+
+    fn fill(&mut self, patience: Duration, of: &mut dyn FnMut(&mut dyn Target) -> Result<()>) -> Result<()> {
+        self.filled(patience, of)
     }
 
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {

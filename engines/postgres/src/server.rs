@@ -18,7 +18,8 @@ use crate::tls::Refusal;
 pub(crate) enum Arg<'a> {
     Text(Option<Cow<'a, str>>),
     Number(Option<i64>),
-    Texts(Vec<Cow<'a, str>>),
+    Texts(Vec<Option<Cow<'a, str>>>),
+    Numbers(Vec<Option<i64>>),
 }
 
 fn clean(text: &str) -> Cow<'_, str> {
@@ -51,7 +52,19 @@ impl From<Option<i64>> for Arg<'_> {
 
 impl<'a> FromIterator<&'a str> for Arg<'a> {
     fn from_iter<I: IntoIterator<Item = &'a str>>(texts: I) -> Arg<'a> {
-        Arg::Texts(texts.into_iter().map(clean).collect())
+        texts.into_iter().map(Some).collect()
+    }
+}
+
+impl<'a> FromIterator<Option<&'a str>> for Arg<'a> {
+    fn from_iter<I: IntoIterator<Item = Option<&'a str>>>(texts: I) -> Arg<'a> {
+        Arg::Texts(texts.into_iter().map(|text| text.map(clean)).collect())
+    }
+}
+
+impl FromIterator<Option<i64>> for Arg<'_> {
+    fn from_iter<I: IntoIterator<Item = Option<i64>>>(numbers: I) -> Self {
+        Arg::Numbers(numbers.into_iter().collect())
     }
 }
 
@@ -61,6 +74,7 @@ impl Arg<'_> {
             Arg::Text(text) => (text, Type::TEXT),
             Arg::Number(number) => (number, Type::INT8),
             Arg::Texts(texts) => (texts, Type::TEXT_ARRAY),
+            Arg::Numbers(numbers) => (numbers, Type::INT8_ARRAY),
         }
     }
 }

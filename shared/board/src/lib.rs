@@ -4,6 +4,7 @@
 //! [`Board`]; what a Hermes operation leaves behind is pure code over [`Change`] in [`hermes`].
 
 pub mod change;
+pub mod copy;
 pub mod discover;
 mod engine;
 pub mod event_kind;
@@ -787,6 +788,26 @@ pub trait Board {
     /// # Errors
     /// The board is busy or failed; nothing of the unfinished transaction remains.
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>>;
+
+    /// Shows the whole board, from one snapshot, to who copies it. Asked once.
+    ///
+    /// # Errors
+    /// The board cannot be read; what `of` says.
+    fn snapshot(&mut self, _of: &mut dyn FnMut(&mut dyn copy::Source) -> Result<()>) -> Result<()> {
+        Err(Error::new(Kind::Bug, &self.id().at, "no board of this engine is copied"))
+    }
+
+    /// Fills a board of `board init` in one transaction, in which nobody else writes to it. Asked once.
+    ///
+    /// # Errors
+    /// The board cannot be written; what `of` says. Then nothing is left of it.
+    fn fill(
+        &mut self,
+        _patience: Duration,
+        _of: &mut dyn FnMut(&mut dyn copy::Target) -> Result<()>,
+    ) -> Result<()> {
+        Err(Error::new(Kind::Bug, &self.id().at, "no board of this engine is filled"))
+    }
 
     /// Takes the next free task of these profiles; `None` among them is nobody. Free is what may be claimed, as
     /// [`Detail::may_be_claimed`] tells it, and it is offered in dispatch order.

@@ -93,7 +93,7 @@ fn what_was_acknowledged_survives_the_server_and_is_there_once() {
 }
 
 /// Stands between client and server. The answer to the first commit of a write, and the connection, are lost.
-fn forgetful(server: &Path, folder: &Path) -> UnixListener {
+pub fn forgetful(server: &Path, folder: &Path) -> UnixListener {
     let listener = UnixListener::bind(folder.join(".s.PGSQL.5432")).unwrap();
     let (accepting, server) = (listener.try_clone().unwrap(), server.join(".s.PGSQL.5432"));
     let lost = Arc::new(AtomicBool::new(false));
@@ -119,7 +119,8 @@ fn forgetful(server: &Path, folder: &Path) -> UnixListener {
                 let holds =
                     |bytes: &[u8], word: &str| bytes.windows(word.len()).any(|w| w == word.as_bytes());
                 while let Ok(n @ 1..) = client.read(&mut bytes) {
-                    writes |= holds(&bytes[..n], "INSERT INTO writes");
+                    writes |=
+                        ["INSERT INTO writes", "LOCK TABLE"].iter().any(|sent| holds(&bytes[..n], sent));
                     if writes && holds(&bytes[..n], "COMMIT") && !lost.swap(true, Ordering::SeqCst) {
                         drops.store(true, Ordering::SeqCst);
                     }

@@ -4,6 +4,7 @@
 //! by POSIX drops its own locks, so the next closing process could unlink a live WAL. Hence SQLite >= 3.51 (bundled,
 //! its guard notices that), no checkpoint and no WAL removal on our close, and never a raw open of the file.
 
+mod copying;
 mod file;
 mod rows;
 mod texts;
@@ -27,6 +28,7 @@ pub use self::file::{damaged, repair};
 use self::rows::{card_made, cell, event, front, int, pin, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MAX_STEPS, parts};
+use super::copy::{Source, Target};
 use super::discover::foreign_storage;
 use super::image::{Cell, Column};
 use super::rows::{self as meaning, End, Past, Rows, To};
@@ -274,6 +276,15 @@ impl SqliteBoard {
         patience: Duration,
         of: impl FnOnce(&mut Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
+        self.write_whole(patience, |tx| of(tx).map_err(|e| self.fault(&e)))
+    }
+
+    /// The same of what tells its own faults.
+    fn write_whole<T>(
+        &self,
+        patience: Duration,
+        of: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
         let fault = |e: rusqlite::Error| self.fault(&e);
         let is_there = || match self.place.as_ref().is_some_and(Place::is_same) {
             true => Ok(()),
@@ -282,7 +293,7 @@ impl SqliteBoard {
         self.patience.store(millis(patience), Ordering::Relaxed);
         // IMMEDIATE: a deferred read that turns into a write gets BUSY_SNAPSHOT at once, whatever the busy timeout says.
         let mut tx = Transaction::new_unchecked(&self.conn, TransactionBehavior::Immediate).map_err(fault)?;
-        let done = of(&mut tx).map_err(fault)?;
+        let done = of(&mut tx)?;
         // Else dropped, which undoes it.
         is_there()?;
         tx.commit().map_err(fault)?;
@@ -870,6 +881,14 @@ impl Board for SqliteBoard {
             .hint("open it once with a newer Hermes (0.13 or later), which migrates it"));
         }
         Ok(())
+    }
+
+    fn snapshot(&mut self, of: &mut dyn FnMut(&mut dyn Source) -> Result<()>) -> Result<()> {
+        self.copied(of)
+    }
+
+    fn fill(&mut self, patience: Duration, of: &mut dyn FnMut(&mut dyn Target) -> Result<()>) -> Result<()> {
+        self.filled(patience, of)
     }
 
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {

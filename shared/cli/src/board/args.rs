@@ -22,6 +22,8 @@ pub(crate) enum Command {
     /// Show the hosts of a board that several share, or say that one will not come back
     #[command(subcommand)]
     Host(Host),
+    /// Copy a whole board to an empty one, and pause the old one: to move it
+    Copy(super::copy::Copy),
     /// Add a task
     Add(Add),
     /// List tasks in dispatch order

@@ -2,6 +2,7 @@
 
 mod args;
 pub(super) mod card;
+mod copy;
 mod decide;
 mod environment;
 mod living;
@@ -55,6 +56,9 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
     if let Command::Run(asked) = command {
         return run::work(asked, common);
     }
+    if let Command::Copy(asked) = command {
+        return copy::run(asked, common);
+    }
     let config = common.load()?.config;
     if let Command::Init { path } = command {
         let path = path.as_ref().or_else(|| common.db.first()).ok_or_else(|| {
@@ -74,7 +78,11 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
     let mut hand = Hand::open(common, &config, mode, HAND)?;
     match command {
         // Answered before.
-        Command::Init { .. } | Command::Grant(_) | Command::Protocol { .. } | Command::Run(_) => Ok(0),
+        Command::Init { .. }
+        | Command::Grant(_)
+        | Command::Copy(_)
+        | Command::Protocol { .. }
+        | Command::Run(_) => Ok(0),
         Command::Host(args::Host::List) => hand.hosts(),
         Command::Host(args::Host::Forget { name }) => hand.forget(name),
         Command::Add(add) => hand.add(add),

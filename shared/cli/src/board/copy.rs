@@ -1,0 +1,222 @@
+//! `board copy`: a whole board moved to another place.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::{Common, env, refused};
+use crate::{Here, pass_id, print, print_json};
+use ::board::copy::{self, Plan, Sum, Table};
+use ::board::discover::{self, Which};
+use ::board::hermes::Trail;
+use ::board::pause::Pause;
+use ::board::{Board, BoardId, Location, Mode};
+use base::error::{Error, Kind, Result};
+use config::Config;
+use logs::cache::Cache;
+use ops::report::printable;
+use policy::authorship::HAND;
+
+/// Most tasks that a refusal names.
+const NAMED: usize = 5;
+
+const NOTES: &str = "\
+TO must be empty; it is made if it is not there. It must be a board of Watchbill: a board of Hermes can only be FROM. FROM is \
+paused with the reason `moved to TO`, and stays paused if the copy succeeds. Both boards are compared before anything of the \
+copy can be seen. If the copy fails, TO stays empty and FROM is paused or not as it was before.";
+
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct Copy {
+    /// The board to copy: a file, or postgres://HOST/DATABASE
+    #[arg(value_name = "FROM")]
+    from: PathBuf,
+    /// The empty or new board: a file, or postgres://HOST/DATABASE
+    #[arg(value_name = "TO")]
+    to: PathBuf,
+    /// Copy although tasks are running; at TO they are ready
+    #[arg(long)]
+    leave_running: bool,
+    /// Print what would be copied, and change nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+/// Copies a board.
+pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
+    let config = common.load()?.config;
+    let patience = config.board.busy_timeout;
+    let (from_id, to_id) = (named(&asked.from, "FROM")?, named(&asked.to, "TO")?);
+    if from_id.whole() == to_id.whole() {
+        return Err(Error::new(Kind::Usage, &to_id.at, "FROM and TO are the same board"));
+    }
+    let folder = |id: &BoardId| id.folder().and_then(|folder| folder.canonicalize().ok());
+    if folder(&from_id).is_some_and(|of| folder(&to_id) == Some(of)) {
+        let what = "FROM is in this folder too, and a pause is for all boards of a folder";
+        return Err(Error::new(Kind::Usage, &to_id.at, what).hint("name a file in another folder"));
+    }
+    let here = Here::look(common, &config)?;
+    let mut from = sound(&from_id, &here, &config)?;
+    let plan = copy::plan(&mut *from, &to_id.at)?;
+    if !plan.running.is_empty() && !asked.leave_running {
+        return Err(running(&from_id, &plan));
+    }
+    let there = existing(&to_id, patience)?;
+    let said = Said { from: &from_id, to: &to_id, plan: &plan, dry: asked.dry_run, own: from.is_own() };
+    if asked.dry_run {
+        return said.print(&plan.sum, common);
+    }
+    if !there {
+        ::board::create(&to_id.at, patience)?;
+    }
+    let mut to = ::board::open(&to_id, Mode::Change, patience)?;
+    let pass = pass_id(HAND, here.now);
+    let trail = Trail {
+        by: HAND,
+        pass: &pass,
+        clock_given: here.clock_given,
+        case: "copy".into(),
+        cause: None,
+        because: "board copy --leave-running",
+        more: Map::new(),
+    };
+    let before = from_id.pause(patience)?;
+    let pause = Pause {
+        until: None,
+        reason: Some(format!("moved to {}", to_id.address())),
+        by: env("USER").or_else(|| env("LOGNAME")),
+        since: Some(here.now),
+    };
+    from_id.set_pause(Some(&pause), patience)?;
+    match copy::copy(&mut *from, &mut *to, &plan, here.now, &trail, patience) {
+        Ok(sum) => said.print(&sum, common),
+        Err(e) => Err(match from_id.set_pause(before.as_ref(), patience) {
+            Ok(()) => e,
+            Err(_) => {
+                e.hint(format!("{} is still paused: watchbill unpause --db {}", from_id.at, from_id.at))
+            }
+        }),
+    }
+}
+
+/// The board that an argument names.
+fn named(path: &Path, what: &str) -> Result<BoardId> {
+    let at = Location::read(path.as_os_str()).map_err(|why| Error::new(Kind::Config, what, why))?;
+    let which = Which { db: vec![at.clone()], ..Which::default() };
+    let found = discover::find(&which, &env)?.into_iter().next();
+    Ok(found.unwrap_or(BoardId { at, slug: None, root: None }))
+}
+
+/// Opens the board that is copied, unless a part of it would be missing.
+fn sound(id: &BoardId, here: &Here, config: &Config) -> Result<Box<dyn Board>> {
+    if let Some(file) = id.file() {
+        ops::pass::open::refuse_split(id, &here.host.of_board(file))?;
+    }
+    let board = ::board::open(id, Mode::Look, config.board.busy_timeout)?;
+    let mut cache = Cache::open(Cache::place(&env));
+    ops::pass::damage::refuse(&*board, &mut cache, here.now)?;
+    Ok(board)
+}
+
+/// Whether the board that is copied to is there already. Only an empty one of Watchbill is taken.
+fn existing(id: &BoardId, patience: Duration) -> Result<bool> {
+    let mut board = match ::board::open(id, Mode::Look, patience) {
+        Ok(board) => board,
+        Err(e) if e.kind == Kind::NoInput => return Ok(false),
+        Err(e) => return Err(e),
+    };
+    if !board.is_own() {
+        let what =
+            "this is a board of Hermes, and only a board of Watchbill is copied to; nothing was copied";
+        return Err(Error::new(Kind::Data, &id.at, what).hint("name a new file"));
+    }
+    match copy::is_empty(&mut *board)? {
+        true => Ok(true),
+        false => Err(copy::not_empty(&id.at)),
+    }
+}
+
+/// Why a board with running tasks is not copied.
+fn running(id: &BoardId, plan: &Plan) -> Error {
+    let count = plan.running.len();
+    let mut names: Vec<&str> = plan.running.iter().take(NAMED).map(|seen| seen.task.id.as_str()).collect();
+    if count > NAMED {
+        names.push("...");
+    }
+    let what = format!(
+        "{} still running ({}); nothing was copied",
+        words(count, "task is", "tasks are"),
+        names.join(", ")
+    );
+    refused(&id.at.to_string(), what).hint("wait for them, or copy them as ready ones with --leave-running")
+}
+
+fn words(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// What is said of a copy.
+struct Said<'a> {
+    from: &'a BoardId,
+    to: &'a BoardId,
+    plan: &'a Plan,
+    dry: bool,
+    /// Whether FROM is a board of Watchbill.
+    own: bool,
+}
+
+impl Said<'_> {
+    fn print(&self, sum: &Sum, common: &Common) -> Result<u8> {
+        if common.json {
+            return print_json(&self.json(sum));
+        }
+        if common.quiet { Ok(0) } else { print(&self.text(sum)) }
+    }
+
+    fn json(&self, sum: &Sum) -> Value {
+        let mut whole = Map::new();
+        whole.insert("from".into(), json!(self.from.address()));
+        whole.insert("to".into(), json!(self.to.address()));
+        whole.insert("dry_run".into(), json!(self.dry));
+        for table in Table::ALL {
+            whole.insert(table.rows().into(), json!(sum.count(table)));
+        }
+        let running: Vec<&str> = self.plan.running.iter().map(|seen| seen.task.id.as_str()).collect();
+        whole.insert("left_running".into(), json!(running));
+        let left_out: Map<String, Value> =
+            self.plan.left_out.iter().map(|(what, many)| (what.clone(), json!(many))).collect();
+        whole.insert("left_out".into(), Value::Object(left_out));
+        Value::Object(whole)
+    }
+
+    fn text(&self, sum: &Sum) -> String {
+        let (from, to) = (self.from.address(), self.to.address());
+        let order = [Table::Tasks, Table::Links, Table::Comments, Table::Events, Table::Runs];
+        let counts: Vec<String> = order.map(|t| format!("{} {}", sum.count(t), t.rows())).to_vec();
+        let would = |would: &'static str, done: &'static str| if self.dry { would } else { done };
+        let verb = would("would copy", "copied");
+        let mut lines = vec![format!("{verb} {from} to {to}: {}", counts.join(", "))];
+        if !self.plan.running.is_empty() {
+            let ready = would("would be ready", "ready");
+            let count = self.plan.running.len();
+            lines.push(format!(
+                "{} running at {from}, and {ready} at {to}",
+                words(count, "task is", "tasks are")
+            ));
+        }
+        let left_out = self.plan.left_out.iter().map(|(what, many)| format!("{many} {what}"));
+        let left_out = left_out.collect::<Vec<_>>().join(", ");
+        if !left_out.is_empty() {
+            lines.push(format!("not copied: {left_out}"));
+        }
+        lines.push(format!("{from} {} paused: moved to {to}", would("would be", "is")));
+        if !self.own {
+            lines.push(
+                "Hermes does not read this pause: stop its gateway before work begins on the copy".to_owned(),
+            );
+        }
+        lines.iter().map(|line| format!("{}\n", printable(line))).collect()
+    }
+}
