@@ -30,7 +30,7 @@ pub(super) fn observe(world: &World<'_>, running: &[Task]) -> Option<HostsSeen> 
 
 /// How a host stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum Standing<'a> {
     /// It renews its lease, and `heal` runs there.
     Well,
     /// An operator said, then, that it will not come back.
@@ -41,8 +41,8 @@ enum Standing {
     Silent(Time),
     /// It renews its lease, but no `heal` ran there since then.
     Unhealed(Time),
-    /// Its machine attends under another name: its workers may live.
-    Renamed,
+    /// Its machine attends under this name: its workers may live.
+    Renamed(&'a str),
 }
 
 /// What the work of another host comes to.
@@ -77,16 +77,17 @@ impl<'a> Hosts<'a> {
         self.seen.attended.now
     }
 
-    fn stands(&self, host: &str) -> Standing {
+    fn stands(&self, host: &str) -> Standing<'a> {
         let Some(h) = self.seen.attended.hosts.iter().find(|h| h.host == host) else {
             return Standing::Absent;
         };
-        let Neighbour { since, seen_at, lease_until, healed_at, .. } = *h;
+        let Neighbour { since, seen_at, healed_at, .. } = *h;
         let healed = healed_at.unwrap_or(since);
         match () {
             () if h.is_forgotten() => Standing::Forgotten(h.forgotten_at.unwrap_or(seen_at)),
-            () if lease_until <= self.now() && self.new_name(h).is_some() => Standing::Renamed,
-            () if lease_until <= self.now() => Standing::Silent(seen_at),
+            () if !h.attends(self.now()) => {
+                self.new_name(h).map_or(Standing::Silent(seen_at), Standing::Renamed)
+            }
             // Two rounds of the timers, whatever was chosen: between two of them a host is well.
             () if healed.plus(seconds(self.keys.gone_after).max(HOST_LEASE)) <= self.now() => {
                 Standing::Unhealed(healed)
@@ -100,7 +101,7 @@ impl<'a> Hosts<'a> {
         let (_, machine) = old.host.split_once('@')?;
         let is_it = |h: &&Neighbour| {
             let same = h.host.split_once('@').is_some_and(|(_, other)| other == machine);
-            same && h.host != old.host && h.lease_until > self.now()
+            same && h.host != old.host && h.attends(self.now())
         };
         self.seen.attended.hosts.iter().find(is_it).map(|h| shown(&h.host))
     }
@@ -112,22 +113,27 @@ impl<'a> Hosts<'a> {
             && match self.stands(host) {
                 Standing::Well => false,
                 Standing::Silent(at) => long(at),
-                Standing::Forgotten(_) | Standing::Absent | Standing::Unhealed(_) | Standing::Renamed => true,
+                Standing::Forgotten(_) | Standing::Absent | Standing::Unhealed(_) | Standing::Renamed(_) => {
+                    true
+                }
             }
     }
 
     /// What becomes of a claim of that host.
     fn fate(&self, host: &str, claim_expires: Time) -> Fate {
         let (over, patience) = (self.now().since(claim_expires), seconds(self.keys.gone_after));
-        match self.stands(host) {
+        let stands = self.stands(host);
+        // A worker whose harness does not stop it works on behind a claim that ran out. Only silence as long as that ends it.
+        let from = match stands {
+            Standing::Silent(at) => at.max(claim_expires),
+            _ => claim_expires,
+        };
+        let until = from.plus(patience);
+        match stands {
             _ if over < 0 => Fate::Held,
             Standing::Forgotten(_) => Fate::Gone(over),
-            Standing::Well | Standing::Renamed => Fate::Left(over),
-            // A worker whose harness does not stop it works on behind a claim that ran out. Only silence as long as that ends it.
-            Standing::Silent(at) if self.now() < at.max(claim_expires).plus(patience) => {
-                Fate::Late(over, at.max(claim_expires).plus(patience))
-            }
-            _ if over < patience => Fate::Late(over, claim_expires.plus(patience)),
+            Standing::Well | Standing::Renamed(_) => Fate::Left(over),
+            _ if self.now() < until => Fate::Late(over, until),
             Standing::Absent | Standing::Silent(_) | Standing::Unhealed(_) => Fate::Gone(over),
         }
     }
@@ -143,12 +149,16 @@ impl<'a> Hosts<'a> {
             Some(_) => {}
         }
         let stand = self.seen.holders.iter().map(|(host, until)| (self.stands(host), *until));
-        let judged: Vec<_> = stand.filter(|(s, _)| !matches!(s, Standing::Forgotten(_))).collect();
+        // A host that was forgotten is gone by a word, and one that attends under another name is not.
+        let is_judged = |s: &Standing<'_>| !matches!(s, Standing::Forgotten(_) | Standing::Renamed(_));
+        let judged: Vec<_> = stand.filter(|(s, _)| is_judged(s)).collect();
         // A host of workers alone, or of a role that may not attend, is known by its claims.
-        let seems_gone = |(stands, until): &(Standing, Option<Time>)| match stands {
+        let seems_gone = |(stands, until): &(Standing<'_>, Option<Time>)| match stands {
             Standing::Well => false,
             Standing::Absent => until.is_none_or(|until| until <= now),
-            Standing::Silent(_) | Standing::Unhealed(_) | Standing::Forgotten(_) | Standing::Renamed => true,
+            Standing::Silent(_) | Standing::Unhealed(_) | Standing::Forgotten(_) | Standing::Renamed(_) => {
+                true
+            }
         };
         let gone = judged.iter().filter(|one| seems_gone(one)).count();
         // This host is one of them, and is there.
@@ -165,7 +175,7 @@ impl<'a> Hosts<'a> {
             Standing::Absent => format!("host {name} is not known to this board"),
             Standing::Silent(at) => format!("host {name} was last seen {} ago", ago(at)),
             Standing::Unhealed(at) => format!("no heal ran on host {name} for {}", ago(at)),
-            Standing::Renamed => format!("host {name} has another name now"),
+            Standing::Renamed(new) => format!("host {name} is called {new} now"),
         };
         format!("{what}, the claim ran out {over} ago")
     }
@@ -190,20 +200,11 @@ impl<'a> Hosts<'a> {
             Some(longest) => Some(self.told_gone(host, *longest, gone.len())),
             None => match self.stands(host) {
                 Standing::Unhealed(_) => Some(format!("{} has workers and no heal", shown(host))),
-                Standing::Renamed => self.told_renamed(host),
+                Standing::Renamed(new) => Some(told_renamed(host, new)),
                 _ => None,
             },
         };
         held.into_iter().filter_map(told).collect()
-    }
-
-    /// Nobody judges what it left under its old name: a person sees whether its workers live.
-    fn told_renamed(&self, host: &str) -> Option<String> {
-        let old = self.seen.attended.hosts.iter().find(|h| h.host == host)?;
-        let (was, is) = (shown(host), self.new_name(old)?);
-        Some(format!(
-            "host {was} is called {is} now: its tasks are left running. Set host.name = \"{host}\" there until its workers ended"
-        ))
     }
 
     fn told_gone(&self, host: &str, longest: i64, tasks: usize) -> String {
@@ -215,6 +216,14 @@ impl<'a> Hosts<'a> {
         let n = if tasks == 1 { String::new() } else { format!(" ({tasks})") };
         format!("{}: {done}{n}", self.because(host, longest))
     }
+}
+
+/// Nobody judges what a host left under its old name: a person sees whether its workers live.
+fn told_renamed(host: &str, new: &str) -> String {
+    let was = shown(host);
+    format!(
+        "host {was} is called {new} now: its tasks are left running. Set host.name = \"{host}\" there until its workers ended"
+    )
 }
 
 /// The other host that claims a running task, and the end of that claim.
@@ -231,13 +240,13 @@ impl Rules<'_> {
         let (host, expires) = abroad(t)?;
         let verdict = match hosts.fate(host, expires) {
             Fate::Held => return None,
-            Fate::Left(over) => {
-                let (name, over) = (shown(host), words(over));
-                Verdict::Leave(match hosts.stands(host) {
-                    Standing::Renamed => format!("its claim ran out {over} ago; {name} has another name now"),
-                    _ => format!("its claim ran out {over} ago; {name} attends, and goes on with it"),
-                })
-            }
+            Fate::Left(over) => Verdict::Leave(match hosts.stands(host) {
+                Standing::Renamed(_) => hosts.because(host, over),
+                _ => {
+                    let (name, over) = (shown(host), words(over));
+                    format!("its claim ran out {over} ago; {name} attends, and goes on with it")
+                }
+            }),
             Fate::Late(over, until) => {
                 let because = hosts.because(host, over);
                 Verdict::Wait(format!("{because}; left there until {}", until.local_minute()), until)

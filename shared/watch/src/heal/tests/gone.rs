@@ -235,6 +235,10 @@ fn a_machine_with_a_new_name_is_not_gone() {
             assert!(d.findings[0].starts_with("host h2 is called new now: "), "{:?}", d.findings);
         }
     }
+    // Nor does it make others seem gone with it.
+    let two = || vec![of(H2, "t_00000001", 1_860), of(H3, "t_00000002", 1_860)];
+    let d = decide(&beside(vec![off(H2), well("new@0123456789ab"), off(H3)], two()), &pass(), &config());
+    assert_eq!((d.steps.len(), d.steps[0].task.as_str()), (1, "t_00000002"), "{d:?}");
 }
 
 #[test]
