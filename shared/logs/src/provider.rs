@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::hermes::{context_window, home, settings_text, yaml_text};
+pub use self::hermes::{context_window, home, settings};
 pub use self::id::Id;
 use base::clip::clip;
 use base::endpoint::host;
@@ -147,7 +147,7 @@ pub fn as_told(known: Profile, keys: &ProfileKeys) -> Profile {
     }
     profile.provider = keys.provider.clone().or(profile.provider);
     profile.model = keys.model.clone().or(profile.model);
-    if keys.provider.is_some() || keys.endpoint.is_some() {
+    if Id::new(profile.provider.as_deref(), profile.endpoint.as_deref()).is_named() {
         profile.unreadable = None;
     }
     profile

@@ -4,7 +4,7 @@ pub mod gateway;
 
 use std::path::{Path, PathBuf};
 
-use saphyr::{LoadableYamlNode, Yaml};
+use saphyr::Yaml;
 use serde::{Deserialize, Serialize};
 
 use base::cause::Cause;
@@ -121,9 +121,10 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
         Holders::Unknown(why) => Dispatcher::Unknown(why),
     };
     let file = root.join("config.yaml");
-    let why = provider::settings_text(&file).err();
-    runtime.unreadable = why.map(|why| format!("{} cannot be read: {why}", file.display()));
-    let kanban = settings(&file);
+    let kanban = provider::settings(&file, kanban).unwrap_or_else(|why| {
+        runtime.unreadable = Some(format!("{} cannot be read: {why}", file.display()));
+        Kanban::default()
+    });
     runtime.failure_limit = kanban.failure_limit.filter(|n| *n >= 1).unwrap_or(hermes::FAILURE_LIMIT);
     runtime.interval = kanban.interval.map_or(INTERVAL, |s| s.clamp(1.0, 86_400.0) as i64);
     let listed = kanban.profiles;
@@ -152,16 +153,15 @@ pub fn reviews(root: &Path) -> bool {
 
 /// Files of Hermes that are there and cannot be read, though what they say decides: its settings, those of each profile and the log
 /// of each profile; each with the reason.
-pub fn unreadable(root: &Path, profiles: &[String]) -> Vec<String> {
+pub fn unreadable(root: &Path) -> Vec<String> {
     let said = |file: &Path, why: String| format!("{}: {why}", file.display());
-    let settings = |file: PathBuf| provider::settings_text(&file).err().map(|why| said(&file, why));
+    let settings = |file: PathBuf| provider::settings(&file, |_| ()).err().map(|why| said(&file, why));
     let log = |file: PathBuf| {
         let why = handle::glance(&file, Owner::Anybody).err().or_else(|| handle::open(&file).err());
         why.map(|why| said(&file, why))
     };
-    let homes =
-        profiles.iter().filter(|name| *name != "default").filter_map(|name| provider::home(root, name));
-    let homes: Vec<PathBuf> = homes.chain([root.to_owned()]).collect();
+    // The root itself is the profile "default".
+    let homes: Vec<PathBuf> = profiles(root).iter().filter_map(|name| provider::home(root, name)).collect();
     let mut all: Vec<String> = homes
         .iter()
         .flat_map(|home| [settings(home.join("config.yaml")), log(home.join(LOG))])
@@ -185,9 +185,11 @@ struct Kanban {
 
 /// Reads Hermes' configuration; its defaults count where there is none or none we can read.
 fn settings(path: &Path) -> Kanban {
-    let text = provider::yaml_text(path);
-    let documents = Yaml::load_from_str(&text).unwrap_or_default();
-    let kanban = documents.first().and_then(|d| d.as_mapping_get("kanban"));
+    provider::settings(path, kanban).unwrap_or_default()
+}
+
+fn kanban(top: Option<&Yaml<'_>>) -> Kanban {
+    let kanban = top.and_then(|top| top.as_mapping_get("kanban"));
     let number = |key: &str| {
         let value = kanban.and_then(|k| k.as_mapping_get(key))?;
         value.as_floating_point().or_else(|| value.as_integer().map(|n| n as f64))

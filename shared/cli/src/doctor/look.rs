@@ -106,7 +106,7 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
         name: id.name(),
         at: id.at.clone(),
         damage: damaged(id, tools, when),
-        read: read(id, tools),
+        read: read(id, tools, when),
         locked,
         split: tools.split(id).unwrap_or(Split::Whole),
         wedge: pass::lock::wedge(id, tools),
@@ -128,7 +128,7 @@ fn damaged(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Option<String> {
     }
 }
 
-fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
+fn read(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Result<BoardRead> {
     let mut board = tools.open(id, Mode::Look)?;
     let runtime = runtime::of(id, board.is_own(), tools.host);
     let around = Around {
@@ -138,9 +138,8 @@ fn read(id: &BoardId, tools: &mut Tools<'_>) -> Result<BoardRead> {
         has_service: gateway::has_service(env("HOME").as_deref().map(Path::new)),
         hosts: several_hosts::attend(&mut *board, &id.known_as(tools.host)?, "doctor", Duty::Asks)?,
         unreadable: match &id.root {
-            Some(root) if !board.is_own() => {
-                runtime::unreadable(root, &[&runtime.profiles[..], &runtime.unlisted[..]].concat())
-            }
+            // Each file is opened, and who asks for what needs a person hears of it from the watchers.
+            Some(root) if when == When::Always && !board.is_own() => runtime::unreadable(root),
             _ => Vec::new(),
         },
         runtime,

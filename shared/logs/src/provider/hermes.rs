@@ -30,12 +30,10 @@ pub(super) struct Said {
 pub(super) fn read(root: &Path, name: &str) -> Option<Said> {
     let home = home(root, name).filter(|home| is_there(home))?;
     let file = home.join("config.yaml");
-    let (text, why) = match settings_text(&file) {
-        Ok(text) => (text, None),
-        Err(why) => (String::new(), Some(format!("{} cannot be read: {why}", file.display()))),
-    };
-    let mut said = of_text(&text);
-    said.profile.unreadable = why;
+    let mut said = settings(&file, of_settings).unwrap_or_else(|why| {
+        let unreadable = Some(format!("{} cannot be read: {why}", file.display()));
+        Said { profile: Profile { unreadable, ..Profile::default() }, ..Said::default() }
+    });
     said.profile.name = name.into();
     said.profile.written = written(&file);
     Some(said)
@@ -45,7 +43,7 @@ pub(super) fn read(root: &Path, name: &str) -> Option<Said> {
 fn is_there(folder: &Path) -> bool {
     match std::fs::metadata(folder) {
         Ok(meta) => meta.is_dir(),
-        Err(e) => e.kind() == ErrorKind::PermissionDenied,
+        Err(e) => !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
     }
 }
 
@@ -70,7 +68,7 @@ pub fn home(root: &Path, name: &str) -> Option<PathBuf> {
 pub fn context_window(home: &Path, model: &str, endpoint: &str) -> Option<u64> {
     let size = |node: Option<&Yaml<'_>>| u64::try_from(node?.as_integer()?).ok().filter(|size| *size > 0);
     let read = |name: &str, pick: &dyn Fn(&Yaml<'_>) -> Option<u64>| {
-        pick(Yaml::load_from_str(&yaml_text(&home.join(name))).ok()?.first()?)
+        settings(&home.join(name), |top| pick(top?)).ok()?
     };
     let key = format!("{model}@{}", endpoint.trim_end_matches('/'));
     read("config.yaml", &|top| size(top.as_mapping_get("model")?.as_mapping_get("context_length"))).or_else(
@@ -84,9 +82,8 @@ pub fn context_window(home: &Path, model: &str, endpoint: &str) -> Option<u64> {
 
 /// The keys of Hermes 0.19: `model` as a text or as `{provider, default|model, base_url}`,
 /// `providers.<name>.{base_url|api|url, default_model}`, and the older list `custom_providers`.
-fn of_text(text: &str) -> Said {
-    let documents = Yaml::load_from_str(text).unwrap_or_default();
-    let Some(top) = documents.first() else { return Said::default() };
+fn of_settings(top: Option<&Yaml<'_>>) -> Said {
+    let Some(top) = top else { return Said::default() };
     let model = top.as_mapping_get("model");
     let provider = word(model, &["provider"]).filter(|p| p != "auto");
     let named = provider.as_deref().and_then(|p| entry(top, p));
@@ -156,28 +153,18 @@ fn listed_providers(top: &Yaml<'_>) -> BTreeMap<String, Option<String>> {
     all.collect()
 }
 
-/// The text of a configuration file of Hermes; empty where there is none, or none of a sane size.
-pub fn yaml_text(path: &Path) -> String {
-    base::untrusted_file::text(path).unwrap_or_default()
-}
-
-/// The text of Hermes' settings; empty where there are none.
+/// What `of` finds in a file with Hermes' settings; it is given `None` where there are none.
 ///
 /// # Errors
 /// What is there cannot be read, or is not valid YAML with settings.
-pub fn settings_text(path: &Path) -> Result<String, String> {
+pub fn settings<T>(path: &Path, of: impl FnOnce(Option<&Yaml<'_>>) -> T) -> Result<T, String> {
     let text = base::untrusted_file::read(path)?.unwrap_or_default();
-    let broken = match Yaml::load_from_str(&text) {
-        // Where a line is wrong is said, and never what stands in it.
-        Err(e) => Some(format!("line {} is not valid YAML", e.marker().line())),
-        Ok(all) => all
-            .first()
-            .filter(|top| top.as_mapping().is_none() && !top.is_null())
-            .map(|_| "it holds no settings".to_owned()),
-    };
-    match broken {
-        Some(why) => Err(why),
-        None => Ok(text),
+    // Where a line is wrong is said, and never what stands in it.
+    let all =
+        Yaml::load_from_str(&text).map_err(|e| format!("line {} is not valid YAML", e.marker().line()))?;
+    match all.first() {
+        Some(top) if top.as_mapping().is_none() && !top.is_null() => Err("it holds no settings".to_owned()),
+        top => Ok(of(top)),
     }
 }
 
@@ -223,6 +210,10 @@ mod tests {
             assert_eq!((p.provider, p.model, p.endpoint), (provider, model, endpoint), "{text}");
             assert!(!said.is_hidden, "{text}");
         }
+    }
+
+    fn of_text(text: &str) -> Said {
+        of_settings(Yaml::load_from_str(text).unwrap_or_default().first())
     }
 
     #[test]

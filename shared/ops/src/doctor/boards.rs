@@ -234,7 +234,7 @@ fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
 /// Hosts that attend and whose clock is off.
 fn off(all: Attended) -> Vec<Neighbour> {
     let now = all.now;
-    all.hosts.into_iter().filter(|h| h.lease_until > now && is_off(h.skew_ms)).collect()
+    all.hosts.into_iter().filter(|h| h.attends(now) && is_off(h.skew_ms)).collect()
 }
 
 fn wrong_clock(seen: &BoardSeen, host: &Neighbour) -> Finding {
@@ -284,13 +284,15 @@ fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
 /// What decides about work and cannot be read.
 fn unreadable(seen: &BoardSeen, read: &BoardRead) -> Option<Finding> {
     let all = &read.unreadable;
+    if all.is_empty() {
+        return None;
+    }
     let mut what = all.iter().take(MAX_UNREADABLE).cloned().collect::<Vec<_>>().join("; ");
     if all.len() > MAX_UNREADABLE {
         what.push_str(&format!("; and {} more", all.len() - MAX_UNREADABLE));
     }
     let todo = "let the user who runs the watchers read it, and mend what is not valid YAML: until then a limit, a provider or the failure limit is not known";
-    let error = || Finding::error("hermes-unreadable", &seen.name, what).todo(todo);
-    (!all.is_empty()).then(error)
+    Some(Finding::error("hermes-unreadable", &seen.name, what).todo(todo))
 }
 
 /// Whoever the configuration names must be there.
