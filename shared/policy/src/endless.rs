@@ -33,14 +33,39 @@ pub fn of(links: &[Link], rows: &[Task], own_board: bool) -> BTreeMap<String, En
     for link in links.iter().filter(|l| waits.contains(l.child.as_str())) {
         parents.entry(&link.child).or_default().push(link);
     }
+    let round = round(&parents);
     let mut endless = BTreeMap::new();
     for (child, links) in &parents {
         let gone =
             links.iter().all(|l| l.status.is_none()).then(|| Endless::Missing(links[0].parent.clone()));
-        let found = circle(child, &parents).or(gone.filter(|_| own_board));
+        let found = circle(child, &round).or(gone.filter(|_| own_board));
         endless.extend(found.map(|found| ((*child).to_owned(), found)));
     }
     endless
+}
+
+/// Tasks that are in a circle or behind one, with what they wait for: those that are left where who waits for nobody among them is taken away,
+/// again and again. On most boards nothing is left, and no task has to be followed.
+fn round<'a>(parents: &BTreeMap<&'a str, Vec<&'a Link>>) -> BTreeMap<&'a str, Vec<&'a Link>> {
+    let mut children: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut waits: BTreeMap<&str, usize> = BTreeMap::new();
+    for (child, links) in parents {
+        let open = links.iter().filter(|l| parents.contains_key(l.parent.as_str()));
+        waits.insert(child, open.clone().count());
+        open.for_each(|l| children.entry(&l.parent).or_default().push(child));
+    }
+    let mut free: Vec<&str> = waits.iter().filter(|(_, open)| **open == 0).map(|(id, _)| *id).collect();
+    while let Some(id) = free.pop() {
+        waits.remove(id);
+        for child in children.remove(id).into_iter().flatten() {
+            let Some(open) = waits.get_mut(child) else { continue };
+            *open -= 1;
+            if *open == 0 {
+                free.push(child);
+            }
+        }
+    }
+    parents.iter().filter(|(id, _)| waits.contains_key(*id)).map(|(id, links)| (*id, links.clone())).collect()
 }
 
 /// The shortest circle in which a task waits for itself.

@@ -165,10 +165,15 @@ impl World<'_> {
         lock.map(claim_host).filter(|host| !self.host.is_here(host)).map(str::to_owned)
     }
 
+    /// The same, as long as that host attends: it alone knows how the attempt ended.
+    pub fn elsewhere(&self, d: &Detail) -> Option<String> {
+        self.abroad(d).filter(|host| self.attends(host))
+    }
+
     /// Whether that host renews its lease on the board.
     pub fn attends(&self, host: &str) -> bool {
         let all = self.hosts.iter();
         all.flat_map(|all| all.hosts.iter().map(|h| (h, all.now)))
-            .any(|(h, now)| h.host == host && h.lease_until > now)
+            .any(|(h, now)| h.host == host && h.attends(now))
     }
 }

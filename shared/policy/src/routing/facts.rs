@@ -133,7 +133,7 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     sent.iter_mut().for_each(|s| keyed(&mut s.id, Some(&s.profile), &profiles));
     let on_way = on_their_way(world, &sent, details)?;
     let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
-    let told = told(&events, &details);
+    let told = told(&events, &details, &profiles);
     let said = said_by_logs(world, &runs, &told, now)?;
     let mut sightings: Vec<Sighting> = runs
         .iter()
@@ -234,11 +234,15 @@ fn is_booked_limit(run: &Run) -> bool {
 }
 
 /// Attempts of which a watcher wrote down what refused them: with the moment that their log stated, which the booking does not have.
-fn told<'a>(events: &'a [(String, Event)], details: &[&'a Detail]) -> BTreeSet<Attempt<'a>> {
+fn told<'a>(
+    events: &'a [(String, Event)],
+    details: &[&'a Detail],
+    profiles: &BTreeMap<String, Profile>,
+) -> BTreeSet<Attempt<'a>> {
     let of_board = events.iter().map(|(task, e)| (task.as_str(), e));
     let of_tasks = details.iter().flat_map(|d| d.events.iter().map(|e| (d.task.id.as_str(), e)));
     let of = |(task, e): (&'a str, &'a Event)| {
-        of_event(task, e)?;
+        of_event_of(task, e, profiles)?;
         let trail = e.trail()?;
         let task = trail.get("source").and_then(Value::as_str).unwrap_or(task);
         Some((task, trail.get("run")?.as_i64()?))
@@ -254,8 +258,8 @@ fn is_told_by_end(task: &str, run: &Run, told: &BTreeSet<Attempt<'_>>, now: Time
 }
 
 /// Whether a watcher wrote down on the task itself what refused an attempt.
-pub fn is_told(d: &Detail, run: &Run) -> bool {
-    told(&[], &[d]).contains(&(d.task.id.as_str(), run.id))
+pub fn is_told(d: &Detail, run: &Run, profiles: &BTreeMap<String, Profile>) -> bool {
+    told(&[], &[d], profiles).contains(&(d.task.id.as_str(), run.id))
 }
 
 /// What the logs say of attempts that the runtime booked as limited lately, and of which nobody wrote anything down yet.
@@ -324,7 +328,7 @@ fn of_run(
 }
 
 /// Adds to a provider whose it is, where nobody but that profile's unreadable configuration would name it.
-fn keyed(id: &mut Id, profile: Option<&str>, profiles: &BTreeMap<String, Profile>) {
+pub fn keyed(id: &mut Id, profile: Option<&str>, profiles: &BTreeMap<String, Profile>) {
     let known = profile.and_then(|name| profiles.get(name));
     if id.name.is_none()
         && let Some(blind) = known.filter(|p| p.unreadable.is_some())
@@ -511,6 +515,12 @@ mod tests {
             let state = ledger.of(&blind(), board::testing::NOW, &policy).map(|(_, state)| state);
             assert_eq!(state, Some(logs::provider::ledger::State::OutOfQuota), "{ledger:?}");
         }
+        // What is written down of it counts in the place of what its runtime booked.
+        let d = Detail {
+            events: vec![told(json!({}))],
+            ..board::testing::detail("t_00000001", board::Status::Ready)
+        };
+        assert!(is_told(&d, &run, &profiles) && !is_told(&d, &run, &BTreeMap::new()));
         // Of a profile without a configuration nobody knows more than before.
         assert_eq!(of_event_of("t_00000001", &told(json!({})), &BTreeMap::new()), None);
         assert_eq!(of(json!({"provider": "star"})).id.profile, None, "pinned to another one");
@@ -540,6 +550,6 @@ mod tests {
         let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
         let payload = json!({"by": "synthesize-distress", "watchbill": trail});
         let events = [("t_00000009".to_owned(), event(EventKind::Signal, 60, payload))];
-        assert_eq!(told(&events, &[]).into_iter().collect::<Vec<_>>(), [("t_00000001", 7)]);
+        assert_eq!(told(&events, &[], &BTreeMap::new()).into_iter().collect::<Vec<_>>(), [("t_00000001", 7)]);
     }
 }

@@ -234,9 +234,9 @@ impl<'a> Rules<'a> {
         let mut routing = self.seen.routing.clone();
         let mut found = Vec::new();
         for (s, t) in stuck {
-            // A later pass reads no sighting from an event that names no provider.
+            // A later pass reads no sighting from an event of a provider that nobody can name.
             let Some(sighting) = self.sighting(s, t).filter(|found| found.id.is_known()) else { continue };
-            if !s.detail.newest_run().is_some_and(|run| facts::is_told(&s.detail, run)) {
+            if !s.detail.newest_run().is_some_and(|run| facts::is_told(&s.detail, run, &routing.profiles)) {
                 routing.sightings.retain(|old| (&old.task, old.began) != (&sighting.task, sighting.began));
             }
             found.push(sighting);

@@ -152,7 +152,7 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
     // What a claim names as its log: an agent that is no Hermes worker writes where it likes.
     let file = detail.words_file();
     let abroad = world.abroad(&detail);
-    let elsewhere = abroad.clone().filter(|host| world.attends(host));
+    let elsewhere = world.elsewhere(&detail);
     let reading = match detail.newest_run().filter(|_| abroad.is_none()) {
         Some(run) => {
             let profile = run.profile.as_deref().or(detail.task.assignee.as_deref());

@@ -9,13 +9,13 @@ use super::{Rules, history, trouble};
 use board::hermes::{self, Trail};
 use board::{EventKind, Rule, Run, Step, StepAction};
 use logs::Evidence;
-use logs::provider::Profile;
 use logs::provider::ledger::{News, Sighting};
+use logs::provider::{Id, Profile};
 use policy::Decision;
 use policy::attempts::ended;
 use policy::authorship;
 use policy::cards::seen::SourceSeen;
-use policy::routing::answered;
+use policy::routing::{answered, facts};
 
 /// Seconds after its end for which an attempt is news.
 pub(super) const RECENT: i64 = 900;
@@ -48,9 +48,8 @@ impl Rules<'_> {
     /// What those attempts show of their providers.
     pub(super) fn earlier_sightings(&self, s: &SourceSeen) -> Vec<Sighting> {
         let of = |(run, e): (&Run, &Evidence)| {
-            let (host, provider) = self.place_of(run, e);
             e.cause.lies_with_provider().then(|| Sighting {
-                id: logs::provider::Id::new(provider.as_deref(), host.as_deref()),
+                id: self.id_of(run, e),
                 profile: run.profile.clone(),
                 task: s.detail.task.id.clone(),
                 at: e.refused_at(run.ended_at.unwrap_or(run.started_at).min(self.seen.now)),
@@ -67,10 +66,9 @@ impl Rules<'_> {
         let run = s.detail.current_run().filter(|r| r.ended_at.is_none())?;
         trouble::waits(s, self.seen.now)?;
         let met = answered::repeated(&s.reading.signals, run.started_at, self.seen.now, self.config)?;
-        let (host, provider) = self.place_of(run, &met.evidence);
         let (cause, resets) = (met.evidence.cause, met.evidence.resets);
         cause.lies_with_provider().then(|| Sighting {
-            id: logs::provider::Id::new(provider.as_deref(), host.as_deref()),
+            id: self.id_of(run, &met.evidence),
             profile: run.profile.clone(),
             task: s.detail.task.id.clone(),
             at: met.evidence.at.unwrap_or(self.seen.now),
@@ -129,6 +127,14 @@ impl Rules<'_> {
         });
         let Value::Object(facts) = facts else { return Map::new() };
         facts.into_iter().filter(|(_, v)| !v.is_null()).collect()
+    }
+
+    /// The provider that refused an attempt.
+    fn id_of(&self, run: &Run, e: &Evidence) -> Id {
+        let (host, provider) = self.place_of(run, e);
+        let mut id = Id::new(provider.as_deref(), host.as_deref());
+        facts::keyed(&mut id, run.profile.as_deref(), &self.seen.routing.profiles);
+        id
     }
 
     /// The host that refused an attempt, and the provider's name: the log's word, else that of whom its worker asked.

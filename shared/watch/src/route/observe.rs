@@ -109,9 +109,7 @@ fn in_order(tasks: &mut [Detail]) {
 
 /// A card, with the reason its orchestrator could not answer.
 fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
-    let abroad = world.abroad(&detail);
-    let is_abroad = abroad.is_some();
-    let elsewhere = abroad.filter(|host| world.attends(host));
+    let (is_abroad, elsewhere) = (world.abroad(&detail).is_some(), world.elsewhere(&detail));
     let (cause, host, resets, refused) = (None, None, None, None);
     let mut card = CardSeen { detail, elsewhere, cause, host, resets, refused, is_known: false };
     let failed = card
