@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::error::{Error, Kind, Result};
 use base::quote;
 use board::EventKind;
-use board::copy::{Field, PART, Row, Source, Standing, Table, Target};
+use board::copy::{Field, Row, Source, Standing, Table, Target};
 use board::image::Cell;
 
 use crate::address::Address;
@@ -18,6 +18,9 @@ use crate::{PostgresBoard, READ, alone, tried};
 
 /// Between two statements the other board is waited for. Who is gone without a word still blocks nobody for ever.
 const WAITS: &str = "SET LOCAL idle_in_transaction_session_timeout = '10min'";
+
+/// Rows of one round trip. The client holds them all, however long their texts are.
+const FETCHED: usize = 100;
 
 /// Nobody else writes until the end; whoever reads sees an empty board.
 const LOCK: &str = "LOCK TABLE task_runs, task_comments, task_events, tasks, task_links IN EXCLUSIVE MODE";
@@ -106,7 +109,7 @@ impl Whole<'_> {
         Ok(self.told(row)?.map_or(0, |row| row.get(0)))
     }
 
-    /// Reads in parts, of which each is one round trip.
+    /// Reads in parts of [`FETCHED`] rows, of which each is one round trip.
     fn parts(
         &mut self,
         sql: &str,
@@ -115,9 +118,9 @@ impl Whole<'_> {
         let opened = self.server.batch(&format!("DECLARE part NO SCROLL CURSOR FOR {sql}"));
         self.told(opened)?;
         loop {
-            let part = self.server.rows(&format!("FETCH {PART} FROM part"), args![]);
+            let part = self.server.rows(&format!("FETCH {FETCHED} FROM part"), args![]);
             let part = self.told(part)?;
-            let is_last = part.len() < PART;
+            let is_last = part.len() < FETCHED;
             each(part)?;
             if is_last {
                 let closed = self.server.batch("CLOSE part");

@@ -2,7 +2,7 @@
 //! others look again.
 
 use board::several_hosts::is_for_all;
-use board::{Duty, HOST_TELLS, Outcome, Step};
+use board::{HOST_TELLS, Outcome, Step};
 
 use crate::server::{Fault, Server, args};
 
@@ -18,11 +18,10 @@ pub(crate) struct Pass {
 impl Pass {
     /// Begins one, in the transaction in which its host attends. `None` for a program that is no watcher.
     pub(crate) fn begin(server: &mut Server, me: &board::Attendance<'_>) -> Result<Option<Pass>, Fault> {
-        let (program, host) = (me.program.to_owned(), me.host.to_owned());
-        if me.duty == Duty::Asks || !base::registry::NAMES.contains(&me.program) {
+        if !base::registry::NAMES.contains(&me.program) {
             return Ok(None);
         }
-        Ok(Some(Pass { program, host, seen: now(server)? }))
+        Ok(Some(Pass { program: me.program.to_owned(), host: me.host.to_owned(), seen: now(server)? }))
     }
 
     pub(crate) fn decides(&self, step: &Step) -> bool {

@@ -166,14 +166,7 @@ impl PostgresBoard {
     }
 
     /// Makes the roles of a board where they are missing, and gives each what it may do: `NAME_work` for workers, `NAME_watch` for watchers.
-    ///
-    /// # Errors
-    /// As [`PostgresBoard::grant`].
-    pub fn grant_roles(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
-        PostgresBoard::grant(url, &[], &[], patience, secrets)
-    }
-
-    /// The same, and grants these two to login roles.
+    /// These two are granted to login roles.
     ///
     /// # Errors
     /// As [`PostgresBoard::open`]; `Partial` for a login role that is not there.
@@ -185,7 +178,6 @@ impl PostgresBoard {
         secrets: &Secrets,
     ) -> Result<()> {
         let mut board = PostgresBoard::open(url, Mode::Change, patience, secrets)?;
-        let schema = board.address.schema.clone();
         let address = board.address.clone();
         board.change(|server| {
             alone(server, &address)?;
@@ -196,9 +188,9 @@ impl PostgresBoard {
                 let error = Error::new(Kind::Partial, row.get::<_, &str>(0), "no such role on this server");
                 return Err(Fault::Ours(error.hint("make it first: CREATE ROLE ... LOGIN")));
             }
-            server.batch(&ROLES.replace("{schema}", &schema))?;
+            server.batch(&ROLES.replace("{schema}", &address.schema))?;
             for (role, given) in [("work", workers), ("watch", watchers)] {
-                let role = format!("{schema}_{role}");
+                let role = format!("{}_{role}", address.schema);
                 for to in given {
                     let sql = "SELECT format('GRANT %I TO %I', $1, $2)";
                     let grant = server.row(sql, args![role.as_str(), to.as_str()])?;
@@ -370,10 +362,10 @@ impl Board for PostgresBoard {
         Some(Timeline { history, number: self.server.timeline })
     }
 
-    fn tells(&mut self, host: &str, target: &str) -> Result<bool> {
-        match self.mode {
-            Mode::Look => self.read(|server| epochs::tells(server, host, target)),
-            Mode::Change => self.change(|server| epochs::tell_on(server, host, target)),
+    fn tells(&mut self, host: &str, target: &str, renews: bool) -> Result<bool> {
+        match renews {
+            true => self.change(|server| epochs::tell_on(server, host, target)),
+            false => self.read(|server| epochs::tells(server, host, target)),
         }
     }
 

@@ -155,14 +155,14 @@ pub(crate) fn glance(server: &mut Server, of: &[Status]) -> Result<Vec<Task>, Fa
 /// What all tasks in one of these states wait for, or waited for. Its foreign keys keep every parent on the board.
 pub(crate) fn links(server: &mut Server, of: &[Status]) -> Result<Vec<Link>, Fault> {
     let of: Arg<'_> = of.iter().map(Status::as_str).collect();
-    let sql = "SELECT c.id, l.parent_id, p.status FROM tasks c JOIN task_links l ON l.child_id = c.id \
-         JOIN tasks p ON p.id = l.parent_id WHERE c.status = ANY($1)";
+    let sql = "SELECT c.id, part.* FROM tasks c, LATERAL (SELECT l.parent_id, p.status FROM task_links l \
+         JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = c.id LIMIT $2) part WHERE c.status = ANY($1)";
     let one = |row: &Row| Link {
         child: row.get(0),
         parent: row.get(1),
         status: Some(Status::from(row.get::<_, String>(2))),
     };
-    Ok(server.rows(sql, &[of])?.iter().map(one).collect())
+    Ok(server.rows(sql, &[of, MANY.into()])?.iter().map(one).collect())
 }
 
 /// How many free tasks are looked for at first, and then. Those that others are just taking are among them, and that are at most as many

@@ -102,21 +102,21 @@ impl Server {
     pub(crate) fn connect(address: &Address, secrets: &Secrets, timeline: u32) -> Result<Server, Fault> {
         let mut last = Fault::Silent;
         for at in &address.servers {
-            match Server::to(address, at, secrets) {
-                Ok(server) => return Ok(Server { timeline, ..server }),
+            match Server::to(address, at, secrets, timeline) {
                 Err(fault) => last = fault,
+                connected => return connected,
             }
         }
         Err(last)
     }
 
-    fn to(address: &Address, at: &At, secrets: &Secrets) -> Result<Server, Fault> {
+    fn to(address: &Address, at: &At, secrets: &Secrets, timeline: u32) -> Result<Server, Fault> {
         let config = address.config(at, secrets).map_err(Fault::Ours)?;
         let (client, line) = match &address.tls {
             Some(tls) => Line::connect(&config, tls.connector().map_err(Fault::Ours)?)?,
             None => Line::connect(&config, NoTls)?,
         };
-        Ok(Server { client, line, schema: address.schema.clone(), timeline: 0, plans: None })
+        Ok(Server { client, line, schema: address.schema.clone(), timeline, plans: None })
     }
 
     /// Begins a transaction. Settings go with it: a pool in transaction mode keeps none between two transactions.

@@ -53,13 +53,7 @@ impl Table {
 
     /// What its rows are called.
     pub fn rows(self) -> &'static str {
-        match self {
-            Table::Runs => "runs",
-            Table::Comments => "comments",
-            Table::Events => "events",
-            Table::Tasks => "tasks",
-            Table::Links => "links",
-        }
+        self.name().trim_start_matches("task_")
     }
 
     /// Whether its rows have numbers, which the board gives.
@@ -416,7 +410,7 @@ pub fn copy(
         }
         let mut wanted = Sum::default();
         from.snapshot(&mut |source| {
-            if source.running()? != left.ids() {
+            if Sum::of(source, |_| {})? != plan.sum {
                 return Err(changed());
             }
             for table in Table::ALL {
@@ -451,10 +445,6 @@ impl<'a> Left<'a> {
             now,
             trail,
         }
-    }
-
-    fn ids(&self) -> BTreeSet<String> {
-        self.tasks.keys().map(|id| (*id).to_owned()).collect()
     }
 
     /// What both boards have in common when the copy is done.

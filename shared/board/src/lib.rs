@@ -663,11 +663,11 @@ pub trait Board {
     }
 
     /// Whether this host, as its claims name it, tells a target of `notify` what needs a person on this board. Of the hosts of one board one
-    /// does: the first that asks, and another one once that did not ask for [`HOST_TELLS`]. A board that was opened to look only says so.
+    /// does: the first that asks, and another one once that did not ask for [`HOST_TELLS`]. `renews`: it is about to; else it only asks.
     ///
     /// # Errors
     /// The board cannot be reached.
-    fn tells(&mut self, _host: &str, _target: &str) -> Result<bool> {
+    fn tells(&mut self, _host: &str, _target: &str, _renews: bool) -> Result<bool> {
         Ok(true)
     }
 

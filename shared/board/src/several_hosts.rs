@@ -3,7 +3,7 @@
 use std::fmt;
 
 use base::error::{Error, Kind, Result};
-use base::registry::{HEAL, NAMES};
+use base::registry::HEAL;
 use base::time::Time;
 use host::{Host, HostFacts};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::{Board, Step, StepAction};
 pub const HOST_LEASE: i64 = 300;
 
 /// By how many seconds the clock of a host may be off the board's. A `heal` there judges nobody while it is further off.
-pub const MAX_SKEW: i64 = 60;
+const MAX_SKEW: i64 = 60;
 
 /// For how many seconds after it asked last one host alone tells a target what needs a person.
 pub const HOST_TELLS: i64 = 900;
@@ -22,13 +22,10 @@ pub const HOST_TELLS: i64 = 900;
 /// What moved, where another host decided for the whole board since this one attended.
 pub const OVERTAKEN: &str = "what other hosts decided";
 
-/// Whether a step of this program rests on how the whole board stands, such as a card, a hold, a move or a probe: of hosts that looked
+/// Whether a step of this watcher rests on how the whole board stands, such as a card, a hold, a move or a probe: of hosts that looked
 /// at the same moment one alone may do it. What `heal` does with a task rests on that task, but for a reset: those it counts.
 pub fn is_for_all(program: &str, step: &Step) -> bool {
-    match program {
-        HEAL => step.action == StepAction::Reset,
-        _ => NAMES.contains(&program),
-    }
+    program != HEAL || step.action == StepAction::Reset
 }
 
 /// What a pass, or a heartbeat of `board run`, says of its host.
@@ -77,6 +74,11 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
+    /// Whether it counts as reachable then, by the board's clock.
+    pub fn attends(&self, now: Time) -> bool {
+        self.lease_until > now
+    }
+
     /// Whether an operator said that it will not come back, and it did not.
     pub fn is_forgotten(&self) -> bool {
         self.forgotten_at.is_some_and(|at| at >= self.seen_at)

@@ -9,11 +9,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::hosts::Hosts;
-use super::standing::{Shows, Standing};
+use super::standing::{OneBoard, Shows, Standing};
 use super::summary::NIGHT;
 use super::told::Books;
 use super::{Common, Here, env, print, print_json, watcher};
-use ::board::{BoardId, Location, Mode, discover};
+use ::board::{Board, BoardId, Location, Mode, discover};
 use base::error::{Error, Kind, Result};
 use base::redact::redact;
 use base::time::Time;
@@ -21,6 +21,7 @@ use config::{Config, NotifyKeys};
 use logs::cache::Cache;
 use ops::needs::Now;
 use ops::notify::{Book, Decision, Message, Outcome};
+use ops::pass::timeline;
 use ops::report::{printable, say};
 use ops::timers::NOTIFY;
 
@@ -99,12 +100,12 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
             let _lock = if args.dry_run { None } else { Some(books.lock()?) };
             let root = args.common.hermes_root(&loaded.config);
             let is_gone = |board: &str| discover::is_gone(root.as_deref(), board);
-            let here = Here::look(&args.common, &loaded.config)?;
+            let mut shared = shared(&standing, &args.common, &loaded.config, args.dry_run)?;
             let one = |(name, keys): (&str, &NotifyKeys)| {
-                let mut book = read(&books, name);
-                let is_quiet = args.dry_run || book.failing().is_some();
-                book.leave(elsewhere(&standing, &here, &loaded.config, name, is_quiet));
-                tell(&books, (name, keys), book, &now, &is_gone, args.dry_run)
+                let book = read(&books, name);
+                let renews = !args.dry_run && book.failing().is_none();
+                let elsewhere = elsewhere(&mut shared, name, renews);
+                tell(&books, (name, keys), book, &elsewhere, &now, &is_gone, args.dry_run)
             };
             let told = targets.into_iter().map(one).collect::<Result<Vec<_>>>()?;
             let code = standing.code();
@@ -173,38 +174,54 @@ fn read(books: &Books, target: &str) -> Book {
     })
 }
 
-/// Boards that several hosts share, of which another host tells this target. A host whose own messages do not arrive only asks: so after
-/// a while another one tells. Of a board that does not answer every host tells that.
-fn elsewhere(
-    standing: &Standing,
-    here: &Here,
-    config: &Config,
-    target: &str,
-    is_quiet: bool,
-) -> BTreeSet<String> {
-    let mode = if is_quiet { Mode::Look } else { Mode::Change };
-    let told = |at: &Location| -> Result<bool> {
-        let id = BoardId { at: at.clone(), slug: None, root: None };
-        let host = id.known_as(&here.host)?;
-        ::board::open(&id, mode, config.board.busy_timeout)?.tells(&host.facts().hostname, target)
+/// A board that several hosts share.
+struct Shared {
+    name: String,
+    /// This host, as its claims there name it.
+    host: String,
+    board: Box<dyn Board>,
+}
+
+/// Those of the boards. Of one that does not answer every host tells that.
+fn shared(standing: &Standing, common: &Common, config: &Config, is_dry: bool) -> Result<Vec<Shared>> {
+    let all: Vec<_> = standing.boards.iter().filter(|b| matches!(b.at, Location::Server(_))).collect();
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (here, cache) = (Here::look(common, config)?, Cache::open(Cache::place(&env)));
+    let mode = if is_dry { Mode::Look } else { Mode::Change };
+    let one = |b: &OneBoard| -> Result<Shared> {
+        let id = BoardId { at: b.at.clone(), slug: None, root: None };
+        let host = id.known_as(&here.host)?.facts().hostname;
+        let board = timeline::open(&id, mode, config.board.busy_timeout, &cache)?;
+        Ok(Shared { name: b.name.clone(), host, board })
     };
-    let shared = standing.boards.iter().filter(|b| matches!(b.at, Location::Server(_)));
-    let others = shared.filter(|b| !told(&b.at).unwrap_or(true));
-    others.map(|b| b.name.clone()).collect()
+    Ok(all.into_iter().filter_map(|b| one(b).ok()).collect())
+}
+
+/// Boards of which another host tells this target. A host whose own messages do not arrive only asks: so after a while another one tells.
+fn elsewhere(shared: &mut [Shared], target: &str, renews: bool) -> BTreeSet<String> {
+    let others = shared.iter_mut().filter_map(|s| {
+        let tells = s.board.tells(&s.host, target, renews).unwrap_or(true);
+        (!tells).then(|| s.name.clone())
+    });
+    others.collect()
 }
 
 fn tell(
     books: &Books,
     (target, keys): (&str, &NotifyKeys),
     before: Book,
+    elsewhere: &BTreeSet<String>,
     now: &Now,
     is_gone: &dyn Fn(&str) -> bool,
     is_dry: bool,
 ) -> Result<Told> {
     let told = |did| Ok(Told { target: target.to_owned(), did });
     let mut book = before.clone();
+    book.leave(elsewhere);
     book.observe(now, is_gone);
-    let message = match book.decide(now, keys) {
+    let message = match book.decide(now, keys, elsewhere) {
         Decision::Send(message) if is_dry => return told(Did::WouldSend(message)),
         Decision::Send(message) => message,
         other => {

@@ -14,6 +14,8 @@ use board::several_hosts::{self, Duty};
 use board::{BoardId, Mode};
 use config::quiet_hours::{NextClock, next_clock};
 use config::span;
+use logs::cache::Cache;
+use ops::pass::timeline;
 use ops::report::printable;
 
 /// The schema of `--json`.
@@ -96,7 +98,7 @@ fn clock_of(id: &BoardId, here: &Here, patience: Duration) -> Result<Time> {
     if id.file().is_some() || here.clock_given {
         return Ok(here.now);
     }
-    let mut board = board::open(id, Mode::Look, patience)?;
+    let mut board = timeline::open(id, Mode::Look, patience, &Cache::open(Cache::place(&env)))?;
     let attended = several_hosts::attend(&mut *board, &id.known_as(&here.host)?, "watchbill", Duty::Asks)?;
     Ok(attended.map_or(here.now, |attended| attended.now))
 }

@@ -110,7 +110,7 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
     for id in common.boards(&config)? {
         let root = id.root.clone().map(|root| root.canonicalize().unwrap_or(root));
         let seen = roots.entry(root).or_default();
-        let mut board = board::open(&id, Mode::Look, config.board.busy_timeout)?;
+        let mut board = tools.open(&id, Mode::Look)?;
         pass::look::around(&mut *board, &mut tools, |world, pass| {
             let rows = world.board.glance(&Status::OPEN)?;
             let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !is_card(t));
@@ -276,8 +276,10 @@ fn table(rows: &[Row], now: Time) -> String {
                 format!("{} since {since}, refused {times}, seen on {}{again}", e.cause, e.task)
             }
         };
-        let blind = r.unreadable.as_deref().filter(|_| !r.is_unknown());
-        let why = blind.map_or_else(|| why.clone(), |blind| format!("{why}; {blind}"));
+        let why = match r.unreadable.as_deref().filter(|_| !r.is_unknown()) {
+            Some(blind) => format!("{why}; {blind}"),
+            None => why,
+        };
         let name = match e.and_then(|e| e.profile.as_ref()) {
             Some(profile) => format!("key of {profile}"),
             None => r.id.to_string(),

@@ -43,9 +43,6 @@ pub struct Book {
     failing: Option<Failing>,
     /// Since when not everything could be looked at.
     unseen: Option<Time>,
-    /// Boards of which another host tells this target now.
-    #[serde(skip)]
-    elsewhere: BTreeSet<String>,
 }
 
 /// Something that needs a person, from its begin to its end.
@@ -98,8 +95,8 @@ pub enum Decision {
 
 impl Default for Book {
     fn default() -> Book {
-        let (open, sent, elsewhere) = (Vec::new(), Vec::new(), BTreeSet::new());
-        Book { schema: BOOK.into(), open, sent, doubt: None, failing: None, unseen: None, elsewhere }
+        let (open, sent) = (Vec::new(), Vec::new());
+        Book { schema: BOOK.into(), open, sent, doubt: None, failing: None, unseen: None }
     }
 }
 
@@ -123,23 +120,16 @@ impl Book {
 
     /// Leaves some boards to another host, which tells this target of them. What was told of them before counts as told no more: where this
     /// host is to tell of them again, it tells all that is so then.
-    pub fn leave(&mut self, boards: BTreeSet<String>) {
-        self.elsewhere = boards;
-    }
-
-    fn is_left(&self, board: Option<&str>) -> bool {
-        board.is_some_and(|board| self.elsewhere.contains(board))
+    pub fn leave(&mut self, boards: &BTreeSet<String>) {
+        let is_here = |e: &Episode| e.board.as_ref().is_none_or(|board| !boards.contains(board));
+        self.open.retain(is_here);
+        self.doubt.iter_mut().for_each(|doubt| doubt.began.retain(is_here));
     }
 
     /// Takes note of what is so now: what was told and is gone, and how long something could not be looked at. `is_gone`: whether there is
     /// no board of this name any more.
     pub fn observe(&mut self, now: &Now, is_gone: impl Fn(&str) -> bool) {
         let at = now.now;
-        let elsewhere = std::mem::take(&mut self.elsewhere);
-        let is_here = |e: &Episode| e.board.as_ref().is_none_or(|board| !elsewhere.contains(board));
-        self.open.retain(is_here);
-        self.doubt.iter_mut().for_each(|doubt| doubt.began.retain(is_here));
-        self.elsewhere = elsewhere;
         self.sent.retain(|sent| (0..HOUR).contains(&at.since(*sent)));
         self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
         let blind = self.blind(now);
@@ -158,9 +148,9 @@ impl Book {
         self.failing = None;
     }
 
-    /// What is to be told now.
-    pub fn decide(&self, now: &Now, target: &NotifyKeys) -> Decision {
-        let message = self.message(now);
+    /// What is to be told now. `elsewhere`: boards of which another host tells this target.
+    pub fn decide(&self, now: &Now, target: &NotifyKeys, elsewhere: &BTreeSet<String>) -> Decision {
+        let message = self.message(now, elsewhere);
         if message.began.is_empty() && message.ended.is_empty() {
             return Decision::Quiet;
         }
@@ -171,14 +161,14 @@ impl Book {
     }
 
     /// All that began and ended since the last message that was accepted.
-    fn message(&self, now: &Now) -> Message {
+    fn message(&self, now: &Now, elsewhere: &BTreeSet<String>) -> Message {
         let doubted_end = |key: &String| self.doubt.as_ref().is_some_and(|doubt| doubt.ended.contains(key));
         let is_open = |key: &String| self.open.iter().any(|e| e.key == *key);
         let blind = self.blind(now);
         // That this target could not be told anything is over where it is told.
         let tells = |n: &&Need| self.failing.is_none() || n.cause != FAILING;
         let needs = blind.iter().chain(&now.needs).filter(tells);
-        let needs = needs.filter(|n| !self.is_left(n.board.as_deref()));
+        let needs = needs.filter(|n| n.board.as_ref().is_none_or(|board| !elsewhere.contains(board)));
         let began = needs.filter(|n| !is_open(&n.key) || doubted_end(&n.key)).cloned().collect::<Vec<_>>();
         let is_over = |e: &&Episode| {
             let gone = e.gone.map(|gone| now.now.since(gone));

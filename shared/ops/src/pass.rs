@@ -62,10 +62,10 @@ impl Tools<'_> {
     /// See [`board::open`] and [`timeline::refuse`].
     pub fn open(&self, id: &BoardId, mode: Mode) -> Result<Box<dyn Board>> {
         let patience = self.config.board.busy_timeout;
-        let board = match self.looks.filter(|_| mode == Mode::Look) {
-            Some(looks) => looks.kept.open(id, patience),
-            None => board::open(id, mode, patience),
-        }?;
+        let Some(looks) = self.looks.filter(|_| mode == Mode::Look) else {
+            return timeline::open(id, mode, patience, self.cache);
+        };
+        let board = looks.kept.open(id, patience)?;
         timeline::refuse(&*board, self.cache)?;
         Ok(board)
     }

@@ -86,8 +86,8 @@ fn a_worker_gets_in_with_its_password_and_may_do_its_work_and_no_more() {
     let Some(server) = shared() else { return };
     let place = server.board();
     let none = Secrets::default();
-    PostgresBoard::grant_roles(&place.url, PATIENCE, &none).unwrap();
-    PostgresBoard::grant_roles(&place.url, PATIENCE, &none).unwrap();
+    PostgresBoard::grant(&place.url, &[], &[], PATIENCE, &none).unwrap();
+    PostgresBoard::grant(&place.url, &[], &[], PATIENCE, &none).unwrap();
     let name = &place.name;
     let login = format!("CREATE ROLE luna_{name} LOGIN PASSWORD 'ge:heim' IN ROLE {name}_work");
     place.hand().batch_execute(&login).unwrap();

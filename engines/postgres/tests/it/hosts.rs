@@ -279,7 +279,7 @@ fn a_pause_is_one_for_all_hosts_until_it_is_ended() {
 fn a_worker_speaks_for_no_host_and_pauses_nothing() {
     let Some(server) = shared() else { return };
     let place = server.board();
-    PostgresBoard::grant_roles(&place.url, PATIENCE, &Secrets::default()).unwrap();
+    PostgresBoard::grant(&place.url, &[], &[], PATIENCE, &Secrets::default()).unwrap();
     let name = &place.name;
     let kept = passwords("*:*:*:*:geheim", 0o600);
     let open = |role: &str, mode: Mode| {

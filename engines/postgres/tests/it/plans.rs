@@ -39,6 +39,7 @@ fn everything(board: &mut PostgresBoard) {
     let running: Vec<String> = board.glance(&[Status::Running]).unwrap().into_iter().map(|t| t.id).collect();
     assert_eq!(running.len(), 400);
     assert_eq!(board.glance(&Status::OPEN).unwrap().len(), 1_200);
+    assert_eq!(board.links(&[Status::Todo]).unwrap().len(), 400);
     assert_eq!(board.look(&running[..100]).unwrap().len(), 100);
     let full = look(board, "t_00000032");
     assert!(full.is_truncated && full.comments.len() >= 50);

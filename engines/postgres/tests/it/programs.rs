@@ -111,7 +111,7 @@ fn a_pause_is_on_the_board_and_every_host_keeps_to_it() {
 fn a_role_for_workers_does_its_work_by_board_and_speaks_for_no_host() {
     let Some(server) = shared() else { return };
     let url = made(server, "roles_of_programs");
-    PostgresBoard::grant_roles(&url, PATIENCE, &Secrets::default()).unwrap();
+    PostgresBoard::grant(&url, &[], &[], PATIENCE, &Secrets::default()).unwrap();
     let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     let login = "CREATE ROLE luna LOGIN PASSWORD 'geheim' IN ROLE roles_of_programs_work";
     client.batch_execute(login).unwrap();
@@ -142,7 +142,7 @@ fn a_role_for_workers_does_its_work_by_board_and_speaks_for_no_host() {
 fn a_server_that_lets_nobody_in_for_a_while_hears_how_a_command_ended() {
     let Some(server) = shared() else { return };
     let url = made(server, "refuses_a_while");
-    PostgresBoard::grant_roles(&url, PATIENCE, &Secrets::default()).unwrap();
+    PostgresBoard::grant(&url, &[], &[], PATIENCE, &Secrets::default()).unwrap();
     let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     let login = "CREATE ROLE nova LOGIN PASSWORD 'geheim' IN ROLE refuses_a_while_watch";
     client.batch_execute(login).unwrap();
@@ -179,7 +179,7 @@ fn a_server_that_lets_nobody_in_for_a_while_hears_how_a_command_ended() {
 fn a_board_may_have_a_word_of_sql_for_a_name() {
     let Some(server) = shared() else { return };
     let url = made(server, "order");
-    PostgresBoard::grant_roles(&url, PATIENCE, &Secrets::default()).unwrap();
+    PostgresBoard::grant(&url, &[], &[], PATIENCE, &Secrets::default()).unwrap();
     let here = Machine::new("h1", &url);
     let task = here.said(&["board", "add", "write the report"]);
     assert!(here.said(&["board", "list"]).contains(&task));

@@ -220,7 +220,7 @@ fn a_board_is_made_and_written_through_tls_and_the_connection_is_encrypted() {
 fn a_password_is_proven_and_never_told() {
     let Some(secure) = secure() else { return };
     let place = secure.board();
-    PostgresBoard::grant_roles(&place.url, PATIENCE, &Secrets::default()).unwrap();
+    PostgresBoard::grant(&place.url, &[], &[], PATIENCE, &Secrets::default()).unwrap();
     let role = format!("nova_{}", place.name);
     let make = format!("CREATE ROLE {role} LOGIN PASSWORD 'geheim' IN ROLE {}_work", place.name);
     place.hand().batch_execute(&make).unwrap();

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use rusqlite::types::{Null, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::{Null, ToSql, ToSqlOutput};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SqliteBoard;
-use super::rows::int;
+use super::rows::{int, whole};
 use crate::copy::{self, Field, PART, Source, Standing, Table, Target};
 use crate::image::Cell;
 use base::error::{Error, Kind, Result};
@@ -70,9 +70,9 @@ impl Whole<'_> {
         self.board.columns.contains_key(table.name())
     }
 
-    /// Whether the table has that column now.
-    fn has_now(&self, table: Table, column: &str) -> Result<bool> {
-        self.told(self.conn.query_row(Q_HAS, params![table.name(), column], |row| row.get(0)))
+    /// Whether tasks may name a provider of their own now.
+    fn has_provider(&self) -> Result<bool> {
+        self.told(self.conn.query_row(Q_HAS, params![Table::Tasks.name(), PROVIDER], |row| row.get(0)))
     }
 }
 
@@ -179,18 +179,19 @@ impl Source for Whole<'_> {
 
 impl Target for Whole<'_> {
     fn put(&mut self, table: Table, fields: &[Field], rows: Vec<copy::Row>) -> Result<()> {
+        // The one column that a board of ours may lack.
         let provider = fields.iter().position(|field| field.name == PROVIDER);
-        let needs = provider.is_some_and(|nth| rows.iter().any(|row| row.get(nth) != Some(&Cell::None)));
-        if needs && !self.has_now(table, PROVIDER)? {
-            self.told(self.conn.execute_batch(W_PROVIDER))?;
-        }
-        let mut kept = Vec::new();
-        for (nth, field) in fields.iter().enumerate() {
-            if self.has_now(table, field.name)? {
-                kept.push((nth, *field));
+        let mut skipped = None;
+        if let Some(nth) = provider
+            && !self.has_provider()?
+        {
+            match rows.iter().any(|row| row.get(nth) != Some(&Cell::None)) {
+                true => self.told(self.conn.execute_batch(W_PROVIDER))?,
+                false => skipped = Some(nth),
             }
         }
-        let (places, fields): (Vec<usize>, Vec<Field>) = kept.into_iter().unzip();
+        let kept = fields.iter().enumerate().filter(|(nth, _)| Some(*nth) != skipped);
+        let (places, fields): (Vec<usize>, Vec<Field>) = kept.map(|(nth, field)| (nth, *field)).unzip();
         let marks: Vec<String> = (1..=fields.len()).map(|n| format!("?{n}")).collect();
         let sql = format!(
             "INSERT INTO {} ({}) VALUES ({})",
@@ -222,16 +223,6 @@ fn cell(row: &Row<'_>, nth: usize, field: &Field) -> Cell {
     match field.is_number {
         true => int(row, nth).map_or(Cell::None, Cell::Number),
         false => whole(row, nth).map_or(Cell::None, Cell::Text),
-    }
-}
-
-/// A text, however long.
-fn whole(row: &Row<'_>, nth: usize) -> Option<String> {
-    match row.get_ref(nth).ok()? {
-        ValueRef::Text(text) | ValueRef::Blob(text) => Some(String::from_utf8_lossy(text).into_owned()),
-        ValueRef::Integer(n) => Some(n.to_string()),
-        ValueRef::Real(f) => Some(f.to_string()),
-        ValueRef::Null => None,
     }
 }
 

@@ -219,6 +219,7 @@ impl SqliteBoard {
             ("latest", Q_LATEST.into()),
             ("coordinated", self.texts.coordinated.clone()),
             ("parents", Q_KIN.into()),
+            ("links", Q_LINKS.into()),
             ("cards", Q_CARDS.into()),
             ("comments", Q_COMMENTS.into()),
             ("markers", Q_MARKERS.into()),

@@ -20,8 +20,17 @@ pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
 
 /// A text, or the front of it: SQLite takes up to a gigabyte in one column, and a pass reads many rows.
 pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
+    upto(row, i, MAX_TEXT)
+}
+
+/// A text, however long.
+pub(super) fn whole(row: &Row<'_>, i: usize) -> Option<String> {
+    upto(row, i, usize::MAX)
+}
+
+fn upto(row: &Row<'_>, i: usize, most: usize) -> Option<String> {
     match row.get_ref(i).ok()? {
-        ValueRef::Text(t) | ValueRef::Blob(t) => Some(lossy(&t[..t.len().min(MAX_TEXT)]).into_owned()),
+        ValueRef::Text(t) | ValueRef::Blob(t) => Some(lossy(&t[..t.len().min(most)]).into_owned()),
         ValueRef::Integer(n) => Some(n.to_string()),
         ValueRef::Real(f) => Some(f.to_string()),
         ValueRef::Null => None,

@@ -6,16 +6,16 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{Common, env, refused};
-use crate::{Here, pass_id, print, print_json};
+use super::{Common, answered, env, refused};
+use crate::{Here, pass_id};
 use ::board::copy::{self, Plan, Sum, Table};
 use ::board::discover::{self, Which};
 use ::board::hermes::Trail;
 use ::board::pause::Pause;
 use ::board::{Board, BoardId, Location, Mode};
 use base::error::{Error, Kind, Result};
-use config::Config;
 use logs::cache::Cache;
+use ops::pass::timeline;
 use ops::report::printable;
 use policy::authorship::HAND;
 
@@ -58,12 +58,13 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
         return Err(Error::new(Kind::Usage, &to_id.at, what).hint("name a file in another folder"));
     }
     let here = Here::look(common, &config)?;
-    let mut from = sound(&from_id, &here, &config)?;
+    let mut cache = Cache::open(Cache::place(&env));
+    let mut from = sound(&from_id, &here, patience, &mut cache)?;
     let plan = copy::plan(&mut *from, &to_id.at)?;
     if !plan.running.is_empty() && !asked.leave_running {
         return Err(running(&from_id, &plan));
     }
-    let there = existing(&to_id, patience)?;
+    let there = existing(&to_id, patience, &cache)?;
     let said = Said { from: &from_id, to: &to_id, plan: &plan, dry: asked.dry_run, own: from.is_own() };
     if asked.dry_run {
         return said.print(&plan.sum, common);
@@ -71,7 +72,7 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     if !there {
         ::board::create(&to_id.at, patience)?;
     }
-    let mut to = ::board::open(&to_id, Mode::Change, patience)?;
+    let mut to = timeline::open(&to_id, Mode::Change, patience, &cache)?;
     let pass = pass_id(HAND, here.now);
     let trail = Trail {
         by: HAND,
@@ -110,19 +111,18 @@ fn named(path: &Path, what: &str) -> Result<BoardId> {
 }
 
 /// Opens the board that is copied, unless a part of it would be missing.
-fn sound(id: &BoardId, here: &Here, config: &Config) -> Result<Box<dyn Board>> {
+fn sound(id: &BoardId, here: &Here, patience: Duration, cache: &mut Cache) -> Result<Box<dyn Board>> {
     if let Some(file) = id.file() {
         ops::pass::open::refuse_split(id, &here.host.of_board(file))?;
     }
-    let board = ::board::open(id, Mode::Look, config.board.busy_timeout)?;
-    let mut cache = Cache::open(Cache::place(&env));
-    ops::pass::damage::refuse(&*board, &mut cache, here.now)?;
+    let board = timeline::open(id, Mode::Look, patience, cache)?;
+    ops::pass::damage::refuse(&*board, cache, here.now)?;
     Ok(board)
 }
 
 /// Whether the board that is copied to is there already. Only an empty one of Watchbill is taken.
-fn existing(id: &BoardId, patience: Duration) -> Result<bool> {
-    let mut board = match ::board::open(id, Mode::Look, patience) {
+fn existing(id: &BoardId, patience: Duration, cache: &Cache) -> Result<bool> {
+    let mut board = match timeline::open(id, Mode::Look, patience, cache) {
         Ok(board) => board,
         Err(e) if e.kind == Kind::NoInput => return Ok(false),
         Err(e) => return Err(e),
@@ -169,10 +169,7 @@ struct Said<'a> {
 
 impl Said<'_> {
     fn print(&self, sum: &Sum, common: &Common) -> Result<u8> {
-        if common.json {
-            return print_json(&self.json(sum));
-        }
-        if common.quiet { Ok(0) } else { print(&self.text(sum)) }
+        answered(common, &self.json(sum), &self.text(sum))
     }
 
     fn json(&self, sum: &Sum) -> Value {

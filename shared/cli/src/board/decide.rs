@@ -39,8 +39,10 @@ impl Hand<'_> {
         own_business(&mut *self.board, &seen, true)?;
         let t = &seen.task;
         // What is not on the board may be waited for all the same.
-        let links = self.board.links(std::slice::from_ref(&t.status))?;
-        let is_linked = links.iter().any(|l| l.parent == parent && l.child == child);
+        let is_linked = seen.parents.iter().any(|p| p.id == parent) || {
+            let links = self.board.links(std::slice::from_ref(&t.status))?;
+            links.iter().any(|l| l.parent == parent && l.child == child)
+        };
         let mut to = t.status.clone();
         if is_linked {
             let trail = self.trail("unlink");

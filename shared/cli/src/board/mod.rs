@@ -75,7 +75,7 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
         return granted(&at, grant, config.board.busy_timeout, common);
     }
     let mode = if command.only_reads() { Mode::Look } else { Mode::Change };
-    let mut hand = Hand::open(common, &config, mode, HAND)?;
+    let mut hand = Hand::open(common, &config, mode, HAND, Duty::Asks)?;
     match command {
         // Answered before.
         Command::Init { .. }
@@ -117,10 +117,15 @@ fn granted(at: &Location, grant: &args::Grant, patience: Duration, common: &Comm
         roles.iter().map(|role| format!("{} may {what} on this board\n", printable(role))).collect()
     };
     let text = format!("{}{}", lines(&grant.worker, "work"), lines(&grant.watcher, "work and watch"));
+    answered(common, &json, &text)
+}
+
+/// What is printed of an answer, as the flags say.
+fn answered(common: &Common, json: &Value, text: &str) -> Result<u8> {
     match (common.json, common.quiet) {
-        (true, _) => print_json(&json),
+        (true, _) => print_json(json),
         (false, true) => Ok(0),
-        (false, false) => print(&text),
+        (false, false) => print(text),
     }
 }
 
@@ -149,12 +154,13 @@ pub(super) fn refused(at: &str, why: impl std::fmt::Display) -> Error {
 }
 
 impl<'a> Hand<'a> {
-    /// Opens the one board that is meant.
+    /// Opens the one board that is meant. `duty`: what is said of this host there, where something is to be changed.
     pub(super) fn open(
         common: &'a Common,
         config: &'a Config,
         mode: Mode,
         by: &'static str,
+        duty: Duty,
     ) -> Result<Hand<'a>> {
         let id = the_board(common, config)?;
         if common.now.is_some() && mode == Mode::Change && common.db.is_empty() {
@@ -181,7 +187,7 @@ impl<'a> Hand<'a> {
         let pass = super::pass_id(by, here.now);
         let mut hand = Hand { board, here, opened, config, common, by, pass };
         if mode == Mode::Change {
-            hand.attend(Duty::Asks)?;
+            hand.attend(duty)?;
         }
         Ok(hand)
     }
@@ -281,11 +287,7 @@ impl<'a> Hand<'a> {
     }
 
     pub(super) fn answer(&self, json: &Value, text: &str) -> Result<u8> {
-        match (self.common.json, self.common.quiet) {
-            (true, _) => print_json(json),
-            (false, true) => Ok(0),
-            (false, false) => print(text),
-        }
+        answered(self.common, json, text)
     }
 }
 

@@ -70,17 +70,15 @@ fn held(running: &[Task], host: &Neighbour) -> usize {
 fn state(host: &Neighbour, now: Time) -> &'static str {
     match () {
         () if host.is_forgotten() => "forgotten",
-        () if host.lease_until <= now => "silent",
-        () => "attends",
+        () if host.attends(now) => "attends",
+        () => "silent",
     }
 }
 
 fn row(host: &Neighbour, tasks: usize, now: Time) -> Value {
-    json!({
-        "host": host.host, "state": state(host, now), "tasks": tasks, "since": host.since, "seen_at": host.seen_at,
-        "lease_until": host.lease_until, "healed_at": host.healed_at, "forgotten_at": host.forgotten_at,
-        "skew_ms": host.skew_ms,
-    })
+    let mut row = json!(host);
+    (row["state"], row["tasks"]) = (json!(state(host, now)), json!(tasks));
+    row
 }
 
 /// Hosts as aligned columns.

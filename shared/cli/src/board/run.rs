@@ -146,9 +146,8 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
     let mut said = BTreeSet::new();
     loop {
         let config = common.load()?.config;
-        let mut hand = Hand::open(common, &config, Mode::Change, HAND)?;
         // Who may not renew a claim begins with nothing.
-        hand.attend(Duty::Works)?;
+        let mut hand = Hand::open(common, &config, Mode::Change, HAND, Duty::Works)?;
         if let Some(code) = hand.work_next(asked, &profile, &told, &mut said)? {
             return Ok(code);
         }
@@ -474,22 +473,27 @@ impl Hand<'_> {
         let began = Instant::now();
         loop {
             match self.look(id) {
-                Err(e) if self.board.is_shared() && passes(&e) && began.elapsed() < BUSY => self.pause(),
+                Err(e) if self.passes(&e) && began.elapsed() < BUSY => self.pause(),
                 other => return other.map_err(|e| self.unsaid(e)),
             }
         }
     }
 
+    /// Whether an error is of a server, and may be over soon; else it is an answer about the task, or of a file.
+    fn passes(&self, e: &Error) -> bool {
+        self.board.is_shared() && e.kind != Kind::Partial
+    }
+
     /// A server that refuses after the command began did not refuse before: nothing of it is a matter of the command line, which a
     /// supervisor would not start again.
     fn unsaid(&self, e: Error) -> Error {
-        match self.board.is_shared() && passes(&e) {
-            true => Error {
-                kind: Kind::Busy,
-                what: format!("{}; how the command ended is not on the board", e.what),
-                ..e
-            },
-            false => e,
+        if !self.passes(&e) {
+            return e;
+        }
+        Error {
+            kind: Kind::Busy,
+            what: format!("{}; how the command ended is not on the board", e.what),
+            ..e
         }
     }
 
@@ -593,7 +597,7 @@ impl Hand<'_> {
             match written {
                 // A full disk has room again as soon as somebody notices it, and a server is restored, or lets this role in again.
                 Err(e)
-                    if (matches!(e.kind, Kind::Busy | Kind::Io) || self.board.is_shared() && passes(&e))
+                    if (matches!(e.kind, Kind::Busy | Kind::Io) || self.passes(&e))
                         && began.elapsed() < BUSY =>
                 {
                     self.pause();
@@ -702,11 +706,6 @@ impl Gate {
 fn gate_of(shared: bool) -> String {
     let run = environment::names(shared).run;
     format!("read -r {run} && export {run} && exec \"$@\"")
-}
-
-/// Whether an error is of the board or its server, and may be over soon; else it is an answer about the task.
-fn passes(e: &Error) -> bool {
-    e.kind != Kind::Partial
 }
 
 fn stopped_in_words(how: std::result::Result<(), String>) -> String {

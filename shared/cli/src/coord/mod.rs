@@ -21,9 +21,9 @@ use serde_json::Value;
 use super::Common;
 use super::board::{Hand, refused};
 use super::env;
+use ::board::{Duty, Mode};
 use base::error::{Error, Kind, Result};
 use base::hash::Fnv;
-use board::Mode;
 use board::{Detail, EventKind, hermes, is_task_id};
 use coord::opencode::Opencode;
 use coord::opencode::rest::{Address, Server};
@@ -108,7 +108,7 @@ pub(super) fn run(command: &Command, target: &Target, common: &Common) -> Result
         Command::Detect(detect) if !detect.record => Mode::Look,
         _ => Mode::Change,
     };
-    let hand = Hand::open(common, &config, mode, COORD)?;
+    let hand = Hand::open(common, &config, mode, COORD, Duty::Asks)?;
     let given = target.server.as_ref();
     let named = match (given, env("OPENCODE_SERVER")) {
         (Some(given), _) => given.clone(),

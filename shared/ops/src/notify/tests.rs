@@ -54,8 +54,20 @@ fn anybody() -> NotifyKeys {
 
 /// One pass: what was decided, and what came of it.
 fn pass(book: &mut Book, now: &Now, target: &NotifyKeys, outcome: Outcome) -> Decision {
+    beside(book, now, target, outcome, &BTreeSet::new())
+}
+
+/// The same beside another host that tells of these boards.
+fn beside(
+    book: &mut Book,
+    now: &Now,
+    target: &NotifyKeys,
+    outcome: Outcome,
+    elsewhere: &BTreeSet<String>,
+) -> Decision {
+    book.leave(elsewhere);
     book.observe(now, |_| true);
-    let decision = book.decide(now, target);
+    let decision = book.decide(now, target, elsewhere);
     if let Decision::Send(message) = &decision {
         let before = book.clone();
         book.sending(message);
@@ -257,7 +269,7 @@ fn no_message_is_lost_wherever_a_pass_is_killed() {
         let (mut book, target) = (Book::default(), anybody());
         let now = at(0, &["quota:default:moon"]);
         book.observe(&now, |_| true);
-        let Decision::Send(message) = book.decide(&now, &target) else { panic!() };
+        let Decision::Send(message) = book.decide(&now, &target, &BTreeSet::new()) else { panic!() };
         // Killed before the first write: the book is as it was. After it:
         book.sending(&message);
         let mut left = Book::read(&serde_json::to_string(&book).unwrap()).unwrap();
@@ -396,12 +408,16 @@ fn what_was_told_of_a_board_that_was_not_read_is_over_only_where_the_board_is_go
     };
     for minute in 1..60 {
         book.observe(&without(60 * minute), |_| false);
-        assert_eq!(book.decide(&without(60 * minute), &target), Decision::Quiet, "minute {minute}");
+        assert_eq!(
+            book.decide(&without(60 * minute), &target, &BTreeSet::new()),
+            Decision::Quiet,
+            "minute {minute}"
+        );
     }
     for seconds in [3_600, 3_900] {
         book.observe(&without(seconds), |board| board == "other");
     }
-    let Decision::Send(message) = book.decide(&without(3_900), &target) else { panic!() };
+    let Decision::Send(message) = book.decide(&without(3_900), &target, &BTreeSet::new()) else { panic!() };
     assert_eq!(message.ended[0].says, "task:other:t_1 is so; the board is gone");
 }
 
@@ -409,8 +425,8 @@ fn what_was_told_of_a_board_that_was_not_read_is_over_only_where_the_board_is_go
 fn what_another_host_tells_is_told_here_from_when_this_one_is_to_tell_it() {
     let mut book = Book::default();
     let one = |book: &mut Book, seconds: i64, keys: &[&str], elsewhere: &[&str]| {
-        book.leave(elsewhere.iter().map(|b| (*b).to_owned()).collect());
-        let decision = pass(book, &at(seconds, keys), &anybody(), Outcome::Accepted);
+        let elsewhere = elsewhere.iter().map(|b| (*b).to_owned()).collect();
+        let decision = beside(book, &at(seconds, keys), &anybody(), Outcome::Accepted, &elsewhere);
         let said = told(&decision).map(|(began, ended)| (began.join(" "), ended.join(" ")));
         (said, kind(&decision))
     };

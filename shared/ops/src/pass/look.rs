@@ -12,6 +12,7 @@ use coord::Mapping;
 use coord::opencode::gather::{self, Ground};
 use coord::opencode::rest::Address;
 use coord::opencode::store;
+use host::Host;
 use logs::agents::Homes;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
@@ -34,7 +35,7 @@ pub fn around<T>(
 ) -> Result<T> {
     let (id, own) = (&board.id().clone(), board.is_own());
     let (host, config) = (&id.known_as(tools.host)?, tools.config);
-    let hosts = attend(board, tools)?;
+    let hosts = attend(board, host, tools)?;
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);
     let profile = |name: &str| provider::of(root, name, config);
@@ -84,12 +85,11 @@ pub fn around<T>(
 ///
 /// # Errors
 /// The board does not answer.
-pub(super) fn attend(board: &mut dyn Board, tools: &Tools<'_>) -> Result<Option<Attended>> {
-    let host = board.id().known_as(tools.host)?;
+pub(super) fn attend(board: &mut dyn Board, host: &Host, tools: &Tools<'_>) -> Result<Option<Attended>> {
     // A pass over one task judges no other one.
     let heals = tools.pass.program == HEAL && tools.pass.only.is_none();
     let duty = if heals { Duty::Heals } else { Duty::Works };
-    several_hosts::attend(board, &host, tools.pass.program, duty)
+    several_hosts::attend(board, host, tools.pass.program, duty)
 }
 
 /// What the next attempt at a task of this board would be told now, with the task itself; `None`: it has no such task. Only
@@ -98,7 +98,7 @@ pub(super) fn attend(board: &mut dyn Board, tools: &Tools<'_>) -> Result<Option<
 /// # Errors
 /// The board cannot be read.
 pub fn handover(id: &BoardId, task: &str, tools: &mut Tools<'_>) -> Result<Option<(Detail, Packet)>> {
-    let mut board = board::open(id, Mode::Look, tools.config.board.busy_timeout)?;
+    let mut board = tools.open(id, Mode::Look)?;
     around(&mut *board, tools, |world, pass| heal::handover(world, pass, task))
 }
 

@@ -98,7 +98,7 @@ pub(super) fn paused(
     }
     // Hosts stay known to each other, or the first pass after it would take those for gone whose pass comes later.
     if id.file().is_none() {
-        super::look::attend(&mut *tools.open(id, Mode::Change)?, tools)?;
+        super::look::attend(&mut *tools.open(id, Mode::Change)?, &id.known_as(tools.host)?, tools)?;
     }
     report.muted = is_told;
     report.is_paused = true;

@@ -1,11 +1,22 @@
 //! Whether another server took over from that of a board. The board itself cannot tell: so the latest timeline that was seen is remembered.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use base::error::Result;
 use base::time::Time;
-use board::{Board, Timeline, several_hosts};
+use board::{Board, BoardId, Mode, Timeline, several_hosts};
 use logs::cache::Cache;
+
+/// Opens a board, unless [`refuse`] refuses it.
+///
+/// # Errors
+/// See [`board::open`] and [`refuse`].
+pub fn open(id: &BoardId, mode: Mode, patience: Duration, cache: &Cache) -> Result<Box<dyn Board>> {
+    let board = board::open(id, mode, patience)?;
+    refuse(&*board, cache)?;
+    Ok(board)
+}
 
 /// Refuses a board on a server of which a later timeline was seen.
 ///

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::super::{Hand, refused};
 use super::{Start, Work, listen};
 use base::error::{Error, Kind, Result};
-use board::{Outcome, Status, hermes};
+use board::{Duty, Outcome, Status, hermes};
 use config::span;
 use policy::worktree_note::{TreeNote, beside};
 
@@ -29,6 +29,8 @@ impl Hand<'_> {
     pub(crate) fn go_on(&mut self, handed: Handed<'_>) -> Result<u8> {
         let Handed { task, run, folder, prompt, command } = handed;
         let told = listen()?;
+        // Who may not renew a claim begins with nothing.
+        self.attend(Duty::Works)?;
         let seen = self.look(task)?;
         let t = &seen.task;
         // Of two that were started for one claim the second finds the first one's worker.
