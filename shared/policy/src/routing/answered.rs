@@ -5,7 +5,7 @@
 
 use crate::World;
 use crate::attempts::worker::{ask, worker};
-use crate::routing::reach;
+use crate::runtime::LogAsk;
 use base::cause::Cause;
 use base::error::Result;
 use base::time::Time;
@@ -59,9 +59,12 @@ fn was_answered(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<boo
 
 /// Whether the log of a running attempt tells that it is refused again and again now: it beats all the same.
 fn is_refused(world: &mut World<'_>, detail: &Detail, now: Time) -> bool {
-    let Some(run) = detail.current_run() else { return false };
-    let reading = reach::reading(world, detail, now);
-    repeated(&reading.signals, run.started_at, now, world.config).is_some()
+    let Some(run) = detail.current_run().filter(|_| world.abroad(detail).is_none()) else { return false };
+    let board = world.board.id().clone();
+    let (task, profile, since) = (&detail.task.id, run.profile.as_deref(), run.started_at);
+    let ask = LogAsk { board: &board, task, profile, since, now, file: detail.words_file() };
+    let reading = world.logs.read(&ask, world.cache);
+    repeated(&reading.signals, since, now, world.config).is_some()
 }
 
 /// The newest refusal of a provider, if there were enough of them within the window.
