@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::proc::{Kin, Process, Scan};
-use super::{AtWork, Freed, Host, machine, proc};
+use super::{AtWork, Freed, Host, proc};
 
 /// Most ancestors of a process that are looked at.
 const ANCESTORS: usize = 100;
@@ -18,19 +18,23 @@ impl Host {
             return Vec::new();
         }
         let scan = proc::scan(self.processes(), &tasks);
-        freed.iter().map(|f| machine::at_work(&self.beside(&scan, f, worker), f)).collect()
+        let processes = self.processes();
+        let view = self.view(&processes);
+        let at_work = |f: &Freed<'_>| {
+            let claimers = claimers(&scan, f, worker);
+            let exempt = |p: &Process| scan.own.contains(&p.pid) || self.comes_from(p, &claimers);
+            view.at_work(&self.beside(&scan, f, &claimers), f, &exempt)
+        };
+        freed.iter().map(at_work).collect()
     }
 
     /// A scan without the claimer's own processes, and those that wait for a claim.
-    fn beside(&self, scan: &Scan, freed: &Freed<'_>, worker: Option<i64>) -> Scan {
-        let names_it = |p: &&Process| p.kin(freed.task, None) == Kin::ThisRun;
-        let callers = scan.marked.iter().filter(names_it).map(|p| p.pid).filter(|pid| scan.own.contains(pid));
-        let claimers: BTreeSet<i64> = callers.chain(worker).collect();
+    fn beside(&self, scan: &Scan, freed: &Freed<'_>, claimers: &BTreeSet<i64>) -> Scan {
         let began = |p: &Process| {
             p.run().is_some() || p.worker_of().is_some() || freed.workers.iter().any(|(_, pid)| *pid == p.pid)
         };
         let is_beside =
-            |p: &&Process| began(p) && !scan.own.contains(&p.pid) && !self.comes_from(p, &claimers);
+            |p: &&Process| began(p) && !scan.own.contains(&p.pid) && !self.comes_from(p, claimers);
         Scan {
             marked: scan.marked.iter().filter(is_beside).cloned().collect(),
             own: scan.own.clone(),
@@ -50,4 +54,11 @@ impl Host {
         }
         false
     }
+}
+
+/// The worker for whom a task is claimed, and the callers of this program that name the task.
+fn claimers(scan: &Scan, freed: &Freed<'_>, worker: Option<i64>) -> BTreeSet<i64> {
+    let names_it = |p: &&Process| p.kin(freed.task, None) == Kin::ThisRun;
+    let callers = scan.marked.iter().filter(names_it).map(|p| p.pid).filter(|pid| scan.own.contains(pid));
+    callers.chain(worker).collect()
 }

@@ -13,6 +13,8 @@ use base::time::Time;
 
 /// The first pid namespace always has this inode (`PROC_PID_INIT_INO`, linux/proc_ns.h).
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+/// The first time namespace always has this inode (`PROC_TIME_INIT_INO`, linux/proc_ns.h).
+const INITIAL_TIME_NAMESPACE: &str = "time:[4026531834]";
 /// `AT_CLKTCK` of the auxiliary vector (linux/auxvec.h).
 const AT_CLKTCK: usize = 17;
 
@@ -38,6 +40,9 @@ pub(super) fn read(proc: PathBuf, policy: &HostPolicy, now: Time) -> Result<Host
         initial_pid_namespace: namespace == INITIAL_PID_NAMESPACE,
         pid_namespace: namespace,
         sees_all: text(&proc, "self/mountinfo").is_ok_and(|t| shows_everybody(&t)),
+        // A kernel before 5.6 has none.
+        is_time_shifted: fs::read_link(proc.join("self/ns/time"))
+            .is_ok_and(|namespace| namespace != Path::new(INITIAL_TIME_NAMESPACE)),
     };
     let auxv = proc.join("self/auxv");
     let bytes = fs::read(&auxv).map_err(|e| Error::io(auxv.display(), &e))?;

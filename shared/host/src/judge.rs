@@ -24,6 +24,8 @@ pub(super) struct Sight<'a> {
     pub(super) same_namespace: bool,
     pub(super) recorded: Option<Probe>,
     pub(super) claimer: Option<Probe>,
+    /// Pid and start of the process that has this number in a pid namespace below ours.
+    pub(super) nested: &'a dyn Fn(i64) -> Option<(i64, u64)>,
     pub(super) scan: &'a Scan,
 }
 
@@ -69,6 +71,11 @@ pub(super) fn is_recorded_worker(process: &Process, task: &str, run: Option<i64>
     process.worker_of() == Some(task)
         || matches!(process.kin(task, run), Kin::ThisRun | Kin::SameTask)
         || (process.is_renamed_hermes() && process.kin(task, None) == Kin::ThisRun)
+}
+
+/// Whether a process is the very one whose start is recorded.
+pub(super) fn is_same(birth: &Birth, p: &Process, facts: &HostFacts) -> bool {
+    kinship(Some(birth), p, facts) == Kinship::Same
 }
 
 /// An attempt whose workers are looked for among all processes.
@@ -215,7 +222,7 @@ fn fate(ask: &Ask, sight: &Sight, reboot: bool) -> Result<(Option<u64>, String),
 
 fn stranger(ask: &Ask, p: &Process, sight: &Sight, reboot: bool) -> Result<(Option<u64>, String), String> {
     let untold = || Err(format!("pid {} lives, cannot tell whether it is the worker", p.pid));
-    let Some(ticks) = p.ticks else { return untold() };
+    let Some(ticks) = p.ticks.filter(|_| !sight.facts.is_time_shifted) else { return untold() };
     let other = Ok((Some(ticks), format!("pid {} now belongs to another process", p.pid)));
     let kinship = kinship(ask.birth.as_ref(), p, sight.facts);
     match kinship {
@@ -260,13 +267,21 @@ fn within_sight(ask: &Ask, sight: &Sight, claimer: Life, reboot: bool) -> Result
             "in a pid namespace: set host.pid_namespace = \"same\" if the workers run in it too".into()
         );
     }
+    if reboot {
+        return Ok(());
+    }
+    if let Some((outside, _)) =
+        ask.pid.and_then(sight.nested).filter(|(_, ticks)| !earlier(*ticks, ask, sight))
+    {
+        return Err(format!("pid {outside} has its number in another pid namespace: it may be the worker"));
+    }
     let sees_all = sight.facts.sees_all && !sight.scan.denied;
     if ask.claim_host.is_none() && !sees_all {
         return Err("no claim, and /proc hides processes of other users".into());
     }
     // From the first namespace every process of the kernel is visible, those in containers included, and
     // Hermes' command line is readable even where the environment is not.
-    if reboot || ask.claim_host.is_none() || (sees_all && ask.hermes_spawned) || claimer == Life::Alive {
+    if ask.claim_host.is_none() || (sees_all && ask.hermes_spawned) || claimer == Life::Alive {
         return Ok(());
     }
     Err("claimer not visible: worker may live in another pid namespace".into())
@@ -280,9 +295,16 @@ fn claimed_in_ours(ask: &Ask, sight: &Sight) -> bool {
     this_boot && !ours.is_empty() && ask.namespace.as_ref() == Some(ours)
 }
 
-/// Whether the board itself says that the claim was made in another pid namespace, so that no number in it is one of ours.
+/// Whether the board itself says that the claim was made in another pid namespace, so that no number in it is one of ours: by its
+/// name, or by another start of its pid 1 in this boot. In the first namespace pid 1 starts only once.
 fn claimed_elsewhere(ask: &Ask, sight: &Sight) -> bool {
     let ours = &sight.facts.pid_namespace;
+    if let Some(Birth { boot: Boot::Within { id, init }, .. }) = &ask.birth {
+        let is_other = *id == sight.facts.boot_id && sight.facts.init_ticks.is_some_and(|ours| ours != *init);
+        if is_other && sight.facts.initial_pid_namespace && !sight.same_namespace {
+            return true;
+        }
+    }
     ask.namespace.as_ref().is_some_and(|of_it| !of_it.is_empty() && !ours.is_empty() && of_it != ours)
 }
 
@@ -295,6 +317,11 @@ fn claimer(ask: &Ask, sight: &Sight) -> Life {
     }
     match &sight.claimer {
         Some(Probe::Absent | Probe::Exited) => Life::Gone,
+        // Both have a number that a process in another namespace has too.
+        Some(Probe::Present(p)) if p.kernel || (p.pid == 1 && sight.facts.initial_pid_namespace) => {
+            Life::Unknown
+        }
+        Some(Probe::Present(_)) if sight.facts.is_time_shifted => Life::Unknown,
         Some(Probe::Present(p)) => match p.ticks {
             Some(ticks) if later(ticks, ask, sight) => Life::Gone,
             Some(ticks) if started(ticks, sight) > ask.since.0.saturating_add(START_SLACK) => Life::Unknown,

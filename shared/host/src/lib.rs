@@ -27,7 +27,7 @@ pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
 pub use stop::OwnChild;
 pub use types::{
     Ask, AtWork, Birth, Boot, Freed, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof,
-    Recheck, Split, Target,
+    Recheck, Recorded, Split, Target,
 };
 
 /// What tells one installed system from another (machine-id(5)).
@@ -91,6 +91,14 @@ impl Host {
             None => format!("{}@{}", self.facts.hostname, host_facts::machine(Path::new(MACHINE_ID))?),
         };
         Ok(Host { facts: HostFacts { hostname, ..self.facts.clone() }, board: None, ..self.clone() })
+    }
+
+    /// This host where its boot is known to have begun by then: a wall clock that was set forward since makes it look younger than
+    /// it is, and what runs older than the boot.
+    #[must_use]
+    pub fn begun_by(mut self, at: Time) -> Host {
+        self.facts.boot_time = self.facts.boot_time.min(at);
+        self
     }
 
     fn processes(&self) -> ProcFs<'_> {

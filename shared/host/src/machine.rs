@@ -1,10 +1,11 @@
 //! A machine as one pass sees it: what is known of it, what the configuration says of it, and its processes.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::judge::{self, Attempt, Sight};
-use super::proc::{Probe, Processes, Scan};
-use super::{Ask, AtWork, Freed, HostFacts, Look, Proof, Recheck};
+use super::proc::{Probe, Process, Processes, Scan};
+use super::{Ask, AtWork, Freed, HostFacts, Look, Proof, Recheck, Recorded};
 
 /// Everything a verdict on a worker rests on. [`super::Host`] makes one of the real machine; a simulation of another.
 #[derive(Clone, Copy)]
@@ -43,6 +44,8 @@ impl View<'_> {
         }
         // One dispatcher claimed most of them.
         let mut known: BTreeMap<i64, Probe> = BTreeMap::new();
+        let nested = OnceCell::new();
+        let nested = |pid| nested.get_or_init(|| self.processes.nested()).get(&pid).copied();
         let mut probe = |pid| known.entry(pid).or_insert_with(|| self.processes.probe(pid)).clone();
         let look = |ask: &Ask| {
             let sight = Sight {
@@ -52,6 +55,7 @@ impl View<'_> {
                 same_namespace: self.same_namespace,
                 recorded: ask.pid.map(&mut probe),
                 claimer: ask.claimer_pid.map(&mut probe),
+                nested: &nested,
                 scan: &scan,
             };
             judge::judge(ask, &sight)
@@ -70,7 +74,36 @@ impl View<'_> {
         let holds = |p: &Option<Proof>| p.as_ref().is_none_or(|p| self.holds_still(p, &scan));
         Recheck {
             still_gone: proofs.iter().map(holds).collect(),
-            at_work: freed.iter().map(|f| at_work(&scan, f)).collect(),
+            at_work: freed.iter().map(|f| self.at_work(&scan, f, &|_| false)).collect(),
+        }
+    }
+
+    /// What still works on a task: a worker first, else what one left behind. Recorded workers that are `exempt` do not count.
+    pub(super) fn at_work(
+        &self,
+        scan: &Scan,
+        freed: &Freed<'_>,
+        exempt: &dyn Fn(&Process) -> bool,
+    ) -> Option<AtWork> {
+        let attempt = Attempt { task: freed.task, run: None, pid: None, workers: freed.workers };
+        let named = judge::worker_in(scan, attempt).map(|(p, _)| AtWork { pid: p.pid, is_worker: true });
+        let recorded = || {
+            let living = freed.recorded.iter().filter(|r| self.lives(r, exempt));
+            let last = living.min_by_key(|r| r.has_blocked)?;
+            Some(AtWork { pid: last.pid, is_worker: !last.has_blocked })
+        };
+        let child = || {
+            let child = judge::children(scan, freed.task).next()?;
+            Some(AtWork { pid: child.pid, is_worker: false })
+        };
+        named.or_else(recorded).or_else(child)
+    }
+
+    /// Whether the very process lives whose start is recorded. One whose first thread ended lives while others of it do.
+    fn lives(&self, worker: &Recorded, exempt: &dyn Fn(&Process) -> bool) -> bool {
+        match self.processes.probe(worker.pid) {
+            Probe::Present(p) => judge::is_same(&worker.birth, &p, self.facts) && !exempt(&p),
+            Probe::Absent | Probe::Exited | Probe::Unclear(_) => false,
         }
     }
 
@@ -100,15 +133,4 @@ impl View<'_> {
             .or_else(|| judge::marked_with(scan, &proof.task, proof.run).filter(|_| proof.pid.is_none()));
         scan.gap.is_none() && back.is_none()
     }
-}
-
-/// What still works on a task: a worker first, else what one left behind.
-pub(super) fn at_work(scan: &Scan, freed: &Freed<'_>) -> Option<AtWork> {
-    let attempt = Attempt { task: freed.task, run: None, pid: None, workers: freed.workers };
-    let worker = judge::worker_in(scan, attempt);
-    let worker = worker.map(|(p, _)| AtWork { pid: p.pid, is_worker: true });
-    worker.or_else(|| {
-        let child = judge::children(scan, freed.task).next()?;
-        Some(AtWork { pid: child.pid, is_worker: false })
-    })
 }

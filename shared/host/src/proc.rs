@@ -30,6 +30,11 @@ pub trait Processes {
     /// Waits a moment for environments that could not be read, as they cannot while a process is replaced or ends. What is
     /// known at the first look stays as it is. Only of processes that began at or after `from`, in clock ticks after boot.
     fn settle(&self, _scan: &mut Scan, _tasks: &BTreeSet<&str>, _from: u64) {}
+    /// Processes of pid namespaces below ours by the number that they have there: their pid here, and their start in clock ticks
+    /// after boot.
+    fn nested(&self) -> BTreeMap<i64, (i64, u64)> {
+        BTreeMap::new()
+    }
 }
 
 /// The processes of the kernel we run on, as this folder shows them, and the board whose tasks are meant.
@@ -57,6 +62,10 @@ impl Processes for ProcFs<'_> {
 
     fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
         settle(*self, scan, tasks, from);
+    }
+
+    fn nested(&self) -> BTreeMap<i64, (i64, u64)> {
+        nested(self.root)
     }
 }
 
@@ -375,6 +384,33 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
     };
     let others = pids.filter(|pid| *pid != i64::from(getpid().as_raw_nonzero().get())).filter(there);
     others.filter_map(|pid| read(ProcFs::any(root), pid).ok()).filter(|p| !p.zombie).collect()
+}
+
+/// See [`Processes::nested`]. The line is there for everybody, whoever the process belongs to (proc_pid_status(5)). Of several with
+/// one number the youngest is taken.
+fn nested(root: &Path) -> BTreeMap<i64, (i64, u64)> {
+    let mut found = BTreeMap::new();
+    let pids = fs::read_dir(root).into_iter().flatten().flatten();
+    for pid in pids.filter_map(|e| e.file_name().to_str()?.parse::<i64>().ok()) {
+        let dir = root.join(pid.to_string());
+        let status = fs::read_to_string(dir.join("status")).unwrap_or_default();
+        let Some(inside) = innermost(&status) else { continue };
+        let stat = whole(&dir.join("stat")).ok().and_then(|bytes| parse_stat(&lossy(&bytes)));
+        if let Some(stat) = stat.filter(|stat| !stat.zombie) {
+            let youngest = found.entry(inside).or_insert((pid, stat.ticks));
+            if youngest.1 < stat.ticks {
+                *youngest = (pid, stat.ticks);
+            }
+        }
+    }
+    found
+}
+
+/// The number of a process in its own pid namespace, where that is below ours.
+fn innermost(status: &str) -> Option<i64> {
+    let mut numbers = status.lines().find_map(|l| l.strip_prefix("NSpid:"))?.split_whitespace();
+    let _ours = numbers.next()?;
+    numbers.next_back()?.parse().ok()
 }
 
 fn environ(root: &Path, pid: i64) -> io::Result<Vec<u8>> {

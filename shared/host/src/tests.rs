@@ -322,7 +322,7 @@ fn the_last_look_before_a_write_is_one_scan() {
             workers: Vec::new(),
         })
     };
-    let freed = |task| Freed { task, workers: &[] };
+    let freed = |task| Freed { task, workers: &[], recorded: &[] };
     let view = host.view(&machine);
     let none = view.recheck(&[None], &[]);
     assert_eq!((none.still_gone, none.at_work, machine.0.get()), (vec![true], vec![], 0), "nothing to ask");
@@ -332,6 +332,35 @@ fn the_last_look_before_a_write_is_one_scan() {
         (vec![false, true, true], vec![None, Some(AtWork { pid: 77, is_worker: true })])
     );
     assert_eq!(machine.0.get(), 1);
+}
+
+#[test]
+fn a_worker_whose_environment_says_nothing_is_known_by_its_recorded_start() {
+    let host = host();
+    // It ends with its stdin, which is ours.
+    let mut command = Command::new("cat");
+    command.env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::piped()).stdout(Stdio::null());
+    let worker = Killed(command.spawn().unwrap());
+    let birth = host.birth_of(worker.pid()).unwrap();
+    let (boot, ticks) = (birth.boot.clone(), birth.ticks);
+    let recorded = |has_blocked: bool, ticks: u64| {
+        let birth = Birth { boot: boot.clone(), ticks };
+        [Recorded { pid: worker.pid(), birth, has_blocked }]
+    };
+    let at_work = |recorded: &[Recorded]| {
+        host.recheck(&[], &[Freed { task: "t_a", workers: &[(1, worker.pid())], recorded }]).at_work[0]
+    };
+    let seen = |is_worker| Some(AtWork { pid: worker.pid(), is_worker });
+    assert_eq!(at_work(&recorded(false, ticks)), seen(true));
+    assert_eq!(at_work(&recorded(true, ticks)), seen(false), "it said itself that it stops");
+    assert_eq!(at_work(&recorded(false, ticks + 1)), None, "another process has its number");
+    let beside = |claimer| {
+        let recorded = recorded(false, ticks);
+        let freed = Freed { task: "t_a", workers: &[], recorded: &recorded };
+        host.at_work_beside(&[freed], claimer)[0]
+    };
+    assert_eq!(beside(None), seen(true));
+    assert_eq!(beside(Some(worker.pid())), None, "it claims the task again");
 }
 
 #[test]

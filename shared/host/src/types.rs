@@ -63,6 +63,10 @@ pub struct HostFacts {
     pub pid_namespace: String,
     /// Whether `/proc` shows the processes of other users too (no `hidepid`, no `subset=pid`).
     pub sees_all: bool,
+    /// Whether we run in a time namespace of our own: starts are shifted there, and say nothing beside those that others recorded
+    /// (time_namespaces(7)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_time_shifted: bool,
 }
 
 impl HostFacts {
@@ -80,7 +84,7 @@ impl HostFacts {
     /// Whether an attempt of that time is older than this boot. A recorded boot id decides that alone: no clock, which may have
     /// been stepped since, says anything against it.
     pub fn precedes_boot(&self, since: Time, birth: Option<&Birth>) -> bool {
-        let by_clock = since < self.boot_time.plus(-BOOT_SLACK);
+        let by_clock = !self.is_time_shifted && since < self.boot_time.plus(-BOOT_SLACK);
         match birth.map(|b| &b.boot) {
             Some(boot) if self.is_this_boot(boot) => false,
             Some(Boot::Id(_)) => true,
@@ -249,9 +253,23 @@ pub struct Freed<'a> {
     pub task: &'a str,
     /// Run and pid of every worker the board has a record of.
     pub workers: &'a [(i64, i64)],
+    /// Those of them whose start it has a record of: nothing they do to their environment or command line hides them.
+    pub recorded: &'a [Recorded],
 }
 
-/// A process whose environment or command line names a task.
+/// A worker whose start the board has a record of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Its pid.
+    pub pid: i64,
+    /// Its start.
+    pub birth: Birth,
+    /// It blocked the task itself, so it is about to stop, or does something else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_blocked: bool,
+}
+
+/// A process that works on a task: its environment or command line names it, or the board has a record of its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtWork {
     /// The process.

@@ -7,6 +7,7 @@ use crate::{Pass, World};
 use base::time::Time;
 use board::several_hosts::{is_off, off_by};
 use board::{Status, Task};
+use logs::cache::Cache;
 
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
 pub const FUTURE: i64 = 120;
@@ -16,6 +17,9 @@ const SET: &str = "clock-set:";
 /// And under this one since when it would have seen that.
 const KNOWN: &str = "clock-known:";
 
+/// And under this one, with the boot's id, when that boot began by the earliest reading.
+const BEGAN: &str = "boot-began:";
+
 /// Why time cannot be trusted in this pass, if so: a board from the future, a wall clock that jumped, or one that is not the board's.
 pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
     // A given clock has nothing to do with this machine's, and must not be remembered as if it had.
@@ -23,6 +27,9 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         None
     } else {
         let boot = world.host.facts().boot_id;
+        let key = format!("{BEGAN}{boot}");
+        world.cache.forget(BEGAN, &BTreeSet::from([key.clone()]));
+        world.cache.sight(&key, Time(world.clock_offset));
         world.cache.clock_moved(&boot, world.clock_offset)
     };
     if moved.is_none() && !pass.clock_given {
@@ -38,6 +45,11 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         all.hosts.iter().find(|h| h.host == me).map(|h| h.skew_ms)
     });
     judged(moved, newest, pass.now).or_else(|| skewed(skew?))
+}
+
+/// When the boot of this id began by the earliest reading of the wall clock that a pass took in it.
+pub fn began(cache: &Cache, boot: &str) -> Option<Time> {
+    cache.newest(&format!("{BEGAN}{boot}")).map(|(_, at)| at)
 }
 
 /// Notes how the wall clock stands in a pass that has nothing to decide, so that a later one sees that it was set in between.

@@ -77,6 +77,7 @@ impl Machine {
             initial_pid_namespace: !self.is_blind,
             pid_namespace: if self.is_blind { "pid:[4026532000]" } else { "pid:[4026531836]" }.into(),
             sees_all: !self.is_blind,
+            is_time_shifted: false,
         }
     }
 

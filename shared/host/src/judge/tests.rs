@@ -25,6 +25,8 @@ struct World {
     recorded: Option<Probe>,
     claimer: Option<Probe>,
     scan: Scan,
+    /// Number inside, pid here, start.
+    nested: Option<(i64, i64, u64)>,
 }
 
 fn world() -> World {
@@ -48,6 +50,7 @@ fn world() -> World {
         initial_pid_namespace: true,
         pid_namespace: "pid:[1]".into(),
         sees_all: true,
+        is_time_shifted: false,
     };
     let claimer = Some(Probe::Present(process(400, -1_000)));
     World {
@@ -58,6 +61,7 @@ fn world() -> World {
         recorded: Some(Probe::Absent),
         claimer,
         scan: Scan::default(),
+        nested: None,
     }
 }
 
@@ -70,6 +74,9 @@ impl World {
             same_namespace: self.same,
             recorded: self.recorded.clone(),
             claimer: self.claimer.clone(),
+            nested: &|pid| {
+                self.nested.filter(|(inside, ..)| *inside == pid).map(|(_, here, ticks)| (here, ticks))
+            },
             scan: &self.scan,
         };
         judge(&self.ask, &sight)

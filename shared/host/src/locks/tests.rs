@@ -53,6 +53,7 @@ fn host(locks: &str) -> (tempfile::TempDir, Host) {
         initial_pid_namespace: true,
         pid_namespace: "pid:[1]".into(),
         sees_all: true,
+        is_time_shifted: false,
     };
     let host = Host {
         proc: root.path().into(),

@@ -331,3 +331,16 @@ fn a_scan_says_where_it_failed() {
     fs::write(root.path().join("11/stat"), "").unwrap();
     assert!(gap(root.path()).is_some());
 }
+
+#[test]
+fn numbers_in_namespaces_below_ours() {
+    for (status, inside) in [
+        ("Name:\tsh\nNSpid:\t21368\t170\nVmPeak:\t1 kB\n", Some(170)),
+        ("NSpid:\t21368\t170\t4\n", Some(4)),
+        ("NSpid:\t21368\n", None),
+        ("NSpid:\n", None),
+        ("Name:\tsh\n", None),
+    ] {
+        assert_eq!(innermost(status), inside, "{status}");
+    }
+}

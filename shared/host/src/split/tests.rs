@@ -147,6 +147,7 @@ fn holders_that_cannot_be_asked() {
         initial_pid_namespace: true,
         pid_namespace: "pid:[1]".into(),
         sees_all: true,
+        is_time_shifted: false,
     };
     let mut host = Host {
         proc: proc.path().into(),

@@ -21,7 +21,7 @@ use logs::session::Prices;
 use logs::usage::{self, Usage, UsageAsk};
 use logs::vitals::{self, Vitals, Worker};
 use policy::runtime::{self, LogFiles};
-use policy::{Pass, UseAsk, World, worktree_note};
+use policy::{Pass, UseAsk, World, clock, worktree_note};
 use watch::heal;
 
 /// Looks at the world around one board. On one that several hosts share, this host says that it does.
@@ -34,7 +34,11 @@ pub fn around<T>(
     f: impl FnOnce(&mut World<'_>, &Pass) -> Result<T>,
 ) -> Result<T> {
     let (id, own) = (&board.id().clone(), board.is_own());
-    let (host, config) = (&id.known_as(tools.host)?, tools.config);
+    let (mut host, config) = (id.known_as(tools.host)?, tools.config);
+    if let Some(at) = clock::began(tools.cache, &host.facts().boot_id).filter(|_| !tools.pass.clock_given) {
+        host = host.begun_by(at);
+    }
+    let host = &host;
     let hosts = attend(board, host, tools)?;
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);

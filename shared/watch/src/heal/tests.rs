@@ -228,6 +228,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
             initial_pid_namespace: true,
             pid_namespace: "pid:[1]".into(),
             sees_all: true,
+            is_time_shifted: false,
         }),
         runtime: Some(Runtime {
             dispatcher: Dispatcher::Absent,

@@ -49,8 +49,28 @@ fn a_recorded_birth() {
         (
             "pid 1 of another container",
             |w| (w.born(within("b1", 9), 1), w.present(process(PID, 1))).1,
+            Unknown,
+            "claimed in another pid namespace",
+        ),
+        (
+            "pid 1 of another container, where workers are known to share our namespace",
+            |w| {
+                w.same = true;
+                w.born(within("b1", 9), 1);
+                w.present(process(PID, 1));
+            },
             Gone,
             "pid 500 now belongs",
+        ),
+        (
+            "a start in a time namespace of our own",
+            |w| {
+                w.facts.is_time_shifted = true;
+                w.born(id("b1"), 1);
+                w.present(process(PID, 90));
+            },
+            Unknown,
+            "cannot tell",
         ),
         (
             "our container was started again",

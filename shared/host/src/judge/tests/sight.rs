@@ -70,6 +70,47 @@ fn namespaces() {
     ]);
 }
 
+/// A container has the name of its host, and its pid 1 is the dispatcher: the host's pid 1 is no claimer, and what has the worker's
+/// number in there may be it.
+#[test]
+fn a_worker_in_a_container_of_our_name_is_not_gone() {
+    check(&[
+        (
+            "its number is in use below",
+            |w| w.nested = Some((PID, 900, ticks(2))),
+            Unknown,
+            "pid 900 has its number",
+        ),
+        ("by a process that was there before", |w| w.nested = Some((PID, 900, ticks(-90))), Gone, ""),
+        ("another number is in use below", |w| w.nested = Some((PID + 1, 900, ticks(2))), Gone, ""),
+        ("a person says same", |w| (w.nested, w.same) = (Some((PID, 900, ticks(2))), true), Gone, ""),
+        (
+            "its claimer is pid 1",
+            |w| {
+                w.ask.hermes_spawned = false;
+                w.claimer = Some(Probe::Present(process(1, -1_000)));
+            },
+            Unknown,
+            "claimer",
+        ),
+        (
+            "its claimer is a thread of the kernel",
+            |w| {
+                w.facts.sees_all = false;
+                w.claimer = Some(Probe::Present(Process { kernel: true, ..process(40, -1_000) }));
+            },
+            Unknown,
+            "claimer",
+        ),
+        (
+            "its claimer started at a time that says nothing here",
+            |w| (w.ask.hermes_spawned, w.facts.is_time_shifted) = (false, true),
+            Unknown,
+            "claimer",
+        ),
+    ]);
+}
+
 /// The number of the claimer is another process' here: a kernel thread, always alive and older than any claim.
 #[test]
 fn a_claim_of_another_namespace_is_never_gone() {
