@@ -11,7 +11,7 @@ use super::{Detail, EventKind, Rule, Status, StepAction, Task};
 use base::cause::Cause;
 use base::redact::redact;
 use base::time::Time;
-use host::{Proof, Target};
+use host::{Proof, Recorded, Target};
 
 /// Most steps in one write transaction: beyond about this, writers beside us wait noticeably (measured: 13 to 57 ms
 /// at the 99th percentile from 200 on, 1 to 6 ms below).
@@ -143,6 +143,9 @@ pub struct Expect {
     /// No part of the comparison: run and pid of every worker the board has a record of, for the last look at processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<(i64, i64)>,
+    /// Nor is this one: those of them that claimed by themselves, by their recorded starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<Recorded>,
     /// No part of the comparison either: when the newest attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Time>,
@@ -163,6 +166,7 @@ impl Expect {
             last_failure_error: failure_text(t).map(Cow::into_owned),
             mark: seen.mark.clone(),
             workers: seen.workers(),
+            recorded: seen.recorded(),
             ended: seen.newest_run().and_then(|r| r.ended_at),
         }
     }

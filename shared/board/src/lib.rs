@@ -41,7 +41,7 @@ use base::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
 pub use engine::{Engine, offer};
 pub use event_kind::EventKind;
-use host::Host;
+use host::{Host, Recorded};
 pub use payload::Payload;
 pub use pin::Pin;
 pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Neighbour, Timeline};
@@ -400,6 +400,19 @@ impl Detail {
         let runs = self.runs.iter().filter_map(|r| Some((r.id, r.worker_pid?)));
         let row = self.task.current_run.zip(self.task.worker_pid);
         events.chain(runs).chain(row).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The workers that claimed this task with a pid, by their recorded starts.
+    pub fn recorded(&self) -> Vec<Recorded> {
+        let claims = self.events.iter().filter(|e| e.kind == EventKind::Claimed);
+        let recorded = |e: &Event| {
+            let trail = e.trail()?;
+            let birth = serde_json::from_value(trail.get("birth")?.clone()).ok()?;
+            let run = self.runs.iter().find(|r| Some(r.id) == e.run);
+            let has_blocked = run.is_some_and(|r| r.outcome.as_deref() == Some("blocked"));
+            Some(Recorded { pid: trail.get("pid")?.as_i64()?, birth, has_blocked })
+        };
+        claims.filter_map(recorded).collect()
     }
 
     /// Whether it can be claimed now, or why not. `own`: on a board without a dispatcher, see [`Board::is_own`].

@@ -85,6 +85,25 @@ fn what_a_worker_left_running_as_it_blocked_its_task_is_waited_for() {
 }
 
 #[test]
+fn a_worker_that_names_no_task_is_known_by_its_recorded_start() {
+    let d = Desk::new();
+    let mut silent = Command::new("sleep");
+    silent.arg("600").env_clear().stdin(Stdio::null());
+    let mut silent = Kept(silent.spawn().unwrap());
+    d.b.hand(&["claim", &d.task, "--worker", "luna", "--pid", &silent.pid().to_string()]).ok();
+    d.b.hand(&["block", &d.task, "MIT or Apache?", "--kind", "needs_input"]).ok();
+    d.answered();
+    let why = d.b.hand(&["claim", &d.task, "--worker", "sol"]).fails(1);
+    assert!(why.starts_with(&d.held_by(silent.pid())), "{why}");
+    let said = d.run("touch second");
+    assert_eq!((said.code, said.out.as_str()), (0, ""));
+    // It may do something else by now.
+    let later = (now() + 901).to_string();
+    assert_eq!(ran(&mut d.command(&["--now", &later], "true")).ok(), format!("{} done\n", d.task));
+    assert!(silent.is_running());
+}
+
+#[test]
 fn a_command_that_waits_for_its_claim_holds_no_task() {
     let d = Desk::new();
     d.run(&d.blocks()).ok();

@@ -59,17 +59,26 @@ impl Hand<'_> {
             [] => Vec::new(),
             _ => self.board.glance(&[Status::Ready, Status::Todo])?,
         };
-        let free = free.into_iter().filter(|t| of.contains(&t.assignee.as_deref())).map(|t| t.id);
-        let tasks: BTreeSet<String> = free.chain([offered.task.id.clone()]).collect();
-        let asked: Vec<Freed<'_>> = tasks.iter().map(|task| Freed { task, workers: &[] }).collect();
+        let free: Vec<_> = free.into_iter().filter(|t| of.contains(&t.assignee.as_deref())).collect();
+        // Nobody ever worked on most of them.
+        let begun: BTreeSet<&str> = free
+            .iter()
+            .chain([&offered.task])
+            .filter(|t| t.started_at.is_some())
+            .map(|t| t.id.as_str())
+            .collect();
+        let tasks: BTreeSet<String> = free.iter().chain([&offered.task]).map(|t| t.id.clone()).collect();
+        let asked: Vec<Freed<'_>> =
+            tasks.iter().map(|task| Freed { task, workers: &[], recorded: &[] }).collect();
         let named = self.here.host.recheck(&[], &asked).at_work;
-        let named = tasks.iter().zip(named).filter_map(|(task, process)| process.map(|_| task.clone()));
-        let named = self.board.look(&named.collect::<Vec<_>>())?;
-        let workers: Vec<_> = named.iter().map(Detail::workers).collect();
+        let named = tasks.iter().zip(named);
+        let named = named.filter(|(task, process)| process.is_some() || begun.contains(task.as_str()));
+        let named = self.board.look(&named.map(|(task, _)| task.clone()).collect::<Vec<_>>())?;
+        let workers: Vec<_> = named.iter().map(|seen| (seen.workers(), seen.recorded())).collect();
         let asked: Vec<Freed<'_>> = named
             .iter()
             .zip(&workers)
-            .map(|(seen, workers)| Freed { task: &seen.task.id, workers })
+            .map(|(seen, (workers, recorded))| Freed { task: &seen.task.id, workers, recorded })
             .collect();
         let found = self.here.host.at_work_beside(&asked, worker);
         let holds = |(seen, process): (&Detail, Option<host::AtWork>)| {

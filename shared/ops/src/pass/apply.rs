@@ -170,8 +170,10 @@ impl Checked {
 
 /// What a step sets free.
 fn freed(step: &Step) -> Option<Freed<'_>> {
-    let workers = step.expect.as_ref().map_or(&[][..], |e| &e.workers);
-    step.sets_free().then_some(Freed { task: &step.task, workers })
+    let expect = step.expect.as_ref();
+    let workers = expect.map_or(&[][..], |e| &e.workers);
+    let recorded = expect.map_or(&[][..], |e| &e.recorded);
+    step.sets_free().then_some(Freed { task: &step.task, workers, recorded })
 }
 
 #[cfg(test)]
