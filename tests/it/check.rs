@@ -193,6 +193,43 @@ fn what_cannot_be_known_is_unknown() {
     says(check(&b, &[]), "UNKNOWN", 3);
 }
 
+#[test]
+fn what_of_hermes_cannot_be_read_is_unknown() {
+    let b = watched();
+    b.add("t_00000001", "todo");
+    says(check(&b, &[]), "OK", 0);
+    let unseen = |said: &str, place: &str| {
+        let (line, _) = says(check(&b, &[]), "UNKNOWN", 3);
+        assert!(line.contains(said) && line.matches(place).count() == 1, "{line}");
+        for program in ["status", "report"] {
+            let ran = tools::run(&b, &[program]);
+            let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+            let asks = ran.out.lines().filter(|l| l.starts_with("? ")).count();
+            assert!(ran.code == 1 && asks == 1 && text.contains(said), "{ran:?}");
+        }
+    };
+    // No right keeps root out of a folder.
+    fs::write(b.path().join("profiles"), "").unwrap();
+    unseen("/profiles cannot be read: Not a directory", "/profiles");
+    fs::remove_file(b.path().join("profiles")).unwrap();
+    fs::write(b.path().join("config.yaml"), "kanban: [\n").unwrap();
+    unseen("/config.yaml cannot be read: line 2 is not valid YAML", "/config.yaml");
+    fs::remove_file(b.path().join("config.yaml")).unwrap();
+    // A dead worker, whose log may say why it died.
+    b.add("t_00000002", "ready");
+    b.run_it("t_00000002", Some(dead_pid()), 900);
+    let log = b.path().join("kanban/logs/t_00000002.log");
+    fs::create_dir(&log).unwrap();
+    unseen("t_00000002", "its log cannot be read");
+    fs::remove_dir(&log).unwrap();
+    fs::create_dir_all(b.path().join("profiles/luna/logs/agent.log")).unwrap();
+    unseen("t_00000002", "its log cannot be read: the log of its profile");
+    fs::remove_dir_all(b.path().join("profiles")).unwrap();
+    fs::remove_dir(b.path().join("kanban/logs")).unwrap();
+    fs::write(b.path().join("kanban/logs"), "").unwrap();
+    unseen("t_00000002", "its log cannot be read");
+}
+
 /// What `report` says needs you, and what `check` says needs a person.
 fn both(b: &TestBoard) -> (BTreeSet<String>, BTreeSet<String>) {
     let ids = |all: &[Value]| all.iter().map(|id| id.as_str().unwrap().to_owned()).collect();

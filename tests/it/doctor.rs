@@ -318,7 +318,27 @@ fn what_of_hermes_cannot_be_read_is_told() {
         "/config.yaml: line 2 is not valid YAML",
         "let the user who runs the watchers read it",
     ];
-    has(&doctor(&b, &[]), "hermes-unreadable", &words);
+    let report = doctor(&b, &[]);
+    has(&report, "hermes-unreadable", &words);
+    // What would stand in the settings is not known.
+    for id in ["orchestrator-found", "orchestrator-missing", "fallback-missing", "auto-decompose-on"] {
+        assert_eq!(find(&report, id), [""; 0], "{id}");
+    }
+}
+
+#[test]
+fn folders_of_hermes_that_cannot_be_read_are_told() {
+    let b = healthy();
+    fs::remove_dir_all(b.path().join("profiles")).unwrap();
+    fs::remove_dir(b.path().join("kanban/logs")).unwrap();
+    // No right keeps root out of a folder.
+    for folder in ["profiles", "kanban/logs"] {
+        fs::write(b.path().join(folder), "").unwrap();
+    }
+    let report = doctor(&b, &[]);
+    let words = ["error | default |", "/profiles: Not a directory", "/kanban/logs: Not a directory"];
+    has(&report, "hermes-unreadable", &words);
+    assert_eq!(find(&report, "orchestrator-missing"), [""; 0]);
 }
 
 #[test]

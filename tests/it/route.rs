@@ -362,6 +362,59 @@ fn a_fallback_whose_configuration_cannot_be_read_says_why_it_does_not_help() {
     assert!(card.contains("no fallback of luna would help; the provider of sol is not known:"), "{card}");
 }
 
+/// Neither watcher touches the board, and each names this place once, on a line with these words.
+#[track_caller]
+fn left_alone(b: &TestBoard, place: &str, words: &str) {
+    let before = b.dump();
+    let place = format!("{} cannot be read: ", b.path().join(place).display());
+    for said in [b.settled(3_600), b.routed(3_600)] {
+        let told: Vec<&str> = said.err.lines().filter(|l| l.contains(&place)).collect();
+        assert!(said.code == 1 && told.len() == 1 && told[0].contains(words), "{said:?}");
+    }
+    assert_eq!(b.dump(), before, "{place}");
+}
+
+/// A task for a profile that is nowhere, and one that its provider refused.
+fn stuck() -> TestBoard {
+    let b = TestBoard::fleet();
+    fs::write(b.path().join("config.yaml"), "kanban: {auto_decompose: false}\n").unwrap();
+    b.died_of("t_00000001", LIMITED);
+    b.add("t_00000002", "ready");
+    b.sql("UPDATE tasks SET assignee = 'zoe' WHERE id = 't_00000002'");
+    b
+}
+
+#[test]
+fn profiles_that_cannot_be_listed_are_missing_to_nobody() {
+    let b = stuck();
+    let folder = b.path().join("profiles");
+    // No right keeps root out of a folder.
+    fs::write(&folder, "").unwrap();
+    left_alone(&b, "profiles", "who takes cards and which profiles there are is not known");
+    fs::remove_file(&folder).unwrap();
+    for profile in ["luna", "sol", "tuesday"] {
+        fs::create_dir_all(folder.join(profile)).unwrap();
+    }
+    assert!(b.settled(3_600).ok().contains("t_00000001 move"));
+    assert!(b.routed(3_600).out.contains("t_00000002 tell"));
+}
+
+#[test]
+fn settings_that_cannot_be_read_name_no_orchestrator() {
+    let mut b = stuck();
+    for profile in ["luna", "sol", "tuesday"] {
+        fs::create_dir_all(b.path().join("profiles").join(profile)).unwrap();
+    }
+    fs::write(b.path().join("config.yaml"), "kanban: {orchestrator_profile: iris\n").unwrap();
+    left_alone(&b, "config.yaml", "who takes cards");
+    // What our own configuration says is known, and the card asks whom it names.
+    b.config.push_str("[distress]\norchestrator = \"iris\"\n");
+    let said = b.settled(3_600);
+    assert!(said.code == 1 && said.err.contains("which profiles there are is not known"), "{said:?}");
+    assert_eq!(b.value("SELECT assignee FROM tasks WHERE title LIKE '[BLOCKED]%'"), "iris");
+    assert_ne!(b.place("t_00000001").0, "sol", "whether its dispatcher starts sol is not known");
+}
+
 #[test]
 fn boards_of_one_root_know_of_each_others_providers() {
     let a = TestBoard::fleet();

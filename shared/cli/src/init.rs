@@ -150,7 +150,7 @@ fn look(args: &InitArgs) -> Result<Seen> {
         let open = board.and_then(|mut board| board.glance(&Status::OPEN).map(|rows| rows.len()));
         let runtime = runtime::of(&id, is_own, &host);
         let root = id.root.as_deref().filter(|_| !is_own);
-        for name in &runtime.profiles {
+        for name in runtime.profiles.names() {
             let profile = provider::of(root, name, &config);
             let profile =
                 profile.unwrap_or_else(|| provider::Profile { name: name.clone(), ..Default::default() });

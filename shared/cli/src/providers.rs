@@ -18,6 +18,7 @@ use logs::provider::Id;
 use logs::provider::ledger::{Entry, RETRIED, State};
 use ops::pass;
 use ops::report::printable;
+use policy::Profiles;
 use policy::authorship::our_hold;
 use policy::routing::facts::{self, About, Routing};
 use policy::routing::reach::{self, Unreached};
@@ -135,7 +136,9 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
             Ok(())
         })?;
     }
-    let of_root = |seen: &Seen| rows(seen, &Router::new(&seen.routing, &config, here.now, &[], Vec::new()));
+    let of_root = |seen: &Seen| {
+        rows(seen, &Router::new(&seen.routing, &config, here.now, Profiles::none(), Vec::new()))
+    };
     let rows: Vec<Row> = roots.values().flat_map(of_root).collect();
     let quiet = roots.values().find_map(|seen| seen.routing.quiet_until);
     if common.json {
@@ -321,7 +324,7 @@ mod tests {
         seen.held.extend([0; 3].map(|_| Id::new(None, Some("a"))));
         seen.held.push(Id::new(Some("star"), None));
         let config = config::Config::default();
-        let router = Router::new(&seen.routing, &config, Time(0), &[], Vec::new());
+        let router = Router::new(&seen.routing, &config, Time(0), Profiles::none(), Vec::new());
         let all = rows(&seen, &router);
         assert_eq!(all.len(), 3);
         assert_eq!((all[2].id.to_string(), all[2].held), ("star".to_owned(), 1), "only a pin names it");
@@ -341,7 +344,7 @@ mod tests {
         seen.routing.profiles.extend([("luna".to_owned(), blind()), profile("mira", "a")]);
         let config = config::Config::default();
         let shown = |seen: &Seen| {
-            let router = Router::new(&seen.routing, &config, Time(1_000), &[], Vec::new());
+            let router = Router::new(&seen.routing, &config, Time(1_000), Profiles::none(), Vec::new());
             rows(seen, &router)
         };
         let all = shown(&seen);
@@ -380,7 +383,7 @@ mod tests {
         seen.routing.profiles.extend([profile("luna", "a"), profile("sol", "b")]);
         seen.unreached.push(silent(Time(1_000)));
         let config = config::Config::default();
-        let router = Router::new(&seen.routing, &config, Time(0), &[], Vec::new());
+        let router = Router::new(&seen.routing, &config, Time(0), Profiles::none(), Vec::new());
         let all = rows(&seen, &router);
         let text = table(&all, Time(2_860));
         let want = "a         unreachable  -         0  luna      nobody has answered for 31m, in 4 attempts, seen on t_00000001";

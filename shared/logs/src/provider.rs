@@ -2,6 +2,7 @@
 //! profile folders say. Only the keys that say so are read, never a credential.
 
 pub mod changed;
+mod folder;
 mod hermes;
 mod id;
 mod known;
@@ -12,6 +13,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::folder::{PROFILES, list};
 pub use self::hermes::{context_window, home, settings};
 pub use self::id::Id;
 use base::clip::clip;

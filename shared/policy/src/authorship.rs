@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::Profiles;
 use base::cause::Cause;
 use base::registry::NAMES;
 use base::time::Time;
@@ -57,7 +58,7 @@ pub fn starts_anew(d: &Detail, e: &Event) -> bool {
 
 /// Whether somebody who may say so wants this task skipped: a body line `watchbill: no-heal`, or a comment that
 /// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back.
-pub fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
+pub fn is_opted_out(seen: &Detail, profiles: &Profiles) -> bool {
     let marked = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
     let mut said = seen.comments.iter().filter_map(|c| Some((c, opts_out(c)?))).peekable();
     if said.peek().is_none() {
@@ -68,12 +69,16 @@ pub fn is_opted_out(seen: &Detail, profiles: &[String]) -> bool {
         .iter()
         .filter_map(|r| r.profile.as_deref())
         .chain(seen.task.assignee.as_deref())
-        .chain(profiles.iter().map(String::as_str))
+        .chain(profiles.names().iter().map(String::as_str))
         // `default` is what Hermes calls a person at the command line as well; their word must be heard.
         .filter(|name| *name != "default")
         .map(str::to_lowercase)
         .collect();
-    said.filter(|(c, _)| !workers.contains(&c.author.to_lowercase())).fold(marked, |_, (_, out)| out)
+    // Where the profiles are not known, any author may be a worker, and no worker takes it back.
+    let counts = |(c, out): &(&Comment, bool)| {
+        !workers.contains(&c.author.to_lowercase()) && (*out || profiles.unknown().is_none())
+    };
+    said.filter(counts).fold(marked, |_, (_, out)| out)
 }
 
 /// Whether a comment asks to leave its task alone, or takes that back; `None`: it says neither.
@@ -110,7 +115,7 @@ pub fn undone(d: &Detail) -> Option<&Event> {
 }
 
 /// Why no watcher acts on a task whatever is wrong with it, if so: somebody said so, or took back what a watcher did.
-pub fn hands_off(seen: &Detail, profiles: &[String]) -> Option<String> {
+pub fn hands_off(seen: &Detail, profiles: &Profiles) -> Option<String> {
     if is_opted_out(seen, profiles) {
         return Some("marked `watchbill: no-heal`".into());
     }

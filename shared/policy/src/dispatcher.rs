@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::needs_operator::is_nobodys;
 use crate::runtime::{Dispatcher, Runtime, gateway};
-use crate::{World, authorship};
+use crate::{Profiles, World, authorship};
 use base::time::Time;
 use board::{Event, EventKind, Status, Task};
 use card::is_card;
@@ -21,7 +21,7 @@ pub const BUSY: i64 = 3_600;
 
 /// How many tasks of these have been ready for one of `known` for so long that a dispatcher would have started them, by the newest
 /// events of the board. Cards do not count, nor does what no dispatcher starts: what is for nobody, and what somebody claims.
-pub fn waiting(rows: &[Task], known: &[String], events: &[(String, Event)], now: Time) -> usize {
+pub fn waiting(rows: &[Task], known: &Profiles, events: &[(String, Event)], now: Time) -> usize {
     // Who claimed it made it no readier.
     let is_start = |e: &Event| matches!(e.kind, EventKind::Claimed | EventKind::Spawned);
     let lately = |e: &Event| now.since(e.at) <= TICKED && authorship::is_turn(e) && !is_start(e);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn only_work_that_a_dispatcher_would_have_started_waits_for_one() {
-        let known = ["luna".to_owned()];
+        let known = ["luna"].into_iter().collect();
         let row = |change: &dyn Fn(&mut Task)| {
             let mut t = Task { assignee: Some("luna".into()), ..detail("t_00000001", Status::Ready).task };
             t.created_at = ago(9_000);
@@ -221,12 +221,14 @@ mod tests {
         let runtime = |is_daemon| Runtime {
             dispatcher: Dispatcher::Absent,
             is_daemon,
-            failure_limit: 2,
+            failure_limit: Some(2),
             interval: 60,
-            profiles: Vec::new(),
+            profiles: Profiles::default(),
             orchestrator: None,
             unlisted: Vec::new(),
             unreadable: None,
+            auto_decompose: None,
+            review_dispatch: None,
         };
         let (runs, ready) =
             (detail("t_00000001", Status::Running).task, detail("t_00000002", Status::Ready).task);

@@ -9,6 +9,7 @@ pub mod decision;
 pub mod dispatcher;
 pub mod endless;
 pub mod needs_operator;
+pub mod profiles;
 pub mod remedy;
 pub mod routing;
 pub mod runtime;
@@ -16,6 +17,7 @@ pub mod worktree_note;
 pub mod world;
 
 pub use decision::{Decision, Left, OtherPolicy, Pass};
+pub use profiles::Profiles;
 pub use world::{
     ChangesReader, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, Witness, World,
 };

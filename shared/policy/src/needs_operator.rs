@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::authorship;
 use crate::remedy::Lacking;
+use crate::{Profiles, authorship};
 use base::cause::{self, Cause};
 use base::names::is_of_profile;
 use base::registry::HEAL;
@@ -105,11 +105,12 @@ pub fn key(e: &Event) -> Option<&str> {
     e.payload.get("key").and_then(Value::as_str)
 }
 
-/// Whether nobody will ever take a ready task: Hermes skips these without a word.
-pub fn is_nobodys(assignee: Option<&str>, known: &[String], own_board: bool) -> bool {
+/// Whether nobody will ever take a ready task: Hermes skips these without a word. While the profiles are not known, none is missing.
+pub fn is_nobodys(assignee: Option<&str>, known: &Profiles, own_board: bool) -> bool {
     match assignee {
         None => !own_board,
         Some(name) => {
+            let known = known.names();
             let is_known =
                 known.iter().map(String::as_str).chain(["default"]).any(|k| is_of_profile(name, k));
             !known.is_empty() && !is_known

@@ -2,13 +2,14 @@
 
 pub mod gateway;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use saphyr::Yaml;
 use serde::{Deserialize, Serialize};
 
+use crate::Profiles;
 use base::cause::Cause;
-use base::names::is_profile;
 use base::time::Time;
 use board::{BoardId, discover, hermes};
 use host::{Holders, Host};
@@ -16,7 +17,7 @@ use logs::cache::Cache;
 use logs::file::{self, Of};
 use logs::handle::{self, Owner};
 use logs::operator_patterns::Patterns;
-use logs::provider;
+use logs::provider::{self, PROFILES};
 use logs::{Evidence, LogEnd, Reading, hermes as hermes_log};
 
 /// Seconds between two ticks of a gateway's dispatcher unless configured.
@@ -69,12 +70,12 @@ pub struct Runtime {
     pub dispatcher: Dispatcher,
     /// A long-lived dispatcher works here, rather than one-shot command lines.
     pub is_daemon: bool,
-    /// Failures at which its breaker blocks, unless `unreadable` says that this is not known.
-    pub failure_limit: i64,
+    /// Failures at which its breaker blocks; `None` where its settings cannot be read.
+    pub failure_limit: Option<i64>,
     /// Seconds between two dispatcher ticks.
     pub interval: i64,
-    /// Profiles that exist; empty where the board knows none.
-    pub profiles: Vec<String>,
+    /// Profiles that exist and that its dispatcher starts.
+    pub profiles: Profiles,
     /// The profile Hermes' own configuration names as its orchestrator.
     #[serde(default)]
     pub orchestrator: Option<String>,
@@ -84,12 +85,25 @@ pub struct Runtime {
     /// Why none of its settings is known: its `config.yaml` is there and cannot be read, or is not valid YAML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
+    /// Whether Hermes rewrites by itself what is in triage, as it does unless told otherwise; `None` where nobody can tell.
+    #[serde(default)]
+    pub auto_decompose: Option<bool>,
+    /// Whether Hermes has reviewed by an agent what is in review; the same.
+    #[serde(default)]
+    pub review_dispatch: Option<bool>,
+}
+
+impl Profiles {
+    /// Those of a runtime, where there is one.
+    pub fn of(runtime: Option<&Runtime>) -> &Profiles {
+        runtime.map_or(Profiles::none(), |runtime| &runtime.profiles)
+    }
 }
 
 impl Runtime {
-    /// Failures at which its breaker blocks; `None` where its settings cannot be read.
-    pub fn limit(&self) -> Option<i64> {
-        self.unreadable.is_none().then_some(self.failure_limit)
+    /// What of Hermes cannot be read that tells who works on the board and how, each with the reason.
+    pub fn blind(&self) -> BTreeSet<&str> {
+        self.unreadable.as_deref().into_iter().chain(self.profiles.unknown()).collect()
     }
 
     /// Whether its dispatcher never starts a worker of this profile, though it exists.
@@ -103,12 +117,14 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
     let mut runtime = Runtime {
         dispatcher: Dispatcher::Absent,
         is_daemon: false,
-        failure_limit: hermes::FAILURE_LIMIT,
+        failure_limit: Some(hermes::FAILURE_LIMIT),
         interval: INTERVAL,
-        profiles: Vec::new(),
+        profiles: Profiles::default(),
         orchestrator: None,
         unlisted: Vec::new(),
         unreadable: None,
+        auto_decompose: None,
+        review_dispatch: None,
     };
     let Some(root) = id.root.as_deref().filter(|_| !own) else { return runtime };
     // A gateway holds this lock for its whole life (Hermes >= 0.17). It is only looked at: taking it, even shared,
@@ -121,52 +137,68 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
         Holders::Unknown(why) => Dispatcher::Unknown(why),
     };
     let file = root.join("config.yaml");
-    let kanban = provider::settings(&file, kanban).unwrap_or_else(|why| {
-        runtime.unreadable = Some(format!("{} cannot be read: {why}", file.display()));
-        Kanban::default()
-    });
-    runtime.failure_limit = kanban.failure_limit.filter(|n| *n >= 1).unwrap_or(hermes::FAILURE_LIMIT);
+    let existing = provider::list(root).map_err(|why| cannot_be_read(&root.join(PROFILES), &why));
+    let kanban = match provider::settings(&file, kanban) {
+        Ok(kanban) => kanban,
+        Err(why) => {
+            let why = cannot_be_read(&file, &why);
+            runtime.failure_limit = None;
+            // Which of those that exist its dispatcher starts stands in the settings.
+            runtime.profiles = Profiles::Unknown(existing.err().unwrap_or_else(|| why.clone()));
+            runtime.unreadable = Some(why);
+            return runtime;
+        }
+    };
+    runtime.failure_limit = kanban.failure_limit.filter(|n| *n >= 1).or(runtime.failure_limit);
     runtime.interval = kanban.interval.map_or(INTERVAL, |s| s.clamp(1.0, 86_400.0) as i64);
+    runtime.auto_decompose = Some(kanban.auto_decompose.unwrap_or(true));
+    runtime.review_dispatch = Some(kanban.review_dispatch.unwrap_or(true));
     let listed = kanban.profiles;
     let is_listed = |name: &String| listed.as_ref().is_none_or(|listed| listed.contains(name));
-    (runtime.profiles, runtime.unlisted) = profiles(root).into_iter().partition(is_listed);
+    runtime.profiles = match existing {
+        Err(why) => Profiles::Unknown(why),
+        Ok(existing) => {
+            let (mut started, unlisted): (Vec<String>, Vec<String>) =
+                existing.into_iter().partition(is_listed);
+            runtime.unlisted = unlisted;
+            if started.is_empty() && listed.is_some() {
+                // None at all would mean that nobody knows which there are, and work would go to any.
+                started.push("default".into());
+            }
+            Profiles::Known(started)
+        }
+    };
     if !is_listed(&"default".to_owned()) && !runtime.is_unlisted(Some("default")) {
         runtime.unlisted.push("default".into());
-    }
-    if runtime.profiles.is_empty() && listed.is_some() {
-        // None at all would mean that nobody knows which there are, and work would go to any.
-        runtime.profiles.push("default".into());
     }
     runtime.orchestrator = kanban.orchestrator;
     runtime
 }
 
-/// Whether Hermes rewrites by itself what is in triage, as it does unless told otherwise.
-pub fn auto_decomposes(root: &Path) -> bool {
-    settings(&root.join("config.yaml")).auto_decompose.unwrap_or(true)
+fn cannot_be_read(place: &Path, why: &str) -> String {
+    format!("{} cannot be read: {why}", place.display())
 }
 
-/// Whether Hermes has reviewed by an agent what is in review, as it does unless told otherwise.
-pub fn reviews(root: &Path) -> bool {
-    settings(&root.join("config.yaml")).review_dispatch.unwrap_or(true)
-}
-
-/// Files of Hermes that are there and cannot be read, though what they say decides: its settings, those of each profile and the log
-/// of each profile; each with the reason.
-pub fn unreadable(root: &Path) -> Vec<String> {
+/// Files and folders of Hermes that are there and cannot be read, though what they say decides: its settings, its profiles, the settings
+/// and the log of each of these, and the logs of its workers; each with the reason.
+pub fn unreadable(id: &BoardId) -> Vec<String> {
+    let Some(root) = id.root.as_deref() else { return Vec::new() };
     let said = |file: &Path, why: String| format!("{}: {why}", file.display());
     let settings = |file: PathBuf| provider::settings(&file, |_| ()).err().map(|why| said(&file, why));
     let log = |file: PathBuf| {
         let why = handle::glance(&file, Owner::Anybody).err().or_else(|| handle::open(&file).err());
         why.map(|why| said(&file, why))
     };
+    let listed = provider::list(root);
+    let folder = listed.as_ref().err().map(|why| said(&root.join(PROFILES), why.clone()));
+    // A file that is not there tells whether those beside it could be looked at.
+    let no_log = |folder: &Path| handle::glance(&folder.join(".none"), Owner::Anybody).err();
+    let logs = discover::logs_dir(id).and_then(|folder| Some(said(&folder, no_log(&folder)?)));
+    let homes = listed.iter().flatten().filter_map(|name| provider::home(root, name));
     // The root itself is the profile "default".
-    let homes: Vec<PathBuf> = profiles(root).iter().filter_map(|name| provider::home(root, name)).collect();
-    let mut all: Vec<String> = homes
-        .iter()
-        .flat_map(|home| [settings(home.join("config.yaml")), log(home.join(LOG))])
-        .flatten()
-        .collect();
+    let homes: BTreeSet<PathBuf> = homes.chain([root.to_owned()]).collect();
+    let of_home = |home: &PathBuf| [settings(home.join("config.yaml")), log(home.join(LOG))];
+    let mut all: Vec<String> = homes.iter().flat_map(of_home).chain([folder, logs]).flatten().collect();
     all.sort();
     all
 }
@@ -181,11 +213,6 @@ struct Kanban {
     orchestrator: Option<String>,
     /// The only profiles that its dispatcher starts; `None`: all. Where nobody is named, it starts nobody.
     profiles: Option<Vec<String>>,
-}
-
-/// Reads Hermes' configuration; its defaults count where there is none or none we can read.
-fn settings(path: &Path) -> Kanban {
-    provider::settings(path, kanban).unwrap_or_default()
 }
 
 fn kanban(top: Option<&Yaml<'_>>) -> Kanban {
@@ -214,25 +241,6 @@ fn names(value: &Yaml<'_>) -> Vec<String> {
     let listed = value.as_vec().map(|all| all.iter().filter_map(|v| v.as_str()).collect::<Vec<_>>());
     let listed = listed.or_else(|| Some(value.as_str()?.split(',').collect())).unwrap_or_default();
     listed.into_iter().map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty()).collect()
-}
-
-fn profiles(root: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(root.join("profiles"));
-    let mut names: Vec<String> = entries
-        .map(|all| {
-            all.flatten()
-                .filter(|e| e.path().is_dir())
-                .filter_map(|e| e.file_name().into_string().ok())
-                .filter(|name| is_profile(name))
-                .collect()
-        })
-        .unwrap_or_default();
-    names.sort();
-    // A Hermes of one profile: the root itself. Without that there is no Hermes here at all.
-    if names.is_empty() && root.join("config.yaml").is_file() {
-        names.push("default".into());
-    }
-    names
 }
 
 /// Worker logs as files, read with the operator's patterns.
@@ -361,10 +369,10 @@ mod tests {
         ];
         for (text, limit, interval) in cases {
             std::fs::write(&path, text).unwrap();
-            let kanban = settings(&path);
+            let kanban = provider::settings(&path, kanban).unwrap_or_default();
             assert_eq!((kanban.failure_limit, kanban.interval), (limit, interval), "{text}");
         }
-        assert_eq!(settings(&dir.path().join("none")).failure_limit, None);
+        assert_eq!(provider::settings(&dir.path().join("none"), kanban).unwrap().failure_limit, None);
     }
 
     #[test]
@@ -374,7 +382,7 @@ mod tests {
         let root = Some(dir.path().to_owned());
         let id = BoardId { at: dir.path().join("kanban.db").into(), slug: Some("default".into()), root };
         let host = Host::here(&config::Config::default().host.policy(), Time(4_000_000_000)).unwrap();
-        let limit = || of(&id, false, &host).limit();
+        let limit = || of(&id, false, &host).failure_limit;
         assert_eq!(limit(), Some(hermes::FAILURE_LIMIT), "nothing is set");
         std::fs::write(&file, "kanban: {failure_limit: 5}\n").unwrap();
         assert_eq!(limit(), Some(5));
@@ -383,6 +391,15 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
         assert_eq!(limit(), None);
+    }
+
+    #[test]
+    fn a_packet_of_before_is_read() {
+        let packet =
+            r#"{"dispatcher":"ticked","is_daemon":true,"failure_limit":3,"interval":60,"profiles":["luna"]}"#;
+        let runtime: Runtime = serde_json::from_str(packet).unwrap();
+        assert_eq!((runtime.failure_limit, runtime.profiles.has("sol")), (Some(3), Some(false)));
+        assert_eq!((runtime.auto_decompose, runtime.unreadable), (None, None));
     }
 
     #[test]
@@ -405,20 +422,58 @@ mod tests {
             std::fs::write(dir.path().join("config.yaml"), text).unwrap();
             let host = Host::here(&config::Config::default().host.policy(), Time(4_000_000_000)).unwrap();
             let runtime = of(&id, false, &host);
-            assert_eq!((runtime.profiles, runtime.unlisted), (owned(&listed), owned(&unlisted)), "{value}");
+            let seen = (runtime.profiles, runtime.unlisted);
+            assert_eq!(seen, (Profiles::Known(owned(&listed)), owned(&unlisted)), "{value}");
         }
     }
 
     #[test]
-    fn profiles_are_what_hermes_takes_for_profiles() {
+    fn profiles_that_cannot_be_listed_are_not_known() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(profiles(dir.path()), [""; 0], "no Hermes is here");
-        std::fs::write(dir.path().join("config.yaml"), "").unwrap();
-        assert_eq!(profiles(dir.path()), ["default"]);
-        for name in ["luna", ".git", "__pycache__", "luna.bak", "a b", "Nova"] {
-            std::fs::create_dir_all(dir.path().join("profiles").join(name)).unwrap();
-        }
-        assert_eq!(profiles(dir.path()), ["luna"]);
+        let folder = dir.path().join("profiles");
+        std::fs::write(&folder, "").unwrap();
+        let root = Some(dir.path().to_owned());
+        let id = BoardId { at: dir.path().join("kanban.db").into(), slug: Some("default".into()), root };
+        let host = Host::here(&config::Config::default().host.policy(), Time(4_000_000_000)).unwrap();
+        let said = format!("{}: Not a directory (os error 20)", folder.display());
+        let seen = of(&id, false, &host);
+        let why = said.replacen(':', " cannot be read:", 1);
+        assert_eq!((seen.profiles.unknown(), seen.failure_limit), (Some(why.as_str()), Some(2)));
+        assert!(seen.unlisted.is_empty() && seen.blind() == BTreeSet::from([why.as_str()]), "{seen:?}");
+        assert_eq!(unreadable(&id), [said]);
+        std::fs::remove_file(&folder).unwrap();
+        assert_eq!(of(&id, false, &host).profiles, Profiles::default(), "there is none");
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_leave_all_they_say_open() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("profiles/luna")).unwrap();
+        let (root, path) = (Some(dir.path().to_owned()), dir.path().join("kanban.db"));
+        let id = BoardId { at: path.into(), slug: Some("default".into()), root };
+        let host = Host::here(&config::Config::default().host.policy(), Time(4_000_000_000)).unwrap();
+        let seen = || of(&id, false, &host);
+        let switches = |r: Runtime| (r.auto_decompose, r.review_dispatch);
+        assert_eq!(switches(seen()), (Some(true), Some(true)), "nothing is set");
+        std::fs::write(dir.path().join("config.yaml"), "kanban: {review_dispatch: false\n").unwrap();
+        let why = seen().unreadable.unwrap();
+        assert!(why.contains("/config.yaml cannot be read: "), "{why}");
+        assert_eq!(seen().profiles, Profiles::Unknown(why), "which of them are started is not known");
+        assert_eq!(switches(seen()), (None, None));
+    }
+
+    #[test]
+    fn the_folder_of_worker_logs_is_one_that_must_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Some(dir.path().to_owned());
+        let id = BoardId { at: dir.path().join("kanban.db").into(), slug: Some("default".into()), root };
+        assert_eq!(unreadable(&id), [""; 0]);
+        std::fs::create_dir_all(dir.path().join("kanban/logs")).unwrap();
+        assert_eq!(unreadable(&id), [""; 0]);
+        std::fs::remove_dir(dir.path().join("kanban/logs")).unwrap();
+        std::fs::write(dir.path().join("kanban/logs"), "").unwrap();
+        let logs = dir.path().join("kanban/logs");
+        assert_eq!(unreadable(&id), [format!("{}: Not a directory (os error 20)", logs.display())]);
     }
 
     #[test]

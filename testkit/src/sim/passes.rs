@@ -245,12 +245,14 @@ pub(super) fn runtime(sim: &Sim) -> Runtime {
             None => Dispatcher::Absent,
         },
         is_daemon,
-        failure_limit: 2,
+        failure_limit: Some(2),
         interval: 60,
-        profiles: PROFILES.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
+        profiles: PROFILES.iter().map(|(name, _, _)| *name).collect(),
         orchestrator: Some("tuesday".into()),
         unlisted: Vec::new(),
         unreadable: None,
+        auto_decompose: None,
+        review_dispatch: None,
     }
 }
 

@@ -64,10 +64,10 @@ impl Hand<'_> {
     /// Refuses a profile that does not exist, where that can be known: Hermes 0.19 leaves such a task in ready and says so nowhere.
     pub(super) fn must_exist(&self, profile: &str, force: bool) -> Result<()> {
         let known = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).profiles;
-        if force || known.is_empty() || profile == "default" || known.iter().any(|k| k == profile) {
+        if force || known.has(profile) != Some(false) {
             return Ok(());
         }
-        let hint = format!("one of {}; or --force", known.join(", "));
+        let hint = format!("one of {}; or --force", known.names().join(", "));
         Err(refused(profile, "no such profile, so no worker would start for the task").hint(hint))
     }
 

@@ -269,7 +269,7 @@ impl Hand<'_> {
     /// At how many failures the board gives a task up; at none where Hermes' settings cannot be read, for `heal` to say.
     fn failure_limit(&self) -> i64 {
         let runtime = runtime::of(self.board.id(), self.board.is_own(), &self.here.host);
-        runtime.limit().unwrap_or(i64::MAX)
+        runtime.failure_limit.unwrap_or(i64::MAX)
     }
 
     /// Starts the command behind its gate: nothing of it runs before the claim.

@@ -134,13 +134,12 @@ fn read(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Result<BoardRead> {
     let around = Around {
         gone: gateway::gone(id, tools.cache),
         stopped: matches!(runtime.dispatcher, Dispatcher::Alive(pid) if tools.host.is_stopped(pid)),
-        decomposes: id.root.as_deref().is_some_and(runtime::auto_decomposes),
         has_service: gateway::has_service(env("HOME").as_deref().map(Path::new)),
         hosts: several_hosts::attend(&mut *board, &id.known_as(tools.host)?, "doctor", Duty::Asks)?,
-        unreadable: match &id.root {
-            // Each file is opened, and who asks for what needs a person hears of it from the watchers.
-            Some(root) if when == When::Always && !board.is_own() => runtime::unreadable(root),
-            _ => Vec::new(),
+        // Each file is opened, and who asks for what needs a person hears of it from the watchers.
+        unreadable: match when == When::Always && !board.is_own() {
+            true => runtime::unreadable(id),
+            false => Vec::new(),
         },
         runtime,
     };

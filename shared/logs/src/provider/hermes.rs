@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use saphyr::{LoadableYamlNode, Yaml};
 
-use super::{Profile, key, known, place};
+use super::{PROFILES, Profile, key, known, place};
 use base::endpoint::host;
 use base::hash::Fnv;
 use base::time::Time;
@@ -60,7 +60,7 @@ pub fn home(root: &Path, name: &str) -> Option<PathBuf> {
     if name.is_empty() || name.contains(['/', '\0']) || name.starts_with('.') {
         return None;
     }
-    Some(if name == "default" { root.to_owned() } else { root.join("profiles").join(name) })
+    Some(if name == "default" { root.to_owned() } else { root.join(PROFILES).join(name) })
 }
 
 /// How many tokens the context of a model holds, as far as the profile with this home folder says: its configuration

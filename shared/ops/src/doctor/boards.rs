@@ -73,8 +73,6 @@ pub struct BoardRead {
     pub stopped: bool,
     /// What is around it.
     pub runtime: Runtime,
-    /// Hermes rewrites by itself what is in triage.
-    pub decomposes: bool,
     /// systemd runs here, and a service of the gateway is installed.
     pub has_service: bool,
     /// On a board that several hosts share: those that attend with a clock that is too far off to judge by.
@@ -91,8 +89,6 @@ pub struct Around {
     pub gone: Option<Gone>,
     /// The process that holds the dispatcher's lock is stopped.
     pub stopped: bool,
-    /// Hermes rewrites by itself what is in triage.
-    pub decomposes: bool,
     /// systemd runs here, and a service of the gateway is installed.
     pub has_service: bool,
     /// What a board that several hosts share says of them.
@@ -110,7 +106,7 @@ impl BoardRead {
         let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
         let rows = board.glance(&Status::OPEN)?;
         let events = board.events(now.plus(-BACK), MAX_EVENTS)?;
-        let Around { runtime, gone, stopped, decomposes, has_service, hosts, unreadable } = around;
+        let Around { runtime, gone, stopped, has_service, hosts, unreadable } = around;
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
@@ -128,7 +124,6 @@ impl BoardRead {
             stopped,
             ticked: events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max(),
             runtime,
-            decomposes,
             has_service,
             off: hosts.map(off).unwrap_or_default(),
             unreadable,
@@ -291,18 +286,18 @@ fn unreadable(seen: &BoardSeen, read: &BoardRead) -> Option<Finding> {
     if all.len() > MAX_UNREADABLE {
         what.push_str(&format!("; and {} more", all.len() - MAX_UNREADABLE));
     }
-    let todo = "let the user who runs the watchers read it, and mend what is not valid YAML: until then a limit, a provider or the failure limit is not known";
+    let todo = "let the user who runs the watchers read it, and mend what is not valid YAML: until then a limit, a provider, the failure limit or who takes cards is not known";
     Some(Finding::error("hermes-unreadable", &seen.name, what).todo(todo))
 }
 
 /// Whoever the configuration names must be there.
 fn profiles(seen: &BoardSeen, read: &BoardRead, config: &Config) -> Vec<Finding> {
     let known = &read.runtime.profiles;
-    // A root without profiles is no Hermes with workers; then names are not checked.
-    if known.is_empty() {
+    // A root without profiles is no Hermes with workers; then names are not checked, nor where nobody can tell which there are.
+    if known.names().is_empty() {
         return Vec::new();
     }
-    let is_there = |name: &String| name == "default" || known.contains(name);
+    let is_there = |name: &String| known.has(name) == Some(true);
     let mut all = Vec::new();
     let deciders = orchestrators(config, read.runtime.orchestrator.clone());
     match deciders.iter().find(|p| is_there(p)) {
@@ -324,7 +319,7 @@ fn profiles(seen: &BoardSeen, read: &BoardRead, config: &Config) -> Vec<Finding>
         let todo = "make that profile, or remove the name: no task is rerouted there";
         all.push(Finding::error("fallback-missing", &seen.name, what).todo(todo));
     }
-    if read.decomposes {
+    if read.runtime.auto_decompose == Some(true) {
         let what = "kanban.auto_decompose is on: Hermes may rewrite a task in triage before its card is read";
         let todo = "set `kanban: {auto_decompose: false}` in Hermes' config.yaml";
         all.push(Finding::warning("auto-decompose-on", &seen.name, what).todo(todo));

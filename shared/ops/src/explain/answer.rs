@@ -205,7 +205,7 @@ fn evidence(f: &Facts) -> Vec<String> {
         all.push(format!("claimed by {lock} {until}, {worker}"));
     }
     if t.failures > 0 || t.last_failure_error.is_some() {
-        let limit = t.max_retries.or(f.runtime.limit());
+        let limit = t.max_retries.or(f.runtime.failure_limit);
         let limit = limit.map_or_else(|| "a limit that is not known".into(), |n| n.to_string());
         let error = t.last_failure_error.as_deref().map_or_else(String::new, |e| format!("; the last: {e}"));
         all.push(format!("failures: {} of {limit}{error}", t.failures));

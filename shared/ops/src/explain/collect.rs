@@ -26,14 +26,14 @@ use logs::provider::Id;
 use page::Overview;
 use policy::attempts::worker::{used, worker};
 use policy::authorship;
-use policy::cards::writer::orchestrators;
+use policy::cards::writer::deciders;
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
 use policy::routing;
 use policy::routing::facts::{About, Routing};
 use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
-use policy::runtime::{self, Dispatcher, Runtime};
+use policy::runtime::{Dispatcher, Runtime};
 use policy::{Pass, World};
 use watch::{Visit, Watcher, each};
 
@@ -82,6 +82,8 @@ pub struct Survey {
     overview: Option<Overview>,
     /// What concerns more than one task, or none; each once.
     pub findings: Vec<String>,
+    /// Those among them that say what could not be looked at.
+    blind: Vec<String>,
 }
 
 impl Lens<'_> {
@@ -226,7 +228,7 @@ impl Site for Here<'_, '_> {
 pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let mut board = site.open()?;
     let (id, now) = (site.id(), site.set().now);
-    let survey = Survey::of(site, None);
+    let mut survey = Survey::of(site, None);
     let rows = board.glance(&Status::OPEN)?;
     let events = board.events(since, MAX_EVENTS)?;
     let mut unknown: Vec<String> = survey.failures();
@@ -238,9 +240,12 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     chosen.extend(events.iter().filter(|(_, e)| authorship::is_ours(e)).map(|(task, _)| task.clone()));
     let stands =
         |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage | Status::Review);
+    let runtime = site.look(&mut *board, |world| Ok((world.runtime)()))?;
+    // Said of the board, whatever each watcher says of it.
+    survey.findings.retain(|f| !runtime.blind().iter().any(|why| f.starts_with(why)));
+    unknown.extend(runtime.blind().into_iter().map(str::to_owned));
     let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
     let still = Standstill::of(site, &mut *board, &rows)?;
-    let runtime = site.look(&mut *board, |world| Ok((world.runtime)()))?;
     let left = |t: &Task| {
         still.passed_over.contains(&t.id)
             || still.endless.contains_key(&t.id)
@@ -264,6 +269,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         paused: site.paused(),
         facts,
         findings: survey.findings,
+        blind: survey.blind,
         idle: if board.is_own() { None } else { idle(&rows, &runtime, &long, now) },
         unknown,
         cut,
@@ -328,10 +334,6 @@ fn look(
         Some(slug) => format!(" --board {}", card::shell_word(slug)),
         None => format!(" --db {}", card::shell_word(&id.address())),
     };
-    let for_people: Vec<Status> = [Status::Review, Status::Triage]
-        .into_iter()
-        .filter(|status| rows.iter().any(|t| t.status == *status) && is_for_people(id, own_board, status))
-        .collect();
     site.look(&mut *board, |world| {
         let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
         let runtime = dispatcher::runtime(world, &lately, now);
@@ -341,8 +343,8 @@ fn look(
         let known = &runtime.profiles;
         let about = About { rows, details: details.iter().collect(), known, clock_given: true };
         let routing = routing::facts::observe(world, &about, now)?;
-        let orchestrators = orchestrators(config, runtime.orchestrator.clone());
-        let router = Router::new(&routing, config, now, known, orchestrators);
+        let deciders = deciders(config, Some(&runtime)).unwrap_or_default();
+        let router = Router::new(&routing, config, now, known, deciders);
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
         let details = read_logs(world, details, now);
         let unreached = unreached(world, &details, rows, &routing, now)?;
@@ -362,11 +364,11 @@ fn look(
                 card: card_of(&d).and_then(found),
                 runtime: runtime.clone(),
                 life: life(world, &d, now),
-                is_for_people: for_people.contains(&d.task.status),
+                is_for_people: is_for_people(&runtime, own_board, &d.task.status),
                 is_passed_over: still.passed_over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
-                takers: (!known.is_empty()).then(|| router.free_instead_of(&d.task)),
+                takers: (!known.names().is_empty()).then(|| router.free_instead_of(&d.task)),
                 queued: card_of(&d)
                     .and_then(found)
                     .is_none_or(|c| c.task.status != Status::Running)
@@ -425,13 +427,13 @@ fn unreached(
 }
 
 /// Whether Hermes leaves what is in this state to people. What its configuration says is not known of a board without a root.
-fn is_for_people(id: &BoardId, own_board: bool, status: &Status) -> bool {
+fn is_for_people(runtime: &Runtime, own_board: bool, status: &Status) -> bool {
     let goes_on = match status {
-        Status::Review => runtime::reviews,
-        Status::Triage => runtime::auto_decomposes,
+        Status::Review => runtime.review_dispatch,
+        Status::Triage => runtime.auto_decompose,
         _ => return false,
     };
-    own_board || id.root.as_deref().is_some_and(|root| !goes_on(root))
+    own_board || goes_on == Some(false)
 }
 
 /// Whether the worker of a running task lives that no watcher looks after, since somebody took back what one did.
@@ -473,6 +475,7 @@ impl Survey {
         if let Some(e) = &report.error {
             self.failed.push((watcher, e.to_string()));
         }
+        self.blind.extend(report.findings.iter().cloned());
         for finding in report.standing() {
             if !self.findings.contains(finding) {
                 self.findings.push(finding.clone());

@@ -178,7 +178,7 @@ fn left_lying(f: &Facts, stand: Stand) -> Stand {
 pub(super) fn is_promoted(f: &Facts) -> bool {
     let d = &f.detail;
     let works = f.runtime.dispatcher != Dispatcher::Absent && f.wedged.is_none() && !f.own_board;
-    let limit = d.task.max_retries.or(f.runtime.limit());
+    let limit = d.task.max_retries.or(f.runtime.failure_limit);
     let is_below = limit.is_some_and(|limit| d.task.failures < limit);
     let is_free = d.parents.iter().all(|p| p.status.frees_children());
     d.task.status == Status::Blocked && !hermes::is_sticky(&d.events) && works && is_below && is_free

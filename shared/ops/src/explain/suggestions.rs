@@ -119,9 +119,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         all.add("read the card that asks about it", format!("{hand} show {card}"));
     }
     let nobody = needs_operator::is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, false);
-    let others = f.runtime.profiles.iter().filter(|p| Some(*p) != f.detail.task.assignee.as_ref());
+    let others = f.runtime.profiles.names().iter().filter(|p| Some(*p) != f.detail.task.assignee.as_ref());
     let other = others.map(String::as_str).find(|p| *p != "default").unwrap_or("PROFILE");
-    let names: Vec<&str> = f.runtime.profiles.iter().map(String::as_str).take(6).collect();
+    let names: Vec<&str> = f.runtime.profiles.names().iter().map(String::as_str).take(6).collect();
     let to_whom = match names.as_slice() {
         [] => "assign it to a profile".to_owned(),
         names => format!("assign it to one of {}", names.join(", ")),

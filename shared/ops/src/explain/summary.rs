@@ -224,6 +224,8 @@ pub struct Read {
     pub(crate) paused: Option<String>,
     pub(crate) facts: Vec<Facts>,
     pub(crate) findings: Vec<String>,
+    /// Those among them that say what could not be looked at.
+    pub(crate) blind: Vec<String>,
     /// Ready work that nobody starts, since nobody dispatches.
     pub(crate) idle: Option<String>,
     /// What could not be looked at, and why: among it may be tasks that need a person.
@@ -238,7 +240,8 @@ pub struct Read {
 impl Summary {
     /// Sorts what was read into the lists.
     pub fn of(read: Read, since: Time, now: Time) -> Summary {
-        let Read { board, path, paused, facts, findings, idle, unknown, cut, counts, overview: _ } = read;
+        let Read { board, path, paused, facts, findings, blind, idle, unknown, cut, counts, overview: _ } =
+            read;
         let mut s = Summary {
             board,
             path,
@@ -276,6 +279,12 @@ impl Summary {
         for list in [&mut s.needs_you, &mut s.waiting, &mut s.healed, &mut s.left_alone] {
             list.sort_by(|a, b| (a.since, &a.task).cmp(&(b.since, &b.task)));
         }
+        // A task that stands still since something of it cannot be read may need somebody, until somebody is asked.
+        let is_asked = |id: &str| s.needs_you.iter().any(|e| e.task == id);
+        let stopped = facts.iter().map(|f| f.detail.task.id.as_str()).filter(|id| !is_asked(id));
+        let unseen = stopped.filter_map(|id| blind.iter().find(|what| what.contains(id)));
+        let unseen: BTreeSet<&String> = unseen.collect();
+        s.unknown.extend(unseen.into_iter().map(|what| quote::line(what, MAX_LINE)));
         let told = |finding: &String| facts.iter().any(|f| finding.contains(&f.detail.task.id));
         let untold = findings.iter().filter(|f| !told(f));
         s.findings = untold.chain(&s.idle).map(|f| quote::line(f, MAX_LINE)).collect();

@@ -13,6 +13,7 @@ use board::testing::{NOW, ago, detail, event, run};
 use board::{Detail, Event, Kin, Run, Status};
 use logs::provider::Id;
 use logs::{Evidence, LogEnd, Reading};
+use policy::Profiles;
 use policy::endless::Endless;
 use policy::needs_operator;
 use policy::remedy::Lacking;
@@ -39,12 +40,14 @@ fn facts(detail: Detail) -> Facts {
         runtime: Runtime {
             dispatcher: Dispatcher::Alive(7),
             is_daemon: true,
-            failure_limit: 2,
+            failure_limit: Some(2),
             interval: 60,
-            profiles: vec!["luna".into(), "sol".into()],
+            profiles: ["luna", "sol"].into_iter().collect(),
             orchestrator: None,
             unlisted: Vec::new(),
             unreadable: None,
+            auto_decompose: Some(true),
+            review_dispatch: Some(true),
         },
         wedged: None,
         takers: None,
@@ -329,7 +332,7 @@ fn ready_work_says_why_nobody_takes_it() {
         "ready and for nobody, and there is no such profile, so nobody takes it"
     );
     f.own_board = true;
-    f.runtime.profiles.clear();
+    f.runtime.profiles = Profiles::default();
     assert_eq!(standing::of(&f).kind, Kind::Fine, "on a board without profiles nobody is unknown");
 
     let said = |seconds: i64, by: &str| {
@@ -829,6 +832,11 @@ mod summary {
     use crate::explain::summary::{Counts, Read, Summary, text};
 
     fn read(facts: Vec<Facts>) -> Summary {
+        read_but(facts, &[])
+    }
+
+    /// The same where this could not be looked at.
+    fn read_but(facts: Vec<Facts>, blind: &[&str]) -> Summary {
         let findings = facts.iter().map(|f| format!("{} is odd", f.detail.task.id)).collect();
         let counts = Counts { done: 4, running: 1, ready: 0 };
         let read = Read {
@@ -838,6 +846,7 @@ mod summary {
             facts,
             // What is about one of the tasks is told there.
             findings,
+            blind: blind.iter().map(|what| (*what).to_owned()).collect(),
             idle: None,
             unknown: Vec::new(),
             cut: None,
@@ -845,6 +854,25 @@ mod summary {
             overview: None,
         };
         Summary::of(read, ago(43_200), NOW)
+    }
+
+    #[test]
+    fn a_task_of_which_something_cannot_be_read_is_unknown_until_a_person_is_asked() {
+        let asked = event("blocked", 60, json!({"kind": "needs_input", "reason": "which one?"}));
+        let facts = || {
+            vec![
+                named("t_00000001", task(Status::Running, vec![])),
+                named("t_00000002", task(Status::Blocked, vec![asked.clone()])),
+            ]
+        };
+        let blind = ["t_00000001: its log cannot be read", "t_00000002: its log cannot be read"];
+        let s = read_but(facts(), &blind);
+        assert_eq!(
+            (s.unknown.as_slice(), s.needs_you.len()),
+            (&["t_00000001: its log cannot be read".to_owned()][..], 1)
+        );
+        assert!(!s.is_quiet() && text::lines(&s, false).contains("\n? t_00000001: its log cannot be read\n"));
+        assert_eq!(read(facts()).unknown, [""; 0]);
     }
 
     fn named(id: &str, mut f: Facts) -> Facts {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::Profiles;
 use crate::authorship::HAND;
 use base::registry::{BUDGET_CHECK, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use board::{Detail, Event, EventKind, is_task_id};
@@ -46,11 +47,12 @@ pub fn titled(card: &Detail) -> Option<String> {
     recorded.or(read)
 }
 
-/// Whether whoever made a card may speak for a task: a worker of it, or nobody that is known as a worker.
-pub fn speaks_for(card: &Detail, source: &Detail, known: &[String]) -> bool {
+/// Whether whoever made a card may speak for a task: a worker of it, or somebody who is known to be no worker.
+pub fn speaks_for(card: &Detail, source: &Detail, known: &Profiles) -> bool {
     let Some(maker) = card.place.made_by.as_deref() else { return true };
     let worked = source.runs.iter().any(|r| r.profile.as_deref() == Some(maker));
-    worked || source.task.assignee.as_deref() == Some(maker) || !known.iter().any(|k| k == maker)
+    let is_no_worker = || known.unknown().is_none() && !known.names().iter().any(|k| k == maker);
+    worked || source.task.assignee.as_deref() == Some(maker) || is_no_worker()
 }
 
 /// The sources a card names by itself: see [`named`].

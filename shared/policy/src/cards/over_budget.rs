@@ -3,7 +3,7 @@
 use crate::cards::queue::Queue;
 use crate::cards::seen::{Seen, SourceSeen, TreeSeen};
 use crate::cards::split_draft::Drafted;
-use crate::cards::writer::{CardWriter, Trouble};
+use crate::cards::writer::{CardWriter, Trouble, blind};
 use crate::cards::{asked, steps};
 use crate::{Decision, Left, Pass};
 use board::{Detail, Step};
@@ -92,6 +92,13 @@ impl<'a> Desk<'a> {
             changes: None,
         };
         let mut queue = Queue::new(writer);
+        if let Some(why) = queue.unknown() {
+            decision.left.push(Left::new(&d.task.id, why).unknown());
+            let said = blind(writer.config, writer.seen.runtime.as_ref());
+            let said = said.filter(|said| !decision.findings.contains(said));
+            decision.findings.extend(said);
+            return None;
+        }
         queue.take_away(self.taken);
         let slot = queue.take(writer, &source, &trouble);
         if slot.wait.is_none() {

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::authorship::{self, HAND};
 use crate::cards::identity::is_writer;
 use crate::cards::seen::SourceSeen;
-use crate::cards::writer::{CardWriter, Trouble, orchestrators};
-use crate::{Decision, Left};
+use crate::cards::writer::{CardWriter, Trouble, deciders, orchestrators};
+use crate::{Decision, Left, Profiles};
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::hermes;
@@ -27,7 +27,16 @@ pub struct Orchestrator {
     /// The profile.
     pub name: String,
     /// Why it cannot take any.
-    pub(crate) problem: Option<String>,
+    pub(crate) problem: Option<Problem>,
+}
+
+/// Why nobody can take a card.
+#[derive(Debug, Clone)]
+pub(crate) enum Problem {
+    /// There is nobody who can now: a card waits.
+    Nobody(String),
+    /// It is not known who does, so none is made.
+    Unknown(String),
 }
 
 /// Where one card goes.
@@ -42,7 +51,7 @@ pub struct Slot {
 /// The places that are left.
 pub struct Queue {
     orchestrator: String,
-    problem: Option<String>,
+    problem: Option<Problem>,
     free: usize,
 }
 
@@ -56,13 +65,21 @@ impl Queue {
         Queue { orchestrator: name, problem, free: most.saturating_sub(taken) }
     }
 
-    /// A place for the card of one trouble.
+    /// Why no card is made, where it is not known who takes one.
+    pub fn unknown(&self) -> Option<&str> {
+        match &self.problem {
+            Some(Problem::Unknown(why)) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// A place for the card of one trouble. What a worker says itself is kept for whoever takes it once that is known.
     pub fn take(&mut self, writer: &CardWriter<'_>, s: &SourceSeen, t: &Trouble) -> Slot {
         let mut orchestrator = self.orchestrator.clone();
         if let Some(why) = t.wait {
             return Slot { orchestrator, wait: Some(why.into()) };
         }
-        if let Some(problem) = &self.problem {
+        if let Some(Problem::Nobody(problem) | Problem::Unknown(problem)) = &self.problem {
             return Slot { orchestrator, wait: Some(format!("held: {problem}")) };
         }
         // An orchestrator behind the same wall dies of it too.
@@ -120,10 +137,17 @@ impl Queue {
                 continue;
             }
             let walled = held(card).is_some_and(|(why, until)| why == SAME_WALL && writer.seen.now < until);
-            let problem = self.problem.clone().or_else(|| walled.then(|| SAME_WALL.to_owned()));
-            if let Some(problem) = problem.filter(|_| given.is_none()) {
-                *stuck.entry(problem).or_default() += 1;
-                continue;
+            let wall = || walled.then(|| Problem::Nobody(SAME_WALL.to_owned()));
+            match self.problem.clone().or_else(wall).filter(|_| given.is_none()) {
+                Some(Problem::Unknown(why)) => {
+                    decision.left.push(Left::new(&card.task.id, why).unknown());
+                    continue;
+                }
+                Some(Problem::Nobody(why)) => {
+                    *stuck.entry(why).or_default() += 1;
+                    continue;
+                }
+                None => {}
             }
             if writer.pass.only.is_some() || self.free == 0 {
                 let because = "a card that waits its turn".to_owned();
@@ -154,28 +178,34 @@ impl CardWriter<'_> {
     /// The profile that takes the cards: ours to name, else Hermes' own setting, else the name of the contract. Where
     /// profiles are known it must be one of them: the runtime would hand a card without one to anybody.
     pub fn orchestrator(&self) -> Orchestrator {
-        let hermes = self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone());
-        let name = orchestrators(self.config, hermes).swap_remove(0);
-        let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        let exists = known.is_empty() || name == "default" || known.contains(&name);
+        let runtime = self.seen.runtime.as_ref();
+        let name = match deciders(self.config, runtime) {
+            Ok(mut all) => all.swap_remove(0),
+            Err(why) => {
+                let name = orchestrators(self.config, None).swap_remove(0);
+                return Orchestrator { name, problem: Some(Problem::Unknown(why)) };
+            }
+        };
+        // Whom somebody named is taken at that word where profiles cannot be listed; a stand-in is not.
+        let exists = Profiles::of(runtime).has(&name) != Some(false);
         let there: Vec<String> = exists.then(|| name.clone()).into_iter().chain(self.stand_ins()).collect();
         if let Some(works) = there.iter().find(|p| !self.held.contains(*p)) {
             return Orchestrator { name: works.clone(), problem: None };
         }
         if let Some(held) = there.into_iter().next() {
-            return Orchestrator { name: held, problem: Some(SAME_WALL.into()) };
+            return Orchestrator { name: held, problem: Some(Problem::Nobody(SAME_WALL.into())) };
         }
         let problem = format!(
             "there is no profile {name} to take them; make it (hermes profile create {name}) or name another one \
              (distress.orchestrator)"
         );
-        Orchestrator { name, problem: Some(problem) }
+        Orchestrator { name, problem: Some(Problem::Nobody(problem)) }
     }
 
     /// Those of `orchestrator.fallbacks` that exist, in their order.
     fn stand_ins(&self) -> Vec<String> {
-        let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-        let exists = |p: &&String| known.is_empty() || *p == "default" || known.contains(p);
+        let profiles = Profiles::of(self.seen.runtime.as_ref());
+        let exists = |p: &&String| profiles.has(p) == Some(true);
         self.config.orchestrator.fallbacks.iter().filter(exists).cloned().collect()
     }
 

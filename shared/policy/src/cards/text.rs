@@ -1,5 +1,6 @@
 //! What a card says, in words: the template's fields, the evidence, and what to do about it.
 
+use crate::Profiles;
 use crate::cards::seen::SourceSeen;
 use crate::cards::split_draft;
 use crate::cards::writer::{CardWriter, Trouble};
@@ -154,9 +155,10 @@ impl CardWriter<'_> {
         let worker =
             s.detail.newest_run().and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref());
         let same_wall = |p: &String| t.blocker.lies_with_provider() && self.shares_provider(s, t, p);
-        let known = self.seen.runtime.iter().flat_map(|r| &r.profiles);
-        let would_help =
-            known.filter(|p| !orchestrators.contains(p) && Some(p.as_str()) != worker && !same_wall(p));
+        let known = Profiles::of(self.seen.runtime.as_ref()).names();
+        let would_help = known
+            .iter()
+            .filter(|p| !orchestrators.contains(p) && Some(p.as_str()) != worker && !same_wall(p));
         let (held, profiles): (Vec<String>, Vec<String>) =
             would_help.take(40).cloned().partition(|p| self.held.contains(p));
         let mut more = Vec::new();
@@ -192,8 +194,7 @@ impl CardWriter<'_> {
                 &format!(" --reason \"{}\"", t.blocker),
             ),
             unblock: format!("{hand} unblock {id}"),
-            none_left: profiles.is_empty()
-                && self.seen.runtime.as_ref().is_some_and(|r| !r.profiles.is_empty()),
+            none_left: profiles.is_empty() && !known.is_empty(),
             profiles,
             held,
             more,

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Pass;
 use crate::authorship;
 use crate::cards::asked::{Asked, asked};
 use crate::cards::identity::sources_of;
 use crate::cards::seen::Seen;
 use crate::routing::facts::Routing;
 use crate::routing::router::Router;
+use crate::runtime::Runtime;
+use crate::{Pass, Profiles};
 use base::cause::Cause;
 use base::time::Time;
 use board::{Detail, Rule};
@@ -30,6 +31,32 @@ pub fn orchestrators(config: &Config, hermes: Option<String>) -> Vec<String> {
         }
     }
     all
+}
+
+/// The same on a board with this runtime around it.
+///
+/// # Errors
+/// Why they are not known: Hermes may name the first one where nobody can read it, or nobody names it and whether there is a profile of the
+/// contract's name cannot be told.
+pub fn deciders(config: &Config, runtime: Option<&Runtime>) -> Result<Vec<String>, String> {
+    let hermes = runtime.and_then(|r| r.orchestrator.clone());
+    let why = Profiles::of(runtime).unknown().filter(|_| config.distress.orchestrator.is_none());
+    match why.filter(|_| hermes.is_none()) {
+        None => Ok(orchestrators(config, hermes)),
+        Some(why) => Err(format!("who takes cards is not known: {why}")),
+    }
+}
+
+/// What a pass says where nobody can tell who works on its board.
+pub fn blind(config: &Config, runtime: Option<&Runtime>) -> Option<String> {
+    let why = Profiles::of(runtime).unknown()?;
+    let left = match deciders(config, runtime) {
+        Err(_) => {
+            "who takes cards and which profiles there are is not known, so no card is made and no task is moved"
+        }
+        Ok(_) => "which profiles there are is not known, so no task is moved",
+    };
+    Some(format!("{why}: {left}"))
 }
 
 /// Seconds in which the cards of one task are counted.
@@ -144,9 +171,8 @@ impl<'a> CardWriter<'a> {
         'a: 'r,
     {
         let runtime = self.seen.runtime.as_ref();
-        let known = runtime.map(|r| r.profiles.as_slice()).unwrap_or_default();
-        let deciders = orchestrators(self.config, runtime.and_then(|r| r.orchestrator.clone()));
-        Router::new(routing, self.config, self.seen.now, known, deciders)
+        let deciders = deciders(self.config, runtime).unwrap_or_default();
+        Router::new(routing, self.config, self.seen.now, Profiles::of(runtime), deciders)
     }
 
     /// The profiles that may take no work now.

@@ -11,7 +11,7 @@ use crate::attempts::ended;
 use crate::authorship;
 use crate::routing::answered;
 use crate::runtime::LogAsk;
-use crate::{OtherPolicy, World};
+use crate::{OtherPolicy, Profiles, World};
 use base::cause::Cause;
 use base::error::Result;
 use base::time::Time;
@@ -107,7 +107,7 @@ pub struct About<'a> {
     /// newest events of the board.
     pub details: Vec<&'a Detail>,
     /// Profiles that exist.
-    pub known: &'a [String],
+    pub known: &'a Profiles,
     /// The moment was given, not read: what it looks like then is nobody else's business.
     pub clock_given: bool,
 }
@@ -115,7 +115,7 @@ pub struct About<'a> {
 /// Looks at who runs where, how providers stand, and what is on its way.
 pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Routing> {
     let About { rows, details, known, clock_given } = about;
-    let mut names: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+    let mut names: BTreeSet<&str> = known.names().iter().map(String::as_str).collect();
     names.extend(world.config.profiles.keys().map(String::as_str));
     names.extend(rows.iter().filter_map(|t| t.assignee.as_deref()));
     let mut profiles: BTreeMap<String, Profile> = names

@@ -379,7 +379,8 @@ mod tests {
     fn who_waits_for_a_key_is_in_no_queue_of_those_who_work_with_another() {
         let profile =
             |name: &str| Profile { name: name.into(), provider: Some("moon".into()), ..Profile::default() };
-        let (config, known) = (Config::default(), ["luna".to_owned(), "mira".to_owned()]);
+        let (config, known) = (Config::default(), ["luna", "mira"]);
+        let all = known.into_iter().collect();
         for (cause, ran, who, at, want) in [
             ("credential", "luna", "mira", 600, None),
             ("credential", "luna", "luna", 600, Some(ago(600))),
@@ -401,9 +402,9 @@ mod tests {
                 began: ago(at + 60),
                 news: News::Good,
             };
-            let profiles = known.iter().map(|name| (name.clone(), profile(name))).collect();
+            let profiles = known.iter().map(|name| ((*name).to_owned(), profile(name))).collect();
             let routing = Routing { profiles, sightings: vec![good], ..Routing::default() };
-            let router = Router::new(&routing, &config, NOW, &known, Vec::new());
+            let router = Router::new(&routing, &config, NOW, &all, Vec::new());
             assert_eq!(queued(&router, &d), want, "{cause} of {ran}, {who} {at} s ago");
         }
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::authorship;
 use crate::routing::facts::{NIGHT, Routing, Sent, policy};
+use crate::{Profiles, authorship};
 use base::cause::Cause;
 use base::time::{Time, words};
 use board::{Detail, Event, EventKind, Task};
@@ -88,8 +88,7 @@ pub struct Router<'a> {
     ledger: Ledger,
     policy: Policy,
     now: Time,
-    /// Profiles that exist; empty where nobody knows.
-    known: &'a [String],
+    known: &'a Profiles,
     /// Who decides, and so never works.
     orchestrators: Vec<String>,
     sent: Vec<Sent>,
@@ -103,7 +102,7 @@ impl<'a> Router<'a> {
         routing: &'a Routing,
         config: &'a Config,
         now: Time,
-        known: &'a [String],
+        known: &'a Profiles,
         orchestrators: Vec<String>,
     ) -> Router<'a> {
         let policy = policy(config);
@@ -114,6 +113,11 @@ impl<'a> Router<'a> {
         }
         let sent = routing.sent.clone();
         Router { routing, config, ledger, policy, now, known, orchestrators, sent, sent_of }
+    }
+
+    /// Why it is not known who may take work.
+    pub fn unknown(&self) -> Option<String> {
+        self.known.unknown().map(|why| format!("which profiles there are is not known: {why}"))
     }
 
     /// What is known of a profile.
@@ -146,7 +150,7 @@ impl<'a> Router<'a> {
             |p: &&String| *p != "default" && !self.orchestrators.contains(p) && Some(p.as_str()) != profile;
         let is_other =
             |p: &&String| id.as_ref().is_none_or(|id| !id.is_known() || !self.profile(p).id().is_same(id));
-        let all = self.known.iter().filter(works).filter(is_other);
+        let all = self.known.names().iter().filter(works).filter(is_other);
         // A provider whose hold is over may still refuse: one task tries it first.
         let is_free = |p: &&String| match self.state(p) {
             State::HalfOpen => self.may_be_tried(&self.profile(p)),
@@ -212,6 +216,9 @@ impl<'a> Router<'a> {
                 Choice::Nobody(format!("no fallback is named for {}", ask.from))
             }
             None => {
+                if let Some(why) = self.unknown() {
+                    return Choice::Nobody(why);
+                }
                 let all = self.profile(ask.from).fallbacks;
                 let blind = all.iter().filter_map(|name| Some((name, self.profile(name).unreadable?)));
                 let blind: Vec<String> = blind
@@ -363,10 +370,7 @@ impl<'a> Router<'a> {
 
     /// Listed fallbacks that exist and were not tried, in their order; where it is asked for, then all others.
     fn candidates(&self, from: &str, tried: &[String]) -> Vec<Profile> {
-        let fit = |p: &&str| {
-            let exists = self.known.is_empty() || *p == "default" || self.known.iter().any(|k| k == p);
-            exists && *p != from && !tried.iter().any(|t| t == p)
-        };
+        let fit = |p: &&str| self.known.has(p) == Some(true) && *p != from && !tried.iter().any(|t| t == p);
         let listed = self.profile(from).fallbacks;
         let mut names: Vec<String> =
             listed.iter().map(String::as_str).filter(fit).map(str::to_owned).collect();

@@ -16,7 +16,7 @@ use policy::attempts::{ended, session};
 use policy::clock;
 use policy::routing::facts::{self, About, Routing};
 use policy::runtime::LogAsk;
-use policy::{Pass, UseAsk, World};
+use policy::{Pass, Profiles, UseAsk, World};
 use worktree::LATE;
 
 /// Most tasks looked at closely in one pass.
@@ -71,7 +71,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
         trees(world, &mut seen, until);
     }
     seen.turns = world.board.turns(since, MAX_TURNS)?;
-    let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
+    let known = Profiles::of(seen.runtime.as_ref()).clone();
     let about = About {
         rows: &rows,
         details: seen.work.iter().map(|w| &w.detail).collect(),

@@ -15,8 +15,8 @@ use logs::provider::{Id, Profile};
 use logs::usage::Usage;
 use page::{AttemptView, Intervention, Overview, ProviderView, Recurring, Refusal, Spent, TaskView, Verdict};
 use policy::attempts::tally::resets;
-use policy::authorship;
 use policy::routing::router::Router;
+use policy::{Profiles, authorship};
 
 /// Most resets, moves and reassignments shown: the newest.
 const MAX_INTERVENTIONS: usize = 500;
@@ -153,7 +153,7 @@ fn what(e: &Event) -> Option<&'static str> {
 
 /// When each provider refused work, from the signs that routing itself rests on.
 fn providers(seen: &Seen, config: &Config) -> Vec<ProviderView> {
-    let router = Router::new(&seen.routing, config, seen.now, &[], Vec::new());
+    let router = Router::new(&seen.routing, config, seen.now, Profiles::none(), Vec::new());
     let hold = seconds(config.heal.hold);
     // A log names the host alone, and two profiles may name one provider by two of its hosts.
     let ids: Vec<Id> = seen.routing.profiles.values().map(Profile::id).collect();

@@ -17,7 +17,7 @@ use policy::authorship;
 use policy::cards::over_budget::{Desk, Over};
 use policy::cards::seen::{Seen as Distress, TreeSeen};
 use policy::worktree_note::TreeNotes;
-use policy::{Decision, Left, Pass};
+use policy::{Decision, Left, Pass, Profiles};
 
 /// Most lines of evidence in a comment.
 const MAX_EVIDENCE: usize = 8;
@@ -30,7 +30,7 @@ pub(super) fn decide(
     config: &Config,
     decision: &mut Decision,
 ) {
-    let known = seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+    let known = Profiles::of(seen.runtime.as_ref());
     let as_distress = as_distress(seen);
     let mut desk = Desk::new(&as_distress, pass, config);
     for one in judged.iter().filter(|j| !j.verdicts.is_empty()) {

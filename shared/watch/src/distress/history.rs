@@ -27,7 +27,7 @@ pub(super) fn closed(d: &Detail, card: &str, status: Option<&Status>) -> Verdict
 /// (`recompute_ready` of Hermes 0.19).
 pub(super) fn is_loose(d: &Detail, seen: &Seen) -> bool {
     // Where nobody knows the limit, it may be below.
-    let limit = seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.limit().unwrap_or(i64::MAX));
+    let limit = seen.runtime.as_ref().map_or(hermes::FAILURE_LIMIT, |r| r.failure_limit.unwrap_or(i64::MAX));
     !hermes::is_sticky(&d.events) && d.task.failures < hermes::breaker(&d.task, limit).0
 }
 

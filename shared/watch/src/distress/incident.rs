@@ -11,13 +11,12 @@ use base::registry::SYNTHESIZE_DISTRESS;
 use board::hermes;
 use board::{Change, Detail, Rule, Status, Step, StepAction};
 use card::INCIDENT_KEY;
-use policy::Decision;
-use policy::authorship;
 use policy::cards::asked::asked;
 use policy::cards::identity::{is_incident, since_card, sources_of};
 use policy::cards::queue::{Queue, about};
 use policy::cards::seen::SourceSeen;
 use policy::cards::writer::{CardWriter, Trouble};
+use policy::{Decision, Profiles, authorship};
 
 /// From so many sources on they share a card.
 const SOURCES: usize = 3;
@@ -210,7 +209,7 @@ fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut D
     };
     let sources = rules.under.get(card.task.id.as_str()).into_iter().flatten();
     let sources: Vec<&Detail> = sources.copied().filter(|d| !d.task.status.frees_children()).collect();
-    let profiles = rules.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+    let profiles = Profiles::of(rules.seen.runtime.as_ref());
     if authorship::undone(card).is_some()
         || sources.iter().any(|d| authorship::hands_off(d, profiles).is_some())
     {

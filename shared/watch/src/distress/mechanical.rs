@@ -9,13 +9,13 @@ use board::{CardMade, Detail, Event, EventKind, Rule, Status, Step};
 use config::span::seconds;
 use logs::provider::Id;
 use logs::provider::ledger::{News, Sighting, State};
-use policy::authorship;
 use policy::cards::seen::SourceSeen;
 use policy::cards::writer::{DAY, Trouble};
 use policy::cards::{asked, steps};
 use policy::routing::holds::park_ready;
 use policy::routing::moving::{Parting, Scribe, Why, ask, is_ours_to_move};
 use policy::routing::router::{Choice, Router, Target};
+use policy::{Profiles, authorship};
 
 /// What becomes of a stuck task without anybody being asked.
 pub(super) enum Settled {
@@ -192,7 +192,7 @@ impl Rules<'_> {
     pub(super) fn park(&self, router: &Router<'_>, waiting: &[Detail]) -> Vec<Step> {
         let scribe = self.scribe();
         let asked = |d: &&Detail| self.pass.only.as_ref().is_none_or(|only| *only == d.task.id);
-        let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let profiles = Profiles::of(self.seen.runtime.as_ref());
         let free = |d: &&Detail| authorship::hands_off(d, profiles).is_none();
         waiting.iter().filter(asked).filter(free).filter_map(|d| park_ready(router, &scribe, d)).collect()
     }

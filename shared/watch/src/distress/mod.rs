@@ -27,9 +27,9 @@ use policy::authorship;
 use policy::cards::asked::Asked;
 use policy::cards::seen::{Seen, SourceSeen};
 use policy::cards::writer::{CardWriter, Trouble};
-use policy::cards::{asked, queue};
+use policy::cards::{asked, queue, writer};
 use policy::routing::facts::{self, Routing};
-use policy::{Decision, Left, OtherPolicy, Pass, World};
+use policy::{Decision, Left, OtherPolicy, Pass, Profiles, World};
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -178,10 +178,18 @@ fn decided(seen: &Seen, pass: &Pass, config: &Config, texts: bool) -> Decision {
         None => true,
         Some(made) => {
             let waits = rules.outlasts(&router, s, t).map(|step| Verdict::Act(Box::new(step)));
-            take(&mut decision, s, waits.unwrap_or_else(|| rules.beyond(s, t, made)));
+            // Some profile may take it that is not known.
+            let unknown = || Some(Verdict::Unknown(router.unknown()?));
+            let verdict = waits.or_else(unknown).unwrap_or_else(|| rules.beyond(s, t, made));
+            take(&mut decision, s, verdict);
             false
         }
     });
+    if let Some(why) = queue.unknown() {
+        for (s, _) in unsettled.drain(..) {
+            take(&mut decision, s, Verdict::Unknown(why.to_owned()));
+        }
+    }
     for (s, t) in unsettled.iter_mut().filter(|(_, t)| t.spent || t.blocker == Blocker::IterationBudget) {
         t.draft = rules.writer.draft(s);
     }
@@ -200,6 +208,7 @@ fn decided(seen: &Seen, pass: &Pass, config: &Config, texts: bool) -> Decision {
         }
     }
     rules.write_down(&mut decision);
+    decision.findings.extend(writer::blind(config, seen.runtime.as_ref()));
     decision
 }
 
@@ -251,7 +260,7 @@ impl Rules<'_> {
     /// Everything about one task that comes before the question why it is stuck.
     fn judge(&self, s: &SourceSeen) -> Verdict {
         let d = &s.detail;
-        let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let profiles = Profiles::of(self.seen.runtime.as_ref());
         if let Some(why) = authorship::hands_off(d, profiles) {
             return Verdict::Leave(why);
         }

@@ -24,7 +24,7 @@ use policy::routing::facts::{self, About, Routing};
 use policy::routing::router;
 use policy::runtime::LogAsk;
 use policy::worktree_note::{self, TreeNotes};
-use policy::{Pass, World};
+use policy::{Pass, Profiles, World};
 
 /// Most working trees looked at in one pass; git takes its time.
 const MAX_TREES: usize = 20;
@@ -92,7 +92,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     }
     workers(world, &mut seen.sources, now);
     trees_and_profiles(world, &mut seen);
-    let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
+    let known = Profiles::of(seen.runtime.as_ref()).clone();
     let details = seen.sources.iter().map(|s| &s.detail).chain(&seen.cards).collect();
     seen.routing = facts::observe(
         world,
@@ -210,7 +210,7 @@ fn trees_and_profiles(world: &mut World<'_>, seen: &mut Seen) {
         profiles.extend(s.detail.runs.iter().filter_map(|r| r.profile.clone()));
         profiles.extend(s.detail.task.assignee.clone());
         // All there are: the card says which of them would help.
-        profiles.extend(seen.runtime.iter().flat_map(|r| &r.profiles).take(MAX_PROFILES).cloned());
+        profiles.extend(Profiles::of(seen.runtime.as_ref()).names().iter().take(MAX_PROFILES).cloned());
         // A card without it is a card as well.
         s.noted = world.board.beat_note(&s.detail.task.id).unwrap_or_default();
         s.tree = match s.detail.place.path.as_deref() {

@@ -8,10 +8,10 @@ use base::time::backoff;
 use board::hermes::{self, Trail};
 use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use config::span::seconds;
-use policy::authorship;
 use policy::cards::identity::{is_ours, since_card, speaks_for};
 use policy::cards::queue::about;
 use policy::cards::steps::{self, hold};
+use policy::{Profiles, authorship};
 
 impl Rules<'_> {
     /// A task whose card is open is the orchestrator's. What was still missing while its worker ran is done here, and what
@@ -26,7 +26,7 @@ impl Rules<'_> {
                 card.task.id
             ));
         }
-        let known = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let known = Profiles::of(self.seen.runtime.as_ref());
         if !is_ours(card) && !speaks_for(card, d, known) {
             return Verdict::Leave(format!("card {} was written by a worker of another task", card.task.id));
         }

@@ -11,11 +11,10 @@ use board::{EventKind, Rule, Run, Step, StepAction};
 use logs::Evidence;
 use logs::provider::ledger::{News, Sighting};
 use logs::provider::{Id, Profile};
-use policy::Decision;
 use policy::attempts::ended;
-use policy::authorship;
 use policy::cards::seen::SourceSeen;
 use policy::routing::{answered, facts};
+use policy::{Decision, Profiles, authorship};
 
 /// Seconds after its end for which an attempt is news.
 pub(super) const RECENT: i64 = 900;
@@ -33,7 +32,7 @@ impl Rules<'_> {
     /// The same, however long ago they ended.
     fn all_untold<'s>(&self, s: &'s SourceSeen) -> Vec<(&'s Run, &'s Evidence)> {
         let d = &s.detail;
-        let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let profiles = Profiles::of(self.seen.runtime.as_ref());
         if authorship::hands_off(d, profiles).is_some() {
             return Vec::new();
         }

@@ -17,7 +17,7 @@ use logs::provider::{Id, Profile};
 use logs::{Evidence, LogEnd, Reading, Signal, SignalKind};
 use policy::cards::seen::{Seen, SourceSeen, TreeSeen};
 use policy::runtime::{Dispatcher, Runtime};
-use policy::{Decision, Pass};
+use policy::{Decision, Pass, Profiles};
 use worktree::Tree;
 
 fn pass() -> Pass {
@@ -94,12 +94,14 @@ fn seen(sources: Vec<SourceSeen>) -> Seen {
         runtime: Some(Runtime {
             dispatcher: Dispatcher::Alive(1),
             is_daemon: true,
-            failure_limit: 2,
+            failure_limit: Some(2),
             interval: 60,
-            profiles: vec!["luna".into(), "nova".into(), "tuesday".into()],
+            profiles: ["luna", "nova", "tuesday"].into_iter().collect(),
             orchestrator: None,
             unlisted: Vec::new(),
             unreadable: None,
+            auto_decompose: Some(true),
+            review_dispatch: Some(true),
         }),
         glanced: sources.len(),
         own_board: false,
@@ -662,7 +664,7 @@ fn no_profile_behind_the_same_wall_is_offered() {
     let offered = |cause| {
         let mut all = seen(vec![gave_up("t_00000001", cause)]);
         all.runtime.as_mut().unwrap().profiles =
-            ["luna", "nova", "sol", "tuesday", "default"].map(str::to_owned).to_vec();
+            ["luna", "nova", "sol", "tuesday", "default"].into_iter().collect();
         let at = |endpoint: &str| Profile { endpoint: Some(endpoint.into()), ..Profile::default() };
         all.profiles.insert("nova".into(), at("api.example"));
         all.profiles.insert("sol".into(), at("other.example"));
@@ -677,7 +679,7 @@ fn no_profile_behind_the_same_wall_is_offered() {
 #[test]
 fn no_profile_that_is_refused_now_is_offered() {
     let mut all = seen(vec![gave_up("t_00000001", Cause::Credential), gave_up("t_00000002", Cause::Quota)]);
-    all.runtime.as_mut().unwrap().profiles = ["luna", "nova", "sol", "tuesday"].map(str::to_owned).to_vec();
+    all.runtime.as_mut().unwrap().profiles = ["luna", "nova", "sol", "tuesday"].into_iter().collect();
     for (name, endpoint) in [("luna", "api.example"), ("nova", "b.example"), ("sol", "c.example")] {
         let profile = Profile { name: name.into(), endpoint: Some(endpoint.into()), ..Profile::default() };
         all.profiles.insert(name.into(), profile.clone());
@@ -696,7 +698,7 @@ fn no_profile_that_is_refused_now_is_offered() {
         text.lines().find(|l| l.contains("PROFILE is one") || l.starts_with("No ")).unwrap().to_owned()
     };
     assert_eq!(said(&all), "PROFILE is one of: sol.");
-    all.runtime.as_mut().unwrap().profiles.retain(|p| p != "sol");
+    all.runtime.as_mut().unwrap().profiles = ["luna", "nova", "tuesday"].into_iter().collect();
     assert_eq!(
         said(&all),
         "No profile may take it now: the provider or the key of each is refused (nova). A person must add one, or it waits."
@@ -706,7 +708,7 @@ fn no_profile_that_is_refused_now_is_offered() {
 #[test]
 fn without_an_orchestrator_cards_wait_and_somebody_is_told() {
     let mut all = seen(vec![gave_up("t_00000001", Cause::Quota)]);
-    all.runtime.as_mut().unwrap().profiles = vec!["luna".into(), "nova".into(), "iris".into()];
+    all.runtime.as_mut().unwrap().profiles = ["luna", "nova", "iris"].into_iter().collect();
     let d = told(&all);
     assert_eq!(card(&d.steps[0]).unwrap().0, &Status::Scheduled);
     let mut config = Config::default();
@@ -1128,8 +1130,8 @@ fn a_queued_card_that_was_given_to_somebody_stays_theirs() {
     let mut all = seen(Vec::new());
     all.cards = vec![c];
     // Whether or not there is an orchestrator.
-    for profiles in [vec!["nova".to_owned()], vec!["nova".to_owned(), "tuesday".to_owned()]] {
-        all.runtime.as_mut().unwrap().profiles = profiles;
+    for profiles in [vec!["nova"], vec!["nova", "tuesday"]] {
+        all.runtime.as_mut().unwrap().profiles = profiles.into_iter().collect();
         let d = told(&all);
         assert_eq!(d.steps[0].action, "release-card");
         assert!(!d.steps[0].changes.iter().any(|c| matches!(c, Change::Assign(_))), "{d:?}");
@@ -1479,4 +1481,76 @@ fn a_worker_that_waits_for_its_provider_by_itself_gets_no_card_and_holds_the_oth
     let told = rules.earlier_sightings(&seen.sources[0]);
     let news = told.iter().map(|s| (s.id.host.as_deref(), &s.news)).collect::<Vec<_>>();
     assert_eq!(news, [(Some("api.example"), &News::Bad { cause: Cause::Overloaded, resets: None })]);
+}
+
+/// What a pass says and does where nobody can tell which profiles there are.
+fn blind(all: &mut Seen, settings: bool) -> &'static str {
+    let why = "/h/config.yaml cannot be read: denied";
+    let runtime = all.runtime.as_mut().unwrap();
+    runtime.profiles = Profiles::Unknown(why.into());
+    runtime.unreadable = settings.then(|| why.into());
+    why
+}
+
+/// How the first card of a pass stands, and whom it asks.
+fn asks(d: &Decision) -> Option<(&Status, Option<&str>)> {
+    let (status, task) = d.steps.first().and_then(card)?;
+    Some((status, task.assignee.as_deref()))
+}
+
+#[test]
+fn while_nobody_knows_who_takes_cards_none_is_made_and_that_is_said() {
+    let mut all = seen(vec![gave_up("t_00000001", Cause::Quota)]);
+    let why = blind(&mut all, true);
+    let d = told(&all);
+    assert_eq!(d.steps, [], "{d:?}");
+    assert!(d.left.iter().any(|l| l.task == "t_00000001" && l.unknown && l.because.contains(why)), "{d:?}");
+    assert_eq!(d.findings.len(), 1, "{d:?}");
+    assert!(d.findings[0].starts_with(why) && d.findings[0].contains("who takes cards"), "{d:?}");
+    // Whom our own configuration names is known, and so is whom Hermes names where that can be read.
+    let mut config = Config::default();
+    config.distress.orchestrator = Some("iris".into());
+    let d = decide(&all, &pass(), &config);
+    assert_eq!(asks(&d), Some((&Status::Ready, Some("iris"))), "{d:?}");
+    assert!(
+        d.findings.len() == 1 && d.findings[0].contains("which profiles there are is not known"),
+        "{d:?}"
+    );
+    blind(&mut all, false);
+    all.runtime.as_mut().unwrap().orchestrator = Some("vega".into());
+    assert_eq!(asks(&told(&all)), Some((&Status::Ready, Some("vega"))));
+}
+
+#[test]
+fn while_profiles_are_not_known_nothing_is_moved_and_no_card_is_let_go() {
+    let mut config = Config::default();
+    config.distress.orchestrator = Some("iris".into());
+    config.orchestrator.fallbacks = vec!["sol".into()];
+    let mut all = seen(vec![gave_up("t_00000001", Cause::RateLimit)]);
+    let at = |name: &str, host: &str, fallbacks: &[&str]| Profile {
+        name: name.into(),
+        endpoint: Some(host.into()),
+        fallbacks: fallbacks.iter().map(|f| (*f).to_owned()).collect(),
+        ..Profile::default()
+    };
+    for p in [at("luna", "api.example", &["nova"]), at("nova", "b.example", &[])] {
+        all.routing.profiles.insert(p.name.clone(), p.clone());
+        all.profiles.insert(p.name.clone(), p);
+    }
+    let moved = |d: &Decision| d.steps.iter().any(|s| s.action == StepAction::Move);
+    assert!(moved(&decide(&all, &pass(), &config)), "known, it is moved");
+    blind(&mut all, false);
+    let d = decide(&all, &pass(), &config);
+    assert!(!moved(&d) && d.steps.len() == 1, "{d:?}");
+    let hold = json!({"by": "synthesize-distress", "watchbill": {"v": 1, "pass": "p",
+        "hold": {"owner": "synthesize-distress", "cause": "queued behind other cards", "until": NOW.plus(900).0}}});
+    let mut c = detail("t_0000cafe", Status::Scheduled);
+    c.task.title = "[BLOCKED] t_00000009 rate_limited".into();
+    c.events.push(event("scheduled", 50, hold));
+    let mut all = seen(Vec::new());
+    all.cards = vec![c];
+    assert!(told(&all).steps.iter().any(|s| s.action == StepAction::ReleaseCard), "known, it is let go");
+    blind(&mut all, true);
+    let d = told(&all);
+    assert!(d.steps.is_empty() && d.left.iter().any(|l| l.task == "t_0000cafe" && l.unknown), "{d:?}");
 }

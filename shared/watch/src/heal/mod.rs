@@ -36,9 +36,8 @@ use config::span::seconds;
 use config::{Config, Detect, Heal as Policy};
 use host::{Proof, Target};
 use policy::attempts::ended;
-use policy::authorship;
-use policy::runtime::{Dispatcher, Runtime};
-use policy::{Decision, Left, OtherPolicy, Pass, World};
+use policy::runtime::Dispatcher;
+use policy::{Decision, Left, OtherPolicy, Pass, Profiles, World, authorship};
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -233,7 +232,7 @@ fn count(d: &Detail, limit: Option<i64>) -> (bool, String) {
 
 impl Rules<'_> {
     fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
-        let profiles = self.seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
+        let profiles = Profiles::of(self.seen.runtime.as_ref());
         if let Some(why) = authorship::hands_off(&t.detail, profiles) {
             return self.let_go(t, profiles).unwrap_or(Verdict::Leave(why));
         }
@@ -269,7 +268,7 @@ impl Rules<'_> {
     /// The failures at which a task is given up: its own limit, else its board's, else the one at which it was given up before; `None`
     /// where nobody knows. Then a failure is counted, and whoever knows the limit gives up.
     fn failure_limit(&self, d: &Detail) -> Option<i64> {
-        let board = self.seen.runtime.as_ref().map_or(Some(hermes::FAILURE_LIMIT), Runtime::limit);
+        let board = self.seen.runtime.as_ref().map_or(Some(hermes::FAILURE_LIMIT), |r| r.failure_limit);
         let gave_up = |e: &&Event| {
             e.kind == EventKind::GaveUp
                 && e.payload.get("limit_source").and_then(|v| v.as_str()) == Some("dispatcher")

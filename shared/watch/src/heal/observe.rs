@@ -20,8 +20,7 @@ use policy::dispatcher::{MAX_TICKS, runtime};
 use policy::routing::facts::{self, About};
 use policy::routing::router::Router;
 use policy::runtime::LogAsk;
-use policy::{Pass, World};
-use policy::{authorship, clock};
+use policy::{Pass, Profiles, World, authorship, clock};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
 const RECENT: i64 = 2 * 3_600;
@@ -100,10 +99,10 @@ fn refused_keys(
     if theirs.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let known = seen.runtime.as_ref().map(|r| r.profiles.clone()).unwrap_or_default();
-    let about = About { rows, details, known: &known, clock_given: pass.clock_given };
+    let known = Profiles::of(seen.runtime.as_ref());
+    let about = About { rows, details, known, clock_given: pass.clock_given };
     let routing = facts::observe(world, &about, seen.now)?;
-    let router = Router::new(&routing, world.config, seen.now, &known, Vec::new());
+    let router = Router::new(&routing, world.config, seen.now, known, Vec::new());
     let refused = theirs.into_iter().filter(|t| router.state_for(t) == State::CredentialBroken);
     let name = |t: &Task| if t.pin.is_none() { t.assignee.clone() } else { Some(t.id.clone()) };
     Ok(refused.filter_map(name).collect())

@@ -20,8 +20,8 @@ use host::Life;
 use logs::LogEnd;
 use logs::provider::ledger::RETRIED;
 use policy::attempts::tally::tally;
-use policy::authorship;
 use policy::cards::answer;
+use policy::{Profiles, authorship};
 
 /// How long a finished run protects its task from being started again: Hermes' `recent_success` window.
 const RECENT_SUCCESS: i64 = 3_600;
@@ -504,7 +504,7 @@ fn waits_its_turn(d: &Detail) -> bool {
 
 impl Rules<'_> {
     /// Ends a hold of ours on a task that somebody marked since: it was put on before, and nobody else ends it. That is all.
-    pub(super) fn let_go(&self, t: &TaskSeen, profiles: &[String]) -> Option<Verdict> {
+    pub(super) fn let_go(&self, t: &TaskSeen, profiles: &Profiles) -> Option<Verdict> {
         let d = &t.detail;
         let (event, hold) = authorship::our_hold(d)
             .filter(|_| authorship::is_opted_out(d, profiles) && !waits_its_turn(d))?;

@@ -6,10 +6,10 @@ mod form;
 
 use serde_json::{Value, json};
 
-use super::Rules;
 use super::decisions::says_on;
 use super::holds::is_claimed;
 use super::seen::CardSeen;
+use super::{Orchestrators, Rules};
 use base::registry::SYNTHESIZE_DISTRESS;
 use board::{Detail, EventKind, HandOver, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
@@ -34,7 +34,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Looks after every open card.
-    pub(super) fn look_after_cards(&mut self, orchestrators: &[String]) {
+    pub(super) fn look_after_cards(&mut self, orchestrators: Orchestrators<'_>) {
         for card in &self.seen.cards {
             let d = &card.detail;
             let about = self.sources(d).into_iter().chain([d]);
@@ -54,7 +54,7 @@ impl<'a> Rules<'a> {
         named.into_iter().chain(others).collect()
     }
 
-    fn one_card(&mut self, card: &'a CardSeen, orchestrators: &[String]) {
+    fn one_card(&mut self, card: &'a CardSeen, orchestrators: Orchestrators<'_>) {
         let d = &card.detail;
         if authorship::undone(d).is_some() {
             return self.leave(d, "undone by hand; skipped until something else happens to it");
@@ -88,6 +88,11 @@ impl<'a> Rules<'a> {
             let step = self.scribe.closed(d, &self.with_refusal(card, Why::new(Rule::SecondCard, why)));
             return self.push(step);
         }
+        // What is over is over whoever took it; the rest depends on who takes it.
+        let orchestrators = match orchestrators {
+            Ok(orchestrators) => orchestrators,
+            Err(why) => return self.leave_unknown(d, why),
+        };
         if let Some(step) = self.made_whole(d, sources[0], orchestrators) {
             self.push(step);
             return self.tie(d, sources[0]);
@@ -224,9 +229,9 @@ impl<'a> Rules<'a> {
         format!("{} {}", self.hand(), words.join(" "))
     }
 
+    /// Whether there is such a profile, as far as is known.
     pub(super) fn exists(&self, profile: &str) -> bool {
-        !profile.is_empty()
-            && (self.known.is_empty() || profile == "default" || self.known.iter().any(|k| k == profile))
+        !profile.is_empty() && self.known.has(profile) != Some(false)
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::Rules;
 use super::seen::CardSeen;
+use super::{Orchestrators, Rules};
 use base::cause::Cause;
 use base::quote;
 use base::time::{Time, words};
@@ -40,25 +40,33 @@ fn is_whole(e: &&Event) -> bool {
 
 impl<'a> Rules<'a> {
     /// Deals with every card that was finished by somebody.
-    pub(super) fn carry_out_decisions(&mut self, orchestrators: &[String]) {
+    pub(super) fn carry_out_decisions(&mut self, orchestrators: Orchestrators<'_>) {
         for card in &self.seen.answered {
             self.answered(card, orchestrators);
         }
     }
 
-    fn answered(&mut self, card: &'a Detail, orchestrators: &[String]) {
+    fn answered(&mut self, card: &'a Detail, orchestrators: Orchestrators<'_>) {
         // One of us closed it, or its decision was refused: what still waits under it is asked about again.
         let Some((run, route)) = answer::unread(card) else { return self.unanswered(card) };
         let of_card = self.tasks_of(card);
         if of_card.iter().all(|id| self.is_left_out(id)) && !of_card.is_empty() {
             return;
         }
+        let orchestrators = match orchestrators {
+            Ok(orchestrators) => orchestrators,
+            Err(why) => return self.leave_unknown(card, format!("{why}; its decision waits for that")),
+        };
         let decisions = match decision::read_about(route, &of_card) {
             Ok(all) => all,
             Err(why) => return self.refuse(card, &format!("its decision cannot be read: {why}")),
         };
         if let Some(why) = not_by_orchestrator(card, run, orchestrators, self.seen.own_board) {
             return self.refuse(card, &format!("{why}; what it says is a proposal for a person"));
+        }
+        let names = |one: &Decision| matches!(one.action, Action::Reassign(_) | Action::Split(_));
+        if let Some(why) = self.router.unknown().filter(|_| decisions.iter().any(names)) {
+            return self.leave_unknown(card, format!("{why}; its decision waits for that"));
         }
         // A worker still works on the very attempt the card is about: what was decided waits until that ends.
         let live = decisions.iter().filter_map(|one| self.task(&one.task)).find(|d| is_still_at_it(d, card));
@@ -192,7 +200,7 @@ impl<'a> Rules<'a> {
         if !base::names::is_profile(to) {
             return Err("its assignee is not a profile name".into());
         }
-        if !self.known.is_empty() && to != "default" && !self.known.iter().any(|k| k == to) {
+        if self.known.has(to) == Some(false) {
             return Err(format!("there is no profile {to}"));
         }
         if let Some((e, state)) = self.router.standing(to).filter(|(_, state)| state.is_held()) {
@@ -206,7 +214,7 @@ impl<'a> Rules<'a> {
                 return Err(format!("{to} works with the provider that limited it"));
             }
             // Where profiles are known, one whose provider is not may well be the same.
-            if !self.known.is_empty() && !question.limiting.iter().all(|l| id.is_surely_other(l)) {
+            if !self.known.names().is_empty() && !question.limiting.iter().all(|l| id.is_surely_other(l)) {
                 return Err(format!("nobody knows which provider {to} works with; [profiles.{to}] says it"));
             }
         }
@@ -262,7 +270,7 @@ impl<'a> Rules<'a> {
             if !base::names::is_profile(&to) {
                 return Err(format!("the assignee of child {} is not a profile name", i + 1));
             }
-            if !self.known.is_empty() && to != "default" && !self.known.contains(&to) {
+            if self.known.has(&to) == Some(false) {
                 return Err(format!("there is no profile {to} for child {}", i + 1));
             }
             let key = format!("split:{}:{}", card.task.id, i + 1);

@@ -17,7 +17,7 @@ use logs::provider::ledger::State;
 use policy::authorship::{self, our_hold};
 use policy::cards::identity;
 use policy::cards::steps::{card_id, card_row};
-use policy::cards::writer::orchestrators;
+use policy::cards::writer::deciders;
 use policy::remedy::Lacking;
 use policy::routing::holds::let_go;
 use policy::routing::moving::{Parting, Why, ask, is_ours_to_move, newest_stop, until};
@@ -210,8 +210,7 @@ impl<'a> Rules<'a> {
         };
         let id = card_id(&self.pass.id, &key);
         let summary = format!("Moved {} to {} by rule: {ended}", d.task.id, to.profile);
-        let deciders =
-            orchestrators(self.config, self.seen.runtime.as_ref().and_then(|r| r.orchestrator.clone()));
+        let deciders = deciders(self.config, self.seen.runtime.as_ref()).unwrap_or_default();
         let body = Some(format!("{}\n## Evidence\n{}\n", signal.render(), quote::inline(&ended, 400)));
         let assignee = deciders.into_iter().next();
         let task = NewTask { body, assignee, ..card_row(self.pass, d, &signal, key) };

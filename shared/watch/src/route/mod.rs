@@ -25,11 +25,11 @@ use base::time::Time;
 use board::{Change, Detail, Rule, Status, Step, StepAction};
 use config::Config;
 use policy::authorship;
-use policy::cards::writer::orchestrators;
+use policy::cards::writer::{self, deciders};
 use policy::routing::facts::Routing;
 use policy::routing::moving::Scribe;
 use policy::routing::router::Router;
-use policy::{Decision, Left, OtherPolicy, Pass, World};
+use policy::{Decision, Left, OtherPolicy, Pass, Profiles, World};
 
 /// Why a hold of heal's for a provider is not looked after before it has a card.
 const UNJUDGED: &str = "synthesize-distress looks first at what heal held";
@@ -124,6 +124,9 @@ impl Watcher for RouteBlocked {
     }
 }
 
+/// Who may take cards, or why that is not known.
+type Orchestrators<'o> = std::result::Result<&'o [String], &'o str>;
+
 /// What every rule may look at, and what the pass has come to so far.
 struct Rules<'a> {
     seen: &'a Seen,
@@ -132,7 +135,7 @@ struct Rules<'a> {
     pass: &'a Pass,
     scribe: Scribe<'a>,
     router: Router<'a>,
-    known: &'a [String],
+    known: &'a Profiles,
     decision: Decision,
     /// Tasks that this pass changes already: at most one step each.
     touched: BTreeSet<String>,
@@ -145,31 +148,38 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     if let Some(fault) = &seen.clock_fault {
         return Decision::of_broken_clock(fault, !seen.cards.is_empty() || !seen.tasks.is_empty());
     }
-    let known = seen.runtime.as_ref().map(|r| r.profiles.as_slice()).unwrap_or_default();
-    let hermes = seen.runtime.as_ref().and_then(|r| r.orchestrator.clone());
-    let orchestrators = orchestrators(config, hermes);
+    let known = Profiles::of(seen.runtime.as_ref());
+    let deciders = deciders(config, seen.runtime.as_ref());
+    let orchestrators = deciders.as_deref().map_err(String::as_str);
     let mut rules = Rules {
         seen,
         index: Index::of(seen),
         config,
         pass,
         scribe: Scribe { pass, config, now: seen.now, trees: &seen.trees },
-        router: Router::new(&seen.routing, config, seen.now, known, orchestrators.clone()),
+        router: Router::new(
+            &seen.routing,
+            config,
+            seen.now,
+            known,
+            orchestrators.unwrap_or_default().to_vec(),
+        ),
         known,
         decision: Decision::default(),
         touched: BTreeSet::new(),
         readied: 0,
     };
     rules.withdraw_what_is_over();
-    rules.carry_out_decisions(&orchestrators);
+    rules.carry_out_decisions(orchestrators);
     // Holds before cards: a task that goes on takes its card with it, and nothing else need be said on that. A card that
     // somebody else wrote is brought into its form first all the same.
     rules.look_after_holds(true);
-    rules.look_after_cards(&orchestrators);
+    rules.look_after_cards(orchestrators);
     rules.look_after_holds(false);
     rules.keep_last_words();
     rules.decision.findings.extend(blind(&seen.routing));
-    rules.tell(&orchestrators);
+    rules.decision.findings.extend(writer::blind(config, seen.runtime.as_ref()));
+    rules.tell(orchestrators.unwrap_or_default());
     rules.decision
 }
 
@@ -213,6 +223,10 @@ impl<'a> Rules<'a> {
 
     fn leave(&mut self, d: &Detail, because: impl Into<String>) {
         self.decision.left.push(Left::new(&d.task.id, because));
+    }
+
+    fn leave_unknown(&mut self, d: &Detail, because: impl Into<String>) {
+        self.decision.left.push(Left::new(&d.task.id, because).unknown());
     }
 
     fn leave_until(&mut self, d: &Detail, because: impl Into<String>, until: Time) {

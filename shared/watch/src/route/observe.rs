@@ -18,7 +18,7 @@ use logs::LogEnd;
 use policy::needs_operator::is_nobodys;
 use policy::runtime::LogAsk;
 use policy::worktree_note::{self, TreeNotes};
-use policy::{Pass, World};
+use policy::{Pass, Profiles, World};
 use policy::{authorship, clock};
 
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
@@ -188,7 +188,7 @@ fn guarded(rows: &[Task], lately: &[(String, Event)], now: Time, most: i64) -> B
 
 /// What only the ledger and the runtime make interesting: ready work of held providers, work nobody will take, and work
 /// whose profile changed under it.
-fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &[String]) -> Vec<String> {
+fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &Profiles) -> Vec<String> {
     let router = Router::new(&seen.routing, world.config, seen.now, known, Vec::new());
     let wanted = |t: &&Task| {
         if card::is_card(t) {

@@ -21,7 +21,7 @@ use policy::routing::facts::{Routing, Sent};
 use policy::routing::router::Router;
 use policy::runtime::{Dispatcher, Runtime};
 use policy::worktree_note::TreeNote;
-use policy::{Decision, Pass};
+use policy::{Decision, Pass, Profiles};
 
 fn pass() -> Pass {
     Pass { id: "p".into(), program: ROUTE_BLOCKED, now: NOW, clock_given: false, only: None, dry: false }
@@ -49,8 +49,8 @@ fn routing() -> Routing {
     Routing { profiles: all.into_iter().map(|p| (p.name.clone(), p)).collect(), ..Routing::default() }
 }
 
-fn known() -> Vec<String> {
-    ["luna", "mira", "sol", "vega", "tuesday", "nobody"].map(str::to_owned).to_vec()
+fn known() -> Profiles {
+    ["luna", "mira", "sol", "vega", "tuesday", "nobody"].into_iter().collect()
 }
 
 fn refused(host: &str, cause: Cause, seconds: i64) -> Sighting {
@@ -82,12 +82,14 @@ fn seen(routing: Routing) -> Seen {
         runtime: Some(Runtime {
             dispatcher: Dispatcher::Ticked,
             is_daemon: true,
-            failure_limit: 2,
+            failure_limit: Some(2),
             interval: 60,
             profiles: known(),
             orchestrator: None,
             unlisted: Vec::new(),
             unreadable: None,
+            auto_decompose: Some(true),
+            review_dispatch: Some(true),
         }),
         glanced: 1,
         own_board: false,
@@ -170,7 +172,7 @@ fn hold_ends(step: &Step) -> Option<Time> {
     payload(step, "scheduled")?["watchbill"]["hold"]["until"].as_i64().map(Time)
 }
 
-fn router<'a>(routing: &'a Routing, config: &'a Config, known: &'a [String]) -> Router<'a> {
+fn router<'a>(routing: &'a Routing, config: &'a Config, known: &'a Profiles) -> Router<'a> {
     Router::new(routing, config, NOW, known, vec!["tuesday".into()])
 }
 

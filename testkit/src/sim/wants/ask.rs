@@ -108,7 +108,6 @@ impl Asked<'_> {
             runtime,
             gone: None,
             stopped: false,
-            decomposes: false,
             has_service: false,
             unreadable: Vec::new(),
             hosts: None,

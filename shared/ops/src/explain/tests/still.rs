@@ -44,7 +44,7 @@ fn what_was_undone_needs_a_person_once_it_would_be_due() {
     }
     // At the failure limit no dispatcher sets it free; below it one does.
     let mut f = task(Status::Blocked, vec![event("gave_up", 600, json!({"error": "x"})), undone()]);
-    f.detail.task.failures = f.runtime.failure_limit;
+    f.detail.task.failures = f.runtime.failure_limit.unwrap();
     is_to_be_decided(&f, "blocked; ");
     f.detail.task.failures = 0;
     assert_eq!(standing::of(&f).kind, Kind::LeftAlone);

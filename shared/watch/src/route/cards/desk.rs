@@ -123,6 +123,9 @@ impl<'a> Rules<'a> {
     /// Gives a card to an orchestrator that works, or parks it until one does.
     pub(super) fn stand_in(&mut self, card: &'a CardSeen, who: &str, held: bool, orchestrators: &[String]) {
         let d = &card.detail;
+        if let Some(why) = self.router.unknown() {
+            return self.leave_unknown(d, format!("its provider refuses {who}, and {why}"));
+        }
         let failed = Id::new(None, card.host.as_deref());
         let works = |p: &String| p != who && !held_same(&self.router, p, &failed);
         let other = orchestrators

@@ -184,15 +184,60 @@ fn a_card_of_an_orchestrator_that_does_not_exist_goes_to_one_that_does() {
         [(vec!["luna", "vega"], Some("vega")), (vec!["tuesday", "vega"], None), (vec!["tuesday"], None)]
     {
         let mut s = with(c.clone(), given_up(&c));
-        s.runtime.as_mut().unwrap().profiles = known.iter().map(|p| (*p).to_owned()).collect();
+        s.runtime.as_mut().unwrap().profiles = known.iter().copied().collect();
         let d = decide(&s, &pass(), &config);
         assert_eq!(d.steps.first().and_then(assigned), to, "{known:?}");
     }
 }
 
+/// Nobody can tell which profiles there are.
+fn unlisted(s: &mut Seen) {
+    s.runtime.as_mut().unwrap().profiles = Profiles::Unknown("/h/profiles cannot be read: denied".into());
+}
+
+#[test]
+fn no_profile_is_missing_while_they_are_not_known() {
+    let mut d = detail("t_00000001", Status::Ready);
+    d.task.assignee = Some("zoe".into());
+    let mut s = seen(routing());
+    s.tasks = vec![d];
+    assert_eq!(actions(&told(&s)), [("t_00000001", "tell")]);
+    unlisted(&mut s);
+    let d = told(&s);
+    assert_eq!((actions(&d).len(), d.findings.len()), (0, 1), "{d:?}");
+    assert!(d.findings[0].starts_with("/h/profiles cannot be read: denied: who takes cards"), "{d:?}");
+}
+
+#[test]
+fn a_card_waits_while_nobody_knows_who_takes_it() {
+    let c = by_a_worker(Status::Triage);
+    let source = given_up(&c);
+    let mut s = with(c, source);
+    unlisted(&mut s);
+    let d = told(&s);
+    assert_eq!(actions(&d), [], "{d:?}");
+    assert!(d.left.iter().any(|l| l.task == "t_0000cafe" && l.unknown), "{d:?}");
+    // Whom we name is known; whether another one is there to stand in is not.
+    let mut config = Config::default();
+    config.distress.orchestrator = Some("tuesday".into());
+    config.orchestrator.fallbacks = vec!["vega".into()];
+    assert_eq!(assigned(&decide(&s, &pass(), &config).steps[0]), Some("tuesday"));
+    let c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+    let mut s = with(c.clone(), given_up(&c));
+    s.routing.sightings = vec![refused("d", Cause::RateLimit, 60)];
+    assert_eq!(assigned(&decide(&s, &pass(), &config).steps[0]), Some("vega"));
+    unlisted(&mut s);
+    let d = decide(&s, &pass(), &config);
+    assert!(actions(&d).is_empty() && d.left.iter().any(|l| l.task == "t_0000cafe" && l.unknown), "{d:?}");
+    // What is over is over.
+    let mut s = with(c, detail("t_00000001", Status::Done));
+    unlisted(&mut s);
+    assert_eq!(actions(&told(&s)), [("t_0000cafe", "close-card")]);
+}
+
 #[test]
 fn who_may_speak_for_a_task() {
-    let known = ["luna".to_owned(), "sol".to_owned()];
+    let known = ["luna", "sol"].into_iter().collect();
     let by = |maker: Option<&str>, assignee: &str, worked: &[&str]| {
         let mut c = detail("t_0000cafe", Status::Ready);
         c.place.made_by = maker.map(str::to_owned);
@@ -208,6 +253,11 @@ fn who_may_speak_for_a_task() {
             && by(Some("luna"), "luna", &["luna"])
     );
     assert!(by(Some("anna"), "sol", &[]), "no worker: a person");
+    let unknown = Profiles::Unknown("denied".into());
+    let mut c = detail("t_0000cafe", Status::Ready);
+    c.place.made_by = Some("anna".into());
+    let source = detail("t_00000001", Status::Blocked);
+    assert!(!policy::cards::identity::speaks_for(&c, &source, &unknown), "she may be a worker");
     assert!(!by(Some("luna"), "sol", &[]) && !by(Some("luna"), "sol", &["sol"]), "a worker of another task");
 }
 

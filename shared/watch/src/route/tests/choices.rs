@@ -148,7 +148,7 @@ fn new_work_of_a_held_provider_goes_to_the_first_free_fallback_elsewhere() {
     let instead_for = |cause: Cause, held: &[&str], known: &[&str]| {
         let mut routing = routing();
         routing.sightings = held.iter().map(|host| refused(host, cause, 30)).collect();
-        let (config, known) = (Config::default(), known.iter().map(|k| (*k).to_owned()).collect::<Vec<_>>());
+        let (config, known) = (Config::default(), known.iter().copied().collect());
         router(&routing, &config, &known).instead_of("luna")
     };
     let instead = |held: &[&str], known: &[&str]| instead_for(Cause::RateLimit, held, known);
@@ -271,7 +271,8 @@ proptest! {
         auto: bool,
         on_way in 0..5_usize,
     ) {
-        let names = known();
+        let listed = known();
+        let names = listed.names();
         let hosts = ["a", "b", "c", ""];
         let labels = ["moon", "star", "", "sun"];
         let mut r = Routing::default();
@@ -304,7 +305,7 @@ proptest! {
         let mut config = Config::default();
         config.routing.auto = auto;
         let d = decide(&s, &pass(), &config);
-        let router = Router::new(&s.routing, &config, NOW, &names, vec!["tuesday".into()]);
+        let router = Router::new(&s.routing, &config, NOW, &listed, vec!["tuesday".into()]);
         let mut changed = std::collections::BTreeSet::new();
         let mut probes: Vec<Id> = Vec::new();
         for step in &d.steps {

@@ -553,3 +553,25 @@ fn what_a_card_said_is_heard_before_its_task_is_parked() {
     s.answered.push(card);
     assert_eq!(unheard(&s), [""; 0]);
 }
+
+#[test]
+fn a_decision_waits_while_it_is_not_known_whose_it_is_or_whom_it_names() {
+    let mut config = Config::default();
+    config.distress.orchestrator = Some("tuesday".into());
+    let of = |decision: Value, config: &Config| {
+        let mut s = answered(decision);
+        s.runtime.as_mut().unwrap().profiles = Profiles::Unknown("denied".into());
+        decide(&s, &pass(), config)
+    };
+    let reassign = || decision("reassign", json!({"assignee": "sol"}));
+    for (route, config) in [
+        (reassign(), &config),
+        (reassign(), &Config::default()),
+        (decision("human", json!({})), &Config::default()),
+    ] {
+        let d = of(route, config);
+        assert_eq!(actions(&d), [], "{d:?}");
+        assert!(d.left.iter().any(|l| l.task == "t_0000cafe" && l.unknown), "{d:?}");
+    }
+    assert!(actions(&of(decision("human", json!({})), &config)).contains(&("t_0000cafe", "note-decision")));
+}
