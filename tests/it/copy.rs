@@ -1,5 +1,6 @@
 //! `board copy`: a board moved to another place, whole or not at all.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -9,6 +10,7 @@ use testkit::generate::{Sizes, generate};
 use crate::dry::unchanged;
 use crate::hermes::home::Home;
 use crate::support::{Kept, Ran, TestBoard, now, ran, until};
+use crate::wrong_inputs::as_nobody;
 
 const TABLES: [&str; 5] = ["tasks", "task_runs", "task_events", "task_comments", "task_links"];
 
@@ -106,7 +108,17 @@ fn a_board_is_copied_whole_and_the_old_one_stays_paused() {
     let refused = copy(&b, &to, &[]).fails(1);
     assert!(refused.contains("not empty"), "{refused}");
     assert_eq!(pause(&b), kept);
-    let json = copy(&b, &b.path().join("third/night.db"), &["--json"]).json();
+    // Two boards would be worked on in its place.
+    let third = b.path().join("third/night.db");
+    for flags in [&[][..], &["-n"]] {
+        let refused = copy(&b, &third, flags).fails(1);
+        let was = format!("was moved to {}; nothing was copied", to.display());
+        assert!(refused.contains(&was) && refused.contains("watchbill unpause --db "), "{refused}");
+    }
+    assert!(!third.exists());
+    assert_eq!(pause(&b), kept);
+    ran(b.command("watchbill").args(["unpause", "--db"]).arg(&b.db)).ok();
+    let json = copy(&b, &third, &["--json"]).json();
     assert_eq!(
         (&json["tasks"], &json["dry_run"], &json["left_out"]),
         (&8.into(), &false.into(), &serde_json::json!({}))
@@ -182,8 +194,38 @@ fn of_a_copy_that_fails_nothing_is_left_and_the_pause_is_as_it_was() {
     copy(&b, &to, &[]).fails(65);
     assert_eq!((count(&to), pause(&b)), (0, kept));
     other.execute_batch("DROP TRIGGER full").unwrap();
-    copy(&b, &to, &[]).ok();
+    let said = copy(&b, &to, &[]).ok();
     assert_eq!(rows(&to, None), rows(&b.db, None));
+    // What somebody said before stays readable.
+    let both = format!("moved to {}; before that paused", to.display());
+    let kept = pause(&b).unwrap();
+    for text in [&said, &kept] {
+        assert!(text.contains(&both) && text.contains(": the cellar is wet"), "{text}");
+    }
+}
+
+#[test]
+fn a_board_that_may_not_be_paused_is_refused_before_anything_is_made() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let (b, other) = (full(), tempfile::tempdir().unwrap());
+    for (path, mode) in [(b.path(), 0o755), (other.path(), 0o777)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let (from, to) = (b.db.display().to_string(), other.path().join("new/night.db"));
+    for flags in [&["-n"][..], &[]] {
+        let args = [&["copy", &from, to.to_str().unwrap()], flags].concat();
+        let refused = as_nobody(&b, "board", &args).fails(77);
+        assert!(refused.contains("watchbill.pause: cannot be written; nothing was changed"), "{refused}");
+        assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 0, "{flags:?}");
+    }
+    // Something else has the name of the pause.
+    std::fs::create_dir(b.path().join("watchbill.pause")).unwrap();
+    for flags in [&["-n"][..], &[]] {
+        assert!(copy(&b, &to, flags).fails(74).contains("not a plain file"));
+        assert!(!to.exists(), "{flags:?}");
+    }
 }
 
 #[test]

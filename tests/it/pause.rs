@@ -113,6 +113,37 @@ fn what_it_cannot_take_is_refused_and_changes_nothing() {
     assert_eq!(b.heal(&[]).code, 75);
 }
 
+#[test]
+fn a_board_that_is_not_there_is_66_with_the_names_of_those_that_are() {
+    let b = broken();
+    let call = |args: &[&str]| ran(b.command("watchbill").args(args));
+    for verb in ["pause", "unpause"] {
+        let said = call(&[verb, "--db", "nothere"]).fails(66);
+        assert!(said.ends_with("nothere: no such board"), "{said}");
+        assert!(call(&[verb, "--db", "away/nothere"]).fails(66).contains("no such board"));
+        let said = call(&[verb, "--board", "nope"]).fails(66);
+        assert!(
+            said.contains("board nope of ") && said.ends_with("no such board; there are default"),
+            "{said}"
+        );
+        let said = call(&[verb, "--board", "default", "--board", "nope"]).fails(66);
+        assert!(said.contains("board nope of "), "{said}");
+    }
+    assert!(!b.path().join("watchbill.pause").exists(), "none of them is paused");
+}
+
+#[test]
+fn the_mark_of_a_moved_board_is_not_replaced() {
+    let (b, to) = (TestBoard::own(), tempfile::tempdir().unwrap());
+    ran(b.command("board").arg("copy").arg(&b.db).arg(to.path().join("new.db"))).ok();
+    let file = b.path().join("watchbill.pause");
+    let before = fs::read_to_string(&file).unwrap();
+    let said = switch(&b, &["pause", "--for", "1h", "--reason", "a look"]).ok();
+    assert!(said.contains(": stays paused") && said.contains(": moved to "), "{said}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    assert!(switch(&b, &["unpause"]).ok().contains("moved to "));
+}
+
 /// The clocks of central Europe, without a file of time zones.
 const BERLIN: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
 

@@ -197,7 +197,7 @@ fn a_pause_says_what_it_replaces() {
 }
 
 /// A program as nobody, copied to where nobody can reach it.
-fn as_nobody(b: &TestBoard, name: &str, args: &[&str]) -> Ran {
+pub(crate) fn as_nobody(b: &TestBoard, name: &str, args: &[&str]) -> Ran {
     let copies = tempfile::tempdir().unwrap();
     fs::set_permissions(copies.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = copies.path().join(name);

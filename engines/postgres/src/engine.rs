@@ -35,6 +35,10 @@ impl Engine for Postgres {
         PostgresBoard::open(address, Mode::Look, patience, &Secrets::of_environment())?.pause()
     }
 
+    fn may_pause(&self, address: &str, patience: Duration) -> Result<()> {
+        PostgresBoard::open(address, Mode::Change, patience, &Secrets::of_environment())?.may_pause()
+    }
+
     fn set_pause(&self, address: &str, pause: Option<&Pause>, patience: Duration) -> Result<()> {
         PostgresBoard::open(address, Mode::Change, patience, &Secrets::of_environment())?.set_pause(pause)
     }

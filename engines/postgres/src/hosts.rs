@@ -52,6 +52,16 @@ impl PostgresBoard {
         Ok(told.filter(|pause| *pause != Pause::default()))
     }
 
+    /// Whether this role may pause this board. Nothing is written.
+    ///
+    /// # Errors
+    /// What [`PostgresBoard::set_pause`] would say.
+    pub fn may_pause(&mut self) -> Result<()> {
+        let sql = "UPDATE meta SET paused_until = paused_until, paused_why = paused_why, paused_by = paused_by, \
+                   paused_since = paused_since WHERE false";
+        self.change(|server| server.rows(sql, args![]).map(drop))
+    }
+
     /// Pauses this board, in the place of an earlier pause, or ends its pause. One that does not say since when is one since now.
     ///
     /// # Errors

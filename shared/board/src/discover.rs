@@ -247,10 +247,14 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     Ok(found)
 }
 
-/// Why a board of `--board` is none, with the names of those that there are.
+/// Why a board that is named is none; below a root with the names of those that there are.
 pub fn missing(id: &BoardId) -> Option<Error> {
-    let is_missing = id.file()?.try_exists().is_ok_and(|there| !there);
-    let (root, slug) = id.root.as_deref().zip(id.slug.as_deref()).filter(|_| is_missing)?;
+    if !id.file()?.try_exists().is_ok_and(|there| !there) {
+        return None;
+    }
+    let Some((root, slug)) = id.root.as_deref().zip(id.slug.as_deref()) else {
+        return Some(Error::new(Kind::NoInput, &id.at, "no such board"));
+    };
     let names: Vec<String> = all_under(root).into_iter().filter_map(|id| id.slug).take(MAX_NAMED).collect();
     let there = match names.as_slice() {
         [] => "there is none".to_owned(),

@@ -35,6 +35,12 @@ pub trait Engine: Sync {
     /// The board cannot be read.
     fn pause(&self, address: &str, patience: Duration) -> Result<Option<Pause>>;
 
+    /// Whether a pause could be put on the board. Nothing is written.
+    ///
+    /// # Errors
+    /// Why not.
+    fn may_pause(&self, address: &str, patience: Duration) -> Result<()>;
+
     /// Puts a pause on the board in the place of an earlier one, or takes it off.
     ///
     /// # Errors
@@ -77,6 +83,18 @@ impl BoardId {
         Ok(self.pause(patience)?.filter(|pause| !pause.is_over(now)))
     }
 
+    /// Whether the board could be paused. Nothing is written.
+    ///
+    /// # Errors
+    /// What [`BoardId::set_pause`] would say.
+    pub fn may_pause(&self, patience: Duration) -> Result<()> {
+        if let Location::Server(address) = &self.at {
+            return of_servers(address)?.may_pause(address, patience);
+        }
+        let Some(folder) = self.folder() else { return Ok(()) };
+        pause::may_be_written(&folder).map_err(|e| pause::fault(self, &e))
+    }
+
     /// Pauses the board, in the place of an earlier pause, or takes its pause off.
     ///
     /// # Errors
@@ -88,7 +106,10 @@ impl BoardId {
         let Some(folder) = self.folder() else { return Ok(()) };
         let done = match pause {
             Some(pause) => pause.write(&folder),
-            None => std::fs::remove_file(pause::of_folder(&folder)),
+            None => match std::fs::remove_file(pause::of_folder(&folder)) {
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                done => done,
+            },
         };
         done.map_err(|e| pause::fault(self, &e))
     }

@@ -7,13 +7,19 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::{BoardId, Location};
-use base::atomic_file::beside;
+use base::atomic_file::{beside, may_write};
 use base::error::{Error, Kind};
 use base::time::{Time, words};
 use base::untrusted_file::{open, others_hand};
 
 /// The name of the file, in the folder of a board.
 pub const FILE: &str = "watchbill.pause";
+
+/// How the reason of a pause begins that `board copy` leaves on the board that was moved.
+const MOVED: &str = "moved to ";
+
+/// What stands in such a reason before the pause that was in force until then.
+const BEFORE: &str = "; before that ";
 
 /// Far above any pause this program writes, in bytes.
 const MAX_BYTES: u64 = 16 << 10;
@@ -39,6 +45,7 @@ pub fn place(id: &BoardId) -> String {
 
 pub(crate) fn fault(id: &BoardId, e: &io::Error) -> Error {
     match Kind::of_io(e) {
+        Kind::NoInput => Error::new(Kind::NoInput, &id.at, "no such board"),
         Kind::Permission => Error::new(Kind::Permission, place(id), "cannot be written; nothing was changed")
             .hint("run this as the user who owns the folder"),
         _ => Error::new(Kind::Io, place(id), e)
@@ -58,6 +65,21 @@ pub(crate) fn of_file(folder: &Path) -> Option<Pause> {
     Some(told(&file).unwrap_or_default())
 }
 
+/// Whether a pause could be written into this folder. Nothing is.
+pub(crate) fn may_be_written(folder: &Path) -> io::Result<()> {
+    place_of_ours(folder)?;
+    may_write(folder)
+}
+
+/// The file, unless something else has its name.
+fn place_of_ours(folder: &Path) -> io::Result<PathBuf> {
+    let file = of_folder(folder);
+    if std::fs::symlink_metadata(&file).is_ok_and(|m| !m.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "exists and is not a plain file"));
+    }
+    Ok(file)
+}
+
 fn told(file: &Path) -> Option<Pause> {
     let file = open(file).ok()?;
     let meta = file.metadata().ok()?;
@@ -73,6 +95,35 @@ impl Pause {
     /// Whether it ended by itself.
     pub fn is_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| until <= now)
+    }
+
+    /// The pause of a board that is moved. What it said before is not lost: a move to the same place leaves it as it is.
+    pub fn of_move(to: &str, by: Option<String>, now: Time, before: Option<&Pause>) -> Pause {
+        if let Some(same) = before.filter(|before| before.is_move_to(to)) {
+            return same.clone();
+        }
+        let before = before.map_or_else(String::new, |before| {
+            let until = before.until.map_or_else(String::new, |until| format!(" until {until}"));
+            let by = before.by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
+            let reason = before.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+            format!("{BEFORE}paused{until}{by}{reason}")
+        });
+        Pause { until: None, reason: Some(format!("{MOVED}{to}{before}")), by, since: Some(now) }
+    }
+
+    /// Whether `board copy` moved the board, wherever to.
+    pub fn is_move(&self) -> bool {
+        self.moved().is_some()
+    }
+
+    /// Whether `board copy` moved the board to this place.
+    pub fn is_move_to(&self, to: &str) -> bool {
+        let rest = self.moved().and_then(|moved| moved.strip_prefix(to));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(BEFORE))
+    }
+
+    fn moved(&self) -> Option<&str> {
+        self.reason.as_deref()?.strip_prefix(MOVED)
     }
 
     /// `paused until 06:00 (5h 12m) by anna: the database is moved`.
@@ -102,10 +153,7 @@ impl Pause {
 
     /// Writes it, in the place of an earlier one, so that nobody ever reads half of it.
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
-        let file = of_folder(folder);
-        if std::fs::symlink_metadata(&file).is_ok_and(|m| !m.is_file()) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "exists and is not a plain file"));
-        }
+        let file = place_of_ours(folder)?;
         let text = toml::to_string(self).map_err(io::Error::other)?;
         let said = "# Nothing is changed on this board meanwhile. `watchbill unpause`, or remove this file.";
         // Whoever runs a watcher must be able to read when it ends.
@@ -162,6 +210,24 @@ mod tests {
         fs::create_dir(&at).unwrap();
         assert_eq!(of_file(dir.path()), Some(Pause::default()));
         assert!(whole().write(dir.path()).is_err());
+    }
+
+    #[test]
+    fn a_move_keeps_what_was_said_before() {
+        let said = |pause: &Pause| pause.reason.clone().unwrap();
+        let move_to = |to: &str, before: Option<&Pause>| Pause::of_move(to, Some("bo".into()), NOW, before);
+        let plain = move_to("/new.db", None);
+        assert_eq!(said(&plain), "moved to /new.db");
+        assert_eq!(move_to("/new.db", Some(&plain)), plain, "it was killed and is made again");
+        let kept = move_to("/new.db", Some(&Pause { reason: Some("it is wet".into()), ..whole() }));
+        assert_eq!(
+            said(&kept),
+            format!("moved to /new.db; before that paused until {} by anna: it is wet", NOW.plus(3_600))
+        );
+        assert_eq!((kept.until, kept.by.as_deref()), (None, Some("bo")));
+        assert_eq!(move_to("/new.db", Some(&kept)), kept);
+        assert!(kept.is_move() && kept.is_move_to("/new.db"));
+        assert!(!kept.is_move_to("/new") && !kept.is_move_to("/other.db") && !whole().is_move());
     }
 
     #[test]

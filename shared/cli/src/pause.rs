@@ -11,7 +11,8 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::pause::Pause;
 use board::several_hosts::{self, Duty};
-use board::{BoardId, Mode};
+use board::{BoardId, Mode, discover};
+use config::Config;
 use config::quiet_hours::{NextClock, next_clock};
 use config::span;
 use logs::cache::Cache;
@@ -60,7 +61,7 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
     end(args, now)?;
     let here = Here::look(common, &config)?;
     let (mut said, patience) = (Said::default(), config.board.busy_timeout);
-    for id in common.boards(&config)? {
+    for id in meant(common, &config)? {
         let now = clock_of(&id, &here, patience)?;
         let (until, note) = end(args, now)?;
         let pause = Pause {
@@ -70,6 +71,10 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
             since: Some(now),
         };
         let before = id.pause_in_force(now, patience)?;
+        if let Some(moved) = before.as_ref().filter(|before| before.is_move()) {
+            said.board(&id, Some(moved), &format!("stays {}", moved.words(now)));
+            continue;
+        }
         id.set_pause(Some(&pause), patience)?;
         let was = before.map_or_else(String::new, |b| format!(" (was: {})", b.words(now)));
         said.board(&id, Some(&pause), &format!("{}{note}{was}", pause.words(now)));
@@ -82,7 +87,7 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
     let config = common.load()?.config;
     let now = common.now.unwrap_or_else(Time::of_clock);
     let (mut said, patience) = (Said::default(), config.board.busy_timeout);
-    for id in common.boards(&config)? {
+    for id in meant(common, &config)? {
         let Some(was) = id.pause(patience)? else {
             said.board(&id, None, "was not paused");
             continue;
@@ -91,6 +96,14 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
         said.board(&id, None, &format!("goes on (was: {})", was.words(now)));
     }
     said.print(common, now)
+}
+
+/// The boards that are meant. One that is named has to be there.
+fn meant(common: &Common, config: &Config) -> Result<Vec<BoardId>> {
+    let boards = common.boards(config)?;
+    let is_named = !common.db.is_empty() || !common.board.is_empty();
+    let missing = boards.iter().filter(|_| is_named).find_map(discover::missing);
+    missing.map_or(Ok(boards), Err)
 }
 
 /// The time by the clock that a board's hosts agree on: the board's own where several share it.

@@ -24,8 +24,9 @@ const NAMED: usize = 5;
 
 const NOTES: &str = "\
 TO must be empty; it is made if it is not there. It must be a board of Watchbill: a board of Hermes can only be FROM. FROM is \
-paused with the reason `moved to TO`, and stays paused if the copy succeeds. Both boards are compared before anything of the \
-copy can be seen. If the copy fails, TO stays empty and FROM is paused or not as it was before.";
+paused with the reason `moved to TO`, and stays paused if the copy succeeds. A board that was moved is not moved to another \
+place. Both boards are compared before anything of the copy can be seen. If the copy fails, TO stays empty and FROM is paused \
+or not as it was before.";
 
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
@@ -65,14 +66,20 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
         return Err(running(&from_id, &plan));
     }
     let there = existing(&to_id, patience, &cache)?;
-    let said = Said { from: &from_id, to: &to_id, plan: &plan, dry: asked.dry_run, own: from.is_own() };
-    if asked.dry_run {
+    let before = from_id.pause(patience)?;
+    let in_force = before.as_ref().filter(|pause| !pause.is_over(here.now));
+    let place = to_id.address();
+    if let Some(pause) = in_force.filter(|pause| pause.is_move() && !pause.is_move_to(&place)) {
+        return Err(moved(&from_id, pause));
+    }
+    let by = env("USER").or_else(|| env("LOGNAME"));
+    let pause = Pause::of_move(&place, by, here.now, in_force);
+    from_id.may_pause(patience)?;
+    let (dry, own) = (asked.dry_run, from.is_own());
+    let said = Said { from: &from_id, to: &to_id, plan: &plan, pause: &pause, dry, own };
+    if dry {
         return said.print(&plan.sum, common);
     }
-    if !there {
-        ::board::create(&to_id.at, patience)?;
-    }
-    let mut to = timeline::open(&to_id, Mode::Change, patience, &cache)?;
     let pass = pass_id(HAND, here.now);
     let trail = Trail {
         by: HAND,
@@ -83,15 +90,15 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
         because: "board copy --leave-running",
         more: Map::new(),
     };
-    let before = from_id.pause(patience)?;
-    let pause = Pause {
-        until: None,
-        reason: Some(format!("moved to {}", to_id.address())),
-        by: env("USER").or_else(|| env("LOGNAME")),
-        since: Some(here.now),
-    };
     from_id.set_pause(Some(&pause), patience)?;
-    match copy::copy(&mut *from, &mut *to, &plan, here.now, &trail, patience) {
+    let mut fill = || {
+        if !there {
+            ::board::create(&to_id.at, patience)?;
+        }
+        let mut to = timeline::open(&to_id, Mode::Change, patience, &cache)?;
+        copy::copy(&mut *from, &mut *to, &plan, here.now, &trail, patience)
+    };
+    match fill() {
         Ok(sum) => said.print(&sum, common),
         Err(e) => Err(match from_id.set_pause(before.as_ref(), patience) {
             Ok(()) => e,
@@ -153,6 +160,14 @@ fn running(id: &BoardId, plan: &Plan) -> Error {
     refused(&id.at.to_string(), what).hint("wait for them, or copy them as ready ones with --leave-running")
 }
 
+/// Why a board that was moved is not moved to yet another place.
+fn moved(id: &BoardId, pause: &Pause) -> Error {
+    let reason = pause.reason.as_deref().unwrap_or_default();
+    let what = format!("was {}; nothing was copied", base::quote::inline(reason, 300));
+    refused(&id.at.to_string(), what)
+        .hint(format!("copy the board there; if it is not used, first: watchbill unpause --db {}", id.at))
+}
+
 fn words(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
@@ -162,6 +177,8 @@ struct Said<'a> {
     from: &'a BoardId,
     to: &'a BoardId,
     plan: &'a Plan,
+    /// The one that FROM has from now on.
+    pause: &'a Pause,
     dry: bool,
     /// Whether FROM is a board of Watchbill.
     own: bool,
@@ -208,7 +225,8 @@ impl Said<'_> {
         if !left_out.is_empty() {
             lines.push(format!("not copied: {left_out}"));
         }
-        lines.push(format!("{from} {} paused: moved to {to}", would("would be", "is")));
+        let reason = self.pause.reason.as_deref().unwrap_or_default();
+        lines.push(format!("{from} {} paused: {reason}", would("would be", "is")));
         if !self.own {
             lines.push(
                 "Hermes does not read this pause: stop its gateway before work begins on the copy".to_owned(),
