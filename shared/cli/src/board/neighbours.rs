@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Hand, refused};
-use base::error::Result;
+use base::error::{Error, Result};
 use base::time::{Time, words};
 use board::several_hosts::{self, Duty, of_one_host, shown};
-use board::{Attended, Neighbour, Status, Task};
+use board::{Attended, HOST_LEASE, Neighbour, Status, Task};
 use ops::report::printable;
 
 /// From this on the clock of a host is told as wrong, in milliseconds.
@@ -27,10 +27,14 @@ impl Hand<'_> {
     }
 
     pub(super) fn forget(&mut self, name: &str) -> Result<u8> {
-        let hosts = self.attended()?.hosts;
-        let host = &named(&hosts, name)?.host;
+        let Attended { now, hosts, .. } = self.attended()?;
+        let neighbour = named(&hosts, name)?;
+        let host = &neighbour.host;
         if *host == self.here.host.facts().hostname {
             return Err(refused(name, "is this host, which is there"));
+        }
+        if let Some(error) = still_there(neighbour, now) {
+            return Err(error);
         }
         self.board.forget_host(host)?;
         let text = format!(
@@ -60,6 +64,15 @@ fn named<'h>(hosts: &'h [Neighbour], name: &str) -> Result<&'h Neighbour> {
             Err(refused(name, "is the name of several hosts").hint(format!("one of {}", all.join(", "))))
         }
     }
+}
+
+/// Why a host is not forgotten that is there: it would be back with its next pass.
+fn still_there(host: &Neighbour, now: Time) -> Option<Error> {
+    let attends = host.attends(now) && !host.is_forgotten();
+    let seen = words(now.since(host.seen_at));
+    let why = || refused(shown(&host.host), format!("attends: it was seen {seen} ago; nothing was changed"));
+    let wait = words(HOST_LEASE);
+    attends.then(|| why().hint(format!("stop its timers and workers, and forget it {wait} later")))
 }
 
 /// How many running tasks it has.
@@ -146,6 +159,20 @@ mod tests {
         let last = told.lines().last().unwrap();
         assert!(last.contains("forgotten  seen 1m ago") && !last.contains('\u{7}'), "{last}");
         assert_eq!(row(all[1].0, all[1].1, NOW)["state"], "silent");
+    }
+
+    #[test]
+    fn a_host_that_attends_is_not_forgotten() {
+        let there = host("sol@1f3a", 60, Some(60));
+        let said = still_there(&there, NOW).unwrap().to_string();
+        assert!(
+            said.contains("sol: attends: it was seen 1m ago; nothing was changed; stop its timers"),
+            "{said}"
+        );
+        let forgotten = Neighbour { forgotten_at: Some(ago(30)), ..there };
+        for gone in [&forgotten, &host("sol@1f3a", 301, None)] {
+            assert_eq!(still_there(gone, NOW), None);
+        }
     }
 
     #[test]

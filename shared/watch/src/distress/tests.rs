@@ -276,6 +276,18 @@ fn what_waits_for_its_next_attempt_is_parked_where_it_would_meet_the_same_wall()
 }
 
 #[test]
+fn what_heal_took_back_from_a_host_that_was_gone_asks_no_log_there() {
+    let mut s = crashed("t_00000001", Cause::RateLimit);
+    s.reading.end = LogEnd::NoEvidence;
+    s.elsewhere = Some("sol@1f3a".into());
+    assert_eq!(one(s.clone()).left[0].because, "its log is on sol", "it tells how the attempt ended");
+    let trail = json!({"by": "heal", "watchbill": {"case": "host-gone", "pass": "p"}});
+    s.detail.events.push(event("reclaimed", 60, trail));
+    let d = one(s);
+    assert!(d.steps.is_empty() && d.left.is_empty(), "{d:?}");
+}
+
+#[test]
 fn a_limit_the_runtime_knows_of_is_its_own_until_it_repeats() {
     let mut s = crashed("t_00000001", Cause::RateLimit);
     s.detail.events.pop();

@@ -75,7 +75,7 @@ pub(super) fn waits(s: &SourceSeen, now: Time) -> Option<Time> {
 
 /// Judges one task that has no open card.
 pub(super) fn trouble(s: &SourceSeen, seen: &Seen, config: &Config) -> Verdict {
-    if let Some(host) = &s.elsewhere {
+    if let Some(host) = s.elsewhere.as_ref().filter(|_| !is_taken_back(&s.detail)) {
         return Verdict::Unknown(log_is_on(host));
     }
     let case = Case { s, d: &s.detail, seen, config };
@@ -88,6 +88,14 @@ pub(super) fn trouble(s: &SourceSeen, seen: &Seen, config: &Config) -> Verdict {
         Status::Triage => case.triage(),
         _ => Verdict::Fine,
     }
+}
+
+/// Whether `heal` took the task back from a host that was gone. That is how its newest attempt ended, whatever a log there says.
+fn is_taken_back(d: &Detail) -> bool {
+    let newest = d.events.iter().rev().find(|e| FAILURES.contains(&e.kind));
+    let newest = newest.filter(|e| authorship::is_ours(e) && e.by() == Some(HEAL));
+    let case = newest.and_then(|e| e.trail()?.get("case")?.as_str());
+    d.task.status != Status::Running && case == Some(Rule::HostGone.as_str())
 }
 
 struct Case<'a> {
