@@ -36,7 +36,9 @@ fn says(ran: Ran, word: &str, code: i32) -> (String, String) {
     for figure in figures.split(' ') {
         let (label, values) = figure.split_once('=').unwrap();
         assert!(!label.is_empty() && values.split(';').count() == 4, "label=value;warn;crit;min: {figure}");
-        assert!(values.split(';').all(|v| v.chars().all(|c| c.is_ascii_digit())), "{figure}");
+        // A value that nobody knows is `U`.
+        let known = values.strip_prefix("U;").unwrap_or(values);
+        assert!(known.split(';').all(|v| v.chars().all(|c| c.is_ascii_digit())), "{figure}");
     }
     (said.to_owned(), figures.to_owned())
 }
@@ -171,8 +173,17 @@ fn a_wedged_dispatcher_is_critical_and_a_pause_a_warning() {
 #[test]
 fn what_cannot_be_known_is_unknown() {
     let mut b = watched();
-    let (said, _) = says(check(&b, &["--db", "/no/such.db"]), "UNKNOWN", 3);
+    let (said, figures) = says(check(&b, &["--db", "/no/such.db"]), "UNKNOWN", 3);
     assert!(said.contains("no such board"), "{said}");
+    assert_eq!(
+        figures,
+        "needs_person=U;0;;0 overdue=0;;0;0 wedged=U;;0;0 paused=U;0;;0 open=U;;;0 boards=1;;;0"
+    );
+    let told = check(&b, &["--db", "/no/such.db", "--json"]).out;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    for key in ["open", "needs_person", "wedged", "paused"] {
+        assert!(told[key].is_null(), "{told:#}");
+    }
     let nowhere = tempfile::tempdir().unwrap();
     let mut command = tools::watchbill(&b, &["check"]);
     let (said, _) = says(ran(command.env("HERMES_HOME", nowhere.path())), "UNKNOWN", 3);

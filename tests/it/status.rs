@@ -190,6 +190,15 @@ fn what_waits_for_what_never_comes_is_one_need_with_the_command_that_ends_it() {
 }
 
 #[test]
+fn a_pause_is_said_once() {
+    let b = watched();
+    tools::run(&b, &["pause", "--reason", "the disk is moved"]).ok();
+    let said = status(&b, &[]).ok();
+    let line = said.lines().find(|line| line.contains("the disk is moved")).unwrap();
+    assert!(line.starts_with("  default: paused") && line.matches("paused").count() == 1, "{said}");
+}
+
+#[test]
 fn a_board_whose_file_is_lost_is_no_board_that_is_over() {
     let b = watched();
     let folder = b.path().join("kanban/boards/lost");

@@ -98,10 +98,11 @@ struct Told {
     exit: u8,
     said: String,
     boards: usize,
-    open: usize,
-    needs_person: Vec<String>,
-    paused: usize,
-    wedged: usize,
+    /// `None`, as with those below: no board could be read there.
+    open: Option<usize>,
+    needs_person: Option<Vec<String>>,
+    paused: Option<usize>,
+    wedged: Option<usize>,
     overdue: usize,
 }
 
@@ -121,6 +122,18 @@ struct Counts {
     paused: usize,
     wedged: usize,
     overdue: usize,
+}
+
+impl Counts {
+    /// What was counted on boards; `None` where none of them could be read, and so nobody knows.
+    fn known<T>(&self, counted: T) -> Option<T> {
+        (self.read > 0).then_some(counted)
+    }
+
+    /// The same of what is also known of a board that cannot be read.
+    fn known_if_any(&self, counted: usize) -> Option<usize> {
+        self.known(counted).or((counted > 0).then_some(counted))
+    }
 }
 
 /// The code of a check that could not be done, whatever kept it: 1 and 2 would say something about the board.
@@ -156,8 +169,9 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
         true => {
             let whole = json!({
                 "schema": SCHEMA, "version": version, "state": state.word(), "exit": state as u8, "said": said,
-                "boards": counts.boards, "open": counts.open, "needs_person": counts.people, "paused": counts.paused,
-                "wedged": counts.wedged, "overdue": counts.overdue,
+                "boards": counts.boards, "open": counts.known(counts.open), "needs_person": counts.known(&counts.people),
+                "paused": counts.known_if_any(counts.paused), "wedged": counts.known_if_any(counts.wedged),
+                "overdue": counts.overdue,
             });
             hosts::text(&args.hosts, &whole, &answers)
         }
@@ -169,21 +183,22 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
     }
 }
 
-/// `'label'=value;warn;crit;min`, as the guidelines have it: a threshold of 0 is alerted on from 1 on.
+/// `'label'=value;warn;crit;min`, as the guidelines have it: a threshold of 0 is alerted on from 1 on, and `U` is not known.
 fn figures(args: &CheckArgs, counts: &Counts) -> String {
     let critical = args.critical.map_or_else(String::new, |n| n.to_string());
     let hosts = match args.hosts.is_empty() {
         true => String::new(),
         false => format!(" hosts={};;;0 unseen={};;;0", counts.hosts, counts.unseen),
     };
+    let or_u = |known: Option<usize>| known.map_or_else(|| "U".to_owned(), |n| n.to_string());
     format!(
         "needs_person={};{};{critical};0 overdue={};;0;0 wedged={};;0;0 paused={};0;;0 open={};;;0 boards={};;;0{hosts}",
-        counts.people.len(),
+        or_u(counts.known(counts.people.len())),
         args.warning,
         counts.overdue,
-        counts.wedged,
-        counts.paused,
-        counts.open,
+        or_u(counts.known_if_any(counts.wedged)),
+        or_u(counts.known_if_any(counts.paused)),
+        or_u(counts.known(counts.open)),
         counts.boards
     )
 }
@@ -253,28 +268,30 @@ fn count(answer: &Answer<Told>, counts: &mut Counts, news: &mut Vec<News>) {
         }
     };
     let said = quote::line(&told.said, hosts::MAX_SAID);
+    let (paused, wedged) = (told.paused.unwrap_or(0), told.wedged.unwrap_or(0));
     match State::of(told.exit) {
         _ if i32::from(told.exit) != exit => {
             tell(State::Unknown, &format!("watchbill ended with {exit} there: {said}"));
         }
-        State::Ok if told.paused.max(told.wedged).max(told.overdue) > 0 || told.boards == 0 => {
+        State::Ok if paused.max(wedged).max(told.overdue) > 0 || told.boards == 0 || told.open.is_none() => {
             tell(State::Unknown, "says OK, and names no board or counts what is not");
         }
         State::Ok => {}
         state => tell(state, &said),
     }
     counts.boards = counts.boards.saturating_add(told.boards);
-    counts.read = counts.read.saturating_add(told.boards);
-    counts.open = counts.open.saturating_add(told.open);
-    counts.paused = counts.paused.saturating_add(told.paused);
-    counts.wedged = counts.wedged.saturating_add(told.wedged);
+    counts.read = counts.read.saturating_add(told.open.map_or(0, |_| told.boards));
+    counts.open = counts.open.saturating_add(told.open.unwrap_or(0));
+    counts.paused = counts.paused.saturating_add(paused);
+    counts.wedged = counts.wedged.saturating_add(wedged);
     counts.overdue = counts.overdue.saturating_add(told.overdue);
-    match told.needs_person.as_slice() {
+    let needs = told.needs_person.as_deref().unwrap_or_default();
+    match needs {
         [] => {}
         [one] => counts.said.push(format!("{}: {}", answer.host, quote::line(one, MAX_ID))),
         all => counts.said.push(format!("{}: {}", answer.host, many(all.len(), "task"))),
     }
-    counts.people.extend(told.needs_person.iter().cloned());
+    counts.people.extend(needs.iter().cloned());
 }
 
 fn told(f: &Finding) -> Option<News> {

@@ -110,7 +110,7 @@ pub fn lines(now: &Now, look: Look) -> String {
     look.some(&mut out, findings(now), now);
     look.some(&mut out, unknown(now), now);
     for (board, paused) in now.boards.iter().filter_map(|b| Some((&b.board, b.paused.as_ref()?))) {
-        look.line(&mut out, &format!("  {board}: paused, {paused}"));
+        look.line(&mut out, &format!("  {board}: {paused}"));
     }
     out
 }
