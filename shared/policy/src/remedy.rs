@@ -72,6 +72,17 @@ pub fn nobodys(name: Option<&str>, reassign: &str) -> String {
     }
 }
 
+/// Why an orchestrator takes no card, and what mends it. `is_unlisted`: it exists, and its dispatcher does not start it.
+pub fn no_orchestrator(name: &str, is_unlisted: bool) -> (String, String) {
+    match is_unlisted {
+        true => (
+            format!("`kanban.dispatch_profiles` does not list {name}"),
+            format!("add {name} to it in the config.yaml of Hermes"),
+        ),
+        false => (format!("there is no profile {name}"), format!("hermes profile create {name}")),
+    }
+}
+
 /// What a task waits for that only a person can give: a key, a quota and money, an address at which somebody answers, or a path or a
 /// program of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,6 +219,9 @@ mod tests {
             nobodys(Some("ada"), "board reassign t_1 PROFILE"),
             "hermes profile create ada, or board reassign t_1 PROFILE"
         );
+        let (unlisted, add) = no_orchestrator("ada", true);
+        assert!(unlisted.contains("dispatch_profiles") && !add.contains("create"), "{unlisted} {add}");
+        assert_eq!(no_orchestrator("ada", false).1, "hermes profile create ada");
         assert_eq!(out_of_triage("hermes kanban", "t_1", false), "hermes kanban specify t_1");
         let own = "board comment t_1 'YOUR ANSWER' --author \"$USER\" && board unblock t_1";
         assert_eq!(out_of_triage("board", "t_1", true), own);

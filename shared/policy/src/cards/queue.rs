@@ -8,7 +8,7 @@ use crate::authorship::{self, HAND};
 use crate::cards::identity::is_writer;
 use crate::cards::seen::SourceSeen;
 use crate::cards::writer::{CardWriter, Trouble, deciders, orchestrators};
-use crate::{Decision, Left, Profiles};
+use crate::{Decision, Left, Profiles, remedy};
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::hermes;
@@ -195,10 +195,10 @@ impl CardWriter<'_> {
         if let Some(held) = there.into_iter().next() {
             return Orchestrator { name: held, problem: Some(Problem::Nobody(SAME_WALL.into())) };
         }
-        let problem = format!(
-            "there is no profile {name} to take them; make it (hermes profile create {name}) or name another one \
-             (distress.orchestrator)"
-        );
+        let is_unlisted = self.seen.runtime.as_ref().is_some_and(|r| r.is_unlisted(Some(&name)));
+        let (why, mend) = remedy::no_orchestrator(&name, is_unlisted);
+        let problem =
+            format!("{why}, so nobody takes them; {mend}, or name another one (distress.orchestrator)");
         Orchestrator { name, problem: Some(Problem::Nobody(problem)) }
     }
 

@@ -44,10 +44,15 @@ impl<'a> Rules<'a> {
             return;
         }
         let Some(name) = orchestrators.first() else { return };
+        let (why, mend) = remedy::no_orchestrator(name, self.is_unlisted(name));
         self.notice(format!(
-            "there is no profile {name} to take cards; hermes profile create {name}, or name another one \
-             (distress.orchestrator)"
+            "{why}, so nobody takes cards; {mend}, or name another one (distress.orchestrator)"
         ));
+    }
+
+    /// Whether a profile exists, and the dispatcher does not start it.
+    pub(super) fn is_unlisted(&self, profile: &str) -> bool {
+        self.seen.runtime.as_ref().is_some_and(|r| r.is_unlisted(Some(profile)))
     }
 
     /// A notice whose every word matters.
@@ -65,7 +70,7 @@ impl<'a> Rules<'a> {
                 return;
             }
             let who = d.task.assignee.as_deref();
-            let is_unlisted = self.seen.runtime.as_ref().is_some_and(|r| r.is_unlisted(who));
+            let is_unlisted = who.is_some_and(|who| self.is_unlisted(who));
             let what = match who {
                 None => format!("{id} is ready and assigned to nobody, so nobody takes it"),
                 Some(name) => {

@@ -132,7 +132,12 @@ impl<'a> Rules<'a> {
             .iter()
             .find(|p| self.exists(p) && !self.router.state(p).is_held() && works(p))
             .cloned();
-        let problem = if held { "its provider refuses" } else { "there is no such profile" };
+        let (_, make) = remedy::no_orchestrator(who, self.is_unlisted(who));
+        let problem = match held {
+            true => "its provider refuses",
+            false if self.is_unlisted(who) => "`kanban.dispatch_profiles` does not list it",
+            false => "there is no such profile",
+        };
         let Some(to) = other else {
             let until = self.router.standing(who).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
             let until = until
@@ -141,7 +146,7 @@ impl<'a> Rules<'a> {
             let because = format!("{who} cannot take it ({problem}), and no other orchestrator works");
             let mend = match held {
                 true => "name another one: orchestrator.fallbacks in the configuration".to_owned(),
-                false => format!("hermes profile create {who}"),
+                false => make,
             };
             let hold = json!({"owner": SYNTHESIZE_DISTRESS, "cause": because, "key": d.task.id, "until": until.0, "next": until.0});
             let why = Why::new(Rule::NoOrchestrator, format!("{because}; {mend}"));

@@ -336,6 +336,25 @@ fn nothing_is_passed_over_in_silence_and_it_is_said_once_on_the_board() {
 }
 
 #[test]
+fn an_orchestrator_that_is_there_and_not_started_is_to_be_listed() {
+    let c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+    let mut s = with(c.clone(), given_up(&c));
+    let runtime = s.runtime.as_mut().unwrap();
+    runtime.profiles.retain(|name| name != "tuesday");
+    let said = |s: &Seen| {
+        let d = told(s);
+        let steps = d.steps.iter().map(|step| step.because.clone());
+        let notices: Vec<String> = d.notices.keys().cloned().chain(steps).collect();
+        notices.join("\n")
+    };
+    assert_eq!(said(&s).matches("hermes profile create tuesday").count(), 2, "{}", said(&s));
+    s.runtime.as_mut().unwrap().unlisted.push("tuesday".into());
+    let listed = said(&s);
+    assert!(!listed.contains("profile create") && !listed.contains("no such profile"), "{listed}");
+    assert_eq!(listed.matches("add tuesday to it in the config.yaml of Hermes").count(), 2, "{listed}");
+}
+
+#[test]
 fn a_card_of_a_refused_worker_outlives_the_runtimes_own_next_attempt() {
     let mut c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Scheduled);
     c.detail.events[0].payload["watchbill"] = json!({"case": "repeated", "profile": "luna"});
