@@ -345,7 +345,49 @@ fn a_profile_whose_configuration_cannot_be_read_waits_for_what_refused_it() {
     assert!(said.code == 1 && said.err.matches(&why).count() == 1, "{said:?}");
     assert_eq!(b.place("t_00000001"), at("luna", "scheduled"));
     let shown = ran(b.command("watchbill").arg("providers").arg("--db").arg(&b.db)).ok();
-    assert!(shown.lines().any(|l| l.starts_with("the provider of luna  limited ")), "{shown}");
+    // Where its log names the address, everything that tells of it does so in the same words.
+    let name = "the provider of luna (api.example)";
+    assert!(shown.lines().any(|l| l.starts_with(&format!("{name}  limited "))), "{shown}");
+    let held = b.payload("t_00000001", "scheduled")["reason"].to_string();
+    assert!(held.contains(&format!("{name} is limited")), "{held}");
+}
+
+#[test]
+fn where_nobody_says_which_provider_it_is_none_is_called_healthy() {
+    let b = TestBoard::own();
+    let ended = |profile: &str, words: &str| {
+        b.hand(&["add", "Light the lanterns", "--assignee", profile]).ok();
+        let mut run = b.command("board");
+        run.arg("--db").arg(&b.db).args(["run", "--assignee", profile, "--", "sh", "-c"]);
+        let _ = ran(run.arg(format!("printf '{words}'; exit 1")));
+    };
+    ended(
+        "luna",
+        "API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"no\"}}\\n",
+    );
+    ended(
+        "sol",
+        "Query: work kanban task\\nInitializing agent...\\n\
+         ⚠️  API call failed (attempt 1/2): RateLimitError [HTTP 429]\\n   🔌 Provider: custom  Model: m1\\n   \
+         🌐 Endpoint: https://api.example/v1\\n\
+         ❌ Rate limited after 2 retries — HTTP 429: Rate limit reached for requests per min (RPM)\\n\\n\
+         Duration:       8s\\nMessages:       1 (1 user, 0 tool calls)\\n",
+    );
+    for program in ["heal", "synthesize-distress", "route-blocked"] {
+        let _ = b.pass_of(program, 300, &[]);
+    }
+    assert_eq!(b.count("tasks WHERE status = 'scheduled'"), "2");
+    let said = {
+        let at = (now() + 310).to_string();
+        ran(b.command("watchbill").args(["providers", "--now", &at]).arg("--db").arg(&b.db)).ok()
+    };
+    assert!(!said.contains("healthy"), "{said}");
+    let lines: Vec<Vec<&str>> = said.lines().map(|l| l.split_whitespace().collect()).collect();
+    let row = |name: &str| lines.iter().find(|l| l[0] == name).unwrap_or_else(|| panic!("{name}: {said}"));
+    assert_eq!(row("unknown")[..5], ["unknown", "unknown", "-", "1", "luna"], "{said}");
+    assert!(said.contains("nobody says which one it is: set profiles.luna.provider"), "{said}");
+    let limited = row("api.example");
+    assert!(limited[1] == "limited" && limited.contains(&"1"), "{said}");
 }
 
 #[test]

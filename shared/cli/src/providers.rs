@@ -11,7 +11,7 @@ use super::{Common, Here, env, print, print_json};
 use base::cause::Cause;
 use base::error::Result;
 use base::time::{Time, words};
-use board::{self, Mode, Status};
+use board::{Detail, Mode, Status};
 use card::is_card;
 use logs::cache::Cache;
 use logs::provider::Id;
@@ -27,7 +27,7 @@ use policy::routing::router::Router;
 /// The state of a provider at whose address nobody answers.
 const UNREACHABLE: &str = "unreachable";
 
-/// The state of a provider whose name cannot be read, and of which nothing bad is known.
+/// The state of a provider whose name cannot be read or is not said, and of which nothing bad is known.
 const UNKNOWN: &str = "unknown";
 
 /// The schema of `--json`.
@@ -68,9 +68,19 @@ impl Row {
         is_silent && self.unreached.is_some()
     }
 
-    /// Whether nobody knows how it stands.
+    /// Whether nobody knows how it stands: its name cannot be read, or nobody says it.
     fn is_unknown(&self) -> bool {
-        self.unreadable.is_some() && self.state == State::Healthy && self.entry.is_none()
+        let is_nameless = self.unreadable.is_some() || !self.id.is_known();
+        is_nameless && self.state == State::Healthy && self.entry.is_none()
+    }
+
+    /// Why nobody knows it.
+    fn why_unknown(&self) -> String {
+        let unsaid = || match self.profiles.first() {
+            Some(profile) => format!("nobody says which one it is: set profiles.{profile}.provider"),
+            None => "nobody says which one it is".to_owned(),
+        };
+        self.unreadable.clone().unwrap_or_else(unsaid)
     }
 
     /// The word for what no refusal tells.
@@ -94,8 +104,8 @@ impl Row {
 #[derive(Default)]
 struct Seen {
     routing: Routing,
-    /// Whom the tasks that we hold wait for.
-    held: Vec<Id>,
+    /// The provider that each task that we hold waits for, with the task's profile.
+    held: Vec<(Id, String)>,
     /// Where nobody answers.
     unreached: Vec<Unreached>,
 }
@@ -123,8 +133,8 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
             let about = About { rows: &rows, details, known: &known, clock_given: true };
             let routing = facts::observe(world, &about, pass.now)?;
             let router = Router::new(&routing, world.config, pass.now, &known, Vec::new());
-            let held = waiting.iter().filter(|d| our_hold(d).is_some() && d.task.assignee.is_some());
-            seen.held.extend(held.map(|d| router.worker(&d.task).id()));
+            let held = waiting.iter().filter(|d| our_hold(d).is_some());
+            seen.held.extend(held.filter_map(|d| waits_for(d, &router)));
             let readings: Vec<_> = suspects.iter().map(|d| (d, reach::reading(world, d, pass.now))).collect();
             let readings: Vec<_> = readings.iter().map(|(d, reading)| (*d, reading)).collect();
             seen.unreached.extend(reach::observe(world, &readings, &routing, pass.now));
@@ -157,6 +167,18 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
     print(&(table(&rows, here.now) + &quiet))
 }
 
+/// The provider that a held task waits for, with its profile: whom its log named, where nothing says whom that profile asks.
+fn waits_for(d: &Detail, router: &Router<'_>) -> Option<(Id, String)> {
+    let profile = d.task.assignee.clone()?;
+    let id = router.worker(&d.task).id();
+    if id.is_known() {
+        return Some((id, profile));
+    }
+    let mut said = d.events.iter().rev().filter_map(|e| facts::of_event(&d.task.id, e));
+    let said = said.find(|s| s.profile.as_ref() == Some(&profile));
+    Some((said.map_or(id, |s| s.id), profile))
+}
+
 /// One row for each provider that somebody works with or that was in trouble, and one for each key that was refused.
 fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
@@ -173,10 +195,15 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
         }
     }
     // A task may be pinned to a provider that no profile works with.
-    for id in &seen.held {
-        match rows.iter_mut().find(|r| is_row(r, id)) {
-            Some(row) => row.held += 1,
-            None => rows.push(Row { held: 1, ..Row::of(id.clone()) }),
+    for (id, profile) in &seen.held {
+        let at = rows.iter().position(|r| is_row(r, id)).unwrap_or_else(|| {
+            rows.push(Row::of(id.clone()));
+            rows.len() - 1
+        });
+        let row = &mut rows[at];
+        row.held += 1;
+        if !id.is_known() && !row.profiles.contains(profile) {
+            row.profiles.push(profile.clone());
         }
     }
     for entry in router.entries() {
@@ -186,6 +213,8 @@ fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
             // What one profile alone is known to meet stands with that one first.
             if row.entry.is_none() || row.id.profile == entry.id.profile {
                 (row.state, row.entry) = (state, Some(entry.clone()));
+                // What cannot be read of its profile is known by the log of that one.
+                row.id.host = row.id.host.take().or_else(|| entry.id.host.clone());
             }
             is_shown = true;
         }
@@ -260,7 +289,7 @@ fn table(rows: &[Row], now: Time) -> String {
         };
         let why = match (e, r.state) {
             _ if unreached.is_some() => unreached.map(silent).unwrap_or_default(),
-            _ if r.is_unknown() => r.unreadable.clone().unwrap_or_default(),
+            _ if r.is_unknown() => r.why_unknown(),
             (None, _) => String::new(),
             (Some(e), State::Healthy) => {
                 format!("{} is over since {}", e.cause, words(e.good.map_or(0, |g| now.since(g))))
@@ -321,8 +350,8 @@ mod tests {
     fn two_names_of_one_endpoint_are_one_row() {
         let mut seen = Seen::default();
         seen.routing.profiles.extend([profile("luna", "a"), profile("mira", "a"), profile("sol", "b")]);
-        seen.held.extend([0; 3].map(|_| Id::new(None, Some("a"))));
-        seen.held.push(Id::new(Some("star"), None));
+        seen.held.extend([0; 3].map(|_| (Id::new(None, Some("a")), "luna".to_owned())));
+        seen.held.push((Id::new(Some("star"), None), "luna".to_owned()));
         let config = config::Config::default();
         let router = Router::new(&seen.routing, &config, Time(0), Profiles::none(), Vec::new());
         let all = rows(&seen, &router);
@@ -367,6 +396,22 @@ mod tests {
         let (text, said) = (table(&all, Time(1_000)), whole(&all[0], Time(1_000)));
         assert_eq!((&said["state"], &said["unreadable"]), (&json!("limited"), &json!(blind().unreadable)));
         assert!(text.contains("seen on t_00000001; /h/config.yaml cannot be read"), "{text}");
+    }
+
+    #[test]
+    fn a_provider_that_nobody_names_is_not_healthy() {
+        let mut seen = Seen::default();
+        seen.held.extend(["luna", "luna", "sol"].map(|name| (Id::default(), name.to_owned())));
+        let config = config::Config::default();
+        let router = Router::new(&seen.routing, &config, Time(0), &[], Vec::new());
+        let all = rows(&seen, &router);
+        assert_eq!(
+            (all.len(), all[0].held, whole(&all[0], Time(0))["state"].clone()),
+            (1, 3, json!("unknown"))
+        );
+        let text = table(&all, Time(0));
+        let want = "unknown   unknown  -         3  luna, sol  nobody says which one it is: set profiles.luna.provider";
+        assert_eq!(text.lines().nth(1), Some(want), "{text}");
     }
 
     #[test]

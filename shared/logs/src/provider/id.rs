@@ -56,10 +56,12 @@ impl std::fmt::Display for Id {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.name, &self.host) {
             (Some(name), Some(host)) if name != host => write!(f, "{name} ({host})"),
-            (Some(one), _) | (None, Some(one)) => f.write_str(one),
-            (None, None) => match &self.profile {
-                Some(profile) => write!(f, "the provider of {profile}"),
-                None => f.write_str("unknown"),
+            (Some(name), _) => f.write_str(name),
+            (None, host) => match (&self.profile, host) {
+                (Some(profile), Some(host)) => write!(f, "the provider of {profile} ({host})"),
+                (Some(profile), None) => write!(f, "the provider of {profile}"),
+                (None, Some(host)) => f.write_str(host),
+                (None, None) => f.write_str("unknown"),
             },
         }
     }
@@ -92,5 +94,7 @@ mod tests {
             !of("luna", "").is_same(&of("sol", "")) && !of("luna", "").is_surely_other(&of("sol", "b:1"))
         );
         assert_eq!(of("luna", "").to_string(), "the provider of luna");
+        assert_eq!(of("luna", "a:1").to_string(), "the provider of luna (a:1)");
+        assert_eq!(id("", "a:1").to_string(), "a:1");
     }
 }
