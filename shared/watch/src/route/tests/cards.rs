@@ -340,7 +340,7 @@ fn an_orchestrator_that_is_there_and_not_started_is_to_be_listed() {
     let c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
     let mut s = with(c.clone(), given_up(&c));
     let runtime = s.runtime.as_mut().unwrap();
-    runtime.profiles.retain(|name| name != "tuesday");
+    runtime.profiles = runtime.profiles.names().iter().filter(|name| *name != "tuesday").cloned().collect();
     let said = |s: &Seen| {
         let d = told(s);
         let steps = d.steps.iter().map(|step| step.because.clone());
