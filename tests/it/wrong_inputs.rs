@@ -268,6 +268,25 @@ fn what_another_user_may_not_see_is_said_to_be_so() {
         "{said}"
     );
     mode(b.path(), 0o755);
+    // Beside one that may be seen.
+    let boards = b.path().join("kanban/boards");
+    fs::create_dir_all(boards.join("side")).unwrap();
+    fs::copy(&b.db, boards.join("side/kanban.db")).unwrap();
+    for (hidden, named) in
+        [(boards.clone(), boards.display().to_string()), (boards.join("side"), "side".into())]
+    {
+        mode(&hidden, 0o000);
+        let said = as_nobody(&b, "watchbill", &["check"]);
+        assert!(said.code == 3 || said.code == 2, "{said:?}");
+        assert!(said.out.contains(&format!("{named}: permission denied")), "{said:?}");
+        mode(&hidden, 0o755);
+    }
+    fs::remove_dir_all(&boards).unwrap();
+    fs::create_dir_all(boards.join("side")).unwrap();
+    std::os::unix::fs::symlink("/nowhere/kanban.db", boards.join("side/kanban.db")).unwrap();
+    let said = as_nobody(&b, "watchbill", &["check"]);
+    assert!(said.code != 0 && said.out.contains("side"), "{said:?}");
+    fs::remove_dir_all(&boards).unwrap();
     // A board without a name is called by its path, once.
     let alone = b.path().join("alone.db");
     fs::copy(&b.db, &alone).unwrap();
@@ -281,4 +300,28 @@ fn what_another_user_may_not_see_is_said_to_be_so() {
         "{said}"
     );
     assert!(!b.path().join("watchbill.pause").exists());
+}
+
+#[test]
+fn a_board_whose_file_is_lost_is_missed_beside_another_one() {
+    let b = night();
+    let look =
+        |program: &str, args: &[&str]| ran(b.command(program).env_remove("HERMES_KANBAN_DB").args(args));
+    let side = b.path().join("kanban/boards/side");
+    fs::create_dir_all(&side).unwrap();
+    fs::copy(&b.db, side.join("kanban.db")).unwrap();
+    look("heal", &[]).ok();
+    let kept = b.path().join("away.db");
+    fs::rename(&b.db, &kept).unwrap();
+    for _ in 0..2 {
+        let said = look("watchbill", &["check"]);
+        assert!(said.code != 0 && said.out.contains("default"), "{said:?}");
+        assert_ne!(look("heal", &["-n"]).code, 0);
+        // Empty, as some programs leave it.
+        fs::write(&b.db, "").unwrap();
+    }
+    // Whoever takes one away does so with its folder.
+    fs::rename(&kept, &b.db).unwrap();
+    fs::remove_dir_all(&side).unwrap();
+    assert_eq!(look("heal", &["-n"]).code, 0);
 }

@@ -1,6 +1,7 @@
 //! Which boards there are, exactly as Hermes resolves paths, environment and slugs (0.19 `kanban_db.py`).
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,8 @@ pub struct Which {
     pub root: Option<PathBuf>,
     /// A board from the configuration, watched beside those of the root.
     pub configured: Option<Location>,
+    /// Files of boards that earlier passes looked at: one of them that is lost is no board less.
+    pub seen: BTreeSet<PathBuf>,
 }
 
 /// Whether a slug is one Hermes accepts: 1 to 64 of `a-z 0-9 - _`, not starting with `-` or `_`.
@@ -233,13 +236,13 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
             }
         }
     }
-    let mut found = root.as_deref().map(all_under).unwrap_or_default();
+    if let Some(denied) = root.as_deref().filter(|root| which.configured.is_none() && is_denied(root)) {
+        return Err(Error::new(Kind::Permission, denied.display(), "permission denied")
+            .hint("run this as the user who owns it"));
+    }
+    let mut found = root.as_deref().map(|root| all_under(root, &which.seen)).unwrap_or_default();
     found.extend(which.configured.as_ref().map(|at| placed(at, None)));
     if found.is_empty() {
-        if let Some(denied) = root.as_deref().and_then(unreadable) {
-            return Err(Error::new(Kind::Permission, denied.display(), "permission denied")
-                .hint("run this as the user who owns it"));
-        }
         let at = root.map_or_else(|| "no Hermes root".to_owned(), |r| r.display().to_string());
         return Err(Error::new(Kind::NoInput, at, "no board found")
             .hint("set HERMES_HOME or --hermes-root, or name a board with --db"));
@@ -255,7 +258,8 @@ pub fn missing(id: &BoardId) -> Option<Error> {
     let Some((root, slug)) = id.root.as_deref().zip(id.slug.as_deref()) else {
         return Some(Error::new(Kind::NoInput, &id.at, "no such board"));
     };
-    let names: Vec<String> = all_under(root).into_iter().filter_map(|id| id.slug).take(MAX_NAMED).collect();
+    let names: Vec<String> =
+        all_under(root, &BTreeSet::new()).into_iter().filter_map(|id| id.slug).take(MAX_NAMED).collect();
     let there = match names.as_slice() {
         [] => "there is none".to_owned(),
         names => format!("there are {}", names.join(", ")),
@@ -264,14 +268,9 @@ pub fn missing(id: &BoardId) -> Option<Error> {
     Some(Error::new(Kind::NoInput, at, "no such board").hint(there))
 }
 
-/// What keeps us from seeing the boards of a root.
-fn unreadable(root: &Path) -> Option<PathBuf> {
-    let denied = |e: std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
-    let of_file = std::fs::metadata(db_path(root, "default")).err();
-    let of_boards = std::fs::read_dir(boards(root)).err();
-    [(of_file, root.to_path_buf()), (of_boards, boards(root))]
-        .into_iter()
-        .find_map(|(e, at)| e.is_some_and(denied).then_some(at))
+/// Whether nothing in a root can be seen.
+fn is_denied(root: &Path) -> bool {
+    std::fs::metadata(root.join("kanban.db")).is_err_and(|e| e.kind() == ErrorKind::PermissionDenied)
 }
 
 fn no_root(why: &str) -> Error {
@@ -287,19 +286,27 @@ fn named(root: &Path, slug: &str) -> Result<BoardId> {
     Ok(BoardId { at: db_path(root, &slug).into(), root: Some(root.to_path_buf()), slug: Some(slug) })
 }
 
-/// Every board of a root that has a file with something in it, or that Hermes knows by its `board.json`: that one's file is lost. Archived
-/// ones are left out.
-fn all_under(root: &Path) -> Vec<BoardId> {
-    let has_board = |p: &Path| std::fs::metadata(p).is_ok_and(|m| m.is_file() && m.len() > 0);
-    let mut slugs: Vec<String> = std::fs::read_dir(boards(root))
-        .map(|entries| {
-            entries
-                .flatten()
-                .filter_map(|e| e.file_name().into_string().ok())
-                .filter(|n| is_slug(n))
-                .collect()
-        })
-        .unwrap_or_default();
+/// Every board of a root that has a file with something in it, that cannot be looked at, or that Hermes knows by its `board.json`: that
+/// one's file is lost. So is that of one that was `seen` and that nobody took away. Archived ones are left out. Where the folder of boards
+/// cannot be listed, it stands there in their place.
+fn all_under(root: &Path, seen: &BTreeSet<PathBuf>) -> Vec<BoardId> {
+    // A link that leads nowhere may lead to a disk that is not mounted.
+    let has_board = |p: &Path| match std::fs::metadata(p) {
+        Ok(m) => m.is_file() && m.len() > 0,
+        Err(e) if e.kind() == ErrorKind::NotFound => std::fs::symlink_metadata(p).is_ok(),
+        Err(e) => e.kind() != ErrorKind::NotADirectory,
+    };
+    let listed = std::fs::read_dir(boards(root)).and_then(|entries| {
+        let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        names.collect::<std::io::Result<Vec<_>>>()
+    });
+    let (names, unlisted) = match listed {
+        Ok(names) => (names, None),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => (Vec::new(), None),
+        Err(_) => (Vec::new(), Some(BoardId { at: boards(root).into(), root: None, slug: None })),
+    };
+    let was_seen = |slug: &str| seen.contains(&db_path(root, slug)) && !is_gone(Some(root), slug);
+    let mut slugs: Vec<String> = names.into_iter().flatten().filter(|n| is_slug(n)).collect();
     slugs.retain(|s| s != "default" && !is_archived(&boards(root).join(s).join("board.json")));
     slugs.sort();
     slugs.insert(0, "default".into());
@@ -311,7 +318,11 @@ fn all_under(root: &Path) -> Vec<BoardId> {
     let is_known = |id: &BoardId| {
         id.folder().is_some_and(|folder| folder != root && folder.join("board.json").is_file())
     };
-    slugs.into_iter().map(id).filter(|id| id.file().is_some_and(has_board) || is_known(id)).collect()
+    let is_there = |id: &BoardId| {
+        id.file().is_some_and(has_board) || is_known(id) || id.slug.as_deref().is_some_and(was_seen)
+    };
+    let there = slugs.into_iter().map(id).filter(is_there);
+    there.chain(unlisted).collect()
 }
 
 /// Where Hermes keeps the boards of a root, as its configuration says it, unless that is SQLite. A `kanban.db` that still lies
@@ -418,8 +429,12 @@ mod tests {
         about("old", "{\"archived\": true}");
         std::fs::write(boards.join("empty/kanban.db"), "").unwrap();
         std::fs::create_dir(boards.join("none")).unwrap();
-        let names: Vec<_> = all_under(root).into_iter().filter_map(|id| id.slug).collect();
-        assert_eq!(names, ["empty", "lost"]);
+        let seen = BTreeSet::from(["default", "none", "old", "gone"].map(|slug| db_path(root, slug)));
+        let names = |seen: &BTreeSet<PathBuf>| {
+            all_under(root, seen).into_iter().filter_map(|id| id.slug).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&BTreeSet::new()), ["empty", "lost"]);
+        assert_eq!(names(&seen), ["default", "empty", "lost", "none"], "what earlier passes looked at");
         let gone = |name: &str| is_gone(Some(root), name);
         for (name, want) in
             [("lost", false), ("empty", false), ("old", true), ("removed", true), ("default", false)]

@@ -73,7 +73,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let mut folders: Vec<PathBuf> = state.folder.iter().cloned().collect();
     let mut spawns = false;
     let mut bundled = Vec::new();
-    match common.boards(&config) {
+    match common.boards_seen(tools.cache, &config) {
         Ok(ids) => {
             for id in ids {
                 folders.splice(0..0, id.folder());

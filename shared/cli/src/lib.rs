@@ -31,6 +31,7 @@ mod watcher;
 mod why;
 mod wrap;
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -46,7 +47,7 @@ use config::{Config, Loaded};
 use host::Host;
 use logs::agents::Homes;
 use logs::cache::Cache;
-use ops::pass::Tools;
+use ops::pass::{self, Tools};
 use ops::report::Loudness;
 use policy::Pass;
 
@@ -122,11 +123,21 @@ impl Common {
     }
 
     fn boards(&self, config: &Config) -> Result<Vec<BoardId>> {
+        self.boards_and(BTreeSet::new(), config)
+    }
+
+    /// The same, with those that earlier passes looked at and whose files are lost.
+    fn boards_seen(&self, cache: &Cache, config: &Config) -> Result<Vec<BoardId>> {
+        self.boards_and(pass::seen_before(cache), config)
+    }
+
+    fn boards_and(&self, seen: BTreeSet<PathBuf>, config: &Config) -> Result<Vec<BoardId>> {
         let which = Which {
             db: self.located()?,
             board: self.board.clone(),
             root: self.hermes_root.clone().or_else(|| config.board.hermes_root.clone()),
             configured: config.board.db.clone(),
+            seen,
         };
         discover::find(&which, &env).map_err(|missing| stored_elsewhere(&which, missing))
     }

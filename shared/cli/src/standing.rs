@@ -135,7 +135,7 @@ impl Standing {
             faults: Vec::new(),
             is_bare: false,
         };
-        let ids = common.boards(config).unwrap_or_else(|e| {
+        let ids = common.boards_seen(tools.cache, config).unwrap_or_else(|e| {
             standing.faults.push(e);
             Vec::new()
         });

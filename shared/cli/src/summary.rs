@@ -6,10 +6,12 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use logs::cache::Cache;
+
 use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
 use super::standing::{Shows, Standing, is_bare};
-use super::{Common, Here, page, print, why};
+use super::{Common, Here, env, page, print, why};
 use ::board::{BoardId, Location};
 use base::error::{Kind, Result};
 use base::quote;
@@ -70,7 +72,8 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
                 let summary = lens.read(&id, since).map(|read| Summary::of(read, since, here.now));
                 (id.name(), id.at, summary)
             };
-            common.boards(&loaded.config)?.into_iter().map(one).collect()
+            let cache = Cache::open(Cache::place(&env));
+            common.boards_seen(&cache, &loaded.config)?.into_iter().map(one).collect()
         }
         Some(file) => with_page(common, &loaded, here.now.since(since), file)?,
     };

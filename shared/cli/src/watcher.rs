@@ -123,7 +123,7 @@ pub(super) fn run_then<W: Watcher>(
     let boards = match &flags.plan {
         Some(file) => planned(file, &mut tools)?,
         None => {
-            let ids = common.boards(config)?;
+            let ids = common.boards_seen(tools.cache, config)?;
             let ticker = Ticker::start(W::NAME, common);
             let boards: Vec<_> = ids.iter().map(|id| pass::run(watcher, id, &mut tools)).collect();
             drop(ticker);

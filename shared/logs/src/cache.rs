@@ -235,6 +235,13 @@ impl Cache {
         all.max_by_key(|(_, since)| **since).map(|(key, since)| (key.as_str(), *since))
     }
 
+    /// What stands behind this prefix in the sightings that have it.
+    pub fn names<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        let all =
+            self.sightings.range(prefix.to_owned()..).map_while(move |(key, _)| key.strip_prefix(prefix));
+        all
+    }
+
     /// The sighting with this prefix whose name is the last in their order.
     pub fn last(&self, prefix: &str) -> Option<&str> {
         let all = self.sightings.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));

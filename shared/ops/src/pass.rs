@@ -9,6 +9,9 @@ pub mod open;
 mod report;
 pub mod timeline;
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use self::apply::By;
 pub use self::report::dry_report;
 use crate::report::BoardReport;
@@ -80,6 +83,14 @@ impl Tools<'_> {
     }
 }
 
+/// Under this name the state file remembers the files of boards that were looked at.
+const SEEN: &str = "board:";
+
+/// The files of boards below a Hermes root that passes looked at.
+pub fn seen_before(cache: &Cache) -> BTreeSet<PathBuf> {
+    cache.names(SEEN).map(PathBuf::from).collect()
+}
+
 /// Runs one pass over one board. Never fails as a whole: the report says what happened.
 pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> BoardReport {
     let report = reported(id, |report| {
@@ -90,6 +101,9 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
         let steps = report::decided(watcher, seen, decision, id, tools, report);
         apply::apply(&mut *board, steps, tools, report, By::Watcher)
     });
+    if let Some(file) = id.file().filter(|_| report.error.is_none() && id.root.is_some()) {
+        tools.cache.sight(&format!("{SEEN}{}", file.display()), tools.pass.now);
+    }
     if report.error.as_ref().is_some_and(|e| e.kind == Kind::Damaged) {
         damage::doubt(id, tools.cache, tools.pass.now);
     }
