@@ -2,6 +2,7 @@
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use shared::board::verification::{self, Failure};
 use shared::board::{
     Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Duty, Entry, Event, EventKind,
     Fronts, HOST_LEASE, Kin, Link, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour, NewTask,
-    Outcome, Pin, Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards,
+    Outcome, Pin, Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards, title,
 };
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -125,8 +126,13 @@ impl Board for MemoryBoard {
 
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         let rows = self.rows();
-        let mut tasks: Vec<Task> =
-            rows.tasks.values().map(|(t, _)| t).filter(|t| of.contains(&t.status)).cloned().collect();
+        let mut tasks: Vec<Task> = rows
+            .tasks
+            .values()
+            .map(|(t, _)| t)
+            .filter(|t| of.contains(&t.status))
+            .map(|t| rows.named(t))
+            .collect();
         tasks.sort_by(|a, b| (b.priority, a.created_at, &a.id).cmp(&(a.priority, b.created_at, &b.id)));
         Ok(tasks)
     }
@@ -162,7 +168,7 @@ impl Board for MemoryBoard {
 
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
         let rows = self.rows();
-        Ok(ids.iter().filter_map(|id| rows.tasks.get(id)).map(|(t, _)| t.clone()).collect())
+        Ok(ids.iter().filter_map(|id| rows.tasks.get(id)).map(|(t, _)| rows.named(t)).collect())
     }
 
     fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
@@ -378,7 +384,7 @@ impl Rows {
     }
 
     fn detail(&self, id: &str) -> Option<Detail> {
-        let (task, body) = self.tasks.get(id)?.clone();
+        let (task, body) = self.tasks.get(id).map(|(task, body)| (self.named(task), body.clone()))?;
         let mut runs: Vec<Run> = of(&self.runs, id).map(|(_, r)| r.clone()).collect();
         runs.sort_by_key(|r| std::cmp::Reverse((r.started_at, r.id)));
         runs.truncate(MAX_RUNS);
@@ -398,7 +404,7 @@ impl Rows {
         for c in comments.iter_mut().rev() {
             c.body = Fronts::of(&c.body, fronts.most(&c.author)).into_owned();
         }
-        let parents: Vec<Kin> = self.parents(id).map(kin).collect();
+        let parents: Vec<Kin> = self.parents(id).map(|t| kin(self.named(t))).collect();
         let mut cards_made: Vec<CardMade> =
             self.tasks.values().filter_map(|(t, _)| card_made(t, id)).collect();
         cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
@@ -428,6 +434,13 @@ impl Rows {
             place,
             mark,
         })
+    }
+
+    /// A row, after a look at whether the title of what looks like a card names a task.
+    fn named(&self, t: &Task) -> Task {
+        let is_there = |id: &str| Ok::<_, Infallible>(self.tasks.contains_key(id));
+        let Ok(stray_title) = title::is_stray(&t.title, t.idempotency_key.as_deref(), is_there);
+        Task { stray_title, ..t.clone() }
     }
 
     /// Events that are no noise.
@@ -615,6 +628,7 @@ impl Rows {
             worker_started_at: None,
             idempotency_key: new.idempotency_key.clone(),
             pin: Pin::default(),
+            stray_title: false,
         };
         self.tasks.insert(id.to_owned(), (task, new.body.clone().unwrap_or_default()));
         let place = Place {
@@ -738,8 +752,8 @@ fn of<'a, T>(rows: &'a BTreeMap<i64, (String, T)>, id: &'a str) -> impl Iterator
     rows.iter().filter(move |(_, (task, _))| task == id).map(|(n, (_, row))| (*n, row))
 }
 
-fn kin(t: &Task) -> Kin {
-    Kin { id: t.id.clone(), title: t.title.clone(), status: t.status.clone() }
+fn kin(t: Task) -> Kin {
+    Kin { id: t.id, title: t.title, status: t.status, stray_title: t.stray_title }
 }
 
 fn card_made(t: &Task, source: &str) -> Option<CardMade> {

@@ -389,6 +389,38 @@ fn a_hermes_worker_needs_no_flag() {
     assert_eq!(b.dump(), before);
 }
 
+// Only what names a task of the board asks about one. Anybody may begin a title as that of a card begins.
+#[test]
+fn work_whose_title_begins_as_a_cards_stays_work() {
+    let b = TestBoard::own();
+    b.watched();
+    let asks = add(&b, "[BLOCKED] Legal has to choose the licence", &[]);
+    b.hand(&["claim", &asks, "--worker", "luna"]).ok();
+    b.hand(&["block", &asks, "--kind", "needs_input", "MIT or Apache?"]).ok();
+    let place = b.path().join("repo");
+    for title in ["[BLOCKED] Write the licence chapter", "[BLOCKED] PROJ-12: help", "[BLOCKED] deploy"] {
+        let task = add(&b, title, &[]);
+        let set = format!("workspace_kind = 'dir', workspace_path = '{}'", place.display());
+        b.sql(&format!("UPDATE tasks SET {set} WHERE id = '{task}'"));
+    }
+    let rows = "SELECT group_concat(id || title || status || assignee || priority || ifnull(workspace_kind || workspace_path, ''), char(10)) \
+         FROM (SELECT * FROM tasks ORDER BY id)";
+    let before = b.value(rows);
+    for later in [0, 60, 3_600] {
+        for watcher in ["heal", "synthesize-distress", "route-blocked", "budget-check"] {
+            let at = (now() + later).to_string();
+            let told = ran(b.command(watcher).arg("--db").arg(&b.db).args(["--now", &at]));
+            assert!(told.code <= 1, "{told:?}");
+        }
+    }
+    assert_eq!(b.value(rows), before);
+    assert_eq!(b.value("SELECT count(*) FROM task_comments WHERE author = 'route-blocked'"), "0");
+    let needs = ran(b.command("watchbill").args(["status", "--json", "--db"]).arg(&b.db));
+    let needs: Value = serde_json::from_str(&needs.out).unwrap();
+    assert!(needs["needs"].to_string().contains(&asks), "{needs}");
+    assert!(b.hand(&["list"]).ok().contains("deploy"));
+}
+
 /// The whole way on a board without Hermes, by the commands the card and the protocol give.
 #[test]
 fn from_the_stop_to_the_next_profile() {

@@ -5,12 +5,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use base::clip::clip;
 use base::time::Time;
 use board::{
     CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, Link, MAX_COMMENTS, MAX_EVENTS,
-    MAX_FRONT, MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Task, its_cards, open_cards,
+    MAX_FRONT, MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Task, its_cards, open_cards, title,
     verification,
 };
 use tokio_postgres::Row;
@@ -75,6 +76,7 @@ pub(crate) fn task(row: &Row) -> Task {
         worker_started_at: None,
         idempotency_key: text(row, 17),
         pin: pin(row, 18),
+        stray_title: false,
     }
 }
 
@@ -149,7 +151,64 @@ fn of_each<T>(
 pub(crate) fn glance(server: &mut Server, of: &[Status]) -> Result<Vec<Task>, Fault> {
     let of: Arg<'_> = of.iter().map(Status::as_str).collect();
     let rows = server.rows(&format!("SELECT {TASK} FROM tasks WHERE status = ANY($1)"), &[of])?;
-    Ok(rows.iter().map(task).collect())
+    let mut tasks: Vec<Task> = rows.iter().map(task).collect();
+    name(server, &mut tasks)?;
+    Ok(tasks)
+}
+
+/// What a row says of a card by its title and its key.
+trait Titled {
+    fn words(&self) -> (&str, Option<&str>);
+    fn tell(&mut self, is_stray: bool);
+}
+
+impl Titled for Task {
+    fn words(&self) -> (&str, Option<&str>) {
+        (&self.title, self.idempotency_key.as_deref())
+    }
+
+    fn tell(&mut self, is_stray: bool) {
+        self.stray_title = is_stray;
+    }
+}
+
+/// A parent, and its key.
+type Parent = (Kin, Option<String>);
+
+impl Titled for Parent {
+    fn words(&self) -> (&str, Option<&str>) {
+        (&self.0.title, self.1.as_deref())
+    }
+
+    fn tell(&mut self, is_stray: bool) {
+        self.0.stray_title = is_stray;
+    }
+}
+
+/// Looks whether the titles of what looks like a card name a task.
+fn name<'a>(
+    server: &mut Server,
+    rows: impl IntoIterator<Item = &'a mut (impl Titled + 'a)>,
+) -> Result<(), Fault> {
+    let is_stray = |row: &(&str, Option<&str>), there: &BTreeSet<String>| {
+        let Ok(is_stray) = title::is_stray(row.0, row.1, |id| Ok::<_, Infallible>(there.contains(id)));
+        is_stray
+    };
+    let none = BTreeSet::new();
+    let mut strays: Vec<_> = rows.into_iter().filter(|row| is_stray(&row.words(), &none)).collect();
+    let asked: BTreeSet<String> = strays.iter().flat_map(|row| title::named(row.words().0)).collect();
+    let there: BTreeSet<String> = if asked.is_empty() {
+        none
+    } else {
+        let asked: Arg<'_> = asked.iter().map(String::as_str).collect();
+        let rows = server.rows("SELECT id FROM tasks WHERE id = ANY($1)", &[asked])?;
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    for row in &mut strays {
+        let is_stray = is_stray(&row.words(), &there);
+        row.tell(is_stray);
+    }
+    Ok(())
 }
 
 /// What all tasks in one of these states wait for, or waited for. Its foreign keys keep every parent on the board.
@@ -219,7 +278,9 @@ pub(crate) fn lock_next(
 pub(crate) fn titled(server: &mut Server, ids: &[String]) -> Result<BTreeMap<String, Task>, Fault> {
     let ids: Arg<'_> = ids.iter().map(String::as_str).collect();
     let rows = server.rows(&format!("SELECT {TASK} FROM tasks WHERE id = ANY($1)"), &[ids])?;
-    Ok(rows.iter().map(task).map(|t| (t.id.clone(), t)).collect())
+    let mut tasks: Vec<Task> = rows.iter().map(task).collect();
+    name(server, &mut tasks)?;
+    Ok(tasks.into_iter().map(|t| (t.id.clone(), t)).collect())
 }
 
 /// A comment with its number.
@@ -299,12 +360,16 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
         newest.extend(turns.into_iter().filter(|(n, _)| !known.contains(n)));
     }
     let mut comments = comments(server, &ids, false)?;
-    let kin = "SELECT p.id, p.title, p.status FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
-    let mut parents = of_each(server, &ids, kin, MANY, |row| Kin {
-        id: row.get(1),
-        title: text(row, 2).unwrap_or_default(),
-        status: Status::from(row.get::<_, String>(3)),
+    let kin = "SELECT p.id, p.title, p.status, p.idempotency_key FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
+    let mut parents = of_each(server, &ids, kin, MANY, |row| -> Parent {
+        let (id, title) = (row.get(1), text(row, 2).unwrap_or_default());
+        let status = Status::from(row.get::<_, String>(3));
+        (Kin { id, title, status, stray_title: false }, text(row, 4))
     })?;
+    name(server, parents.values_mut().flatten())?;
+    let bare = |all: Vec<Parent>| all.into_iter().map(|(kin, _)| kin).collect::<Vec<Kin>>();
+    let mut parents: BTreeMap<String, Vec<Kin>> =
+        parents.into_iter().map(|(id, all)| (id, bare(all))).collect();
     // `;` is the byte after `:`, so this is every key with the prefix, by index.
     let keyed = "SELECT id, idempotency_key, status, created_at FROM tasks \
          WHERE idempotency_key >= 'distress:' || t.id || ':' AND idempotency_key < 'distress:' || t.id || ';'";
@@ -335,8 +400,9 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
     };
 
     let mut all = BTreeMap::new();
-    for row in &rows {
-        let task = task(row);
+    let mut tasks: Vec<Task> = rows.iter().map(task).collect();
+    name(server, &mut tasks)?;
+    for (row, task) in rows.iter().zip(tasks) {
         let id = task.id.clone();
         let mut runs = runs.remove(&id).unwrap_or_default();
         // Chosen by time, told by number: after a clock was set back an older attempt began later.

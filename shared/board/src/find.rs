@@ -6,7 +6,6 @@ use base::error::{Error, Kind, Result};
 use base::names::is_task_id;
 use base::quote;
 
-use super::title::is_card_title;
 use super::{Board, BoardId, Mode, Status, Task, open};
 
 /// How the ids of Hermes begin.
@@ -82,7 +81,7 @@ fn chosen<'a>(typed: &str, rows: &'a [(BoardId, Task)]) -> Result<Option<&'a (Bo
     let begins = |t: &Task| begins(&t.id, typed);
     let has = |t: &Task| !is_id(typed) && has_words(&t.title, typed);
     let whole = |t: &Task| !is_id(typed) && t.title.trim().to_lowercase() == typed.to_lowercase();
-    let rules: [&dyn Fn(&Task) -> bool; 4] = [&begins, &whole, &|t| has(t) && !is_card_title(&t.title), &has];
+    let rules: [&dyn Fn(&Task) -> bool; 4] = [&begins, &whole, &|t| has(t) && !t.is_card(), &has];
     for rule in rules {
         let mut matching: Vec<&(BoardId, Task)> = Vec::new();
         for row in rows.iter().filter(|(_, t)| rule(t)) {

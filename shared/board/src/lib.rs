@@ -46,7 +46,7 @@ pub use payload::Payload;
 pub use pin::Pin;
 pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Neighbour, Timeline};
 pub use step_action::{HandOver, Rule, StepAction};
-use title::is_card_title;
+use title::{is_card_key, is_card_title};
 
 open_enum! {
     /// Where a task stands, as Hermes 0.13 to 0.22 names it. No watcher acts on a task whose state it does not know.
@@ -134,9 +134,17 @@ pub struct Task {
     /// The model and the provider set for this task alone.
     #[serde(default, skip_serializing_if = "Pin::is_none")]
     pub pin: Pin,
+    /// See [`title::is_stray`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stray_title: bool,
 }
 
 impl Task {
+    /// Whether it is a distress card: by its key, or by a title that names a task of the board.
+    pub fn is_card(&self) -> bool {
+        is_card_key(self.idempotency_key.as_deref()) || (is_card_title(&self.title) && !self.stray_title)
+    }
+
     /// The host part of the claim: everything up to the first colon (some branches write `host:pid:uuid`).
     pub fn claim_host(&self) -> Option<&str> {
         self.claim_lock.as_deref().map(claim_host)
@@ -273,6 +281,16 @@ pub struct Kin {
     pub title: String,
     /// Its state.
     pub status: Status,
+    /// See [`title::is_stray`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stray_title: bool,
+}
+
+impl Kin {
+    /// Whether it is a distress card, as far as its title tells: see [`Task::is_card`].
+    pub fn is_card(&self) -> bool {
+        is_card_title(&self.title) && !self.stray_title
+    }
 }
 
 /// That one task waits for another.
@@ -445,7 +463,7 @@ pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
     let mut open: Vec<String> =
         made.iter().filter(|c| !c.status.frees_children()).map(|c| c.id.clone()).collect();
     open.sort();
-    for kin in parents.iter().filter(|k| is_card_title(&k.title) && !k.status.frees_children()) {
+    for kin in parents.iter().filter(|k| k.is_card() && !k.status.frees_children()) {
         if !open.contains(&kin.id) {
             open.push(kin.id.clone());
         }
@@ -455,7 +473,7 @@ pub fn open_cards(made: &[CardMade], parents: &[Kin]) -> Vec<String> {
 
 /// The cards of a task whose attempts are read with it: those made under its own key, and those it waits for.
 pub fn its_cards(cards_made: &[CardMade], parents: &[Kin]) -> BTreeSet<String> {
-    let parents = parents.iter().filter(|p| is_card_title(&p.title)).map(|p| p.id.clone());
+    let parents = parents.iter().filter(|p| p.is_card()).map(|p| p.id.clone());
     cards_made.iter().rev().map(|c| c.id.clone()).chain(parents).take(MAX_CARDS).collect()
 }
 

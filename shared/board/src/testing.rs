@@ -67,6 +67,7 @@ pub fn detail(id: &str, status: Status) -> Detail {
         worker_started_at: None,
         idempotency_key: None,
         pin: Pin::default(),
+        stray_title: false,
     };
     Detail {
         task,

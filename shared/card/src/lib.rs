@@ -17,10 +17,8 @@ pub use base::cause::Blocker;
 use base::names::{is_task_id, may_be_task_id};
 use base::quote;
 use board::Task;
-pub use board::title::{PREFIX, is_card_title};
+pub use board::title::{KEY, PREFIX, blocker_in, guess_title, is_card_title, read_title};
 
-/// How the idempotency key of a card begins.
-pub const KEY: &str = "distress:";
 /// How the key of an incident's card begins: one card for many sources.
 pub const INCIDENT_KEY: &str = "distress:incident:";
 
@@ -44,51 +42,9 @@ pub fn is_incident(key: Option<&str>) -> bool {
     key.is_some_and(|k| k.starts_with(INCIDENT_KEY))
 }
 
-/// Whether a task is a distress card, by title or key.
+/// Whether a task is a distress card: see [`Task::is_card`].
 pub fn is_card(task: &Task) -> bool {
-    let key = task.idempotency_key.as_deref();
-    is_card_title(&task.title) || key.is_some_and(|k| k.starts_with(KEY))
-}
-
-/// Reads a card's title: the source, and the blocker type where it is one of the six. Near misses count
-/// (`[blocked] t_1a2b3c4d: rate limited`). An id of another shape than Hermes' counts only in front of a blocker type:
-/// any word may be one.
-pub fn read_title(title: &str) -> Option<(String, Option<Blocker>)> {
-    let rest = behind_prefix(title)?;
-    let (word, more) = first_word(rest);
-    if let Some(blocker) = Blocker::parse(more).filter(|_| may_be_task_id(word)) {
-        return Some((word.to_owned(), Some(blocker)));
-    }
-    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-    is_task_id(&rest[..end]).then(|| (rest[..end].to_owned(), Blocker::parse(&rest[end..])))
-}
-
-/// The blocker type in a card's title, also behind an id of several words.
-pub fn blocker_in(title: &str) -> Option<Blocker> {
-    match read_title(title) {
-        Some((_, blocker)) => blocker,
-        None => Blocker::parse(behind_prefix(title)?.rsplit_once(char::is_whitespace)?.1),
-    }
-}
-
-/// The word of a card's title that may be its source's id, where [`read_title`] cannot tell. Only words with a digit among
-/// other characters count, as those of a sentence have none.
-pub fn guess_title(title: &str) -> Option<&str> {
-    let (word, more) = first_word(behind_prefix(title)?);
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let is_id = more.trim().is_empty() || (digits > 0 && digits < word.len());
-    (is_id && may_be_task_id(word)).then_some(word)
-}
-
-fn behind_prefix(title: &str) -> Option<&str> {
-    let rest = title.trim_start().get(PREFIX.len()..).filter(|_| is_card_title(title))?;
-    Some(rest.trim_start_matches([' ', ':', '-']))
-}
-
-/// The first word without the marks around it, and what follows.
-fn first_word(text: &str) -> (&str, &str) {
-    let (word, more) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    (word.trim_matches(['`', '*', '(', ')', ',', '.', ':', ';', '-']), more)
+    task.is_card()
 }
 
 /// The program with which this board is changed by hand, ready for a command line. `switched`: it would take another board where none

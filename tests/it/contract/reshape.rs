@@ -64,6 +64,41 @@ fn a_task_is_born_finished_with_a_past() {
 }
 
 #[test]
+fn a_title_makes_a_card_only_of_what_names_a_task_of_the_board() {
+    on_both(|t| {
+        t.adds(A, Status::Ready, &[]);
+        t.adds(B, Status::Todo, &[]);
+        t.adds(C, Status::Ready, &[B]);
+        for (title, want) in [
+            ("[BLOCKED] t_000000a1 rate_limited", true),
+            ("[blocked] t_000000a1: help", true),
+            ("[BLOCKED] t_000000a1", true),
+            ("[BLOCKED] t_0000dead rate_limited", false),
+            ("[BLOCKED] PROJ-12: help", false),
+            ("[BLOCKED] deploy", false),
+            ("[BLOCKED] Legal has to choose the licence", false),
+            ("About t_000000a1", false),
+        ] {
+            t.other(Foreign::Set(B, "title", json!(title)));
+            let open = t.board.glance(&[Status::Todo]).unwrap();
+            let row = t.board.titled(&[B.to_owned()]).unwrap();
+            let (open, row) = (t.hear(open), t.hear(row));
+            let own = t.look(B).task;
+            for task in [&open[0], &row[0], &own] {
+                assert_eq!((task.id.as_str(), task.is_card()), (B, want), "{title}");
+            }
+            let child = t.look(C);
+            assert_eq!(child.parents[0].is_card(), want, "{title}");
+            assert_eq!(child.cards.len(), usize::from(want), "{title}");
+        }
+        // One of our own is a card whatever its title shows.
+        t.other(Foreign::Set(B, "title", json!("[BLOCKED] my task dependency")));
+        t.other(Foreign::Set(B, "idempotency_key", json!("distress:my task:dependency:1")));
+        assert!(t.look(B).task.is_card() && t.look(C).parents[0].is_card());
+    });
+}
+
+#[test]
 fn the_next_free_task_is_offered_in_dispatch_order_and_taken() {
     on_both(|t| {
         let [d, e, f, g, h, i, j] =

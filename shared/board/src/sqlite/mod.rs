@@ -35,7 +35,7 @@ use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
     Answer, Board, BoardId, Comment, Detail, Entry, Event, Fronts, Kin, Link, MARKER, MAX_COMMENTS,
     MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task, its_cards,
-    open_cards,
+    open_cards, title,
 };
 use base::error::{Error, Kind, Result};
 use base::snapshot::Snapshot;
@@ -49,8 +49,6 @@ const SCHEMA: &str = include_str!("schema.sql");
 
 const Q_COLUMNS: &str = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c \
      WHERE m.type = 'table' AND m.name IN ('tasks','task_runs','task_events','task_links','task_comments')";
-const Q_KIN: &str = "SELECT t.id, t.title, t.status FROM task_links l JOIN tasks t ON t.id = l.parent_id \
-     WHERE l.child_id = ?1";
 const Q_LINKS: &str = "SELECT c.id, l.parent_id, p.status FROM tasks c JOIN task_links l ON l.child_id = c.id \
      LEFT JOIN tasks p ON p.id = l.parent_id WHERE c.status = ?1";
 const Q_CARDS: &str = "SELECT id, idempotency_key, status, created_at FROM tasks \
@@ -218,7 +216,7 @@ impl SqliteBoard {
             ("turns", self.texts.turns.clone()),
             ("latest", Q_LATEST.into()),
             ("coordinated", self.texts.coordinated.clone()),
-            ("parents", Q_KIN.into()),
+            ("parents", self.texts.kin.clone()),
             ("links", Q_LINKS.into()),
             ("cards", Q_CARDS.into()),
             ("comments", Q_COMMENTS.into()),
@@ -347,7 +345,7 @@ impl SqliteBoard {
             runs: table("task_runs", &self.texts.runs)?,
             events: table("task_events", &self.texts.task_events)?,
             comments: table("task_comments", Q_COMMENTS)?,
-            parents: table("task_links", Q_KIN)?,
+            parents: table("task_links", &self.texts.kin)?,
             cards: of(self.has("tasks", "idempotency_key"), Q_CARDS)?,
         })
     }
@@ -355,7 +353,7 @@ impl SqliteBoard {
     fn detail(&self, conn: &Connection, reads: &mut Story<'_>, id: &str) -> rusqlite::Result<Option<Detail>> {
         let mut rows = reads.task.query([id])?;
         let Some(row) = rows.next()? else { return Ok(None) };
-        let (task, body) = (task(row), text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
+        let (task, body) = (named(conn, task(row))?, text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
         let place = place(row, GLANCE_COLUMNS);
 
         let mut runs = Vec::new();
@@ -403,10 +401,12 @@ impl SqliteBoard {
         if let Some(statement) = &mut reads.parents {
             let mut rows = statement.query([id])?;
             while let Some(row) = rows.next()? {
+                let title = text(row, 1).unwrap_or_default();
                 parents.push(Kin {
                     id: text(row, 0).unwrap_or_default(),
-                    title: text(row, 1).unwrap_or_default(),
                     status: Status::from(text(row, 2).unwrap_or_default()),
+                    stray_title: is_stray(conn, &title, text(row, 3).as_deref())?,
+                    title,
                 });
             }
             // Sorted here: no index holds this order, and SQLite would build one for every task looked at.
@@ -452,6 +452,16 @@ impl SqliteBoard {
             mark,
         }))
     }
+}
+
+/// A row, after a look at whether the title of what looks like a card names a task.
+fn named(conn: &Connection, mut task: Task) -> rusqlite::Result<Task> {
+    task.stray_title = is_stray(conn, &task.title, task.idempotency_key.as_deref())?;
+    Ok(task)
+}
+
+fn is_stray(conn: &Connection, title: &str, key: Option<&str>) -> rusqlite::Result<bool> {
+    title::is_stray(title, key, |id| conn.prepare_cached(Q_THERE)?.query_row([id], |r| r.get(0)))
 }
 
 /// A board inside the write transaction of a step.
@@ -712,7 +722,7 @@ impl Board for SqliteBoard {
                 for status in of {
                     let mut rows = statement.query([status.as_str()])?;
                     while let Some(row) = rows.next()? {
-                        tasks.push(task(row));
+                        tasks.push(named(&tx, task(row))?);
                     }
                 }
             }
@@ -787,7 +797,9 @@ impl Board for SqliteBoard {
                 let mut statement = tx.prepare_cached(&self.texts.titled)?;
                 for id in ids {
                     let mut rows = statement.query([id])?;
-                    tasks.extend(rows.next()?.map(task));
+                    if let Some(row) = rows.next()? {
+                        tasks.push(named(&tx, task(row))?);
+                    }
                 }
             }
             tx.finish()?;

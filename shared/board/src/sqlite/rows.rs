@@ -79,6 +79,7 @@ pub(super) fn task(row: &Row<'_>) -> Task {
         worker_started_at: text(row, 17),
         idempotency_key: text(row, 18),
         pin: pin(row, 19),
+        stray_title: false,
     }
 }
 

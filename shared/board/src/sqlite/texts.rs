@@ -63,6 +63,7 @@ pub(super) struct Texts {
     pub(super) free: String,
     pub(super) titled: String,
     pub(super) task: String,
+    pub(super) kin: String,
     pub(super) runs: String,
     pub(super) recent_runs: String,
     pub(super) ended: String,
@@ -103,6 +104,7 @@ impl Texts {
             ),
             false => String::new(),
         };
+        let key = if has(columns, "tasks", "idempotency_key") { "t.idempotency_key" } else { "NULL" };
         let ended = if has(columns, "task_runs", "ended_at") { "ended_at" } else { "NULL" };
         let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
         let event = format!("SELECT kind, created_at, {run}, payload, id");
@@ -127,6 +129,10 @@ impl Texts {
             ),
             titled: format!("SELECT {glance} FROM tasks WHERE id = ?1"),
             task: format!("SELECT {} FROM tasks WHERE id = ?1", list("tasks", &TASK_COLUMNS)),
+            kin: format!(
+                "SELECT t.id, t.title, t.status, {key} FROM task_links l JOIN tasks t ON t.id = l.parent_id \
+                 WHERE l.child_id = ?1"
+            ),
             // By start, not by end or id: that is what the index holds.
             runs: format!(
                 "SELECT {runs} FROM task_runs WHERE task_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2"

@@ -453,13 +453,13 @@ fn unanswered(world: &mut World<'_>, d: &Detail, now: Time) -> Option<Time> {
 fn kin(d: &Detail) -> impl Iterator<Item = String> + '_ {
     let open = d.parents.iter().filter(|p| !p.status.frees_children());
     let over = d.parents.iter().filter(|p| p.status.frees_children());
-    let card = |p: &&board::Kin| !card::is_card_title(&p.title);
+    let card = |p: &&board::Kin| !p.is_card();
     open.chain(over).filter(card).take(MAX_KIN).map(|p| p.id.clone())
 }
 
 /// Its open distress card, else the newest one that was made for it.
 fn card_of(d: &Detail) -> Option<String> {
-    let tied = || d.parents.iter().rev().find(|p| card::is_card_title(&p.title)).map(|p| p.id.clone());
+    let tied = || d.parents.iter().rev().find(|p| p.is_card()).map(|p| p.id.clone());
     d.cards.first().cloned().or_else(|| d.cards_made.last().map(|c| c.id.clone())).or_else(tied)
 }
 

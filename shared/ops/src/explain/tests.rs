@@ -227,7 +227,7 @@ fn what_waits_says_for_what() {
 
     let mut f = task(Status::Todo, vec![]);
     let parent = task(Status::Blocked, vec![event("blocked", 60, json!({}))]).detail;
-    let kin = |id: &str, status| Kin { id: id.into(), title: "P".into(), status };
+    let kin = |id: &str, status| Kin { id: id.into(), title: "P".into(), status, stray_title: false };
     f.detail.parents = vec![kin("t_00000009", Status::Done), kin("t_00000001", Status::Blocked)];
     f.kin = vec![parent];
     stands(
@@ -284,7 +284,8 @@ fn what_waits_for_ever_needs_a_person_and_says_how_that_ends() {
     let mut f = endless(true, Endless::Circle("t_00000001".into(), 1));
     f.kin = vec![f.detail.clone()];
     f.detail.task.id = "t_00000002".into();
-    f.detail.parents = vec![Kin { id: "t_00000001".into(), title: "P".into(), status: Status::Todo }];
+    f.detail.parents =
+        vec![Kin { id: "t_00000001".into(), title: "P".into(), status: Status::Todo, stray_title: false }];
     stands(
         &f,
         Kind::Fine,
@@ -544,7 +545,8 @@ fn what_a_person_alone_can_give_needs_one() {
     // What waits in todo for a card that the watchers skip goes on by nobody.
     let mut waits = task(Status::Todo, Vec::new());
     let mut card = detail("t_0000caf1", Status::Blocked);
-    let kin = Kin { id: card.task.id.clone(), title: "C".into(), status: Status::Blocked };
+    let kin =
+        Kin { id: card.task.id.clone(), title: "C".into(), status: Status::Blocked, stray_title: false };
     (waits.detail.parents, waits.detail.cards) = (vec![kin], vec![card.task.id.clone()]);
     waits.card = Some(card.clone());
     assert_eq!(standing::of(&waits).kind, Kind::Fine, "route-blocked goes on with a blocked card");

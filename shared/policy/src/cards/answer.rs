@@ -5,12 +5,11 @@ use serde_json::Value;
 use crate::authorship;
 use base::time::Time;
 use board::{Detail, Event, EventKind, Run, Status};
-use card::is_card_title;
 
 /// The finished cards that a task was tied to.
 pub fn finished_of(d: &Detail) -> impl Iterator<Item = &String> {
     let made = d.cards_made.iter().filter(|c| c.status == Status::Done).map(|c| &c.id);
-    let kin = d.parents.iter().filter(|p| p.status == Status::Done && is_card_title(&p.title));
+    let kin = d.parents.iter().filter(|p| p.status == Status::Done && p.is_card());
     made.chain(kin.map(|p| &p.id))
 }
 

@@ -277,7 +277,7 @@ pub fn is_ours_to_move(d: &Detail) -> bool {
     match t.status {
         Status::Ready => true,
         Status::Scheduled => our_hold(d).is_some(),
-        Status::Todo => d.parents.iter().all(|p| p.status.frees_children() || card::is_card_title(&p.title)),
+        Status::Todo => d.parents.iter().all(|p| p.status.frees_children() || p.is_card()),
         Status::Blocked => is_ours_to_unblock(d),
         _ => false,
     }

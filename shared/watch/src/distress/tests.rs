@@ -444,7 +444,7 @@ fn a_wait_for_nothing_and_a_block_loop() {
     let mut by_hand = s.clone();
     by_hand.detail.events.last_mut().unwrap().run = Some(9);
     assert_eq!(one(by_hand).steps, [], "a person waits for something");
-    let kin = |status| Kin { id: "t_00000002".into(), title: "x".into(), status };
+    let kin = |status| Kin { id: "t_00000002".into(), title: "x".into(), status, stray_title: false };
     s.detail.parents = vec![kin(Status::Running)];
     assert_eq!(one(s.clone()).steps, [], "somebody does it");
     s.detail.parents = vec![kin(Status::Done)];
@@ -1061,8 +1061,12 @@ fn an_incidents_card_counts_for_each_of_its_sources() {
         let mut s = gave_up("t_00000001", Cause::RateLimit);
         let trail = json!({"by": SYNTHESIZE_DISTRESS, "parent": "t_0000beef", "watchbill": {"card": "t_0000beef", "run": run}});
         s.detail.events.push(event("linked", 900, trail));
-        s.detail.parents =
-            vec![Kin { id: "t_0000beef".into(), title: "[BLOCKED] t_00000002 rate_limited".into(), status }];
+        s.detail.parents = vec![Kin {
+            id: "t_0000beef".into(),
+            title: "[BLOCKED] t_00000002 rate_limited".into(),
+            status,
+            stray_title: false,
+        }];
         one(s)
     };
     let done = with(Status::Done, 7);
@@ -1079,7 +1083,8 @@ fn an_incidents_card_counts_for_each_of_its_sources() {
 fn a_card_that_waits_for_its_own_task_holds_nobody() {
     let mut all = seen(vec![source("t_00000001", Status::Ready)]);
     let mut card = open_card("t_0000cafe", "[BLOCKED] t_00000001: rate limited", Status::Todo, json!({}));
-    card.parents = vec![Kin { id: "t_00000001".into(), title: "x".into(), status: Status::Ready }];
+    card.parents =
+        vec![Kin { id: "t_00000001".into(), title: "x".into(), status: Status::Ready, stray_title: false }];
     all.cards = vec![card.clone()];
     let d = told(&all);
     assert_eq!(d.steps, []);

@@ -14,7 +14,7 @@ use base::quote;
 use base::registry::HEAL;
 use base::time::{Time, backoff, words};
 use board::{Detail, Event, EventKind, HandOver, Rule, Status, StepAction, claimer_pid, hermes};
-use card::{is_card, is_card_title};
+use card::is_card;
 use config::span::seconds;
 use host::Life;
 use logs::LogEnd;
@@ -558,7 +558,7 @@ fn is_undecided(d: &Detail, scheduled: &Event, hold: &serde_json::Value) -> bool
         later.filter_map(|e| e.payload.get("parent")?.as_str()).any(|parent| parent == id)
     };
     let made = d.cards_made.iter().map(|c| (c.id.as_str(), &c.status, c.created_at >= scheduled.at));
-    let kin = d.parents.iter().filter(|p| is_card_title(&p.title));
+    let kin = d.parents.iter().filter(|p| p.is_card());
     let kin = kin.map(|p| (p.id.as_str(), &p.status, linked(&p.id)));
     made.chain(kin).any(|(id, status, later)| *status == Status::Done && (later || named == Some(id)))
 }

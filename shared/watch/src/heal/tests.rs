@@ -697,7 +697,7 @@ fn holds_grow_end_and_are_bounded() {
     let tied = |events: Vec<(&'static str, &'static str)>| {
         with!(hold(NOW.0 - 1, "heal"), |t| {
             let (id, title) = ("t_0000cafe".into(), "[BLOCKED] t_00000001 rate_limited".into());
-            t.detail.parents = vec![Kin { id, title, status: Status::Done }];
+            t.detail.parents = vec![Kin { id, title, status: Status::Done, stray_title: false }];
             let held = t.detail.events.iter().position(|e| e.kind == EventKind::Scheduled).unwrap();
             for (when, parent) in events {
                 let link = event("linked", 500, json!({"parent": parent}));
@@ -825,7 +825,8 @@ fn the_reset_is_an_unblock_and_says_so() {
     let d = decided(given_up("pid 4 not alive", 1_200));
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("unblocked commented", Some(Status::Ready)));
     let waits = with!(given_up("pid 4 not alive", 1_200), |t| {
-        t.detail.parents = vec![Kin { id: "t_p".into(), title: "p".into(), status: Status::Archived }];
+        t.detail.parents =
+            vec![Kin { id: "t_p".into(), title: "p".into(), status: Status::Archived, stray_title: false }];
     });
     // As `hermes kanban unblock`: an archived parent still means todo.
     assert_eq!(status_after(&decided(waits)), Some(Status::Todo));
@@ -1166,7 +1167,7 @@ fn a_clock_that_jumped_stops_everything() {
 fn own_boards_promote_what_is_free() {
     let child = |status: Status| {
         with!(blank(Status::Todo), |t| {
-            t.detail.parents = vec![Kin { id: "t_p".into(), title: "p".into(), status }];
+            t.detail.parents = vec![Kin { id: "t_p".into(), title: "p".into(), status, stray_title: false }];
         })
     };
     let on = |own: bool, t: TaskSeen| {

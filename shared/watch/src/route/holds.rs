@@ -336,7 +336,7 @@ impl<'a> Rules<'a> {
 
     /// Moves or parks a task that the end of its card would promote to a provider that is held.
     pub(super) fn before_promotion(&mut self, d: &'a Detail, card: &Detail) {
-        let waits = |p: &board::Kin| !p.status.frees_children() && !card::is_card_title(&p.title);
+        let waits = |p: &board::Kin| !p.status.frees_children() && !p.is_card();
         let promoted = d.task.status == Status::Todo && !d.parents.iter().any(waits);
         if !promoted
             || !is_ours_to_move(d)

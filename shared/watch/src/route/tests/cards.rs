@@ -30,7 +30,8 @@ fn by_a_worker(status: Status) -> CardSeen {
     d.task.priority = 0;
     d.body = "I am stuck.".into();
     d.place = Place { kind: Some("dir".into()), path: Some("/work/t_00000001".into()), ..Place::default() };
-    d.parents = vec![Kin { id: "t_00000001".into(), title: "x".into(), status: Status::Blocked }];
+    d.parents =
+        vec![Kin { id: "t_00000001".into(), title: "x".into(), status: Status::Blocked, stray_title: false }];
     d.events = vec![event("created", 500, json!({}))];
     c
 }
@@ -289,7 +290,12 @@ fn a_card_nobody_answers_is_a_persons() {
     assert_eq!(person(&looped), ["hand-over", "close-card"]);
     let waits = |c: &mut CardSeen| {
         c.detail.task.status = Status::Todo;
-        c.detail.parents.push(Kin { id: "t_00000009".into(), title: "x".into(), status: Status::Ready });
+        c.detail.parents.push(Kin {
+            id: "t_00000009".into(),
+            title: "x".into(),
+            status: Status::Ready,
+            stray_title: false,
+        });
     };
     assert_eq!(person(&waits), ["tell"]);
     // Where nothing is dispatched at all, that is not this card's fault.
@@ -455,9 +461,9 @@ fn a_card_is_about_the_task_of_its_title_and_of_no_other() {
 
 #[test]
 fn no_cards_end_deletes_a_folder_of_its_task_and_a_strangers_word_stops_nobody() {
-    // It names no task; its folder is somebody's all the same.
+    // Its task is not there any more; its folder is somebody's all the same.
     let mut c = by_a_worker(Status::Ready);
-    c.detail.task.title = "[BLOCKED] help, see below".into();
+    c.detail.task.title = "[BLOCKED] t_0000dead, see below".into();
     c.detail.parents.clear();
     let d = told(&with(c, detail("t_00000009", Status::Ready)));
     assert_eq!(actions(&d), [("t_0000cafe", "normalise")]);
