@@ -15,7 +15,13 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     let fail = |what: &dyn std::fmt::Display| Error::new(Kind::Config, path.display(), what);
     let file = match untrusted_file::open(path) {
         Ok(file) => file,
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return match dangling(path) {
+                Some(link) => Err(fail(&format!("{} is a link to what is not there", link.display()))
+                    .hint("mend the link, or take it away")),
+                None => Ok(None),
+            };
+        }
         Err(e) => return Err(fail(&e)),
     };
     ours_alone(path, &file)?;
@@ -25,6 +31,12 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
         return Err(fail(&"larger than 1 MiB").hint("name the configuration file"));
     }
     String::from_utf8(bytes).map(Some).map_err(|_| fail(&"not UTF-8").hint("save it as UTF-8 text"))
+}
+
+/// The file or its folder, where that is a link that leads nowhere: somebody keeps a configuration elsewhere, and it is not there.
+fn dangling(path: &Path) -> Option<&Path> {
+    let is_link = |p: &&Path| p.symlink_metadata().is_ok_and(|m| m.is_symlink()) && p.metadata().is_err();
+    path.ancestors().take(2).find(is_link)
 }
 
 /// Judges the open file, not its name: the name may lead elsewhere a moment later.
@@ -76,6 +88,18 @@ mod tests {
         assert_eq!(read(&path).unwrap_err().what, "larger than 1 MiB");
         write(&path, " ".repeat(1 << 20)).unwrap();
         assert!(read(&path).is_ok());
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_no_missing_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, folder) = (dir.path().join("c.toml"), dir.path().join("watchbill"));
+        for (link, read_at) in [(&file, file.clone()), (&folder, folder.join("config.toml"))] {
+            std::os::unix::fs::symlink(dir.path().join("elsewhere"), link).unwrap();
+            let told = read(&read_at).unwrap_err();
+            let what = format!("{} is a link to what is not there", link.display());
+            assert_eq!((told.kind, told.what), (Kind::Config, what));
+        }
     }
 
     #[test]
