@@ -186,11 +186,13 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     let rules = Rules { seen, pass, policy: &config.heal, detect: &config.detect, hosts, person };
     let mut stops = 0;
     let mut decision = Decision::default();
+    let asked = |t: &&TaskSeen| pass.only.as_ref().is_none_or(|only| *only == t.detail.task.id);
     if let Some(fault) = &seen.clock_fault {
-        return Decision::of_broken_clock(fault, !seen.tasks.is_empty());
+        let runs = seen.tasks.iter().filter(asked).filter(|t| t.detail.task.status == Status::Running);
+        let left = runs.map(|t| Left::new(&t.detail.task.id, format!("clock: {fault}")).unknown());
+        return Decision { left: left.collect(), ..Decision::of_broken_clock(fault, !seen.tasks.is_empty()) };
     }
     let mut resets = stuck::Resets::plan(&rules);
-    let asked = |t: &&TaskSeen| pass.only.as_ref().is_none_or(|only| *only == t.detail.task.id);
     for t in seen.tasks.iter().filter(asked) {
         let left = |because: String| Left::new(&t.detail.task.id, because);
         let left = match rules.one(t, &mut resets) {

@@ -1161,6 +1161,9 @@ fn a_clock_that_jumped_stops_everything() {
     s.clock_fault = Some("the wall clock moved by 3600 s since the last pass".into());
     let d = decide(&s, &pass(), &config());
     assert!(d.steps.is_empty() && d.findings.len() == 1, "{d:?}");
+    // What runs stands still with it: nobody can tell whether its worker lives.
+    let left: Vec<_> = d.left.iter().map(|l| (l.unknown, l.because.as_str())).collect();
+    assert_eq!(left, [(true, "clock: the wall clock moved by 3600 s since the last pass")]);
 }
 
 #[test]
