@@ -32,6 +32,11 @@ pub(super) fn check_file(path: &Path) -> Result<Inode> {
         Err(e) => return Err(Error::io(at, &e)),
     };
     if !meta.is_file() {
+        // A folder of boards that cannot be listed stands in their place.
+        if meta.is_dir() && std::fs::read_dir(path).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied) {
+            return Err(Error::new(Kind::Permission, at, "permission denied")
+                .hint("run this as the user who owns it"));
+        }
         return Err(Error::new(Kind::Data, at, "not a file"));
     }
     if meta.len() == 0 {
