@@ -33,7 +33,9 @@ pub(super) fn check_file(path: &Path) -> Result<Inode> {
     };
     if !meta.is_file() {
         // A folder of boards that cannot be listed stands in their place.
-        if meta.is_dir() && std::fs::read_dir(path).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied) {
+        if meta.is_dir()
+            && std::fs::read_dir(path).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
+        {
             return Err(Error::new(Kind::Permission, at, "permission denied")
                 .hint("run this as the user who owns it"));
         }
