@@ -258,6 +258,37 @@ fn a_crontab_gets_its_lines_and_keeps_its_own() {
     assert_eq!(crontab(), "refuse me\n");
 }
 
+/// Nobody knows which of the lines below our first one are ours once our last one is gone.
+#[test]
+fn a_crontab_whose_block_has_no_end_is_left_as_it_is() {
+    let b = home();
+    fs::write(b.path().join("no-systemd"), "").unwrap();
+    timers(&b, &["install", "--as", "cron"]).ok();
+    let file = b.path().join("crontab");
+    let end = "# watchbill timers: end\n";
+    let whole = fs::read_to_string(&file).unwrap();
+    let broken = format!("{}0 4 * * * backup\n", whole.replace(end, ""));
+    fs::write(&file, &broken).unwrap();
+    let all = [
+        &["remove"][..],
+        &["remove", "--as", "cron", "-n"],
+        &["install"],
+        &["install", "--as", "cron", "-n"],
+    ];
+    for args in all {
+        let said = timers(&b, args).fails(1);
+        assert!(
+            said.contains("no line `# watchbill timers: end` follows") && said.contains("nothing was done"),
+            "{said}"
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), broken, "{args:?}");
+    }
+    // As it is advised.
+    fs::write(&file, broken.replace("0 4 * * * backup", &format!("{end}0 4 * * * backup"))).unwrap();
+    timers(&b, &["remove"]).ok();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "0 4 * * * backup\n");
+}
+
 #[test]
 fn system_units_run_as_the_owner_of_the_board() {
     let b = home();

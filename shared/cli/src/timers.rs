@@ -187,8 +187,9 @@ fn remove(args: &TimersArgs) -> Result<u8> {
         None => [By::User, By::System, By::Cron]
             .into_iter()
             .filter(|by| *by != By::System || is_root || args.unit_dir.is_some())
-            .filter_map(|by| one(by).ok())
-            .collect(),
+            .map(one)
+            .filter(|one| !matches!(one, Err(e) if e.kind != Kind::Partial))
+            .collect::<Result<_>>()?,
     };
     let mut some: Vec<_> = all.into_iter().filter(|(_, changes)| !changes.is_empty()).collect();
     if some.is_empty() {

@@ -105,11 +105,11 @@ pub fn present() -> Result<String> {
 /// What installing would change; nothing where everything is in place.
 ///
 /// # Errors
-/// A file is in the way that was not written by us; the crontab cannot be read.
+/// A file is in the way that was not written by us; the crontab cannot be read, or our lines in it have no end.
 pub fn install(by: By, folder: Option<&Path>, wanted: &Wanted) -> Result<Vec<Change>> {
     let Some(folder) = folder else {
         let old = present()?;
-        let text = shipped::crontab(&old, wanted);
+        let text = shipped::crontab(&old, wanted)?;
         return Ok(if text == old { Vec::new() } else { vec![Change::Crontab { text }] });
     };
     let mut all = Vec::new();
@@ -165,11 +165,11 @@ fn by_hand(command: &[String]) -> String {
 /// What taking away would change: only what we wrote.
 ///
 /// # Errors
-/// The crontab cannot be read.
+/// The crontab cannot be read, or our lines in it have no end.
 pub fn remove(by: By, folder: Option<&Path>) -> Result<Vec<Change>> {
     let Some(folder) = folder else {
         let old = present()?;
-        let text = shipped::without(&old);
+        let text = shipped::without(&old)?;
         return Ok(if text == old { Vec::new() } else { vec![Change::Crontab { text }] });
     };
     Ok(taken_away(by, folder, shipped::names(by)))

@@ -201,8 +201,11 @@ fn quoted(word: &str) -> String {
 }
 
 /// A crontab with our block in it, at its end, in the place of an earlier one.
-pub(crate) fn crontab(old: &str, wanted: &Wanted) -> String {
-    let mut text = without(old);
+///
+/// # Errors
+/// The earlier one has no end.
+pub(crate) fn crontab(old: &str, wanted: &Wanted) -> Result<String> {
+    let mut text = without(old)?;
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -223,7 +226,7 @@ pub(crate) fn crontab(old: &str, wanted: &Wanted) -> String {
         }
     }
     text.push_str(&format!("{END}\n"));
-    text
+    Ok(text)
 }
 
 /// Our lines of a crontab.
@@ -247,15 +250,29 @@ fn job_of(watched: Watched) -> &'static str {
 }
 
 /// A crontab without our block.
-pub(crate) fn without(crontab: &str) -> String {
-    let mut is_ours = false;
-    let keep = |line: &&str| {
-        is_ours |= line.starts_with(BEGIN);
-        let kept = !is_ours;
+///
+/// # Errors
+/// The block has no end, so that nobody knows which of the lines behind its first one are ours.
+pub(crate) fn without(crontab: &str) -> Result<String> {
+    let (mut kept, mut is_ours, mut has_end) = (String::new(), false, true);
+    for line in crontab.split_inclusive('\n') {
+        let begins = line.starts_with(BEGIN);
+        has_end &= !(begins && is_ours);
+        is_ours |= begins;
+        if !is_ours {
+            kept.push_str(line);
+        }
         is_ours &= !line.starts_with(END);
-        kept
-    };
-    crontab.split_inclusive('\n').filter(keep).collect()
+    }
+    if is_ours || !has_end {
+        let what = format!(
+            "no line `{END}` follows the line `{BEGIN}`, so lines of yours may be among ours; nothing was done"
+        );
+        return Err(Error::new(Kind::Partial, "crontab", what).hint(
+            "with crontab -e, write that line below the last line of Watchbill, or delete those of Watchbill",
+        ));
+    }
+    Ok(kept)
 }
 
 /// Where systemd looks for what is written here.
@@ -331,14 +348,37 @@ mod tests {
     }
 
     #[test]
+    fn lines_behind_a_block_without_its_end_are_nobodys_to_remove() {
+        let w = wanted("/opt/watchbill", "/home/anna/.hermes");
+        let block = crontab("", &w).unwrap();
+        let open = block.replace(&format!("{END}\n"), "");
+        for broken in [
+            format!("{open}0 4 * * * backup\n"),
+            open.clone(),
+            format!("{END}\n{open}"),
+            // A second block behind it does not end it.
+            format!("{open}0 4 * * * backup\n{block}"),
+        ] {
+            for said in [without(&broken), crontab(&broken, &w)] {
+                let said = said.unwrap_err().to_string();
+                assert!(
+                    said.contains("no line `# watchbill timers: end` follows")
+                        && said.contains("nothing was done"),
+                    "{said}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_crontab_gets_one_block_and_loses_it_whole() {
         let theirs = "MAILTO=anna\n0 4 * * * backup # 100%";
         let w = wanted("/opt/it's 100%/watchbill", "/home/anna/.hermes");
-        let once = crontab(theirs, &w);
+        let once = crontab(theirs, &w).unwrap();
         assert!(once.starts_with("MAILTO=anna\n0 4 * * * backup # 100%\n# watchbill timers: begin"));
-        assert_eq!(crontab(&once, &w), once);
-        assert_eq!(without(&once), format!("{theirs}\n"));
-        assert_eq!(without(theirs), theirs);
+        assert_eq!(crontab(&once, &w).unwrap(), once);
+        assert_eq!(without(&once).unwrap(), format!("{theirs}\n"));
+        assert_eq!(without(theirs).unwrap(), theirs);
         let jobs: Vec<&str> = once.lines().filter(|l| l.contains("/opt/")).collect();
         assert_eq!(jobs.len(), 1, "{once}");
         assert!(jobs[0].starts_with(
