@@ -335,6 +335,31 @@ fn a_worker_at_work_is_alive_and_a_killed_one_is_gone() {
     assert_eq!(d.status(), "ready");
 }
 
+/// `nohup` starts it with SIGHUP ignored, the `&` of a shell with SIGINT.
+#[test]
+fn a_signal_that_was_ignored_as_it_started_does_not_stop_it() {
+    let d = Desk::new();
+    let asked = d.command(&[], "echo $$ > pid; mv pid begun; while [ ! -e stop ]; do sleep 0.1; done");
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' HUP INT; exec \"$@\"", "sh"])
+        .arg(asked.get_program())
+        .args(asked.get_args());
+    command.env_clear().envs(d.b.environment()).current_dir(d.b.path());
+    let mut harness = Kept(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until("the command begins", || d.folder.join("begun").exists());
+    let both = [Signal::HUP, Signal::INT].iter().fold(0, |all, signal| all | 1 << (signal.as_raw() - 1));
+    for pid in [harness.pid(), d.pid()] {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:")).unwrap();
+        assert_eq!(u64::from_str_radix(ignored.trim(), 16).unwrap() & both, both, "{pid}");
+    }
+    signal(harness.pid(), Signal::HUP);
+    signal(harness.pid(), Signal::INT);
+    fs::write(d.folder.join("stop"), "").unwrap();
+    assert_eq!((harness.0.wait().unwrap().code(), d.status().as_str()), (Some(0), "done"));
+}
+
 #[test]
 fn a_harness_that_is_told_to_stop_stops_its_command_first() {
     for word in [Signal::TERM, Signal::INT] {

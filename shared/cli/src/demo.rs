@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use serde_json::{Map, Value, json};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::signals::listen;
 use super::wrap::wrapped;
 use super::{env, print};
 use base::error::{Error, Kind, Result};
@@ -103,10 +103,7 @@ pub(super) struct DemoArgs {
 }
 
 pub(super) fn run(args: &DemoArgs) -> Result<u8> {
-    let stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stopped)).map_err(|e| Error::io("signals", &e))?;
-    }
+    let stopped = listen()?;
     // Outside of all that may stop: it is removed however the rest ends.
     let dir = tempfile::Builder::new().prefix("watchbill-demo-").tempdir();
     let dir = dir.map_err(|e| Error::io("temporary folder", &e))?;

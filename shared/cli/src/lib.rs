@@ -20,6 +20,7 @@ pub mod programs;
 mod providers;
 mod replay;
 mod run;
+mod signals;
 mod standing;
 mod status;
 mod summary;

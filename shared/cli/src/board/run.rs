@@ -14,19 +14,18 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{Claim, Run};
 use super::environment::{self, Told};
 use super::living::Living;
 use super::work::{Harness, Terms};
 use super::{Common, Hand, TRIES, env, owner, print_json, refused};
+use crate::signals::listen;
 use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
@@ -738,15 +737,6 @@ fn unusable(folder: &Path) -> String {
         Err(_) => "[Errno 2] No such file or directory",
     };
     format!("workspace: {why}: '{}'", folder.display())
-}
-
-/// From now on SIGTERM, SIGINT and SIGHUP only say that we are to stop.
-fn listen() -> Result<Arc<AtomicBool>> {
-    let told = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&told)).map_err(|e| Error::io("signals", &e))?;
-    }
-    Ok(told)
 }
 
 /// Refuses a log that is a pipe, a folder or a device.
