@@ -77,6 +77,15 @@ impl Yard {
         self.repo.join(".worktrees").join(&self.task)
     }
 
+    /// What is said of a spawn that failed after its worker began.
+    fn left(&self, status: &str) -> String {
+        let (task, tree) = (&self.task, self.tree());
+        format!(
+            "{task} is {status}; left behind: the working tree {} and its branch wt/{task}",
+            tree.display()
+        )
+    }
+
     pub(super) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.tree().join(name)).unwrap()
     }
@@ -242,9 +251,10 @@ fn a_registered_tree_without_its_folder_is_refused_in_gits_words() {
     assert_eq!(y.status(), "ready");
 }
 
-/// Without a session there is nothing that could be coordinated: worker, tree, branch and claim are taken back.
+/// Without a session there is nothing that could be coordinated: the worker is stopped, and the claim is taken back. Tree and branch
+/// stay, for the worker was there.
 #[test]
-fn a_worker_that_names_no_session_is_undone() {
+fn a_worker_that_names_no_session_loses_its_claim() {
     // It ends, or works on without a word.
     for (script, says) in [
         ("echo broken; exit 3", "codex named no session: worker exited with code 3 (board run)"),
@@ -253,16 +263,40 @@ fn a_worker_that_names_no_session_is_undone() {
         let y = Yard::new(WORKS);
         y.script("codex", script);
         let said = y.spawn("codex", &[]).fails(1);
-        assert!(said.contains(says) && said.contains("it was undone") && said.contains(".log"), "{said}");
-        assert_eq!((y.status(), y.branches()), ("ready".into(), "main".into()));
-        assert!(!y.repo.join(".worktrees").exists());
-        assert_eq!(y.b.task(&y.task, "ifnull(workspace_path, '')"), "");
+        let left = y.left("ready");
+        assert!(said.contains(says) && said.contains(&left) && said.contains(".log"), "{said}");
+        assert_eq!((y.status(), y.branches()), ("ready".into(), format!("main wt/{}", y.task)));
+        assert_eq!(y.b.task(&y.task, "workspace_path"), y.tree().to_str().unwrap());
         assert_eq!(marked(&y.task), Vec::<i64>::new());
         assert!(!y.b.kinds(&y.task).contains("coord.spawned"));
-        // The next one begins anew.
+        // The next one begins where it was.
         y.script("codex", &format!("{CODEX}\n{WORKS}"));
         y.session("codex");
         assert_eq!(y.row()["state"], "busy");
+    }
+}
+
+/// A worker does its work and names no session. What it left is not to be seen by `git status`, and the branch does not lead to it.
+#[test]
+fn what_a_worker_left_stays_whatever_git_says_of_it() {
+    let ignored = "mkdir reports; echo mine > reports/final.md";
+    let detached = "git checkout -q --detach; git -c user.name=T -c user.email=t@example.org commit -q --allow-empty -m Work";
+    let hidden = "git config status.showUntrackedFiles no; echo mine > new.txt";
+    for work in [ignored, detached, hidden] {
+        let y = Yard::new(WORKS);
+        fs::write(y.repo.join(".git/info/exclude"), "reports/\n").unwrap();
+        y.script(
+            "codex",
+            &format!("cat > /dev/null; {work}; git log -1 --format=%s > \"$HOME/head\"; exit 0"),
+        );
+        let said = y.spawn("codex", &[]).fails(1);
+        assert!(said.contains(&format!("codex named no session: completed; {}", y.left("done"))), "{said}");
+        assert_eq!((y.status(), y.branches()), ("done".into(), format!("main wt/{}", y.task)), "{work}");
+        let head = ran(Command::new("git").arg("-C").arg(y.tree()).args(["log", "-1", "--format=%s"])).ok();
+        assert_eq!(head, fs::read_to_string(y.b.path().join("head")).unwrap(), "{work}");
+        for (file, of) in [("reports/final.md", ignored), ("new.txt", hidden)] {
+            assert_eq!(y.tree().join(file).exists(), work == of, "{file}: {work}");
+        }
     }
 }
 
@@ -286,7 +320,7 @@ fn a_tree_that_is_worked_in_is_neither_shared_nor_taken_away() {
     let out = first.wait_with_output().unwrap();
     let said = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{said}");
-    let left = format!("left behind: the working tree {} (it holds changes", tree.display());
+    let left = format!("left behind: the working tree {} and its branch both", tree.display());
     assert!(said.contains("named no session within 30s") && said.contains(&left), "{said}");
     assert_eq!(fs::read_to_string(tree.join("uncommitted.txt")).unwrap(), "mine\n");
     assert_eq!((y.status(), y.branches()), ("ready".into(), "both main".into()));

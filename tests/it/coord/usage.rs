@@ -270,3 +270,75 @@ fn a_spawn_that_fails_half_way_is_undone() {
     assert!(said.contains("; it was undone"), "{said}");
     assert_eq!(board.value("SELECT status FROM tasks WHERE title = 'New'"), "archived");
 }
+
+/// Where the answer to a prompt was lost, nobody knows whether the session works, or has worked: it keeps what it has. One that was
+/// refused its prompt did nothing.
+#[test]
+fn a_session_that_may_have_its_prompt_keeps_its_tree_and_its_task() {
+    for refused in [false, true] {
+        let board = TestBoard::own();
+        let repo = std::fs::canonicalize(repository(&board)).unwrap();
+        let task = board.hand(&["add", "A task"]).ok().trim().to_owned();
+        let tree = repo.join(".worktrees").join(&task);
+        let session = json!({"id": SESSION, "directory": tree, "metadata": {"task_id": task}}).to_string();
+        let place = tree.clone();
+        let server = Web::new(move |asked| {
+            let line = asked.line.as_str();
+            Reply::json(match line {
+                "GET /global/health" => r#"{"healthy":true,"version":"1.18.33"}"#,
+                _ if line.contains("/prompt_async") && refused => {
+                    return Reply::Text(400, "application/json", "{}".to_owned());
+                }
+                _ if line.contains("/prompt_async") => {
+                    // It works, and a proxy answers in its place.
+                    std::fs::write(place.join("new.txt"), "mine").unwrap();
+                    let git = |args: &[&str]| ran(Command::new("git").arg("-C").arg(&place).args(args)).ok();
+                    git(&["checkout", "--quiet", "--detach"]);
+                    git(&["add", "."]);
+                    git(&[
+                        "-c",
+                        "user.name=T",
+                        "-c",
+                        "user.email=t@example.org",
+                        "commit",
+                        "--quiet",
+                        "-m",
+                        "Work",
+                    ]);
+                    return Reply::page();
+                }
+                _ if line.ends_with("/abort") || line.starts_with("DELETE ") => "true",
+                _ if line.contains("/children") || line.contains("/message") => "[]",
+                _ if line.starts_with("GET /session/status?") => "{}",
+                _ => &session,
+            })
+        });
+        let ask = |args: &[&str]| coord(&board, &repo, &[args, &["--server", &server.url]].concat());
+        let said = ask(&["spawn", "--task", &task]).fails(1);
+        let git = |args: &[&str]| ran(Command::new("git").arg("-C").arg(&repo).args(args)).ok();
+        let deleted = server.count("DELETE ");
+        if refused {
+            assert!(said.contains("refused with 400") && said.contains("; it was undone"), "{said}");
+            assert_eq!((deleted, board.task(&task, "status").as_str(), tree.exists()), (1, "ready", false));
+            assert_eq!(git(&["branch", "--format=%(refname:short)"]), "main\n");
+            continue;
+        }
+        let keeps = format!(
+            "whether {SESSION} has its prompt is unknown; it keeps {task}, the working tree {} and its branch wt/{task}",
+            tree.display()
+        );
+        assert!(
+            said.contains(&keeps) && !said.contains("undone") && !said.contains("nothing was done"),
+            "{said}"
+        );
+        assert_eq!((deleted, board.task(&task, "status").as_str()), (0, "running"));
+        assert_eq!(std::fs::read_to_string(tree.join("new.txt")).unwrap(), "mine");
+        assert_eq!(git(&["-C", tree.to_str().unwrap(), "log", "-1", "--format=%s"]), "Work\n");
+        assert_eq!(ask(&["spawn", "--task", &task]).ok(), format!("{SESSION}\n"), "the next one finds it");
+        // As it is advised.
+        assert_eq!(state(&board, &["--server", &server.url])["mapping"], "active");
+        let freed = format!("{SESSION} was idle; its mapping is aborted, and {task} is free\n");
+        assert_eq!(ask(&["abort", &task]).ok(), freed);
+        assert!(tree.join("new.txt").exists());
+    }
+}

@@ -1,5 +1,6 @@
 //! `coord spawn`: a task is claimed, gets a working tree and a session, and the session is told what to do: all of it or
-//! nothing. The second call for a task finds what the first one made.
+//! nothing. But once a worker or a session may have begun, its working tree and its branch stay, whatever fails then. The second
+//! call for a task finds what the first one made.
 
 mod order;
 mod words;
@@ -13,8 +14,8 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::message::again::{Claim, taken_again};
-use super::worktree::{Made, with_left};
-use super::{Coord, message_id, millis, refused, say, silent, utf8, warn};
+use super::worktree::{Made, tree_and_branch, with_left};
+use super::{Coord, arrived, message_id, millis, refused, silent, utf8, warn};
 use crate::board::speaker;
 use base::error::{Error, Kind, Result};
 use board::hermes::Decider;
@@ -22,7 +23,7 @@ use board::{BoardId, Change, Detail, EventKind, HandOver, NewTask, Outcome, Plac
 use config::span;
 use coord::mapping::{self, Spawned};
 use coord::opencode::rest::Server;
-use coord::{Act as _, Mapping, NewSession, Prompt, Role, Runtime, Sense as _, SessionId};
+use coord::{Act as _, Mapping, NewSession, Prompt, Role, Runtime, Sense as _, SessionId, Silence};
 use policy::worktree_note::{TreeNote, beside};
 
 pub(super) use order::{Again, Order, Repo, lost};
@@ -89,6 +90,8 @@ impl From<Named> for Runtime {
 struct Traces {
     tree: Made,
     session: Option<SessionId>,
+    /// The session may have its prompt.
+    is_told: bool,
     /// What the worker lives under.
     harness: Option<Child>,
     /// Bytes of the session's transcript before it was started.
@@ -153,10 +156,26 @@ impl Coord<'_> {
             }
             // What another spawn began is not this one's to take back: its worker may be at work.
             Err(e) if seen.task.worker_pid.is_some() => Err(e),
+            // Nor is a session that may be at work. It is on the board.
+            Err(e) if traces.is_told => {
+                let kept = tree_and_branch(&order.place, &order.branch);
+                let what = format!("{}; it keeps {}, {kept}", e.what, order.task);
+                Err(Error { what, ..e }
+                    .hint("coord status shows how it fares; coord abort stops it and requeues its task"))
+            }
             Err(e) => {
+                let began = traces.harness.is_some();
                 let left = self.undo(server, order, &seen, &mut traces);
-                let what = with_left(format!("{}; it was undone", e.what), left);
-                Err(Error { what, ..e })
+                let now = match began {
+                    // Its worker may even have completed it.
+                    true => self
+                        .hand
+                        .look(&order.task)
+                        .map(|now| format!("{} is {}", order.task, now.task.status)),
+                    false => Ok("it was undone".to_owned()),
+                };
+                let what = now.map_or_else(|_| e.what.clone(), |now| format!("{}; {now}", e.what));
+                Err(Error { what: with_left(what, left), ..e })
             }
         }
     }
@@ -265,7 +284,7 @@ impl Coord<'_> {
             let message = message_id(millis(), &[session.as_str(), &run, "spawn"]);
             let agent = order.agent.as_deref();
             let prompt = Prompt { message: &message, text: &text, agent, wake: true };
-            say(server, &session, &prompt)?;
+            tell(server, &session, &prompt, traces)?;
         }
         Ok(session)
     }
@@ -346,6 +365,7 @@ impl Coord<'_> {
         traces: &mut Traces,
     ) -> Option<String> {
         let mut left = Vec::new();
+        let began = traces.harness.is_some();
         if let Some(mut harness) = traces.harness.take() {
             let stopped = self.hand.here.host.stop_child(&mut harness, &order.task, was.task.current_run);
             if let Err(why) = stopped {
@@ -358,22 +378,20 @@ impl Coord<'_> {
         {
             left.push(format!("the session {session}"));
         }
-        match self.still_used(order, traces) {
-            Some(why) => left.push(format!("the working tree {} ({why})", order.place.display())),
+        let kept = || tree_and_branch(&order.place, &order.branch);
+        match self.hand.here.host.inside(&order.place).first() {
+            // Where somebody worked is where the next one goes on.
+            _ if began => {
+                left.push(kept());
+                traces.place = None;
+            }
+            Some(p) => left.push(format!("{} (process {} works there)", kept(), p.pid)),
             None => left.extend(order.repo.undo(&traces.tree, &order.place, &order.branch)),
         }
         if let Err(e) = self.give_back(order, was, traces) {
             left.push(format!("the claim of {} ({e})", order.task));
         }
         (!left.is_empty()).then(|| left.join(" and "))
-    }
-
-    /// Why the tree that was made stays: somebody works in it, or did.
-    fn still_used(&self, order: &Order, traces: &Traces) -> Option<String> {
-        order.repo.holds_work(&traces.tree, &order.place).or_else(|| {
-            let inside = self.hand.here.host.inside(&order.place);
-            inside.first().map(|p| format!("process {} works in it", p.pid))
-        })
     }
 
     /// Gives the task back as it was: ready, or put away where it was made for this.
@@ -398,7 +416,29 @@ impl Coord<'_> {
             changes.push(hermes::changed(EventKind::Archived, Value::Null, &seen, &archive, &trail));
             changes.extend(archive);
         }
+        if changes.is_empty() {
+            return Ok(());
+        }
         self.hand.must(&order.task, Some(&seen), changes).map(|_| ())
+    }
+}
+
+/// Gives a session its prompt. What it was told, or may have been, is known whatever becomes of the answer.
+fn tell(server: &Server, session: &SessionId, prompt: &Prompt<'_>, traces: &mut Traces) -> Result<()> {
+    let said = server.prompt(session, prompt);
+    // A server that refuses it took nothing up.
+    traces.is_told = !matches!(said, Err(Silence::Missing | Silence::Refused(400..=499, _)));
+    match said.and_then(|()| arrived(server, session, prompt.message)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(refused(
+            session.as_str(),
+            format!("{} took its prompt and does not show it", server.address()),
+        )),
+        Err(e) if traces.is_told => Err(refused(
+            session.as_str(),
+            format!("{} {e}; whether it has its prompt is unknown", server.address()),
+        )),
+        Err(e) => Err(silent(server, session, &e)),
     }
 }
 

@@ -194,32 +194,25 @@ impl Repo {
         }
     }
 
-    /// Why a tree that was made is not to be taken away: work in it would be lost.
-    pub(super) fn holds_work(&self, made: &Made, place: &Path) -> Option<String> {
-        let path = place.to_str().filter(|_| made.tree && place.is_dir())?;
-        match self.run(&["-C", path, "status", "--porcelain"]) {
-            Ok(said) => (!said.is_empty()).then(|| "it holds changes that are not committed".into()),
-            Err(why) => Some(why),
-        }
-    }
-
-    /// Takes away what was made, and says what could not be.
+    /// Takes away what was made, and says what could not be. Only for a tree in which nobody has worked: what git calls clean may
+    /// hold ignored files, and commits that no branch leads to.
     pub(super) fn undo(&self, made: &Made, place: &Path, branch: &str) -> Option<String> {
-        let mut left = Vec::new();
+        let mut left = None;
         let path = place.display().to_string();
         let is_removed = || {
-            let is_trees = self.run(&["worktree", "remove", "--force", &path]).is_ok();
+            let shows_all = "status.showUntrackedFiles=all";
+            let is_trees = self.run(&["-c", shows_all, "worktree", "remove", &path]).is_ok();
             // Before it is a tree it is an empty folder.
             is_trees || std::fs::remove_dir(place).is_ok()
         };
         if made.tree && !is_removed() {
-            left.push(format!("the working tree {path}"));
+            return Some(tree_and_branch(place, branch));
         }
         if let Some(at) = &made.branch_at {
             // Only while nobody committed to it.
             let reference = format!("refs/heads/{branch}");
             if self.run(&["update-ref", "-d", &reference, at]).is_err() {
-                left.push(format!("the branch {branch}"));
+                left = Some(format!("the branch {branch}"));
             }
             let _ = self.run(&["config", "--remove-section", &format!("branch.{branch}")]);
         }
@@ -231,7 +224,7 @@ impl Repo {
                 let _ = std::fs::remove_dir(&folder);
             }
         }
-        (!left.is_empty()).then(|| left.join(" and "))
+        left
     }
 
     fn commit_of(&self, branch: &str) -> Option<String> {
@@ -263,6 +256,12 @@ fn why(said: &str) -> String {
     let words = lines[reason.unwrap_or(lines.len().saturating_sub(1))..].join(" ");
     let words = words.trim_start_matches("fatal: ");
     quote::inline(if words.is_empty() { "failed" } else { words }, MAX_WHY)
+}
+
+/// What stays where somebody has worked.
+pub(super) fn tree_and_branch(place: &Path, branch: &str) -> String {
+    let tree = format!("the working tree {}", place.display());
+    if branch.is_empty() { tree } else { format!("{tree} and its branch {branch}") }
 }
 
 /// A failure, and what of its traces is still there.
