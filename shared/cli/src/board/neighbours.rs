@@ -33,6 +33,8 @@ impl Hand<'_> {
         if *host == self.here.host.facts().hostname {
             return Err(refused(name, "is this host, which is there"));
         }
+        // A board that this program must not write says so first.
+        self.board.writable()?;
         if let Some(error) = still_there(neighbour, now) {
             return Err(error);
         }
