@@ -19,7 +19,7 @@ impl Machine {
         let home = tempfile::tempdir().unwrap();
         let bin = home.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
-        for program in ["watchbill", "heal", "synthesize-distress", "route-blocked", "board"] {
+        for program in ["watchbill", "heal", "synthesize-distress", "route-blocked", "board", "coord"] {
             std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_watchbill-postgres"), bin.join(program)).unwrap();
         }
         Machine { home, name, url: url.to_owned() }
@@ -296,6 +296,14 @@ fn a_host_that_will_not_come_back_is_forgotten_and_its_work_goes_on() {
     // It was not gone: it says so itself.
     gone.call(&["heal"]);
     assert!(here.said(&["board", "host", "list"]).contains("h1  attends"));
+    let why = String::from_utf8(here.call(&["watchbill", "why", &task]).stdout).unwrap();
+    assert!(why.contains("ready for luna since") && why.contains("a worker must claim it"), "{why}");
+    assert!(!why.contains("nobody takes it"), "no log keeps anybody from it: {why}");
+    // Nor is it forgotten as long as it attends: it would be back with its next pass.
+    let refused = here.call(&["board", "host", "forget", "h1"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && said.contains("h1: attends: it was seen "), "{said}");
+    assert!(here.said(&["board", "host", "list"]).contains("h1  attends"));
     worker.kill().unwrap();
     worker.wait().unwrap();
 }
@@ -329,6 +337,50 @@ fn roles_are_granted_from_the_command_line() {
     watcher.said(&["heal"]);
     let refused = watcher.call(&["board", "grant", "--watcher", "nova-1"]);
     assert_eq!(refused.status.code(), Some(77), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
+fn a_role_for_workers_spawns_no_command_and_moves_no_board() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "not_spawned");
+    let owner = Machine::new("h1", &url);
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    client.batch_execute("CREATE ROLE vega LOGIN PASSWORD 'geheim'").unwrap();
+    owner.said(&["board", "grant", "--worker", "vega"]);
+    let worker = Machine::new("h1", &server.url("vega", "not_spawned"));
+    let kept = passwords("*:*:*:*:geheim", 0o600);
+    std::fs::copy(kept.path(), worker.home().join(".pgpass")).unwrap();
+    let task = worker.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b.example"]).args(args);
+        assert!(git.current_dir(worker.home()).status().unwrap().success(), "{args:?}");
+    };
+    git(&["init", "-q", "repo"]);
+    git(&["-C", "repo", "commit", "-q", "--allow-empty", "-m", "begin"]);
+    for runtime in ["claude", "codex"] {
+        let mut spawn = worker.command(&["coord", "spawn", "--task", &task, "--runtime", runtime]);
+        let done = spawn.current_dir(worker.home().join("repo")).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!((done.status.code(), said.lines().count()), (Some(77), 1), "{said}");
+        assert!(
+            said.contains("this role may not speak for a host") && said.contains("not_spawned_watch"),
+            "{said}"
+        );
+    }
+    assert!(!worker.home().join("repo/.worktrees").exists());
+    let history = client.query("SELECT kind FROM not_spawned.task_events", &[]).unwrap();
+    assert_eq!(history.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>(), ["created"]);
+
+    // Nor is a board moved by who may not pause it, also not for a look.
+    let to = worker.home().join("away/own.db");
+    for flags in [&["-n"][..], &[]] {
+        let from = server.url("vega", "not_spawned");
+        let done = worker.call(&[&["board", "copy", &from, to.to_str().unwrap()], flags].concat());
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!((done.status.code(), said.lines().count()), (Some(77), 1), "{said}");
+        assert!(!to.exists() && !worker.home().join("away").exists(), "{flags:?}");
+    }
 }
 
 #[test]

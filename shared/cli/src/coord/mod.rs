@@ -108,7 +108,12 @@ pub(super) fn run(command: &Command, target: &Target, common: &Common) -> Result
         Command::Detect(detect) if !detect.record => Mode::Look,
         _ => Mode::Change,
     };
-    let hand = Hand::open(common, &config, mode, COORD, Duty::Asks)?;
+    // The harness of a command renews its claim as long as it lives. Who may not do that begins with nothing.
+    let duty = match command {
+        Command::Spawn(spawn) if spawn.is_a_command() => Duty::Works,
+        _ => Duty::Asks,
+    };
+    let hand = Hand::open(common, &config, mode, COORD, duty)?;
     let given = target.server.as_ref();
     let named = match (given, env("OPENCODE_SERVER")) {
         (Some(given), _) => given.clone(),

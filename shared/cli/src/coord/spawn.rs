@@ -64,6 +64,13 @@ pub(crate) struct Spawn {
     more: Vec<OsString>,
 }
 
+impl Spawn {
+    /// Whether its session is a command of this host, and no session of a server.
+    pub(super) fn is_a_command(&self) -> bool {
+        Runtime::from(self.runtime).headless().is_some()
+    }
+}
+
 /// A runtime as it is named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Named {
