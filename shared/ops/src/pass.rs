@@ -101,7 +101,9 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
         let steps = report::decided(watcher, seen, decision, id, tools, report);
         apply::apply(&mut *board, steps, tools, report, By::Watcher)
     });
-    if let Some(file) = id.file().filter(|_| report.error.is_none() && id.root.is_some()) {
+    // Where nobody ever worked nothing is remembered.
+    let is_missed = report.error.is_none() && id.root.is_some() && tools.cache.knows_clock();
+    if let Some(file) = id.file().filter(|_| is_missed) {
         tools.cache.sight(&format!("{SEEN}{}", file.display()), tools.pass.now);
     }
     if report.error.as_ref().is_some_and(|e| e.kind == Kind::Damaged) {
