@@ -443,7 +443,7 @@ fn tell(server: &Server, session: &SessionId, prompt: &Prompt<'_>, traces: &mut 
         )),
         Err(e) if traces.is_told => Err(refused(
             session.as_str(),
-            format!("{} {e}; whether it has its prompt is unknown", server.address()),
+            format!("{} {e}; whether {session} has its prompt is unknown", server.address()),
         )),
         Err(e) => Err(silent(server, session, &e)),
     }
