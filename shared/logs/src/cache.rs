@@ -237,9 +237,7 @@ impl Cache {
 
     /// What stands behind this prefix in the sightings that have it.
     pub fn names<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
-        let all =
-            self.sightings.range(prefix.to_owned()..).map_while(move |(key, _)| key.strip_prefix(prefix));
-        all
+        self.sightings.range(prefix.to_owned()..).map_while(move |(key, _)| key.strip_prefix(prefix))
     }
 
     /// The sighting with this prefix whose name is the last in their order.
