@@ -203,9 +203,9 @@ impl Cache {
         moved
     }
 
-    /// Whether a pass remembered how the wall clock stood.
+    /// Whether a pass remembered how the wall clock stood, this one among them.
     pub fn knows_clock(&self) -> bool {
-        self.clock.is_some()
+        self.clock.is_some() || self.new_clock.is_some()
     }
 
     /// Since when this was seen, which is now if it never was.
