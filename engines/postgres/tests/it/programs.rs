@@ -25,6 +25,14 @@ impl Machine {
         Machine { home, name, url: url.to_owned() }
     }
 
+    /// The machine of a login role, whose password is `geheim`, on a board.
+    fn of_role(server: &Server, role: &str, board: &str) -> Machine {
+        let machine = Machine::new("h1", &server.url(role, board));
+        let kept = passwords(&format!("*:*:*:{role}:geheim"), 0o600);
+        std::fs::copy(kept.path(), machine.home().join(".pgpass")).unwrap();
+        machine
+    }
+
     fn bin(&self) -> PathBuf {
         self.home.path().join("bin")
     }
@@ -66,6 +74,13 @@ fn made(server: &Server, name: &str) -> String {
     let machine = Machine::new("h0", &url);
     machine.said(&["board", "init", &url]);
     url
+}
+
+/// A connection of the owner of all boards, after these statements.
+fn owner_after(server: &Server, sql: &str) -> postgres::Client {
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    client.batch_execute(sql).unwrap();
+    client
 }
 
 #[test]
@@ -112,12 +127,9 @@ fn a_role_for_workers_does_its_work_by_board_and_speaks_for_no_host() {
     let Some(server) = shared() else { return };
     let url = made(server, "roles_of_programs");
     PostgresBoard::grant(&url, &[], &[], PATIENCE, &Secrets::default()).unwrap();
-    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     let login = "CREATE ROLE luna LOGIN PASSWORD 'geheim' IN ROLE roles_of_programs_work";
-    client.batch_execute(login).unwrap();
-    let worker = Machine::new("h1", &server.url("luna", "roles_of_programs"));
-    let kept = passwords("*:*:*:luna:geheim", 0o600);
-    std::fs::copy(kept.path(), worker.home().join(".pgpass")).unwrap();
+    let mut client = owner_after(server, login);
+    let worker = Machine::of_role(server, "luna", "roles_of_programs");
     let task = worker.said(&["board", "add", "write the report", "--assignee", "luna"]);
     worker.said(&["board", "claim", &task, "--worker", "luna"]);
     worker.said(&["board", "heartbeat", &task, "--note", "half of it"]);
@@ -143,12 +155,9 @@ fn a_server_that_lets_nobody_in_for_a_while_hears_how_a_command_ended() {
     let Some(server) = shared() else { return };
     let url = made(server, "refuses_a_while");
     PostgresBoard::grant(&url, &[], &[], PATIENCE, &Secrets::default()).unwrap();
-    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     let login = "CREATE ROLE nova LOGIN PASSWORD 'geheim' IN ROLE refuses_a_while_watch";
-    client.batch_execute(login).unwrap();
-    let worker = Machine::new("h1", &server.url("nova", "refuses_a_while"));
-    let kept = passwords("*:*:*:nova:geheim", 0o600);
-    std::fs::copy(kept.path(), worker.home().join(".pgpass")).unwrap();
+    let mut client = owner_after(server, login);
+    let worker = Machine::of_role(server, "nova", "refuses_a_while");
     let task = worker.said(&["board", "add", "write the report", "--assignee", "nova"]);
     let script = "touch began; until [ -e ends ]; do sleep 0.1; done; touch ended";
     let mut run = worker.command(&["board", "run", "--assignee", "nova", "--", "sh", "-c", script]);
@@ -313,19 +322,12 @@ fn roles_are_granted_from_the_command_line() {
     let Some(server) = shared() else { return };
     let url = made(server, "granted");
     let owner = Machine::new("h1", &url);
-    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     let login = "CREATE ROLE \"nova-1\" LOGIN PASSWORD 'geheim'; CREATE ROLE rosa LOGIN PASSWORD 'geheim'";
-    client.batch_execute(login).unwrap();
+    owner_after(server, login);
     let none = owner.call(&["board", "grant", "--worker", "nova-1", "--watcher", "nobody; DROP TABLE x"]);
     let said = String::from_utf8_lossy(&none.stderr);
     assert!(none.status.code() == Some(1) && said.contains("no such role on this server"), "{said}");
-    let on = |role: &str| {
-        let machine = Machine::new("h1", &server.url(role, "granted"));
-        let kept = passwords("*:*:*:*:geheim", 0o600);
-        std::fs::copy(kept.path(), machine.home().join(".pgpass")).unwrap();
-        machine
-    };
-    let (worker, watcher) = (on("nova-1"), on("rosa"));
+    let [worker, watcher] = ["nova-1", "rosa"].map(|role| Machine::of_role(server, role, "granted"));
     let refused = worker.call(&["board", "add", "write the report"]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(66) && said.contains("`board grant`"), "{said}");
@@ -344,12 +346,9 @@ fn a_role_for_workers_spawns_no_command_and_moves_no_board() {
     let Some(server) = shared() else { return };
     let url = made(server, "not_spawned");
     let owner = Machine::new("h1", &url);
-    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
-    client.batch_execute("CREATE ROLE vega LOGIN PASSWORD 'geheim'").unwrap();
+    let mut client = owner_after(server, "CREATE ROLE vega LOGIN PASSWORD 'geheim'");
     owner.said(&["board", "grant", "--worker", "vega"]);
-    let worker = Machine::new("h1", &server.url("vega", "not_spawned"));
-    let kept = passwords("*:*:*:*:geheim", 0o600);
-    std::fs::copy(kept.path(), worker.home().join(".pgpass")).unwrap();
+    let worker = Machine::of_role(server, "vega", "not_spawned");
     let task = worker.said(&["board", "add", "write the report", "--assignee", "luna"]);
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
