@@ -404,7 +404,7 @@ impl Rows {
         for c in comments.iter_mut().rev() {
             c.body = Fronts::of(&c.body, fronts.most(&c.author)).into_owned();
         }
-        let parents: Vec<Kin> = self.parents(id).map(|t| kin(self.named(t))).collect();
+        let parents: Vec<Kin> = self.parents(id).map(|t| Kin::from(self.named(t))).collect();
         let mut cards_made: Vec<CardMade> =
             self.tasks.values().filter_map(|(t, _)| card_made(t, id)).collect();
         cards_made.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
@@ -750,10 +750,6 @@ fn next<T>(rows: &BTreeMap<i64, T>) -> i64 {
 
 fn of<'a, T>(rows: &'a BTreeMap<i64, (String, T)>, id: &'a str) -> impl Iterator<Item = (i64, &'a T)> {
     rows.iter().filter(move |(_, (task, _))| task == id).map(|(n, (_, row))| (*n, row))
-}
-
-fn kin(t: Task) -> Kin {
-    Kin { id: t.id, title: t.title, status: t.status, stray_title: t.stray_title }
 }
 
 fn card_made(t: &Task, source: &str) -> Option<CardMade> {

@@ -270,7 +270,7 @@ pub fn missing(id: &BoardId) -> Option<Error> {
 
 /// Whether nothing in a root can be seen.
 fn is_denied(root: &Path) -> bool {
-    std::fs::metadata(root.join("kanban.db")).is_err_and(|e| e.kind() == ErrorKind::PermissionDenied)
+    std::fs::metadata(db_path(root, "default")).is_err_and(|e| e.kind() == ErrorKind::PermissionDenied)
 }
 
 fn no_root(why: &str) -> Error {

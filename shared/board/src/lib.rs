@@ -286,6 +286,13 @@ pub struct Kin {
     pub stray_title: bool,
 }
 
+impl From<Task> for Kin {
+    fn from(task: Task) -> Kin {
+        let Task { id, title, status, stray_title, .. } = task;
+        Kin { id, title, status, stray_title }
+    }
+}
+
 impl Kin {
     /// Whether it is a distress card, as far as its title tells: see [`Task::is_card`].
     pub fn is_card(&self) -> bool {

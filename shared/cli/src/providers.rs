@@ -403,7 +403,7 @@ mod tests {
         let mut seen = Seen::default();
         seen.held.extend(["luna", "luna", "sol"].map(|name| (Id::default(), name.to_owned())));
         let config = config::Config::default();
-        let router = Router::new(&seen.routing, &config, Time(0), policy::Profiles::none(), Vec::new());
+        let router = Router::new(&seen.routing, &config, Time(0), Profiles::none(), Vec::new());
         let all = rows(&seen, &router);
         assert_eq!(
             (all.len(), all[0].held, whole(&all[0], Time(0))["state"].clone()),

@@ -6,8 +6,6 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use logs::cache::Cache;
-
 use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
 use super::standing::{Shows, Standing, is_bare};
@@ -17,6 +15,7 @@ use base::error::{Kind, Result};
 use base::quote;
 use base::time::Time;
 use config::{Loaded, since};
+use logs::cache::Cache;
 use ops::explain::{Summary, lines};
 use ops::report::{common_code, printable, say};
 

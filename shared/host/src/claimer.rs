@@ -17,29 +17,14 @@ impl Host {
         if tasks.is_empty() {
             return Vec::new();
         }
-        let scan = proc::scan(self.processes(), &tasks);
         let processes = self.processes();
-        let view = self.view(&processes);
+        let (scan, view) = (proc::scan(processes, &tasks), self.view(&processes));
         let at_work = |f: &Freed<'_>| {
             let claimers = claimers(&scan, f, worker);
             let exempt = |p: &Process| scan.own.contains(&p.pid) || self.comes_from(p, &claimers);
-            view.at_work(&self.beside(&scan, f, &claimers), f, &exempt)
+            view.at_work(&beside(&scan, f, &exempt), f, &exempt)
         };
         freed.iter().map(at_work).collect()
-    }
-
-    /// A scan without the claimer's own processes, and those that wait for a claim.
-    fn beside(&self, scan: &Scan, freed: &Freed<'_>, claimers: &BTreeSet<i64>) -> Scan {
-        let began = |p: &Process| {
-            p.run().is_some() || p.worker_of().is_some() || freed.workers.iter().any(|(_, pid)| *pid == p.pid)
-        };
-        let is_beside =
-            |p: &&Process| began(p) && !scan.own.contains(&p.pid) && !self.comes_from(p, claimers);
-        Scan {
-            marked: scan.marked.iter().filter(is_beside).cloned().collect(),
-            own: scan.own.clone(),
-            ..Scan::default()
-        }
     }
 
     /// Whether a process is one of these, or was started by one.
@@ -61,4 +46,17 @@ fn claimers(scan: &Scan, freed: &Freed<'_>, worker: Option<i64>) -> BTreeSet<i64
     let names_it = |p: &&Process| p.kin(freed.task, None) == Kin::ThisRun;
     let callers = scan.marked.iter().filter(names_it).map(|p| p.pid).filter(|pid| scan.own.contains(pid));
     callers.chain(worker).collect()
+}
+
+/// A scan without those that are `exempt`, and those that wait for a claim.
+fn beside(scan: &Scan, freed: &Freed<'_>, exempt: &dyn Fn(&Process) -> bool) -> Scan {
+    let began = |p: &Process| {
+        p.run().is_some() || p.worker_of().is_some() || freed.workers.iter().any(|(_, pid)| *pid == p.pid)
+    };
+    let is_beside = |p: &&Process| began(p) && !exempt(p);
+    Scan {
+        marked: scan.marked.iter().filter(is_beside).cloned().collect(),
+        own: scan.own.clone(),
+        ..Scan::default()
+    }
 }

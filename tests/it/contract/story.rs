@@ -134,12 +134,7 @@ fn a_link_makes_a_child_wait_and_no_circle() {
     on_both(|t| {
         let parent = t.adds(A, Status::Ready, &[]).task;
         t.adds(B, Status::Ready, &[]);
-        let kin = shared::board::Kin {
-            id: A.into(),
-            title: parent.title,
-            status: parent.status,
-            stray_title: false,
-        };
+        let kin = shared::board::Kin::from(parent);
         let d = t.does(B, |d| hermes::linked(d, &kin, &trail()));
         assert_eq!((d.task.status.clone(), d.parents.len()), (Status::Todo, 1));
         assert_eq!((d.parents[0].id.as_str(), newest(&d, "linked").payload["parent"].clone()), (A, json!(A)));

@@ -191,8 +191,7 @@ fn a_child_is_freed_by_the_last_of_two_parents_that_end_at_once() {
             let mut board = place.open();
             for n in 0..rounds {
                 let (child, third) = (format!("t_c{n:07x}"), format!("t_d{n:07x}"));
-                let (seen, kin) = (look(&mut board, &child), look(&mut board, &third).task);
-                let kin = Kin { id: kin.id, title: kin.title, status: kin.status, stray_title: false };
+                let (seen, kin) = (look(&mut board, &child), Kin::from(look(&mut board, &third).task));
                 let linked = step(&child, Some(&seen), hermes::linked(&seen, &kin, &trail()));
                 start.wait();
                 // In every third round a third parent comes in meanwhile.

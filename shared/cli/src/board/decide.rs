@@ -28,9 +28,7 @@ impl Hand<'_> {
         if seen.parents.iter().any(|p| p.id == parent) {
             return self.answer(&json!({"parent": parent, "child": child, "linked": false}), "");
         }
-        let kin =
-            Kin { id: first.id, title: first.title, status: first.status, stray_title: first.stray_title };
-        let changes = hermes::linked(&seen, &kin, &self.trail("link"));
+        let changes = hermes::linked(&seen, &Kin::from(first), &self.trail("link"));
         self.must(child, Some(&seen), changes)?;
         self.answer(&json!({"parent": parent, "child": child, "linked": true}), "")
     }

@@ -70,11 +70,12 @@ fn named<'h>(hosts: &'h [Neighbour], name: &str) -> Result<&'h Neighbour> {
 
 /// Why a host is not forgotten that is there: it would be back with its next pass.
 fn still_there(host: &Neighbour, now: Time) -> Option<Error> {
-    let attends = host.attends(now) && !host.is_forgotten();
-    let seen = words(now.since(host.seen_at));
-    let why = || refused(shown(&host.host), format!("attends: it was seen {seen} ago; nothing was changed"));
-    let wait = words(HOST_LEASE);
-    attends.then(|| why().hint(format!("stop its timers and workers, and forget it {wait} later")))
+    if host.is_forgotten() || !host.attends(now) {
+        return None;
+    }
+    let (seen, wait) = (words(now.since(host.seen_at)), words(HOST_LEASE));
+    let error = refused(shown(&host.host), format!("attends: it was seen {seen} ago; nothing was changed"));
+    Some(error.hint(format!("stop its timers and workers, and forget it {wait} later")))
 }
 
 /// How many running tasks it has.

@@ -21,10 +21,9 @@ use serde_json::Value;
 use super::Common;
 use super::board::{Hand, refused};
 use super::env;
-use ::board::{Duty, Mode};
 use base::error::{Error, Kind, Result};
 use base::hash::Fnv;
-use board::{Detail, EventKind, hermes, is_task_id};
+use board::{Detail, Duty, EventKind, Mode, hermes, is_task_id};
 use coord::opencode::Opencode;
 use coord::opencode::rest::{Address, Server};
 use coord::{

@@ -242,8 +242,9 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage | Status::Review);
     let runtime = site.look(&mut *board, |world| Ok((world.runtime)()))?;
     // Said of the board, whatever each watcher says of it.
-    survey.findings.retain(|f| !runtime.blind().iter().any(|why| f.starts_with(why)));
-    unknown.extend(runtime.blind().into_iter().map(str::to_owned));
+    let blind = runtime.blind();
+    survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
+    unknown.extend(blind.into_iter().map(str::to_owned));
     let found = |t: &Task| survey.findings.iter().any(|f| f.contains(&t.id));
     let still = Standstill::of(site, &mut *board, &rows)?;
     let left = |t: &Task| {

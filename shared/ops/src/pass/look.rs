@@ -34,11 +34,9 @@ pub fn around<T>(
     f: impl FnOnce(&mut World<'_>, &Pass) -> Result<T>,
 ) -> Result<T> {
     let (id, own) = (&board.id().clone(), board.is_own());
-    let (mut host, config) = (id.known_as(tools.host)?, tools.config);
-    if let Some(at) = clock::began(tools.cache, &host.facts().boot_id).filter(|_| !tools.pass.clock_given) {
-        host = host.begun_by(at);
-    }
-    let host = &host;
+    let (known, config) = (id.known_as(tools.host)?, tools.config);
+    let began = clock::began(tools.cache, &known.facts().boot_id).filter(|_| !tools.pass.clock_given);
+    let host = &began.map_or(known.clone(), |at| known.begun_by(at));
     let hosts = attend(board, host, tools)?;
     let runtime = || runtime::of(id, own, host);
     let root = id.root.as_deref().filter(|_| !own);

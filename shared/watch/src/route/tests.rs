@@ -133,12 +133,7 @@ fn card(id: &str, source: &str, blocker: &str, status: Status) -> CardSeen {
 /// Ties a task to a card.
 fn tie(d: &mut Detail, card: &CardSeen) {
     let c = &card.detail.task;
-    d.parents.push(Kin {
-        id: c.id.clone(),
-        title: c.title.clone(),
-        status: c.status.clone(),
-        stray_title: false,
-    });
+    d.parents.push(Kin::from(c.clone()));
     d.cards.push(c.id.clone());
     let key = c.idempotency_key.clone().unwrap_or_default();
     d.cards_made.push(CardMade { id: c.id.clone(), key, status: c.status.clone(), created_at: c.created_at });
