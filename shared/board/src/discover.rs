@@ -429,12 +429,18 @@ mod tests {
         about("old", "{\"archived\": true}");
         std::fs::write(boards.join("empty/kanban.db"), "").unwrap();
         std::fs::create_dir(boards.join("none")).unwrap();
+        std::fs::create_dir(boards.join("away")).unwrap();
+        std::os::unix::fs::symlink("/nowhere/kanban.db", boards.join("away/kanban.db")).unwrap();
         let seen = BTreeSet::from(["default", "none", "old", "gone"].map(|slug| db_path(root, slug)));
         let names = |seen: &BTreeSet<PathBuf>| {
             all_under(root, seen).into_iter().filter_map(|id| id.slug).collect::<Vec<_>>()
         };
-        assert_eq!(names(&BTreeSet::new()), ["empty", "lost"]);
-        assert_eq!(names(&seen), ["default", "empty", "lost", "none"], "what earlier passes looked at");
+        assert_eq!(names(&BTreeSet::new()), ["away", "empty", "lost"]);
+        assert_eq!(
+            names(&seen),
+            ["default", "away", "empty", "lost", "none"],
+            "what earlier passes looked at"
+        );
         let gone = |name: &str| is_gone(Some(root), name);
         for (name, want) in
             [("lost", false), ("empty", false), ("old", true), ("removed", true), ("default", false)]

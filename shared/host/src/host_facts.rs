@@ -187,6 +187,11 @@ mod tests {
         // A given time that lies in the future must not make this boot younger than it is.
         let future = Host::here(&policy, now.plus(86_400)).unwrap();
         assert!((future.facts().boot_time.since(host.facts().boot_time)).abs() <= 5);
+        // Nor must a clock that was set forward since an earlier pass; one that was set back says an earlier time itself.
+        let begun = host.facts().boot_time;
+        for (known, want) in [(begun.plus(-3_600), begun.plus(-3_600)), (begun.plus(3_600), begun)] {
+            assert_eq!(host.clone().begun_by(known).facts().boot_time, want);
+        }
     }
 
     #[test]

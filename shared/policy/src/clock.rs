@@ -27,9 +27,7 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         None
     } else {
         let boot = world.host.facts().boot_id;
-        let key = format!("{BEGAN}{boot}");
-        world.cache.forget(BEGAN, &BTreeSet::from([key.clone()]));
-        world.cache.sight(&key, Time(world.clock_offset));
+        note_boot(world.cache, &boot, world.clock_offset);
         world.cache.clock_moved(&boot, world.clock_offset)
     };
     if moved.is_none() && !pass.clock_given {
@@ -45,6 +43,13 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         all.hosts.iter().find(|h| h.host == me).map(|h| h.skew_ms)
     });
     judged(moved, newest, pass.now).or_else(|| skewed(skew?))
+}
+
+/// Remembers when a boot began, by the wall clock as it stands now. Of an earlier boot nothing is kept.
+fn note_boot(cache: &mut Cache, boot: &str, offset: i64) {
+    let key = format!("{BEGAN}{boot}");
+    cache.forget(BEGAN, &BTreeSet::from([key.clone()]));
+    cache.sight(&key, Time(offset));
 }
 
 /// When the boot of this id began by the earliest reading of the wall clock that a pass took in it.
@@ -107,6 +112,18 @@ mod tests {
         }
         assert_eq!(skewed(60_001).unwrap(), "the clock of this host is 61 s ahead of the board's");
         assert_eq!(skewed(-90_000).unwrap(), "the clock of this host is 90 s behind the board's");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_forward_makes_no_boot_younger() {
+        let mut cache = Cache::in_memory();
+        assert_eq!(began(&cache, "b1"), None);
+        for offset in [1_000, 4_600] {
+            note_boot(&mut cache, "b1", offset);
+            assert_eq!(began(&cache, "b1"), Some(Time(1_000)), "{offset}");
+        }
+        note_boot(&mut cache, "b2", 9_000);
+        assert_eq!((began(&cache, "b1"), began(&cache, "b2")), (None, Some(Time(9_000))));
     }
 
     #[test]
