@@ -129,11 +129,11 @@ fn what_is_configured_stays_word_for_word() {
         assert!(said.code == 2 && said.err.contains(why), "{said:?}");
     }
     assert_eq!(fs::read_to_string(&dotfiles).unwrap(), want);
-    // Where it leads nowhere yet, the file is made there.
+    // Where it leads nowhere, the disk that it leads to may not be mounted: a person mends the link first.
     fs::remove_file(&dotfiles).unwrap();
-    init(&b, &["--orchestrator", "monday", "--no-timers"]).ok();
-    assert!(config(&b).is_symlink());
-    assert_eq!(fs::read_to_string(&dotfiles).unwrap(), "[distress]\norchestrator = \"monday\"\n");
+    let said = init(&b, &["--orchestrator", "monday", "--no-timers"]);
+    assert!(said.code == 78 && said.err.contains("a link to what is not there; mend the link"), "{said:?}");
+    assert!(config(&b).is_symlink() && !dotfiles.exists());
     // A table that is written as a value is a person's to change.
     let inline = "profiles = { luna = { model = \"m\" } }\n";
     fs::write(&dotfiles, inline).unwrap();

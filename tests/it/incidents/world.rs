@@ -304,10 +304,11 @@ impl World {
         self.age_sessions(seconds);
         let cache = self.home.path().join("state/watchbill/state.db");
         if cache.exists() {
-            // Cursors and providers are read anew from logs and board, which is what deleting the cache does.
+            // The machine was not started earlier. Cursors and providers are read anew from logs and board, which is what
+            // deleting the cache does.
             let conn = rusqlite::Connection::open(cache).unwrap();
             let sql = format!(
-                "UPDATE sightings SET since = since - {seconds}; DELETE FROM logs; DELETE FROM shared"
+                "UPDATE sightings SET since = since - {seconds} WHERE key NOT LIKE 'boot-began:%'; DELETE FROM logs; DELETE FROM shared"
             );
             conn.execute_batch(&sql).unwrap();
         }

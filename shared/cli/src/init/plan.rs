@@ -278,9 +278,8 @@ fn at(path: &Path) -> &Path {
 /// Writes a file whole, in the place of the one that is there, whose mode and owner stay. `owner`: whose file a new one becomes.
 fn write(path: &Path, text: &str, mode: u32, owner: Option<u32>) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    // A link leads to where the configuration really is, or is to be.
-    let real = path.canonicalize().or_else(|_| path.read_link().map(|to| at(path).join(to)));
-    let real = real.unwrap_or_else(|_| path.to_path_buf());
+    // A link leads to where the configuration really is.
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let folder = at(&real);
     let wrong = |e: &std::io::Error| Error::io(path.display(), e);
     fs::create_dir_all(folder).map_err(|e| wrong(&e))?;
