@@ -134,6 +134,30 @@ fn tasks_whose_key_was_refused_are_told_as_one_cause() {
     assert!(told.contains(&format!("$ for id in t_00000001 t_00000002; do {each}; done")), "{told}");
 }
 
+// Timers may name one board alone.
+#[test]
+fn a_board_that_the_passes_go_by_is_critical() {
+    let (b, other) = (watched(), TestBoard::new());
+    let check_other = || check(&b, &["--db", other.db.to_str().unwrap()]);
+    let gone_by = "no pass of heal, synthesize-distress, route-blocked has looked at this board: what starts them (crontab) names others";
+    assert!(!check_other().out.contains(gone_by), "it has no work");
+    other.add("t_00000001", "blocked");
+    other.sql(&format!("UPDATE tasks SET created_at = {}", now() - 60));
+    let (said, _) = says(check_other(), "CRITICAL", 2);
+    assert!(said.contains(gone_by), "{said}");
+    let told = tools::run(&b, &["status", "--db", other.db.to_str().unwrap()]).ok();
+    assert!(told.contains(gone_by) && told.contains("let the timers name this board too"), "{told}");
+    // A round for each board, with the same files.
+    for name in shared::base::registry::NAMES.iter().copied() {
+        let file = b.path().join(format!("state/watchbill/metrics/{name}.prom"));
+        ran(b.command(name).arg("--db").arg(&other.db).arg("--metrics").arg(file)).ok();
+    }
+    b.add("t_00000002", "blocked");
+    for said in [check_other().out, check(&b, &[]).out] {
+        assert!(!said.contains("no pass of"), "{said}");
+    }
+}
+
 #[test]
 fn watchers_that_do_not_come_are_critical() {
     let b = watched();

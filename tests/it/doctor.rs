@@ -56,6 +56,16 @@ fn healthy() -> TestBoard {
     b
 }
 
+#[test]
+fn a_board_that_the_timers_do_not_name_is_found() {
+    let (b, other) = (healthy(), TestBoard::new());
+    other.add("t_00000001", "ready");
+    other.sql(&format!("UPDATE tasks SET created_at = {}", now() - 600));
+    let report = doctor(&b, &["--db", other.db.to_str().unwrap()]);
+    has(&report, "board-unwatched", &["error |", "no pass of ", "names others", "timers status"]);
+    assert_eq!(find(&doctor(&b, &[]), "board-unwatched").len(), 0);
+}
+
 /// The dispatcher did something just now.
 fn tick(b: &TestBoard) {
     let at = now();

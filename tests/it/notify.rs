@@ -101,18 +101,21 @@ fn board(config: &str) -> TestBoard {
     let b = watched();
     ticks(&b);
     fs::write(b.path().join("crontab"), format!("{CRON}*/2 * * * * watchbill notify\n")).unwrap();
-    // Whatever time a pass is told, the watchers came lately.
-    for record in fs::read_dir(b.path().join("state/watchbill/metrics")).unwrap().flatten() {
-        let text = fs::read_to_string(record.path()).unwrap();
-        let last = "watchbill_last_pass_timestamp_seconds{";
-        let later = |l: &str| match l.strip_prefix(last).and_then(|l| l.split_once("} ")) {
-            Some((labels, _)) => format!("{last}{labels}}} {}\n", now() + 10 * 86_400),
-            None => format!("{l}\n"),
-        };
-        fs::write(record.path(), text.lines().map(later).collect::<String>()).unwrap();
-    }
     configure(&b, config);
     b
+}
+
+/// As if the watchers had come just then.
+fn came(b: &TestBoard, at: i64) {
+    for record in fs::read_dir(b.path().join("state/watchbill/metrics")).unwrap().flatten() {
+        let text = fs::read_to_string(record.path()).unwrap();
+        let lasts = ["watchbill_last_pass_timestamp_seconds", "watchbill_board_last_pass_timestamp_seconds"];
+        let then = |l: &str| match l.split_once('{').filter(|(name, _)| lasts.contains(name)) {
+            Some(_) => format!("{} {at}\n", l.rsplit_once(' ').unwrap().0),
+            None => format!("{l}\n"),
+        };
+        fs::write(record.path(), text.lines().map(then).collect::<String>()).unwrap();
+    }
 }
 
 fn configure(b: &TestBoard, config: &str) {
@@ -133,9 +136,14 @@ fn notify(b: &TestBoard, args: &[&str]) -> Ran {
     ran(&mut command(b, args))
 }
 
-/// A pass so many seconds from now.
+/// A pass so many seconds from now, with watchers that came until then.
 fn later(b: &TestBoard, seconds: i64) -> Ran {
-    notify(b, &["--now", &(now() + seconds).to_string()])
+    at(b, now() + seconds)
+}
+
+fn at(b: &TestBoard, when: i64) -> Ran {
+    came(b, when);
+    notify(b, &["--now", &when.to_string()])
 }
 
 fn webhook(receiver: &Receiver) -> String {
@@ -639,7 +647,7 @@ fn twenty_rounds_of_a_bad_night_are_one_message() {
     let b = board(&webhook(&receiver));
     stop(&b, "t_00000001");
     let begin = now();
-    let round = |n: i64| notify(&b, &["--now", &(begin + 120 * n).to_string()]).ok();
+    let round = |n: i64| at(&b, begin + 120 * n).ok();
     assert!(round(0).contains("sent"));
     for n in 1..20 {
         assert_eq!(round(n), "");

@@ -73,12 +73,15 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let mut folders: Vec<PathBuf> = state.folder.iter().cloned().collect();
     let mut spawns = false;
     let mut bundled = Vec::new();
+    let mut boards = Vec::new();
     match common.boards_seen(tools.cache, &config) {
         Ok(ids) => {
             for id in ids {
                 folders.splice(0..0, id.folder());
                 spawns |= look::spawns(&id, &config, here.now);
-                found.extend(doctor::board(&look::board(&id, &mut tools, When::Always), &config, here.now));
+                let seen = look::board(&id, &mut tools, When::Always);
+                found.extend(doctor::board(&seen, &config, here.now));
+                boards.push(seen);
                 // Why a board cannot be read is a finding.
                 let read = |tools: &mut Tools<'_>| {
                     bundle::board(&id.name(), &mut *tools.open(&id, Mode::Look)?, here.now)
@@ -92,6 +95,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     }
     let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref(), common.root(&config).as_deref());
     let watchers = eyes.watchers(spawns, !config.notify.is_empty());
+    found.extend(boards.iter().filter_map(|seen| look::unwatched(&watchers, seen, here.now)));
     found.extend(doctor::watchers(&watchers, eyes.starters(), here.now));
     found.extend(doctor::targets(&look::targets(place.as_deref(), &config), here.now));
     found.push(doctor::state(&state));

@@ -144,7 +144,8 @@ impl Standing {
         standing.machine.extend(look::disks(&folders).iter().map(doctor::disk));
         for (id, name) in ids.iter().zip(discover::names(&ids)) {
             let seen = look::board(id, &mut tools, When::Doubted);
-            let findings = doctor::board(&seen, config, here.now);
+            let mut findings = doctor::board(&seen, config, here.now);
+            findings.extend(look::unwatched(&watchers, &seen, here.now));
             let open = seen.read.as_ref().map_or(0, |read| read.open);
             // That a board cannot be read is one of the findings.
             let read = seen

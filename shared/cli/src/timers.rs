@@ -416,7 +416,7 @@ fn status(args: &TimersArgs) -> Result<u8> {
     if common.json {
         let one = |w: &WatcherSeen| {
             json!({
-                "program": w.watched.program, "every": w.watched.every, "starters": w.starters, "last": w.last(),
+                "program": w.watched.program, "every": w.watched.every, "starters": w.starters, "last": w.last(now),
                 "exit": w.exit(), "overdue": w.is_overdue(now),
             })
         };
@@ -446,8 +446,11 @@ fn line(w: &WatcherSeen, now: Time) -> String {
         true => "not scheduled".to_owned(),
         false => w.starters.iter().map(how).collect::<Vec<_>>().join(", "),
     };
-    let last = w.last().map_or_else(
-        || "no pass on record".to_owned(),
+    let last = w.last(now).map_or_else(
+        || match w.ahead(now) {
+            Some(at) => format!("no pass since the clock was set back (one on record of {at}, overdue)"),
+            None => "no pass on record".to_owned(),
+        },
         |at| {
             let exit = w.exit().map_or_else(String::new, |exit| format!(", exit {exit}"));
             let late = if w.is_overdue(now) { " (overdue)" } else { "" };

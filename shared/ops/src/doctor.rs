@@ -18,7 +18,7 @@ pub use self::machine::{
     unit_settings, versions,
 };
 pub use self::targets::{FAILING, Failing, TargetSeen, targets};
-pub use self::watchers::{StartersSeen, WatcherSeen, watchers};
+pub use self::watchers::{StartersSeen, WatcherSeen, unwatched, watchers};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -102,7 +102,7 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 42] = [
+pub const IDS: [&str; 43] = [
     "config-valid",
     "config-invalid",
     "config-shared",
@@ -115,6 +115,7 @@ pub const IDS: [&str; 42] = [
     "board-split",
     "board-damaged",
     "board-paused",
+    "board-unwatched",
     "other-user",
     "clock-sane",
     "clock-behind",

@@ -21,6 +21,10 @@ const BEGINS: &str = "# HELP watchbill_";
 /// Most sums of steps carried on from the last pass. A board has a few dozen of them.
 const MAX_SUMS: usize = 1_000;
 
+/// Most boards of other passes that a file still names, and for how many seconds.
+const MAX_BOARDS: usize = 100;
+const NAMED: i64 = 7 * 86_400;
+
 /// One metric: name, type and what it says.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
@@ -51,9 +55,10 @@ const EXIT: &str = "watchbill_last_pass_exit_code";
 const BUSY_SINCE: &str = "watchbill_board_busy_since_timestamp_seconds";
 const PASSES: &str = "watchbill_passes_total";
 const STEPS: &str = "watchbill_steps_total";
+const LOOKED: &str = "watchbill_board_last_pass_timestamp_seconds";
 
 /// Every metric, in the order they are written in.
-pub const METRICS: [Metric; 12] = [
+pub const METRICS: [Metric; 13] = [
     gauge(
         "watchbill_build_info",
         &["program", "version"],
@@ -65,6 +70,11 @@ pub const METRICS: [Metric; 12] = [
     counter(PASSES, PROGRAM, "Passes since this file was made."),
     gauge("watchbill_boards", PROGRAM, "Boards the last pass looked at."),
     gauge("watchbill_board_exit_code", BOARD, "The exit code of the last pass on this board."),
+    gauge(
+        LOOKED,
+        &["program", "path"],
+        "When the last pass on the board at this place began, in seconds since 1970; boards of other passes stay for a week.",
+    ),
     gauge(
         BUSY_SINCE,
         BOARD,
@@ -122,6 +132,13 @@ pub fn record(path: &Path, program: &str) -> Option<Record> {
     };
     let busy_since = of(BUSY_SINCE).filter(|at| *at > 0.0).map(|at| Time(at as i64)).min();
     Some(Record { at: Time(of(LAST).next()? as i64), exit: of(EXIT).next()? as u8, busy_since })
+}
+
+/// When the passes that left the file at `path` last looked at each board, by the place of the board.
+pub fn boards(path: &Path, program: &str) -> Vec<(String, Time)> {
+    let all = untrusted_file::text(path).and_then(|text| samples(&text)).unwrap_or_default();
+    let mine = all.iter().filter(|s| s.name == LOOKED && s.label("program") == Some(program));
+    mine.filter_map(|s| Some((s.label("path")?.to_owned(), Time(s.value as i64)))).collect()
 }
 
 /// Writes the file anew, beside its place first, so that nobody ever reads half of it.
@@ -249,6 +266,10 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
     let mine = before.iter().filter(|s| s.label("program") == Some(ended.program));
     let passes = mine.clone().find(|s| s.name == PASSES).map_or(0.0, |s| s.value);
     let busy: Vec<&Sample> = mine.clone().filter(|s| s.name == BUSY_SINCE && s.value > 0.0).collect();
+    let is_here = |s: &&Sample| ended.boards.iter().any(|b| s.label("path") == Some(b.path.as_str()));
+    let is_kept = |s: &&Sample| (0..NAMED).contains(&ended.at.since(Time(s.value as i64)));
+    let others = mine.clone().filter(|s| s.name == LOOKED && !is_here(s) && is_kept(s));
+    let others: Vec<Sample> = others.take(MAX_BOARDS).cloned().collect();
     let mut sums: BTreeMap<Vec<(String, String)>, f64> =
         mine.filter(|s| s.name == STEPS).take(MAX_SUMS).map(|s| (s.labels.clone(), s.value)).collect();
     let mut all = vec![
@@ -265,6 +286,7 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
         let name = if is_alone { &board.board } else { &board.path };
         let on = [("board", name.as_str())];
         all.push(one("watchbill_board_exit_code", &on, f64::from(board.code())));
+        all.push(one(LOOKED, &[("path", board.path.as_str())], ended.at.0 as f64));
         let is_busy = board.code() == Kind::Busy.code() && !board.is_paused;
         let now = one(BUSY_SINCE, &on, if is_busy { ended.at.0 as f64 } else { 0.0 });
         let before = busy.iter().find(|s| is_busy && s.labels == now.labels && s.value <= now.value);
@@ -278,6 +300,7 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
             *sums.entry(one(STEPS, &more, 0.0).labels).or_default() += 1.0;
         }
     }
+    all.extend(others);
     all.extend(sums.into_iter().map(|(labels, value)| Sample { name: STEPS.to_owned(), labels, value }));
     text(&METRICS, &all)
 }

@@ -17,11 +17,12 @@ use policy::remedy::Lacking;
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 14] = [
+const STOPPERS: [&str; 15] = [
     UNREADABLE,
     "board-unwritable",
     "board-split",
     "board-damaged",
+    "board-unwatched",
     "dispatcher-wedged",
     "dispatcher-stopped",
     "dispatcher-absent",

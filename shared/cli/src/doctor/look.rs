@@ -1,6 +1,6 @@
 //! The looks that `doctor` and `check` take. Nothing here writes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,8 @@ use board::{self, BoardId, EventKind, Mode};
 use config::{Config, Loaded};
 use host::Split;
 use ops::doctor::{
-    Around, BoardRead, BoardSeen, ConfigSeen, DiskSeen, StartersSeen, StateSeen, TargetSeen, UnitSettings,
-    Versions, WatcherSeen,
+    Around, BoardRead, BoardSeen, ConfigSeen, DiskSeen, Finding, StartersSeen, StateSeen, TargetSeen,
+    UnitSettings, Versions, WatcherSeen,
 };
 use ops::metrics;
 use ops::pass::damage::{self, When};
@@ -186,6 +186,16 @@ pub(crate) fn cron_runs() -> Option<bool> {
     timers::cron_runs(Path::new("/proc"))
 }
 
+/// The place of a board, as it is whoever names it; that of one in a server as it stands.
+fn whole(place: &str) -> String {
+    Path::new(place).canonicalize().map_or_else(|_| place.to_owned(), |path| path.display().to_string())
+}
+
+/// See [`ops::doctor::unwatched`].
+pub(crate) fn unwatched(watchers: &[WatcherSeen], seen: &BoardSeen, now: Time) -> Option<Finding> {
+    ops::doctor::unwatched(watchers, seen, &whole(&seen.at.to_string()), now)
+}
+
 /// What starts the watchers, and what they left.
 pub(crate) struct Eyes<'a> {
     state: Option<&'a Path>,
@@ -207,9 +217,14 @@ impl<'a> Eyes<'a> {
             let named = starters.iter().filter_map(|s| s.metrics.clone());
             let given = self.given.map(|dir| dir.join(format!("{}.prom", w.program)));
             let usual = self.state.map(|dir| metrics::place(dir, w.program));
-            let files = named.chain(given).chain(usual);
-            let record = files.filter_map(|f| metrics::record(&f, w.program)).max_by_key(|r| r.at);
-            WatcherSeen { watched: w, starters, record }
+            let files: BTreeSet<PathBuf> = named.chain(given).chain(usual).collect();
+            let record = files.iter().filter_map(|f| metrics::record(f, w.program)).max_by_key(|r| r.at);
+            let mut boards: BTreeMap<String, Time> = BTreeMap::new();
+            for (board, at) in files.iter().flat_map(|f| metrics::boards(f, w.program)) {
+                let last = boards.entry(whole(&board)).or_insert(at);
+                *last = at.max(*last);
+            }
+            WatcherSeen { watched: w, starters, record, boards }
         };
         // A unit file that a package put there, or somebody else's timer, says nothing about this user.
         let runs = |program: &str| {

@@ -59,6 +59,8 @@ pub struct BoardRead {
     pub refused: Option<Error>,
     /// Tasks that are neither done nor archived.
     pub open: usize,
+    /// When the oldest of them was made.
+    pub oldest: Option<Time>,
     /// Tasks that a dispatcher would have started by now.
     pub waiting: usize,
     /// Its newest event.
@@ -117,6 +119,7 @@ impl BoardRead {
             is_own,
             refused,
             open: rows.len(),
+            oldest: rows.iter().map(|t| t.created_at).min(),
             waiting: dispatcher::waiting(&rows, &runtime.profiles, turns, now),
             patience: dispatcher::patience(&rows, &runtime),
             newest: events.iter().map(|(_, e)| e.at).max(),

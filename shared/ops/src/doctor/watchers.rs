@@ -1,10 +1,13 @@
 //! The watchers: what starts each, when it last did its work, and how that ended.
 
-use super::Finding;
+use super::{BoardSeen, Finding};
 use crate::metrics::Record;
 use crate::timers::{By, Ended, ROUND, Starter, Watched};
+use base::registry::NAMES;
 use base::time::{Time, words};
+use policy::clock::FUTURE;
 use policy::remedy;
+use std::collections::BTreeMap;
 
 /// The record of a pass and systemd's record of its start lie at most this many seconds apart.
 const SAME: i64 = 30;
@@ -20,15 +23,35 @@ pub struct WatcherSeen {
     pub starters: Vec<Starter>,
     /// What its last pass left, the newest of several.
     pub record: Option<Record>,
+    /// When a pass last looked at each board, by the place of the board; empty where no record says that.
+    pub boards: BTreeMap<String, Time>,
 }
 
 impl WatcherSeen {
-    /// When its last pass began, by its own record or by that of systemd, whichever is newer.
-    pub fn last(&self) -> Option<Time> {
+    /// When its last pass began, by its own record or by that of systemd, whichever is newer. What is on record for the future is no pass:
+    /// the clock was wrong then.
+    pub fn last(&self, now: Time) -> Option<Time> {
+        self.on_record(now).filter(|at| !is_ahead(*at, now))
+    }
+
+    fn on_record(&self, now: Time) -> Option<Time> {
         // A round leaves a record of each pass it has made; where there is one, its own start says nothing of this watcher.
         let tells = |s: &&&Starter| !s.round || s.metrics.is_none() || self.record.is_none();
-        let told = self.on().iter().filter(tells).filter_map(|s| s.last).max();
-        self.record.map(|r| r.at).max(told)
+        let on = self.on();
+        let told = on.iter().filter(tells).filter_map(|s| s.last);
+        let all: Vec<Time> = self.record.map(|r| r.at).into_iter().chain(told).collect();
+        // One from the future counts only where there is no other.
+        all.iter().copied().filter(|at| !is_ahead(*at, now)).max().or(all.iter().copied().max())
+    }
+
+    /// The pass on record that lies in the future, where there is no other. Only of what changes work: it comes every few minutes, and what
+    /// comes less often is not late yet when a clock was put right.
+    pub fn ahead(&self, now: Time) -> Option<Time> {
+        self.on_record(now).filter(|at| self.changes_work() && is_ahead(*at, now))
+    }
+
+    fn changes_work(&self) -> bool {
+        NAMES.contains(&self.watched.program) && self.watched.is_needed
     }
 
     /// The exit code of the last pass, where it is known and no start after it failed.
@@ -85,8 +108,39 @@ impl WatcherSeen {
 
     /// Whether its next pass is late. One that never did anything is not late: it may just have been installed.
     pub fn is_overdue(&self, now: Time) -> bool {
-        self.last().is_some_and(|at| now.since(at) > self.watched.overdue())
+        self.ahead(now).is_some() || self.last(now).is_some_and(|at| now.since(at) > self.watched.overdue())
     }
+
+    /// Whether its passes go by a board that had open work before the newest of them: what starts it names other boards.
+    fn goes_by(&self, board: &str, oldest: Time, now: Time) -> bool {
+        let comes = self.is_started() && !self.is_overdue(now);
+        let looked = self.boards.get(board).is_some_and(|at| now.since(*at) <= self.watched.overdue());
+        let newest = self.boards.values().max().is_some_and(|at| *at > oldest);
+        self.changes_work() && comes && newest && !looked
+    }
+}
+
+fn is_ahead(at: Time, now: Time) -> bool {
+    at.since(now) > FUTURE
+}
+
+/// A board that the passes of watchers go by, though they come: their timers name other boards. `board`: its place, as records have it.
+pub fn unwatched(all: &[WatcherSeen], seen: &BoardSeen, board: &str, now: Time) -> Option<Finding> {
+    let oldest = seen.read.as_ref().ok()?.oldest?;
+    let left: Vec<&WatcherSeen> = all.iter().filter(|w| w.goes_by(board, oldest, now)).collect();
+    let names: Vec<&str> = left.iter().map(|w| w.watched.program).collect();
+    let last = left.first()?.boards.get(board);
+    let since = last.map_or_else(String::new, |at| format!(" for {}", words(now.since(*at))));
+    let mut places: Vec<&str> = left.iter().flat_map(|w| w.on()).map(|s| s.place.as_str()).collect();
+    places.dedup();
+    let what = format!(
+        "no pass of {} has looked at this board{since}: what starts them ({}) names others",
+        names.join(", "),
+        places.join(", ")
+    );
+    let todo =
+        "let the timers name this board too, or none at all: `watchbill timers status` shows where they are";
+    Some(Finding::error("board-unwatched", &seen.name, what).todo(todo))
 }
 
 /// What is known of those who start programs on this machine; `None` where that cannot be seen.
@@ -168,7 +222,13 @@ fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding
     if let Some((starter, ended)) = w.failed() {
         return Some(failed(w, starter, ended, now));
     }
-    let Some(last) = w.last() else {
+    if let Some(at) = w.ahead(now).filter(|_| !w.on().is_empty()) {
+        let what =
+            format!("no pass since the clock was set back: the last one on record is of {at}, in the future");
+        let todo = "see whether its timer, or cron, runs; `watchbill timers status`";
+        return Some(Finding::error("pass-overdue", name, what).todo(todo));
+    }
+    let Some(last) = w.last(now) else {
         let todo = format!("wait for its next turn, then read {}", log(w));
         // systemd remembers the last start itself.
         let by_cron = w.is_started_by(By::Cron);
@@ -237,7 +297,7 @@ fn failed(w: &WatcherSeen, starter: &Starter, ended: &Ended, now: Time) -> Findi
 mod tests {
     use super::super::{Severity, worst};
     use super::*;
-    use crate::timers::WATCHED;
+    use crate::timers::{NOTIFY, WATCHED};
 
     fn by_cron(last: Option<Time>) -> WatcherSeen {
         let starter = Starter {
@@ -251,7 +311,7 @@ mod tests {
             other_user: None,
             round: false,
         };
-        WatcherSeen { watched: WATCHED[0], starters: vec![starter], record: None }
+        WatcherSeen { watched: WATCHED[0], starters: vec![starter], record: None, boards: BTreeMap::new() }
     }
 
     #[test]
@@ -270,6 +330,58 @@ mod tests {
                 assert_eq!((found[1].id, worst(&found)), (id, severity), "{busy:?} {exit}: {found:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_pass_on_record_for_the_future_is_none() {
+        let now = Time(1_800_000_000);
+        let record = |ahead: i64| Some(Record { at: now.plus(ahead), exit: 0, busy_since: None });
+        for (ahead, systemd, overdue) in [
+            (120, None, false),
+            (121, None, true),
+            (86_400, None, true),
+            // systemd started it since.
+            (86_400, Some(-60), false),
+            (-60, Some(86_400), false),
+        ] {
+            let started = systemd.map(|s| now.plus(s));
+            let seen = WatcherSeen { record: record(ahead), ..by_cron(started) };
+            assert_eq!(seen.is_overdue(now), overdue, "{ahead} {systemd:?}");
+            assert_eq!(seen.last(now).is_none(), overdue, "{ahead} {systemd:?}");
+            let found = watchers(&[seen], StartersSeen { lingers: None, cron_runs: Some(true) }, now);
+            let id = if overdue { "pass-overdue" } else { "pass-recent" };
+            assert_eq!(found[1].id, id, "{ahead} {systemd:?}: {found:?}");
+        }
+        for watched in WATCHED.into_iter().filter(|w| !w.is_needed).chain([NOTIFY]) {
+            let seen = WatcherSeen { watched, record: record(86_400), ..by_cron(None) };
+            assert!(!seen.is_overdue(now) && seen.last(now).is_none(), "{}", watched.program);
+        }
+    }
+
+    #[test]
+    fn passes_that_name_other_boards_do_not_count_for_this_one() {
+        let now = Time(1_800_000_000);
+        let record = Some(Record { at: now.plus(-60), exit: 0, busy_since: None });
+        let at = |boards: &[(&str, i64)]| {
+            let boards = boards.iter().map(|(board, ago)| ((*board).to_owned(), now.plus(-ago))).collect();
+            WatcherSeen { record, boards, ..by_cron(None) }
+        };
+        let overdue = WATCHED[0].overdue();
+        for (boards, work, want, why) in [
+            (&[][..], 9_000, false, "no record says which"),
+            (&[("/a", 60)], 9_000, false, "it was looked at"),
+            (&[("/b", 60)], 9_000, true, "another one was"),
+            (&[("/a", overdue), ("/b", 60)], 9_000, false, "not long ago"),
+            (&[("/a", overdue + 1), ("/b", 60)], 9_000, true, "too long ago"),
+            (&[("/b", 60)], 30, false, "its work is newer than the last pass"),
+        ] {
+            assert_eq!(at(boards).goes_by("/a", now.plus(-work), now), want, "{why}");
+        }
+        let late = WatcherSeen {
+            record: Some(Record { at: now.plus(-9_000), exit: 0, busy_since: None }),
+            ..at(&[("/b", 60)])
+        };
+        assert!(!late.goes_by("/a", now.plus(-9_000), now), "that it is overdue is told already");
     }
 
     #[test]

@@ -52,6 +52,7 @@ fn a_pass_is_told_board_by_board() {
             "watchbill_passes_total{program=\"heal\"} 1",
             "watchbill_boards{program=\"heal\"} 1",
             "watchbill_board_exit_code{program=\"heal\",board=\"default\"} 1",
+            "watchbill_board_last_pass_timestamp_seconds{program=\"heal\",path=\"/a/kanban.db\"} 1800000000",
             "watchbill_board_busy_since_timestamp_seconds{program=\"heal\",board=\"default\"} 0",
             "watchbill_open_tasks{program=\"heal\",board=\"default\"} 7",
             "watchbill_unknown_tasks{program=\"heal\",board=\"default\"} 2",
@@ -117,6 +118,28 @@ fn since_when_a_board_is_busy_lasts_until_a_pass_gets_through() {
         (since(1_600, &[busy("default")]), since(1_500, &[busy("default")])),
         (Some(1_600), Some(1_500))
     );
+}
+
+#[test]
+fn boards_of_other_passes_are_named_for_a_week() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("heal.prom");
+    let day = 86_400;
+    let pass = |path: &str, days: i64| {
+        let boards = [board("default", path)];
+        write(&file, &Ended { at: Time(1_800_000_000 + days * day), ..ended(&boards) }).unwrap();
+        boards_of(&file)
+    };
+    let at = |path: &str, days: i64| (path.to_owned(), Time(1_800_000_000 + days * day));
+    assert_eq!(pass("/a", 0), [at("/a", 0)]);
+    assert_eq!(pass("/b", 1), [at("/b", 1), at("/a", 0)]);
+    assert_eq!(pass("/b", 6), [at("/b", 6), at("/a", 0)]);
+    assert_eq!(pass("/b", 7), [at("/b", 7)]);
+    assert_eq!(super::boards(&file, "budget-check"), []);
+}
+
+fn boards_of(file: &Path) -> Vec<(String, Time)> {
+    super::boards(file, "heal")
 }
 
 #[test]

@@ -78,6 +78,7 @@ fn watchers(sim: &Sim) -> Vec<WatcherSeen> {
             exit: *exit,
             busy_since: None,
         }),
+        boards: BTreeMap::new(),
     };
     Program::ALL.into_iter().zip(WATCHED).map(one).collect()
 }
