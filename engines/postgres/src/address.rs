@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base::error::{Error, Kind, Result};
+use shared::card::shell_word;
 use tokio_postgres::config::{Config, SslMode, TargetSessionAttrs};
 
 use crate::tls::{self, Tls};
+
+/// What an address looks like.
+const EXAMPLE: &str = "postgres://db.example/agents";
 
 /// One server of those that a board may be on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,8 +124,10 @@ impl Address {
     pub(crate) fn read(url: &str) -> Result<Address> {
         let shown = without_password(url);
         let wrong = |what: &str| Error::new(Kind::Config, &shown, what);
+        let partial = |what: &str| wrong(what).hint(format!("write all of it: {EXAMPLE}"));
         let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
-        let rest = rest.ok_or_else(|| wrong("not an address of PostgreSQL: it begins with postgres://"))?;
+        let rest =
+            rest.ok_or_else(|| partial("not an address of PostgreSQL, which begins with postgres://"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (server, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, server) = server.rsplit_once('@').map_or((None, server), |(u, s)| (Some(u), s));
@@ -136,8 +142,12 @@ impl Address {
             };
             let port = match port {
                 "" => 5432,
-                port => port.parse().map_err(|_| wrong("the port is no number"))?,
+                port => port.parse().map_or(0, |port: u16| port),
             };
+            if port == 0 {
+                let error = wrong("the port is not a number from 1 to 65535");
+                return Err(error.hint("leave it out for 5432, PostgreSQL's own"));
+            }
             Ok(At { host: part(host.trim_start_matches('[').trim_end_matches(']'))?, port })
         };
         let mut address = Address {
@@ -192,10 +202,10 @@ impl Address {
             return Err(wrong("this name is PostgreSQL's own"));
         }
         if address.servers.iter().any(|at| at.host.is_empty()) {
-            return Err(wrong("it names no server"));
+            return Err(partial("it names no server"));
         }
         if address.database.is_empty() {
-            return Err(wrong("it names no database"));
+            return Err(partial("it names no database"));
         }
         let is_on = match mode {
             None if address.has_socket() && !address.is_here() => {
@@ -238,6 +248,39 @@ impl Address {
         Ok(address)
     }
 
+    /// The role that one logs in as: the one named, else the one that libpq would take.
+    fn role(&self) -> Option<String> {
+        let by_login = || ["PGUSER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+        self.user.clone().or_else(by_login).filter(|user| !user.is_empty())
+    }
+
+    /// That role, as a word of a command.
+    pub(crate) fn role_word(&self) -> String {
+        self.role().map_or_else(|| "ROLE".to_owned(), |role| word(&role))
+    }
+
+    /// What its owner calls to let that role in, as `--worker` or as `--watcher`.
+    pub(crate) fn grant(&self, kind: &str) -> String {
+        let of_owner = Address { user: None, ..self.clone() };
+        format!("board grant --db {} {kind} {}", word(&of_owner.to_string()), self.role_word())
+    }
+
+    /// What makes its database.
+    pub(crate) fn createdb(&self) -> String {
+        let at = &self.servers[0];
+        let port = if at.port == 5432 { String::new() } else { format!(" -p {}", at.port) };
+        format!("createdb -h {}{port} {}", word(&at.host), word(&self.database))
+    }
+
+    /// The line of a password file for one of its servers.
+    pub(crate) fn password_line(&self, at: &At) -> String {
+        let host = if at.is_socket() { "localhost" } else { &at.host };
+        let role = self.role().unwrap_or_default();
+        let fields = [host, &at.port.to_string(), &self.database, &role];
+        let fields = fields.map(|field| field.replace('\\', "\\\\").replace(':', "\\:"));
+        format!("{}:PASSWORD", fields.join(":")).replace(char::is_control, " ")
+    }
+
     fn has_socket(&self) -> bool {
         self.servers.iter().any(At::is_socket)
     }
@@ -249,9 +292,9 @@ impl Address {
 
     /// How to connect to one of its servers.
     pub(crate) fn config(&self, at: &At, secrets: &Secrets) -> Result<Config> {
-        let by_login = || ["PGUSER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
-        let user = self.user.clone().or_else(by_login).filter(|user| !user.is_empty());
-        let user = user.ok_or_else(|| Error::new(Kind::Config, self, "it names no user"))?;
+        let nobody = || Error::new(Kind::Config, self, "it names no role to log in as");
+        let user =
+            self.role().ok_or_else(|| nobody().hint("write it in front of the host: postgres://ROLE@..."))?;
         let mut config = Config::new();
         config.user(&user).dbname(&self.database).port(at.port).application_name("watchbill");
         if at.is_socket() {
@@ -304,6 +347,11 @@ impl fmt::Display for Address {
 /// A path behind the `?`, where a `/` ends nothing.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().split('/').map(encoded).collect::<Vec<_>>().join("/")
+}
+
+/// A text as a word of a command in a message.
+fn word(text: &str) -> String {
+    shell_word(text).replace(char::is_control, " ")
 }
 
 fn secret(error: Error) -> Error {
@@ -391,9 +439,18 @@ mod tests {
             ("postgres://luna:geheim@db.lan/agents", "password"),
             ("postgres://localhost/agents?password=geheim", "password"),
             ("postgres://localhost/agents?geheim&sslmode=require", "not `geheim`"),
-            ("postgres://localhost/", "no database"),
-            ("postgres:///agents", "no server"),
-            ("postgres://localhost:x/agents", "port"),
+            ("/srv/kanban.db", "write all of it: postgres://db.example/agents"),
+            ("postgres://", "it names no server; write all of it: postgres://db.example/agents"),
+            ("postgres://localhost", "it names no database; write all of it: postgres://db.example/agents"),
+            ("postgres://localhost/", "no database; write all of it"),
+            ("postgres:///agents", "no server; write all of it"),
+            (
+                "postgres://localhost:x/agents",
+                "the port is not a number from 1 to 65535; leave it out for 5432",
+            ),
+            ("postgres://localhost:99999/agents", "the port is not a number from 1 to 65535"),
+            ("postgres://localhost:0/agents", "the port is not a number from 1 to 65535"),
+            ("postgres://localhost:-1/agents", "the port is not a number from 1 to 65535"),
             ("postgres://db1.lan,/agents", "no server"),
             ("postgres://localhost,db1.lan/agents?sslmode=disable", "without TLS everybody between"),
             ("postgres://%2Frun,db1.lan/agents", "beside a server on another machine"),
@@ -425,6 +482,27 @@ mod tests {
             assert!(text.contains(word) && !text.contains('\n'), "{url}: {text}");
             assert!(word.contains("geheim") || !text.contains("geheim"), "{text}");
         }
+    }
+
+    #[test]
+    fn what_mends_it_is_said_as_a_command_or_as_a_line_of_the_password_file() {
+        let url = "postgres://luna@db.lan:5433/agents?board=night";
+        let address = Address::read(url).unwrap();
+        let of_owner = "'postgres://db.lan:5433/agents?board=night'";
+        assert_eq!(address.grant("--worker"), format!("board grant --db {of_owner} --worker luna"));
+        for (url, createdb, line) in [
+            (url, "createdb -h db.lan -p 5433 agents", "db.lan:5433:agents:luna:PASSWORD"),
+            ("postgres://a%3Ab@[::1]/a%20b", "createdb -h '::1' 'a b'", r"\:\:1:5432:a b:a\:b:PASSWORD"),
+            ("postgres://luna@%2Frun%2Fpg/a", "createdb -h /run/pg a", "localhost:5432:a:luna:PASSWORD"),
+            ("postgres://luna@db.lan/a%0Ab", "createdb -h db.lan 'a b'", "db.lan:5432:a b:luna:PASSWORD"),
+        ] {
+            let address = Address::read(url).unwrap();
+            let said = (address.createdb(), address.password_line(&address.servers[0]));
+            assert_eq!((said.0.as_str(), said.1.as_str()), (createdb, line), "{url}");
+        }
+        // The line is one that is found again.
+        let wanted = ["::1", "5432", "a b", "a:b"];
+        assert_eq!(password_in(r"\:\:1:5432:a b:a\:b:PASSWORD", &wanted, false).as_deref(), Some("PASSWORD"));
     }
 
     #[test]

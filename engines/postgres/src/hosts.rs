@@ -101,8 +101,13 @@ pub(crate) fn attend(
     let row = server.row(sql, args![])?.ok_or(Fault::Again)?;
     let skew = ahead(sent, SystemTime::now(), row.get(0));
     if !row.get::<_, bool>(1) {
-        let error = Error::new(Kind::Permission, address, "this role may not speak for a host");
-        let hint = format!("a watcher and `board run` need a role in {}_watch", address.schema);
+        let what = format!("the role {} may not speak for a host", address.role_word());
+        let hint = format!(
+            "a watcher and `board run` need a role in {}_watch; its owner grants that: {}",
+            address.schema,
+            address.grant("--watcher")
+        );
+        let error = Error::new(Kind::Permission, address, what);
         return Err(Fault::Ours(error.hint(hint)));
     }
     let sql = format!(

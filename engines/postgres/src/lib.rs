@@ -152,6 +152,15 @@ impl PostgresBoard {
             }
             let schema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
             if server.row(schema, args![address.schema.as_str()])?.is_none() {
+                let may = "SELECT has_database_privilege(current_database(), 'CREATE'), \
+                           format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user)";
+                let row = server.row(may, args![])?.ok_or(Fault::Again)?;
+                if !row.get::<_, bool>(0) {
+                    let what =
+                        format!("the role {} may not make a board in this database", address.role_word());
+                    let hint = format!("the owner of the database grants that: {}", row.get::<_, &str>(1));
+                    return Err(Fault::Ours(Error::new(Kind::Permission, &address, what).hint(hint)));
+                }
                 server.batch(&named("CREATE SCHEMA \"{schema}\""))?;
             }
             server.batch(&named(SCHEMA))?;
@@ -182,19 +191,31 @@ impl PostgresBoard {
         board.change(|server| {
             alone(server, &address)?;
             let named = workers.iter().chain(watchers).map(String::as_str).collect();
-            let sql = "SELECT name FROM unnest($1) AS name \
+            let sql = "SELECT name, quote_ident(name) FROM unnest($1) AS name \
                        WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) LIMIT 1";
             if let Some(row) = server.row(sql, &[named])? {
                 let error = Error::new(Kind::Partial, row.get::<_, &str>(0), "no such role on this server");
-                return Err(Fault::Ours(error.hint("make it first: CREATE ROLE ... LOGIN")));
+                let hint = format!("make it first: CREATE ROLE {} LOGIN", row.get::<_, &str>(1));
+                return Err(Fault::Ours(error.hint(hint)));
             }
-            server.batch(&ROLES.replace("{schema}", &address.schema))?;
+            let owner = "SELECT nspowner::regrole::text, pg_has_role(nspowner, 'USAGE') FROM pg_namespace \
+                         WHERE nspname = $1";
+            let row = server.row(owner, args![address.schema.as_str()])?.ok_or(Fault::Again)?;
+            if !row.get::<_, bool>(1) {
+                let what = "only the owner of this board lets roles in";
+                let hint = format!("log in as that: postgres://{}@...", row.get::<_, &str>(0));
+                return Err(Fault::Ours(Error::new(Kind::Permission, &address, what).hint(hint)));
+            }
+            server
+                .batch(&ROLES.replace("{schema}", &address.schema))
+                .map_err(|fault| fault.of_roles(&address))?;
             for (role, given) in [("work", workers), ("watch", watchers)] {
                 let role = format!("{}_{role}", address.schema);
                 for to in given {
                     let sql = "SELECT format('GRANT %I TO %I', $1, $2)";
                     let grant = server.row(sql, args![role.as_str(), to.as_str()])?;
-                    server.batch(grant.ok_or(Fault::Again)?.get(0))?;
+                    let grant = grant.ok_or(Fault::Again)?;
+                    server.batch(grant.get(0)).map_err(|fault| fault.of_roles(&address))?;
                 }
             }
             Ok(())
@@ -450,8 +471,13 @@ impl Board for PostgresBoard {
         let sql =
             "SELECT has_table_privilege('tasks', 'UPDATE') AND has_table_privilege('task_events', 'INSERT')";
         let may = self.read(|server| server.row(sql, args![]))?.is_some_and(|row| row.get(0));
-        let what = "this role may not write to the board";
-        if may { Ok(()) } else { Err(Error::new(Kind::Permission, &self.address, what)) }
+        if may {
+            return Ok(());
+        }
+        let at = &self.address;
+        let what = format!("the role {} may not write to the board", at.role_word());
+        Err(Error::new(Kind::Permission, at, what)
+            .hint(format!("its owner grants that: {}", at.grant("--worker"))))
     }
 
     fn snapshot(&mut self, of: &mut dyn FnMut(&mut dyn Source) -> Result<()>) -> Result<()> {

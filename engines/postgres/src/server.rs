@@ -112,10 +112,11 @@ impl Server {
 
     fn to(address: &Address, at: &At, secrets: &Secrets, timeline: u32) -> Result<Server, Fault> {
         let config = address.config(at, secrets).map_err(Fault::Ours)?;
-        let (client, line) = match &address.tls {
-            Some(tls) => Line::connect(&config, tls.connector().map_err(Fault::Ours)?)?,
-            None => Line::connect(&config, NoTls)?,
+        let connected = match &address.tls {
+            Some(tls) => Line::connect(&config, tls.connector().map_err(Fault::Ours)?),
+            None => Line::connect(&config, NoTls),
         };
+        let (client, line) = connected.map_err(|fault| fault.of_password(address, at, secrets))?;
         Ok(Server { client, line, schema: address.schema.clone(), timeline, plans: None })
     }
 
@@ -241,6 +242,37 @@ impl Fault {
         }
     }
 
+    /// A password that is missing or wrong, with what to do about it; every other fault as it is.
+    fn of_password(self, address: &Address, at: &At, secrets: &Secrets) -> Fault {
+        // The client has no type for it: it gives up before it asks the server.
+        let missing =
+            |e: &tokio_postgres::Error| e.source().is_some_and(|e| e.to_string() == "password missing");
+        let (role, line) = (address.role_word(), address.password_line(at));
+        let file =
+            secrets.file.as_ref().map_or_else(|| "~/.pgpass".to_owned(), |file| file.display().to_string());
+        let (what, hint) = match &self {
+            Fault::Server(e) if missing(e) => (
+                format!("the server asks for the password of {role}, and no file has it"),
+                format!("add this line to {file} (mode 0600): {line}"),
+            ),
+            _ if self.code() == "28P01" => (
+                format!("the server knows no role {role} with the password that {file} has for it"),
+                format!("correct the line for it there: {line}"),
+            ),
+            _ => return self,
+        };
+        Fault::Ours(Error::new(Kind::Permission, address, what).hint(hint))
+    }
+
+    /// What the server lets no role do that may not make others, with what to do about it; every other fault as it is.
+    pub(crate) fn of_roles(self, address: &Address) -> Fault {
+        if self.code() != "42501" {
+            return self;
+        }
+        let hint = format!("a superuser grants that: ALTER ROLE {} CREATEROLE", address.role_word());
+        Fault::Ours(Error::new(Kind::Permission, address, self.said()).hint(hint))
+    }
+
     /// The error that a program ends with.
     pub(crate) fn told(self, at: &Address) -> Error {
         if let Fault::Server(e) = &self
@@ -273,15 +305,26 @@ impl Fault {
             },
             fault => fault.said(),
         };
-        let kind = if code.is_empty() && what.contains("password") { Kind::Permission } else { kind };
-        let what = what.replace('\n', "; ");
-        match (kind, code.as_str()) {
-            (Kind::NoInput, "3F000" | "42P01") => {
-                let hint =
-                    "`board init` makes one; if there is one, its owner lets this role in by `board grant`";
-                Error::new(kind, at, "no board there").hint(hint)
+        let error = Error::new(kind, at, what.replace('\n', "; "));
+        let role = at.role_word();
+        match code.as_str() {
+            "3F000" | "42P01" => {
+                let what = format!("no board there, or none that the role {role} may see");
+                let hint = format!("`board init` makes one; its owner lets a role in: {}", at.grant("--worker"));
+                Error { what, ..error }.hint(hint)
             }
-            _ => Error::new(kind, at, what),
+            "42501" => {
+                let hint = format!(
+                    "the owner of the board lets the role {role} in (a watcher and `board run` by --watcher): {}",
+                    at.grant("--worker")
+                );
+                error.hint(hint)
+            }
+            "3D000" => error.hint(format!("make it on that server: {}; then `board init`", at.createdb())),
+            code if code.starts_with("28") => error.hint(
+                "the address names the role, as in postgres://ROLE@HOST/DATABASE; pg_hba.conf of the server says who gets in",
+            ),
+            _ => error,
         }
     }
 }

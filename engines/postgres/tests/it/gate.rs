@@ -50,7 +50,7 @@ fn what_is_not_there_is_told_in_one_line() {
         .unwrap();
     for (url, kind, word) in [
         (server.url("watchbill", "nothing_here"), Kind::NoInput, "no board there"),
-        (database, Kind::NoInput, "does not exist"),
+        (database, Kind::NoInput, "does not exist; make it on that server: createdb -h "),
         (nowhere, Kind::Busy, "does not answer"),
         (foreign.replace("=foreign", "=foreign_"), Kind::Data, "column"),
     ] {
@@ -94,11 +94,20 @@ fn a_worker_gets_in_with_its_password_and_may_do_its_work_and_no_more() {
     let url = server.url(&format!("luna_{name}"), name);
 
     // Without a password, with a wrong one, and from a file that others may read.
+    let line = format!("localhost:5432:postgres:luna_{name}:PASSWORD");
     let Err(error) = open(&url, &none) else { panic!("opened") };
-    assert_eq!(error.kind, Kind::Permission, "{error}");
+    let said = format!(
+        "the server asks for the password of luna_{name}, and no file has it; \
+         add this line to ~/.pgpass (mode 0600): {line}"
+    );
+    assert_eq!((error.kind, error.to_string().ends_with(&said)), (Kind::Permission, true), "{error}");
     let wrong = passwords("*:*:*:*:falsch", 0o600);
     let Err(error) = open(&url, &Secrets { file: Some(wrong.path().into()) }) else { panic!("opened") };
-    assert_eq!(error.kind, Kind::Permission, "{error}");
+    let said = format!(
+        "the server knows no role luna_{name} with the password that {} has for it; correct the line for it there: {line}",
+        wrong.path().display()
+    );
+    assert_eq!((error.kind, error.to_string().ends_with(&said)), (Kind::Permission, true), "{error}");
     assert!(!error.to_string().contains("falsch"), "{error}");
     let line = format!("localhost:*:*:luna_{name}:ge\\:heim");
     let loose = passwords(&line, 0o640);
@@ -146,4 +155,86 @@ fn a_worker_gets_in_with_its_password_and_may_do_its_work_and_no_more() {
     may_not("work", "DELETE FROM writes");
     may_not("work", "UPDATE writes SET id = gen_random_uuid()");
     may_not("work", "UPDATE meta SET paused_why = 'x'");
+}
+
+#[test]
+fn who_may_not_is_told_which_role_that_is_and_what_its_owner_calls() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let none = Secrets::default();
+    PostgresBoard::grant(&place.url, &[], &[], PATIENCE, &none).unwrap();
+    let name = &place.name;
+    let mut hand = place.hand();
+    for (role, more) in [
+        ("stranger", ""),
+        ("reader", "GRANT USAGE ON SCHEMA {} TO reader_{}; GRANT SELECT ON {}.meta TO reader_{}"),
+        ("worker", "GRANT {}_work TO worker_{}"),
+        // Who makes a board, and may make no role.
+        ("maker", "GRANT CREATE ON DATABASE postgres TO maker_{}"),
+        ("nologin", "ALTER ROLE nologin_{} NOLOGIN"),
+    ] {
+        hand.batch_execute(&format!("CREATE ROLE {role}_{name} LOGIN PASSWORD 'geheim'")).unwrap();
+        hand.batch_execute(&more.replace("{}", name)).unwrap();
+    }
+    let kept = passwords("*:*:*:*:geheim", 0o600);
+    let secrets = Secrets { file: Some(kept.path().into()) };
+    let url = |role: &str| server.url(&format!("{role}_{name}"), name);
+    let of_owner = place.url.replace("watchbill@", "");
+    let grant = |role: &str| format!(": board grant --db '{of_owner}' --worker {role}_{name}");
+    let own = server.url(&format!("maker_{name}"), &format!("own_{name}"));
+    PostgresBoard::create(&own, SHORT, &secrets).unwrap();
+    let glanced =
+        |url: &str| open(url, &secrets).and_then(|mut board| board.glance(&[Status::Ready]).map(drop));
+    let granted = |url: &str| PostgresBoard::grant(url, &["nobody".into()], &[], SHORT, &secrets);
+    let let_in =
+        |url: &str, role: &str| PostgresBoard::grant(url, &[format!("{role}_{name}")], &[], SHORT, &secrets);
+    for (done, kind, what, hint) in [
+        (
+            glanced(&url("stranger")),
+            Kind::NoInput,
+            format!("the role stranger_{name} may see"),
+            grant("stranger"),
+        ),
+        (glanced(&url("reader")), Kind::Permission, "permission denied for table".into(), grant("reader")),
+        (
+            glanced(&url("nologin")),
+            Kind::Permission,
+            "is not permitted to log in".into(),
+            "pg_hba.conf of the server says who gets in".into(),
+        ),
+        (
+            PostgresBoard::create(&url("stranger").replace(&format!("={name}"), "=more"), SHORT, &secrets),
+            Kind::Permission,
+            format!("the role stranger_{name} may not make a board in this database"),
+            format!(": GRANT CREATE ON DATABASE postgres TO stranger_{name}"),
+        ),
+        (
+            let_in(&url("worker"), "reader"),
+            Kind::Permission,
+            "only the owner of this board lets roles in".into(),
+            "log in as that: postgres://watchbill@...".into(),
+        ),
+        (
+            let_in(&own, "reader"),
+            Kind::Permission,
+            "permission denied to create role".into(),
+            format!(": ALTER ROLE maker_{name} CREATEROLE"),
+        ),
+        (
+            granted(&place.url),
+            Kind::Partial,
+            "no such role on this server".into(),
+            "CREATE ROLE nobody LOGIN".into(),
+        ),
+    ] {
+        let error = done.expect_err(&what);
+        let text = error.to_string();
+        assert_eq!(error.kind, kind, "{text}");
+        assert!(text.contains(&what) && text.ends_with(&hint) && !text.contains('\n'), "{text}");
+    }
+    // What is advised mends it.
+    let_in(&place.url, "reader").unwrap();
+    glanced(&url("reader")).unwrap();
+    hand.batch_execute(&format!("ALTER ROLE maker_{name} CREATEROLE")).unwrap();
+    let_in(&own, "reader").unwrap();
 }

@@ -303,8 +303,11 @@ fn a_worker_speaks_for_no_host_and_pauses_nothing() {
     let mut worker = open("work", Mode::Change);
     let error = worker.attend(&of("h1", "boot 1")).unwrap_err();
     assert_eq!(error.kind, Kind::Permission, "{error}");
-    let said =
-        format!("this role may not speak for a host; a watcher and `board run` need a role in {name}_watch");
+    let url = server.url("", name).replace("postgres://@", "postgres://");
+    let said = format!(
+        "the role work_{name} may not speak for a host; a watcher and `board run` need a role in {name}_watch; \
+         its owner grants that: board grant --db '{url}' --watcher work_{name}"
+    );
     assert!(error.to_string().ends_with(&said), "{error}");
     assert_eq!(worker.forget_host("h1").unwrap_err().kind, Kind::Permission);
     assert_eq!(worker.set_pause(None).unwrap_err().kind, Kind::Permission);
