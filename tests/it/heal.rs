@@ -222,8 +222,10 @@ fn a_log_of_the_profile_that_cannot_be_read_means_hands_off_as_well() {
     fs::create_dir_all(b.path().join("profiles/luna/logs/agent.log")).unwrap();
     let said = b.later(900, &[]);
     let why = "t_00000f07: ";
-    let told = "but its log cannot be read: the log of its profile: not a regular file";
-    assert!(said.code == 1 && said.err.contains(why) && said.err.contains(told), "{said:?}");
+    let log = b.path().join("profiles/luna/logs/agent.log");
+    let told =
+        format!("but its log cannot be read: the log of its profile: {}: not a regular file", log.display());
+    assert!(said.code == 1 && said.err.contains(why) && said.err.contains(&told), "{said:?}");
     assert_eq!(said.err.matches("cannot be read").count(), 1, "{said:?}");
     assert_eq!(
         (b.task("t_00000f07", "status"), b.task("t_00000f08", "status")),

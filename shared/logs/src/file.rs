@@ -134,7 +134,11 @@ pub fn read(ask: &Ask<'_>, cache: &mut Cache) -> Reading {
 pub fn read_taught(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Reading {
     match try_read(ask, rules, cache) {
         Ok(reading) => of_newest(reading, ask.since),
-        Err(why) => Reading::of(LogEnd::Unreadable(why), None),
+        Err(why) => {
+            let file = name(ask.path);
+            let why = format!("{}: {why}", file.as_deref().unwrap_or_default());
+            Reading { file, ..Reading::of(LogEnd::Unreadable(why), None) }
+        }
     }
 }
 

@@ -96,13 +96,29 @@ pub(super) fn bytes(file: &File, from: u64, len: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+const LINK: &str = "a symbolic link: put the file itself in its place";
+
 /// Looks at a file without opening it: an unchanged log costs no more than this. `None` where there is none.
 pub fn glance(path: &Path, owner: Owner) -> Result<Option<Stamp>, String> {
     match std::fs::symlink_metadata(path) {
         Ok(meta) => check(&meta, owner).map(Some),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e.to_string()),
+        Err(e) => Err(refused(&e)),
     }
+}
+
+/// Why a file cannot be looked at, and what to do where that is plain.
+pub(super) fn refused(e: &io::Error) -> String {
+    if e.kind() != io::ErrorKind::PermissionDenied {
+        return e.to_string();
+    }
+    let me = rustix::process::geteuid().as_raw();
+    format!("{e}: let user {me} read it (chmod, and its folders), or run this as the user who writes it")
+}
+
+/// Whether what is there may be read by somebody else, by the reason why it cannot be read.
+pub fn is_denied(why: &str) -> bool {
+    why.contains("(os error 13)")
 }
 
 /// `None` where there is no such file.
@@ -112,21 +128,21 @@ pub fn open(path: &Path) -> Result<Option<File>, String> {
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(fd) => Ok(Some(File::from(fd))),
         Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(rustix::io::Errno::LOOP) => Err("a symbolic link".into()),
-        Err(e) => Err(io::Error::from(e).to_string()),
+        Err(rustix::io::Errno::LOOP) => Err(LINK.into()),
+        Err(e) => Err(refused(&e.into())),
     }
 }
 
 /// The state of a file, unless it is none that may be read.
 pub fn check(meta: &Metadata, owner: Owner) -> Result<Stamp, String> {
     if meta.is_symlink() {
-        return Err("a symbolic link".into());
+        return Err(LINK.into());
     }
     if !meta.is_file() {
-        return Err("not a regular file".into());
+        return Err("not a regular file: move it away".into());
     }
     if owner == Owner::Ourselves && meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err("it belongs to another user".into());
+        return Err("it belongs to another user: run this as that user".into());
     }
     Ok(Stamp::of(meta))
 }

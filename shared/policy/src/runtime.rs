@@ -532,10 +532,15 @@ mod tests {
         std::fs::create_dir_all(home.join("agent.log")).unwrap();
         let root = Some(dir.path().to_owned());
         let board = BoardId { at: dir.path().join("kanban.db").into(), slug: Some("default".into()), root };
+        let profiles = dir.path().join("profiles");
         let begun = "Query: work kanban task t_1\nInitializing agent...\n";
         for (text, profile, end) in [
-            (None, "luna", "the log of its profile: not a regular file"),
-            (Some(begun.to_owned()), "luna", "the log of its profile: not a regular file"),
+            (None, "luna", "the log of its profile: luna/logs/agent.log: not a regular file: move it away"),
+            (
+                Some(begun.to_owned()),
+                "luna",
+                "the log of its profile: luna/logs/agent.log: not a regular file: move it away",
+            ),
             // What the worker's own log tells needs no other.
             (Some(format!("{begun}❌ API failed after 2 retries — HTTP 503: busy\n")), "luna", "ended"),
             // No log at all is no evidence.
@@ -553,7 +558,7 @@ mod tests {
             let seen = match reading.end {
                 LogEnd::Ended(_) => "ended".to_owned(),
                 LogEnd::Absent => "absent".to_owned(),
-                LogEnd::Unreadable(why) => why,
+                LogEnd::Unreadable(why) => why.replace(&format!("{}/", profiles.display()), ""),
                 LogEnd::NoEvidence => "nothing".to_owned(),
             };
             assert_eq!(seen, end, "{text:?} {profile}");

@@ -8,6 +8,7 @@ use rustix::fs::Mode;
 
 use super::*;
 use crate::SignalKind;
+use crate::handle::{is_denied, refused};
 use base::cause::Cause;
 
 const NOW: Time = Time(4_000_000_000);
@@ -129,23 +130,40 @@ fn no_log_is_no_evidence_but_an_unreadable_one_is_said() {
     let _socket = std::os::unix::net::UnixListener::bind(dir.join("socket.log")).unwrap();
     let begun = Instant::now();
     for (path, said) in [
-        (dir, "not a regular file"),
-        (Path::new("/dev/zero"), "not a regular file"),
-        (&fifo, "not a regular file"),
-        (&dir.join("socket.log"), "not a regular file"),
-        (&link, "a symbolic link"),
-        (&dir.join("dangling.log"), "a symbolic link"),
+        (dir, "not a regular file: move it away"),
+        (Path::new("/dev/zero"), "not a regular file: move it away"),
+        (&fifo, "not a regular file: move it away"),
+        (&dir.join("socket.log"), "not a regular file: move it away"),
+        (&link, "a symbolic link: put the file itself in its place"),
+        (&dir.join("dangling.log"), "a symbolic link: put the file itself in its place"),
         (&log.path().join("below"), "Not a directory (os error 20)"),
     ] {
         let reading = look_at(path);
-        assert_eq!((why(&reading), reading.modified), (said, None), "{}", path.display());
+        let name = path.display().to_string();
+        assert_eq!((why(&reading), reading.modified), (format!("{name}: {said}").as_str(), None));
+        assert_eq!(reading.file, Some(name));
         assert!(read_all(path, None, NOW, Some(&mut |_, _, _| panic!("a line of it"))).is_err());
     }
     assert!(begun.elapsed().as_secs() < 2);
     // What is put in the place of a log between the glance and the opening is refused as well.
-    assert_eq!(open(&link).unwrap_err(), "a symbolic link");
+    assert_eq!(open(&link).unwrap_err(), "a symbolic link: put the file itself in its place");
     let opened = open(&fifo).unwrap().unwrap();
-    assert_eq!(check(&opened.metadata().unwrap(), Owner::Ourselves).unwrap_err(), "not a regular file");
+    let refused = check(&opened.metadata().unwrap(), Owner::Ourselves).unwrap_err();
+    assert_eq!(refused, "not a regular file: move it away");
+}
+
+#[test]
+fn a_log_that_somebody_else_may_read_says_so() {
+    let said = refused(&std::io::ErrorKind::PermissionDenied.into());
+    let me = rustix::process::geteuid().as_raw();
+    assert!(said.contains(&format!(": let user {me} read it (chmod")), "{said}");
+    let denied = refused(&rustix::io::Errno::ACCESS.into());
+    assert!(
+        is_denied(&denied) && denied.starts_with("Permission denied (os error 13): let user"),
+        "{denied}"
+    );
+    let broken = refused(&rustix::io::Errno::IO.into());
+    assert_eq!((broken.as_str(), is_denied(&broken)), ("Input/output error (os error 5)", false));
 }
 
 #[test]
@@ -163,7 +181,8 @@ fn a_named_log_must_be_our_own() {
         false => PathBuf::from("/etc/passwd"),
     };
     let reading = read(&Ask { path: &theirs, ..named }, &mut Cache::in_memory());
-    assert_eq!(why(&reading), "it belongs to another user");
+    let name = theirs.display();
+    assert_eq!(why(&reading), format!("{name}: it belongs to another user: run this as that user"));
 }
 
 #[test]
@@ -337,7 +356,8 @@ fn a_huge_log_costs_its_end_only() {
     let hole = 2 << 30;
     file.set_len(hole).unwrap();
     let begun = Instant::now();
-    assert_eq!(why(&log.read()), "no line ends in its last 1024 KiB");
+    let name = log.path().display().to_string();
+    assert_eq!(why(&log.read()), format!("{name}: no line ends in its last 1024 KiB"));
     log.append(format!("\n{START}{FAILED}"));
     let reading = log.read();
     let LogEnd::Ended(evidence) = &reading.end else { panic!("{reading:?}") };

@@ -431,9 +431,9 @@ fn what_cannot_be_read_is_said() {
     desk.write("other.db", "SQLite format 3\0 and then nothing that is one");
     for (name, want) in [
         ("none.jsonl", "there is no such file"),
-        ("folder.jsonl", "not a regular file"),
-        ("link.jsonl", "a symbolic link"),
-        ("fifo", "not a regular file"),
+        ("folder.jsonl", "not a regular file: move it away"),
+        ("link.jsonl", "a symbolic link: put the file itself in its place"),
+        ("fifo", "not a regular file: move it away"),
         ("empty", "neither Claude Code, Codex nor opencode wrote this"),
         ("words", "neither Claude Code, Codex nor opencode wrote this"),
         ("hermes", "neither Claude Code, Codex nor opencode wrote this"),

@@ -182,7 +182,7 @@ fn evidence(f: &Facts) -> Vec<String> {
             let host = e.endpoint_host.as_deref().map_or_else(String::new, |h| format!(" at {h}"));
             all.push(format!("{file} ends on {}{status}{host}: {}", e.cause, e.words));
         }
-        LogEnd::Unreadable(why) => all.push(format!("{file} cannot be read: {why}")),
+        LogEnd::Unreadable(why) => all.push(format!("its log cannot be read: {why}")),
         LogEnd::NoEvidence | LogEnd::Absent => {
             let mut signals = f.reading.signals.iter().filter(|s| s.kind != SignalKind::Tool);
             if let Some(last) = signals.next_back() {

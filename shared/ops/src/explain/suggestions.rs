@@ -9,6 +9,8 @@ use base::registry::HEAL;
 use board::hermes::{self, is_sticky};
 use board::{Event, EventKind, HandOver, Status, StepAction};
 use card::{flag_of, shell_word, task_word, task_words, with_flags};
+use logs::LogEnd;
+use logs::handle::is_denied;
 use policy::authorship::{is_ours, our_hold};
 use policy::needs_operator;
 use policy::remedy::{self, Lacking};
@@ -82,6 +84,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     if f.hands_off().is_some() && !f.is_over() {
         all.add("let the watchers help it again", heal(&id));
+    }
+    if let Some((to, run)) = unread_log(f) {
+        all.add(to, run);
     }
     // Unblocked as it is, it would meet the same refusal.
     let is_stopped = matches!(f.detail.task.status, Status::Blocked | Status::Scheduled);
@@ -186,6 +191,18 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     all.add("read its whole history", history(f, &id));
     all.0
+}
+
+/// What lets its log be read, where nothing can be decided about it because that cannot.
+fn unread_log(f: &Facts) -> Option<(&'static str, String)> {
+    let LogEnd::Unreadable(why) = &f.reading.end else { return None };
+    let file = shell_word(f.reading.file.as_deref().filter(|_| !f.is_over())?);
+    // The workers go on writing it as the user they are.
+    let of_group = || format!("sudo chgrp \"$(id -g)\" {file} && sudo chmod ug+r {file}");
+    Some(match is_denied(why) {
+        true => ("let your group read its log, of which nothing is known", of_group()),
+        false => ("see what is in the place of its log", format!("ls -ld {file}")),
+    })
 }
 
 /// Whether a task was stopped in its review. Hermes' own command makes it ready for its worker: 0.22 looks for the review in events

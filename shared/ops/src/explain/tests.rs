@@ -295,6 +295,31 @@ fn what_waits_for_ever_needs_a_person_and_says_how_that_ends() {
 }
 
 #[test]
+fn what_lets_a_log_be_read_comes_before_the_unblock() {
+    let cause = json!({"cause": "log-unreadable", "reason": "its log cannot be read"});
+    let unread = |why: &str| {
+        let mut f = task(Status::Blocked, vec![ours("blocked", 60, "heal", "log-unreadable", cause.clone())]);
+        let end = LogEnd::Unreadable(format!("/l/a b.log: {why}"));
+        f.reading = Reading { file: Some("/l/a b.log".into()), ..Reading::of(end, None) };
+        f
+    };
+    for (why, first) in [
+        (
+            "Permission denied (os error 13): let user 7 read it",
+            r#"sudo chgrp "$(id -g)" '/l/a b.log' && sudo chmod ug+r '/l/a b.log'"#,
+        ),
+        ("not a regular file: move it away", "ls -ld '/l/a b.log'"),
+    ] {
+        let f = unread(why);
+        let all: Vec<String> = suggestions::of(&f, &standing::of(&f)).into_iter().map(|c| c.run).collect();
+        assert_eq!(all[..2], [first, "hermes kanban unblock t_00000001"], "{all:?}");
+    }
+    let mut f = unread("a symbolic link");
+    f.reading = Reading::of(LogEnd::NoEvidence, None);
+    assert_eq!(suggestions::of(&f, &standing::of(&f))[0].run, "hermes kanban unblock t_00000001");
+}
+
+#[test]
 fn a_held_review_is_unblocked_by_our_own_command_and_other_work_by_hermes() {
     let hold = json!({"cause": "rate_limit", "until": NOW.plus(3_600).0});
     let hold = ours("scheduled", 60, "heal", "exited", json!({"hold": hold}));
