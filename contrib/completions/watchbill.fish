@@ -267,8 +267,8 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand check" -l json -d 'P
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand check" -s h -l help -d 'Print help'
-complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l until -d 'End the pause at this time: HH:MM (next local), RFC 3339 or epoch seconds' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l for -d 'End the pause after this long (90m, 12h)' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l until -d 'End the pause at this time, at most a year ahead: HH:MM (next local), RFC 3339 or epoch seconds' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l for -d 'End the pause after this long, at most a year (90m, 12h)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l reason -d 'Record the reason for the pause' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand pause" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r

@@ -35,10 +35,10 @@ const MAX_REASON: usize = 300;
                         remove it where this program cannot run."
 )]
 pub(super) struct PauseArgs {
-    /// End the pause at this time: HH:MM (next local), RFC 3339 or epoch seconds
+    /// End the pause at this time, at most a year ahead: HH:MM (next local), RFC 3339 or epoch seconds
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// End the pause after this long (90m, 12h)
+    /// End the pause after this long, at most a year (90m, 12h)
     #[arg(long = "for", value_name = "SPAN", conflicts_with = "until")]
     lasting: Option<String>,
     /// Record the reason for the pause
