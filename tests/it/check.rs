@@ -220,7 +220,7 @@ fn what_cannot_be_known_is_unknown() {
     let crowded = watched();
     crowded.sql(many);
     let (said, _) = says(check(&crowded, &[]), "UNKNOWN", 3);
-    assert!(said.contains("default: 1 more tasks were not looked at"), "{said}");
+    assert!(said.contains("default: 1 more task was not looked at"), "{said}");
     // What is known to be bad goes first.
     fs::remove_file(b.path().join("crontab")).unwrap();
     says(check(&b, &["--db", "/no/such.db"]), "CRITICAL", 2);

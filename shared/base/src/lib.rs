@@ -3,6 +3,7 @@
 pub mod atomic_file;
 pub mod cause;
 pub mod clip;
+pub mod count;
 pub mod endpoint;
 pub mod error;
 pub mod hash;
@@ -17,3 +18,4 @@ pub mod snapshot;
 pub mod time;
 pub mod untrusted_file;
 pub mod worker_env;
+pub mod wrap;

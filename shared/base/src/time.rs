@@ -146,6 +146,11 @@ pub fn words(seconds: i64) -> String {
     }
 }
 
+/// How long ago something was, in words: `17m ago`, `just now`.
+pub fn ago(seconds: i64) -> String {
+    if seconds <= 0 { "just now".to_owned() } else { format!("{} ago", words(seconds)) }
+}
+
 /// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task
 /// gets the same answer in every pass, and sixty tasks do not come back in one second.
 pub fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
@@ -174,6 +179,7 @@ mod tests {
         ] {
             assert_eq!(words(n), w);
         }
+        assert_eq!([ago(61), ago(1), ago(0), ago(-4)], ["1m ago", "1s ago", "just now", "just now"]);
     }
 
     #[test]

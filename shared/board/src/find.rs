@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use base::count::first_few;
 use base::error::{Error, Kind, Result};
 use base::names::is_task_id;
 use base::quote;
@@ -116,12 +117,8 @@ fn has_words(title: &str, typed: &str) -> bool {
 }
 
 fn ambiguous(typed: &str, several: &[&(BoardId, Task)]) -> Error {
-    let named = named(several.iter().take(MAX_NAMED).map(|(_, t)| t), ", ");
-    let more = match several.len().saturating_sub(MAX_NAMED) {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    Error::new(Kind::Usage, typed, format!("{} tasks match: {named}{more}", several.len()))
+    let named = first_few(MAX_NAMED, several.iter().map(|(_, t)| named(t)));
+    Error::new(Kind::Usage, typed, format!("{} tasks match: {named}", several.len()))
         .hint("write more of the id or of the title")
 }
 
@@ -138,16 +135,15 @@ fn missing(typed: &str, rows: &[(BoardId, Task)]) -> Error {
     match near.is_empty() {
         true => error,
         false => {
-            let near = named(near.into_iter().take(MAX_NAMED - 1).map(|(_, t)| t), " or ");
+            let near: Vec<String> = near.into_iter().take(MAX_NAMED - 1).map(|(_, t)| named(t)).collect();
+            let near = near.join(" or ");
             error.hint(format!("did you mean {near}?"))
         }
     }
 }
 
-fn named<'a>(tasks: impl Iterator<Item = &'a Task>, between: &str) -> String {
-    let one =
-        |t: &Task| format!("{} {}", quote::inline(&t.id, MAX_TITLE), quote::inline(&t.title, MAX_TITLE));
-    tasks.map(one).collect::<Vec<_>>().join(between)
+fn named(t: &Task) -> String {
+    format!("{} {}", quote::inline(&t.id, MAX_TITLE), quote::inline(&t.title, MAX_TITLE))
 }
 
 /// How many characters of an id were mistyped, where few enough were; of a beginning one may be.

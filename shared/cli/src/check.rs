@@ -10,6 +10,7 @@ use super::hosts::{self, Answer, Hosts};
 use super::standing::{Shows, Standing};
 use super::summary::NIGHT;
 use super::{Common, print};
+use base::count::{things, things_or};
 use base::error::{Error, Result};
 use base::quote;
 use ops::doctor::{Finding, Severity};
@@ -88,10 +89,6 @@ struct News {
     what: String,
 }
 
-fn many(n: usize, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
-}
-
 /// What another machine says of itself.
 #[derive(Debug, Clone, Deserialize)]
 struct Told {
@@ -157,9 +154,9 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
     let said = match news.is_empty() {
         true => format!(
             "{}{}, {}, nothing needs a person",
-            if args.hosts.is_empty() { String::new() } else { format!("{}, ", many(counts.hosts, "host")) },
-            many(counts.boards, "board"),
-            many(counts.open, "open task")
+            if args.hosts.is_empty() { String::new() } else { format!("{}, ", things(counts.hosts, "host")) },
+            things(counts.boards, "board"),
+            things(counts.open, "open task")
         ),
         false => needs::in_one_line(news.iter().map(|n| (n.about.as_str(), n.what.as_str()))),
     };
@@ -210,10 +207,9 @@ fn people(args: &CheckArgs, counts: &Counts, news: &mut Vec<News>) {
         _ if n > args.warning => State::Warning,
         _ => return,
     };
-    let verb = if n == 1 { "task needs" } else { "tasks need" };
     let some: Vec<&str> = counts.said.iter().take(5).map(String::as_str).collect();
     let more = if counts.said.len() > some.len() { ", ..." } else { "" };
-    let what = format!("{n} {verb} a person ({}{more})", some.join(", "));
+    let what = format!("{} a person ({}{more})", things_or(n, "task needs", "tasks need"), some.join(", "));
     news.push(News { state, about: String::new(), what });
 }
 
@@ -289,7 +285,7 @@ fn count(answer: &Answer<Told>, counts: &mut Counts, news: &mut Vec<News>) {
     match needs {
         [] => {}
         [one] => counts.said.push(format!("{}: {}", answer.host, quote::line(one, MAX_ID))),
-        all => counts.said.push(format!("{}: {}", answer.host, many(all.len(), "task"))),
+        all => counts.said.push(format!("{}: {}", answer.host, things(all.len(), "task"))),
     }
     counts.people.extend(needs.iter().cloned());
 }

@@ -18,10 +18,11 @@ use clap::Parser;
 use serde_json::{Map, Value, json};
 
 use super::signals::listen;
-use super::wrap::wrapped;
 use super::{env, print};
+use base::count::things;
 use base::error::{Error, Kind, Result};
 use base::time::Time;
+use base::wrap::wrapped;
 use board::hermes::{self, Trail};
 use board::{
     self, Board, BoardId, Change, Detail, EventKind, Expect, Mode, NewTask, Outcome, Status, Step, Task,
@@ -521,7 +522,7 @@ fn routed_text(states: (&[Task], &[Task]), route: &Value, again: usize) -> Strin
     let _ = write!(
         s,
         "\nA second pass of both changed {}.\n",
-        if again == 0 { "nothing".to_owned() } else { format!("{again} tasks") }
+        if again == 0 { "nothing".to_owned() } else { things(again, "task") }
     );
     s
 }
@@ -572,7 +573,7 @@ fn text(before: &[Task], after: &[Task], first: &Value, second: &Value, untouche
         s,
         "\nA second pass right after it changed {}. The stranger who has the\nrecycled pid {}.\n\
          Every change is an event on the board, with its reason and what it was before.\n",
-        if again == 0 { "nothing".to_owned() } else { format!("{again} tasks") },
+        if again == 0 { "nothing".to_owned() } else { things(again, "task") },
         if untouched { "was left in peace" } else { "is gone" },
     );
     s

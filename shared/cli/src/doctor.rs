@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use self::look::{Eyes, Origin};
 use super::{Common, Here, env, print, print_json};
 use ::board::Mode;
+use base::count::things;
 use base::error::{Kind, Result};
 use config::{Config, keys};
 use logs::cache::Cache;
@@ -186,10 +187,9 @@ fn text(found: &[Finding], values: &[Value], common: &Common) -> String {
     if !common.quiet {
         let count = |s| found.iter().filter(|f| f.severity == s).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-        let many = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         let _ = match (errors, warnings) {
             (0, 0) => writeln!(out, "\nAll is well."),
-            _ => writeln!(out, "\n{}, {}.", many(errors, "error"), many(warnings, "warning")),
+            _ => writeln!(out, "\n{}, {}.", things(errors, "error"), things(warnings, "warning")),
         };
     }
     out

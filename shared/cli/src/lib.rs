@@ -30,7 +30,6 @@ mod told;
 mod undo;
 mod watcher;
 mod why;
-mod wrap;
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, env, print, print_json};
+use base::count::things_or;
 use base::error::{Error, Kind, Result};
 use base::time::{Time, words};
 use board::{self, BoardId, Mode};
@@ -94,7 +95,8 @@ pub(super) fn run(args: &ReplayArgs, version: &str) -> Result<u8> {
             .hint("watchers keep what they saw from now on; --since reaches further back, up to 31 days"));
     }
     if unreadable > 0 {
-        let what = format!("{unreadable} passes were kept by another version and cannot be replayed");
+        let kept = things_or(unreadable, "pass was", "passes were");
+        let what = format!("{kept} kept by another version and cannot be replayed");
         return Err(Error::new(Kind::Partial, "replay", what));
     }
     Ok(0)

@@ -59,10 +59,10 @@ impl Books {
     pub(crate) fn read(&self, target: &str) -> std::result::Result<Book, String> {
         let file = self.file(target);
         let wrong = |why: &str| format!("{}: {why}", file.display());
-        match untrusted_file::text(&file) {
-            Some(text) => Book::read(&text).map_err(|why| wrong(&why)),
-            None if file.symlink_metadata().is_err() => Ok(Book::default()),
-            None => Err(wrong("cannot be read")),
+        match untrusted_file::read(&file) {
+            Ok(Some(text)) => Book::read(&text).map_err(|why| wrong(&why)),
+            Ok(None) => Ok(Book::default()),
+            Err(why) => Err(wrong(&format!("cannot be read: {why}"))),
         }
     }
 

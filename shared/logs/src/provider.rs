@@ -66,6 +66,12 @@ impl Profile {
         Id { profile: self.unreadable.as_ref().map(|_| self.name.clone()), ..id }
     }
 
+    /// That nobody knows which provider it works with, and why.
+    pub fn blind(&self) -> Option<String> {
+        let why = self.unreadable.as_ref()?;
+        Some(format!("the provider of {} is not known: {why}", self.name))
+    }
+
     /// Whom a worker of it asks about a task that has this pin. A model alone is asked of the profile's own provider, unless it
     /// names one: `provider:model`, or `provider/model` where the profile knows that provider.
     pub fn pinned(&self, pin: &Pin) -> Profile {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::doctor::{FAILING, Finding, Severity};
 use crate::explain::Unattended;
 use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
+use base::count::pick;
 use base::registry::NAMES;
 use base::time::Time;
 use policy::remedy::Lacking;
@@ -196,29 +197,34 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
 /// Tasks that wait in one state for people, as one need.
 fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Need> {
     let first = entries.first()?;
+    let each = pick(entries.len(), "it", "each");
     let (cause, what, todo) = match why {
         Unattended::Review => (
             "review",
             "in review, and nobody reviews",
-            "read each, then accept it with `complete`, or send it back",
+            format!("read {each}, then accept it with `complete`, or send it back"),
         ),
         Unattended::Triage => (
             "triage",
             "in triage, and nobody specifies",
-            "specify each; `kanban.auto_decompose` lets Hermes do so",
+            format!("specify {each}; `kanban.auto_decompose` lets Hermes do so"),
         ),
-        Unattended::NotStarted => {
-            ("not-started", "ready, and the dispatcher, which lives, does not start", "see what it would do")
-        }
-        Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker"),
+        Unattended::NotStarted => (
+            "not-started",
+            "ready, and the dispatcher, which lives, does not start",
+            "see what it would do".into(),
+        ),
+        Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker".into()),
         Unattended::Endless => {
-            ("endless-wait", "", "take this wait away; `watchbill status` then names the next one")
+            let next = pick(entries.len(), "", "; `watchbill status` then names the next one");
+            ("endless-wait", "", format!("take this wait away{next}"))
         }
     };
     let says = match (why, entries.len()) {
         (Unattended::Endless, 1) => format!("{} {}: {}", first.task, first.title, first.says),
         (Unattended::Endless, n) => {
-            format!("{n} tasks wait for what never comes; {}: {}", first.task, first.says)
+            let says = first.says.strip_suffix(&format!("; {}", why.of_one())).unwrap_or(&first.says);
+            format!("{n} tasks wait for what never comes; {}: {says}", first.task)
         }
         (_, 1) => format!("{} {}: {what} it", first.task, first.title),
         (_, n) => format!("{n} tasks are {what} them"),
@@ -232,7 +238,7 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         since: entries.iter().map(|e| e.since).min(),
         next: None,
         run: summary::command_for(entries).map(|(run, _)| run),
-        todo: Some(todo.to_owned()),
+        todo: Some(todo),
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod receiver;
 
+use base::count::first_few;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -119,11 +120,7 @@ impl Found {
     }
 
     fn names(&self) -> String {
-        let shown = self.profiles.keys().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
-        match self.profiles.len().saturating_sub(MAX_NAMES) {
-            0 => shown,
-            more => format!("{shown} and {more} more"),
-        }
+        first_few(MAX_NAMES, self.profiles.keys())
     }
 }
 

@@ -17,7 +17,8 @@ mod timeline;
 use parts::{escaped, full_stamp, list, quoted, stamp};
 
 use super::Overview;
-use super::words::{self, things};
+use super::words;
+use base::count::{noun, things};
 use base::time::{Time, words as span};
 
 const STYLE: &str = include_str!("html/page.css");
@@ -90,7 +91,7 @@ fn head(n: usize, o: &Overview) -> String {
     let judged = match verdicts {
         0 => "<li class=\"good\"><b>No</b> verdicts</li>".to_owned(),
         v => {
-            let what = if v == 1 { "verdict" } else { "verdicts" };
+            let what = noun(v, "verdict");
             format!(
                 "<li class=\"warn\"><a href=\"#b{n}-verdicts\"><b>{v}</b> {what} on {}</a></li>",
                 things(on, "task")

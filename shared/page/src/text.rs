@@ -4,8 +4,9 @@
 use std::io::{self, Write};
 
 use super::plain::{command, plain};
-use super::words::{self, amount, at_least, count, known_least, money, things, used};
+use super::words::{self, amount, at_least, count, known_least, money, used};
 use super::{Draft, FilesView, Intervention, Overview, ProviderView, Spent, TaskView, Verdict};
+use base::count::things;
 use base::time::{Time, words as span};
 use logs::usage::Tokens;
 

@@ -61,11 +61,6 @@ pub(super) fn short(n: u64) -> String {
     if whole >= 100 || tenths == 0 { format!("{whole}{letter}") } else { format!("{whole}.{tenths}{letter}") }
 }
 
-/// `1 task`, `2 tasks`.
-pub(super) fn things(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
-}
-
 /// States of tasks in the order of a task's life; what is not among them comes behind.
 const STATES: [&str; 9] =
     ["running", "review", "ready", "todo", "triage", "scheduled", "blocked", "done", "archived"];

@@ -38,6 +38,7 @@ use self::file::Bounds;
 use self::gather::{Gather, Head};
 use super::find;
 use base::clip::{lossy, printable};
+use base::count::things_or;
 use base::hash::Fnv;
 
 pub use self::drift::{Drift, MAX_NAMED, drift};
@@ -298,15 +299,11 @@ fn short(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
 }
 
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 /// One line for a packet: `branch fix-login at 3f2a91c, 2 files changed, 1 untracked, tree git:9f2c11ab03d4e5f6`.
 impl fmt::Display for TreeState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changed = match self.method {
-            Method::Files => counted(self.changed_count, "file or folder", "files and folders"),
+            Method::Files => things_or(self.changed_count, "file or folder", "files and folders"),
             Method::Git => {
                 match &self.branch {
                     Some(branch) => write!(f, "branch {}", printable(branch))?,
@@ -316,7 +313,7 @@ impl fmt::Display for TreeState {
                     Some(head) => write!(f, " at {}, ", printable(short(head)))?,
                     None => write!(f, " before its first commit, ")?,
                 }
-                counted(self.changed_count, "file changed", "files changed")
+                things_or(self.changed_count, "file changed", "files changed")
             }
         };
         write!(f, "{changed}, ")?;

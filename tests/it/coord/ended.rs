@@ -175,7 +175,10 @@ fn an_answer_that_cannot_be_given_leaves_the_task_as_it_was() {
     fs::remove_file(&words).unwrap();
     fs::create_dir(&words).unwrap();
     let said = y.coord(&["message", &session, "Use ISO dates."]).fails(74);
-    assert!(said.contains("it was undone") && !said.contains("left behind"), "{said}");
+    assert!(
+        said.contains("this spawn took back what it had done") && !said.contains("left behind"),
+        "{said}"
+    );
     let row = y.row();
     assert_eq!(
         (&row["state"], &row["waits"], y.status().as_str()),

@@ -254,7 +254,7 @@ fn a_spawn_that_fails_half_way_is_undone() {
     for (server, says) in [(&page, "answers text/html"), (&wrong, "made it otherwise than asked for")] {
         let task = board.hand(&["add", "A task"]).ok().trim().to_owned();
         let said = coord(&board, &repo, &["spawn", "--task", &task, "--server", &server.url]).fails(1);
-        assert!(said.contains(says) && said.contains("; it was undone"), "{said}");
+        assert!(said.contains(says) && said.contains("; this spawn took back what it had done"), "{said}");
         assert!(!said.contains("left behind"), "{said}");
         assert_eq!(
             board.task(&task, "status || ifnull(claim_lock, '-') || ifnull(current_run_id, '-')"),
@@ -267,7 +267,7 @@ fn a_spawn_that_fails_half_way_is_undone() {
     }
     assert_eq!(wrong.count(&format!("DELETE /session/{SESSION}")), 1);
     let said = coord(&board, &repo, &["spawn", "--title", "New", "--server", &page.url]).fails(1);
-    assert!(said.contains("; it was undone"), "{said}");
+    assert!(said.contains("; this spawn took back what it had done"), "{said}");
     assert_eq!(board.value("SELECT status FROM tasks WHERE title = 'New'"), "archived");
 }
 
@@ -318,7 +318,10 @@ fn a_session_that_may_have_its_prompt_keeps_its_tree_and_its_task() {
         let git = |args: &[&str]| ran(Command::new("git").arg("-C").arg(&repo).args(args)).ok();
         let deleted = server.count("DELETE ");
         if refused {
-            assert!(said.contains("refused with 400") && said.contains("; it was undone"), "{said}");
+            assert!(
+                said.contains("refused with 400") && said.contains("; this spawn took back what it had done"),
+                "{said}"
+            );
             assert_eq!((deleted, board.task(&task, "status").as_str(), tree.exists()), (1, "ready", false));
             assert_eq!(git(&["branch", "--format=%(refname:short)"]), "main\n");
             continue;

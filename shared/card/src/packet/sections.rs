@@ -2,6 +2,7 @@
 
 use super::fit::{LEAST_LINE, Line, Section};
 use super::{Autopsy, Drift, Packet, Record, Standing};
+use base::count::things_or;
 use base::quote;
 use base::time::words;
 use board::verification::{self, Failure};
@@ -95,8 +96,7 @@ fn kind(kind: &str) -> String {
 }
 
 fn autopsy(a: &Autopsy) -> Option<Section> {
-    let counted =
-        |n: Option<u64>, one: &str, many: &str| n.map(|n| format!("{n} {}", if n == 1 { one } else { many }));
+    let counted = |n: Option<u64>, one: &str, several: &str| n.map(|n| things_or(n, one, several));
     let facts: Vec<String> = [
         a.model
             .as_ref()

@@ -157,7 +157,11 @@ fn running(id: &BoardId, plan: &Plan) -> Error {
         words(count, "task is", "tasks are"),
         names.join(", ")
     );
-    refused(&id.at.to_string(), what).hint("wait for them, or copy them as ready ones with --leave-running")
+    let hint = match count {
+        1 => "wait for it, or copy it as a ready one with --leave-running",
+        _ => "wait for them, or copy them as ready ones with --leave-running",
+    };
+    refused(&id.at.to_string(), what).hint(hint)
 }
 
 /// Why a board that was moved is not moved to yet another place.

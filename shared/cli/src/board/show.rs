@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use base::count::things;
 use base::time::{Time, words};
 use board::{Detail, Task};
 use ops::report::printable;
@@ -45,7 +46,7 @@ pub(super) fn story(d: &Detail, now: Time) -> String {
         let _ = writeln!(s, "pinned to {}", printable(&t.pin.to_string()));
     }
     if let Some(e) = &t.last_failure_error {
-        let _ = writeln!(s, "{} failures, the last: {}", t.failures, printable(e));
+        let _ = writeln!(s, "{}, the last: {}", things(t.failures, "failure"), printable(e));
     }
     for p in &d.parents {
         let _ = writeln!(s, "waits for {} ({}) {}", p.id, p.status, printable(&p.title));

@@ -179,7 +179,7 @@ impl Coord<'_> {
                         .hand
                         .look(&order.task)
                         .map(|now| format!("{} is {}", order.task, now.task.status)),
-                    false => Ok("it was undone".to_owned()),
+                    false => Ok("this spawn took back what it had done".to_owned()),
                 };
                 let what = now.map_or_else(|_| e.what.clone(), |now| format!("{}; {now}", e.what));
                 Err(Error { what: with_left(what, left), ..e })

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Stage, said_of};
 use crate::env;
-use crate::wrap::wrapped;
+use base::wrap::wrapped;
 use board::NewTask;
 use ops::report::printable;
 

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use super::{Stage, WORKER_LIFE, scope};
-use crate::wrap::wrapped;
 use base::error::{Error, Result};
+use base::wrap::wrapped;
 use ops::report::printable;
 
 /// The folder of the agent's program, which comes first on the path.

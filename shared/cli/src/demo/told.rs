@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Stage, steps};
-use crate::wrap::wrapped;
+use base::count::things;
 use base::error::Result;
+use base::wrap::wrapped;
 
 /// The folder of the page, and what it is called there.
 const PAGE: &str = "watchbill.html";
@@ -31,7 +32,7 @@ pub(super) fn text(scene: &Value) -> String {
         "\n`watchbill run` is one round of all four, for one line in the crontab. Here it\n\
          changes {}. What is left for a person, at a terminal, on a page\n\
          and in a message (nothing is sent here):\n",
-        if changed == 0 { "nothing more".to_owned() } else { format!("{changed} tasks") },
+        if changed == 0 { "nothing more".to_owned() } else { things(changed, "task") },
     );
     for (command, said) in [
         ("watchbill status", "status"),

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, Write};
 
-use crate::wrap::wrapped;
+use base::count::first_few;
 use base::error::{Error, Kind, Result};
+use base::wrap::wrapped;
 use ops::report::printable;
 
 /// A terminal, or what stands for one in a test.
@@ -69,20 +70,12 @@ pub(super) fn choices(of: &[String]) -> String {
         0..=FEW => name.clone(),
         _ => format!("{} {name}", n + 1),
     };
-    listed(of.len(), of.iter().enumerate().map(numbered), MANY)
+    first_few(MANY, of.iter().enumerate().map(numbered))
 }
 
 /// Names that are only told, the first few of them.
 pub(super) fn some(names: &[String]) -> String {
-    listed(names.len(), names.iter().cloned(), FEW)
-}
-
-fn listed(all: usize, names: impl Iterator<Item = String>, most: usize) -> String {
-    let shown = names.take(most).collect::<Vec<_>>().join(", ");
-    match all.saturating_sub(most) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    first_few(FEW, names.iter())
 }
 
 /// The names of an answer. Where they have numbers, a number stands for its name, unless a profile is called so.

@@ -3,6 +3,7 @@
 use super::{Judge, MAX_SAID, Verdict};
 use crate::State;
 use crate::evidence::{Failure, Message};
+use base::count::times;
 use base::quote;
 
 /// `PROVIDER_PRESSURE`: asked again so many times, or given up with a refusal that says "later". Attempts that were answered in
@@ -14,7 +15,7 @@ pub(super) fn pressure(judge: &Judge<'_>) -> Verdict {
             return Verdict::Clear;
         }
         let episode = last.map_or("", |(message, _)| message.id.as_str());
-        let said = format!("asked again {attempt} times: {}", quote::line(message, MAX_SAID));
+        let said = format!("asked again {}: {}", times(*attempt), quote::line(message, MAX_SAID));
         return Verdict::found(episode, said);
     }
     match failed(judge, |f| matches!(f.status, Some(429 | 503 | 529))) {

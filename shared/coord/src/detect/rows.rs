@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Judge, Verdict};
 use crate::evidence::{Call, Message, Part, Rows, Stands, What};
+use base::count::{things, times};
 use config::span::{seconds, words};
 
 /// Answers of the model that are looked at for broken streams.
@@ -22,14 +23,13 @@ pub(super) fn degradation(judge: &Judge<'_>) -> Verdict {
     let marks =
         parts(messages).filter(|p| matches!(p.what, What::Words { has_call_marks: true, .. })).count();
     let said = match () {
-        () if malformed >= limits.malformed as usize => match malformed {
-            1 => "1 call could not be used".to_owned(),
-            n => format!("{n} calls could not be used"),
-        },
-        () if limits.schema_errors > 0 && unfit >= limits.schema_errors as usize => {
-            format!("{unfit} calls with arguments that do not fit")
+        () if malformed >= limits.malformed as usize => {
+            format!("{} could not be used", things(malformed, "call"))
         }
-        () if limits.raw_calls && marks > 0 => format!("{marks} texts with marks of calls in them"),
+        () if limits.schema_errors > 0 && unfit >= limits.schema_errors as usize => {
+            format!("{} with arguments that do not fit", things(unfit, "call"))
+        }
+        () if limits.raw_calls && marks > 0 => format!("{} with marks of calls", things(marks, "text")),
         () => return Verdict::Clear,
     };
     in_turn(rows, said)
@@ -52,7 +52,7 @@ pub(super) fn errors(judge: &Judge<'_>) -> Verdict {
     if failed < limits.errors as usize {
         return Verdict::Clear;
     }
-    in_turn(rows, format!("{failed} calls failed within {}", words(limits.recent)))
+    in_turn(rows, format!("{} failed within {}", things(failed, "call"), words(limits.recent)))
 }
 
 /// `RUNAWAY`: streams that break off and are asked for again at once, a context that is compacted and full again, one call over
@@ -71,17 +71,17 @@ pub(super) fn runaway(judge: &Judge<'_>) -> Verdict {
     for (_, call) in messages.iter().rev().flat_map(|m| m.calls().rev()).take(CALLS) {
         same.entry(call.mark).or_insert((0, &call.tool)).0 += 1;
     }
-    let (times, tool) = same.into_values().max().unwrap_or_default();
+    let (alike, tool) = same.into_values().max().unwrap_or_default();
     let said = match () {
         () if broken >= limits.broken_streams as usize => {
             format!("{broken} of its last {ANSWERS} answers broke off")
         }
         () if compacted >= limits.compactions as usize => {
-            format!("compacted {compacted} times within {}", words(limits.compaction_window))
+            format!("compacted {} within {}", times(compacted), words(limits.compaction_window))
         }
-        () if times >= limits.same_calls as usize => {
+        () if alike >= limits.same_calls as usize => {
             let tool = base::quote::line(tool, super::MAX_SAID);
-            format!("{times} of its last {CALLS} calls are one and the same: {tool}")
+            format!("{alike} of its last {CALLS} calls are one and the same: {tool}")
         }
         () => return Verdict::Clear,
     };

@@ -2,6 +2,7 @@
 
 use super::{Check, Severity};
 use crate::vitals::{Slice, Turn, Vitals};
+use base::count::things;
 use base::money::Money;
 use base::time::{Time, words};
 use config::Detect;
@@ -309,7 +310,7 @@ fn low_cache(v: &Vitals, d: &Detect) -> Found {
 /// Here: every call the runtime could not use, as each format stores it.
 fn malformed(v: &Vitals, d: &Detect) -> Found {
     let n = v.malformed.filter(|n| *n >= u64::from(d.malformed))?;
-    Some((Severity::Critical, format!("{n} calls could not be used")))
+    Some((Severity::Critical, format!("{} could not be used", things(n, "call"))))
 }
 
 /// `HIGH_ERROR_COUNT`. Was: a count over the life of a process, which flags every old session for ever. Here: over the newest
@@ -322,5 +323,6 @@ fn errors(v: &Vitals, d: &Detect) -> Found {
         }
         None => v.errors?,
     };
-    (lately >= u64::from(d.errors)).then(|| (Severity::Warning, format!("{lately} calls failed lately")))
+    (lately >= u64::from(d.errors))
+        .then(|| (Severity::Warning, format!("{} failed lately", things(lately, "call"))))
 }

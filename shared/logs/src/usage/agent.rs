@@ -17,6 +17,7 @@ use crate::handle::Owner;
 use crate::reader::Shown;
 use crate::session::Millis;
 use crate::{Line, Reader};
+use base::count::things;
 use base::time::Time;
 
 /// Most subagents of one session whose logs are read.
@@ -172,7 +173,7 @@ impl Session {
             gaps.push(format!("of the log only the last {} MiB are read", MAX_READ >> 20));
         }
         if broken > 0 {
-            gaps.push(format!("{broken} lines of the log could not be read"));
+            gaps.push(format!("{} of the log could not be read", things(broken, "line")));
         }
         if gate.starts > 1 {
             let why = "the log states no times and several starts; only what follows the last is counted";

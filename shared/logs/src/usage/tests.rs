@@ -459,7 +459,7 @@ fn a_file_replaced_under_the_cursor_is_read_anew() {
     assert_eq!(desk.read("s.jsonl").turns, Some(2), "shorter");
     desk.append("s.jsonl", "{\"torn\": \"by a crash\n{\"type\":\"mode\"}\n");
     let torn = desk.read("s.jsonl");
-    assert!(torn.is_least && says(&torn, "1 lines of the log could not be read"), "{torn:?}");
+    assert!(torn.is_least && says(&torn, "1 line of the log could not be read"), "{torn:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::silence;
 use super::summary::{Counts, Read};
 use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
+use base::count::things_or;
 use base::error::Result;
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
@@ -255,7 +256,8 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
     chosen.extend(of_rows.map(|t| t.id.clone()));
     if chosen.len() > MAX_TASKS {
-        unknown.push(format!("{} more tasks were not looked at", chosen.len() - MAX_TASKS));
+        let more = things_or(chosen.len() - MAX_TASKS, "more task was", "more tasks were");
+        unknown.push(format!("{more} not looked at"));
     }
     let chosen: Vec<String> = chosen.into_iter().take(MAX_TASKS).collect();
     let done: BTreeSet<&String> =
@@ -398,8 +400,8 @@ fn idle(rows: &[Task], runtime: &Runtime, events: &[(String, Event)], now: Time)
     let recent =
         !runtime.is_daemon && ticked.is_some_and(|at| now.since(at) <= dispatcher::patience(rows, runtime));
     let absent = runtime.dispatcher == Dispatcher::Absent && !recent && n > 0;
-    let (tasks, wait) = if n == 1 { ("task", "waits") } else { ("tasks", "wait") };
-    absent.then(|| format!("no dispatcher is seen, and {n} ready {tasks} {wait} for one"))
+    let wait = things_or(n, "ready task waits", "ready tasks wait");
+    absent.then(|| format!("no dispatcher is seen, and {wait} for one"))
 }
 
 /// Each with what its newest log says.

@@ -6,7 +6,7 @@ use super::facts::{Facts, text};
 use super::session::ailment;
 use base::cause::{self, Cause};
 use base::registry::HEAL;
-use base::time::{Time, words};
+use base::time::words;
 use board::{Detail, Event, EventKind, Run};
 use logs::{Evidence, LogEnd, SignalKind};
 
@@ -100,7 +100,7 @@ fn of_log(f: &Facts, run: &Run, e: &Evidence) -> Trouble {
 
 fn of_deed(f: &Facts, d: &Deed) -> Trouble {
     let case = if d.case.is_empty() { String::new() } else { format!(" ({})", d.case) };
-    let detail = format!("{} {} {} ago{case}: {}", d.by, d.words(), ago(f, d.at), d.because.found());
+    let detail = format!("{} {} {}{case}: {}", d.by, d.words(), f.ago(d.at), d.because.found());
     // A worker that we stopped did not just die: what was found of it is in the reason.
     Trouble { cause: d.cause.filter(|_| !d.case.starts_with("health:")), detail }
 }
@@ -142,11 +142,7 @@ fn refused(f: &Facts) -> Option<Trouble> {
 fn attempt(f: &Facts, r: &Run) -> String {
     let nth = f.detail.runs.iter().filter(|o| o.id <= r.id).count();
     let who = r.profile.as_deref().map_or_else(String::new, |p| format!(" of {p}"));
-    format!("attempt {nth}{who}, {} ago", ago(f, r.ended_at.unwrap_or(r.started_at)))
-}
-
-fn ago(f: &Facts, at: Time) -> String {
-    words(f.now.since(at))
+    format!("attempt {nth}{who}, {}", f.ago(r.ended_at.unwrap_or(r.started_at)))
 }
 
 fn titled(d: &Detail) -> String {

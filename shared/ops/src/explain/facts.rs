@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use base::time::Time;
+use base::time::{Time, ago};
 use board::{Detail, Event, EventKind, Rule, Status, StepAction};
 use card::is_card;
 use host::Life;
@@ -168,6 +168,11 @@ impl Facts {
         let stopped = |card: &&Detail| matches!(card.task.status, Status::Blocked | Status::Triage);
         let card = self.open_card().filter(stopped)?;
         Some((card, authorship::hands_off(card, &self.runtime.profiles)?))
+    }
+
+    /// How long ago that was, in words.
+    pub(crate) fn ago(&self, at: Time) -> String {
+        ago(self.now.since(at))
     }
 
     /// Whether it is over.

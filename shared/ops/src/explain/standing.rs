@@ -7,6 +7,7 @@ use super::diagnosis::{self, named};
 use super::facts::{Facts, Take, Verdict, text};
 use super::session;
 use super::still::{self, Unattended};
+use base::count::things;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
@@ -127,7 +128,7 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
     }
     let Some((card, since)) = f.untaken_card() else { return stand };
     let id = &card.task.id;
-    let says = format!("{}; nobody has taken card {id} for {}", stand.says, ago(f, since));
+    let says = format!("{}; nobody has taken card {id} for {}", stand.says, words(f.now.since(since)));
     let unstarted = f.own_board || f.runtime.dispatcher == Dispatcher::Absent;
     let mend = unstarted.then(|| upper(remedy::untaken(f.own_board)));
     let more = mend.into_iter().chain(stand.more).reduce(|mend, more| format!("{mend}. {more}"));
@@ -142,8 +143,8 @@ fn unmended(f: &Facts, stand: Stand) -> Stand {
     }
     let (lacking, why) = match (&f.unreached, f.unstarted()) {
         (Some(u), _) => {
-            let (at, since, tries) = (u.at(), ago(f, u.since), u.tries);
-            (Lacking::Endpoint, format!("nobody has answered at {at} for {since}, in {tries} attempts"))
+            let (at, waited, tries) = (u.at(), words(f.now.since(u.since)), things(u.tries, "attempt"));
+            (Lacking::Endpoint, format!("nobody has answered at {at} for {waited}, in {tries}"))
         }
         (None, Some(error)) => (Lacking::Start, format!("the same each time: {error}")),
         (None, None) => return stand,
@@ -191,13 +192,9 @@ fn told(f: &Facts) -> Option<Stand> {
         return None;
     }
     let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or("nobody says why");
-    let says = format!("{}, and needs a person since {} ago: {because}", f.detail.task.status, ago(f, e.at));
+    let says = format!("{}, and needs a person (said {}): {because}", f.detail.task.status, f.ago(e.at));
     let mend = text(e, "mend").map(|mend| format!("What a person can do: {mend}"));
     Some(Stand::new(Kind::NeedsPerson, says).more(mend))
-}
-
-fn ago(f: &Facts, at: Time) -> String {
-    words(f.now.since(at))
 }
 
 /// The beginning of a sentence. A program's name stays as it is.
@@ -213,7 +210,7 @@ fn over(f: &Facts, word: &str) -> Stand {
     let d = &f.detail;
     let event = if word == "done" { EventKind::Completed } else { EventKind::Archived };
     let at = f.newest(event).map(|e| e.at).or(d.newest_run().and_then(|r| r.ended_at));
-    let when = at.map_or_else(String::new, |at| format!(", {} ago", ago(f, at)));
+    let when = at.map_or_else(String::new, |at| format!(", {}", f.ago(at)));
     let run = d.runs.iter().find(|r| r.outcome.as_deref() == Some("completed"));
     let by = run.and_then(|r| r.profile.as_deref()).map_or_else(String::new, |p| format!(" by {p}"));
     let nth = match d.runs.len() {
@@ -275,7 +272,7 @@ fn running(f: &Facts) -> Stand {
         }
         Some((Verdict::Leaves, take)) if f.unanswered.is_some() => {
             let (who, since) = (f.detail.task.assignee.as_deref().unwrap_or("its worker"), f.unanswered);
-            let since = since.map_or_else(String::new, |at| ago(f, at));
+            let since = since.map_or_else(String::new, |at| words(f.now.since(at)));
             let says = format!(
                 "running, and waits for an answer: the provider of {who} has not answered since the attempt began {since} ago"
             );
@@ -287,7 +284,7 @@ fn running(f: &Facts) -> Stand {
         _ => {
             let run = f.detail.current_run();
             let heard = f.detail.task.last_heartbeat_at.max(run.map(|r| r.started_at));
-            let heard = heard.map_or_else(|| "never".into(), |at| format!("{} ago", ago(f, at)));
+            let heard = heard.map_or_else(|| "never".into(), |at| f.ago(at));
             Stand::new(Kind::Fine, format!("running, and its worker was last heard from {heard}"))
         }
     }
@@ -341,15 +338,12 @@ fn blocked(f: &Facts) -> Stand {
     }
     let limit = d.task.max_retries.map_or_else(String::new, |n| format!(", its own limit is {n}"));
     if let Some(gave_up) = f.newest(EventKind::GaveUp) {
-        let failures = match d.task.failures {
-            1 => "1 failure".to_owned(),
-            n => format!("{n} failures"),
-        };
+        let failures = things(d.task.failures, "failure");
         let why = behind.as_ref().and_then(|t| t.cause).map(named);
         let why = why
             .or_else(|| text(gave_up, "error").map(str::to_owned))
             .unwrap_or_else(|| "nobody says why".into());
-        let says = format!("blocked after {failures}{limit}, {} ago: {why}", ago(f, gave_up.at));
+        let says = format!("blocked after {failures}{limit}, {}: {why}", f.ago(gave_up.at));
         let wait = f.takes.iter().find_map(|t| t.next);
         let kind = if wait.is_some() && kind != Kind::Due { Kind::Waits } else { kind };
         let behind = behind.map(|t| upper(&t.detail));
@@ -360,7 +354,7 @@ fn blocked(f: &Facts) -> Stand {
         };
         return Stand::new(kind, says).until(wait).more(more);
     }
-    let says = format!("blocked since {} ago, and nothing on the board says why", ago(f, f.since()));
+    let says = format!("blocked {}, and nothing on the board says why", f.ago(f.since()));
     let promoted = "a dispatcher requeues it by itself while its failures are below the limit".to_owned();
     Stand::new(kind, says).more(due_because(f).or(Some(promoted)))
 }
@@ -371,14 +365,14 @@ const BY_HAND: &str = "Blocked by hand: only the operator unblocks it";
 fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
     let kind = text(e, "kind").or(f.detail.task.block_kind.as_deref());
     let reason = text(e, "reason").unwrap_or("no reason given");
-    let when = ago(f, e.at);
+    let when = f.ago(e.at);
     let Some(run) = worked(f, e) else {
         // Whoever wrote it: a question is a person's to answer.
         if kind == Some("needs_input") {
-            let says = format!("blocked: a person is asked (needs_input) {when} ago: {reason}");
+            let says = format!("blocked: a person is asked (needs_input) {when}: {reason}");
             return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(BY_HAND.into())));
         }
-        let says = format!("blocked by hand {when} ago: {reason}");
+        let says = format!("blocked by hand {when}: {reason}");
         let alone = || "Only a person lifts that, and nobody else is asked".to_owned();
         return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(alone())));
     };
@@ -392,7 +386,7 @@ fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
     // What an orchestrator may answer gets a card first; see `synthesize-distress`.
     let stand = Stand::new(
         if due.is_some() { Kind::Due } else { Kind::NeedsPerson },
-        format!("blocked: {who} {when} ago: {reason}"),
+        format!("blocked: {who} {when}: {reason}"),
     );
     stand.more(due.or_else(|| Some(BY_HAND.into())))
 }
@@ -408,7 +402,7 @@ fn worked<'a>(f: &'a Facts, block: &Event) -> Option<&'a Run> {
 fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
     let reason = text(e, "reason").unwrap_or("nobody says why");
     let pass = e.trail().and_then(|t| t.get("pass")).and_then(Value::as_str);
-    let says = format!("blocked and needs a person since {} ago ({cause}): {reason}", ago(f, e.at));
+    let says = format!("blocked {}, and needs a person ({cause}): {reason}", f.ago(e.at));
     let behind = diagnosis::newest(f, pass).map(|t| format!("Behind it: {}", t.says()));
     // Its worker had stopped it, and nobody could help.
     let theirs = |e: &&Event| e.kind == EventKind::Blocked && !is_ours(e) && text(e, "reason").is_some();
@@ -424,7 +418,7 @@ fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
 fn scheduled(f: &Facts) -> Stand {
     let Some((e, hold)) = our_hold(&f.detail) else {
         let e = authorship::parked(&f.detail);
-        let when = e.map_or_else(String::new, |e| format!(" {} ago", ago(f, e.at)));
+        let when = e.map_or_else(String::new, |e| format!(" {}", f.ago(e.at)));
         let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
         let says = format!("scheduled outside Watchbill{when}{reason}");
         return Stand::new(Kind::LeftAlone, says)
@@ -515,7 +509,7 @@ fn ready(f: &Facts) -> Stand {
         let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
         return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);
     }
-    let (who, since) = (d.task.assignee.as_deref().unwrap_or("any worker"), ago(f, f.since()));
+    let (who, since) = (d.task.assignee.as_deref().unwrap_or("any worker"), words(f.now.since(f.since())));
     if f.own_board {
         return Stand::new(Kind::Fine, format!("ready for {who} since {since}: a worker must claim it"));
     }

@@ -42,7 +42,7 @@ impl Unattended {
     ];
 
     /// What is said of one task.
-    fn of_one(self) -> &'static str {
+    pub(crate) fn of_one(self) -> &'static str {
         match self {
             Unattended::Review => "nobody reviews it",
             Unattended::Triage => "nobody specifies it",

@@ -20,6 +20,7 @@ pub(crate) use super::suggestions::Command;
 #[cfg(test)]
 pub(crate) use super::suggestions::Together;
 use base::cause::Cause;
+use base::count::things;
 use base::quote;
 use base::time::Time;
 use board::Status;
@@ -197,7 +198,7 @@ pub(crate) fn together(all: &[Entry]) -> (Vec<(&Shared, Vec<&Entry>)>, Vec<&Entr
 pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
     let next = entries.iter().filter_map(|e| e.until).min();
     let next = next.map_or_else(String::new, |at| format!(", next try {}", at.local_minute()));
-    let tasks = if entries.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", entries.len()) };
+    let tasks = things(entries.len(), "task");
     let says = match shared.cause {
         Cause::ConnectionRefused => format!("{}: nobody answers at this address", shared.at),
         Cause::SpawnError => format!("no worker can be started: {}", shared.at),

@@ -100,7 +100,7 @@ fn a_block_says_who_lifts_it() {
     stands(
         &task(Status::Blocked, vec![ours("blocked", 600, "heal", "tree-drift", by_us)]),
         Kind::NeedsPerson,
-        "blocked and needs a person since 10m ago (tree-drift): tree-drift, changed: a",
+        "blocked 10m ago, and needs a person (tree-drift): tree-drift, changed: a",
         Some("Nobody but a person lifts that, and nothing else went wrong with it"),
     );
     // What its worker had said before nobody could help it.
@@ -141,7 +141,7 @@ fn a_block_says_who_lifts_it() {
     );
     // Somebody's word about a block that was lifted is of the past.
     let lifted = vec![event("blocked", 900, json!({})), event("unblocked", 600, json!({}))];
-    let nothing = "blocked since 10m ago, and nothing on the board says why";
+    let nothing = "blocked 10m ago, and nothing on the board says why";
     assert_eq!(standing::of(&task(Status::Blocked, lifted)).says, nothing);
 }
 

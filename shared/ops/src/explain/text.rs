@@ -6,7 +6,7 @@ use super::answer::{Answer, Attempt};
 use super::deeds::Deed;
 use super::facts::{Take, Verdict};
 use crate::report::printable;
-use base::time::{Time, words};
+use base::time::{Time, ago, words};
 
 /// Most attempts, and most deeds: the newest.
 const MAX_SHOWN: usize = 5;
@@ -26,12 +26,9 @@ pub fn screen(a: &Answer, now: Time, many: bool, all: bool) -> String {
     }
     let who = a.assignee.as_deref().unwrap_or("nobody");
     let board = if many { format!(" on {}", a.path) } else { String::new() };
-    let made = words(now.since(a.made));
-    let _ = writeln!(
-        out,
-        "\n{}",
-        printable(&format!("\"{}\"{board}, assigned to {who}, made {made} ago", a.title))
-    );
+    let made = ago(now.since(a.made));
+    let _ =
+        writeln!(out, "\n{}", printable(&format!("\"{}\"{board}, assigned to {who}, made {made}", a.title)));
     section(&mut out, "evidence", a.evidence.iter().chain(&a.findings).map(|e| printable(e)));
     let speaks = |t: &&Take| all || t.verdict != Verdict::Nothing;
     section(&mut out, "asked now", a.watchers.iter().filter(speaks).map(take));
@@ -48,12 +45,8 @@ pub fn screen(a: &Answer, now: Time, many: bool, all: bool) -> String {
         let who = card.assignee.as_deref().unwrap_or("nobody");
         let decided =
             card.decision.as_deref().map_or_else(|| "no decision yet".into(), |d| format!("decided: {d}"));
-        let line = format!(
-            "{} {} with {who}, made {} ago, {decided}",
-            card.id,
-            card.status,
-            words(now.since(card.made))
-        );
+        let line =
+            format!("{} {} with {who}, made {}, {decided}", card.id, card.status, ago(now.since(card.made)));
         section(&mut out, "card", std::iter::once(printable(&line)));
     }
     section(&mut out, "next look", next(a, now, all).into_iter());

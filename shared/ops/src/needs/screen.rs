@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use super::{Need, Now, remedy};
 use crate::report::printable;
+use base::count::{things, things_or};
 use base::time::words;
+use base::wrap::wrapped_to;
 use card::shell_word;
 
 /// Most things that need a person, in full; the others are counted. With two lines each, the head and the foot, twelve lines.
@@ -44,9 +46,18 @@ impl Look {
         }
     }
 
+    /// What stands below a need: a sentence as many lines as the terminal needs, a command whole.
+    fn remedy(self, out: &mut String, text: &str) {
+        let text = printable(text);
+        match self.width.filter(|_| !text.starts_with("    $ ")) {
+            Some(width) => out.push_str(&wrapped_to(width, "", &text)),
+            None => whole(out, &text),
+        }
+    }
+
     /// The first lines of a list, and how many there are more.
     fn some(self, out: &mut String, mut all: impl Iterator<Item = String>, now: &Now) {
-        all.by_ref().take(MAX_NEEDS).for_each(|line| self.line(out, &line));
+        all.by_ref().take(MAX_NEEDS).for_each(|line| self.lines(out, &line));
         match all.count() {
             0 => {}
             more => self.line(out, &format!("  and {more} more of these: {}", report(now))),
@@ -78,7 +89,7 @@ fn report(now: &Now) -> String {
 /// The lines of several machines, below one line about all of them.
 pub fn of_hosts(all: &[Now], look: Look) -> String {
     let mut head = String::new();
-    let hosts = if all.len() == 1 { "1 host".to_owned() } else { format!("{} hosts", all.len()) };
+    let hosts = things(all.len(), "host");
     let refs: Vec<&Now> = all.iter().collect();
     look.line(&mut head, &format!("{hosts}: {}", together(&refs)));
     let each = all.iter().map(|now| lines(now, look));
@@ -138,8 +149,7 @@ pub(crate) fn together(all: &[&Now]) -> String {
         }
         0 if !unseen.is_empty() => "not everything could be looked at".to_owned(),
         0 => "nothing needs you".to_owned(),
-        1 => "1 thing needs you".to_owned(),
-        n => format!("{n} things need you"),
+        n => things_or(n, "thing needs you", "things need you"),
     };
     if !unseen.is_empty() {
         let _ = write!(said, "; not seen: {}", unseen.join(", "));
@@ -184,5 +194,5 @@ fn shown(out: &mut String, look: Look, need: &Need, now: &Now) {
     let since = since.map(|at| now.now.since(at)).filter(|seconds| *seconds >= 60);
     let since = since.map_or_else(String::new, |seconds| format!(", for {}", words(seconds)));
     look.lines(out, &format!("! {board}{}{since}", need.says));
-    remedy(need).for_each(|line| whole(out, &printable(&line)));
+    remedy(need).for_each(|line| look.remedy(out, &line));
 }

@@ -175,6 +175,21 @@ fn a_headline_goes_on_in_a_second_line() {
 }
 
 #[test]
+fn what_to_do_and_what_was_found_go_on_below_where_the_terminal_is_narrow() {
+    let long =
+        "a sentence that is longer than a terminal of eighty columns is wide, as many are, and ends here";
+    let mut f = finding(Severity::Error, "disk-low", "/srv", "40 MiB free");
+    f.todo = Some(long.into());
+    let mut s = summary(Vec::new());
+    s.findings = vec![long.into()];
+    let text = |width| lines(&now(of_findings(&[f.clone()], None), &s), Look { width, colour: false });
+    let narrow = text(Some(80));
+    assert!(narrow.lines().all(|l| l.chars().count() <= 80) && !narrow.contains('…'), "{narrow}");
+    assert_eq!(narrow.lines().filter(|l| l.ends_with(" and ends here")).count(), 2, "{narrow}");
+    assert_eq!(text(None).matches(long).count(), 2, "elsewhere no line is cut");
+}
+
+#[test]
 fn tasks_that_another_profile_takes_are_assigned_together() {
     let taken = |id: &str, profile: &str| {
         let line = |id: &str| format!("hermes kanban reassign {id} {profile} && hermes kanban unblock {id}");
@@ -314,6 +329,33 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
         ("triage:default", "t_00000002 Tidy imports: in triage, and nobody specifies it"),
     ];
     assert_eq!(said, want);
+    let todo = |n: usize| needs[n].todo.as_deref().unwrap();
+    assert_eq!(todo(1), "read each, then accept it with `complete`, or send it back");
+    assert_eq!(todo(2), "specify it; `kanban.auto_decompose` lets Hermes do so");
     let run = "for id in t_00000001 t_00000003; do hermes kanban show \"$id\"; done";
     assert_eq!(needs[1].run.as_deref(), Some(run));
+}
+
+#[test]
+fn that_a_wait_never_ends_is_said_once_of_one_task_and_of_several() {
+    let wait = |id: &str| Entry {
+        unattended: Some(Unattended::Endless),
+        says: "in todo: it waits for itself; that never comes".into(),
+        ..entry(id, None, 60)
+    };
+    for (ids, says, todo) in [
+        (
+            &["t_00000001"][..],
+            "t_00000001 Tidy imports: in todo: it waits for itself; that never comes",
+            "take this wait away",
+        ),
+        (
+            &["t_00000001", "t_00000002"],
+            "2 tasks wait for what never comes; t_00000001: in todo: it waits for itself",
+            "take this wait away; `watchbill status` then names the next one",
+        ),
+    ] {
+        let need = of_tasks(&summary(ids.iter().map(|id| wait(id)).collect())).remove(0);
+        assert_eq!((need.says.as_str(), need.todo.as_deref()), (says, Some(todo)));
+    }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::Episode;
 use crate::needs::{Need, Now, remedy};
 use base::clip::clip;
+use base::count::things_or;
 use base::hash::Fnv;
 use base::redact::redact;
 use base::time::Time;
@@ -119,14 +120,12 @@ impl Message {
 
     /// `waiting`: how many tasks wait for something that is no person.
     fn titled(&self, waiting: usize) -> String {
-        let things = |n: usize| if n == 1 { "1 thing".to_owned() } else { format!("{n} things") };
-        let need = |n: usize| format!("{} {} you", things(n), if n == 1 { "needs" } else { "need" });
-        let over = |n: usize| format!("{} {} over", things(n), if n == 1 { "is" } else { "are" });
+        let need = |n: usize| things_or(n, "thing needs you", "things need you");
+        let over = |n: usize| things_or(n, "thing is over", "things are over");
         let said = match (self.began.len(), self.ended.len()) {
             (0, _) if self.kind == Kind::Well => match waiting {
                 0 => "all is well again".into(),
-                1 => "nothing needs you now; 1 task waits".into(),
-                n => format!("nothing needs you now; {n} tasks wait"),
+                n => format!("nothing needs you now; {}", things_or(n, "task waits", "tasks wait")),
             },
             (0, n) if self.open > 0 => format!("{}; {} still", over(n), need(self.open)),
             (0, n) => over(n),

@@ -2,6 +2,7 @@
 
 use super::super::Verdict;
 use super::super::plain::{block, plain};
+use base::count::things_or;
 use base::time::Time;
 
 /// Most characters of a command.
@@ -138,7 +139,13 @@ pub(super) fn evidence(v: &Verdict, at_once: usize, most: usize) -> String {
         return format!("{open}{}", more(v.evidence.len(), most));
     }
     let inside = format!("{}{}", list("evidence", rest), more(v.evidence.len(), most));
-    format!("{open}{}", details(&format!("{} more lines of evidence", v.evidence.len() - first), &inside))
+    format!(
+        "{open}{}",
+        details(
+            &things_or(v.evidence.len() - first, "more line of evidence", "more lines of evidence"),
+            &inside
+        )
+    )
 }
 
 /// How something ended or stands, as far as colour and pattern go.

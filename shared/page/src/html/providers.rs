@@ -1,10 +1,11 @@
 //! Providers: when they refused work, and how they stand now.
 
 use super::super::{Overview, ProviderView};
+use super::MAX_LISTED;
 use super::axis::Axis;
 use super::parts::{Look, bar, chart_section, details, escaped, more, quoted, short_stamp, stamp, table};
 use super::timeline::axis_row;
-use super::{MAX_LISTED, things};
+use base::count::things;
 use base::time::Time;
 
 /// Most refusals of a provider, the newest ones.

@@ -1,10 +1,11 @@
 //! The board at a glance, and where time and money went.
 
-use super::super::words::{count, known_least, money, rank, short, things};
+use super::super::words::{count, known_least, money, rank, short};
 use super::super::{Overview, Spent};
 use super::MAX_LISTED;
 use super::axis::Share;
 use super::parts::{Look, bar, chart_section, escaped, key, list, more, number, quoted, stamp};
+use base::count::{noun, things};
 use base::money::Money;
 use base::time::words as span;
 use logs::usage::Tokens;
@@ -92,10 +93,11 @@ fn row(s: &Spent, most_money: u64, most_time: i64) -> String {
     let time = measure("time", Share::of(i128::from(s.seconds), i128::from(most_time)), &span(s.seconds));
     format!(
         "<div class=\"row\"><p class=\"label\"><b>{}</b> <span class=\"muted\">{provider}</span><br>\
-         <span class=\"muted\">{}, {} turns, {} tokens</span></p><div>{cost}{time}</div></div>\n",
+         <span class=\"muted\">{}, {} {}, {} tokens</span></p><div>{cost}{time}</div></div>\n",
         quoted(&s.profile, 80),
         things(s.attempts, "attempt"),
         least(count(s.turns)),
+        noun(s.turns.unwrap_or_default(), "turn"),
         least(s.tokens.map(Tokens::total).map_or_else(|| count(None), short)),
     )
 }

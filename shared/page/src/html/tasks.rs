@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 
 use super::super::plain::command;
-use super::super::words::{UNKNOWN, amount, at_least, count, is_over, money, short, things, used};
+use super::super::words::{UNKNOWN, amount, at_least, count, is_over, money, short, used};
 use super::super::{Draft, FilesView, Gauge, Overview, Recurring, TaskView, Verdict};
 use super::MAX_TASKS;
 use super::axis::Share;
 use super::parts::{
     Look, MAX_COMMAND, details, escaped, escaped_block, evidence, folded, list, more, number, quoted, section,
 };
+use base::count::{noun, things, times};
 use base::time::words as span;
 use logs::usage::{Tokens, Usage};
 
@@ -92,9 +93,7 @@ fn facts(t: &TaskView) -> String {
         escaped(&t.status, 40)
     );
     let who = t.assignee.as_deref().map_or_else(|| "nobody".to_owned(), |a| quoted(a, 60));
-    let times = |n: u64, what: &str| {
-        (n > 0).then(|| format!("{what} {}", if n == 1 { "once".to_owned() } else { format!("{n} times") }))
-    };
+    let times = |n: u64, what: &str| (n > 0).then(|| format!("{what} {}", times(n)));
     let cost = t.cost.map(|m| at_least(t.cost_is_least, &m.to_string()));
     let all = [
         Some(who),
@@ -225,7 +224,9 @@ fn usage(u: &Usage) -> String {
     let is_known = u.turns.is_some() || u.tool_calls.is_some() || tokens.is_some() || u.cost.is_some();
     let head = if is_known {
         let (turns, calls) = (least(u.turns), least(u.tool_calls));
-        format!("Newest attempt: {turns} turns, {calls} tool calls, {} tokens, {cost}", least(tokens))
+        let (turn, call) =
+            (noun(u.turns.unwrap_or_default(), "turn"), noun(u.tool_calls.unwrap_or_default(), "call"));
+        format!("Newest attempt: {turns} {turn}, {calls} tool {call}, {} tokens, {cost}", least(tokens))
     } else {
         "Newest attempt: what it used is not known".to_owned()
     };
@@ -242,7 +243,7 @@ fn usage(u: &Usage) -> String {
         .rereads
         .iter()
         .take(MAX_PARTS)
-        .map(|r| format!("<code>{}</code> {} times", escaped(&r.file, 200), r.times));
+        .map(|r| format!("<code>{}</code> {}", escaped(&r.file, 200), times(r.times)));
     let rereads = rereads.collect::<Vec<_>>().join(", ");
     let unknown = u.unknown.iter().take(MAX_PARTS).map(|w| quoted(w, 200)).collect::<Vec<_>>().join("; ");
     let rows = [

@@ -6,6 +6,7 @@ use super::super::{AttemptView, Overview, TaskView};
 use super::MAX_TASKS;
 use super::axis::Axis;
 use super::parts::{Look, bar, chart_section, details, escaped, key, list, more, quoted, stamp, table};
+use base::count::things;
 use base::time::words as span;
 
 /// Most attempts of a task, the newest ones.
@@ -32,7 +33,7 @@ pub(super) fn section(o: &Overview) -> String {
     let rest: String = tasks.iter().skip(AT_ONCE).map(row).collect();
     let rest = match tasks.len().saturating_sub(AT_ONCE) {
         0 => String::new(),
-        n => details(&format!("{n} more tasks"), &format!("<div class=\"rows\">{rest}</div>")),
+        n => details(&things(n, "more task"), &format!("<div class=\"rows\">{rest}</div>")),
     };
     let note = format!("<p class=\"muted\">Attempts {}, one row for each task.</p>", axis.words());
     chart_section(

@@ -139,7 +139,6 @@ pub fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Eviden
     let Some(newest) = runs.first() else { return Vec::new() };
     // A clock that was set back makes a part of the newest attempt look older than its start: with a part for each attempt, the
     // newest has one, too.
-    let has_part_each = |runs| reading.earlier.len() < MAX_EARLIER && reading.earlier.len() + 1 == runs;
     let is_older = reading.modified.is_some_and(|at| at < newest.started_at);
     let is_silent = newest.ended_at.is_none() && is_older && !has_part_each(runs.len());
     let at_once = |pair: &[&Run]| pair[1].ended_at.is_some_and(|end| pair[0].started_at.since(end) <= PAUSE);

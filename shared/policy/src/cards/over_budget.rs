@@ -6,6 +6,7 @@ use crate::cards::split_draft::Drafted;
 use crate::cards::writer::{CardWriter, Trouble, blind};
 use crate::cards::{asked, steps};
 use crate::{Decision, Left, Pass};
+use base::count::things_or;
 use board::{Detail, Step};
 use card::Blocker;
 use config::Config;
@@ -59,7 +60,7 @@ impl<'a> Desk<'a> {
             return leave(format!("card {} asked about this attempt already", asked.card));
         }
         if let Some(made) = writer.used_up(d) {
-            return leave(format!("{made} cards in a day are enough"));
+            return leave(format!("{} enough", things_or(made, "card in a day is", "cards in a day are")));
         }
         let word = match over.blocker {
             Blocker::ScopeBoundary => "out_of_scope",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use base::count::{first_few, things, things_or};
 use base::quote;
 use board::Detail;
 use card::scope::{Scope, Side, sides};
@@ -75,14 +76,14 @@ pub fn draft(case: &Case<'_>) -> Option<Drafted> {
         case.changes.map(|c| c.files.iter().map(|f| f.path.clone()).collect()).unwrap_or_default();
     let by_files = areas(&changed, case.changes);
     if by_files.len() >= 2 {
-        let because = format!("what it changed lies in {} areas", by_files.len());
+        let because = format!("what it changed lies in {}", things(by_files.len(), "area"));
         return Some(case.drafted(because, few(by_files)));
     }
     let entries: Vec<&String> = case.scope.map(|s| s.in_scope.iter().collect()).unwrap_or_default();
     if entries.len() < 2 {
         return None;
     }
-    let because = format!("its scope has {} entries", entries.len());
+    let because = format!("its scope has {}", things_or(entries.len(), "entry", "entries"));
     let area = |e: &String| Area { name: e.clone(), entries: vec![e.clone()], files: Vec::new() };
     Some(case.drafted(because, few(entries.into_iter().map(area).collect())))
 }
@@ -205,11 +206,8 @@ impl Case<'_> {
         let name = quote::inline(&area.name, 80);
         let mut body = format!("Split off {}: its part in {name}.", t.id);
         if !area.files.is_empty() {
-            let shown: Vec<String> =
-                area.files.iter().take(MAX_FILES).map(|f| quote::inline(f, 100)).collect();
-            let rest = area.files.len().saturating_sub(MAX_FILES);
-            let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-            body.push_str(&format!(" Changed there so far: {}{more}.", shown.join(", ")));
+            let shown = first_few(MAX_FILES, area.files.iter().map(|f| quote::inline(f, 100)));
+            body.push_str(&format!(" Changed there so far: {shown}."));
         }
         let room = u32::try_from(area.files.len().saturating_mul(2)).unwrap_or(u32::MAX).max(5);
         let in_scope = area.entries.iter().take(MAX_ENTRIES).cloned().collect();

@@ -26,5 +26,5 @@ pub fn let_go(router: &Router<'_>, d: &Detail, entry: &Entry) -> Option<&'static
     }
     let sent = |e: &Event| authorship::is_ours(e) && e.trail().is_some_and(|t| t.get("sent").is_some());
     let by_host = router.is_shared() && d.events.iter().any(|e| e.at > entry.bad && sent(e));
-    by_host.then_some("another host")
+    by_host.then_some("a watcher")
 }

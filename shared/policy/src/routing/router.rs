@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::routing::facts::{NIGHT, Routing, Sent, policy};
 use crate::{Profiles, authorship};
 use base::cause::Cause;
+use base::count::{pick, things, times};
 use base::time::{Time, words};
 use board::{Detail, Event, EventKind, Task};
 use card::Blocker;
@@ -193,7 +194,8 @@ impl<'a> Router<'a> {
         }
         let moved = moves(ask.detail, self.now);
         if moved >= usize::try_from(keys.max_moves).unwrap_or(usize::MAX) {
-            return Choice::Spent(format!("its {moved} moves are used up"));
+            let are = pick(moved, "is", "are");
+            return Choice::Spent(format!("its {} {are} used up", things(moved, "move")));
         }
         let mut wait: Option<(Time, String)> = None;
         let mut held = Vec::new();
@@ -220,11 +222,8 @@ impl<'a> Router<'a> {
                     return Choice::Nobody(why);
                 }
                 let all = self.profile(ask.from).fallbacks;
-                let blind = all.iter().filter_map(|name| Some((name, self.profile(name).unreadable?)));
-                let blind: Vec<String> = blind
-                    .map(|(name, why)| format!("; the provider of {name} is not known: {why}"))
-                    .collect();
-                Choice::Nobody(format!("no fallback of {} would help{}", ask.from, blind.concat()))
+                let blind = all.iter().filter_map(|name| Some(format!("; {}", self.profile(name).blind()?)));
+                Choice::Nobody(format!("no fallback of {} would help{}", ask.from, blind.collect::<String>()))
             }
         }
     }
@@ -294,11 +293,8 @@ impl<'a> Router<'a> {
     fn release_to(&self, p: &Profile) -> Release {
         let standing = self.of(p);
         if let Some((e, State::GivenUp)) = standing {
-            let (strikes, since) = (e.strikes, words(self.now.since(e.since)));
-            return Release::GiveUp(format!(
-                "{} did not recover: refused {strikes} times in {since}",
-                e.subject()
-            ));
+            let (refused, since) = (times(e.strikes), words(self.now.since(e.since)));
+            return Release::GiveUp(format!("{} did not recover: refused {refused} in {since}", e.subject()));
         }
         if let Some(until) = self.routing.quiet_until {
             return Release::Wait { until, why: format!("quiet hours until {}", until.local_minute()) };

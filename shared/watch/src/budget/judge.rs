@@ -7,6 +7,7 @@ use super::endings;
 use super::limits::{Limit, Limits};
 use super::seen::{Seen, Work};
 use super::verdict::{Kind, Verdict};
+use base::count::{things, things_or, times};
 use base::money::Money;
 use base::quote;
 use base::time::{Time, words};
@@ -171,11 +172,12 @@ impl<'a> Case<'a> {
             }
             Some(turns) if turns > value => {
                 let least = if usage.is_least { "at least " } else { "" };
-                let because = format!("{least}{turns} turns in one attempt, {value} allowed ({source})");
+                let because =
+                    format!("{least}{} in one attempt, {value} allowed ({source})", things(turns, "turn"));
                 let mut evidence = Vec::new();
                 if let Some(calls) = usage.tool_calls {
                     let errors = usage.tool_errors.map_or(String::new(), |n| format!(", {n} of them failed"));
-                    evidence.push(format!("{calls} tool calls{errors}"));
+                    evidence.push(format!("{}{errors}", things(calls, "tool call")));
                 }
                 evidence.extend(usage.source.as_ref().map(|s| format!("from {}", quote::inline(s, 200))));
                 self.find(Kind::OverIterations, value, because, evidence);
@@ -228,7 +230,7 @@ impl<'a> Case<'a> {
             self.gauge("files", Some(count), changes.is_cut, value, Unit::Count, &source);
             if count > value {
                 let least = if changes.is_cut { "at least " } else { "" };
-                let because = format!("{least}{count} files changed, {value} allowed ({source})");
+                let because = format!("{least}{} changed, {value} allowed ({source})", things(count, "file"));
                 let evidence = vec![format!("since {}", said_base(changes))];
                 self.find(Kind::TooManyFiles, value, because, evidence);
             }
@@ -298,16 +300,16 @@ impl<'a> Case<'a> {
         let (usage, keys) = (&self.work.usage, &self.config.budget);
         let mut signs = Vec::new();
         if let Some(n) = usage.identical_calls.filter(|n| *n >= u64::from(keys.repeats)) {
-            signs.push(format!("{n} equal tool calls in a row"));
+            signs.push(format!("{} in a row", things(n, "equal tool call")));
         }
         if let Some(n) = usage.compactions.filter(|n| *n >= u64::from(keys.compactions)) {
-            signs.push(format!("its context was compacted {n} times"));
+            signs.push(format!("its context was compacted {}", times(n)));
         }
         for r in usage.rereads.iter().filter(|r| r.times >= u64::from(keys.rereads)) {
             signs.push(format!(
-                "{} read {} times since it was last edited",
+                "{} read {} since it was last edited",
                 quote::inline(&r.file, 160),
-                r.times
+                times(r.times)
             ));
         }
         // An edit by a shell command is one that only the files show.
@@ -317,12 +319,12 @@ impl<'a> Case<'a> {
             && is_to_edit
             && calls >= u64::from(keys.idle_calls)
         {
-            signs.push(format!("{calls} tool calls without a single edit"));
+            signs.push(format!("{} without a single edit", things(calls, "tool call")));
         }
         if let Some(first) = signs.first().cloned() {
             let because = match signs.len() {
                 1 => first,
-                n => format!("{first}, and {} more signs", n - 1),
+                n => format!("{first}, and {}", things(n - 1, "more sign")),
             };
             self.find(Kind::Churning, "", because, signs);
         }
@@ -345,10 +347,9 @@ impl<'a> Case<'a> {
             return;
         }
         if committed.is_none() && low.is_none() {
-            let n = same.len();
-            let why = format!(
-                "progress: {n} attempts ended on the same error, and nothing tells what they left behind"
-            );
+            let ended = things(same.len(), "attempt");
+            let why =
+                format!("progress: {ended} ended on the same error, and nothing tells what was left behind");
             self.judged.unknown.push(why);
             return;
         }
@@ -362,7 +363,7 @@ impl<'a> Case<'a> {
             said(committed, "no commit since the first of them", "whether anything was committed"),
             said(low, "nothing in it became less", "whether anything in it became less"),
         ];
-        let because = format!("{} attempts in a row ended on the same error", same.len());
+        let because = format!("{} in a row ended on the same error", things(same.len(), "attempt"));
         self.find(Kind::StuckProgress, self.config.budget.same_errors, because, evidence);
     }
 
@@ -388,14 +389,17 @@ impl<'a> Case<'a> {
         let (by_resets, by_budget) = (self.limits.resets.clone(), self.limits.exhaustions.clone());
         self.gauge("resets", Some(resets), false, by_resets.value, Unit::Count, &by_resets.source);
         self.gauge("exhaustions", Some(used_up), false, by_budget.value, Unit::Count, &by_budget.source);
+        let enough = |n: u64| things_or(n, "is enough", "are enough");
         let mut why = Vec::new();
         if resets >= by_resets.value {
-            why.push(format!("reset {resets} times, {} are enough ({})", by_resets.value, by_resets.source));
+            why.push(format!("reset {}, {} ({})", times(resets), enough(by_resets.value), by_resets.source));
         }
         if used_up >= by_budget.value {
             why.push(format!(
-                "{used_up} attempts used up their iterations, {} are enough ({})",
-                by_budget.value, by_budget.source
+                "{} iterations, {} ({})",
+                things_or(used_up, "attempt used up its", "attempts used up their"),
+                enough(by_budget.value),
+                by_budget.source
             ));
         }
         if why.is_empty() {
@@ -408,8 +412,8 @@ impl<'a> Case<'a> {
                 format!("attempt {}: {}", r.id, quote::inline(endings::text(d, r).unwrap_or("used up"), 160))
             })
             .collect();
-        for (error, times) in endings::distinct(d).into_iter().take(5) {
-            evidence.push(format!("{times} times: {}", quote::inline(&error, 160)));
+        for (error, n) in endings::distinct(d).into_iter().take(5) {
+            evidence.push(format!("{}: {}", times(n), quote::inline(&error, 160)));
         }
         let threshold = format!("{}:{}", by_resets.value, by_budget.value);
         self.find(Kind::OverAttempts, threshold, why.join("; "), evidence);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::endings;
 use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
+use base::count::things_or;
 use base::error::Result;
 use base::time::Time;
 use board::several_hosts::{log_is_on, shown};
@@ -112,7 +113,8 @@ fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>)
     let fresh: Vec<String> = ended.iter().filter(|id| !ids.contains(id)).cloned().collect();
     ids.extend(fresh);
     if ids.len() > MAX_TASKS {
-        unknown.push(format!("{} more tasks were not looked at in this pass", ids.len() - MAX_TASKS));
+        let more = things_or(ids.len() - MAX_TASKS, "more task was", "more tasks were");
+        unknown.push(format!("{more} not looked at in this pass"));
         // Others each time.
         ids = order(ids.len(), now).into_iter().take(MAX_TASKS).filter_map(|i| ids.get(i).cloned()).collect();
     }
@@ -369,11 +371,11 @@ mod tests {
         assert!(unknown.is_empty());
         let (ids, unknown) = of(MAX_TASKS, &[]);
         assert_eq!((ids.len(), unknown.len()), (MAX_TASKS, 0));
-        for more in [1, 2] {
+        for (more, said) in [(1, "1 more task was"), (2, "2 more tasks were")] {
             let (ids, unknown) = of(MAX_TASKS + more, &[]);
             let distinct: BTreeSet<&String> = ids.iter().collect();
             assert_eq!((ids.len(), distinct.len()), (MAX_TASKS, MAX_TASKS));
-            assert_eq!(unknown, [format!("{more} more tasks were not looked at in this pass")]);
+            assert_eq!(unknown, [format!("{said} not looked at in this pass")]);
         }
     }
 

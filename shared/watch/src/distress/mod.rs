@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use self::trouble::Verdict;
 use crate::watcher::{Spec, Watcher};
+use base::count::things;
 use base::error::Result;
 use base::time::Time;
 use board::{Detail, HandOver, Rule, Status, Step, StepAction, hermes};
@@ -296,13 +297,13 @@ impl Rules<'_> {
         if let Some(why) = t.wait {
             return Verdict::Leave(why.into());
         }
+        let cards = things(made, "card");
         if !t.link || (d.task.status == Status::Blocked && hermes::is_sticky(&d.events)) {
             let name = format!("{} needs a person: its cards did not help", d.task.id);
-            let said =
-                format!("{} needs a person: {made} cards in a day did not help. {}", d.task.id, t.what);
+            let said = format!("{} needs a person: {cards} in a day did not help. {}", d.task.id, t.what);
             return Verdict::Notice(name, said);
         }
-        let because = format!("{made} cards in a day did not help: needs a person. {}", t.what);
+        let because = format!("{cards} in a day did not help: needs a person. {}", t.what);
         let trail = self.writer.trail(t, &because, self.writer.facts(s, t));
         let assignee = self.config.people.assignee.as_deref();
         let changes = hermes::needs_person(d, &HandOver::CardsUsedUp, assignee, &trail);

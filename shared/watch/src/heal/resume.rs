@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::seen::{ResumeSeen, Seen, TaskSeen};
 use super::{Policy, Rules, Verb, Verdict, history};
 use base::cause::{Cause, Owner};
+use base::count::things;
 use base::error::Result;
 use base::quote;
 use base::registry::HEAL;
@@ -316,7 +317,7 @@ impl Rules<'_> {
 }
 
 fn over_cap(died: i64) -> String {
-    format!("{died} attempts died since the last success (resume-cap): needs a person")
+    format!("{} died since the last success (resume-cap): needs a person", things(died, "attempt"))
 }
 
 /// The packet at a reset, where the attempt left anything that is worth telling: one that never began did not.

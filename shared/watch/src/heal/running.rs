@@ -6,6 +6,7 @@ use super::resume::{self, Ground, Warnings};
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict, count, history, hold};
 use base::cause::{Cause, Owner};
+use base::count::times;
 use base::time::{Time, words};
 use board::hermes;
 use board::{HandOver, Rule, Status, StepAction};
@@ -326,7 +327,7 @@ impl Rules<'_> {
     ) -> Verdict {
         let held = tally(&t.detail, seconds(self.policy.decay)).holds;
         if held >= i64::from(self.policy.max_resets) {
-            let because = format!("{because}; held {held} times already, a person must look");
+            let because = format!("{because}; held {} already, a person must look", times(held));
             let verb = Verb::new(StepAction::HandOver, case, because).cause(Some(cause)).proof(proof);
             let verb = verb.fact("handed_over", json!(true));
             return self.step(t, verb, |trail| {

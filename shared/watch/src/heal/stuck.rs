@@ -10,6 +10,7 @@ use super::running::Hold;
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
 use base::cause::{Cause, Owner};
+use base::count::{things, times};
 use base::quote;
 use base::registry::HEAL;
 use base::time::{Time, backoff, words};
@@ -233,8 +234,8 @@ impl Rules<'_> {
             return leave();
         }
         let because = format!(
-            "blocked with {} failures, and nothing on the board says why since {}: needs a person",
-            d.task.failures,
+            "blocked with {}, and nothing on the board says why since {}: needs a person",
+            things(d.task.failures, "failure"),
             touched.local_minute()
         );
         let verb = Verb::new(StepAction::HandOver, Rule::UnexplainedBlock, because);
@@ -270,7 +271,7 @@ impl Rules<'_> {
             return Some("its history is too long to count its resets".into());
         }
         (resets >= i64::from(self.policy.max_resets))
-            .then(|| format!("reset {resets} times and failed again"))
+            .then(|| format!("reset {} and failed again", times(resets)))
     }
 
     fn escalate(&self, t: &TaskSeen, case: Rule, cause: Option<Cause>, why: String) -> Verdict {

@@ -24,6 +24,7 @@ use base::registry::HEAL;
 use base::time::Time;
 use board::{Change, Detail, Rule, Status, Step, StepAction};
 use config::Config;
+use logs::provider::Profile;
 use policy::authorship;
 use policy::cards::writer::{self, deciders};
 use policy::routing::facts::Routing;
@@ -185,13 +186,11 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
 
 /// Profiles whose provider nobody knows, because what would name it cannot be read: a limit there holds only their own work.
 fn blind(routing: &Routing) -> Option<String> {
-    let all: Vec<(&str, &str)> =
-        routing.profiles.values().filter_map(|p| Some((p.name.as_str(), p.unreadable.as_deref()?))).collect();
-    let one = |(name, why): &(&str, &str)| format!("the provider of {name} is not known: {why}");
-    let said: Vec<String> = all.iter().take(MAX_BLIND).map(one).collect();
+    let mut all: Vec<String> = routing.profiles.values().filter_map(Profile::blind).collect();
     let more = all.len().saturating_sub(MAX_BLIND);
-    let more = if more == 0 { String::new() } else { format!("; and so of {more} more") };
-    (!all.is_empty()).then(|| said.join("; ") + &more)
+    all.truncate(MAX_BLIND);
+    all.extend((more > 0).then(|| format!("and so of {more} more")));
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 impl<'a> Rules<'a> {

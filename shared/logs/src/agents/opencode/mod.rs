@@ -22,6 +22,7 @@ use crate::usage::files::{Files, shown};
 use crate::usage::store::{MAX_ROW, Store, told};
 use crate::usage::window::{When, Window};
 use crate::usage::{Tokens, Usage, UsageAsk};
+use base::count::things;
 
 /// Most sessions of one attempt, those of subagents included.
 const MAX_SESSIONS: usize = 200;
@@ -282,7 +283,7 @@ impl Sums {
         };
         (usage.cost, usage.unknown) = self.bill.sum(prices);
         if self.broken > 0 {
-            usage.least(format!("{} rows of the store could not be read", self.broken));
+            usage.least(format!("{} of the store could not be read", things(self.broken, "row")));
         }
         usage
     }

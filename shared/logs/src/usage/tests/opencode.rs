@@ -108,7 +108,7 @@ fn looking_at_a_store_that_is_written_changes_nothing() {
     let usage = of(&named(&path, &id));
     assert_eq!(usage.cost, Some(Money(250_000_000)), "what stands in the WAL counts");
     let broken = of(&named(&path, &session("loop")));
-    assert!(broken.is_least && says(&broken, "1 rows of the store could not be read"), "{broken:?}");
+    assert!(broken.is_least && says(&broken, "1 row of the store could not be read"), "{broken:?}");
     assert_eq!((before(""), before("-wal")), (main, wal));
 }
 

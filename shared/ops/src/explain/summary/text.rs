@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Entry, Summary, command_for, heading, together};
 use crate::report::printable;
+use base::count::things_or;
 use base::time::words;
 
 /// Most entries of one list.
@@ -57,7 +58,7 @@ fn head(s: &Summary) -> String {
         (unstarted.len(), "ready again", "ready again"),
         (s.left_alone.len(), "skipped", "skipped"),
     ];
-    let one = |(n, one, many): &(usize, &str, &str)| format!("{n} {}", if *n == 1 { one } else { many });
+    let one = |(n, one, several): &(usize, &str, &str)| things_or(*n, one, several);
     let said: Vec<String> = lists.iter().filter(|(n, _, _)| *n > 0).map(one).collect();
     let said = if said.is_empty() { String::new() } else { format!("{}; ", said.join(", ")) };
     format!("{said}{beside}")

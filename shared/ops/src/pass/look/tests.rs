@@ -319,7 +319,7 @@ fn what_another_host_let_go_on_is_not_held_again_before_the_next_refusal() {
     assert_eq!(states(&mut board, &on_its_way), ["ready"]);
     let (_, report) = round(&RouteBlocked, &mut board, &pass("route-blocked")).unwrap();
     assert_eq!(states(&mut board, &on_its_way), ["ready"], "{report:?}");
-    assert!(report.left.iter().any(|l| l.because.contains("another host released it since")), "{report:?}");
+    assert!(report.left.iter().any(|l| l.because.contains("a watcher released it since")), "{report:?}");
     let (_, report) = round(&SynthesizeDistress, &mut board, &pass("synthesize-distress")).unwrap();
     assert_eq!(states(&mut board, &on_its_way), ["ready"], "{report:?}");
     // Refused once more since.

@@ -1,11 +1,16 @@
-//! Lines that fit a terminal of 80 columns.
+//! Lines that fit a terminal.
 
-/// Columns of a line.
+/// Columns of a line where the terminal is not asked.
 const WIDE: usize = 80;
 
-/// A sentence as lines that are indented like this, and two columns more behind the first. Its own indentation stays.
-pub(super) fn wrapped(indent: &str, sentence: &str) -> String {
-    if indent.chars().count() + sentence.chars().count() <= WIDE {
+/// A sentence as lines of 80 columns that are indented like this, and two columns more behind the first. Its own indentation stays.
+pub fn wrapped(indent: &str, sentence: &str) -> String {
+    wrapped_to(WIDE, indent, sentence)
+}
+
+/// The same for another width.
+pub fn wrapped_to(wide: usize, indent: &str, sentence: &str) -> String {
+    if indent.chars().count() + sentence.chars().count() <= wide {
         return format!("{}\n", format!("{indent}{sentence}").trim_end());
     }
     let own = sentence.len() - sentence.trim_start().len();
@@ -13,7 +18,7 @@ pub(super) fn wrapped(indent: &str, sentence: &str) -> String {
     let next = format!("{line}  ");
     let (mut out, mut is_empty) = (String::new(), true);
     for word in sentence.split_whitespace() {
-        let is_full = line.chars().count() + word.chars().count() + usize::from(!is_empty) > WIDE;
+        let is_full = line.chars().count() + word.chars().count() + usize::from(!is_empty) > wide;
         if is_full && !is_empty {
             out.push_str(&line);
             out.push('\n');
