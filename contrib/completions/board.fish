@@ -112,7 +112,7 @@ complete -c board -n "__fish_board_using_subcommand copy" -l board -d 'Use only 
 complete -c board -n "__fish_board_using_subcommand copy" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c board -n "__fish_board_using_subcommand copy" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
 complete -c board -n "__fish_board_using_subcommand copy" -l now -d 'Use this as the current time (RFC 3339 or epoch seconds); a change then needs --db' -r
-complete -c board -n "__fish_board_using_subcommand copy" -l leave-running -d 'Copy although tasks are running; at TO they are ready'
+complete -c board -n "__fish_board_using_subcommand copy" -l leave-running -d 'Copy although workers are at work; running tasks are ready at TO'
 complete -c board -n "__fish_board_using_subcommand copy" -s n -l dry-run -d 'Print what would be copied, and change nothing'
 complete -c board -n "__fish_board_using_subcommand copy" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c board -n "__fish_board_using_subcommand copy" -l json -d 'Print one JSON object'

@@ -375,7 +375,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from copy" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from copy" -l config -d 'Read this configuration file instead of /etc/watchbill/config.toml and ~/.config/watchbill/config.toml' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from copy" -l now -d 'Use this as the current time (RFC 3339 or epoch seconds); a change then needs --db' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from copy" -l leave-running -d 'Copy although tasks are running; at TO they are ready'
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from copy" -l leave-running -d 'Copy although workers are at work; running tasks are ready at TO'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from copy" -s n -l dry-run -d 'Print what would be copied, and change nothing'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from copy" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from copy" -l json -d 'Print one JSON object'

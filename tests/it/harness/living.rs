@@ -67,6 +67,31 @@ fn nobody_is_started_beside_a_worker_that_outlives_its_block() {
 }
 
 #[test]
+fn a_board_is_not_copied_beside_a_worker_that_outlives_its_block() {
+    let d = Desk::new();
+    let mut first = d.started(&[], &format!("{} exec sleep 600", d.blocks()));
+    until("it is blocked", || d.status() == "blocked");
+    let to = d.b.path().join("new/night.db");
+    let copy = |flags: &[&str]| ran(d.b.command("board").arg("copy").arg(&d.b.db).arg(&to).args(flags));
+    let stop = format!("kill {}", d.pid());
+    for flags in [&[][..], &["-n"]] {
+        let why = copy(flags).fails(1);
+        let works = format!(
+            "process {} of an earlier attempt still works on {}; nothing was copied",
+            d.pid(),
+            d.task
+        );
+        assert!(why.contains(&works) && why.contains(&stop), "{why}");
+        assert!(!to.exists() && !d.b.path().join("watchbill.pause").exists());
+    }
+    assert!(copy(&["-n", "--leave-running"]).ok().starts_with("would copy "));
+    // As it was advised.
+    assert!(Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    assert_eq!(first.0.wait().unwrap().code(), Some(0));
+    assert!(copy(&[]).ok().starts_with("copied "));
+}
+
+#[test]
 fn what_a_worker_left_running_as_it_blocked_its_task_is_waited_for() {
     let d = Desk::new();
     let left = "setsid sleep 600 >/dev/null 2>&1 & echo $! > child; ";

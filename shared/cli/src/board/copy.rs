@@ -6,14 +6,16 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::living::works_on;
 use super::{Common, answered, env, refused};
 use crate::{Here, pass_id};
 use ::board::copy::{self, Plan, Sum, Table};
 use ::board::discover::{self, Which};
 use ::board::hermes::Trail;
 use ::board::pause::Pause;
-use ::board::{Board, BoardId, Location, Mode};
+use ::board::{Board, BoardId, Location, Mode, Status, Task};
 use base::error::{Error, Kind, Result};
+use config::Config;
 use logs::cache::Cache;
 use ops::pass::timeline;
 use ops::report::printable;
@@ -37,7 +39,7 @@ pub(crate) struct Copy {
     /// The empty or new board: a file, or postgres://HOST/DATABASE
     #[arg(value_name = "TO")]
     to: PathBuf,
-    /// Copy although tasks are running; at TO they are ready
+    /// Copy although workers are at work; running tasks are ready at TO
     #[arg(long)]
     leave_running: bool,
     /// Print what would be copied, and change nothing
@@ -64,6 +66,9 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     let plan = copy::plan(&mut *from, &to_id.at)?;
     if !plan.running.is_empty() && !asked.leave_running {
         return Err(running(&from_id, &plan));
+    }
+    if !asked.leave_running {
+        nobody_works(&from_id, &mut *from, &here, &config)?;
     }
     let there = existing(&to_id, patience, &cache)?;
     let before = from_id.pause(patience)?;
@@ -170,6 +175,20 @@ fn moved(id: &BoardId, pause: &Pause) -> Error {
     let what = format!("was {}; nothing was copied", base::quote::inline(reason, 300));
     refused(&id.at.to_string(), what)
         .hint(format!("copy the board there; if it is not used, first: watchbill unpause --db {}", id.at))
+}
+
+/// Refuses a board with a task whose attempt is over and whose worker is not: it would go on at FROM.
+fn nobody_works(id: &BoardId, board: &mut dyn Board, here: &Here, config: &Config) -> Result<()> {
+    use Status::{Blocked, Ready, Review, Scheduled, Todo, Triage};
+    let open = board.glance(&[Triage, Todo, Scheduled, Ready, Blocked, Review])?;
+    let open: Vec<&Task> = open.iter().collect();
+    let host = id.known_as(&here.host)?;
+    let Some((task, pid)) = works_on(board, &host, here.now, config, &open, None)?.pop_first() else {
+        return Ok(());
+    };
+    let what = format!("process {pid} of an earlier attempt still works on {task}; nothing was copied");
+    Err(refused(&id.at.to_string(), what)
+        .hint(format!("wait for its end, or stop it: kill {pid}; --leave-running copies all the same")))
 }
 
 fn words(count: usize, one: &str, many: &str) -> String {

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Hand, refused};
 use base::error::{Error, Result};
-use board::{Detail, Status};
-use config::span;
-use host::Freed;
+use base::time::Time;
+use board::{Board, Detail, Status, Task};
+use config::{Config, span};
+use host::{Freed, Host};
 use ops::report::say;
 use policy::authorship::HAND;
 
@@ -59,42 +60,11 @@ impl Hand<'_> {
             [] => Vec::new(),
             _ => self.board.glance(&[Status::Ready, Status::Todo])?,
         };
-        let free: Vec<_> = free.into_iter().filter(|t| of.contains(&t.assignee.as_deref())).collect();
-        // Nobody ever worked on most of them.
-        let begun: BTreeSet<&str> = free
-            .iter()
-            .chain([&offered.task])
-            .filter(|t| t.started_at.is_some())
-            .map(|t| t.id.as_str())
-            .collect();
-        let tasks: BTreeSet<String> = free.iter().chain([&offered.task]).map(|t| t.id.clone()).collect();
-        let asked: Vec<Freed<'_>> =
-            tasks.iter().map(|task| Freed { task, workers: &[], recorded: &[] }).collect();
-        let named = self.here.host.recheck(&[], &asked).at_work;
-        let named = tasks.iter().zip(named);
-        let named = named.filter(|(task, process)| process.is_some() || begun.contains(task.as_str()));
-        let named = self.board.look(&named.map(|(task, _)| task.clone()).collect::<Vec<_>>())?;
-        let workers: Vec<_> = named.iter().map(|seen| (seen.workers(), seen.recorded())).collect();
-        let asked: Vec<Freed<'_>> = named
-            .iter()
-            .zip(&workers)
-            .map(|(seen, (workers, recorded))| Freed { task: &seen.task.id, workers, recorded })
-            .collect();
-        let found = self.here.host.at_work_beside(&asked, worker);
-        let holds = |(seen, process): (&Detail, Option<host::AtWork>)| {
-            let process = process.filter(|p| p.is_worker || self.is_waited_for(seen))?;
-            Some((seen.task.id.clone(), process.pid))
-        };
-        let at_work = named.iter().zip(found).filter_map(holds).collect();
+        let free = free.iter().filter(|t| of.contains(&t.assignee.as_deref()));
+        let all: Vec<&Task> = free.chain([&offered.task]).collect();
+        let at_work = works_on(&mut *self.board, &self.here.host, self.here.now, self.config, &all, worker)?;
+        let tasks = all.into_iter().map(|t| t.id.clone()).collect();
         Ok(Living { newest, tasks, at_work })
-    }
-
-    /// Whether what a worker left running is waited for: it blocked its task a short while ago. Any other end is `heal`'s, which
-    /// waits before it sets the task free.
-    fn is_waited_for(&self, seen: &Detail) -> bool {
-        let blocked = seen.newest_run().filter(|run| run.outcome.as_deref() == Some("blocked"));
-        let ended = blocked.and_then(|run| run.ended_at);
-        ended.is_some_and(|at| self.here.now.since(at) < span::seconds(self.config.heal.orphan_wait))
     }
 
     /// Says of tasks that were passed over why, once each.
@@ -106,6 +76,46 @@ impl Hand<'_> {
             }
         }
     }
+}
+
+/// Which process still works on a task, of those of these tasks on which one does. `worker`: for whom that is asked.
+pub(super) fn works_on(
+    board: &mut dyn Board,
+    host: &Host,
+    now: Time,
+    config: &Config,
+    tasks: &[&Task],
+    worker: Option<i64>,
+) -> Result<BTreeMap<String, i64>> {
+    // Nobody ever worked on most of them.
+    let begun = tasks.iter().filter(|t| t.started_at.is_some()).map(|t| t.id.as_str());
+    let begun: BTreeSet<&str> = begun.collect();
+    let tasks: BTreeSet<&str> = tasks.iter().map(|t| t.id.as_str()).collect();
+    let asked: Vec<Freed<'_>> =
+        tasks.iter().map(|task| Freed { task, workers: &[], recorded: &[] }).collect();
+    let named = tasks.iter().zip(host.recheck(&[], &asked).at_work);
+    let named = named.filter(|(task, process)| process.is_some() || begun.contains(*task));
+    let named = board.look(&named.map(|(task, _)| (*task).to_owned()).collect::<Vec<_>>())?;
+    let workers: Vec<_> = named.iter().map(|seen| (seen.workers(), seen.recorded())).collect();
+    let asked: Vec<Freed<'_>> = named
+        .iter()
+        .zip(&workers)
+        .map(|(seen, (workers, recorded))| Freed { task: &seen.task.id, workers, recorded })
+        .collect();
+    let found = host.at_work_beside(&asked, worker);
+    let orphan_wait = span::seconds(config.heal.orphan_wait);
+    let holds = |(seen, process): (&Detail, Option<host::AtWork>)| {
+        let process = process.filter(|p| p.is_worker || is_waited_for(seen, now, orphan_wait))?;
+        Some((seen.task.id.clone(), process.pid))
+    };
+    Ok(named.iter().zip(found).filter_map(holds).collect())
+}
+
+/// Whether what a worker left running is waited for: it blocked its task a short while ago. Any other end is `heal`'s, which waits
+/// before it sets the task free.
+fn is_waited_for(seen: &Detail, now: Time, orphan_wait: i64) -> bool {
+    let blocked = seen.newest_run().filter(|run| run.outcome.as_deref() == Some("blocked"));
+    blocked.and_then(|run| run.ended_at).is_some_and(|at| now.since(at) < orphan_wait)
 }
 
 fn at_work(task: &str, pid: i64) -> Error {
