@@ -221,6 +221,18 @@ fn what_cannot_be_known_is_unknown() {
     crowded.sql(many);
     let (said, _) = says(check(&crowded, &[]), "UNKNOWN", 3);
     assert!(said.contains("default: 1 more task was not looked at"), "{said}");
+    // What was done in the night pushes nothing open out of sight.
+    let busy = watched();
+    busy.sql(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
+        INSERT INTO tasks (id, title, assignee, status, created_at)
+          SELECT printf('t_%08x', i), 'Done', 'luna', 'done', unixepoch() FROM n;
+        INSERT INTO task_events (task_id, kind, payload, created_at)
+          SELECT id, 'reclaimed', '{\"by\":\"heal\"}', unixepoch() FROM tasks",
+    );
+    stop(&busy, "t_ffffffff");
+    let (said, _) = says(check(&busy, &[]), "WARNING", 1);
+    assert!(said.contains("t_ffffffff"), "{said}");
     // What is known to be bad goes first.
     fs::remove_file(b.path().join("crontab")).unwrap();
     says(check(&b, &["--db", "/no/such.db"]), "CRITICAL", 2);

@@ -45,6 +45,11 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
     judged(moved, newest, pass.now).or_else(|| skewed(skew?))
 }
 
+/// Whether something happened in the last `most` seconds. What is far in the future did not: it would count as new for ever.
+pub fn is_within(at: Time, now: Time, most: i64) -> bool {
+    (-FUTURE..=most).contains(&now.since(at))
+}
+
 /// Remembers when a boot began, by the wall clock as it stands now. Of an earlier boot nothing is kept.
 fn note_boot(cache: &mut Cache, boot: &str, offset: i64) {
     let key = format!("{BEGAN}{boot}");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::clock::is_within;
 use crate::needs_operator::is_nobodys;
 use crate::runtime::{Dispatcher, Runtime, gateway};
 use crate::{Profiles, World, authorship};
@@ -24,12 +25,12 @@ pub const BUSY: i64 = 3_600;
 pub fn waiting(rows: &[Task], known: &Profiles, events: &[(String, Event)], now: Time) -> usize {
     // Who claimed it made it no readier.
     let is_start = |e: &Event| matches!(e.kind, EventKind::Claimed | EventKind::Spawned);
-    let lately = |e: &Event| now.since(e.at) <= TICKED && authorship::is_turn(e) && !is_start(e);
+    let lately = |e: &Event| is_within(e.at, now, TICKED) && authorship::is_turn(e) && !is_start(e);
     let turned: BTreeSet<&str> =
         events.iter().filter(|(_, e)| lately(e)).map(|(task, _)| task.as_str()).collect();
     let stands = |t: &&Task| {
         let is_taken = t.assignee.is_none() || t.claim_lock.is_some();
-        let is_new = now.since(t.created_at) <= TICKED || turned.contains(t.id.as_str());
+        let is_new = is_within(t.created_at, now, TICKED) || turned.contains(t.id.as_str());
         t.status == Status::Ready && !is_taken && !is_new
     };
     let all = rows.iter().filter(|t| !is_card(t)).filter(stands);
@@ -48,7 +49,7 @@ pub fn passed_over(
     events: &[(String, Event)],
     now: Time,
 ) -> BTreeSet<String> {
-    let is_recent = |e: &Event| now.since(e.at) <= PASSED_OVER;
+    let is_recent = |e: &Event| is_within(e.at, now, PASSED_OVER);
     let recent = events.iter().filter(|(_, e)| is_recent(e));
     let of = |wanted: fn(&Event) -> bool| -> BTreeSet<&str> {
         recent.clone().filter(|(_, e)| wanted(e)).map(|(task, _)| task.as_str()).collect()
@@ -58,7 +59,7 @@ pub fn passed_over(
         rows.iter().chain(started).filter(|t| claimed.contains(t.id.as_str())).collect();
     let runs: Vec<&Task> = rows.iter().filter(|t| t.status == Status::Running).collect();
     let is_left = |t: &&Task| {
-        let is_new = now.since(t.created_at) < PASSED_OVER || turned.contains(t.id.as_str());
+        let is_new = is_within(t.created_at, now, PASSED_OVER - 1) || turned.contains(t.id.as_str());
         if t.status != Status::Ready || t.assignee.is_none() || t.claim_lock.is_some() || is_new {
             return false;
         }
@@ -78,14 +79,14 @@ const UNCLAIMED: i64 = 3_600;
 /// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
 /// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take.
 pub fn unclaimed(rows: &[Task], started: &[Task], events: &[(String, Event)], now: Time) -> BTreeSet<String> {
-    let lately = events.iter().filter(|(_, e)| now.since(e.at) < UNCLAIMED && authorship::is_turn(e));
+    let lately = events.iter().filter(|(_, e)| is_within(e.at, now, UNCLAIMED - 1) && authorship::is_turn(e));
     let turned: BTreeSet<&str> = lately.clone().map(|(task, _)| task.as_str()).collect();
     let claimed: BTreeSet<&str> =
         lately.filter(|(_, e)| e.kind == EventKind::Claimed).map(|(task, _)| task.as_str()).collect();
     let is_at_work = |t: &&Task| t.status == Status::Running || claimed.contains(t.id.as_str());
     let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
     let is_left = |t: &&Task| {
-        let is_new = now.since(t.created_at) < UNCLAIMED || turned.contains(t.id.as_str());
+        let is_new = is_within(t.created_at, now, UNCLAIMED - 1) || turned.contains(t.id.as_str());
         let is_same = |o: &&Task| t.assignee.is_none() || o.assignee.is_none() || o.assignee == t.assignee;
         t.status == Status::Ready && t.claim_lock.is_none() && !is_new && !at_work.iter().any(is_same)
     };
@@ -128,7 +129,7 @@ pub fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runt
     // A restart takes a moment: for that long a gateway that is gone is one that comes back.
     let long_enough = |since: Time| now.since(since) >= seconds(world.config.heal.lonely_grace);
     let gone = gateway::gone(world.board.id(), world.cache).filter(|g| g.since.is_some_and(long_enough));
-    let tick = |e: &Event| is_tick(e) && now.since(e.at) <= TICKED && gone.is_none_or(|g| g.is_not_by(e));
+    let tick = |e: &Event| is_tick(e) && is_within(e.at, now, TICKED) && gone.is_none_or(|g| g.is_not_by(e));
     if events.iter().any(|(_, e)| tick(e)) {
         runtime.dispatcher = Dispatcher::Ticked;
     }
@@ -157,6 +158,7 @@ mod tests {
         assert_eq!(count(row(&|_| {}), 601), 1);
         assert_eq!(count(row(&|_| {}), 600), 0, "it was set free a moment ago");
         assert_eq!(count(row(&|t| t.created_at = ago(600)), 9_000), 0);
+        assert_eq!(count(row(&|t| t.created_at = ago(-9_000)), -9_000), 1, "nothing from the future is new");
         assert_eq!(count(row(&|t| t.assignee = Some("anna".into())), 9_000), 0, "nobody takes it");
         assert_eq!(count(row(&|t| t.claim_lock = Some("host:7".into())), 9_000), 0, "somebody claims it");
         assert_eq!(count(row(&|t| t.status = Status::Blocked), 9_000), 0);
@@ -192,6 +194,8 @@ mod tests {
         assert!(!is_left(&[urgent], &[], &started), "what is more urgent goes first");
         let freed = ("t_00000001".to_owned(), event("unblocked", 7_000, serde_json::json!({})));
         assert!(!is_left(&[], &[], &[freed]), "it was set free since");
+        let freed = ("t_00000001".to_owned(), event("unblocked", -9_000, serde_json::json!({})));
+        assert!(is_left(&[], &[], &[freed]), "nothing from the future is new");
     }
 
     #[test]

@@ -28,6 +28,7 @@ use page::Overview;
 use policy::attempts::worker::{used, worker};
 use policy::authorship;
 use policy::cards::writer::deciders;
+use policy::clock::is_within;
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
 use policy::routing;
@@ -234,7 +235,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let events = board.events(since, MAX_EVENTS)?;
     let mut unknown: Vec<String> = survey.failures();
     let is_cut = u32::try_from(events.len()).unwrap_or(u32::MAX) >= MAX_EVENTS;
-    let cut = is_cut.then(|| {
+    let mut cut = is_cut.then(|| {
         format!("only the newest {MAX_EVENTS} events were read: what was done before them is not told")
     });
     let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
@@ -255,11 +256,14 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     };
     let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
     chosen.extend(of_rows.map(|t| t.id.clone()));
-    if chosen.len() > MAX_TASKS {
-        let more = things_or(chosen.len() - MAX_TASKS, "more task was", "more tasks were");
-        unknown.push(format!("{more} not looked at"));
+    let Chosen { tasks: chosen, open_over, closed_over } = Chosen::of(chosen, &rows);
+    if open_over > 0 {
+        unknown.push(format!("{} not looked at", things_or(open_over, "more task was", "more tasks were")));
     }
-    let chosen: Vec<String> = chosen.into_iter().take(MAX_TASKS).collect();
+    if closed_over > 0 {
+        let what = things_or(closed_over, "more task that is closed was", "more tasks that are closed were");
+        cut.get_or_insert(format!("{what} not looked at: what was done about them is not told"));
+    }
     let done: BTreeSet<&String> =
         events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
@@ -283,6 +287,28 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         },
         overview: survey.overview,
     })
+}
+
+/// The tasks that are looked at closely.
+struct Chosen {
+    tasks: Vec<String>,
+    /// How many open ones have no room.
+    open_over: usize,
+    /// The same of those that are closed.
+    closed_over: usize,
+}
+
+impl Chosen {
+    /// What is open comes first: what was done in the night needs nobody. `rows`: all that is open.
+    fn of(ids: BTreeSet<String>, rows: &[Task]) -> Chosen {
+        let is_open: BTreeSet<&str> = rows.iter().map(|t| t.id.as_str()).collect();
+        let (open, closed): (Vec<String>, Vec<String>) =
+            ids.into_iter().partition(|id| is_open.contains(id.as_str()));
+        let room = MAX_TASKS.saturating_sub(open.len());
+        let (open_over, closed_over) =
+            (open.len().saturating_sub(MAX_TASKS), closed.len().saturating_sub(room));
+        Chosen { tasks: open.into_iter().chain(closed).take(MAX_TASKS).collect(), open_over, closed_over }
+    }
 }
 
 /// What nobody goes on with, as the whole board tells it.
@@ -395,10 +421,10 @@ const LONG: i64 = 300;
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
 fn idle(rows: &[Task], runtime: &Runtime, events: &[(String, Event)], now: Time) -> Option<String> {
     let n = dispatcher::waiting(rows, &runtime.profiles, events, now);
-    let ticked = events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max();
+    let ticked = events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at);
     // A gateway that is gone is no dispatcher, whatever it did lately.
-    let recent =
-        !runtime.is_daemon && ticked.is_some_and(|at| now.since(at) <= dispatcher::patience(rows, runtime));
+    let recent = !runtime.is_daemon
+        && ticked.clone().any(|at| is_within(at, now, dispatcher::patience(rows, runtime)));
     let absent = runtime.dispatcher == Dispatcher::Absent && !recent && n > 0;
     let wait = things_or(n, "ready task waits", "ready tasks wait");
     absent.then(|| format!("no dispatcher is seen, and {wait} for one"))

@@ -231,7 +231,7 @@ pub struct Read {
     pub(crate) idle: Option<String>,
     /// What could not be looked at, and why: among it may be tasks that need a person.
     pub unknown: Vec<String>,
-    /// Said where not all of what was done could be read.
+    /// Said where not all of what was done could be read. It hides no task that is open.
     pub(crate) cut: Option<String>,
     pub(crate) counts: Counts,
     /// What `budget-check` saw of it.
@@ -255,7 +255,7 @@ impl Summary {
             left_alone: Vec::new(),
             findings: Vec::new(),
             idle,
-            unknown: unknown.iter().chain(&cut).map(|u| quote::line(u, MAX_LINE)).collect(),
+            unknown: unknown.iter().map(|u| quote::line(u, MAX_LINE)).collect(),
             counts,
         };
         // A card is told with the task it is about.
@@ -288,7 +288,7 @@ impl Summary {
         s.unknown.extend(unseen.into_iter().map(|what| quote::line(what, MAX_LINE)));
         let told = |finding: &String| facts.iter().any(|f| finding.contains(&f.detail.task.id));
         let untold = findings.iter().filter(|f| !told(f));
-        s.findings = untold.chain(&s.idle).map(|f| quote::line(f, MAX_LINE)).collect();
+        s.findings = untold.chain(&cut).chain(&s.idle).map(|f| quote::line(f, MAX_LINE)).collect();
         s
     }
 
