@@ -40,6 +40,8 @@ const WEDGED: i64 = 300;
 const STILL: i64 = 2_700;
 /// The same where a reset comes by itself: `heal.hold_max`, and a little.
 const MAX_RESET: i64 = 7 * 3_600;
+/// The same where nobody can tell that the worker of a running task is gone: six hours, and a little.
+const UNKNOWN: i64 = 6 * 3_600 + 600;
 
 /// What is said of the board or of everything, beside its tasks.
 const BOARD: [&str; 3] = ["split", "dispatcher", "watchers"];
@@ -67,12 +69,14 @@ pub(super) enum Need {
     Watchers,
     /// The board is split.
     Split,
+    /// It runs by its row, nothing works on it, and no program can tell.
+    Deserted,
     /// It stands still, and nobody knows why.
     Still,
 }
 
 impl Need {
-    pub(super) const ALL: [(Need, &'static str); 11] = [
+    pub(super) const ALL: [(Need, &'static str); 12] = [
         (Need::Word, "a word of a person"),
         (Need::Key, "a refused key"),
         (Need::Quota, "a used-up quota"),
@@ -83,6 +87,7 @@ impl Need {
         (Need::Dispatcher, "no dispatcher, or a stuck one"),
         (Need::Watchers, "watchers that do not run or fail"),
         (Need::Split, "a split board"),
+        (Need::Deserted, "a worker that is gone, and nobody can tell"),
         (Need::Still, "stands still for another reason"),
     ];
 }
@@ -159,6 +164,8 @@ pub(super) struct Wants {
     cards: BTreeMap<String, i64>,
     /// When each task last changed by its row, and how it stood.
     stood: BTreeMap<String, (String, i64)>,
+    /// Tasks that run by their rows while nothing works on them: the attempt, and since when.
+    deserted: BTreeMap<String, (Option<i64>, i64)>,
     /// The attempts that use more than they may.
     dear: BTreeSet<(String, Time)>,
     /// Since when nobody dispatches.
@@ -224,6 +231,7 @@ impl Wants {
             halted: i64::MIN,
             cards: BTreeMap::new(),
             stood: BTreeMap::new(),
+            deserted: BTreeMap::new(),
             dear: BTreeSet::new(),
             idle: None,
             away: None,
@@ -407,7 +415,13 @@ pub(super) fn touched(truth: &mut Truth, task: &str, way: u64) {
 
 /// Somebody set a task free by hand.
 pub(super) fn freed(truth: &mut Truth, task: &str) {
-    truth.wants.free(task);
+    let second = truth.second;
+    let wants = &mut truth.wants;
+    wants.free(task);
+    // A card that is set free waits from then on.
+    if let Some(since) = wants.cards.get_mut(task) {
+        *since = second;
+    }
 }
 
 /// Another key was put into a profile's configuration.
@@ -541,6 +555,9 @@ fn note(sim: &Sim, all: &BTreeMap<String, Detail>) {
     let nobody = truth.dispatcher.is_none();
     let names = |profile: &str| truth.provider_of(profile).map(|p| p.name.to_owned());
     let at_work: Vec<String> = truth.jobs.iter().filter_map(|j| names(&j.profile)).collect();
+    let works =
+        |id: &&String| truth.jobs.iter().any(|j| j.task == **id) || !truth.machine.workers_of(id).is_empty();
+    let busy: BTreeSet<&String> = all.keys().filter(works).collect();
     reach::note(&mut truth);
     let wants = &mut truth.wants;
     wants.sees_clock(now);
@@ -561,6 +578,11 @@ fn note(sim: &Sim, all: &BTreeMap<String, Detail>) {
             Some((before, at)) if *before != how || !d.cards.is_empty() => (*before, *at) = (how, second),
             Some(_) => {}
             None => drop(wants.stood.insert(id.clone(), (how, second))),
+        }
+        match wants.deserted.get(id) {
+            _ if t.status != Status::Running || busy.contains(id) => drop(wants.deserted.remove(id)),
+            Some((run, _)) if *run == t.current_run => {}
+            _ => drop(wants.deserted.insert(id.clone(), (t.current_run, second))),
         }
         if t.status != Status::Blocked {
             wants.asked.remove(id);
@@ -722,7 +744,7 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         // That an older one is gone, nobody may be able to tell.
         let older = wants.older.contains_key(id);
         let has_worker = !truth.machine.workers_of(id).is_empty() || told.is_some() || older;
-        return has_worker.then_some(Stand::Either);
+        return if has_worker { Some(Stand::Either) } else { deserted(truth, id) };
     }
     let profile = t.assignee.clone().unwrap_or_default();
     let provider = truth.provider_of(&profile).map(|p| p.name.to_owned()).unwrap_or_default();
@@ -749,10 +771,13 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         let of = if *cause == Cause::Credential { &profile } else { &provider };
         let need = if *cause == Cause::Credential { Need::Key } else { Need::Quota };
         let is_unsure = wants.unsure.contains(&(*cause, of.clone()));
+        // An attempt that goes on though it is refused again and again shows it before any ended on it.
+        let refuses = truth.provider_of(&profile).and_then(|p| p.refuses);
+        let is_so = refuses.is_some_and(|(with, _)| with == *cause);
         return match wall(*cause, of) {
             _ if is_on_its_way(truth, d, &profile) || works_again(truth, *cause, of) => Some(Stand::Either),
             true if !is_unsure => needs(need, *at),
-            _ => is_unsure.then_some(Stand::Either),
+            _ => (is_unsure || is_so).then_some(Stand::Either),
         };
     }
     if t.status == Status::Ready && !waits && !is_profile(t.assignee.as_deref()) {
@@ -762,6 +787,20 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
         return Some(Stand::Either);
     }
     still(truth, d, waits, &cards)
+}
+
+/// A task that runs by its row while nothing works on it. Where its pid is another process now, or its host has another name, no program may say
+/// that its worker is gone, and Hermes keeps its claim as long as that pid lives: it stands still until a person looks. To say so is right
+/// once it stood still for as long as any other task may; it must be said after the six hours of silence for which the programs wait.
+fn deserted(truth: &Truth, id: &str) -> Option<Stand> {
+    let (run, since) = *truth.wants.deserted.get(id)?;
+    let began = run.and_then(|run| truth.wants.began_at(id, run)).unwrap_or(since);
+    match truth.second - since {
+        gone if gone < STILL => None,
+        // How long it was silent nobody can tell once the clock was set.
+        gone if gone < UNKNOWN || truth.clock_set >= began => Some(Stand::Either),
+        _ => Some(Stand::Needs(Need::Deserted, since)),
+    }
 }
 
 /// Whether an attempt that began after the newest refusal has worked for long and is answered, with that key or at that provider: what waits
