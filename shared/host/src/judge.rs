@@ -63,7 +63,7 @@ pub(super) fn judge(ask: &Ask, sight: &Sight) -> Look {
         }
     };
     let orphans = if sight.here { orphans(ask, sight.scan) } else { Vec::new() };
-    Look { life, because, worker_pid, is_older, orphans, claimer, proof }
+    Look { life, because, worker_pid, is_older, stopped: Vec::new(), orphans, claimer, proof }
 }
 
 /// Whether `process` is the worker of `task`, being the pid the board recorded for it.

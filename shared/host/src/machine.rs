@@ -58,7 +58,9 @@ impl View<'_> {
                 nested: &nested,
                 scan: &scan,
             };
-            judge::judge(ask, &sight)
+            let look = judge::judge(ask, &sight);
+            let stopped = look.worker_pid.map_or_else(Vec::new, |pid| stopped(pid, &mut probe));
+            Look { stopped, ..look }
         };
         asks.iter().map(look).collect()
     }
@@ -133,4 +135,15 @@ impl View<'_> {
             .or_else(|| judge::marked_with(scan, &proof.task, proof.run).filter(|_| proof.pid.is_none()));
         scan.gap.is_none() && back.is_none()
     }
+}
+
+/// A process where it is stopped, and its parent where that is stopped with it.
+fn stopped(pid: i64, mut probe: impl FnMut(i64) -> Probe) -> Vec<i64> {
+    let mut stopped = |pid: i64| match probe(pid) {
+        Probe::Present(p) if p.stopped => Some(p),
+        _ => None,
+    };
+    let Some(worker) = stopped(pid) else { return Vec::new() };
+    let parent = stopped(worker.parent).map(|p| p.pid);
+    std::iter::once(worker.pid).chain(parent).collect()
 }

@@ -83,6 +83,8 @@ pub struct Process {
     pub parent: i64,
     /// It ended and waits to be collected. Also true of a process whose first thread ended while others run on.
     pub zombie: bool,
+    /// A signal stopped it (state `T`, proc_pid_stat(5)): it lives and does nothing. One that a debugger stopped for a moment is not meant.
+    pub stopped: bool,
     /// It is a thread of the kernel.
     pub kernel: bool,
     /// Start in clock ticks after boot; `None` where nothing of the process was readable.
@@ -136,12 +138,13 @@ impl Process {
     }
 
     fn of(pid: i64, stat: Stat, cmdline: &[u8], environ: Option<(&[u8], &Names)>) -> Process {
-        let Stat { zombie, parent, kernel, ticks } = stat;
+        let Stat { zombie, stopped, parent, kernel, ticks } = stat;
         let marks = environ.map_or(Marks::Unreadable, |(bytes, names)| marks(bytes, names));
         Process {
             pid,
             parent,
             zombie,
+            stopped,
             kernel,
             ticks: Some(ticks),
             command: command(cmdline),
@@ -196,6 +199,7 @@ impl Process {
             pid,
             parent: 0,
             zombie: false,
+            stopped: false,
             kernel: false,
             ticks: None,
             command: None,
@@ -485,6 +489,7 @@ fn variable<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     zombie: bool,
+    stopped: bool,
     parent: i64,
     kernel: bool,
     ticks: u64,
@@ -494,11 +499,13 @@ fn parse_stat(text: &str) -> Option<Stat> {
     // The name in brackets is the process' own choice and may hold brackets and blanks itself.
     let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
-    let zombie = matches!(fields.next()?, "Z" | "X" | "x");
+    let state = fields.next()?;
+    let (zombie, stopped) = (matches!(state, "Z" | "X" | "x"), state == "T");
     let mut number = |skip: usize| fields.nth(skip)?.parse::<u64>().ok();
     // The fields 4, 9 and 22.
     let (parent, flags, ticks) = (number(0)?, number(4)?, number(12)?);
-    Some(Stat { zombie, parent: i64::try_from(parent).ok()?, kernel: flags & KERNEL_THREAD != 0, ticks })
+    let (parent, kernel) = (i64::try_from(parent).ok()?, flags & KERNEL_THREAD != 0);
+    Some(Stat { zombie, stopped, parent, kernel, ticks })
 }
 
 fn command(bytes: &[u8]) -> Option<String> {

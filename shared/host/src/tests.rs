@@ -85,6 +85,16 @@ fn a_worker_lives_and_dies() {
     };
     assert!(!host.still_gone(&wrong), "a stranger that turns out to be the worker ends the proof");
 
+    let stopped = |signal| {
+        let pid = rustix::process::Pid::from_child(&worker.0);
+        rustix::process::kill_process(pid, signal).unwrap();
+    };
+    stopped(rustix::process::Signal::STOP);
+    let still = look(&host, &ask, |l| !l.stopped.is_empty());
+    assert_eq!((still.life, still.stopped), (Life::Alive, vec![worker.pid()]), "its parent goes on");
+    stopped(rustix::process::Signal::CONT);
+    look(&host, &ask, |l| l.stopped.is_empty());
+
     worker.0.kill().unwrap();
     let zombie = look(&host, &ask, |l| l.life == Life::Gone);
     assert!(zombie.because.contains("collected"), "{}", zombie.because);
@@ -294,6 +304,7 @@ impl Processes for Counted {
             pid: 77,
             parent: 1,
             zombie: false,
+            stopped: false,
             kernel: false,
             ticks: Some(1),
             command: Some("hermes chat -q work kanban task t_a".into()),

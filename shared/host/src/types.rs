@@ -193,6 +193,9 @@ pub struct Look {
     /// The living worker belongs to another attempt than the one asked about.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_older: bool,
+    /// The living worker where a signal stopped it (state `T`), and then its parent where that is stopped too, as `board run` is with its agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<i64>,
     /// What the attempt left behind and still runs.
     pub orphans: Vec<Orphan>,
     /// Whether the claimer lives.

@@ -191,6 +191,7 @@ impl Machine {
             pid,
             parent: 1,
             zombie,
+            stopped: false,
             kernel: false,
             ticks,
             command: Some(command),

@@ -112,6 +112,7 @@ fn process(pid: i64, after_since: i64) -> Process {
         pid,
         parent: 1,
         zombie: false,
+        stopped: false,
         kernel: false,
         ticks: Some(ticks(after_since)),
         command: Some("sleep 600".into()),

@@ -7,13 +7,15 @@ fn stat_lines() {
     let line = |name: &str, state: &str, flags: u64| {
         format!("42 ({name}) {state} 7 42 42 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 147908 299 39 1844 1 1\n")
     };
-    let stat = |zombie, kernel| Some(Stat { zombie, parent: 7, kernel, ticks: 147_908 });
+    let stat = |zombie, kernel| Some(Stat { zombie, stopped: false, parent: 7, kernel, ticks: 147_908 });
+    let stopped = stat(false, false).map(|s| Stat { stopped: true, ..s });
     for (text, expected) in [
         (line("head", "R", 4_194_304), stat(false, false)),
         (line("a) R 1 (b", "S", 0), stat(false, false)),
         (line("x", "Z", 0), stat(true, false)),
         (line("x", "X", 0), stat(true, false)),
-        (line("x", "T", 0), stat(false, false)),
+        (line("x", "T", 0), stopped),
+        (line("x", "t", 0), stat(false, false)),
         (line("kworker/0:1", "I", 0x0420_8060), stat(false, true)),
         ("42 (x) R 7 42".into(), None),
         ("42 (x) R seven 42 42 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 147908".into(), None),

@@ -76,6 +76,7 @@ fn look(life: Life) -> Look {
         because: "as seen".into(),
         worker_pid: None,
         is_older: false,
+        stopped: Vec::new(),
         orphans: Vec::new(),
         claimer: Life::Alive,
         proof: (life == Life::Gone).then_some(proof),
