@@ -188,25 +188,18 @@ fn noted(t: &TaskSeen) -> Option<(Time, TreeState)> {
 
 /// Events that note that the worker of this attempt was seen gone.
 fn notes(t: &TaskSeen) -> impl Iterator<Item = &Event> {
-    let run = attempt(&t.detail);
-    let heard = run.map(|run| heard(&t.detail, run));
+    let (id, heard) = (attempt(&t.detail), heard(&t.detail));
     // By what was heard then: a clock that was set back in between makes the sign look younger than the note.
     let stands = move |e: &Event| {
         let then = e.trail().and_then(|t| t.get("heard")?.as_i64());
-        heard.is_some_and(|heard| then.map_or(e.at >= heard, |then| then == heard.0))
+        then.map_or(e.at >= heard, |then| then == heard.0)
     };
-    let id = run.map(|run| run.id);
     let is_death = |t: &Value| {
         t.get("tree").is_some() || t.get("case").and_then(Value::as_str) == Some(Rule::WorkerGone.as_str())
     };
     let of_death = move |e: &Event| e.trail().is_some_and(is_death);
     t.detail.events.iter().filter(move |e| {
-        e.kind == EventKind::Detected
-            && id.is_some()
-            && e.run == id
-            && authorship::is_ours(e)
-            && of_death(e)
-            && stands(e)
+        e.kind == EventKind::Detected && e.run == id && authorship::is_ours(e) && of_death(e) && stands(e)
     })
 }
 
@@ -217,14 +210,16 @@ pub(super) fn death(t: &TaskSeen) -> Option<Time> {
     notes(t).next().map(|e| gone(e).map_or(e.at, |at| at.max(e.at)))
 }
 
-/// The newest sign of life of an attempt.
-fn heard(d: &Detail, run: &Run) -> Time {
-    run.last_heartbeat_at.max(d.task.last_heartbeat_at).unwrap_or(run.started_at)
+/// The newest sign of life of that attempt. Where its row is lost, the task's own tells.
+fn heard(d: &Detail) -> Time {
+    let run = d.runs.iter().find(|run| Some(run.id) == attempt(d));
+    let began = run.map(|run| run.started_at).or(d.task.started_at).unwrap_or(d.task.created_at);
+    run.and_then(|run| run.last_heartbeat_at).max(d.task.last_heartbeat_at).unwrap_or(began)
 }
 
-/// The attempt that is open; else the newest one.
-fn attempt(d: &Detail) -> Option<&Run> {
-    d.current_run().or(d.newest_run())
+/// The attempt that is open, whether or not it has a row; else the newest one.
+fn attempt(d: &Detail) -> Option<i64> {
+    d.task.current_run.or(d.newest_run().map(|run| run.id))
 }
 
 impl Rules<'_> {
@@ -267,13 +262,13 @@ impl Rules<'_> {
 
     fn note(&self, t: &TaskSeen, because: String, state: Option<&TreeState>) -> Verdict {
         let mut verb = Verb::new(StepAction::Note, Rule::WorkerGone, because)
-            .fact("run", json!(attempt(&t.detail).map(|r| r.id)))
-            .fact("heard", json!(attempt(&t.detail).map(|r| heard(&t.detail, r).0)))
+            .fact("run", json!(attempt(&t.detail)))
+            .fact("heard", json!(heard(&t.detail).0))
             .fact("gone", json!(t.gone_since.map(|at| at.0)));
         if let Some(state) = state {
             verb = verb.fact("tree", json!(state));
         }
-        let run = t.detail.task.current_run;
+        let run = attempt(&t.detail);
         self.step(t, verb, |trail| vec![hermes::noted_in(run, EventKind::Detected, json!({}), trail)])
     }
 

@@ -42,6 +42,24 @@ fn note(run: i64, seconds: i64, by: &str, tree: &TreeState) -> Event {
 }
 
 #[test]
+fn an_attempt_whose_row_is_lost_is_noted_once_and_requeued() {
+    for runs in [vec![], vec![run(1, 9_000, Some(8_000), Some("crashed"))]] {
+        let lost = with!(dead(Some(tree("1", "a")), None), |t| {
+            (t.detail.task.current_run, t.detail.runs) = (Some(999), runs);
+        });
+        let d = decided(lost.clone());
+        assert!(line(&d).starts_with("note worker-gone"), "{}", line(&d));
+        let Change::AddEvent { payload, run, .. } = &d.steps[0].changes[0] else { panic!("{d:?}") };
+        let noted = event("watchbill_detected", 60, serde_json::to_value(payload).unwrap());
+        let later = with!(lost, |t| t.detail.events.push(Event { run: Some(999), ..noted }));
+        assert!(format!("{run:?}").contains("999"), "{run:?}");
+        let d = decided(later);
+        assert!(line(&d).starts_with("requeue dead-worker"), "{}", line(&d));
+        assert_eq!(status_after(&d), Some(Status::Ready));
+    }
+}
+
+#[test]
 fn a_tree_is_noted_first_and_compared_later() {
     let (old, new) = (tree("1", "a"), tree("2", "b"));
     says(
