@@ -137,6 +137,16 @@ impl Board for MemoryBoard {
         Ok(tasks)
     }
 
+    fn states(&mut self) -> Result<Vec<Status>> {
+        let mut states: Vec<Status> = Vec::new();
+        for (t, _) in self.rows().tasks.values() {
+            if !states.contains(&t.status) {
+                states.push(t.status.clone());
+            }
+        }
+        Ok(states)
+    }
+
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         let rows = self.rows();
         let waits = |child: &str| rows.tasks.get(child).is_some_and(|(t, _)| of.contains(&t.status));

@@ -404,6 +404,10 @@ impl Board for PostgresBoard {
         Ok(tasks)
     }
 
+    fn states(&mut self) -> Result<Vec<Status>> {
+        self.read(reads::states)
+    }
+
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         let mut links = self.read(|server| reads::links(server, of))?;
         links.sort_unstable();

@@ -211,6 +211,15 @@ fn name<'a>(
     Ok(())
 }
 
+/// The states that there are, from one to the next in their index.
+pub(crate) fn states(server: &mut Server) -> Result<Vec<Status>, Fault> {
+    let sql = "WITH RECURSIVE s(state) AS ((SELECT min(status) FROM tasks) UNION ALL \
+         SELECT (SELECT min(status) FROM tasks WHERE status > state) FROM s WHERE state IS NOT NULL) \
+         SELECT state FROM s WHERE state IS NOT NULL";
+    let rows = server.rows(sql, &[])?;
+    Ok(rows.iter().map(|row| Status::from(row.get::<_, String>(0))).collect())
+}
+
 /// What all tasks in one of these states wait for, or waited for. Its foreign keys keep every parent on the board.
 pub(crate) fn links(server: &mut Server, of: &[Status]) -> Result<Vec<Link>, Fault> {
     let of: Arg<'_> = of.iter().map(Status::as_str).collect();

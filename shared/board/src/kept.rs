@@ -196,6 +196,10 @@ impl Board for KeptBoard {
         self.reads.borrow_mut().glance(of)
     }
 
+    fn states(&mut self) -> Result<Vec<Status>> {
+        self.reads.borrow_mut().board.states()
+    }
+
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         self.reads.borrow_mut().board.links(of)
     }

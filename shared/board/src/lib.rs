@@ -733,6 +733,21 @@ pub trait Board {
     /// The board cannot be read.
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>>;
 
+    /// The states in which tasks of this board are, those that this version does not know among them.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn states(&mut self) -> Result<Vec<Status>>;
+
+    /// Every task that is not over, as [`Board::glance`] gives them; also those in a state that this version does not know.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn all_open(&mut self) -> Result<Vec<Task>> {
+        let unknown = self.states()?.into_iter().filter(|s| matches!(s, Status::Other(_)));
+        self.glance(&Status::OPEN.into_iter().chain(unknown).collect::<Vec<_>>())
+    }
+
     /// What every task in one of these states waits for, or waited for: also what is not on the board, which [`Detail::parents`] leaves
     /// out. From one snapshot, in the order of their ids.
     ///

@@ -139,6 +139,9 @@ impl<T: SharedOver> Board for T {
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         self.reach(Call::Read)?.glance(of)
     }
+    fn states(&mut self) -> Result<Vec<Status>> {
+        self.reach(Call::Read)?.states()
+    }
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         self.reach(Call::Read)?.links(of)
     }

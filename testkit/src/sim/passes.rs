@@ -387,6 +387,9 @@ impl Board for Watched<'_> {
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         self.inner.glance(of)
     }
+    fn states(&mut self) -> Result<Vec<Status>> {
+        self.inner.states()
+    }
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         self.inner.links(of)
     }

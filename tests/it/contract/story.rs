@@ -611,6 +611,15 @@ fn a_glance_is_in_dispatch_order_and_only_of_what_was_asked() {
         assert_eq!(ids(&[Status::Running]), ["3"]);
         assert_eq!(ids(&[Status::Blocked, Status::Scheduled]), [""; 0]);
         assert_eq!(ids(&[Status::Other("paused by moon".into())]), ["8"], "an unknown word is kept");
+        let open = t.board.all_open().unwrap();
+        let open: Vec<&str> = open.iter().map(|x| &x.id[9..]).collect();
+        assert_eq!(open, ["8", "3", "2", "4", "5", "1", "7"], "whatever is not over");
+        let states = t.board.states().unwrap();
+        assert_eq!(
+            states.iter().filter(|s| matches!(s, Status::Other(_))).count(),
+            1,
+            "each once: {states:?}"
+        );
     });
 }
 

@@ -64,6 +64,8 @@ const Q_FREE_CHILDREN: &str = "SELECT c.id FROM task_links l JOIN tasks c ON c.i
 const Q_THERE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
 const Q_WAITS: &str = "SELECT EXISTS (SELECT 1 FROM task_links WHERE parent_id = ?1 AND child_id = ?2)";
 const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status != 'archived' LIMIT 1";
+/// From one state to the next in the index, since a board may have thousands of tasks that are done.
+const Q_NEXT_STATE: &str = "SELECT min(status) FROM tasks WHERE status > ?1";
 const Q_LATEST: &str = "SELECT max(created_at) FROM task_events WHERE id > ?1 AND id <= ?2";
 const Q_INTEGRITY: &str = "PRAGMA integrity_check(1)";
 const Q_QUICK: &str = "PRAGMA quick_check(1)";
@@ -203,6 +205,7 @@ impl SqliteBoard {
     pub fn reads(&self) -> Vec<(&'static str, String)> {
         vec![
             ("glance", self.texts.glance.clone()),
+            ("next state", Q_NEXT_STATE.into()),
             ("task", self.texts.task.clone()),
             ("free", self.texts.free.clone()),
             ("titled", self.texts.titled.clone()),
@@ -733,6 +736,24 @@ impl Board for SqliteBoard {
         // By keys: a row is too large to be moved at each comparison.
         tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
         Ok(tasks)
+    }
+
+    fn states(&mut self) -> Result<Vec<Status>> {
+        let read = || -> rusqlite::Result<Vec<Status>> {
+            let mut statement = self.conn.prepare_cached(Q_NEXT_STATE)?;
+            let (mut states, mut last) = (Vec::new(), String::new());
+            while let Some(next) = statement.query_row([&last], |row| Ok(text(row, 0)))? {
+                let state = Status::from(next.clone());
+                // What is no text is read as another one than it is compared with, and would come again.
+                if states.contains(&state) {
+                    break;
+                }
+                states.push(state);
+                last = next;
+            }
+            Ok(states)
+        };
+        read().map_err(|e| self.fault(&e))
     }
 
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {

@@ -439,6 +439,9 @@ mod tests {
         fn glance(&mut self, _: &[Status]) -> Result<Vec<Task>> {
             Ok(Vec::new())
         }
+        fn states(&mut self) -> Result<Vec<Status>> {
+            Ok(Vec::new())
+        }
         fn links(&mut self, _: &[Status]) -> Result<Vec<board::Link>> {
             Ok(Vec::new())
         }
