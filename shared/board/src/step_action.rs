@@ -179,6 +179,8 @@ open_enum! {
         Session = "session",
         /// A session's server was started again, and no longer works on it.
         SessionOrphaned = "session-orphaned",
+        /// A signal stopped a living worker.
+        StoppedWorker = "stopped-worker",
         /// What a card asked is settled.
         Settled = "settled",
         /// Another orchestrator takes the card.

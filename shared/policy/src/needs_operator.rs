@@ -19,6 +19,25 @@ pub const HOST_REFUSES: &str = "host-refuses";
 /// The key of a worker that said it ends and lives on.
 pub const EXITED: &str = "exited-worker";
 
+/// The key of a worker that a signal stopped.
+pub const STOPPED: &str = "stopped-worker";
+
+/// What was told of a stopped worker names its processes under this key.
+pub const PIDS: &str = "pids";
+
+/// What a person runs to let stopped processes go on.
+pub fn go_on(pids: &[i64]) -> String {
+    let pids: Vec<String> = pids.iter().map(i64::to_string).collect();
+    format!("kill -CONT {}", pids.join(" "))
+}
+
+/// The same by what was told of a worker, where that is stopped.
+pub fn goes_on_by(told: &Event) -> Option<String> {
+    let pids = told.trail()?.get(PIDS).filter(|_| key(told) == Some(STOPPED))?.as_array()?;
+    let pids: Vec<i64> = pids.iter().filter_map(Value::as_i64).collect();
+    (!pids.is_empty()).then(|| go_on(&pids))
+}
+
 /// What holds a task, by our hold, else by the step that tied it to its open card, or to any card of its newest attempt while it stays
 /// blocked: the trail of that step, and the cause.
 pub fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
@@ -95,8 +114,9 @@ pub fn told(d: &Detail) -> Option<&Event> {
 }
 
 fn is_told(e: &Event) -> bool {
-    let of_worker =
-        |key: &str| [OLDER_WORKER, HOST_REFUSES, EXITED].contains(&key) || key.starts_with("health:");
+    let of_worker = |key: &str| {
+        [OLDER_WORKER, HOST_REFUSES, EXITED, STOPPED].contains(&key) || key.starts_with("health:")
+    };
     e.kind == EventKind::Detected && e.by() == Some(HEAL) && key(e).is_some_and(of_worker)
 }
 

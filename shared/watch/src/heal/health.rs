@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::resume::{self, Warnings};
 use super::seen::TaskSeen;
-use super::{Rules, Verb, Verdict, count};
+use super::{Rules, Verb, Verdict, count, stopped};
 use base::cause::Cause;
 use base::quote;
 use base::registry::HEAL;
@@ -37,14 +37,16 @@ impl Rules<'_> {
         if look.is_older {
             return self.outlived(t, look);
         }
-        if let Some(verdict) = self.still_there(t, look) {
+        let passing = self.stopped(t, look).or_else(|| self.goes_on(t, &alive));
+        if let Some(verdict) = passing.or_else(|| self.still_there(t, look)) {
             return verdict;
         }
         let Some(vitals) = &t.vitals else { return Verdict::Leave(alive) };
         if let Some(why) = &vitals.hidden {
             return Verdict::Unknown(format!("{alive}; its health is unknown: {why}"));
         }
-        let alerts = self.alerts(vitals, self.seen.steady_since);
+        let steady = self.seen.steady_since.max(stopped::went_on(t));
+        let alerts = self.alerts(vitals, steady);
         let acting = alerts.iter().find(|a| self.policy.action(a.check) != Action::Ignore);
         let Some(alert) = acting else {
             let ignored: Vec<_> = alerts.iter().map(|a| format!("{} ({})", a.check, said(a))).collect();
@@ -68,7 +70,11 @@ impl Rules<'_> {
         }
         match &t.target {
             Some(target) if self.policy.allow_stop && !resume::is_capped(t, self.policy) => {
-                match self.seen.known_since.filter(|known| !self.is_seen_since(vitals, alert, *known)) {
+                match self
+                    .seen
+                    .known_since
+                    .filter(|known| !self.is_seen_since(vitals, alert, steady.max(Some(*known))))
+                {
                     None => self.resume(t, target, alert.check, &found),
                     Some(known) => {
                         let why = format!(
@@ -109,8 +115,7 @@ impl Rules<'_> {
     }
 
     /// Whether this would be found by what happened since then alone.
-    fn is_seen_since(&self, vitals: &Vitals, alert: &Alert, since: Time) -> bool {
-        let since = self.seen.steady_since.max(Some(since));
+    fn is_seen_since(&self, vitals: &Vitals, alert: &Alert, since: Option<Time>) -> bool {
         self.alerts(vitals, since).iter().any(|a| a.check == alert.check)
     }
 
@@ -156,12 +161,25 @@ impl Rules<'_> {
         mend: &str,
         transitions: Value,
     ) -> Verdict {
+        self.tell_with(t, key, because, mend, [("transitions", transitions)])
+    }
+
+    /// The same, with these facts in its trail.
+    pub(super) fn tell_with<const N: usize>(
+        &self,
+        t: &TaskSeen,
+        key: &str,
+        because: String,
+        mend: &str,
+        facts: [(&str, Value); N],
+    ) -> Verdict {
         let told = needs_operator::told(&t.detail).filter(|e| needs_operator::key(e) == Some(key));
         if let Some(told) = told {
             return Verdict::Leave(format!("{because}; a person was told at {}", told.at.local_minute()));
         }
         let note = format!("{because}. Nothing was changed. What a person can do: {mend}.");
-        let verb = Verb::new(StepAction::Tell, key.into(), because).fact("transitions", transitions);
+        let verb = Verb::new(StepAction::Tell, key.into(), because);
+        let verb = facts.into_iter().fold(verb, |verb, (key, value)| verb.fact(key, value));
         let run = t.detail.task.current_run.or(t.detail.newest_run().map(|r| r.id));
         self.step(t, verb, |trail| {
             let mut changes =
@@ -172,7 +190,7 @@ impl Rules<'_> {
     }
 
     /// Notes that what a person was told of is over.
-    fn no_more(&self, t: &TaskSeen, key: &str, how: &str) -> Verdict {
+    pub(super) fn no_more(&self, t: &TaskSeen, key: &str, how: &str) -> Verdict {
         let because = format!("{key} is over: {how}");
         let verb = Verb::new(StepAction::Tell, key.into(), because);
         let run = t.detail.task.current_run;

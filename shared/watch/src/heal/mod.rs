@@ -12,6 +12,7 @@ mod observe;
 mod resume;
 mod running;
 pub mod seen;
+mod stopped;
 mod stuck;
 #[cfg(test)]
 mod tests;
@@ -81,6 +82,7 @@ impl Watcher for Heal {
         Rule::RecycledPid,
         Rule::ResumeCap,
         Rule::SessionOrphaned,
+        Rule::StoppedWorker,
         Rule::TreeDrift,
         Rule::UnexplainedBlock,
         Rule::Unpromoted,

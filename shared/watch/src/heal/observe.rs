@@ -184,7 +184,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
         world.host.boot_clock().map_or(now, |boot| Time(boot.saturating_add(world.clock_offset)).max(now));
     let board = world.board.id().clone();
     let mut sessions = session::observe(world, &details, now);
-    let mut still_gone = BTreeSet::new();
+    let (mut still_gone, mut still_stopped) = (BTreeSet::new(), BTreeSet::new());
     let mut tasks = Vec::new();
     for (detail, ask) in details.into_iter().zip(asks) {
         let mut worker = ask.as_ref().and_then(|_| looks.next());
@@ -222,6 +222,13 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             still_gone.insert(key);
             since
         });
+        let stopped_since = worker.as_ref().filter(|w| !w.stopped.is_empty()).map(|_| {
+            let run = detail.task.current_run.unwrap_or(0);
+            let key = format!("stopped:{}:{}:{run}", board.at, detail.task.id);
+            let since = world.cache.sight(&key, looked);
+            still_stopped.insert(key);
+            since
+        });
         let running = |_: &Look| detail.task.status == Status::Running;
         let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {
             Some(look) => fares(world, &detail, ask.as_ref(), look, now),
@@ -236,6 +243,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             log,
             log_at,
             left,
+            stopped_since,
             refused,
             gone_since,
             vitals,
@@ -245,6 +253,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
         });
     }
     world.cache.forget(&format!("gone:{}:", board.at), &still_gone);
+    world.cache.forget(&format!("stopped:{}:", board.at), &still_stopped);
     tasks
 }
 

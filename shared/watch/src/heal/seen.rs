@@ -106,6 +106,9 @@ pub struct TaskSeen {
     /// Since when its living worker has said, by its exit code in the log, that it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Time>,
+    /// When a pass first saw its living worker stopped by a signal, as it has been in each pass since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_since: Option<Time>,
     /// Attempts that the log says were refused, by their number: no death counts that a provider explains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<i64>,

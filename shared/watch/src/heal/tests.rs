@@ -52,6 +52,7 @@ fn blank(status: Status) -> TaskSeen {
         log: LogEnd::Absent,
         log_at: None,
         left: None,
+        stopped_since: None,
         refused: Vec::new(),
         gone_since: None,
         vitals: None,

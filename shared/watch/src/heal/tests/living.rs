@@ -35,6 +35,60 @@ fn a_worker_that_said_it_ends_and_is_there_still_is_told_of_once() {
     says(told, "- its worker wrote its exit code 20m ago");
 }
 
+/// Its worker was first seen stopped so many seconds ago.
+fn stopped(t: TaskSeen, seconds: i64) -> TaskSeen {
+    with!(t, |t| {
+        t.stopped_since = Some(ago(seconds));
+        let worker = t.worker.as_mut().unwrap();
+        (worker.worker_pid, worker.stopped) = (Some(42), vec![42, 41]);
+    })
+}
+
+#[test]
+fn a_worker_that_a_signal_stopped_is_told_of_once_and_never_requeued_or_killed_for_it() {
+    for config in [config(), allowed()] {
+        for t in [running(Life::Alive, 9_000), faring(stalled()), faring(looping())] {
+            let short = stopped(t.clone(), 599);
+            begins(&short, &config, "- its worker (pid 42) has been stopped by a signal for 9m");
+            let d = by(&stopped(t.clone(), 600), &config);
+            assert!(
+                line(&d).starts_with(
+                    "tell stopped-worker: its worker (pid 42) has been stopped by a signal for 10m"
+                ),
+                "{}",
+                line(&d)
+            );
+            assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_detected commented", None));
+            let step = &d.steps[0];
+            assert!(step.stop.is_none() && step.proof.is_none() && step.only_adds());
+            let Change::AddEvent { payload, .. } = &step.changes[0] else { panic!("{step:?}") };
+            let event = event(EventKind::Detected, 60, serde_json::to_value(payload).unwrap());
+            assert_eq!(needs_operator::goes_on_by(&event).as_deref(), Some("kill -CONT 42 41"));
+            let told = with!(stopped(t.clone(), 700), |t| t.detail.events.push(event.clone()));
+            assert!(needs_operator::told(&told.detail).is_some());
+            begins(&told, &config, "- its worker (pid 42) has been stopped");
+            // It goes on, and what it did not do meanwhile is no sign of its health.
+            let on = with!(t, |t| t.detail.events.push(event));
+            let d = by(&on, &config);
+            assert!(
+                line(&d).starts_with("tell stopped-worker: stopped-worker is over: worker alive"),
+                "{}",
+                line(&d)
+            );
+        }
+    }
+    let over = |t: TaskSeen| with!(t, |t| t.detail.events.push(told(60, needs_operator::STOPPED, true)));
+    begins(&over(faring(stalled())), &allowed(), "- worker alive: as seen");
+    assert_eq!(needs_operator::told(&over(faring(stalled())).detail), None);
+    // How long it is stopped nobody knows where the clock was set.
+    let mut set = seen(vec![stopped(running(Life::Alive, 9_000), 900)]);
+    set.steady_since = Some(ago(300));
+    assert!(decide(&set, &pass(), &config()).steps.is_empty());
+    let gone =
+        with!(stopped(running(Life::Gone, 9_000), 900), |t| t.worker.as_mut().unwrap().worker_pid = None);
+    begins(&gone, &config(), "requeue dead-worker");
+}
+
 /// A living worker that fares so.
 fn faring(vitals: Vitals) -> TaskSeen {
     with!(running(Life::Alive, 7_300), |t| {
